@@ -1,0 +1,307 @@
+/**
+ * The client-side rate limiter of AWS's adaptive retry mode.
+ *
+ * Backing off after a throttle slows one call; the client's other calls go on as before. This limiter slows the client:
+ * once a service has throttled, every send (first or retry) takes a token from a bucket whose fill rate follows the
+ * CUBIC curve known from TCP, back by `beta` at a throttle, then up to the rate that was throttled, then carefully
+ * beyond. Until the first throttle it only measures.
+ *
+ * It assumes that all its sends go to one resource: give each resource a limiter of its own ({@link layer}, or
+ * `ResourceLimiters`).
+ *
+ * **Source**: AWS SDKs and Tools Reference Guide, retry behavior, adaptive mode; the same pseudocode stands in
+ * botocore `retries/adaptive.py`, `throttling.py`, `bucket.py` and in smithy-typescript `DefaultRateLimiter.ts`. Time is
+ * the monotonic clock, so that a step of the wall clock changes nothing.
+ *
+ * @since 0.1.0
+ */
+import type * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { clockOf, monotonicMillis } from "./engine/clock.ts"
+import { type Grant, Waiters } from "./engine/waiters.ts"
+import * as Cubic from "./internal/cubic.ts"
+import { checks } from "./InvalidOption.ts"
+import * as RetryInfo from "./RetryInfo.ts"
+
+/**
+ * A send for which there was no token, or no place in the queue. It was not sent; it is never retried.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
+  /** `"no-token"` when the limiter fails fast, `"queue-full"` when `maxWaiters` are waiting already. */
+  readonly reason: "no-token" | "queue-full"
+  /** When the bucket will hold a token, if nobody takes it before. */
+  readonly retryAfter: Duration.Duration
+}> {
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    return this.reason === "no-token"
+      ? `no send token for another ${Duration.format(this.retryAfter)}`
+      : "too many sends are waiting for a token"
+  }
+}
+
+/**
+ * The limiter at a moment.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Snapshot {
+  /** A throttle has been seen: sends take tokens. */
+  readonly enabled: boolean
+  /** Send tokens in the bucket: from 0 to `maxCapacity`. */
+  readonly capacity: number
+  /** The most send tokens there can be. */
+  readonly maxCapacity: number
+  /** Send tokens that flow in per second. */
+  readonly fillRate: number
+  /** Sends per second as measured, smoothed. */
+  readonly measuredTxRate: number
+  /** The rate at which the service throttled last, per second. */
+  readonly lastMaxRate: number
+  /** Seconds that CUBIC takes to come back to `lastMaxRate`. */
+  readonly timeWindow: number
+  /** Sends that wait for a token. */
+  readonly waiting: number
+}
+
+/**
+ * What a limiter does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Service {
+  /** Takes a send token: at once until the first throttle; after it, waits or fails fast, as configured. */
+  readonly acquire: Effect.Effect<void, RateLimitExceeded>
+  /** Books the response to a send. */
+  readonly update: (throttled: boolean) => Effect.Effect<void>
+  /** The limiter now. */
+  readonly snapshot: Effect.Effect<Snapshot>
+  /** @internal */
+  readonly engine: Engine
+}
+
+/**
+ * The limiter of a resource.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class AdaptiveRateLimiter extends Context.Service<AdaptiveRateLimiter, Service>()(
+  "effect-retry/AdaptiveRateLimiter"
+) {}
+
+/**
+ * How a limiter is made. The constants carry their published names.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The share of the rate that is left after a throttle: above 0, below 1. Default 0.7. */
+  readonly beta?: number | undefined
+  /** The least fill rate, per second: a finite number above 0. Default 0.5. */
+  readonly minFillRate?: number | undefined
+  /** The least capacity of the bucket: a finite number of at least 1. Default 1. */
+  readonly minCapacity?: number | undefined
+  /** How steep the CUBIC curve is: a finite number above 0. Default 0.4. */
+  readonly scaleConstant?: number | undefined
+  /** The weight of the latest measurement: above 0, at most 1. Default 0.8. */
+  readonly smoothing?: number | undefined
+  /** How long one measurement of the send rate lasts. Default half a second. */
+  readonly measurementBucketDuration?: Duration.Input | undefined
+  /** What a send does for which there is no token. Default `"wait"`. */
+  readonly whenExceeded?: "wait" | "fail" | undefined
+  /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 100,000. */
+  readonly maxWaiters?: number | undefined
+}
+
+interface Valid {
+  readonly cubic: Cubic.CubicConfig
+  readonly whenExceeded: "wait" | "fail"
+  readonly maxWaiters: number
+}
+
+const validated = ({
+  beta = 0.7,
+  maxWaiters = 100_000,
+  measurementBucketDuration = 500,
+  minCapacity = 1,
+  minFillRate = 0.5,
+  scaleConstant = 0.4,
+  smoothing = 0.8,
+  whenExceeded = "wait"
+}: Options): Valid => {
+  const check = checks("AdaptiveRateLimiter.make")
+  return {
+    cubic: {
+      beta: check.inside("beta", beta, 0, 1),
+      minFillRate: check.positive("minFillRate", minFillRate),
+      minCapacity: check.between("minCapacity", minCapacity, 1, Number.MAX_SAFE_INTEGER),
+      scaleConstant: check.positive("scaleConstant", scaleConstant),
+      smoothing: check.between("smoothing", check.positive("smoothing", smoothing), 0, 1),
+      measurementBucketSeconds: check.positiveDuration("measurementBucketDuration", measurementBucketDuration) / 1000
+    },
+    whenExceeded: check.oneOf("whenExceeded", whenExceeded, ["wait", "fail"]),
+    maxWaiters: check.count("maxWaiters", maxWaiters, 0)
+  }
+}
+
+/**
+ * The limiter as the engine drives it, synchronously where it can.
+ *
+ * @internal
+ */
+export class Engine {
+  readonly waiters = new Waiters()
+  private readonly config: Cubic.CubicConfig
+  private readonly whenExceeded: "wait" | "fail"
+  private readonly maxWaiters: number
+  private state: Cubic.Cubic
+
+  constructor(options: Valid, clock: Clock.Clock) {
+    this.config = options.cubic
+    this.whenExceeded = options.whenExceeded
+    this.maxWaiters = options.maxWaiters
+    this.state = Cubic.initial(this.config, seconds(clock))
+  }
+
+  /** A throttle has been seen: sends take tokens. */
+  get enabled(): boolean {
+    return this.state.enabled
+  }
+
+  get fillRate(): number {
+    return this.state.fillRate
+  }
+
+  update(throttled: boolean, clock: Clock.Clock): void {
+    const before = this.state.fillRate
+    this.state = Cubic.update(this.state, this.config, seconds(clock), throttled)
+    if (this.waiters.size > 0 && this.state.fillRate > before) this.waiters.wakeHead()
+  }
+
+  /** Runs `use` once a send token has been taken for it. */
+  afterToken<A, E, R>(use: Effect.Effect<A, E, R>, clock: Clock.Clock): Effect.Effect<A, E | RateLimitExceeded, R> {
+    return this.state.enabled ? this.waiters.run(this.grant(clock), use, this.refusal) : use
+  }
+
+  snapshot(clock: Clock.Clock): Snapshot {
+    const state = this.refilled(clock)
+    return {
+      enabled: state.enabled,
+      capacity: state.tokens,
+      maxCapacity: state.maxTokens,
+      fillRate: state.fillRate,
+      measuredTxRate: state.measuredTxRate,
+      lastMaxRate: state.lastMaxRate,
+      timeWindow: state.timeWindow,
+      waiting: this.waiters.size
+    }
+  }
+
+  private refilled(clock: Clock.Clock): Cubic.Cubic {
+    return this.state = Cubic.refill(this.state, seconds(clock))
+  }
+
+  private grant(clock: Clock.Clock): Grant {
+    return {
+      take: () => {
+        const state = this.refilled(clock)
+        const taken = Cubic.take(state)
+        if (taken === undefined) return Cubic.millisUntilToken(state)
+        this.state = taken
+        return 0
+      },
+      undo: () => {
+        this.state = Cubic.putBack(this.state)
+      }
+    }
+  }
+
+  private readonly refusal = (millis: number): RateLimitExceeded | undefined => {
+    const reason = this.whenExceeded === "fail"
+      ? "no-token"
+      : this.waiters.size >= this.maxWaiters
+      ? "queue-full"
+      : undefined
+    if (reason === undefined) return undefined
+    const queueMillis = Math.ceil(this.waiters.size / this.state.fillRate * 1000)
+    return new RateLimitExceeded({ reason, retryAfter: Duration.millis(millis + queueMillis) })
+  }
+}
+
+const seconds = (clock: Clock.Clock): number => monotonicMillis(clock) / 1000
+
+/**
+ * Makes a limiter. Throws `InvalidOption` when an option is impossible.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options?: Options): Effect.Effect<Service> => {
+  const valid = validated(options ?? {})
+  return Effect.clockWith((clock) =>
+    Effect.sync(() => {
+      const engine = new Engine(valid, clock)
+      return {
+        acquire: Effect.withFiber((fiber) => engine.afterToken(Effect.void, clockOf(fiber))),
+        update: (throttled) => Effect.withFiber((fiber) => Effect.sync(() => engine.update(throttled, clockOf(fiber)))),
+        snapshot: Effect.withFiber((fiber) => Effect.sync(() => engine.snapshot(clockOf(fiber)))),
+        engine
+      }
+    })
+  )
+}
+
+/**
+ * A layer with a limiter of its own. Throws `InvalidOption` when an option is impossible.
+ *
+ * **Gotchas**
+ *
+ * Each call makes another layer, and each layer another limiter. Keep the layer in a constant to share the limiter.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<AdaptiveRateLimiter> =>
+  Layer.effect(AdaptiveRateLimiter, make(options))
+
+/**
+ * The limiter now.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const snapshot: Effect.Effect<Snapshot, never, AdaptiveRateLimiter> = AdaptiveRateLimiter.use(
+  (limiter) => limiter.snapshot
+)
+
+/**
+ * Takes a send token; see {@link Service}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const acquire: Effect.Effect<void, RateLimitExceeded, AdaptiveRateLimiter> = AdaptiveRateLimiter.use(
+  (limiter) => limiter.acquire
+)
+
+/**
+ * Books the response to a send; see {@link Service}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const update = (throttled: boolean): Effect.Effect<void, never, AdaptiveRateLimiter> =>
+  AdaptiveRateLimiter.use((limiter) => limiter.update(throttled))

@@ -1,0 +1,190 @@
+/**
+ * One send: its outcome is booked, its failures can be retried.
+ *
+ * A schedule hears only of failures. It never sees a success, which pays the quota back, nor the first send, which the
+ * adaptive limiter may hold back. {@link attempt} sees every send, the schedule sees every failure, and together they
+ * are the whole retry loop of the AWS reference.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import * as Schedule from "effect/Schedule"
+import { Booking, current } from "./engine/booking.ts"
+import { clockOf } from "./engine/clock.ts"
+import { decide, type Parts, Run, startMillis } from "./engine/decision.ts"
+import { environment } from "./engine/environment.ts"
+import { inside, nesting } from "./engine/nesting.ts"
+import type { CallFiber } from "./RetryObserver.ts"
+import { type Attempted, isRetryPolicy, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
+import { isRetryToken, type RetryDecision } from "./RetryToken.ts"
+
+type AnyEffect = Effect.Effect<any, any, any>
+
+/** A first attempt that nothing but the quota hears of has succeeded. */
+const bookPlainSuccess = <A>(value: A): A => {
+  const fiber = current()
+  const { store } = environment(fiber)
+  if (store !== undefined && store.successIncrement !== 0) store.put(store.successIncrement, clockOf(fiber))
+  return value
+}
+
+/**
+ * Marks an effect as one send of a call: what a retry policy with a quota can retry.
+ *
+ * **Details**
+ *
+ * A success gives the tokens of its retry back to the `RetryQuota`, or puts one in if it needed no retry. Where the
+ * context has an `AdaptiveRateLimiter`, the effect waits for a send token first, and its outcome is measured. A defect
+ * or an interruption is booked neither as success nor as failure; a retry that was sent when it happened is spent.
+ * The error comes out as it is; its type carries a mark that exists in types only.
+ *
+ * **Gotchas**
+ *
+ * Wrap the whole call, once: the first attempt inside a retried effect is the one whose success pays back.
+ * A limiter that fails fast makes attempts fail with `RateLimitExceeded`: use a policy that says so in its type, such as
+ * `awsAdaptive`.
+ *
+ * **Example** (A call with the standard policy of AWS)
+ *
+ * ```ts
+ * const program = Effect.retry(attempt(call), awsStandard)
+ * Effect.runPromise(program.pipe(Effect.provide(RetryQuota.layer())))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E & Attempted, R> => {
+  const body = Effect.map(self, bookPlainSuccess)
+  return Effect.withFiber((fiber): AnyEffect => {
+    const found = environment(fiber)
+    if (found.isPlain) return body
+    const output = found.metadata?.output
+    const token = isRetryToken(output) && output.isUnclaimed ? output : undefined
+    return new Booking(found, token).send(self, fiber, found.metadata !== undefined)
+  })
+}
+
+/** A call from its first failure on: it decides, sleeps, retries. */
+class Call {
+  private readonly self: AnyEffect
+  private readonly run: Run
+  private readonly booking: Booking
+  private firstFailureMillis = 0
+  private nowMillis = 0
+  private sinceMillis = 0
+
+  constructor(self: AnyEffect, run: Run, booking: Booking) {
+    this.self = self
+    this.run = run
+    this.booking = booking
+  }
+
+  /** Decides on a failure, and retries after the delay, or fails with it. */
+  readonly failed = (error: unknown): AnyEffect => {
+    const fiber = current()
+    const decision = decide(this.run, error, fiber)
+    const now = clockOf(fiber).currentTimeMillisUnsafe()
+    const first = this.run.attempt === 1
+    if (first) this.firstFailureMillis = now
+    this.sinceMillis = first ? 0 : now - this.nowMillis
+    this.nowMillis = now
+    return Effect.isEffect(decision)
+      ? Effect.flatMap(decision, (decided) => this.follow(decided, current()))
+      : this.follow(decision, fiber)
+  }
+
+  private follow(decision: RetryDecision, fiber: CallFiber): AnyEffect {
+    const { observer } = this.booking.environment
+    if (isRetryToken(decision)) {
+      observer.onRetry?.(decision, fiber)
+      this.booking.token = decision
+      return Effect.flatMap(clockOf(fiber).sleep(decision.delay), this.retry)
+    }
+    observer.onStop?.(decision, fiber)
+    const failure = Effect.fail(this.run.error)
+    return decision.delayMillis === 0 ? failure : Effect.andThen(Effect.sleep(decision.delayMillis), failure)
+  }
+
+  private readonly retry = (): AnyEffect =>
+    this.booking.sendThen(Effect.updateContext(this.self, this.withMetadata), current(), this.failed)
+
+  private readonly withMetadata = (context: Context.Context<any>): Context.Context<any> => {
+    const token = this.booking.token!
+    token.claimUnsafe()
+    const updated = Context.add(context, Schedule.CurrentMetadata, {
+      input: this.run.error,
+      output: token,
+      duration: token.delay,
+      attempt: token.attempt,
+      start: this.firstFailureMillis,
+      now: this.nowMillis,
+      elapsed: this.nowMillis - this.firstFailureMillis,
+      elapsedSincePrevious: this.sinceMillis
+    })
+    return nesting.inUse ? inside(updated) : updated
+  }
+}
+
+const freshMetadata = (context: Context.Context<any>) => {
+  const updated = Context.add(context, Schedule.CurrentMetadata, Schedule.CurrentMetadata.defaultValue())
+  return nesting.inUse ? inside(updated) : updated
+}
+
+/** The call when something but the quota has to hear of its first attempt, or when its time has to be taken. */
+const bookedCall = (self: AnyEffect, parts: Parts, fiber: CallFiber): AnyEffect => {
+  const found = environment(fiber)
+  const booking = new Booking(found, undefined)
+  const call = new Call(self, new Run(parts, startMillis(parts, fiber)), booking)
+  const fresh = found.metadata !== undefined || nesting.inUse
+  return booking.sendThen(fresh ? Effect.updateContext(self, freshMetadata) : self, fiber, call.failed)
+}
+
+const retryWith = (self: AnyEffect, { [TypeId]: parts }: RetryPolicy<any, any, any>): AnyEffect => {
+  const timed = parts.deadlineMillis !== Infinity
+  const body = Effect.catch(
+    Effect.map(self, bookPlainSuccess),
+    (error) => new Call(self, new Run(parts, 0), new Booking(environment(current()), undefined)).failed(error)
+  )
+  return Effect.withFiber((fiber) =>
+    timed || nesting.inUse || !environment(fiber).isPlain ? bookedCall(self, parts, fiber) : body
+  )
+}
+
+/**
+ * Retries an effect: `Effect.retry(attempt(self), policy)` in one word, and the faster of the two.
+ *
+ * **Details**
+ *
+ * The decisions, delays, tokens and `Schedule.CurrentMetadata` are those of `Effect.retry`. The first attempt runs bare:
+ * nothing is set up until it fails. With a schedule that is no `RetryPolicy` it is `Effect.retry`.
+ *
+ * **Example** (The one-word form)
+ *
+ * ```ts
+ * const getItem = callDynamo.pipe(withRetry(awsStandard))
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withRetry: {
+  <E2, Err, R2>(
+    policy: Schedule.Schedule<unknown, E2, Err, R2>
+  ): <A, E extends Unmarked<E2>, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Err, R | R2>
+  <A, E extends Unmarked<E2>, R, E2, Err, R2>(
+    self: Effect.Effect<A, E, R>,
+    policy: Schedule.Schedule<unknown, E2, Err, R2>
+  ): Effect.Effect<A, E | Err, R | R2>
+} = dual(
+  2,
+  (self: AnyEffect, policy: Schedule.Schedule<unknown, any, any, any>): AnyEffect =>
+    isRetryPolicy(policy)
+      ? retryWith(self, policy as RetryPolicy<any, any, any>)
+      : Effect.retry(attempt(self), policy)
+)
+
+/** The errors a policy takes, without the mark that `withRetry` itself leaves on them. */
+type Unmarked<E> = E extends infer Error & Attempted ? Error : E

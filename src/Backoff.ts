@@ -1,0 +1,155 @@
+/**
+ * Delays between attempts, as policies that never stop: bound them with the combinators of `RetryPolicy`.
+ *
+ * Every delay is computed from the number of the retry, so the millionth costs what the first does and is as exact: it
+ * saturates instead of overflowing.
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import type { Delay } from "./engine/decision.ts"
+import * as Delays from "./internal/delay.ts"
+import { checks } from "./InvalidOption.ts"
+import { fromSource, type Jitter, jitterOf, type RetryPolicy } from "./RetryPolicy.ts"
+
+/**
+ * What all back-offs take: a cap, which bounds the delay before jitter and, jitter never exceeding it, after; and a
+ * jitter.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CommonOptions {
+  /** The longest delay: a finite duration above 0, not below `base`. Default: none. */
+  readonly cap?: Duration.Input | undefined
+  /** How chance spreads the delay. Default `"none"`. */
+  readonly jitter?: Jitter | undefined
+}
+
+/** The ceiling, capped, jittered, and capped again: only proportional jitter needs the second. */
+const backoff = (
+  constructorName: string,
+  options: CommonOptions,
+  baseMillis: number,
+  ceiling: (retry: number) => number
+): RetryPolicy => {
+  const capMillis = capOf(constructorName, options.cap, baseMillis)
+  const jitter = jitterOf(constructorName, options.jitter ?? "none")
+  const source: Delay = (failure) => Math.min(capMillis, jitter(Math.min(capMillis, ceiling(failure.attempt)), failure))
+  return fromSource(source)
+}
+
+const capOf = (constructorName: string, cap: Duration.Input | undefined, baseMillis: number): number => {
+  if (cap === undefined) return Delays.maxDelayMillis
+  const check = checks(constructorName)
+  const capMillis = check.positiveDuration("cap", cap)
+  return capMillis >= baseMillis ? Math.ceil(capMillis) : check.reject("cap", cap, "a duration not below base")
+}
+
+/**
+ * Waits `base * factor^(n - 1)` before retry `n`, from 1.
+ *
+ * **Example** (AWS, retry behaviour 2.1)
+ *
+ * ```ts
+ * Backoff.exponential({ base: "50 millis", cap: "20 seconds", jitter: "full" })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const exponential = (
+  options: CommonOptions & {
+    /** The first delay: a finite duration of at least 0. */
+    readonly base: Duration.Input
+    /** How the delay grows: a finite number of at least 1. Default 2. */
+    readonly factor?: number | undefined
+  }
+): RetryPolicy => {
+  const check = checks("Backoff.exponential")
+  const baseMillis = check.duration("base", options.base)
+  const factor = check.between("factor", options.factor ?? 2, 1, Number.MAX_VALUE)
+  return backoff("Backoff.exponential", options, baseMillis, (retry) => Delays.exponential(baseMillis, factor, retry))
+}
+
+/**
+ * Waits `base + increment * (n - 1)` before retry `n`, from 1.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const linear = (
+  options: CommonOptions & {
+    /** The first delay: a finite duration of at least 0. */
+    readonly base: Duration.Input
+    /** What each further delay has more: a finite duration of at least 0. Default `base`. */
+    readonly increment?: Duration.Input | undefined
+  }
+): RetryPolicy => {
+  const check = checks("Backoff.linear")
+  const baseMillis = check.duration("base", options.base)
+  const increment = check.duration("increment", options.increment ?? options.base)
+  return backoff("Backoff.linear", options, baseMillis, (retry) => Delays.linear(baseMillis, increment, retry))
+}
+
+/**
+ * Waits `base * fibonacci(n)` before retry `n`: 1, 1, 2, 3, 5, ... times the base.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fibonacci = (
+  options: CommonOptions & {
+    /** The first delay: a finite duration of at least 0. */
+    readonly base: Duration.Input
+  }
+): RetryPolicy => {
+  const baseMillis = checks("Backoff.fibonacci").duration("base", options.base)
+  return backoff("Backoff.fibonacci", options, baseMillis, (retry) => Delays.fibonacci(baseMillis, retry))
+}
+
+/**
+ * Waits the same before every retry.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fixed = (
+  options: {
+    /** The delay: a finite duration of at least 0. */
+    readonly delay: Duration.Input
+    /** How chance spreads the delay. Default `"none"`. */
+    readonly jitter?: Jitter | undefined
+  }
+): RetryPolicy => {
+  const delayMillis = checks("Backoff.fixed").duration("delay", options.delay)
+  return backoff("Backoff.fixed", { jitter: options.jitter }, delayMillis, () => delayMillis)
+}
+
+/**
+ * Waits between `base` and three times the delay before, so that each delay depends on the last and on chance only.
+ *
+ * **Details**
+ *
+ * `min(cap, random between base and 3 * previous)`, `previous` starting at `base`. With `additive`,
+ * `min(cap, base + random * 3 * previous)`, as smithy-python has it.
+ * Source: Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015; smithy-python `core/retries.py`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const decorrelated = (options: {
+  /** The least delay: a finite duration of at least 0. */
+  readonly base: Duration.Input
+  /** The longest delay: a finite duration above 0, not below `base`. */
+  readonly cap: Duration.Input
+  /** Adds what chance gives to the base. Default `false`. */
+  readonly additive?: boolean | undefined
+}): RetryPolicy => {
+  const baseMillis = checks("Backoff.decorrelated").duration("base", options.base)
+  const capMillis = capOf("Backoff.decorrelated", options.cap, baseMillis)
+  const next = options.additive === true ? Delays.additiveDecorrelatedJitter : Delays.decorrelatedJitter
+  const source: Delay = ({ attempt, previousMillis, random }) =>
+    Math.min(capMillis, next(baseMillis, attempt === 1 ? baseMillis : previousMillis, random.nextDoubleUnsafe()))
+  return fromSource(source)
+}

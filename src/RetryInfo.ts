@@ -1,0 +1,225 @@
+/**
+ * Facts that a failure carries about retrying.
+ *
+ * The one who raises an error knows things that the one who retries does not: whether the operation may safely run
+ * again, whether the service asked for less traffic, how long it wants to be left alone. `RetryInfo` is those facts, in
+ * the terms of Smithy's retry guide, without a decision: policies decide.
+ *
+ * An error tells them in one of three ways: it is made with {@link TaggedError}, it has a `RetryInfo.TypeId` property, or
+ * its `Schema.TaggedError` class is annotated with {@link annotation}. {@link of} reads all three.
+ *
+ * @since 0.1.0
+ */
+import type * as Cause from "effect/Cause"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import type * as Types from "effect/Types"
+import { get } from "./internal/safe.ts"
+
+/**
+ * The key under which an error carries its facts.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const TypeId = "~effect-retry/RetryInfo" as const
+
+/**
+ * Type of {@link TypeId}.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export type TypeId = typeof TypeId
+
+/**
+ * Whether the operation may run again: `"Yes"`, `"No"`, or `"Maybe"` when it may have been carried out and repeating it
+ * could carry it out twice.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Safety = "Yes" | "No" | "Maybe"
+
+/**
+ * Whose fault the failure is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Fault = "client" | "server" | "other"
+
+/**
+ * The facts.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RetryInfo {
+  readonly [TypeId]: TypeId
+  /** Whether the operation may run again. */
+  readonly safety: Safety
+  /** The service asked for less traffic. */
+  readonly throttling: boolean
+  /** The client gave up waiting for an answer. */
+  readonly timeout: boolean
+  /** Whose fault the failure is. */
+  readonly fault: Fault
+  /** How long the service asked to be left alone, if it did. */
+  readonly retryAfter: Duration.Duration | undefined
+}
+
+/**
+ * Facts to make a `RetryInfo` from. All are optional: `safety` defaults to `"Yes"`, `fault` to `"other"`, the rest to
+ * nothing said.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Facts {
+  readonly safety?: Safety | undefined
+  readonly throttling?: boolean | undefined
+  readonly timeout?: boolean | undefined
+  readonly fault?: Fault | undefined
+  /** An invalid, negative or NaN duration counts as no hint. */
+  readonly retryAfter?: Duration.Input | undefined
+}
+
+const hint = (input: unknown): Duration.Duration | undefined => {
+  if (input === undefined || (typeof input === "number" && !(input >= 0))) return undefined
+  const duration = Option.getOrUndefined(Duration.fromInput(input as Duration.Input))
+  return duration === undefined || Duration.isNegative(duration) ? undefined : duration
+}
+
+/**
+ * Makes facts. Never throws: a hint that is no duration counts as none.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (facts?: Facts): RetryInfo => ({
+  [TypeId]: TypeId,
+  safety: facts?.safety ?? "Yes",
+  throttling: facts?.throttling === true,
+  timeout: facts?.timeout === true,
+  fault: facts?.fault ?? "other",
+  retryAfter: hint(facts?.retryAfter)
+})
+
+/**
+ * Facts of a failure that passes: the server's fault, safe to retry.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const transient: RetryInfo = make({ fault: "server" })
+
+/**
+ * Facts of a failure in which the client gave up waiting: safe to retry.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const timedOut: RetryInfo = make({ timeout: true })
+
+/**
+ * Facts of a failure in which the service asked for less traffic, with its hint if it gave one.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const throttled = (retryAfter?: Duration.Input): RetryInfo =>
+  make({ throttling: true, fault: "client", retryAfter })
+
+/**
+ * Facts of a failure that must not be retried.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const notRetryable: RetryInfo = make({ safety: "No" })
+
+/**
+ * Checks whether a value is a `RetryInfo`.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isRetryInfo = (u: unknown): u is RetryInfo => get(u, TypeId) === TypeId
+
+/**
+ * Annotations that give every error of a `Schema.TaggedError` class its facts, as Smithy's `@retryable` and `@error`
+ * traits do.
+ *
+ * **Details**
+ *
+ * Where the facts name no `retryAfter`, a `retryAfter` field of the error is the hint.
+ *
+ * **Example** (A modelled error)
+ *
+ * ```ts
+ * class TableBusy extends Schema.TaggedError<TableBusy>()("TableBusy", {
+ *   table: Schema.String
+ * }, RetryInfo.annotation({ throttling: true, fault: "client" })) {}
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const annotation = (facts?: Facts): { readonly [TypeId]: RetryInfo } => ({ [TypeId]: make(facts) })
+
+const annotated = (error: unknown): unknown => get(get(get(get(error, "constructor"), "ast"), "annotations"), TypeId)
+
+const withHintOf = (info: RetryInfo, error: unknown): RetryInfo => {
+  if (info.retryAfter !== undefined) return info
+  const retryAfter = hint(get(error, "retryAfter"))
+  return retryAfter === undefined ? info : { ...info, retryAfter }
+}
+
+/**
+ * The facts that an error carries itself; none for an error of any other shape. Never throws.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const of = (error: unknown): Option.Option<RetryInfo> => {
+  const own = get(error, TypeId)
+  if (isRetryInfo(own)) return Option.some(withHintOf(own, error))
+  const inherited = annotated(error)
+  return isRetryInfo(inherited) ? Option.some(withHintOf(inherited, error)) : Option.none()
+}
+
+/**
+ * Makes a class of tagged errors that carry facts.
+ *
+ * **Details**
+ *
+ * `facts` are the same for every error of the class, or computed from the error. Where they name no `retryAfter`, a
+ * `retryAfter` field of the error is the hint.
+ *
+ * **Example** (An error with a hint)
+ *
+ * ```ts
+ * class Busy extends RetryInfo.TaggedError("Busy", { throttling: true })<{
+ *   readonly retryAfter: Duration.Duration
+ * }> {}
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const TaggedError = <Tag extends string>(
+  tag: Tag,
+  facts?: Facts | ((error: any) => Facts)
+): new<A extends Record<string, any> = {}>(
+  args: Types.VoidIfEmpty<{ readonly [P in keyof A as P extends "_tag" ? never : P]: A[P] }>
+) => Cause.YieldableError & { readonly _tag: Tag; readonly [TypeId]: RetryInfo } & Readonly<A> => {
+  const fixed = typeof facts === "function" ? undefined : make(facts)
+  class Base extends Data.TaggedError(tag)<{}> {
+    get [TypeId](): RetryInfo {
+      return fixed ?? make((facts as (error: unknown) => Facts)(this))
+    }
+  }
+  return Base as any
+}

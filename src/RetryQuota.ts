@@ -1,0 +1,217 @@
+/**
+ * The retry quota: a token bucket that all calls of a client share.
+ *
+ * A limit on attempts bounds what one call does. It does not bound what a client does to a service that is down: with
+ * three attempts a call, the service gets three times the load just when it can bear least. A quota bounds that. Each
+ * retry takes tokens; a success gives the tokens of its retry back, or one token if it needed none. While most calls
+ * succeed the quota is full and never felt; in an outage it runs dry after `capacity / cost` retries, and then each call
+ * is sent once, until calls succeed again.
+ *
+ * Give every resource (a service, a table, a tenant) a quota of its own: one {@link layer} each, or `ResourceLimiters`.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Option from "effect/Option"
+import { clockOf, monotonicMillis } from "./engine/clock.ts"
+import { Held, MemoryStore, type Store, waitFor } from "./engine/store.ts"
+import { releaseHeld } from "./engine/watch.ts"
+import { checks, type InvalidOption } from "./InvalidOption.ts"
+
+/**
+ * Tokens taken for one retry. They are settled once: given back, or spent. Whatever is asked of a settled reservation
+ * changes nothing and answers `false`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Reservation {
+  /** How many tokens it holds. */
+  readonly cost: number
+  /** Puts the tokens back: the retry succeeded, or never left. */
+  readonly giveBack: Effect.Effect<boolean>
+  /** Leaves the tokens taken: the retry was sent and did not succeed. */
+  readonly spend: Effect.Effect<boolean>
+}
+
+/**
+ * What a quota does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Service {
+  /** The most tokens there can be. */
+  readonly capacity: number
+  /** What happens to a retry for which there are not enough tokens: it is refused, or it waits for the refill. */
+  readonly whenExhausted: "stop" | "wait"
+  /**
+   * Takes tokens. None when they are not there and `whenExhausted` is `"stop"`; otherwise waits, first come, first
+   * served. Fails when `cost` is no finite number of at least 0, or more than the capacity.
+   */
+  readonly reserve: (cost: number) => Effect.Effect<Option.Option<Reservation>, InvalidOption>
+  /** Puts tokens in, up to the capacity. Fails when `tokens` is no finite number of at least 0. */
+  readonly deposit: (tokens: number) => Effect.Effect<void, InvalidOption>
+  /** The tokens there are now: from 0 to `capacity`. */
+  readonly balance: Effect.Effect<number>
+  /** @internal */
+  readonly store: Store
+}
+
+/**
+ * The retry quota of a resource.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class RetryQuota extends Context.Service<RetryQuota, Service>()("effect-retry/RetryQuota") {}
+
+/**
+ * How a quota is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The most tokens there can be: a finite number above 0. Default 500. */
+  readonly capacity?: number | undefined
+  /** The tokens at the start: from 0 to `capacity`. Default `capacity`. */
+  readonly initial?: number | undefined
+  /** Tokens that flow in per second, success or not: a finite number of at least 0. Default 0. */
+  readonly refillPerSecond?: number | undefined
+  /** Tokens that a call which succeeds without a retry puts in: from 0 to `capacity`. Default 1. */
+  readonly successIncrement?: number | undefined
+  /** What happens to a retry for which there are not enough tokens. `"wait"` needs a refill. Default `"stop"`. */
+  readonly whenExhausted?: "stop" | "wait" | undefined
+}
+
+const validated = ({
+  capacity = 500,
+  initial = capacity,
+  refillPerSecond = 0,
+  successIncrement = Math.min(1, capacity),
+  whenExhausted = "stop"
+}: Options) => {
+  const check = checks("RetryQuota.make")
+  check.positive("capacity", capacity)
+  check.between("initial", initial, 0, capacity)
+  check.amount("refillPerSecond", refillPerSecond)
+  check.between("successIncrement", successIncrement, 0, capacity)
+  check.oneOf("whenExhausted", whenExhausted, ["stop", "wait"])
+  if (whenExhausted === "wait" && refillPerSecond === 0) {
+    check.reject("refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
+  }
+  return { capacity, initial, refillPerSecond, successIncrement, whenExhausted }
+}
+
+const attempted = <A>(f: () => A): Effect.Effect<A, InvalidOption> =>
+  Effect.try({ try: f, catch: (error) => error as InvalidOption })
+
+const serviceOf = (capacity: number, whenExhausted: "stop" | "wait", store: Store): Service => {
+  const check = checks("RetryQuota.reserve")
+  return {
+    capacity,
+    whenExhausted,
+    store,
+    reserve: (cost) =>
+      Effect.flatMap(attempted(() => check.between("cost", cost, 0, capacity)), () =>
+        Effect.withFiber((fiber) => {
+          const clock = clockOf(fiber)
+          const held = new Held(store, cost, clock)
+          if (store.take(cost, clock)) return Effect.succeedSome(held)
+          return whenExhausted === "stop"
+            ? Effect.succeedNone
+            : waitFor(store, cost, clock, Effect.succeedSome(held))
+        })),
+    deposit: (tokens) =>
+      Effect.flatMap(
+        attempted(() => checks("RetryQuota.deposit").amount("tokens", tokens)),
+        () => Effect.withFiber((fiber) => Effect.sync(() => store.put(tokens, clockOf(fiber))))
+      ),
+    balance: Effect.withFiber((fiber) => {
+      releaseHeld(fiber)
+      return Effect.succeed(store.balance(clockOf(fiber)))
+    })
+  }
+}
+
+/**
+ * Makes a quota. Throws `InvalidOption` when an option is impossible.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options?: Options): Effect.Effect<Service> => {
+  const { capacity, initial, refillPerSecond, successIncrement, whenExhausted } = validated(options ?? {})
+  return Effect.map(
+    Effect.clockWith((clock) => Effect.sync(() => monotonicMillis(clock))),
+    (updatedAtMillis) =>
+      serviceOf(
+        capacity,
+        whenExhausted,
+        new MemoryStore(
+          { capacity, refillPerMilli: refillPerSecond / 1000 },
+          { tokens: initial, updatedAtMillis },
+          successIncrement
+        )
+      )
+  )
+}
+
+/**
+ * A layer with a quota of its own. Throws `InvalidOption` when an option is impossible.
+ *
+ * **Gotchas**
+ *
+ * Each call makes another layer, and each layer another quota. Keep the layer in a constant to share the quota.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effect(RetryQuota, make(options))
+
+/**
+ * A layer whose quota never runs out: its balance is `Infinity`. For tests, and for policies that must not be bounded.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerUnlimited: Layer.Layer<RetryQuota> = Layer.sync(
+  RetryQuota,
+  () =>
+    serviceOf(
+      Infinity,
+      "stop",
+      new MemoryStore({ capacity: Infinity, refillPerMilli: 0 }, { tokens: Infinity, updatedAtMillis: 0 }, 0)
+    )
+)
+
+/**
+ * The tokens there are now: from 0 to the capacity.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const balance: Effect.Effect<number, never, RetryQuota> = RetryQuota.use((quota) => quota.balance)
+
+/**
+ * Takes tokens from the quota; see {@link Service}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const reserve = (
+  cost: number
+): Effect.Effect<Option.Option<Reservation>, InvalidOption, RetryQuota> =>
+  RetryQuota.use((quota) => quota.reserve(cost))
+
+/**
+ * Puts tokens into the quota; see {@link Service}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const deposit = (tokens: number): Effect.Effect<void, InvalidOption, RetryQuota> =>
+  RetryQuota.use((quota) => quota.deposit(tokens))

@@ -1,0 +1,139 @@
+/**
+ * The retry modes of the AWS SDKs, composed of the library's own parts.
+ *
+ * All need a `RetryQuota`: `RetryQuota.layer()` is that of the SDKs. `awsAdaptive` needs an `AdaptiveRateLimiter` too.
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
+import * as Backoff from "../Backoff.ts"
+import * as RetryPolicy from "../RetryPolicy.ts"
+import type { RetryQuota } from "../RetryQuota.ts"
+
+/**
+ * What can be set in the modes of AWS.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Attempts, the first included: a whole number of at least 1. Default 3. */
+  readonly maxAttempts?: number | undefined
+  /** The longest back-off. Default 20 seconds. */
+  readonly maxBackoff?: Duration.Input | undefined
+}
+
+type Standard = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota>
+
+/**
+ * Makes the standard mode of the AWS reference, "retry behaviour 2.0".
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `min(b * 2^(n - 1) seconds, maxBackoff)`, `b` uniform in `[0, 1)`: the cap comes after jitter |
+ * | attempts | 3 |
+ * | quota | a retry takes 5, after a time-out 10; a success gives the last back, or puts 1 in |
+ * | server's hint | a floor, followed up to `maxBackoff` |
+ *
+ * The SDKs differ in base, factor and cost; this is the specification that botocore, Ruby, Swift and Rust follow.
+ * Source: AWS SDKs and Tools Reference Guide, "Retry behavior".
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const standard = ({ maxAttempts = 3, maxBackoff = "20 seconds" }: Options = {}): Standard =>
+  Backoff.exponential({ base: "1 second", factor: 2 }).pipe(
+    RetryPolicy.jittered("full"),
+    RetryPolicy.capped(maxBackoff),
+    RetryPolicy.honourRetryAfter({ atMost: maxBackoff }),
+    RetryPolicy.maxAttempts(maxAttempts),
+    RetryPolicy.whileRetryable,
+    RetryPolicy.quotaGated({ cost: 5, timeoutCost: 10 })
+  )
+
+/**
+ * What can be set in retry behaviour 2.1.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options2026 extends Options {
+  /** The first ceiling after a failure that is no throttle. Default 50 milliseconds. */
+  readonly base?: Duration.Input | undefined
+  /** The operation polls: a call that the quota refuses to retry is held back before it fails. Default `false`. */
+  readonly longPolling?: boolean | undefined
+}
+
+/**
+ * Makes the standard mode of 2026, "retry behaviour 2.1".
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `b * min(x * 2^(n - 1), maxBackoff)`, `x` 1 second after a throttle, else `base`: the cap comes before jitter |
+ * | attempts | 3 |
+ * | quota | a retry takes 14, after a throttle 5; a success gives the last back, or puts 1 in |
+ * | server's hint | followed within `[delay, delay + 5 seconds]` |
+ *
+ * Source: AWS developer blog, "Announcing updated retry behavior for AWS SDKs and Tools", 2026; botocore
+ * `retries/standard.py`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const standard2026 = (
+  { base = "50 millis", longPolling = false, maxAttempts = 3, maxBackoff = "20 seconds" }: Options2026 = {}
+): Standard =>
+  Backoff.exponential({ base, cap: maxBackoff, jitter: "full" }).pipe(
+    RetryPolicy.whenThrottled(
+      Backoff.exponential({ base: "1 second" }).pipe(
+        RetryPolicy.capped(maxBackoff),
+        RetryPolicy.jittered("full")
+      )
+    ),
+    RetryPolicy.honourRetryAfter({ overshoot: "5 seconds" }),
+    RetryPolicy.maxAttempts(maxAttempts),
+    RetryPolicy.whileRetryable,
+    RetryPolicy.quotaGated({ cost: 14, throttlingCost: 5, longPolling })
+  )
+
+/**
+ * The standard mode of the AWS reference, "retry behaviour 2.0": see {@link standard}.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const awsStandard: Standard = standard()
+
+/**
+ * The standard mode of 2026, "retry behaviour 2.1": see {@link standard2026}.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const awsStandard2026: Standard = standard2026()
+
+/**
+ * Retry behaviour 2.1 as it is for DynamoDB and DynamoDB Streams: 25 milliseconds and 4 attempts.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const awsDynamoDB2026: Standard = standard2026({ base: "25 millis", maxAttempts: 4 })
+
+/**
+ * The adaptive mode of the AWS reference: {@link awsStandard}, and an `AdaptiveRateLimiter` that holds back every send
+ * once the service has throttled.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const awsAdaptive: RetryPolicy.RetryPolicy<
+  RetryPolicy.Attempted,
+  RetryQuota | AdaptiveRateLimiter,
+  RateLimitExceeded
+> = RetryPolicy.rateLimited(awsStandard)

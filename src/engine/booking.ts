@@ -1,0 +1,79 @@
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import { classify, CurrentClassifier } from "../RetryClassifier.ts"
+import type { RetryToken } from "../RetryToken.ts"
+import { type CallFiber, clockOf } from "./clock.ts"
+import type { Environment } from "./environment.ts"
+import { inside, nesting } from "./nesting.ts"
+
+type AnyEffect = Effect.Effect<any, any, any>
+
+/** The fiber that runs: for callbacks, which are given none. */
+export const current = (): CallFiber => Fiber.getCurrent()!
+
+/** Books the outcomes of sends with the quota, the limiter and the observer. */
+export class Booking {
+  readonly environment: Environment
+  /** The token of the retry that is sent; `undefined` for a first attempt. */
+  token: RetryToken | undefined
+
+  constructor(environment: Environment, token: RetryToken | undefined) {
+    this.environment = environment
+    this.token = token
+  }
+
+  /** Sends once. */
+  send(self: AnyEffect, fiber: CallFiber, marks: boolean): AnyEffect {
+    const claimed = Effect.suspend(() => {
+      if (this.token?.claimUnsafe() === false) this.token = undefined
+      return marks && nesting.inUse ? Effect.updateContext(self, inside) : self
+    })
+    return this.sendThen(claimed, fiber, Effect.fail)
+  }
+
+  /** Sends, after a send token where there is a limiter, and goes on with `next` after a failure. */
+  sendThen(self: AnyEffect, fiber: CallFiber, next: (error: unknown) => AnyEffect): AnyEffect {
+    const { limiter } = this.environment
+    if (limiter === undefined) return this.booked(self, next)
+    const sent = limiter.afterToken(this.booked(self, Effect.fail), clockOf(fiber))
+    return Effect.catch(sent, (error) => {
+      // What the limiter refused was never sent, so what it held is not spent.
+      if (this.token?.claimUnsafe() === true) this.token.held?.giveBackUnsafe()
+      return next(error)
+    })
+  }
+
+  private booked(self: AnyEffect, next: (error: unknown) => AnyEffect): AnyEffect {
+    return Effect.catch(Effect.map(self, this.succeeded), (error) => {
+      this.failed(error)
+      return next(error)
+    })
+  }
+
+  private readonly succeeded = <A>(value: A): A => {
+    const { limiter, observer, store } = this.environment
+    const fiber = current()
+    const clock = clockOf(fiber)
+    if (this.token !== undefined) {
+      this.token.held?.giveBackUnsafe()
+    } else if (store !== undefined) {
+      store.put(store.successIncrement, clock)
+    }
+    limiter?.update(false, clock)
+    observer.onAttempt?.(true, fiber)
+    return value
+  }
+
+  private failed(error: unknown): void {
+    const { limiter, observer } = this.environment
+    this.token?.held?.spendUnsafe()
+    if (limiter === undefined && observer.onAttempt === undefined) return
+    const fiber = current()
+    if (limiter !== undefined) {
+      const info = classify(fiber.getRef(CurrentClassifier), error)
+      limiter.update(Option.isSome(info) && info.value.throttling, clockOf(fiber))
+    }
+    observer.onAttempt?.(false, fiber)
+  }
+}

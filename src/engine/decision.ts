@@ -1,0 +1,214 @@
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Pull from "effect/Pull"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import { maxDelayMillis, wholeMillis } from "../internal/delay.ts"
+import { classify, CurrentClassifier } from "../RetryClassifier.ts"
+import type { RetryInfo } from "../RetryInfo.ts"
+import { RetryQuota } from "../RetryQuota.ts"
+import { type RetryDecision, RetryStopped, RetryToken, type StopReason } from "../RetryToken.ts"
+import { type CallFiber, clockOf, monotonicMillis } from "./clock.ts"
+import { isNested } from "./nesting.ts"
+import { Held, waitFor } from "./store.ts"
+import { watch } from "./watch.ts"
+
+/** A failed attempt, as the functions of a policy see it. */
+export interface Failure {
+  readonly error: unknown
+  /** The facts of the error; `undefined` when the classifier does not know it. */
+  readonly info: RetryInfo | undefined
+  /** The attempts made so far, which is also the number of the retry to decide on. */
+  readonly attempt: number
+  /** The back-off of the retry before this one, in milliseconds; 0 before the first. */
+  readonly previousMillis: number
+  /** The chance of the fiber. */
+  readonly random: Random.Random
+}
+
+/** The delay before the retry of a failure, in milliseconds. */
+export type Delay = (failure: Failure) => number
+
+/** Changes a delay; a negative one says that the server's hint is longer than the policy allows. */
+export type Adjust = (delayMillis: number, failure: Failure) => number
+
+/** What a retry takes of the quota, by the class of the failure. */
+export interface Cost {
+  readonly cost: number
+  readonly timeoutCost: number
+  readonly throttlingCost: number
+  /** A refused retry is still held back for its delay. */
+  readonly longPolling: boolean
+}
+
+/** A schedule that was lifted into a policy. */
+export type Lifted = Schedule.Schedule<unknown, any, unknown, any>
+
+type Step = (now: number, error: unknown) => Pull.Pull<[unknown, Duration.Duration], unknown, unknown, unknown>
+
+type Payment = Held | "refused" | "wait" | undefined
+
+/** A policy, as data and pure functions. */
+export interface Parts {
+  /** Where the delay comes from: a function, or a schedule that was lifted into the policy. */
+  readonly source: Delay | Lifted
+  /** What is done to the delay, in the order in which the combinators were applied. */
+  readonly adjust: Adjust
+  readonly maxAttempts: number
+  readonly whileRetryable: "off" | "yes" | "maybe"
+  readonly deadlineMillis: number
+  readonly outermostOnly: boolean
+  readonly quota: Cost | undefined
+  readonly adaptive: boolean
+}
+
+/** The failures of one call: what a policy has to remember between them. */
+export class Run implements Failure {
+  readonly parts: Parts
+  private readonly startMillis: number
+  error: unknown = undefined
+  info: RetryInfo | undefined = undefined
+  private step: Step | undefined = undefined
+  attempt = 0
+  previousMillis = 0
+  random!: Random.Random
+
+  constructor(parts: Parts, startMillis: number) {
+    this.parts = parts
+    this.startMillis = startMillis
+  }
+
+  /** Asks the lifted schedule for the delay, then goes on as with any other. */
+  lifted(source: Lifted, fiber: CallFiber): Effect.Effect<RetryDecision, unknown, unknown> {
+    if (this.step === undefined) {
+      return Effect.flatMap(Schedule.toStep(source), (step) => {
+        this.step = step
+        return this.stepped(step, fiber)
+      })
+    }
+    return this.stepped(this.step, fiber)
+  }
+
+  private stepped(step: Step, fiber: CallFiber): Effect.Effect<RetryDecision, unknown, unknown> {
+    const delayed = Effect.suspend(() => step(clockOf(fiber).currentTimeMillisUnsafe(), this.error))
+    const decided = Effect.flatMap(delayed, ([, delay]) => {
+      const decision = settled(this, () => Duration.toMillis(delay), fiber)
+      return Effect.isEffect(decision) ? decision : Effect.succeed(decision)
+    })
+    return Pull.catchDone(decided, () => Effect.sync(() => this.stop("schedule")))
+  }
+
+  /** Takes note of a failure, and says why it is not retried if that is clear before any delay is known. */
+  refuses(error: unknown, fiber: CallFiber): RetryStopped | undefined {
+    this.error = error
+    this.attempt++
+    this.info = Option.getOrUndefined(classify(fiber.getRef(CurrentClassifier), error))
+    const reason = this.firstRefusal(fiber.context)
+    return reason === undefined ? undefined : this.stop(reason)
+  }
+
+  private firstRefusal(context: Context.Context<never>): StopReason | undefined {
+    const parts = this.parts
+    if (parts.outermostOnly && isNested(context)) return "nested"
+    if (parts.whileRetryable !== "off" && !this.isRetryable(parts.whileRetryable)) return "not-retryable"
+    return this.attempt >= parts.maxAttempts ? "max-attempts" : undefined
+  }
+
+  private isRetryable(upTo: "yes" | "maybe"): boolean {
+    const safety = this.info?.safety
+    return safety === "Yes" || (safety === "Maybe" && upTo === "maybe")
+  }
+
+  /** The tokens that a retry of the failure takes. */
+  private cost(quota: Cost): number {
+    const info = this.info
+    if (info?.throttling) return quota.throttlingCost
+    return info?.timeout ? quota.timeoutCost : quota.cost
+  }
+
+  /** Takes what the retry costs, if the policy asks for it and the quota has it. */
+  pay(fiber: CallFiber): Payment {
+    if (this.parts.quota === undefined) return undefined
+    const { capacity, store, whenExhausted } = Context.getUnsafe(fiber.context, RetryQuota)
+    const cost = this.cost(this.parts.quota)
+    const clock = clockOf(fiber)
+    if (store.take(cost, clock)) return new Held(store, cost, clock)
+    return whenExhausted === "wait" && cost <= capacity ? "wait" : "refused"
+  }
+
+  /** Waits for what the retry costs, but not past the deadline, and decides then. */
+  payLater(base: Delay, fiber: CallFiber): Effect.Effect<RetryDecision> {
+    const { store } = Context.getUnsafe(fiber.context, RetryQuota)
+    const cost = this.cost(this.parts.quota!)
+    const clock = clockOf(fiber)
+    const paid = waitFor(store, cost, clock, Effect.sync(() => this.settle(new Held(store, cost, clock), base, fiber)))
+    const { deadlineMillis } = this.parts
+    if (deadlineMillis === Infinity) return paid
+    return Effect.timeoutOrElse(paid, {
+      duration: Math.max(0, deadlineMillis - this.elapsedMillis(fiber)),
+      orElse: () => Effect.sync(() => this.stop("deadline"))
+    })
+  }
+
+  /** Decides on a failure that is paid for, or that long polling only holds back. A stop gives back what was paid. */
+  settle(payment: Held | "refused" | undefined, base: Delay, fiber: CallFiber): RetryDecision {
+    if (payment === "refused" && !this.parts.quota!.longPolling) return this.stop("quota-exhausted")
+    this.random = fiber.getRef(Random.Random)
+    const backOff = Math.min(base(this), maxDelayMillis)
+    const adjusted = this.parts.adjust(backOff, this)
+    const delayMillis = wholeMillis(adjusted)
+    const refusal = adjusted < 0
+      ? "retry-after-too-long"
+      : this.passesDeadline(delayMillis, fiber)
+      ? "deadline"
+      : undefined
+    if (payment === "refused") return this.stop("quota-exhausted", refusal === undefined ? delayMillis : 0)
+    if (refusal !== undefined) {
+      payment?.giveBackUnsafe()
+      return this.stop(refusal)
+    }
+    this.previousMillis = backOff
+    const token = new RetryToken(this.attempt, delayMillis, Option.fromUndefinedOr(this.info), payment)
+    watch(token, fiber)
+    return token
+  }
+
+  private passesDeadline(delayMillis: number, fiber: CallFiber): boolean {
+    const { deadlineMillis } = this.parts
+    return deadlineMillis !== Infinity && this.elapsedMillis(fiber) + delayMillis >= deadlineMillis
+  }
+
+  private elapsedMillis(fiber: CallFiber): number {
+    return Math.max(0, monotonicMillis(clockOf(fiber)) - this.startMillis)
+  }
+
+  stop(reason: StopReason, delayMillis?: number): RetryStopped {
+    return new RetryStopped(reason, this.attempt, Option.fromUndefinedOr(this.info), delayMillis)
+  }
+}
+
+/** When the call began; 0 for a policy without a deadline, which never asks. */
+export const startMillis = (parts: Parts, fiber: CallFiber): number =>
+  parts.deadlineMillis === Infinity ? 0 : monotonicMillis(clockOf(fiber))
+
+const settled = (run: Run, base: Delay, fiber: CallFiber): RetryDecision | Effect.Effect<RetryDecision> => {
+  const payment = run.pay(fiber)
+  return payment === "wait" ? run.payLater(base, fiber) : run.settle(payment, base, fiber)
+}
+
+/**
+ * Decides on a failure: retryable, attempts, quota, delay, deadline, in this order. The answer is there at once, unless
+ * it has to be asked of a lifted schedule or waited for at the quota.
+ */
+export const decide = (
+  run: Run,
+  error: unknown,
+  fiber: CallFiber
+): RetryDecision | Effect.Effect<RetryDecision, unknown, unknown> => {
+  const refusal = run.refuses(error, fiber)
+  if (refusal !== undefined) return refusal
+  const source = run.parts.source
+  return typeof source === "function" ? settled(run, source, fiber) : run.lifted(source, fiber)
+}

@@ -1,0 +1,113 @@
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Bucket from "../internal/bucket.ts"
+import { monotonicMillis } from "./clock.ts"
+import { Waiters } from "./waiters.ts"
+
+/**
+ * The bucket under the service. Each member is one atomic step.
+ */
+export interface Store {
+  /** What a call that succeeds without a retry puts in. */
+  readonly successIncrement: number
+  readonly waiters: Waiters
+  /** Takes tokens, unless there are too few or others wait for them. */
+  readonly take: (cost: number, clock: Clock.Clock) => boolean
+  readonly put: (tokens: number, clock: Clock.Clock) => void
+  readonly balance: (clock: Clock.Clock) => number
+  /** Milliseconds until the tokens are there if nobody else takes them; takes them when that is 0. */
+  readonly takeOrWait: (cost: number, clock: Clock.Clock) => number
+}
+
+/** The bucket in the memory of this process. */
+export class MemoryStore implements Store {
+  readonly waiters = new Waiters()
+  readonly successIncrement: number
+  private readonly config: Bucket.BucketConfig
+  private bucket: Bucket.Bucket
+
+  constructor(config: Bucket.BucketConfig, initial: Bucket.Bucket, successIncrement: number) {
+    this.config = config
+    this.bucket = initial
+    this.successIncrement = successIncrement
+  }
+
+  private refilled(clock: Clock.Clock): Bucket.Bucket {
+    if (this.config.refillPerMilli === 0) return this.bucket
+    return this.bucket = Bucket.refill(this.bucket, this.config, monotonicMillis(clock))
+  }
+
+  private takeNow(cost: number, clock: Clock.Clock): boolean {
+    const taken = Bucket.take(this.refilled(clock), cost)
+    if (taken === undefined) return false
+    this.bucket = taken
+    return true
+  }
+
+  take(cost: number, clock: Clock.Clock): boolean {
+    return this.waiters.size === 0 && this.takeNow(cost, clock)
+  }
+
+  takeOrWait(cost: number, clock: Clock.Clock): number {
+    return this.takeNow(cost, clock) ? 0 : Bucket.millisUntil(this.bucket, this.config, cost)
+  }
+
+  put(tokens: number, clock: Clock.Clock): void {
+    this.bucket = Bucket.put(this.refilled(clock), this.config, tokens)
+    if (this.waiters.size > 0) this.waiters.wakeHead()
+  }
+
+  balance(clock: Clock.Clock): number {
+    return this.refilled(clock).tokens
+  }
+}
+
+/**
+ * The reservation as the engine handles it.
+ */
+export class Held {
+  readonly cost: number
+  private readonly store: Store
+  private readonly clock: Clock.Clock
+  private settled = false
+
+  constructor(store: Store, cost: number, clock: Clock.Clock) {
+    this.store = store
+    this.cost = cost
+    this.clock = clock
+  }
+
+  giveBackUnsafe(): boolean {
+    if (this.settled) return false
+    this.settled = true
+    this.store.put(this.cost, this.clock)
+    return true
+  }
+
+  spendUnsafe(): boolean {
+    if (this.settled) return false
+    return this.settled = true
+  }
+
+  get giveBack(): Effect.Effect<boolean> {
+    return Effect.sync(() => this.giveBackUnsafe())
+  }
+
+  get spend(): Effect.Effect<boolean> {
+    return Effect.sync(() => this.spendUnsafe())
+  }
+}
+
+/**
+ * Runs `use` once the tokens have been taken for it, first come, first served.
+ */
+export const waitFor = <A, E, R>(
+  store: Store,
+  cost: number,
+  clock: Clock.Clock,
+  use: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  store.waiters.run({
+    take: () => store.takeOrWait(cost, clock),
+    undo: () => store.put(cost, clock)
+  }, use)

@@ -1,0 +1,138 @@
+import * as Effect from "effect/Effect"
+
+/** What a waiter waits for. */
+export interface Grant {
+  /** Takes what is wanted and returns 0, or returns the milliseconds (at least 1) until it could be there. */
+  readonly take: () => number
+  /** Puts back what was taken and never used. */
+  readonly undo: () => void
+}
+
+class Waiter {
+  previous: Waiter | undefined = undefined
+  next: Waiter | undefined = undefined
+  state: "new" | "queued" | "granted" | "used" = "new"
+  signalled = false
+  wake: (() => void) | undefined = undefined
+  readonly grant: Grant
+  constructor(grant: Grant) {
+    this.grant = grant
+  }
+}
+
+/**
+ * A queue in which the first to come is the first to be served. Only the head has a timer; it hands its place on when it
+ * leaves, granted or interrupted, and what it was granted but never used goes back.
+ */
+export class Waiters {
+  private head: Waiter | undefined = undefined
+  private tail: Waiter | undefined = undefined
+  /** How many are waiting. */
+  size = 0
+
+  /** Lets the head look again: what it waits for may be there earlier than it thought. */
+  wakeHead(): void {
+    const head = this.head
+    if (head === undefined) return
+    if (head.wake === undefined) {
+      head.signalled = true
+    } else {
+      head.wake()
+    }
+  }
+
+  /** Runs `use` once it has been granted; `whenBlocked` may refuse to wait. */
+  run<A, E, R, E2 = never>(
+    grant: Grant,
+    use: Effect.Effect<A, E, R>,
+    whenBlocked?: (millis: number) => E2 | undefined
+  ): Effect.Effect<A, E | E2, R> {
+    return Effect.suspend(() => {
+      const waiter = new Waiter(grant)
+      const turn = Effect.flatMap(this.turn(waiter, whenBlocked), () => {
+        waiter.state = "used"
+        return use
+      })
+      return Effect.onExit(turn, () => Effect.sync(() => this.leave(waiter)))
+    })
+  }
+
+  private turn<E2>(waiter: Waiter, whenBlocked?: (millis: number) => E2 | undefined): Effect.Effect<void, E2> {
+    return Effect.suspend(() => {
+      const first = this.head === undefined || this.head === waiter
+      const millis = first ? waiter.grant.take() : 0
+      if (first && millis === 0) {
+        this.remove(waiter)
+        waiter.state = "granted"
+        this.wakeHead()
+        return Effect.void
+      }
+      if (waiter.state === "new") {
+        const refusal = whenBlocked?.(millis)
+        if (refusal !== undefined) return Effect.fail(refusal)
+        this.append(waiter)
+      }
+      const signal = this.signal(waiter)
+      return Effect.flatMap(
+        first ? Effect.raceFirst(Effect.sleep(millis), signal) : signal,
+        () => this.turn(waiter, whenBlocked)
+      )
+    })
+  }
+
+  private signal(waiter: Waiter): Effect.Effect<void> {
+    return Effect.callback<void>((resume) => {
+      if (waiter.signalled) {
+        waiter.signalled = false
+        return resume(Effect.void)
+      }
+      waiter.wake = () => {
+        waiter.wake = undefined
+        resume(Effect.void)
+      }
+      return Effect.sync(() => {
+        waiter.wake = undefined
+      })
+    })
+  }
+
+  private leave(waiter: Waiter): void {
+    if (waiter.state === "granted") waiter.grant.undo()
+    if (waiter.state === "queued") {
+      const wasHead = this.head === waiter
+      this.remove(waiter)
+      if (wasHead) this.wakeHead()
+    } else if (waiter.state === "granted") {
+      this.wakeHead()
+    }
+  }
+
+  private append(waiter: Waiter): void {
+    waiter.state = "queued"
+    waiter.previous = this.tail
+    if (this.tail === undefined) {
+      this.head = waiter
+    } else {
+      this.tail.next = waiter
+    }
+    this.tail = waiter
+    this.size++
+  }
+
+  private remove(waiter: Waiter): void {
+    if (waiter.state !== "queued") return
+    if (waiter.previous === undefined) {
+      this.head = waiter.next
+    } else {
+      waiter.previous.next = waiter.next
+    }
+    if (waiter.next === undefined) {
+      this.tail = waiter.previous
+    } else {
+      waiter.next.previous = waiter.previous
+    }
+    waiter.previous = waiter.next = undefined
+    waiter.state = "new"
+    this.size--
+  }
+}

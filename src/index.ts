@@ -1,0 +1,19 @@
+/**
+ * A retry toolkit for Effect.
+ *
+ * @since 0.1.0
+ */
+export * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
+export { attempt, withRetry } from "./Attempt.ts"
+export { awsAdaptive, awsDynamoDB2026, awsStandard, awsStandard2026 } from "./aws/Modes.ts"
+export * as AwsModes from "./aws/Modes.ts"
+export * as Backoff from "./Backoff.ts"
+export { InvalidOption } from "./InvalidOption.ts"
+export * as ResourceLimiters from "./ResourceLimiters.ts"
+export * as RetryClassifier from "./RetryClassifier.ts"
+export * as RetryInfo from "./RetryInfo.ts"
+export * as RetryMetrics from "./RetryMetrics.ts"
+export * as RetryObserver from "./RetryObserver.ts"
+export * as RetryPolicy from "./RetryPolicy.ts"
+export * as RetryQuota from "./RetryQuota.ts"
+export * as RetryToken from "./RetryToken.ts"

@@ -1,0 +1,138 @@
+import { tokenEpsilon } from "./bucket.ts"
+
+/** The constants of the CUBIC limiter, under their published names. Times in seconds. */
+export interface CubicConfig {
+  readonly beta: number
+  readonly scaleConstant: number
+  readonly smoothing: number
+  readonly minFillRate: number
+  readonly minCapacity: number
+  readonly measurementBucketSeconds: number
+}
+
+/** The limiter at a moment. Rates in sends per second, times in seconds of a monotonic clock. */
+export interface Cubic {
+  readonly enabled: boolean
+  readonly tokens: number
+  readonly maxTokens: number
+  readonly fillRate: number
+  readonly measuredTxRate: number
+  readonly lastMaxRate: number
+  readonly lastThrottleTime: number
+  readonly timeWindow: number
+  readonly lastTxRateBucket: number
+  readonly requestCount: number
+  /** `undefined` until the first refill, which only stores the time. */
+  readonly lastTimestamp: number | undefined
+}
+
+/** The state before the first response. */
+export const initial = (config: CubicConfig, now: number): Cubic => ({
+  enabled: false,
+  tokens: 0,
+  maxTokens: config.minCapacity,
+  fillRate: config.minFillRate,
+  measuredTxRate: 0,
+  lastMaxRate: 0,
+  lastThrottleTime: now,
+  timeWindow: 0,
+  lastTxRateBucket: Math.floor(now),
+  requestCount: 0,
+  lastTimestamp: undefined
+})
+
+/** Seconds until CUBIC is back at the rate it was throttled at. */
+export const timeWindow = (config: CubicConfig, lastMaxRate: number): number =>
+  Math.cbrt((lastMaxRate * (1 - config.beta)) / config.scaleConstant)
+
+/** The rate `now`, `lastMaxRate` having been throttled at `lastThrottleTime`. */
+export const cubicRate = (
+  config: CubicConfig,
+  { lastMaxRate, lastThrottleTime, timeWindow }: Pick<Cubic, "lastMaxRate" | "lastThrottleTime" | "timeWindow">,
+  now: number
+): number => config.scaleConstant * (now - lastThrottleTime - timeWindow) ** 3 + lastMaxRate
+
+/** The rate as it stands at the end of a measuring bucket, smoothed; within a bucket it only counts. */
+const measured = (state: Cubic, config: CubicConfig, now: number) => {
+  const width = config.measurementBucketSeconds
+  const bucket = Math.floor(now / width) * width
+  const requestCount = state.requestCount + 1
+  if (bucket <= state.lastTxRateBucket) {
+    return { measuredTxRate: state.measuredTxRate, lastTxRateBucket: state.lastTxRateBucket, requestCount }
+  }
+  const current = requestCount / (bucket - state.lastTxRateBucket)
+  return {
+    measuredTxRate: current * config.smoothing + state.measuredTxRate * (1 - config.smoothing),
+    lastTxRateBucket: bucket,
+    requestCount: 0
+  }
+}
+
+/** Where CUBIC stands after a throttle at a measured rate (back by `beta`), or without one (along its curve). */
+const calculated = (state: Cubic, config: CubicConfig, now: number, throttledAt: number | undefined) => {
+  if (throttledAt !== undefined) {
+    const lastMaxRate = state.enabled ? Math.min(throttledAt, state.fillRate) : throttledAt
+    const window = timeWindow(config, lastMaxRate)
+    return { rate: lastMaxRate * config.beta, lastMaxRate, lastThrottleTime: now, timeWindow: window, enabled: true }
+  }
+  const { enabled, lastMaxRate, lastThrottleTime } = state
+  const window = timeWindow(config, lastMaxRate)
+  const rate = cubicRate(config, { lastMaxRate, lastThrottleTime, timeWindow: window }, now)
+  return { rate, lastMaxRate, lastThrottleTime, timeWindow: window, enabled }
+}
+
+/** Lets tokens flow in at the present rate. A clock that went backwards adds nothing. */
+export const refill = (state: Cubic, now: number): Cubic => {
+  if (state.lastTimestamp === undefined) return { ...state, lastTimestamp: now }
+  const elapsed = Math.max(0, now - state.lastTimestamp)
+  return {
+    ...state,
+    tokens: Math.min(state.maxTokens, state.tokens + elapsed * state.fillRate),
+    lastTimestamp: now
+  }
+}
+
+/**
+ * Books one response: measures the send rate, moves the rate along the CUBIC curve or back from a throttle, and bounds
+ * it by twice the measured rate. What flowed in until now did so at the old rate.
+ */
+export const update = (state: Cubic, config: CubicConfig, now: number, throttled: boolean): Cubic => {
+  const time = Math.max(now, state.lastTimestamp ?? now)
+  const measurement = measured(state, config, time)
+  const { enabled, lastMaxRate, lastThrottleTime, rate, timeWindow } = calculated(
+    state,
+    config,
+    time,
+    throttled ? measurement.measuredTxRate : undefined
+  )
+  const newRate = Math.min(rate, 2 * measurement.measuredTxRate)
+  const refilled = refill(state, time)
+  const maxTokens = Math.max(newRate, config.minCapacity)
+  return {
+    enabled,
+    tokens: Math.min(refilled.tokens, maxTokens),
+    maxTokens,
+    fillRate: Math.max(newRate, config.minFillRate),
+    measuredTxRate: measurement.measuredTxRate,
+    lastMaxRate,
+    lastThrottleTime,
+    timeWindow,
+    lastTxRateBucket: measurement.lastTxRateBucket,
+    requestCount: measurement.requestCount,
+    lastTimestamp: refilled.lastTimestamp
+  }
+}
+
+/** Takes one send token from a refilled state, or `undefined` when there is none. */
+export const take = (state: Cubic): Cubic | undefined =>
+  state.tokens + tokenEpsilon < 1 ? undefined : { ...state, tokens: Math.max(0, state.tokens - 1) }
+
+/** Puts a token back that was never used. */
+export const putBack = (state: Cubic): Cubic => ({ ...state, tokens: Math.min(state.maxTokens, state.tokens + 1) })
+
+/** Milliseconds until a refilled state has a token: 0 when it has, otherwise at least 1 and whole. */
+export const millisUntilToken = (state: Cubic): number => {
+  const shortfall = 1 - state.tokens
+  if (shortfall <= tokenEpsilon) return 0
+  return Math.max(1, Math.ceil((shortfall / state.fillRate) * 1000 - tokenEpsilon))
+}

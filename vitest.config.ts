@@ -1,0 +1,27 @@
+import { defineConfig } from "vitest/config"
+
+// Vitest 5 reports failures with Map.groupBy, which Node 20 lacks.
+if (!("groupBy" in Map)) {
+  const groupBy = <K, A>(items: Iterable<A>, keyOf: (item: A, index: number) => K): Map<K, Array<A>> => {
+    const groups = new Map<K, Array<A>>()
+    let index = 0
+    for (const item of items) {
+      const key = keyOf(item, index++)
+      const group = groups.get(key)
+      if (group === undefined) groups.set(key, [item])
+      else group.push(item)
+    }
+    return groups
+  }
+  Object.assign(Map, { groupBy })
+}
+
+export default defineConfig({
+  resolve: { tsconfigPaths: true },
+  test: {
+    include: ["test/**/*.test.ts"],
+    pool: "threads",
+    testTimeout: 30_000,
+    hookTimeout: 30_000
+  }
+})
