@@ -13,17 +13,17 @@ import { dual } from "effect/Function"
 import * as Schedule from "effect/Schedule"
 import { Booking, current } from "./engine/booking.ts"
 import { clockOf } from "./engine/clock.ts"
-import { decide, type Parts, Run, startMillis } from "./engine/decision.ts"
+import { decide, type Decision, type Parts, Run, startMillis } from "./engine/decision.ts"
 import { environment } from "./engine/environment.ts"
 import { inside, nesting } from "./engine/nesting.ts"
-import type { CallFiber } from "./RetryObserver.ts"
+import { type CallFiber, CurrentObserver } from "./RetryObserver.ts"
 import { type Attempted, isRetryPolicy, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
-import { isRetryToken, type RetryDecision } from "./RetryToken.ts"
+import { isRetryStopped, isRetryToken, type RetryStopped } from "./RetryToken.ts"
 
 type AnyEffect = Effect.Effect<any, any, any>
 
 /** A first attempt that nothing but the quota hears of has succeeded. */
-const bookPlainSuccess = <A>(value: A): A => {
+const bookFirstSuccess = <A>(value: A): A => {
   const fiber = current()
   const { store } = environment(fiber)
   if (store !== undefined && store.successIncrement !== 0) store.put(store.successIncrement, clockOf(fiber))
@@ -57,14 +57,21 @@ const bookPlainSuccess = <A>(value: A): A => {
  * @since 0.1.0
  */
 export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E & Attempted, R> => {
-  const body = Effect.map(self, bookPlainSuccess)
+  const body = Effect.map(self, bookFirstSuccess)
   return Effect.withFiber((fiber): AnyEffect => {
     const found = environment(fiber)
-    if (found.isPlain) return body
-    const output = found.metadata?.output
-    const token = isRetryToken(output) && output.isUnclaimed ? output : undefined
-    return new Booking(found, token).send(self, fiber, found.metadata !== undefined)
+    const { metadata } = found
+    const token = isRetryToken(metadata?.output) && metadata.output.isUnclaimed ? metadata.output : undefined
+    const marks = metadata !== undefined && nesting.inUse
+    return found.isQuiet && token === undefined && !marks ? body : new Booking(found, token).send(self, fiber, marks)
   })
+}
+
+/** Retrying has ended: the observer is told, the caller has its own error. */
+const stopped = (decision: RetryStopped, error: unknown, fiber: CallFiber): AnyEffect => {
+  fiber.getRef(CurrentObserver).onStop?.(decision, fiber)
+  const failure = Effect.fail(error)
+  return decision.delayMillis === 0 ? failure : Effect.andThen(Effect.sleep(decision.delayMillis), failure)
 }
 
 /** A call from its first failure on: it decides, sleeps, retries. */
@@ -85,27 +92,20 @@ class Call {
   /** Decides on a failure, and retries after the delay, or fails with it. */
   readonly failed = (error: unknown): AnyEffect => {
     const fiber = current()
-    const decision = decide(this.run, error, fiber)
-    const now = clockOf(fiber).currentTimeMillisUnsafe()
-    const first = this.run.attempt === 1
+    return this.follow(decide(this.run, error, fiber), fiber, clockOf(fiber).currentTimeMillisUnsafe())
+  }
+
+  /** Does what was decided about a failure at `now`. */
+  follow(decision: Decision, fiber: CallFiber, now: number): AnyEffect {
+    if (Effect.isEffect(decision)) return Effect.flatMap(decision, (decided) => this.follow(decided, current(), now))
+    if (!isRetryToken(decision)) return stopped(decision, this.run.error, fiber)
+    const first = decision.attempt === 1
     if (first) this.firstFailureMillis = now
     this.sinceMillis = first ? 0 : now - this.nowMillis
     this.nowMillis = now
-    return Effect.isEffect(decision)
-      ? Effect.flatMap(decision, (decided) => this.follow(decided, current()))
-      : this.follow(decision, fiber)
-  }
-
-  private follow(decision: RetryDecision, fiber: CallFiber): AnyEffect {
-    const { observer } = this.booking.environment
-    if (isRetryToken(decision)) {
-      observer.onRetry?.(decision, fiber)
-      this.booking.token = decision
-      return Effect.flatMap(clockOf(fiber).sleep(decision.delay), this.retry)
-    }
-    observer.onStop?.(decision, fiber)
-    const failure = Effect.fail(this.run.error)
-    return decision.delayMillis === 0 ? failure : Effect.andThen(Effect.sleep(decision.delayMillis), failure)
+    this.booking.environment.observer.onRetry?.(decision, fiber)
+    this.booking.token = decision
+    return Effect.flatMap(clockOf(fiber).sleep(decision.delay), this.retry)
   }
 
   private readonly retry = (): AnyEffect =>
@@ -144,13 +144,23 @@ const bookedCall = (self: AnyEffect, parts: Parts, fiber: CallFiber): AnyEffect 
 
 const retryWith = (self: AnyEffect, { [TypeId]: parts }: RetryPolicy<any, any, any>): AnyEffect => {
   const timed = parts.deadlineMillis !== Infinity
-  const body = Effect.catch(
-    Effect.map(self, bookPlainSuccess),
-    (error) => new Call(self, new Run(parts, 0), new Booking(environment(current()), undefined)).failed(error)
-  )
-  return Effect.withFiber((fiber) =>
-    timed || nesting.inUse || !environment(fiber).isPlain ? bookedCall(self, parts, fiber) : body
-  )
+  const firstFailed = (error: unknown): AnyEffect => {
+    const fiber = current()
+    const run = new Run(parts, 0)
+    const decision = decide(run, error, fiber)
+    return isRetryStopped(decision)
+      ? stopped(decision, error, fiber)
+      : new Call(self, run, new Booking(environment(fiber), undefined)).follow(
+        decision,
+        fiber,
+        clockOf(fiber).currentTimeMillisUnsafe()
+      )
+  }
+  const body = Effect.catch(Effect.map(self, bookFirstSuccess), firstFailed)
+  return Effect.withFiber((fiber) => {
+    const { isQuiet, metadata } = environment(fiber)
+    return isQuiet && metadata === undefined && !timed && !nesting.inUse ? body : bookedCall(self, parts, fiber)
+  })
 }
 
 /**

@@ -13,7 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as codes from "./internal/codes.ts"
 import * as Hint from "./internal/hint.ts"
-import { get, getNumber, getString } from "./internal/safe.ts"
+import { get } from "./internal/safe.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
@@ -57,10 +57,21 @@ export const classify = (classifier: RetryClassifier, error: unknown): Option.Op
 export const orElse: {
   (that: RetryClassifier): (self: RetryClassifier) => RetryClassifier
   (self: RetryClassifier, that: RetryClassifier): RetryClassifier
-} = dual(2, (self: RetryClassifier, that: RetryClassifier): RetryClassifier => (error) => {
-  const info = classify(self, error)
-  return Option.isSome(info) ? info : classify(that, error)
-})
+} = dual(2, (self: RetryClassifier, that: RetryClassifier): RetryClassifier => chain([self, that]))
+
+/**
+ * Asks the classifiers in turn: the first that knows the error decides.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const chain = (classifiers: ReadonlyArray<RetryClassifier>): RetryClassifier => (error) => {
+  for (const classifier of classifiers) {
+    const info = classify(classifier, error)
+    if (Option.isSome(info)) return info
+  }
+  return none
+}
 
 /**
  * Forbids a retry of the errors that satisfy the predicate, whatever the chain says of them.
@@ -85,42 +96,48 @@ export const vetoing: {
  */
 export const own: RetryClassifier = RetryInfo.of
 
-const withHint = (info: RetryInfo.RetryInfo, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
-  const millis = Hint.retryAfterMillis((name) => get(headersOf(error), name))
+/** An error that is looked into. What it does when it is looked at is up to {@link classify}. */
+type Opaque = { readonly [key: string]: any }
+
+const isObject = (u: unknown): u is Opaque => (typeof u === "object" && u !== null) || typeof u === "function"
+
+/** A classifier of objects. */
+const ofObject = (f: (error: Opaque) => Option.Option<RetryInfo.RetryInfo>): RetryClassifier => (error) =>
+  isObject(error) ? f(error) : none
+
+const withHint = (info: RetryInfo.RetryInfo, error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
+  const headers = error.$response?.headers ?? error.response?.headers ?? error.headers
+  const millis = isObject(headers) ? Hint.retryAfterMillis(headers) : undefined
   return Option.some(millis === undefined ? info : RetryInfo.make({ ...info, retryAfter: millis }))
 }
-
-const headersOf = (error: unknown): unknown =>
-  get(get(error, "$response"), "headers") ?? get(get(error, "response"), "headers") ?? get(error, "headers")
 
 const isIdempotent = (method: unknown) => method !== "POST" && method !== "PATCH"
 
 const neverSent = (cause: unknown): boolean => {
   let current = cause
-  for (let depth = 0; depth <= maxCauseDepth && current !== undefined; depth++) {
-    if (codes.neverSentCodes.has(getString(current, "code") ?? "")) return true
-    current = get(current, "cause")
+  for (let depth = 0; depth <= maxCauseDepth && isObject(current); depth++) {
+    if (codes.neverSentCodes.has(current.code)) return true
+    current = current.cause
   }
   return false
 }
 
-const httpClient: RetryClassifier = (error) => {
-  const reason = get(error, "reason")
-  const idempotent = isIdempotent(get(get(reason, "request"), "method"))
-  if (get(reason, "_tag") === "TransportError") {
-    return Option.some(RetryInfo.make({ safety: idempotent || neverSent(get(reason, "cause")) ? "Yes" : "Maybe" }))
+const httpClient = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> => {
+  const idempotent = isIdempotent(reason?.request?.method)
+  if (reason?._tag === "TransportError") {
+    return Option.some(RetryInfo.make({ safety: idempotent || neverSent(reason.cause) ? "Yes" : "Maybe" }))
   }
-  const status = getNumber(get(reason, "response"), "status")
+  const info = withStatus(reason?.response?.status, reason)
   return Option.map(
-    withStatus(status, reason),
+    info,
     (info) => idempotent || info.throttling ? info : { ...info, safety: "Maybe" as const }
   )
 }
 
-const withReason: RetryClassifier = (error) => {
-  const reason = get(error, "reason") ?? error
-  const retryAfter = get(reason, "retryAfter") as any
-  switch (get(reason, "_tag")) {
+const withReason = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
+  const reason = isObject(error.reason) ? error.reason : error
+  const retryAfter = reason.retryAfter
+  switch (reason._tag) {
     case "RateLimitExceeded":
     case "RateLimitError":
       return Option.some(RetryInfo.throttled(retryAfter))
@@ -128,11 +145,12 @@ const withReason: RetryClassifier = (error) => {
     case "CircuitHalfOpen":
       return Option.some(RetryInfo.make({ fault: "server", retryAfter }))
   }
-  const retryable = get(error, "isRetryable") ?? get(reason, "isRetryable")
-  return retryable === true ? Option.some(RetryInfo.make({ retryAfter })) : retryable === false ? veto : none
+  const retryable = error.isRetryable ?? reason.isRetryable
+  if (retryable === true) return Option.some(RetryInfo.make({ retryAfter }))
+  return retryable === false ? veto : none
 }
 
-const effectTags = new Map<string, RetryClassifier>([
+const effectTags = new Map<unknown, (error: Opaque) => Option.Option<RetryInfo.RetryInfo>>([
   ["HttpClientError", httpClient],
   ["TimeoutError", () => timedOut],
   ["SqlError", withReason],
@@ -153,42 +171,34 @@ const effectTags = new Map<string, RetryClassifier>([
  * @category constructors
  * @since 0.1.0
  */
-export const effectErrors: RetryClassifier = (error) => {
-  const tag = getString(error, "_tag")
-  return (tag === undefined ? undefined : effectTags.get(tag))?.(error) ?? none
+export const effectErrors: RetryClassifier = ofObject((error) => effectTags.get(error._tag)?.(error) ?? none)
+
+const byCode = (code: unknown): RetryInfo.RetryInfo | undefined => {
+  if (typeof code !== "string") return undefined
+  if (codes.awsThrottlingCodes.has(code)) return throttledInfo
+  if (codes.awsTransientCodes.has(code)) return RetryInfo.transient
+  return code === "TimeoutError" ? RetryInfo.timedOut : undefined
 }
 
-/** The code of an AWS error: the class name, the `Code` of the query and XML protocols, the `__type` of the JSON ones. */
-const awsCodes = (error: unknown): ReadonlyArray<string> => {
-  const type = getString(error, "__type")
-  const found = [
-    getString(error, "name"),
-    getString(error, "Code"),
-    getString(error, "code"),
-    type?.slice(type.lastIndexOf("#") + 1)
-  ]
-  return found.filter((code) => code !== undefined)
+/** The code of an AWS error: its class name, the `Code` of the query and XML protocols, the `__type` of the JSON ones. */
+const byCodes = (error: Opaque): RetryInfo.RetryInfo | undefined => {
+  const type: unknown = error.__type
+  return byCode(error.name) ?? byCode(error.Code) ?? byCode(error.code) ??
+    (typeof type === "string" ? byCode(type.slice(type.lastIndexOf("#") + 1)) : undefined)
 }
 
-const byCode = (error: unknown): RetryInfo.RetryInfo | undefined => {
-  const names = awsCodes(error)
-  if (names.some((code) => codes.awsThrottlingCodes.has(code))) return throttledInfo
-  if (names.some((code) => codes.awsTransientCodes.has(code))) return RetryInfo.transient
-  return names.includes("TimeoutError") ? RetryInfo.timedOut : undefined
+const byTrait = ({ $retryable }: Opaque): RetryInfo.RetryInfo | undefined => {
+  if ($retryable === undefined || $retryable === null) return undefined
+  return $retryable.throttling === true ? throttledInfo : RetryInfo.transient
 }
 
-const byTrait = (error: unknown): RetryInfo.RetryInfo | undefined => {
-  const retryable = get(error, "$retryable")
-  if (retryable === undefined || retryable === null) return undefined
-  return get(retryable, "throttling") === true ? throttledInfo : RetryInfo.transient
-}
-
-const byAwsMetadata = (error: unknown): RetryInfo.RetryInfo | undefined => {
-  const metadata = get(error, "$metadata")
-  if (get(metadata, "clockSkewCorrected") === true) return RetryInfo.transient
-  const status = getNumber(metadata, "httpStatusCode")
+const byMetadata = ({ $metadata }: Opaque): RetryInfo.RetryInfo | undefined => {
+  if (!isObject($metadata)) return undefined
+  const status: unknown = $metadata.httpStatusCode
   if (status === 429) return throttledInfo
-  return status !== undefined && codes.awsTransientStatuses.has(status) ? RetryInfo.transient : undefined
+  const passes = $metadata.clockSkewCorrected === true ||
+    (typeof status === "number" && codes.awsTransientStatuses.has(status))
+  return passes ? RetryInfo.transient : undefined
 }
 
 /**
@@ -206,14 +216,14 @@ const byAwsMetadata = (error: unknown): RetryInfo.RetryInfo | undefined => {
  * @category constructors
  * @since 0.1.0
  */
-export const aws: RetryClassifier = (error) => {
+export const aws: RetryClassifier = ofObject((error) => {
   const trait = byTrait(error)
-  const info = trait?.throttling === true ? trait : byCode(error) ?? trait ?? byAwsMetadata(error)
+  const info = trait?.throttling === true ? trait : byCodes(error) ?? trait ?? byMetadata(error)
   return info === undefined ? none : withHint(info, error)
-}
+})
 
-const withStatus = (status: number | undefined, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
-  if (status === undefined) return none
+const withStatus = (status: unknown, error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
+  if (typeof status !== "number") return none
   if (status === 429) return withHint(throttledInfo, error)
   return codes.httpTransientStatuses.has(status) ? withHint(RetryInfo.transient, error) : none
 }
@@ -225,11 +235,11 @@ const withStatus = (status: number | undefined, error: unknown): Option.Option<R
  * @category constructors
  * @since 0.1.0
  */
-export const httpStatus: RetryClassifier = (error) =>
-  get(error, "$metadata") !== undefined ? none : withStatus(
-    getNumber(error, "status") ?? getNumber(error, "statusCode") ?? getNumber(get(error, "response"), "status"),
-    error
-  )
+export const httpStatus: RetryClassifier = ofObject((error) =>
+  error.$metadata === undefined
+    ? withStatus(error.status ?? error.statusCode ?? error.response?.status, error)
+    : none
+)
 
 /**
  * Network failures of Node, undici and browsers, by `code` and message.
@@ -237,14 +247,15 @@ export const httpStatus: RetryClassifier = (error) =>
  * @category constructors
  * @since 0.1.0
  */
-export const network: RetryClassifier = (error) => {
-  const code = getString(error, "code") ?? ""
-  if (codes.timeoutCodes.has(code)) return timedOut
-  if (codes.neverSentCodes.has(code) || codes.brokenCodes.has(code)) return transient
-  const message = getString(error, "message") ?? ""
-  if (code === "ERR_HTTP2_STREAM_ERROR" && message.includes("NGHTTP2_REFUSED_STREAM")) return transient
-  return getString(error, "name") === "TypeError" && codes.browserNetworkMessages.has(message) ? transient : none
-}
+export const network: RetryClassifier = ofObject(({ code, message, name }) => {
+  if (typeof code === "string") {
+    if (codes.timeoutCodes.has(code)) return timedOut
+    if (codes.neverSentCodes.has(code) || codes.brokenCodes.has(code)) return transient
+  }
+  if (typeof message !== "string") return none
+  const refused = code === "ERR_HTTP2_STREAM_ERROR" && message.includes("NGHTTP2_REFUSED_STREAM")
+  return refused || (name === "TypeError" && codes.browserNetworkMessages.has(message)) ? transient : none
+})
 
 /**
  * gRPC statuses (an integer `code` beside a `details` string): `UNAVAILABLE` passes, `RESOURCE_EXHAUSTED` is throttling,
@@ -253,9 +264,9 @@ export const network: RetryClassifier = (error) => {
  * @category constructors
  * @since 0.1.0
  */
-export const grpc: RetryClassifier = (error) => {
-  if (getString(error, "details") === undefined) return none
-  switch (getNumber(error, "code")) {
+export const grpc: RetryClassifier = ofObject((error) => {
+  if (typeof error.details !== "string") return none
+  switch (error.code) {
     case 4:
       return Option.some(RetryInfo.make({ safety: "Maybe", timeout: true }))
     case 8:
@@ -266,7 +277,7 @@ export const grpc: RetryClassifier = (error) => {
     default:
       return none
   }
-}
+})
 
 /**
  * Asks the classifier about the error, then about its `cause`, and so on: at most 10 causes deep, so a cycle ends.
@@ -292,7 +303,7 @@ export const followingCause = (self: RetryClassifier): RetryClassifier => (error
  * @since 0.1.0
  */
 export const defaultClassifier: RetryClassifier = followingCause(
-  [effectErrors, aws, httpStatus, network, grpc].reduce<RetryClassifier>((chain, next) => orElse(chain, next), own)
+  chain([own, effectErrors, aws, httpStatus, network, grpc])
 )
 
 /**

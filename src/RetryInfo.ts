@@ -169,13 +169,8 @@ export const isRetryInfo = (u: unknown): u is RetryInfo => get(u, TypeId) === Ty
  */
 export const annotation = (facts?: Facts): { readonly [TypeId]: RetryInfo } => ({ [TypeId]: make(facts) })
 
-const annotated = (error: unknown): unknown => get(get(get(get(error, "constructor"), "ast"), "annotations"), TypeId)
-
-const withHintOf = (info: RetryInfo, error: unknown): RetryInfo => {
-  if (info.retryAfter !== undefined) return info
-  const retryAfter = hint(get(error, "retryAfter"))
-  return retryAfter === undefined ? info : { ...info, retryAfter }
-}
+/** The facts on the error, or on its class. */
+const carried = (error: any): unknown => error[TypeId] ?? error.constructor?.ast?.annotations?.[TypeId]
 
 /**
  * The facts that an error carries itself; none for an error of any other shape. Never throws.
@@ -184,10 +179,15 @@ const withHintOf = (info: RetryInfo, error: unknown): RetryInfo => {
  * @since 0.1.0
  */
 export const of = (error: unknown): Option.Option<RetryInfo> => {
-  const own = get(error, TypeId)
-  if (isRetryInfo(own)) return Option.some(withHintOf(own, error))
-  const inherited = annotated(error)
-  return isRetryInfo(inherited) ? Option.some(withHintOf(inherited, error)) : Option.none()
+  if (error === null || (typeof error !== "object" && typeof error !== "function")) return Option.none()
+  try {
+    const info = carried(error)
+    if (!isRetryInfo(info)) return Option.none()
+    const retryAfter = info.retryAfter ?? hint((error as { readonly retryAfter?: unknown }).retryAfter)
+    return Option.some(retryAfter === info.retryAfter ? info : { ...info, retryAfter })
+  } catch {
+    return Option.none()
+  }
 }
 
 /**

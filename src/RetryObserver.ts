@@ -10,7 +10,6 @@
 import * as Context from "effect/Context"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import { clockOf } from "./engine/clock.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 import type { RetryStopped, RetryToken } from "./RetryToken.ts"
@@ -44,10 +43,10 @@ export interface RetryObserver {
  * @category getters
  * @since 0.1.0
  */
-export const failureClass = (info: Option.Option<RetryInfo>): "throttling" | "timeout" | "transient" | "unknown" => {
-  if (Option.isNone(info)) return "unknown"
-  if (info.value.throttling) return "throttling"
-  return info.value.timeout ? "timeout" : "transient"
+export const failureClass = (info: RetryInfo | undefined): "throttling" | "timeout" | "transient" | "unknown" => {
+  if (info === undefined) return "unknown"
+  if (info.throttling) return "throttling"
+  return info.timeout ? "timeout" : "transient"
 }
 
 const event = (fiber: CallFiber, name: string, attributes: Record<string, unknown>): void => {

@@ -8,7 +8,6 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
-import type * as Option from "effect/Option"
 import type { Held } from "./engine/store.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 
@@ -47,8 +46,8 @@ export class RetryToken {
   readonly attempt: number
   /** How long to wait before the retry, in milliseconds. */
   readonly delayMillis: number
-  /** The facts of the error, if the classifier knew it. */
-  readonly info: Option.Option<RetryInfo>
+  /** The facts of the error; `undefined` when the classifier did not know it. */
+  readonly info: RetryInfo | undefined
   /** @internal */
   readonly held: Held | undefined
   /** @internal */
@@ -60,7 +59,7 @@ export class RetryToken {
     return !this.claimed
   }
 
-  constructor(attempt: number, delayMillis: number, info: Option.Option<RetryInfo>, held: Held | undefined) {
+  constructor(attempt: number, delayMillis: number, info: RetryInfo | undefined, held: Held | undefined) {
     this.attempt = attempt
     this.delayMillis = delayMillis
     this.info = info
@@ -107,12 +106,12 @@ export class RetryStopped {
   readonly reason: StopReason
   /** The attempts made. */
   readonly attempts: number
-  /** The facts of the last error, if the classifier was asked and knew it. */
-  readonly info: Option.Option<RetryInfo>
+  /** The facts of the last error; `undefined` when the classifier did not know it. */
+  readonly info: RetryInfo | undefined
   /** How long the caller is still held back before it fails, in milliseconds: 0 but for long polling. */
   readonly delayMillis: number
 
-  constructor(reason: StopReason, attempts: number, info: Option.Option<RetryInfo>, delayMillis = 0) {
+  constructor(reason: StopReason, attempts: number, info: RetryInfo | undefined, delayMillis = 0) {
     this.reason = reason
     this.attempts = attempts
     this.info = info

@@ -5,7 +5,7 @@ import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import type { RetryToken } from "../RetryToken.ts"
 import { type CallFiber, clockOf } from "./clock.ts"
 import type { Environment } from "./environment.ts"
-import { inside, nesting } from "./nesting.ts"
+import { inside } from "./nesting.ts"
 
 type AnyEffect = Effect.Effect<any, any, any>
 
@@ -27,7 +27,7 @@ export class Booking {
   send(self: AnyEffect, fiber: CallFiber, marks: boolean): AnyEffect {
     const claimed = Effect.suspend(() => {
       if (this.token?.claimUnsafe() === false) this.token = undefined
-      return marks && nesting.inUse ? Effect.updateContext(self, inside) : self
+      return marks ? Effect.updateContext(self, inside) : self
     })
     return this.sendThen(claimed, fiber, Effect.fail)
   }

@@ -50,6 +50,9 @@ type Step = (now: number, error: unknown) => Pull.Pull<[unknown, Duration.Durati
 
 type Payment = Held | "refused" | "wait" | undefined
 
+/** What a policy decides, at once or when it has asked and waited. */
+export type Decision = RetryDecision | Effect.Effect<RetryDecision, unknown, unknown>
+
 /** A policy, as data and pure functions. */
 export interface Parts {
   /** Where the delay comes from: a function, or a schedule that was lifted into the policy. */
@@ -170,7 +173,7 @@ export class Run implements Failure {
       return this.stop(refusal)
     }
     this.previousMillis = backOff
-    const token = new RetryToken(this.attempt, delayMillis, Option.fromUndefinedOr(this.info), payment)
+    const token = new RetryToken(this.attempt, delayMillis, this.info, payment)
     watch(token, fiber)
     return token
   }
@@ -185,7 +188,7 @@ export class Run implements Failure {
   }
 
   stop(reason: StopReason, delayMillis?: number): RetryStopped {
-    return new RetryStopped(reason, this.attempt, Option.fromUndefinedOr(this.info), delayMillis)
+    return new RetryStopped(reason, this.attempt, this.info, delayMillis)
   }
 }
 
@@ -193,7 +196,7 @@ export class Run implements Failure {
 export const startMillis = (parts: Parts, fiber: CallFiber): number =>
   parts.deadlineMillis === Infinity ? 0 : monotonicMillis(clockOf(fiber))
 
-const settled = (run: Run, base: Delay, fiber: CallFiber): RetryDecision | Effect.Effect<RetryDecision> => {
+const settled = (run: Run, base: Delay, fiber: CallFiber): Decision => {
   const payment = run.pay(fiber)
   return payment === "wait" ? run.payLater(base, fiber) : run.settle(payment, base, fiber)
 }
@@ -206,7 +209,7 @@ export const decide = (
   run: Run,
   error: unknown,
   fiber: CallFiber
-): RetryDecision | Effect.Effect<RetryDecision, unknown, unknown> => {
+): Decision => {
   const refusal = run.refuses(error, fiber)
   if (refusal !== undefined) return refusal
   const source = run.parts.source

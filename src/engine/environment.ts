@@ -13,8 +13,8 @@ export interface Environment {
   readonly observer: RetryObserver
   /** The metadata of the schedule around the attempt, if there is one. */
   readonly metadata: Schedule.Metadata | undefined
-  /** Nothing but the quota hears of a first attempt that succeeds, so it needs no set-up. */
-  readonly isPlain: boolean
+  /** Nothing but the quota has to hear of a send that succeeds. */
+  readonly isQuiet: boolean
 }
 
 const read = (context: Context.Context<never>): Environment => {
@@ -26,11 +26,11 @@ const read = (context: Context.Context<never>): Environment => {
     limiter,
     observer,
     metadata,
-    isPlain: limiter === undefined && metadata === undefined && observer.onAttempt === undefined
+    isQuiet: limiter === undefined && observer.onAttempt === undefined
   }
 }
 
-// A context never changes and most calls of a program share one, so the last plain one is kept with what was read.
+// A context never changes and most calls of a program share one, so the last quiet one is kept with what was read.
 let lastContext: Context.Context<never> = Context.empty()
 let lastEnvironment: Environment = read(lastContext)
 
@@ -38,7 +38,7 @@ let lastEnvironment: Environment = read(lastContext)
 export const environment = (fiber: CallFiber): Environment => {
   if (fiber.context === lastContext) return lastEnvironment
   const found = read(fiber.context)
-  if (found.isPlain) {
+  if (found.isQuiet && found.metadata === undefined) {
     lastContext = fiber.context
     lastEnvironment = found
   }

@@ -14,9 +14,9 @@ const count = (header: unknown): number | undefined => {
  * What a server asks to wait, in milliseconds: `x-amz-retry-after` (milliseconds) before `retry-after` in seconds. The
  * date form of `retry-after` needs a clock and is read by the HTTP adapter.
  */
-export const retryAfterMillis = (header: (name: string) => unknown): number | undefined => {
-  const amazon = count(header("x-amz-retry-after"))
+export const retryAfterMillis = (headers: { readonly [name: string]: unknown }): number | undefined => {
+  const amazon = count(headers["x-amz-retry-after"])
   if (amazon !== undefined) return amazon
-  const seconds = count(header("retry-after"))
+  const seconds = count(headers["retry-after"])
   return seconds === undefined ? undefined : Math.min(seconds * 1000, Number.MAX_SAFE_INTEGER)
 }

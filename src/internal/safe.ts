@@ -7,15 +7,3 @@ export const get = (value: unknown, key: PropertyKey): unknown => {
     return undefined
   }
 }
-
-/** The property when it is a string. */
-export const getString = (value: unknown, key: PropertyKey): string | undefined => {
-  const property = get(value, key)
-  return typeof property === "string" ? property : undefined
-}
-
-/** The property when it is a number. */
-export const getNumber = (value: unknown, key: PropertyKey): number | undefined => {
-  const property = get(value, key)
-  return typeof property === "number" ? property : undefined
-}
