@@ -197,7 +197,7 @@ export class Engine {
   }
 
   snapshot(clock: Clock.Clock): Snapshot {
-    const state = this.refilled(clock)
+    const state = this.state.lastTimestamp === undefined ? this.state : Cubic.refill(this.state, seconds(clock))
     return {
       enabled: state.enabled,
       capacity: state.tokens,

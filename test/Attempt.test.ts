@@ -1,0 +1,449 @@
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import {
+  attempt,
+  awsAdaptive,
+  awsStandard,
+  awsStandard2026,
+  Backoff,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  RetryToken,
+  withRetry
+} from "effect-retry"
+import type { AdaptiveRateLimiter } from "effect-retry"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import { constantRandom, scripted, Terminal, Throttled, TimedOut, Transient, Unsure } from "./utils/call.ts"
+import { sweep } from "./utils/sweep.ts"
+
+type Standard = typeof awsStandard
+
+/** The two ways to run a policy. */
+const drivers = [
+  {
+    form: "Effect.retry(attempt)",
+    run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => Effect.retry(attempt(self), policy)
+  },
+  { form: "withRetry", run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => withRetry(self, policy) }
+] as const
+
+const inTime = <A, E, R>(self: Effect.Effect<A, E, R>, time: Parameters<typeof TestClock.adjust>[0] = "10 minutes") =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(self)
+    yield* TestClock.adjust(time)
+    return yield* Fiber.await(fiber)
+  })
+
+describe.each(drivers)("$form", ({ run }) => {
+  it.effect("gives back the tokens of the retry that succeeds, and spends those of the one that fails", () =>
+    Effect.gen(function*() {
+      const call = scripted([new Transient(), new Transient()])
+      const exit = yield* inTime(run(call.effect, awsStandard))
+      assert.deepStrictEqual(exit, Exit.succeed("ok"))
+      assert.strictEqual(call.sends, 3)
+      assert.strictEqual(yield* RetryQuota.balance, 495)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("puts one token in when the call needs no retry", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* run(Effect.succeed(1), awsStandard), 1)
+      assert.strictEqual(yield* RetryQuota.balance, 11)
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 10 }))))
+
+  it.effect("charges a time-out 10 and a throttle 5", () =>
+    Effect.gen(function*() {
+      yield* inTime(run(scripted([new TimedOut(), new Terminal()]).effect, awsStandard))
+      assert.strictEqual(yield* RetryQuota.balance, 490)
+      yield* inTime(run(scripted([new Throttled({}), new Terminal()]).effect, awsStandard))
+      assert.strictEqual(yield* RetryQuota.balance, 485)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("fails with the last error itself", () =>
+    Effect.gen(function*() {
+      const errors = [new Transient(), new Transient(), new Transient()]
+      const exit = yield* inTime(run(scripted(errors).effect, awsStandard))
+      assert.isTrue(Exit.isFailure(exit))
+      assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), errors[2])
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("is exactly 35 retries in an outage at cost 14, then none", () =>
+    Effect.gen(function*() {
+      let sends = 0
+      const call = Effect.suspend(() => {
+        sends++
+        return Effect.fail(new Transient())
+      })
+      yield* inTime(
+        Effect.forEach(Array.from({ length: 100 }), () => Effect.exit(run(call, awsStandard2026))),
+        "1 hour"
+      )
+      assert.strictEqual(sends, 135)
+      assert.strictEqual(yield* RetryQuota.balance, 10)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  for (const [name, effect] of [["defect", Effect.die("boom")], ["interruption", Effect.interrupt]] as const) {
+    it.effect(`never retries a ${name}, and books it neither as success nor as failure`, () =>
+      Effect.gen(function*() {
+        let sends = 0
+        const call = Effect.suspend(() => {
+          sends++
+          return effect
+        })
+        const exit = yield* inTime(run(call, awsStandard))
+        assert.isTrue(Exit.isFailure(exit))
+        assert.strictEqual(sends, 1)
+        assert.strictEqual(yield* RetryQuota.balance, 100)
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+  }
+
+  describe("interruption", () => {
+    const failing = Effect.fail(new Transient())
+
+    for (
+      const [name, interrupted] of [
+        ["Fiber.interrupt", (self: Effect.Effect<never, Transient, RetryQuota.RetryQuota>) =>
+          Effect.gen(function*() {
+            const fiber = yield* Effect.forkChild(self)
+            yield* TestClock.adjust("500 millis")
+            yield* Fiber.interrupt(fiber)
+          })],
+        [
+          "Effect.timeout",
+          (self: Effect.Effect<never, Transient, RetryQuota.RetryQuota>) => inTime(Effect.timeout(self, "500 millis"))
+        ],
+        [
+          "Effect.raceFirst",
+          (self: Effect.Effect<never, Transient, RetryQuota.RetryQuota>) =>
+            inTime(Effect.raceFirst(self, Effect.sleep("500 millis")))
+        ]
+      ] as const
+    ) {
+      it.effect(`by ${name} in the back-off gives the tokens back`, () =>
+        Effect.gen(function*() {
+          yield* interrupted(
+            run(failing, awsStandard).pipe(Effect.provideService(Random.Random, constantRandom(0.999)))
+          )
+          assert.strictEqual(yield* RetryQuota.balance, 500)
+        }).pipe(Effect.provide(RetryQuota.layer())))
+    }
+
+    it.effect("of 60 calls in the back-off leaves the quota full", () =>
+      Effect.gen(function*() {
+        const fibers = yield* Effect.forEach(
+          Array.from({ length: 60 }),
+          () =>
+            Effect.forkChild(run(failing, awsStandard).pipe(Effect.provideService(Random.Random, constantRandom(0.9))))
+        )
+        yield* TestClock.adjust("8 millis")
+        assert.strictEqual(yield* RetryQuota.balance, 200)
+        yield* Fiber.interruptAll(fibers)
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it.effect("of a retry that was sent leaves its tokens spent", () =>
+      Effect.gen(function*() {
+        let sends = 0
+        const call = Effect.suspend(() => sends++ === 0 ? Effect.fail(new Transient()) : Effect.never)
+        const fiber = yield* Effect.forkChild(run(call, awsStandard))
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(sends, 2)
+        yield* Fiber.interrupt(fiber)
+        assert.strictEqual(yield* RetryQuota.balance, 495)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it.effect("at whatever step loses no token: a retry that never left costs nothing", () =>
+      Effect.gen(function*() {
+        const quota = yield* RetryQuota.make()
+        let sends = 0
+        let handedOver = 0
+        const observer: RetryObserver.RetryObserver = { onRetry: () => handedOver++ }
+        const call = Effect.suspend(() => {
+          sends++
+          return Effect.fail(new Transient())
+        })
+        const program = run(call, awsStandard).pipe(
+          Effect.provideService(RetryQuota.RetryQuota, quota),
+          Effect.provideService(RetryObserver.CurrentObserver, observer),
+          Effect.provideService(Random.Random, constantRandom(0.5))
+        )
+        const lost: Array<number> = []
+        const steps = yield* sweep(program, (step) =>
+          Effect.gen(function*() {
+            const spent = 500 - (yield* quota.balance)
+            const retried = Math.max(0, sends - 1)
+            assert.isAtMost(retried, handedOver)
+            // Between the hand-over of a retry and its first step there is one step of the scheduler: it counts as sent.
+            if (spent !== retried * 5) lost.push(step)
+            assert.isTrue(spent === retried * 5 || spent === (retried + 1) * 5)
+            yield* Effect.orDie(quota.deposit(500))
+            sends = handedOver = 0
+          }))
+        assert.isAbove(steps, 20)
+        assert.isAtMost(lost.length, 4)
+      }))
+  })
+
+  it.effect("is found by an attempt in a child fiber, under a time-out of its own", () =>
+    Effect.gen(function*() {
+      let sends = 0
+      const call = Effect.suspend(() => sends++ < 1 ? Effect.never : Effect.succeed("ok"))
+      const limited = Effect.timeout(call, "1 second")
+      const exit = yield* inTime(run(limited, awsStandard))
+      assert.deepStrictEqual(exit, Exit.succeed("ok"))
+      assert.strictEqual(yield* RetryQuota.balance, 500)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  describe("nested", () => {
+    it.effect("gives the first attempt of an inner call its own metadata", () =>
+      Effect.gen(function*() {
+        const seen: Array<number> = []
+        let failures = 0
+        const inner = Effect.flatMap(Schedule.CurrentMetadata, (metadata) => {
+          seen.push(metadata.attempt)
+          return failures++ % 2 === 0 ? Effect.fail(new Transient()) : Effect.succeed(failures)
+        })
+        let outerFailed = false
+        const outer = Effect.flatMap(run(inner, awsStandard), () => {
+          if (outerFailed) return Effect.succeed("ok")
+          outerFailed = true
+          return Effect.fail(new Transient())
+        }).pipe(Effect.provideService(RetryQuota.RetryQuota, yield* RetryQuota.make()))
+        const exit = yield* inTime(run(outer, awsStandard))
+        assert.deepStrictEqual(exit, Exit.succeed("ok"))
+        assert.deepStrictEqual(seen, [0, 1, 0, 1])
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it.effect("never settles the tokens of the outer retry", () =>
+      Effect.gen(function*() {
+        let sends = 0
+        const outer = Effect.suspend(() => {
+          sends++
+          return Effect.andThen(run(Effect.succeed(1), awsStandard), Effect.fail(new Transient()))
+        })
+        yield* inTime(run(outer, awsStandard))
+        assert.strictEqual(sends, 3)
+        assert.strictEqual(yield* RetryQuota.balance, 90 + 1 + 1 + 1 - 10)
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 90 }))))
+
+    it.effect("with outermostOnly sends as often as the outer call alone", () =>
+      Effect.gen(function*() {
+        const policy = awsStandard.pipe(RetryPolicy.outermostOnly)
+        let sends = 0
+        const stops: Array<string> = []
+        const leaf = Effect.suspend(() => {
+          sends++
+          return Effect.fail(new Transient())
+        })
+        const observer: RetryObserver.RetryObserver = { onStop: (stopped) => stops.push(stopped.reason) }
+        const layered = run(run(run(leaf, policy).pipe(Effect.provide(RetryQuota.layer())), policy), awsStandard)
+        yield* inTime(Effect.provideService(layered, RetryObserver.CurrentObserver, observer))
+        assert.strictEqual(sends, 3)
+        assert.deepStrictEqual([...new Set(stops)].sort(), ["max-attempts", "nested"])
+        sends = 0
+        yield* inTime(run(leaf, policy))
+        assert.strictEqual(sends, 3)
+        sends = 0
+        yield* inTime(Effect.repeat(Effect.ignore(run(leaf, policy)), Schedule.recurs(1)))
+        assert.strictEqual(sends, 6)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  })
+})
+
+describe("withRetry", () => {
+  const outcome = Schema.Literals(["transient", "throttled", "timeout", "unsure", "terminal", "defect", "ok"])
+
+  const errorOf = {
+    transient: () => Effect.fail(new Transient()),
+    throttled: () => Effect.fail(new Throttled({ retryAfter: 1234 })),
+    timeout: () => Effect.fail(new TimedOut()),
+    unsure: () => Effect.fail(new Unsure()),
+    terminal: () => Effect.fail(new Terminal()),
+    defect: () => Effect.die("boom"),
+    ok: () => Effect.succeed("ok")
+  }
+
+  const policies: ReadonlyArray<Standard> = [
+    awsStandard,
+    awsStandard2026,
+    awsStandard2026.pipe(RetryPolicy.deadline("700 millis")),
+    Backoff.decorrelated({ base: "10 millis", cap: "1 second" }).pipe(
+      RetryPolicy.maxAttempts(6),
+      RetryPolicy.whileMaybeRetryable,
+      RetryPolicy.quotaGated({ cost: 3 })
+    ),
+    RetryPolicy.fromSchedule(Schedule.upTo(Schedule.exponential("20 millis"), { times: 3 })).pipe(
+      RetryPolicy.quotaGated({ cost: 1, longPolling: true })
+    )
+  ]
+
+  /** All that a run shows: exit, sends and their times, metadata, stops, balances. */
+  const observe = (
+    run: (typeof drivers)[number]["run"],
+    policy: Standard,
+    script: ReadonlyArray<keyof typeof errorOf>,
+    options: { readonly tokens: number; readonly seed: number; readonly wait: boolean }
+  ) =>
+    Effect.gen(function*() {
+      const quota = yield* RetryQuota.make({
+        capacity: 30,
+        initial: options.tokens,
+        ...(options.wait ? { refillPerSecond: 4, whenExhausted: "wait" as const } : undefined)
+      })
+      const log: Array<unknown> = []
+      let sends = 0
+      const start = yield* Clock.currentTimeMillis
+      const call = Effect.gen(function*() {
+        const { elapsed, elapsedSincePrevious, attempt, output, input } = yield* Schedule.CurrentMetadata
+        log.push([
+          (yield* Clock.currentTimeMillis) - start,
+          [attempt, elapsed, elapsedSincePrevious, (input as { _tag?: string } | undefined)?._tag],
+          RetryToken.isRetryToken(output) ? [output.delayMillis, output.cost] : output,
+          quota.store.balance(yield* Clock.clockWith(Effect.succeed))
+        ])
+        return yield* errorOf[script[sends++] ?? "ok"]()
+      })
+      const observer: RetryObserver.RetryObserver = {
+        onStop: ({ attempts, delayMillis, reason }) => log.push([reason, attempts, delayMillis])
+      }
+      const exit = yield* inTime(
+        Effect.onExit(run(call, policy), () => Effect.map(Clock.currentTimeMillis, (now) => void log.push(now - start)))
+          .pipe(
+            Effect.provideService(RetryQuota.RetryQuota, quota),
+            Effect.provideService(RetryObserver.CurrentObserver, observer),
+            Random.withSeed(options.seed)
+          ),
+        "2 hours"
+      )
+      log.push(Exit.isSuccess(exit) ? exit.value : (Cause.squash(exit.cause) as { _tag?: string })._tag ?? "defect")
+      log.push(yield* quota.balance)
+      return log
+    })
+
+  it.effect.prop(
+    "law: decides, waits, pays and tells the attempt the same as Effect.retry",
+    [
+      Schema.Array(outcome).check(Schema.isMaxLength(7)),
+      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: policies.length - 1 })),
+      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 30 })),
+      Schema.Boolean
+    ],
+    ([script, index, tokens, wait]) =>
+      Effect.gen(function*() {
+        const policy = policies[index]!
+        const [first, second] = yield* Effect.all(
+          drivers.map(({ run }) => observe(run, policy, script, { tokens, seed: 7, wait }))
+        )
+        assert.deepStrictEqual(second, first)
+      }),
+    { arbitrary: { runs: 300 } } as any
+  )
+
+  it.effect("is Effect.retry for a schedule that is no policy", () =>
+    Effect.gen(function*() {
+      const call = scripted([new Transient(), new Transient()])
+      assert.strictEqual(yield* withRetry(call.effect, Schedule.recurs(2)), "ok")
+      assert.strictEqual(call.sends, 3)
+    }))
+
+  it.effect("stays flat over 20,000 retries", () =>
+    Effect.gen(function*() {
+      let sends = 0
+      const call = Effect.suspend(() => ++sends < 20_000 ? Effect.fail(new Transient()) : Effect.succeed(sends))
+      const policy = Backoff.fixed({ delay: 0 })
+      assert.strictEqual(yield* withRetry(call, policy), 20_000)
+    }))
+})
+
+describe("Effect.retry", () => {
+  it.effect("mixes with Effect's own combinators around a policy, and loses no token to them", () =>
+    Effect.gen(function*() {
+      const policy = awsStandard.pipe(Schedule.upTo({ times: 1 }))
+      const call = scripted([new Transient(), new Transient(), new Transient()])
+      const fiber = yield* Effect.forkChild(Effect.gen(function*() {
+        yield* Effect.exit(Effect.retry(attempt(call.effect), policy))
+        return yield* RetryQuota.balance
+      }))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* Fiber.join(fiber), 495)
+      assert.strictEqual(call.sends, 2)
+      assert.strictEqual(yield* RetryQuota.balance, 495)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("spends the tokens of a retry whose attempt could not see its token", () =>
+    Effect.gen(function*() {
+      const hidden = Schedule.map(awsStandard, () => Effect.succeed("hidden"))
+      const call = scripted([new Transient(), new Transient(), new Transient()])
+      yield* inTime(Effect.retry(attempt(call.effect), hidden))
+      assert.strictEqual(call.sends, 3)
+      assert.strictEqual(yield* RetryQuota.balance, 490)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("tells why it stopped as the last output", () =>
+    Effect.gen(function*() {
+      const told = Effect.retryOrElse(
+        attempt(Effect.fail(new Terminal())),
+        awsStandard,
+        (error, output) => Effect.succeed([error._tag, RetryToken.isRetryStopped(output) && output.reason])
+      )
+      assert.deepStrictEqual(yield* told, ["Terminal", "not-retryable"])
+    }).pipe(Effect.provide(RetryQuota.layer())))
+})
+
+describe("types", () => {
+  class Fault extends Data.TaggedError("Fault")<{}> {}
+  const call: Effect.Effect<number, Fault> = Effect.fail(new Fault())
+
+  it("ask for the quota, and for the limiter in adaptive mode, with its error", () => {
+    const standard = Effect.retry(attempt(call), awsStandard)
+    expectTypeOf(standard).toEqualTypeOf<Effect.Effect<number, Fault & RetryPolicy.Attempted, RetryQuota.RetryQuota>>()
+    const short = withRetry(call, awsStandard)
+    expectTypeOf(short).toEqualTypeOf<Effect.Effect<number, Fault, RetryQuota.RetryQuota>>()
+    expectTypeOf(call.pipe(withRetry(awsStandard))).toEqualTypeOf<Effect.Effect<number, Fault, RetryQuota.RetryQuota>>()
+    const adaptive = withRetry(call, awsAdaptive)
+    expectTypeOf(adaptive).toEqualTypeOf<
+      Effect.Effect<
+        number,
+        Fault | AdaptiveRateLimiter.RateLimitExceeded,
+        RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
+      >
+    >()
+  })
+
+  it("refuse what is no attempt, and a program without its services", () => {
+    // @ts-expect-error the call is no attempt
+    void (() => Effect.retry(call, awsStandard))
+    // @ts-expect-error an effect of any error is no attempt
+    void (() => Effect.retry(Effect.fail("text"), awsStandard))
+    // @ts-expect-error the quota is not provided
+    void (() => Effect.runPromise(Effect.retry(attempt(call), awsStandard)))
+    // @ts-expect-error the limiter is not provided
+    void (() => Effect.runPromise(Effect.provide(withRetry(call, awsAdaptive), RetryQuota.layer())))
+    void (() => Effect.runPromise(Effect.provide(Effect.retry(attempt(call), awsStandard), RetryQuota.layer())))
+  })
+
+  it("keep the user's error: catchTag finds it", () => {
+    const caught = Effect.retry(attempt(call), awsStandard).pipe(Effect.catchTag("Fault", (fault) => {
+      expectTypeOf(fault).toExtend<Fault>()
+      return Effect.succeed(0)
+    }))
+    expectTypeOf(caught).toEqualTypeOf<Effect.Effect<number, never, RetryQuota.RetryQuota>>()
+  })
+
+  it("let a policy for some errors retry those only", () => {
+    const policy = RetryPolicy.fromSchedule(Schedule.recurs(1).pipe(Schedule.setInputType<Fault>())).pipe(
+      RetryPolicy.quotaGated({ cost: 1 })
+    )
+    expectTypeOf(withRetry(call, policy)).toEqualTypeOf<Effect.Effect<number, Fault, RetryQuota.RetryQuota>>()
+    // @ts-expect-error the policy takes no such error
+    void (() => withRetry(Effect.fail("text"), policy))
+  })
+})
