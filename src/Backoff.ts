@@ -88,7 +88,7 @@ export const linear = (
 ): RetryPolicy => {
   const check = checks("Backoff.linear")
   const baseMillis = check.duration("base", options.base)
-  const increment = check.duration("increment", options.increment ?? options.base)
+  const increment = options.increment === undefined ? baseMillis : check.duration("increment", options.increment)
   return backoff("Backoff.linear", options, baseMillis, (retry) => Delays.linear(baseMillis, increment, retry))
 }
 
