@@ -20,6 +20,7 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import { clockOf, monotonicMillis } from "./engine/clock.ts"
 import { type Grant, Waiters } from "./engine/waiters.ts"
@@ -191,9 +192,12 @@ export class Engine {
     if (this.waiters.size > 0 && this.state.fillRate > before) this.waiters.wakeHead()
   }
 
-  /** Runs `use` once a send token has been taken for it. */
-  afterToken<A, E, R>(use: Effect.Effect<A, E, R>, clock: Clock.Clock): Effect.Effect<A, E | RateLimitExceeded, R> {
-    return this.state.enabled ? this.waiters.run(this.grant(clock), use, this.refusal) : use
+  /** Runs `use` once a send token has been taken for it; the token goes back unless `use` says that it sends. */
+  afterToken<A, E, R>(
+    use: (sends: () => void) => Effect.Effect<A, E, R>,
+    clock: Clock.Clock
+  ): Effect.Effect<A, E | RateLimitExceeded, R> {
+    return this.state.enabled ? this.waiters.run(this.grant(clock), use, this.refusal) : use(constVoid)
   }
 
   snapshot(clock: Clock.Clock): Snapshot {
@@ -255,7 +259,7 @@ export const make = (options?: Options): Effect.Effect<Service> => {
     Effect.sync(() => {
       const engine = new Engine(valid, clock)
       return {
-        acquire: Effect.withFiber((fiber) => engine.afterToken(Effect.void, clockOf(fiber))),
+        acquire: Effect.withFiber((fiber) => engine.afterToken(Effect.sync, clockOf(fiber))),
         update: (throttled) => Effect.withFiber((fiber) => Effect.sync(() => engine.update(throttled, clockOf(fiber)))),
         snapshot: Effect.withFiber((fiber) => Effect.sync(() => engine.snapshot(clockOf(fiber)))),
         engine

@@ -63,7 +63,9 @@ export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A,
     const { metadata } = found
     const token = isRetryToken(metadata?.output) && metadata.output.isUnclaimed ? metadata.output : undefined
     const marks = metadata !== undefined && nesting.inUse
-    return found.isQuiet && token === undefined && !marks ? body : new Booking(found, token).send(self, fiber, marks)
+    if (found.isQuiet && token === undefined && !marks) return body
+    const booking = new Booking(found, token)
+    return booking.send(booking.leaving(marks ? Effect.updateContext(self, inside) : self), fiber, Effect.fail)
   })
 }
 
@@ -109,11 +111,11 @@ class Call {
   }
 
   private readonly retry = (): AnyEffect =>
-    this.booking.sendThen(Effect.updateContext(this.self, this.withMetadata), current(), this.failed)
+    this.booking.send(Effect.updateContext(this.self, this.withMetadata), current(), this.failed)
 
   private readonly withMetadata = (context: Context.Context<any>): Context.Context<any> => {
     const token = this.booking.token!
-    token.claimUnsafe()
+    this.booking.leaves()
     const updated = Context.add(context, Schedule.CurrentMetadata, {
       input: this.run.error,
       output: token,
@@ -139,7 +141,7 @@ const bookedCall = (self: AnyEffect, parts: Parts, fiber: CallFiber): AnyEffect 
   const booking = new Booking(found, undefined)
   const call = new Call(self, new Run(parts, startMillis(parts, fiber)), booking)
   const fresh = found.metadata !== undefined || nesting.inUse
-  return booking.sendThen(fresh ? Effect.updateContext(self, freshMetadata) : self, fiber, call.failed)
+  return booking.send(booking.leaving(fresh ? Effect.updateContext(self, freshMetadata) : self), fiber, call.failed)
 }
 
 const retryWith = (self: AnyEffect, { [TypeId]: parts }: RetryPolicy<any, any, any>): AnyEffect => {

@@ -42,6 +42,14 @@ export const TypeId = "~effect-retry/RetryPolicy" as const
 export type TypeId = typeof TypeId
 
 /**
+ * A failed attempt, as a policy sees it: the error, its facts, the number of the attempt, the back-off before.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type { Failure } from "./engine/decision.ts"
+
+/**
  * The mark that `attempt` leaves on the error type of an effect, and that a policy which books outcomes asks for. It
  * exists in types only.
  *

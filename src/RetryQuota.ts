@@ -14,7 +14,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Option from "effect/Option"
+import * as Option from "effect/Option"
 import { clockOf, monotonicMillis } from "./engine/clock.ts"
 import { Held, MemoryStore, type Store, waitFor } from "./engine/store.ts"
 import { releaseHeld } from "./engine/watch.ts"
@@ -119,11 +119,8 @@ const serviceOf = (capacity: number, whenExhausted: "stop" | "wait", store: Stor
       Effect.flatMap(attempted(() => check.between("cost", cost, 0, capacity)), () =>
         Effect.withFiber((fiber) => {
           const clock = clockOf(fiber)
-          const held = new Held(store, cost, clock)
-          if (store.take(cost, clock)) return Effect.succeedSome(held)
-          return whenExhausted === "stop"
-            ? Effect.succeedNone
-            : waitFor(store, cost, clock, Effect.succeedSome(held))
+          if (store.take(cost, clock)) return Effect.succeedSome(new Held(store, cost, clock))
+          return whenExhausted === "stop" ? Effect.succeedNone : waitFor(store, cost, clock, Option.some)
         })),
     deposit: (tokens) =>
       Effect.flatMap(

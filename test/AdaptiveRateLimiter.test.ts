@@ -250,6 +250,42 @@ describe("AdaptiveRateLimiter", () => {
         assert.isAtLeast(times[2]!, times[1]! + 2000)
       }).pipe(Effect.provide(layer)))
 
+    for (
+      const [form, run] of [
+        ["Effect.retry", <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.retry(attempt(self), awsAdaptive)],
+        ["withRetry", <A, E, R>(self: Effect.Effect<A, E, R>) => withRetry(self, awsAdaptive)]
+      ] as const
+    ) {
+      it.effect(`${form}: interrupted at whatever step, leaves no waiter and loses no token`, () =>
+        Effect.gen(function*() {
+          const quota = yield* RetryQuota.make()
+          const limiter = yield* throttled()
+          let sends = 0
+          const call = Effect.suspend(() => {
+            sends++
+            return Effect.fail(new Throttled({}))
+          })
+          const program = run(call).pipe(
+            Effect.provideService(RetryQuota.RetryQuota, quota),
+            Effect.provideService(AdaptiveRateLimiter.AdaptiveRateLimiter, limiter)
+          )
+          const steps = yield* sweep(program, () =>
+            Effect.gen(function*() {
+              assert.strictEqual((yield* limiter.snapshot).waiting, 0)
+              const spent = 500 - (yield* quota.balance)
+              const retried = Math.max(0, sends - 1)
+              assert.isTrue(spent === retried * 5 || spent === (retried + 1) * 5)
+              yield* Effect.orDie(quota.deposit(500))
+              sends = 0
+              yield* TestClock.adjust("2 seconds")
+              const next = yield* Effect.forkChild(limiter.acquire)
+              yield* TestClock.adjust(0)
+              assert.isDefined(next.pollUnsafe())
+            }))
+          assert.isAbove(steps, 40)
+        }))
+    }
+
     it.effect("that ends by defect or interruption is booked neither as success nor as throttle", () =>
       Effect.gen(function*() {
         const before = yield* AdaptiveRateLimiter.snapshot

@@ -60,7 +60,7 @@ describe("ResourceLimiters", () => {
       yield* take("a")
       yield* take("")
       assert.deepStrictEqual(
-        yield* Effect.all(["a", "b", ""].map((key) => Effect.map(stateOf(key), (state) => state.balance))),
+        yield* Effect.forEach(["a", "b", ""], (key) => Effect.map(stateOf(key), (state) => state.balance)),
         [300, 500, 400]
       )
     }).pipe(Effect.provide(ResourceLimiters.layer())))

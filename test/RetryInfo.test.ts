@@ -84,7 +84,7 @@ describe("RetryInfo", () => {
     })
 
     it("still decodes, encodes and equals as a schema", () => {
-      const decoded = Schema.decodeUnknownSync(TableBusy)({ _tag: "TableBusy", table: "orders" })
+      const decoded = Schema.decodeSync(TableBusy)({ _tag: "TableBusy", table: "orders" })
       assert.isTrue(of(decoded)?.throttling)
       assert.deepStrictEqual(Schema.encodeSync(TableBusy)(decoded), { _tag: "TableBusy", table: "orders" })
     })

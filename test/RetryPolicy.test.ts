@@ -90,7 +90,7 @@ describe("RetryPolicy", () => {
               const call = Effect.gen(function*() {
                 times.push(yield* Clock.currentTimeMillis)
                 yield* Effect.sleep(first)
-                return yield* Effect.fail(transient)
+                return yield* transient
               })
               const fiber = yield* Effect.forkChild(Effect.exit(run(attempt(call), policy)))
               yield* TestClock.adjust("1 minute")
@@ -390,7 +390,8 @@ describe("RetryPolicy", () => {
       const step = yield* Schedule.toStep(slowest)
       const delays: Array<number> = []
       for (let i = 0; i < 4; i++) {
-        delays.push(Duration.toMillis((yield* Effect.orDie(step(0, transient) as Effect.Effect<any>))[1]))
+        const [, delay] = yield* Effect.orDie(step(0, transient))
+        delays.push(Duration.toMillis(delay))
       }
       assert.deepStrictEqual(delays, [300, 300, 400, 800])
       let polls = 0

@@ -269,7 +269,7 @@ describe("examples", () => {
         assert.deepStrictEqual(lines.flat(), ["retry in 500ms", "retry in 1s"])
       }).pipe(Effect.provide(RetryQuota.layer())))
 
-    it.effect("wasteful: the tokens taken in vain come back", () =>
+    it.effect("wasteful: the tokens taken in vain come back with the end of the fiber", () =>
       Effect.gen(function*() {
         const { send, times } = recording([error, error, error])
         const [exit, balance] = yield* withBalance(EffectSchedules.wasteful(send))
@@ -299,8 +299,8 @@ describe("README.md", () => {
     })
   }
 
-  it("names every example and no other", () => {
-    const named = new Set(Array.from(readme.matchAll(/examples\/[\w-]+\.ts/g), ([name]) => name))
+  it("links to every example and to no other", () => {
+    const named = new Set(Array.from(readme.matchAll(/\]\((examples\/[\w-]+\.ts)\)/g), ([, name]) => name))
     const files = fs.readdirSync(new URL("../examples", import.meta.url)).filter((name) => name.endsWith(".ts"))
     assert.deepStrictEqual([...named].sort(), files.map((name) => `examples/${name}`).sort())
   })

@@ -5,7 +5,6 @@ import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import type { RetryToken } from "../RetryToken.ts"
 import { type CallFiber, clockOf } from "./clock.ts"
 import type { Environment } from "./environment.ts"
-import { inside } from "./nesting.ts"
 
 type AnyEffect = Effect.Effect<any, any, any>
 
@@ -17,26 +16,38 @@ export class Booking {
   readonly environment: Environment
   /** The token of the retry that is sent; `undefined` for a first attempt. */
   token: RetryToken | undefined
+  private sends: (() => void) | undefined = undefined
 
   constructor(environment: Environment, token: RetryToken | undefined) {
     this.environment = environment
     this.token = token
   }
 
-  /** Sends once. */
-  send(self: AnyEffect, fiber: CallFiber, marks: boolean): AnyEffect {
-    const claimed = Effect.suspend(() => {
-      if (this.token?.claimUnsafe() === false) this.token = undefined
-      return marks ? Effect.updateContext(self, inside) : self
-    })
-    return this.sendThen(claimed, fiber, Effect.fail)
+  /** The send leaves: from now on, what it holds of quota and limiter is used. */
+  leaves(): void {
+    this.sends?.()
+    if (this.token?.claimUnsafe() === false) this.token = undefined
   }
 
-  /** Sends, after a send token where there is a limiter, and goes on with `next` after a failure. */
-  sendThen(self: AnyEffect, fiber: CallFiber, next: (error: unknown) => AnyEffect): AnyEffect {
+  /** The effect, which leaves when it starts. */
+  leaving(self: AnyEffect): AnyEffect {
+    return Effect.suspend(() => {
+      this.leaves()
+      return self
+    })
+  }
+
+  /**
+   * Sends an effect that {@link leaves}, after a send token where there is a limiter, and goes on with `next` after a
+   * failure.
+   */
+  send(self: AnyEffect, fiber: CallFiber, next: (error: unknown) => AnyEffect): AnyEffect {
     const { limiter } = this.environment
     if (limiter === undefined) return this.booked(self, next)
-    const sent = limiter.afterToken(this.booked(self, Effect.fail), clockOf(fiber))
+    const sent = limiter.afterToken((sends) => {
+      this.sends = sends
+      return this.booked(self, Effect.fail)
+    }, clockOf(fiber))
     return Effect.catch(sent, (error) => {
       // What the limiter refused was never sent, so what it held is not spent.
       if (this.token?.claimUnsafe() === true) this.token.held?.giveBackUnsafe()

@@ -146,7 +146,7 @@ export class Run implements Failure {
     const { store } = Context.getUnsafe(fiber.context, RetryQuota)
     const cost = this.cost(this.parts.quota!)
     const clock = clockOf(fiber)
-    const paid = waitFor(store, cost, clock, Effect.sync(() => this.settle(new Held(store, cost, clock), base, fiber)))
+    const paid = waitFor(store, cost, clock, (held) => this.settle(held, base, fiber))
     const { deadlineMillis } = this.parts
     if (deadlineMillis === Infinity) return paid
     return Effect.timeoutOrElse(paid, {

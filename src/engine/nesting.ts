@@ -3,7 +3,7 @@ import * as Schedule from "effect/Schedule"
 import { isRetryToken } from "../RetryToken.ts"
 
 /** Present in the context of everything that runs inside an attempt. */
-export const InsideAttempt = Context.Reference<boolean>("effect-retry/engine/InsideAttempt", {
+const InsideAttempt = Context.Reference<boolean>("effect-retry/engine/InsideAttempt", {
   defaultValue: () => false
 })
 

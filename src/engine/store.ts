@@ -98,16 +98,18 @@ export class Held {
   }
 }
 
-/**
- * Runs `use` once the tokens have been taken for it, first come, first served.
- */
-export const waitFor = <A, E, R>(
+/** Gives the tokens to `use` once they have been taken for it, first come, first served. */
+export const waitFor = <A>(
   store: Store,
   cost: number,
   clock: Clock.Clock,
-  use: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
+  use: (held: Held) => A
+): Effect.Effect<A> =>
   store.waiters.run({
     take: () => store.takeOrWait(cost, clock),
     undo: () => store.put(cost, clock)
-  }, use)
+  }, (used) =>
+    Effect.sync(() => {
+      used()
+      return use(new Held(store, cost, clock))
+    }))

@@ -41,19 +41,22 @@ export class Waiters {
     }
   }
 
-  /** Runs `use` once it has been granted; `whenBlocked` may refuse to wait. */
+  /**
+   * Runs `use` once it has been granted. What was granted goes back unless `use` calls the function it is given, which
+   * says that it is used from now on. `whenBlocked` may refuse to wait.
+   */
   run<A, E, R, E2 = never>(
     grant: Grant,
-    use: Effect.Effect<A, E, R>,
+    use: (used: () => void) => Effect.Effect<A, E, R>,
     whenBlocked?: (millis: number) => E2 | undefined
   ): Effect.Effect<A, E | E2, R> {
     return Effect.suspend(() => {
       const waiter = new Waiter(grant)
-      const turn = Effect.flatMap(this.turn(waiter, whenBlocked), () => {
+      const used = () => {
         waiter.state = "used"
-        return use
-      })
-      return Effect.onExit(turn, () => Effect.sync(() => this.leave(waiter)))
+      }
+      const granted = Effect.flatMap(this.turn(waiter, whenBlocked), () => use(used))
+      return Effect.onExit(granted, () => Effect.sync(() => this.leave(waiter)))
     })
   }
 

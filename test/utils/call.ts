@@ -16,8 +16,6 @@ export class TimedOut extends RetryInfo.TaggedError("TimedOut", { timeout: true 
 export class Terminal extends RetryInfo.TaggedError("Terminal", { safety: "No" }) {}
 export class Unsure extends RetryInfo.TaggedError("Unsure", { safety: "Maybe" }) {}
 
-export type Failure = Transient | Throttled | TimedOut | Terminal | Unsure
-
 /** A call that fails with each of the errors in turn, then succeeds; `sends` counts how often it ran. */
 export const scripted = <E>(errors: ReadonlyArray<E>) => {
   const call = { sends: 0, effect: undefined as unknown as Effect.Effect<"ok", E> }
