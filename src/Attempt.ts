@@ -42,7 +42,8 @@ const bookFirstSuccess = <A>(value: A): A => {
  *
  * **Gotchas**
  *
- * Wrap the whole call, once: the first attempt inside a retried effect is the one whose success pays back.
+ * Wrap the whole call, once: the first attempt inside a retried effect is the one whose success pays back. What
+ * `Effect.retry` returns carries the mark on its type too, but is no attempt: to retry it again, mark it again.
  * A limiter that fails fast makes attempts fail with `RateLimitExceeded`: use a policy that says so in its type, such as
  * `awsAdaptive`.
  *

@@ -3,7 +3,8 @@
  *
  * A classifier turns an error of any shape into `RetryInfo`, or into nothing when it does not know it. Classifiers form
  * an ordered chain: the first one that answers decides, and an answer whose `safety` is `"No"` is a veto that no later
- * one can lift. Policies ask the one in {@link CurrentClassifier}.
+ * one can lift. Policies ask the one in {@link CurrentClassifier}. Classifiers are plain functions: their combinators
+ * take them first, or last with `pipe` from `effect/Function`.
  *
  * @since 0.1.0
  */

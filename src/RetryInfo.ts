@@ -195,8 +195,8 @@ export const of = (error: unknown): Option.Option<RetryInfo> => {
  *
  * **Details**
  *
- * `facts` are the same for every error of the class, or computed from the error. Where they name no `retryAfter`, a
- * `retryAfter` field of the error is the hint.
+ * `facts` are the same for every error of the class, or computed from the error, whose type the function has to name:
+ * TypeScript cannot infer it. Where they name no `retryAfter`, a `retryAfter` field of the error is the hint.
  *
  * **Example** (An error with a hint)
  *

@@ -7,8 +7,9 @@
  * that stops takes nothing from the quota and waits for nothing. Only combinators that change the delay apply in order:
  * a cap before jitter and a cap after it are both AWS behaviours, and differ.
  *
- * Effect's own schedule combinators work on policies too. Limits belong inside, though: a `Schedule.upTo` around a
- * quota-gated policy stops it after the tokens were taken, and they go back only once the fiber goes on.
+ * Effect's own schedule combinators work on policies too. Limits belong inside, though: a policy never hears that a
+ * `Schedule.upTo` around it has stopped. By then it has taken tokens and told its observer of a retry; the tokens go
+ * back when the fiber ends, retries again or reads the balance.
  *
  * @since 0.1.0
  */
@@ -107,15 +108,16 @@ export const fromSource = <E, R, Err>(source: Parts["source"]): RetryPolicy<E, R
   })
 
 /**
- * Makes a policy of a function from a failed attempt to the delay before its retry, in milliseconds. A delay that is no
- * number of at least 0 counts as 0.
+ * Makes a policy of a function from a failed attempt to the delay before its retry, in milliseconds. `undefined` stops
+ * retrying with the reason `"schedule"`; a delay that is no number of at least 0 counts as 0.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const fromDelay = (delayMillis: (failure: Failure) => number): RetryPolicy => {
+export const fromDelay = (delayMillis: (failure: Failure) => number | undefined): RetryPolicy => {
   const source: Delay = (failure) => {
     const delay = delayMillis(failure)
+    if (delay === undefined) return -1
     return delay > 0 ? delay : 0
   }
   return fromSource(source)
@@ -149,6 +151,10 @@ const adjusting = (next: Adjust): Same => (self) => {
 /**
  * Bounds every delay. Applied after jitter it bounds what jitter made, applied before it bounds what jitter starts from.
  *
+ * **Gotchas**
+ *
+ * A cap after jitter gathers at the cap whatever jitter put beyond it, so that clients retry together again.
+ *
  * @category delays
  * @since 0.1.0
  */
@@ -163,7 +169,8 @@ export const capped = (cap: Duration.Input): Same => {
  * - `"none"`: not at all;
  * - `"full"`: `delay * random`;
  * - `"equal"`: `delay / 2 + delay / 2 * random`;
- * - `{ proportional: p }`: `delay * (1 + p * (2 * random - 1))`, `p` from 0 to 1.
+ * - `{ proportional: p }`: `delay * (1 + p * (2 * random - 1))`, `p` from 0 to 1. Half of the delays at a cap exceed it
+ *   and are cut to it: full and equal jitter spread them all.
  *
  * **Source**: Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015, for full and equal jitter.
  *
@@ -373,5 +380,8 @@ export const whenThrottled: {
 
 const delayOf = (field: string, { adjust, source }: Parts): Delay =>
   typeof source === "function"
-    ? (failure) => adjust(source(failure), failure)
+    ? (failure) => {
+      const delay = source(failure)
+      return delay < 0 ? delay : adjust(delay, failure)
+    }
     : checks("RetryPolicy.whenThrottled").reject(field, "a lifted schedule", "a policy whose delays are functions")

@@ -20,7 +20,7 @@ import type { RetryInfo } from "./RetryInfo.ts"
  * - `"deadline"`: the retry would begin at the deadline or after it.
  * - `"retry-after-too-long"`: the server asked for a longer wait than the policy allows.
  * - `"nested"`: an outer call retries already, and the policy leaves it to that one.
- * - `"schedule"`: a schedule that was lifted into the policy has ended.
+ * - `"schedule"`: the delays have ended: a lifted schedule, or a function that gave none.
  *
  * @category models
  * @since 0.1.0

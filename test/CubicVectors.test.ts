@@ -46,6 +46,17 @@ describe("cubic", () => {
       isNear(Cubic.cubicRate(config, { ...given, timeWindow }, timestamp), rate, `rate at ${timestamp}`)
     }
   })
+
+  // At 7 s the first table calculates 10.00003; the published pseudocode allows twice the measured rate.
+  it.each([
+    { measuredTxRate: 4, fillRate: 8 },
+    { measuredTxRate: 5, fillRate: 10 },
+    { measuredTxRate: 5.1, fillRate: 10.000030849917364 }
+  ])("bounds the rate by twice the measured $measuredTxRate", ({ fillRate, measuredTxRate }) => {
+    const state = Cubic.update({ ...unbounded(cubic[0].given), measuredTxRate }, config, 7, false)
+    isNear(state.fillRate, fillRate, "rate at 7")
+    isNear(state.maxTokens, fillRate, "capacity at 7")
+  })
 })
 
 describe("AdaptiveRateLimiter", () => {

@@ -123,6 +123,7 @@ describe("RetryClassifier", () => {
         $response: { headers: { "retry-after": "9", "x-amz-retry-after": "250" } }
       }, "Yes 250 ms"],
       ["an AWS 408, which is no transient status there", { $metadata: { httpStatusCode: 408 } }, "unknown"],
+      ["an AWS 408 that shows its status twice", { $metadata: { httpStatusCode: 408 }, status: 408 }, "unknown"],
       ["a plain 408", { status: 408 }, "Yes"],
       ["a plain 425", { statusCode: 425 }, "Yes"],
       [

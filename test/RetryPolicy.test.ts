@@ -10,6 +10,7 @@ import {
   RetryToken,
   withRetry
 } from "effect-retry"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -346,6 +347,28 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* low, [100, 100, 100])
       }))
   })
+
+  it.effect("fromDelay takes delays from a function, and stops where it gives none", () =>
+    Effect.gen(function*() {
+      const policy = RetryPolicy.fromDelay(({ attempt }) => attempt < 3 ? attempt * 10 : undefined)
+      assert.deepStrictEqual(yield* decisions(policy, repeated(transient, 3)), [10, 20, "schedule"])
+      const odd = RetryPolicy.fromDelay(({ attempt }) => [NaN, -5, 0.2][attempt - 1])
+      assert.deepStrictEqual(yield* decisions(odd, repeated(transient, 4)), [0, 0, 1, "schedule"])
+    }))
+
+  it.effect("a delay function that throws is a defect of the call, and costs no token", () =>
+    Effect.gen(function*() {
+      const policy = RetryPolicy.fromDelay(() => {
+        throw new Error("broken delay")
+      }).pipe(RetryPolicy.quotaGated({ cost: 5 }))
+      for (
+        const run of [withRetry(Effect.fail(transient), policy), Effect.retry(attempt(Effect.fail(transient)), policy)]
+      ) {
+        const exit = yield* Effect.exit(run)
+        assert.isTrue(exit._tag === "Failure" && Cause.hasDies(exit.cause))
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+      }
+    }).pipe(Effect.provide(RetryQuota.layer())))
 
   describe("fromSchedule", () => {
     it.effect("takes delays and end from the schedule, and the rest from the policy", () =>

@@ -28,10 +28,11 @@ import { constantRandom, Terminal, Transient } from "./utils/call.ts"
 describe("examples", () => {
   describe("first-retry", () => {
     const throttled = Object.assign(new Error("slow down"), { name: "ThrottlingException" })
+    const unavailable = Object.assign(new Error("later"), { status: 503 })
 
     it.effect("retries what a client throws, after 500 and 1000 ms", () =>
       Effect.gen(function*() {
-        const { client, times } = yield* clientOf([throttled, throttled])
+        const { client, times } = yield* clientOf([throttled, unavailable])
         assert.deepStrictEqual(yield* travel(FirstRetry.program(client), 1), Exit.succeed(["order-1", "customer-1"]))
         assert.deepStrictEqual(times, [0, 500, 1500, 1500])
       }))

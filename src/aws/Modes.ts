@@ -129,6 +129,11 @@ export const awsDynamoDB2026: Standard = standard2026({ base: "25 millis", maxAt
  * The adaptive mode of the AWS reference: {@link awsStandard}, and an `AdaptiveRateLimiter` that holds back every send
  * once the service has throttled.
  *
+ * **Gotchas**
+ *
+ * Where the limiter fails fast, or its queue is full, a retry that it refuses ends the call with `RateLimitExceeded`
+ * instead of the call's own error.
+ *
  * @category policies
  * @since 0.1.0
  */

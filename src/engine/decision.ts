@@ -28,7 +28,7 @@ export interface Failure {
   readonly random: Random.Random
 }
 
-/** The delay before the retry of a failure, in milliseconds. */
+/** The delay before the retry of a failure, in milliseconds; a negative one says that there is none. */
 export type Delay = (failure: Failure) => number
 
 /** Changes a delay; a negative one says that the server's hint is longer than the policy allows. */
@@ -158,24 +158,33 @@ export class Run implements Failure {
   /** Decides on a failure that is paid for, or that long polling only holds back. A stop gives back what was paid. */
   settle(payment: Held | "refused" | undefined, base: Delay, fiber: CallFiber): RetryDecision {
     if (payment === "refused" && !this.parts.quota!.longPolling) return this.stop("quota-exhausted")
-    this.random = fiber.getRef(Random.Random)
-    const backOff = Math.min(base(this), maxDelayMillis)
-    const adjusted = this.parts.adjust(backOff, this)
-    const delayMillis = wholeMillis(adjusted)
-    const refusal = adjusted < 0
-      ? "retry-after-too-long"
-      : this.passesDeadline(delayMillis, fiber)
-      ? "deadline"
-      : undefined
-    if (payment === "refused") return this.stop("quota-exhausted", refusal === undefined ? delayMillis : 0)
-    if (refusal !== undefined) {
-      payment?.giveBackUnsafe()
-      return this.stop(refusal)
+    const held = payment === "refused" ? undefined : payment
+    const delay = this.delay(base, held, fiber)
+    if (payment === "refused") return this.stop("quota-exhausted", typeof delay === "number" ? delay : 0)
+    if (typeof delay !== "number") {
+      held?.giveBackUnsafe()
+      return this.stop(delay)
     }
-    this.previousMillis = backOff
-    const token = new RetryToken(this.attempt, delayMillis, this.info, payment)
+    const token = new RetryToken(this.attempt, delay, this.info, held)
     watch(token, fiber)
     return token
+  }
+
+  /** The delay in whole milliseconds, or why there is none. Functions of the user that throw cost no token. */
+  private delay(base: Delay, held: Held | undefined, fiber: CallFiber): number | StopReason {
+    this.random = fiber.getRef(Random.Random)
+    try {
+      const backOff = Math.min(base(this), maxDelayMillis)
+      if (backOff < 0) return "schedule"
+      this.previousMillis = backOff
+      const adjusted = this.parts.adjust(backOff, this)
+      if (adjusted < 0) return "retry-after-too-long"
+      const delay = wholeMillis(adjusted)
+      return this.passesDeadline(delay, fiber) ? "deadline" : delay
+    } catch (error) {
+      held?.giveBackUnsafe()
+      throw error
+    }
   }
 
   private passesDeadline(delayMillis: number, fiber: CallFiber): boolean {

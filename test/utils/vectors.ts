@@ -8,13 +8,10 @@ import type * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
+import { constantRandom } from "./call.ts"
 
-/** Chance that always gives the same number. */
-export const withRandom = (value: number) =>
-  Effect.provideService(Random.Random, {
-    nextIntUnsafe: () => Math.floor(value * Number.MAX_SAFE_INTEGER),
-    nextDoubleUnsafe: () => value
-  })
+/** Runs with chance that always gives the same number. */
+export const withRandom = (value: number) => Effect.provideService(Random.Random, constantRandom(value))
 
 /** Published seconds in whole milliseconds. */
 export const millis = (seconds: number): number => Math.round(seconds * 1000)

@@ -1,0 +1,31 @@
+/**
+ * Mixing with Effect's own schedules: a policy is a schedule, and a schedule can be lifted into a policy.
+ *
+ * A limit belongs into the policy, not around it. Around a policy with a quota, `Schedule.upTo` stops the call only after
+ * the policy has taken tokens for a retry that is never made. They come back when the fiber ends or retries again, and
+ * nobody is told why the call stopped.
+ */
+import { Duration, Effect, Schedule } from "effect"
+import { attempt, awsStandard, RetryPolicy, withRetry } from "effect-retry"
+
+/** Delays of any schedule, with limits and a quota of this library. When the schedule ends, so does retrying. */
+export const lifted = RetryPolicy.fromSchedule(Schedule.fibonacci("100 millis")).pipe(
+  RetryPolicy.capped("250 millis"),
+  RetryPolicy.maxAttempts(5),
+  RetryPolicy.whileRetryable,
+  RetryPolicy.quotaGated({ cost: 5 })
+)
+
+export const poll = <E>(send: Effect.Effect<string, E>) => send.pipe(withRetry(lifted))
+
+/** What looks on from outside is fine: the delays, logged. */
+const watched = awsStandard.pipe(
+  Schedule.tap(({ duration }) => Effect.logInfo(`retry in ${Duration.format(duration)}`))
+)
+
+export const watch = <E>(send: Effect.Effect<string, E>) => Effect.retry(attempt(send), watched)
+
+/** Do not: `RetryPolicy.maxAttempts(2)` is the limit that belongs here. */
+const limitedOutside = awsStandard.pipe(Schedule.upTo({ times: 1 }))
+
+export const wasteful = <E>(send: Effect.Effect<string, E>) => Effect.retry(attempt(send), limitedOutside)

@@ -1,0 +1,28 @@
+/**
+ * The server's hint: waiting as long as the server asks, within bounds.
+ *
+ * A hint comes with the error: a `retryAfter` field as here, or the `retry-after` and `x-amz-retry-after` headers of an
+ * HTTP or AWS error. It can lengthen a delay; it never shortens one, never revives a retry, never passes a deadline.
+ */
+import type { Duration, Effect } from "effect"
+import { Backoff, RetryInfo, RetryPolicy, withRetry } from "effect-retry"
+
+export class TooManyRequests extends RetryInfo.TaggedError("TooManyRequests", { throttling: true })<{
+  readonly retryAfter: Duration.Duration
+}> {}
+
+const backoff = Backoff.fixed({ delay: "1 second" }).pipe(
+  RetryPolicy.maxAttempts(3),
+  RetryPolicy.whileRetryable
+)
+
+/** By default a hint adds at most 5 seconds to the delay, as in retry behaviour 2.1: a longer one is cut. */
+export const following = backoff.pipe(RetryPolicy.honourRetryAfter())
+
+/** A longer hint can also end the call at once: the caller learns of it now and not in an hour. */
+export const givingUp = backoff.pipe(RetryPolicy.honourRetryAfter({ atMost: "1 minute", beyond: "stop" }))
+
+type Send = Effect.Effect<string, TooManyRequests>
+
+export const search = (send: Send) => send.pipe(withRetry(following))
+export const searchOrGiveUp = (send: Send) => send.pipe(withRetry(givingUp))
