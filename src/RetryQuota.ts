@@ -12,13 +12,15 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { clockOf, monotonicMillis } from "./engine/clock.ts"
-import { Held, MemoryStore, type Store, waitFor } from "./engine/store.ts"
+import { Held, MemoryStore, type Store, type StoreOptions, waitFor } from "./engine/store.ts"
 import { releaseHeld } from "./engine/watch.ts"
 import { checks, type InvalidOption } from "./InvalidOption.ts"
+import * as RetryInfo from "./RetryInfo.ts"
 
 /**
  * Tokens taken for one retry. They are settled once: given back, or spent. Whatever is asked of a settled reservation
@@ -69,6 +71,26 @@ export interface Service {
 export class RetryQuota extends Context.Service<RetryQuota, Service>()("effect-retry/RetryQuota") {}
 
 /**
+ * A first attempt that the quota cannot pay for: see `firstAttemptCost`. It was not sent; it is never retried.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class QuotaExhausted extends Data.TaggedError("QuotaExhausted")<{
+  /** Tokens that the attempt would have taken. */
+  readonly cost: number
+  /** Tokens that there were. */
+  readonly balance: number
+}> {
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    return `an attempt costs ${this.cost} of the retry quota, which has ${this.balance}`
+  }
+}
+
+/**
  * How a quota is made.
  *
  * @category models
@@ -83,44 +105,51 @@ export interface Options {
   readonly refillPerSecond?: number | undefined
   /** Tokens that a call which succeeds without a retry puts in: from 0 to `capacity`. Default 1. */
   readonly successIncrement?: number | undefined
+  /**
+   * Tokens that a first attempt takes: from 0 to `capacity`. A success puts `successIncrement` in; without the tokens
+   * the attempt waits or fails with `QuotaExhausted`, as `whenExhausted` says. Default 0: first attempts are free.
+   */
+  readonly firstAttemptCost?: number | undefined
   /** What happens to a retry for which there are not enough tokens. `"wait"` needs a refill. Default `"stop"`. */
   readonly whenExhausted?: "stop" | "wait" | undefined
 }
 
 const validated = ({
   capacity = 500,
+  firstAttemptCost = 0,
   initial = capacity,
   refillPerSecond = 0,
   successIncrement = Math.min(1, capacity),
   whenExhausted = "stop"
-}: Options) => {
+}: Options): StoreOptions => {
   const check = checks("RetryQuota.make")
   check.positive("capacity", capacity)
   check.between("initial", initial, 0, capacity)
   check.amount("refillPerSecond", refillPerSecond)
   check.between("successIncrement", successIncrement, 0, capacity)
+  check.between("firstAttemptCost", firstAttemptCost, 0, capacity)
   check.oneOf("whenExhausted", whenExhausted, ["stop", "wait"])
   if (whenExhausted === "wait" && refillPerSecond === 0) {
     check.reject("refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
   }
-  return { capacity, initial, refillPerSecond, successIncrement, whenExhausted }
+  return { capacity, firstAttemptCost, initial, refillPerSecond, successIncrement, whenExhausted }
 }
 
 const attempted = <A>(f: () => A): Effect.Effect<A, InvalidOption> =>
   Effect.try({ try: f, catch: (error) => error as InvalidOption })
 
-const serviceOf = (capacity: number, whenExhausted: "stop" | "wait", store: Store): Service => {
+const serviceOf = (capacity: number, store: Store): Service => {
   const check = checks("RetryQuota.reserve")
   return {
     capacity,
-    whenExhausted,
+    whenExhausted: store.whenExhausted,
     store,
     reserve: (cost) =>
       Effect.flatMap(attempted(() => check.between("cost", cost, 0, capacity)), () =>
         Effect.withFiber((fiber) => {
           const clock = clockOf(fiber)
           if (store.take(cost, clock)) return Effect.succeedSome(new Held(store, cost, clock))
-          return whenExhausted === "stop" ? Effect.succeedNone : waitFor(store, cost, clock, Option.some)
+          return store.whenExhausted === "stop" ? Effect.succeedNone : waitFor(store, cost, clock, Option.some)
         })),
     deposit: (tokens) =>
       Effect.flatMap(
@@ -141,19 +170,9 @@ const serviceOf = (capacity: number, whenExhausted: "stop" | "wait", store: Stor
  * @since 0.1.0
  */
 export const make = (options?: Options): Effect.Effect<Service> => {
-  const { capacity, initial, refillPerSecond, successIncrement, whenExhausted } = validated(options ?? {})
-  return Effect.map(
-    Effect.clockWith((clock) => Effect.sync(() => monotonicMillis(clock))),
-    (updatedAtMillis) =>
-      serviceOf(
-        capacity,
-        whenExhausted,
-        new MemoryStore(
-          { capacity, refillPerMilli: refillPerSecond / 1000 },
-          { tokens: initial, updatedAtMillis },
-          successIncrement
-        )
-      )
+  const valid = validated(options ?? {})
+  return Effect.clockWith((clock) =>
+    Effect.sync(() => serviceOf(valid.capacity, new MemoryStore(valid, monotonicMillis(clock))))
   )
 }
 
@@ -175,15 +194,18 @@ export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effec
  * @category layers
  * @since 0.1.0
  */
-export const layerUnlimited: Layer.Layer<RetryQuota> = Layer.sync(
-  RetryQuota,
-  () =>
-    serviceOf(
-      Infinity,
-      "stop",
-      new MemoryStore({ capacity: Infinity, refillPerMilli: 0 }, { tokens: Infinity, updatedAtMillis: 0 }, 0)
-    )
-)
+export const layerUnlimited: Layer.Layer<RetryQuota> = Layer.sync(RetryQuota, () =>
+  serviceOf(
+    Infinity,
+    new MemoryStore({
+      capacity: Infinity,
+      initial: Infinity,
+      refillPerSecond: 0,
+      successIncrement: 0,
+      firstAttemptCost: 0,
+      whenExhausted: "stop"
+    }, 0)
+  ))
 
 /**
  * The tokens there are now: from 0 to the capacity.

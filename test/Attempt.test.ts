@@ -105,6 +105,60 @@ describe.each(drivers)("$form", ({ run }) => {
       }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
   }
 
+  describe("a first attempt that costs", () => {
+    const quota = (options: RetryQuota.Options) =>
+      Effect.provide(RetryQuota.layer({ capacity: 10, firstAttemptCost: 4, ...options }))
+
+    it.effect("pays, and has the success increment back", () =>
+      Effect.gen(function*() {
+        const during = yield* run(RetryQuota.balance, awsStandard)
+        assert.deepStrictEqual([during, yield* RetryQuota.balance], [6, 7])
+      }).pipe(quota({})))
+
+    it.effect("is refused with a typed error, unsent and unretried, when the quota is short", () =>
+      Effect.gen(function*() {
+        let sends = 0
+        const exit = yield* inTime(run(Effect.sync(() => ++sends), awsStandard))
+        const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+        assert.instanceOf(error, RetryQuota.QuotaExhausted)
+        assert.deepStrictEqual([error.cost, error.balance, sends], [4, 3, 0])
+        assert.strictEqual(yield* RetryQuota.balance, 3)
+      }).pipe(quota({ initial: 3 })))
+
+    it.effect("waits for a quota that refills", () =>
+      Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(run(Clock.currentTimeMillis, awsStandard))
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* Fiber.join(fiber), 2000)
+      }).pipe(quota({ initial: 0, refillPerSecond: 2, whenExhausted: "wait" })))
+
+    it.effect("interrupted at whatever step, has paid only if it was sent", () =>
+      Effect.gen(function*() {
+        const service = yield* RetryQuota.make({ capacity: 10, firstAttemptCost: 4 })
+        let sent = 0
+        const program = run(
+          Effect.suspend(() => {
+            sent++
+            return Effect.never
+          }),
+          awsStandard
+        )
+        const seen = new Set<number>()
+        yield* sweep(
+          Effect.timeout(Effect.provideService(program, RetryQuota.RetryQuota, service), "1 second"),
+          () =>
+            Effect.gen(function*() {
+              const balance = yield* service.balance
+              assert.isTrue(balance === 10 ? sent === 0 : balance === 6)
+              seen.add(balance)
+              yield* Effect.orDie(service.deposit(10))
+              sent = 0
+            })
+        )
+        assert.deepStrictEqual([...seen].sort(), [10, 6])
+      }))
+  })
+
   describe("interruption", () => {
     const failing = Effect.fail(new Transient())
 

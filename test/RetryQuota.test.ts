@@ -249,6 +249,8 @@ describe("RetryQuota", () => {
       ["refillPerSecond", { refillPerSecond: -1 }],
       ["refillPerSecond", { refillPerSecond: Infinity }],
       ["refillPerSecond", { whenExhausted: "wait" }],
+      ["firstAttemptCost", { firstAttemptCost: NaN }],
+      ["firstAttemptCost", { capacity: 10, firstAttemptCost: 11 }],
       ["successIncrement", { successIncrement: -1 }],
       ["successIncrement", { capacity: 10, successIncrement: 11 }],
       ["whenExhausted", { whenExhausted: "sometimes" as "wait" }]

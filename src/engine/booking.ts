@@ -2,21 +2,25 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
+import { QuotaExhausted } from "../RetryQuota.ts"
 import type { RetryToken } from "../RetryToken.ts"
 import { type CallFiber, clockOf } from "./clock.ts"
 import type { Environment } from "./environment.ts"
+import { afterFirstCost } from "./store.ts"
 
 type AnyEffect = Effect.Effect<any, any, any>
 
 /** The fiber that runs: for callbacks, which are given none. */
 export const current = (): CallFiber => Fiber.getCurrent()!
 
+const noGrants: Array<() => void> = []
+
 /** Books the outcomes of sends with the quota, the limiter and the observer. */
 export class Booking {
   readonly environment: Environment
   /** The token of the retry that is sent; `undefined` for a first attempt. */
   token: RetryToken | undefined
-  private sends: (() => void) | undefined = undefined
+  private granted: Array<() => void> = noGrants
 
   constructor(environment: Environment, token: RetryToken | undefined) {
     this.environment = environment
@@ -25,7 +29,7 @@ export class Booking {
 
   /** The send leaves: from now on, what it holds of quota and limiter is used. */
   leaves(): void {
-    this.sends?.()
+    for (const used of this.granted) used()
     if (this.token?.claimUnsafe() === false) this.token = undefined
   }
 
@@ -38,21 +42,34 @@ export class Booking {
   }
 
   /**
-   * Sends an effect that {@link leaves}, after a send token where there is a limiter, and goes on with `next` after a
-   * failure.
+   * Sends an effect that {@link leaves}, once quota and limiter let it, and goes on with `next` after a failure.
    */
   send(self: AnyEffect, fiber: CallFiber, next: (error: unknown) => AnyEffect): AnyEffect {
-    const { limiter } = this.environment
-    if (limiter === undefined) return this.booked(self, next)
-    const sent = limiter.afterToken((sends) => {
-      this.sends = sends
-      return this.booked(self, Effect.fail)
-    }, clockOf(fiber))
+    const { limiter, store } = this.environment
+    const paying = this.token === undefined && store !== undefined && store.firstAttemptCost > 0 ? store : undefined
+    if (limiter === undefined && paying === undefined) return this.booked(self, next)
+    const clock = clockOf(fiber)
+    this.granted = []
+    const booked = this.booked(self, Effect.fail)
+    const limited = limiter === undefined ? booked : limiter.afterToken(this.keeping(booked), clock)
+    const sent = paying === undefined ? limited : afterFirstCost(
+      paying,
+      clock,
+      this.keeping(limited),
+      () => new QuotaExhausted({ cost: paying.firstAttemptCost, balance: paying.balance(clock) })
+    )
     return Effect.catch(sent, (error) => {
-      // What the limiter refused was never sent, so what it held is not spent.
+      // What was refused was never sent, so what it held is not spent.
       if (this.token?.claimUnsafe() === true) this.token.held?.giveBackUnsafe()
       return next(error)
     })
+  }
+
+  private keeping(effect: AnyEffect): (used: () => void) => AnyEffect {
+    return (used) => {
+      this.granted.push(used)
+      return effect
+    }
   }
 
   private booked(self: AnyEffect, next: (error: unknown) => AnyEffect): AnyEffect {

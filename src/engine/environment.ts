@@ -13,7 +13,7 @@ export interface Environment {
   readonly observer: RetryObserver
   /** The metadata of the schedule around the attempt, if there is one. */
   readonly metadata: Schedule.Metadata | undefined
-  /** Nothing but the quota has to hear of a send that succeeds. */
+  /** A first attempt is held back by nothing, and nothing but the quota has to hear of its success. */
   readonly isQuiet: boolean
 }
 
@@ -21,12 +21,14 @@ const read = (context: Context.Context<never>): Environment => {
   const limiter = Context.getOrUndefined(context, Limiter.AdaptiveRateLimiter)?.engine
   const metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
   const observer = Context.get(context, CurrentObserver)
+  const store = Context.getOrUndefined(context, RetryQuota)?.store
+  const isFree = store === undefined || store.firstAttemptCost === 0
   return {
-    store: Context.getOrUndefined(context, RetryQuota)?.store,
+    store,
     limiter,
     observer,
     metadata,
-    isQuiet: limiter === undefined && observer.onAttempt === undefined
+    isQuiet: isFree && limiter === undefined && observer.onAttempt === undefined
   }
 }
 

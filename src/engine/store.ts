@@ -10,6 +10,9 @@ import { Waiters } from "./waiters.ts"
 export interface Store {
   /** What a call that succeeds without a retry puts in. */
   readonly successIncrement: number
+  /** What a first attempt takes. */
+  readonly firstAttemptCost: number
+  readonly whenExhausted: "stop" | "wait"
   readonly waiters: Waiters
   /** Takes tokens, unless there are too few or others wait for them. */
   readonly take: (cost: number, clock: Clock.Clock) => boolean
@@ -19,17 +22,31 @@ export interface Store {
   readonly takeOrWait: (cost: number, clock: Clock.Clock) => number
 }
 
+/** What a store is made of, valid. */
+export interface StoreOptions {
+  readonly capacity: number
+  readonly initial: number
+  readonly refillPerSecond: number
+  readonly successIncrement: number
+  readonly firstAttemptCost: number
+  readonly whenExhausted: "stop" | "wait"
+}
+
 /** The bucket in the memory of this process. */
 export class MemoryStore implements Store {
   readonly waiters = new Waiters()
   readonly successIncrement: number
+  readonly firstAttemptCost: number
+  readonly whenExhausted: "stop" | "wait"
   private readonly config: Bucket.BucketConfig
   private bucket: Bucket.Bucket
 
-  constructor(config: Bucket.BucketConfig, initial: Bucket.Bucket, successIncrement: number) {
-    this.config = config
-    this.bucket = initial
-    this.successIncrement = successIncrement
+  constructor(options: StoreOptions, updatedAtMillis: number) {
+    this.config = { capacity: options.capacity, refillPerMilli: options.refillPerSecond / 1000 }
+    this.bucket = { tokens: options.initial, updatedAtMillis }
+    this.successIncrement = options.successIncrement
+    this.firstAttemptCost = options.firstAttemptCost
+    this.whenExhausted = options.whenExhausted
   }
 
   private refilled(clock: Clock.Clock): Bucket.Bucket {
@@ -113,3 +130,19 @@ export const waitFor = <A>(
       used()
       return use(new Held(store, cost, clock))
     }))
+
+/** Runs `use` once a first attempt has been paid for; `refused` is the error of one that cannot be, and may not wait. */
+export const afterFirstCost = <A, E, R, E2>(
+  store: Store,
+  clock: Clock.Clock,
+  use: (sends: () => void) => Effect.Effect<A, E, R>,
+  refused: () => E2
+): Effect.Effect<A, E | E2, R> =>
+  store.waiters.run(
+    {
+      take: () => store.takeOrWait(store.firstAttemptCost, clock),
+      undo: () => store.put(store.firstAttemptCost, clock)
+    },
+    use,
+    () => store.whenExhausted === "stop" ? refused() : undefined
+  )
