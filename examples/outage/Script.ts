@@ -1,0 +1,39 @@
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+
+/** What the service is like for a while. */
+export interface Phase {
+  readonly name: string
+  readonly seconds: number
+  /** The requests per second that are let in; the rest is answered 429. */
+  readonly limitPerSecond: number
+  /** How long one request keeps the service busy: 12 ms is about 83 requests a second. */
+  readonly workMillis: number
+  /** The share of the requests let in that is answered 503 at once. */
+  readonly failing: number
+}
+
+const usual: Omit<Phase, "name" | "seconds"> = { limitPerSecond: 100, workMillis: 12, failing: 0.1 }
+
+/** The events that every fleet meets. Back from the outage, the service has lost its caches and is slow at first. */
+export const outage: ReadonlyArray<Phase> = [
+  { ...usual, name: "healthy", seconds: 3 },
+  { ...usual, name: "throttling", seconds: 4, limitPerSecond: 30 },
+  { ...usual, name: "healthy", seconds: 8 },
+  { ...usual, name: "outage", seconds: 4, failing: 1 },
+  { ...usual, name: "cold start", seconds: 3, workMillis: 30 },
+  { ...usual, name: "recovery", seconds: 8 }
+]
+
+/** How long the script lasts. */
+export const totalSeconds = (script: ReadonlyArray<Phase>): number =>
+  script.reduce((total, phase) => total + phase.seconds, 0)
+
+/** The phase at a time; after the end, the last. */
+export const phaseAt = (script: ReadonlyArray<Phase>, elapsedSeconds: number): Phase => {
+  let end = 0
+  return script.find((phase) => elapsedSeconds < (end += phase.seconds)) ?? script.at(-1)!
+}
+
+/** Seconds on the monotonic clock, which no step of the wall clock moves. */
+export const now: Effect.Effect<number> = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e9)
