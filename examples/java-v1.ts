@@ -1,0 +1,28 @@
+/**
+ * Coming from the AWS SDK for Java 1.x: its retries, around any effect.
+ *
+ * The policy says when to retry, the layer says what: without it the default classifier does, which knows more errors.
+ */
+import { Effect } from "effect"
+import { RetryPolicy, withRetry } from "effect-retry"
+import * as JavaV1 from "effect-retry/aws/JavaV1"
+
+/** `PredefinedRetryPolicies.DEFAULT`: 3 retries, from 100 ms with full jitter, after a throttle from 500 with equal. */
+export const describe = <E>(send: Effect.Effect<string, E>) =>
+  send.pipe(
+    withRetry(JavaV1.defaultPolicy),
+    Effect.provide(JavaV1.layer)
+  )
+
+/** Like `new SDKDefaultBackoffStrategy(50, 1000, 5000)` with 5 retries. */
+export const patient = JavaV1.policy({
+  baseDelay: "50 millis",
+  throttledBaseDelay: "1 second",
+  maxBackoff: "5 seconds",
+  maxRetries: 5
+})
+
+/** With a quota as the SDK's client has it: a retry takes 5 of 500 tokens, after a throttle none. */
+export const withQuota = JavaV1.defaultPolicy.pipe(
+  RetryPolicy.quotaGated({ cost: 5, throttlingCost: 0 })
+)

@@ -1,0 +1,197 @@
+/**
+ * The headers by which AWS services tell retries from new calls: `amz-sdk-invocation-id` and `amz-sdk-request`.
+ *
+ * The id is that of a call, the rest that of a send. So there are two parts: {@link withInvocation} goes around the
+ * whole call, its retries included, and makes the id; {@link headers} is run by each attempt, and knows from the
+ * schedule around it which one it is. An attempt that no call encloses does not compile.
+ *
+ * The AWS SDKs send these headers themselves. This is for clients that speak to AWS without one.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as DateTime from "effect/DateTime"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import { checks } from "../InvalidOption.ts"
+import { isRetryPolicy, type RetryPolicy, TypeId } from "../RetryPolicy.ts"
+
+/**
+ * What the attempts of one call share.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Call {
+  /** A UUID of version 4. */
+  readonly id: string
+  /**
+   * The metadata of the schedule around the call, which does not count its attempts.
+   *
+   * @internal
+   */
+  readonly around: Schedule.Metadata
+  /**
+   * The server's clock less ours.
+   *
+   * @internal
+   */
+  skewMillis: number | undefined
+}
+
+/**
+ * The call that an attempt belongs to: see {@link withInvocation}.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Invocation extends Context.Service<Invocation, Call>()("effect-retry/aws/RequestHeaders/Invocation") {}
+
+/**
+ * The headers of one send.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RequestHeaders {
+  readonly "amz-sdk-invocation-id": string
+  readonly "amz-sdk-request": string
+}
+
+/**
+ * What the headers of a send say besides its number.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The policy of the call, or its attempts: a whole number of at least 1. `Infinity` leaves `max` out. */
+  readonly maxAttempts: number | RetryPolicy<never, unknown, unknown>
+  /** How long the client waits for an answer, above 0. Default: there is no `ttl`. */
+  readonly readTimeout?: Duration.Input | undefined
+  /** Where the `ttl` stands: `"first"` as in botocore and Rust, `"last"` as in Go. Default `"first"`. */
+  readonly ttlPosition?: "first" | "last" | undefined
+}
+
+/** 32 bits of chance, as 8 hexadecimal digits. */
+const word = (random: Random.Random): string =>
+  ((random.nextDoubleUnsafe() * 0x1_0000_0000) >>> 0).toString(16).padStart(8, "0")
+
+/** A UUID of version 4 and of the variant of RFC 9562. */
+const uuid = (random: Random.Random): string => {
+  const [a, b, c, d] = [word(random), word(random), word(random), word(random)]
+  const variant = "89ab"[Number.parseInt(c[0]!, 16) & 3]
+  return `${a}-${b.slice(0, 4)}-4${b.slice(5)}-${variant}${c.slice(1, 4)}-${c.slice(4)}${d}`
+}
+
+/**
+ * Makes an effect one call: all attempts inside have one invocation id, and every run another.
+ *
+ * **Details**
+ *
+ * The id comes from Effect's `Random`, so a seed repeats it. It is no secret. A call inside an attempt of another has an
+ * id of its own if it is wrapped too, and the other's if it is not.
+ *
+ * **Gotchas**
+ *
+ * Wrap what is retried, not what retries: inside the retried effect every attempt would be a call of its own.
+ *
+ * **Example** (A call of two layers)
+ *
+ * ```ts
+ * const getItem = RequestHeaders.headers({ maxAttempts: policy }).pipe(
+ *   Effect.flatMap(send),
+ *   withRetry(policy),
+ *   RequestHeaders.withInvocation
+ * )
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withInvocation = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Invocation>> =>
+  Effect.withFiber((fiber) =>
+    Effect.provideService(self, Invocation, {
+      id: uuid(fiber.getRef(Random.Random)),
+      around: fiber.getRef(Schedule.CurrentMetadata),
+      skewMillis: undefined
+    })
+  )
+
+/** A date as HTTP writes it. */
+const httpDate = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
+
+/**
+ * Takes note of the `date` header of a response, success or failure: from it follows how far the server's clock is ahead
+ * of ours, and with that the `ttl` of the next attempt.
+ *
+ * **Details**
+ *
+ * Run it when the response arrives, inside the attempt. Of several dates the last one counts, within the call only.
+ * Anything but a date of the form `Sat, 01 Jun 2019 00:00:00 GMT` is ignored.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const observeDate = (date: string | undefined): Effect.Effect<void, never, Invocation> =>
+  Effect.gen(function*() {
+    const invocation = yield* Invocation
+    const server = typeof date === "string" && httpDate.test(date) ? DateTime.make(date) : Option.none()
+    if (Option.isNone(server)) return
+    invocation.skewMillis = DateTime.toEpochMillis(server.value) - (yield* Clock.currentTimeMillis)
+  })
+
+/** The second as `YYYYMMDDTHHMMSSZ`; `undefined` for a time that has no such form. */
+const basicForm = (epochMillis: number): string | undefined => {
+  const iso = Option.getOrUndefined(Option.map(DateTime.make(epochMillis), DateTime.formatIso))
+  return iso?.length === 24 ? iso.replace(/[-:]|\.\d{3}/g, "") : undefined
+}
+
+/**
+ * The headers of this send, run inside the attempt it belongs to.
+ *
+ * **Details**
+ *
+ * `amz-sdk-invocation-id` is that of the call. `amz-sdk-request` is `attempt=N; max=M`, with `ttl=YYYYMMDDTHHMMSSZ; `
+ * before it once a `ttl` is known: it needs a `readTimeout` and a date of the server (see {@link observeDate}), so the
+ * first attempt has none. `N` counts from 1. `ttl = now + readTimeout + skew`, in UTC, in whole seconds, rounded down.
+ *
+ * Throws `InvalidOption` for options out of range. Never fails, and waits for nothing.
+ * Source: botocore `retries/standard.py` of behaviour 2.1 (which has `max` in the first attempt too); smithy-typescript
+ * `retryMiddleware.ts`; aws-sdk-go-v2 `aws/retry/middleware.go`.
+ *
+ * **Gotchas**
+ *
+ * A `Schedule` inside the attempt, such as that of an `Effect.repeat`, counts for itself: run this outside of it.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const headers = (options: Options): Effect.Effect<RequestHeaders, never, Invocation> => {
+  const check = checks("RequestHeaders.headers")
+  const { maxAttempts, readTimeout } = options
+  const max = isRetryPolicy(maxAttempts)
+    ? maxAttempts[TypeId].maxAttempts
+    : check.count("maxAttempts", maxAttempts as number, 1)
+  const timeoutMillis = readTimeout === undefined ? undefined : check.positiveDuration("readTimeout", readTimeout)
+  const ttlLast = check.oneOf("ttlPosition", options.ttlPosition ?? "first", ["first", "last"]) === "last"
+  const maxPart = max === Infinity ? "" : `; max=${max}`
+  return Effect.gen(function*() {
+    const { around, id, skewMillis } = yield* Invocation
+    const metadata = yield* Schedule.CurrentMetadata
+    const request = `attempt=${metadata === around ? 1 : metadata.attempt + 1}${maxPart}`
+    const ttl = timeoutMillis === undefined || skewMillis === undefined
+      ? undefined
+      : basicForm((yield* Clock.currentTimeMillis) + timeoutMillis + skewMillis)
+    return { "amz-sdk-invocation-id": id, "amz-sdk-request": withTtl(request, ttl, ttlLast) }
+  })
+}
+
+const withTtl = (request: string, ttl: string | undefined, last: boolean): string => {
+  if (ttl === undefined) return request
+  return last ? `${request}; ttl=${ttl}` : `ttl=${ttl}; ${request}`
+}
