@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { InvalidOption, RetryQuota } from "effect-retry"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -159,6 +160,23 @@ describe("RetryQuota", () => {
         assert.deepStrictEqual(served, ["big", "small"])
         yield* TestClock.adjust("1 millis")
         assert.deepStrictEqual(served, ["big", "small", "middle"])
+      }))
+
+    it.effect("loses no refill to whole milliseconds, nor to a timer that comes late", () =>
+      Effect.gen(function*() {
+        const quota = yield* RetryQuota.make({ capacity: 10, initial: 0, refillPerSecond: 3, whenExhausted: "wait" })
+        const served: Array<number> = []
+        for (let i = 0; i < 6; i++) {
+          const reserved = Effect.andThen(
+            quota.reserve(10),
+            Effect.map(Clock.currentTimeMillis, (now) => served.push(now))
+          )
+          yield* Effect.forkChild(reserved)
+          yield* Effect.yieldNow
+        }
+        yield* TestClock.adjust("21 seconds")
+        assert.deepStrictEqual(served, [3334, 6667, 10_000, 13_334, 16_667, 20_000])
+        assert.closeTo(yield* quota.balance, 3, 1e-9)
       }))
 
     it.effect("lets nobody overtake, though there are tokens for the late one", () =>

@@ -49,24 +49,26 @@ export class MemoryStore implements Store {
     this.whenExhausted = options.whenExhausted
   }
 
-  private refilled(clock: Clock.Clock): Bucket.Bucket {
-    if (this.config.refillPerMilli === 0) return this.bucket
-    return this.bucket = Bucket.refill(this.bucket, this.config, monotonicMillis(clock))
+  private now(clock: Clock.Clock): number {
+    return this.config.refillPerMilli === 0 ? 0 : monotonicMillis(clock)
   }
 
-  private takeNow(cost: number, clock: Clock.Clock): boolean {
-    const taken = Bucket.take(this.refilled(clock), cost)
-    if (taken === undefined) return false
-    this.bucket = taken
-    return true
+  private refilled(clock: Clock.Clock): Bucket.Bucket {
+    return Bucket.refill(this.bucket, this.config, this.now(clock))
   }
 
   take(cost: number, clock: Clock.Clock): boolean {
-    return this.waiters.size === 0 && this.takeNow(cost, clock)
+    if (this.waiters.size > 0) return false
+    const taken = Bucket.take(this.refilled(clock), cost)
+    if (taken !== undefined) this.bucket = taken
+    return taken !== undefined
   }
 
   takeOrWait(cost: number, clock: Clock.Clock): number {
-    return this.takeNow(cost, clock) ? 0 : Bucket.millisUntil(this.bucket, this.config, cost)
+    const taken = Bucket.takeWhenDue(this.bucket, this.config, cost, this.now(clock))
+    if (taken === undefined) return Bucket.millisUntil(this.refilled(clock), this.config, cost)
+    this.bucket = taken
+    return 0
   }
 
   put(tokens: number, clock: Clock.Clock): void {

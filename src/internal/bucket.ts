@@ -27,6 +27,24 @@ export const take = (bucket: Bucket, cost: number): Bucket | undefined =>
     ? undefined
     : { tokens: Math.max(0, bucket.tokens - cost), updatedAtMillis: bucket.updatedAtMillis }
 
+/**
+ * Takes `cost` tokens at the moment at which they were there, now or before, or `undefined` when they are not there yet.
+ * What flows in after that moment counts, though the bucket was full at it and a timer came late.
+ */
+export const takeWhenDue = (
+  bucket: Bucket,
+  config: BucketConfig,
+  cost: number,
+  nowMillis: number
+): Bucket | undefined => {
+  const shortfall = cost - bucket.tokens
+  if (shortfall <= tokenEpsilon || config.refillPerMilli === 0) return take(refill(bucket, config, nowMillis), cost)
+  const dueMillis = bucket.updatedAtMillis + shortfall / config.refillPerMilli
+  return (dueMillis - nowMillis) * config.refillPerMilli > tokenEpsilon
+    ? undefined
+    : refill({ tokens: 0, updatedAtMillis: Math.min(dueMillis, nowMillis) }, config, nowMillis)
+}
+
 /** Puts tokens in, up to the capacity. */
 export const put = (bucket: Bucket, config: BucketConfig, tokens: number): Bucket =>
   bucket.tokens >= config.capacity
