@@ -11,12 +11,12 @@ import { awsStandard, ResourceLimiters, RetryQuota, withRetry } from "effect-ret
 export const ofTable = <A, E>(table: string, send: Effect.Effect<A, E>) =>
   send.pipe(
     withRetry(awsStandard),
-    Effect.provide(ResourceLimiters.get(`dynamodb:${table}`))
+    Effect.provide(ResourceLimiters.quota(`dynamodb:${table}`))
   )
 
 /** The tokens that are left to a table. */
 export const balanceOf = (table: string) =>
-  RetryQuota.balance.pipe(Effect.provide(ResourceLimiters.get(`dynamodb:${table}`)))
+  RetryQuota.balance.pipe(Effect.provide(ResourceLimiters.quota(`dynamodb:${table}`)))
 
 /** Provided once, where the program runs. Room for two retries of a table, at 5 tokens each. */
 export const layer = ResourceLimiters.layer({ quota: { capacity: 10 }, idleTimeToLive: "1 hour" })

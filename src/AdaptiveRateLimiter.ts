@@ -23,13 +23,14 @@ import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import { clockOf, monotonicMillis } from "./engine/clock.ts"
-import { type Grant, Waiters } from "./engine/waiters.ts"
+import { Refused } from "./engine/refused.ts"
+import { type Grant, type Patience, Waiters } from "./engine/waiters.ts"
 import * as Cubic from "./internal/cubic.ts"
 import { checks } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
- * A send for which there was no token, or no place in the queue. It was not sent; it is never retried.
+ * A send for which there was no token, or no place in the queue. It was not sent, and no policy retries it.
  *
  * @category errors
  * @since 0.1.0
@@ -40,6 +41,8 @@ export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
   /** When the bucket will hold a token, if nobody takes it before. */
   readonly retryAfter: Duration.Duration
 }> {
+  /** @internal */
+  readonly [Refused] = true
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable
   }
@@ -193,11 +196,19 @@ export class Engine {
   }
 
   /** Runs `use` once a send token has been taken for it; the token goes back unless `use` says that it sends. */
-  afterToken<A, E, R>(
+  afterToken<A, E, R, E2 = never>(
     use: (sends: () => void) => Effect.Effect<A, E, R>,
-    clock: Clock.Clock
-  ): Effect.Effect<A, E | RateLimitExceeded, R> {
-    return this.state.enabled ? this.waiters.run(this.grant(clock), use, this.refusal) : use(constVoid)
+    clock: Clock.Clock,
+    atMost?: Patience<E2>["atMost"]
+  ): Effect.Effect<A, E | E2 | RateLimitExceeded, R> {
+    if (!this.state.enabled) return use(constVoid)
+    return this.waiters.run<A, E, R, E2 | RateLimitExceeded>(this.grant(clock), use, { refuses: this.refusal, atMost })
+  }
+
+  /** Puts back the send token of a send that never left. */
+  putBack(): void {
+    this.state = Cubic.putBack(this.state)
+    this.waiters.wakeHead()
   }
 
   snapshot(clock: Clock.Clock): Snapshot {

@@ -13,12 +13,14 @@ import { dual } from "effect/Function"
 import * as Schedule from "effect/Schedule"
 import { Booking, current } from "./engine/booking.ts"
 import { clockOf } from "./engine/clock.ts"
-import { decide, type Decision, type Parts, Run, startMillis } from "./engine/decision.ts"
+import { deadlineAt, decide, type Decision, type Parts, Run } from "./engine/decision.ts"
 import { environment } from "./engine/environment.ts"
-import { inside, nesting } from "./engine/nesting.ts"
+import { nesting } from "./engine/nesting.ts"
+import { tokenOf } from "./engine/pending.ts"
+import type { Store } from "./engine/store.ts"
 import { type CallFiber, CurrentObserver } from "./RetryObserver.ts"
 import { type Attempted, isRetryPolicy, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
-import { isRetryStopped, isRetryToken, type RetryStopped } from "./RetryToken.ts"
+import { isRetryStopped, isRetryToken, type RetryStopped, type RetryToken } from "./RetryToken.ts"
 
 type AnyEffect = Effect.Effect<any, any, any>
 
@@ -43,7 +45,8 @@ const bookFirstSuccess = <A>(value: A): A => {
  * **Gotchas**
  *
  * Wrap the whole call, once: the first attempt inside a retried effect is the one whose success pays back. What
- * `Effect.retry` returns carries the mark on its type too, but is no attempt: to retry it again, mark it again.
+ * `Effect.retry` returns carries the mark on its type too, but is no attempt: to retry it again, mark it again. A type
+ * cannot mark `null` and `undefined`: map such errors to something else first.
  * A limiter that fails fast makes attempts fail with `RateLimitExceeded`: use a policy that says so in its type, such as
  * `awsAdaptive`.
  *
@@ -59,16 +62,27 @@ const bookFirstSuccess = <A>(value: A): A => {
  */
 export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E & Attempted, R> => {
   const body = Effect.map(self, bookFirstSuccess)
-  return Effect.withFiber((fiber): AnyEffect => {
+  const attempted = Effect.withFiber((fiber): AnyEffect => {
     const found = environment(fiber)
     const { metadata } = found
-    const token = isRetryToken(metadata?.output) && metadata.output.isUnclaimed ? metadata.output : undefined
+    const token = unclaimed(tokenOf(metadata, fiber), found.store)
     const marks = metadata !== undefined && nesting.inUse
     if (found.isQuiet && token === undefined && !marks) return body
     const booking = new Booking(found, token)
-    return booking.send(booking.leaving(marks ? Effect.updateContext(self, inside) : self), fiber, Effect.fail)
+    const marked = marks ? Effect.updateContext(self, (context: Context.Context<any>) => booking.marked(context)) : self
+    return booking.send(booking.leaving(marked), fiber, Effect.fail)
   })
+  return Object.assign(attempted, { [original]: self })
 }
+
+/** Where an attempt keeps what it was made of, so that `withRetry` does not book it twice. */
+const original = Symbol("effect-retry/Attempt/original")
+
+const unattempted = (self: AnyEffect): AnyEffect => (self as { readonly [original]?: AnyEffect })[original] ?? self
+
+/** The token, if it is still to be claimed, and not by an attempt that pays from another quota. */
+const unclaimed = (token: RetryToken | undefined, store: Store | undefined): RetryToken | undefined =>
+  token?.isUnclaimed && (token.held === undefined || token.held.store === store) ? token : undefined
 
 /** Retrying has ended: the observer is told, the caller has its own error. */
 const stopped = (decision: RetryStopped, error: unknown, fiber: CallFiber): AnyEffect => {
@@ -95,6 +109,7 @@ class Call {
   /** Decides on a failure, and retries after the delay, or fails with it. */
   readonly failed = (error: unknown): AnyEffect => {
     const fiber = current()
+    if (this.booking.token?.expired) return stopped(this.run.stop("deadline"), error, fiber)
     return this.follow(decide(this.run, error, fiber), fiber, clockOf(fiber).currentTimeMillisUnsafe())
   }
 
@@ -127,29 +142,35 @@ class Call {
       elapsed: this.nowMillis - this.firstFailureMillis,
       elapsedSincePrevious: this.sinceMillis
     })
-    return nesting.inUse ? inside(updated) : updated
+    return this.booking.marked(updated)
   }
 }
 
-const freshMetadata = (context: Context.Context<any>) => {
-  const updated = Context.add(context, Schedule.CurrentMetadata, Schedule.CurrentMetadata.defaultValue())
-  return nesting.inUse ? inside(updated) : updated
-}
+const freshMetadata = (context: Context.Context<any>) =>
+  Context.add(context, Schedule.CurrentMetadata, Schedule.CurrentMetadata.defaultValue())
 
 /** The call when something but the quota has to hear of its first attempt, or when its time has to be taken. */
 const bookedCall = (self: AnyEffect, parts: Parts, fiber: CallFiber): AnyEffect => {
   const found = environment(fiber)
   const booking = new Booking(found, undefined)
-  const call = new Call(self, new Run(parts, startMillis(parts, fiber)), booking)
+  const call = new Call(self, new Run(parts, deadlineAt(parts, fiber)), booking)
   const fresh = found.metadata !== undefined || nesting.inUse
-  return booking.send(booking.leaving(fresh ? Effect.updateContext(self, freshMetadata) : self), fiber, call.failed)
+  return booking.send(
+    booking.leaving(
+      fresh
+        ? Effect.updateContext(self, (context: Context.Context<any>) => booking.marked(freshMetadata(context)))
+        : self
+    ),
+    fiber,
+    call.failed
+  )
 }
 
 const retryWith = (self: AnyEffect, { [TypeId]: parts }: RetryPolicy<any, any, any>): AnyEffect => {
   const timed = parts.deadlineMillis !== Infinity
   const firstFailed = (error: unknown): AnyEffect => {
     const fiber = current()
-    const run = new Run(parts, 0)
+    const run = new Run(parts, Infinity)
     const decision = decide(run, error, fiber)
     return isRetryStopped(decision)
       ? stopped(decision, error, fiber)
@@ -195,7 +216,7 @@ export const withRetry: {
   2,
   (self: AnyEffect, policy: Schedule.Schedule<unknown, any, any, any>): AnyEffect =>
     isRetryPolicy(policy)
-      ? retryWith(self, policy as RetryPolicy<any, any, any>)
+      ? retryWith(unattempted(self), policy as RetryPolicy<any, any, any>)
       : Effect.retry(attempt(self), policy)
 )
 

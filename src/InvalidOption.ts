@@ -94,10 +94,12 @@ export const checks = (constructorName: string) => {
   }
 }
 
-/** `Duration` reads NaN as zero, so a number is looked at before it is converted. */
+/** `Duration` reads NaN as zero, so numbers, alone or in an array or object, are looked at before. */
 const toMillis = (input: Duration.Input): number | undefined => {
   if (typeof input === "number") return Number.isNaN(input) ? undefined : input
-  if (Array.isArray(input) && input.some((part) => Number.isNaN(part))) return undefined
+  if (typeof input === "object" && input !== null && Object.values(input).some((part) => Number.isNaN(part))) {
+    return undefined
+  }
   try {
     return Duration.toMillis(Duration.fromInputUnsafe(input))
   } catch {

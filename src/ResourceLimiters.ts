@@ -76,11 +76,31 @@ const optionsOf = <Options, A>(
 ): (key: string) => Layer.Layer<A> => {
   if (typeof options === "function") return (key) => layerOf((options as (key: string) => Options)(key))
   layerOf(options)
-  return () => Layer.fresh(layerOf(options))
+  return () => layerOf(options)
 }
 
 /**
- * The quota and the limiter of a resource, as a layer to provide a call with.
+ * The quota of a resource, as a layer to provide a call with: for policies that limit no send rate.
+ *
+ * **Example** (A call of one table)
+ *
+ * ```ts
+ * callDynamo.pipe(withRetry(awsStandard), Effect.provide(ResourceLimiters.quota("dynamodb:orders")))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const quota = (key: string): Layer.Layer<RetryQuota.RetryQuota, never, ResourceLimiters> =>
+  Layer.effect(
+    RetryQuota.RetryQuota,
+    Effect.flatMap(ResourceLimiters, (limiters) =>
+      Effect.map(limiters.contextEffect(key), (context) => Context.get(context, RetryQuota.RetryQuota)))
+  )
+
+/**
+ * The quota and the limiter of a resource, as a layer to provide a call with. An attempt uses the limiter whatever the
+ * policy: {@link quota} leaves it out.
  *
  * **Example** (A call of one table)
  *

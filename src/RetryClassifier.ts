@@ -75,7 +75,8 @@ export const chain = (classifiers: ReadonlyArray<RetryClassifier>): RetryClassif
 }
 
 /**
- * Forbids a retry of the errors that satisfy the predicate, whatever the chain says of them.
+ * Forbids a retry of the errors that satisfy the predicate, or have a cause that does, at most 10 causes deep, whatever
+ * the chain says of them. A predicate that throws forbids it too.
  *
  * @category combinators
  * @since 0.1.0
@@ -83,11 +84,36 @@ export const chain = (classifiers: ReadonlyArray<RetryClassifier>): RetryClassif
 export const vetoing: {
   (predicate: (error: unknown) => boolean): (self: RetryClassifier) => RetryClassifier
   (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier
-} = dual(
-  2,
-  (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier =>
-    orElse((error) => predicate(error) ? veto : none, self)
-)
+} = dual(2, (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier => {
+  const forbids = followingCause((error) => holds(predicate, error) ? veto : none)
+  return chain([forbids, self])
+})
+
+const holds = (predicate: (error: unknown) => boolean, error: unknown): boolean => {
+  try {
+    return predicate(error)
+  } catch {
+    return true
+  }
+}
+
+/**
+ * Asks the classifier about the error, then about its `cause`, and so on: at most 10 causes deep, so a cycle ends.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const followingCause = (self: RetryClassifier): RetryClassifier => followingCauseUntil(self, () => false)
+
+const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => boolean): RetryClassifier => (error) => {
+  let current = error
+  for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
+    const info = classify(self, current)
+    if (Option.isSome(info) || ends(current)) return info
+    current = get(current, "cause")
+  }
+  return none
+}
 
 /**
  * The facts that the error carries itself.
@@ -107,9 +133,8 @@ const ofObject = (f: (error: Opaque) => Option.Option<RetryInfo.RetryInfo>): Ret
   isObject(error) ? f(error) : none
 
 const withHint = (info: RetryInfo.RetryInfo, error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
-  const headers = error.$response?.headers ?? error.response?.headers ?? error.headers
-  const millis = isObject(headers) ? Hint.retryAfterMillis(headers) : undefined
-  return Option.some(millis === undefined ? info : RetryInfo.make({ ...info, retryAfter: millis }))
+  const retryAfter = Hint.retryAfterMillis(error)
+  return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
 }
 
 const isIdempotent = (method: unknown) => method !== "POST" && method !== "PATCH"
@@ -189,17 +214,19 @@ const byCodes = (error: Opaque): RetryInfo.RetryInfo | undefined => {
 }
 
 const byTrait = ({ $retryable }: Opaque): RetryInfo.RetryInfo | undefined => {
-  if ($retryable === undefined || $retryable === null) return undefined
+  if (!isObject($retryable)) return undefined
   return $retryable.throttling === true ? throttledInfo : RetryInfo.transient
 }
 
 const byMetadata = ({ $metadata }: Opaque): RetryInfo.RetryInfo | undefined => {
   if (!isObject($metadata)) return undefined
-  const status: unknown = $metadata.httpStatusCode
+  if ($metadata.clockSkewCorrected === true) return RetryInfo.transient
+  return byStatus($metadata.httpStatusCode, codes.awsTransientStatuses)
+}
+
+const byStatus = (status: unknown, passing: ReadonlySet<number>): RetryInfo.RetryInfo | undefined => {
   if (status === 429) return throttledInfo
-  const passes = $metadata.clockSkewCorrected === true ||
-    (typeof status === "number" && codes.awsTransientStatuses.has(status))
-  return passes ? RetryInfo.transient : undefined
+  return typeof status === "number" && passing.has(status) ? RetryInfo.transient : undefined
 }
 
 /**
@@ -224,9 +251,8 @@ export const aws: RetryClassifier = ofObject((error) => {
 })
 
 const withStatus = (status: unknown, error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
-  if (typeof status !== "number") return none
-  if (status === 429) return withHint(throttledInfo, error)
-  return codes.httpTransientStatuses.has(status) ? withHint(RetryInfo.transient, error) : none
+  const info = byStatus(status, codes.httpTransientStatuses)
+  return info === undefined ? none : withHint(info, error)
 }
 
 /**
@@ -280,31 +306,24 @@ export const grpc: RetryClassifier = ofObject((error) => {
   }
 })
 
-/**
- * Asks the classifier about the error, then about its `cause`, and so on: at most 10 causes deep, so a cycle ends.
- *
- * @category combinators
- * @since 0.1.0
- */
-export const followingCause = (self: RetryClassifier): RetryClassifier => (error) => {
-  let current = error
-  for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
-    const info = classify(self, current)
-    if (Option.isSome(info)) return info
-    current = get(current, "cause")
-  }
-  return none
-}
+const isErrorStatus = (status: unknown): boolean => typeof status === "number" && status >= 400 && status < 600
+
+/** The service has answered: what caused the answer on the way is no reason to ask it again. */
+const isResponse = (error: unknown): boolean =>
+  isErrorStatus(get(error, "status") ?? get(error, "statusCode") ?? get(get(error, "response"), "status")) ||
+  isErrorStatus(get(get(error, "$metadata"), "httpStatusCode"))
 
 /**
  * The default chain: the error's own facts, Effect's errors, AWS codes and statuses, HTTP statuses, network codes, gRPC
- * statuses; then the same of its cause. Knows nothing of any other error, so it is not retried.
+ * statuses; then the same of its cause, unless the error is a response with a status. Knows nothing of any other error,
+ * so it is not retried.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const defaultClassifier: RetryClassifier = followingCause(
-  chain([own, effectErrors, aws, httpStatus, network, grpc])
+export const defaultClassifier: RetryClassifier = followingCauseUntil(
+  chain([own, effectErrors, aws, httpStatus, network, grpc]),
+  isResponse
 )
 
 /**

@@ -6,7 +6,8 @@
  * the terms of Smithy's retry guide, without a decision: policies decide.
  *
  * An error tells them in one of three ways: it is made with {@link TaggedError}, it has a `RetryInfo.TypeId` property, or
- * its `Schema.TaggedError` class is annotated with {@link annotation}. {@link of} reads all three.
+ * its `Schema.TaggedError` class is annotated, with {@link annotation} or with Smithy's traits (`aws/SmithyGuide`).
+ * {@link of} reads all three.
  *
  * @since 0.1.0
  */
@@ -16,6 +17,7 @@ import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import type * as Types from "effect/Types"
 import { get } from "./internal/safe.ts"
+import * as Traits from "./internal/traits.ts"
 
 /**
  * The key under which an error carries its facts.
@@ -92,20 +94,26 @@ const hint = (input: unknown): Duration.Duration | undefined => {
   return duration === undefined || Duration.isNegative(duration) ? undefined : duration
 }
 
+/** What only code can put on a value: a peer that sends JSON cannot pass it off as facts. */
+const madeHere = Symbol.for("effect-retry/RetryInfo/made")
+
+const made = (info: RetryInfo): RetryInfo => Object.assign(info, { [madeHere]: true })
+
 /**
  * Makes facts. Never throws: a hint that is no duration counts as none.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const make = (facts?: Facts): RetryInfo => ({
-  [TypeId]: TypeId,
-  safety: facts?.safety ?? "Yes",
-  throttling: facts?.throttling === true,
-  timeout: facts?.timeout === true,
-  fault: facts?.fault ?? "other",
-  retryAfter: hint(facts?.retryAfter)
-})
+export const make = (facts?: Facts): RetryInfo =>
+  made({
+    [TypeId]: TypeId,
+    safety: facts?.safety ?? "Yes",
+    throttling: facts?.throttling === true,
+    timeout: facts?.timeout === true,
+    fault: facts?.fault ?? "other",
+    retryAfter: hint(facts?.retryAfter)
+  })
 
 /**
  * Facts of a failure that passes: the server's fault, safe to retry.
@@ -141,12 +149,12 @@ export const throttled = (retryAfter?: Duration.Input): RetryInfo =>
 export const notRetryable: RetryInfo = make({ safety: "No" })
 
 /**
- * Checks whether a value is a `RetryInfo`.
+ * Checks whether a value is a `RetryInfo` that {@link make} has made: a look-alike, such as decoded JSON, is none.
  *
  * @category guards
  * @since 0.1.0
  */
-export const isRetryInfo = (u: unknown): u is RetryInfo => get(u, TypeId) === TypeId
+export const isRetryInfo = (u: unknown): u is RetryInfo => get(u, madeHere) === true
 
 /**
  * Annotations that give every error of a `Schema.TaggedError` class its facts, as Smithy's `@retryable` and `@error`
@@ -169,8 +177,15 @@ export const isRetryInfo = (u: unknown): u is RetryInfo => get(u, TypeId) === Ty
  */
 export const annotation = (facts?: Facts): { readonly [TypeId]: RetryInfo } => ({ [TypeId]: make(facts) })
 
+/** The facts on a class: those it is annotated with, or what its Smithy traits say. */
+const annotated = (annotations: any): unknown => {
+  if (annotations === undefined) return undefined
+  const facts = Traits.factsOf(annotations)
+  return annotations[TypeId] ?? (facts === undefined ? undefined : make(facts))
+}
+
 /** The facts on the error, or on its class. */
-const carried = (error: any): unknown => error[TypeId] ?? error.constructor?.ast?.annotations?.[TypeId]
+const carried = (error: any): unknown => error[TypeId] ?? annotated(error.constructor?.ast?.annotations)
 
 /**
  * The facts that an error carries itself; none for an error of any other shape. Never throws.

@@ -9,7 +9,7 @@
  *
  * Effect's own schedule combinators work on policies too. Limits belong inside, though: a policy never hears that a
  * `Schedule.upTo` around it has stopped. By then it has taken tokens and told its observer of a retry; the tokens go
- * back when the fiber ends, retries again or reads the balance.
+ * back when the fiber ends or retries again.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ import * as Duration from "effect/Duration"
 import { dual } from "effect/Function"
 import type * as Schedule from "effect/Schedule"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
-import type { Adjust, Delay, Failure, Parts } from "./engine/decision.ts"
+import { type Adjust, type Delay, type Failure, hintTooLong, noDelay, type Parts } from "./engine/decision.ts"
 import { nesting } from "./engine/nesting.ts"
 import { toSchedule } from "./engine/schedule.ts"
 import * as Delays from "./internal/delay.ts"
@@ -117,7 +117,7 @@ export const fromSource = <E, R, Err>(source: Parts["source"]): RetryPolicy<E, R
 export const fromDelay = (delayMillis: (failure: Failure) => number | undefined): RetryPolicy => {
   const source: Delay = (failure) => {
     const delay = delayMillis(failure)
-    if (delay === undefined) return -1
+    if (delay === undefined) return noDelay
     return delay > 0 ? delay : 0
   }
   return fromSource(source)
@@ -245,7 +245,7 @@ export const honourRetryAfter = (options?: HonourOptions): Same => {
     if (info?.retryAfter === undefined) return delayMillis
     const hint = Duration.toMillis(info.retryAfter)
     const bound = Math.min(atMost, delayMillis + overshoot)
-    return stops && hint > bound ? -1 : Math.max(delayMillis, Math.min(hint, bound))
+    return stops && hint > bound ? hintTooLong : Math.max(delayMillis, Math.min(hint, bound))
   })
 }
 
@@ -279,8 +279,9 @@ export const whileMaybeRetryable: Same = with_({ whileRetryable: "maybe" })
 
 /**
  * Stops when the retry would begin at the deadline or after it. The time counts from the beginning of the call, its
- * first attempt included, on the monotonic clock; nothing is slept past it. An attempt that runs is not interrupted:
- * that is `Effect.timeout`. Of two deadlines the earlier holds.
+ * first attempt included, on the monotonic clock. Nothing is slept past it: no back-off, no wait for the quota, no wait
+ * of a retry for its send token. An attempt that runs is not interrupted, nor is the wait of a first send: that is
+ * `Effect.timeout`. Of two deadlines the earlier holds.
  *
  * @category limits
  * @since 0.1.0

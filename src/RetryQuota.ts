@@ -17,8 +17,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { clockOf, monotonicMillis } from "./engine/clock.ts"
+import { Refused } from "./engine/refused.ts"
 import { Held, MemoryStore, type Store, type StoreOptions, waitFor } from "./engine/store.ts"
-import { releaseHeld } from "./engine/watch.ts"
 import { checks, type InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
@@ -71,7 +71,8 @@ export interface Service {
 export class RetryQuota extends Context.Service<RetryQuota, Service>()("effect-retry/RetryQuota") {}
 
 /**
- * A first attempt that the quota cannot pay for: see `firstAttemptCost`. It was not sent; it is never retried.
+ * A first attempt that the quota cannot pay for: see `firstAttemptCost`. It was not sent, and no policy
+ * retries it.
  *
  * @category errors
  * @since 0.1.0
@@ -82,6 +83,8 @@ export class QuotaExhausted extends Data.TaggedError("QuotaExhausted")<{
   /** Tokens that there were. */
   readonly balance: number
 }> {
+  /** @internal */
+  readonly [Refused] = true
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable
   }
@@ -107,7 +110,8 @@ export interface Options {
   readonly successIncrement?: number | undefined
   /**
    * Tokens that a first attempt takes: from 0 to `capacity`. A success puts `successIncrement` in; without the tokens
-   * the attempt waits or fails with `QuotaExhausted`, as `whenExhausted` says. Default 0: first attempts are free.
+   * the attempt waits or fails with `QuotaExhausted`, as `whenExhausted` says: an error that no type of an attempt
+   * shows. Default 0: first attempts are free.
    */
   readonly firstAttemptCost?: number | undefined
   /** What happens to a retry for which there are not enough tokens. `"wait"` needs a refill. Default `"stop"`. */
@@ -145,21 +149,21 @@ const serviceOf = (capacity: number, store: Store): Service => {
     whenExhausted: store.whenExhausted,
     store,
     reserve: (cost) =>
-      Effect.flatMap(attempted(() => check.between("cost", cost, 0, capacity)), () =>
-        Effect.withFiber((fiber) => {
-          const clock = clockOf(fiber)
-          if (store.take(cost, clock)) return Effect.succeedSome(new Held(store, cost, clock))
-          return store.whenExhausted === "stop" ? Effect.succeedNone : waitFor(store, cost, clock, Option.some)
-        })),
+      Effect.flatMap(
+        attempted(() => check.between("cost", check.amount("cost", cost), 0, capacity)),
+        () =>
+          Effect.withFiber((fiber) => {
+            const clock = clockOf(fiber)
+            if (store.take(cost, clock)) return Effect.succeedSome(new Held(store, cost, clock))
+            return store.whenExhausted === "stop" ? Effect.succeedNone : waitFor(store, cost, clock, Option.some)
+          })
+      ),
     deposit: (tokens) =>
       Effect.flatMap(
         attempted(() => checks("RetryQuota.deposit").amount("tokens", tokens)),
         () => Effect.withFiber((fiber) => Effect.sync(() => store.put(tokens, clockOf(fiber))))
       ),
-    balance: Effect.withFiber((fiber) => {
-      releaseHeld(fiber)
-      return Effect.succeed(store.balance(clockOf(fiber)))
-    })
+    balance: Effect.withFiber((fiber) => Effect.succeed(store.balance(clockOf(fiber))))
   }
 }
 

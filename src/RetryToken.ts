@@ -50,6 +50,24 @@ export class RetryToken {
   readonly info: RetryInfo | undefined
   /** @internal */
   readonly held: Held | undefined
+  /**
+   * The failure that is retried.
+   *
+   * @internal
+   */
+  readonly error: unknown
+  /**
+   * When the call ends, in milliseconds of the monotonic clock; `Infinity` without a deadline.
+   *
+   * @internal
+   */
+  readonly deadlineAtMillis: number
+  /**
+   * The deadline passed while the retry waited for a send token.
+   *
+   * @internal
+   */
+  expired = false
   /** @internal */
   unwatch: (() => void) | undefined = undefined
   private claimed = false
@@ -59,11 +77,21 @@ export class RetryToken {
     return !this.claimed
   }
 
-  constructor(attempt: number, delayMillis: number, info: RetryInfo | undefined, held: Held | undefined) {
-    this.attempt = attempt
-    this.delayMillis = delayMillis
-    this.info = info
-    this.held = held
+  /** @internal */
+  constructor(
+    failure: { readonly attempt: number; readonly error: unknown; readonly info: RetryInfo | undefined },
+    terms: {
+      readonly delayMillis: number
+      readonly held: Held | undefined
+      readonly deadlineAtMillis: number
+    }
+  ) {
+    this.attempt = failure.attempt
+    this.error = failure.error
+    this.info = failure.info
+    this.delayMillis = terms.delayMillis
+    this.held = terms.held
+    this.deadlineAtMillis = terms.deadlineAtMillis
   }
 
   /**
@@ -76,7 +104,17 @@ export class RetryToken {
     this.claimed = true
     this.unwatch?.()
     this.unwatch = undefined
+    this.held?.resumeUnsafe()
     return true
+  }
+
+  /**
+   * The retry never leaves: what it holds goes back for good.
+   *
+   * @internal
+   */
+  cancelUnsafe(): void {
+    if (this.claimUnsafe()) this.held?.cancelUnsafe()
   }
 
   /** How long to wait before the retry. */

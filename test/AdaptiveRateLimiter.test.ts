@@ -1,5 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { AdaptiveRateLimiter, attempt, awsAdaptive, InvalidOption, RetryQuota, withRetry } from "effect-retry"
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  awsAdaptive,
+  Backoff,
+  InvalidOption,
+  RetryPolicy,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -217,18 +226,20 @@ describe("AdaptiveRateLimiter", () => {
         assert.strictEqual(yield* RetryQuota.balance, 500)
       }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer({ whenExceeded: "fail" })))))
 
-    it.effect("gives back what a refused retry held", () =>
+    it.effect("gives back what a refused retry held, and is retried by no policy", () =>
       Effect.gen(function*() {
-        const call = Effect.fail(new Throttled({ retryAfter: 0 }))
-        for (const program of [withRetry(call, awsAdaptive), Effect.retry(attempt(call), awsAdaptive)]) {
-          const fiber = yield* Effect.forkChild(Effect.flip(program))
-          yield* TestClock.adjust("30 seconds")
-          yield* Fiber.join(fiber)
+        const eager = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.quotaGated({ cost: 5 }), RetryPolicy.rateLimited)
+        for (const run of [withRetry, (self: Effect.Effect<never, Throttled>) => Effect.retry(attempt(self), eager)]) {
+          let sends = 0
+          const call = Effect.suspend(() => {
+            sends++
+            return Effect.fail(new Throttled({}))
+          })
+          const error = yield* Effect.flip(run(call, eager))
+          assert.strictEqual(error._tag, "RateLimitExceeded")
+          assert.isAtMost(sends, 1)
+          assert.strictEqual(yield* RetryQuota.balance, 500)
         }
-        const spent = 500 - (yield* RetryQuota.balance)
-        const { capacity } = yield* AdaptiveRateLimiter.snapshot
-        assert.isBelow(capacity, 1.0001)
-        assert.isAtMost(spent, 10)
       }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer({ whenExceeded: "fail" })))))
   })
 

@@ -15,6 +15,7 @@ import type { AdaptiveRateLimiter } from "effect-retry"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -287,28 +288,6 @@ describe.each(drivers)("$form", ({ run }) => {
         assert.strictEqual(sends, 3)
         assert.strictEqual(yield* RetryQuota.balance, 90 + 1 + 1 + 1 - 10)
       }).pipe(Effect.provide(RetryQuota.layer({ initial: 90 }))))
-
-    it.effect("with outermostOnly sends as often as the outer call alone", () =>
-      Effect.gen(function*() {
-        const policy = awsStandard.pipe(RetryPolicy.outermostOnly)
-        let sends = 0
-        const stops: Array<string> = []
-        const leaf = Effect.suspend(() => {
-          sends++
-          return Effect.fail(new Transient())
-        })
-        const observer: RetryObserver.RetryObserver = { onStop: (stopped) => stops.push(stopped.reason) }
-        const layered = run(run(run(leaf, policy).pipe(Effect.provide(RetryQuota.layer())), policy), awsStandard)
-        yield* inTime(Effect.provideService(layered, RetryObserver.CurrentObserver, observer))
-        assert.strictEqual(sends, 3)
-        assert.deepStrictEqual([...new Set(stops)].sort(), ["max-attempts", "nested"])
-        sends = 0
-        yield* inTime(run(leaf, policy))
-        assert.strictEqual(sends, 3)
-        sends = 0
-        yield* inTime(Effect.repeat(Effect.ignore(run(leaf, policy)), Schedule.recurs(1)))
-        assert.strictEqual(sends, 6)
-      }).pipe(Effect.provide(RetryQuota.layer())))
   })
 })
 
@@ -401,6 +380,12 @@ describe("withRetry", () => {
     { arbitrary: { runs: 300 } } as any
   )
 
+  it.effect("of an attempt books each send once", () =>
+    Effect.gen(function*() {
+      yield* withRetry(attempt(Effect.succeed(1)), awsStandard)
+      assert.strictEqual(yield* RetryQuota.balance, 101)
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+
   it.effect("is Effect.retry for a schedule that is no policy", () =>
     Effect.gen(function*() {
       const call = scripted([new Transient(), new Transient()])
@@ -418,19 +403,88 @@ describe("withRetry", () => {
 })
 
 describe("Effect.retry", () => {
-  it.effect("mixes with Effect's own combinators around a policy, and loses no token to them", () =>
+  const natural: ReadonlyArray<readonly [string, Schedule.Schedule<unknown, any, any, RetryQuota.RetryQuota>]> = [
+    ["Schedule.upTo", awsStandard.pipe(Schedule.upTo({ times: 5 }))],
+    ["Schedule.map", Schedule.map(awsStandard, () => Effect.succeed("hidden"))],
+    ["Schedule.passthrough", Schedule.passthrough(awsStandard)],
+    ["Schedule.tap that reads the balance", Schedule.tap(awsStandard, () => RetryQuota.balance)],
+    [
+      "Schedule.modifyDelay",
+      Schedule.modifyDelay(awsStandard, ({ duration }) => Effect.succeed(Duration.sum(duration, Duration.millis(7))))
+    ],
+    ["Schedule.max", Schedule.max([awsStandard, Schedule.spaced("10 seconds")])],
+    ["Schedule.while", Schedule.while(awsStandard, () => Effect.succeed(true))]
+  ]
+  for (const [name, policy] of natural) {
+    for (const child of [false, true]) {
+      const where = child && !name.includes("modifyDelay") && !name.includes("max")
+        ? "also in a child fiber"
+        : "in its fiber"
+      const inner = <A, E>(self: Effect.Effect<A, E>) =>
+        where === "also in a child fiber" ? Effect.raceFirst(self, Effect.never) : self
+
+      it.effect(`${name} around a policy: success gives back, failure spends, ${where} (${child ? "forked" : "same"})`, () =>
+        Effect.gen(function*() {
+          const run = (errors: ReadonlyArray<unknown>) => Effect.retry(inner(attempt(scripted(errors).effect)), policy)
+          const fiber = yield* Effect.forkChild(Effect.gen(function*() {
+            yield* Effect.exit(run([new Transient()]))
+            const afterSuccess = yield* RetryQuota.balance
+            yield* Effect.exit(run([new Transient(), new Transient(), new Transient()]))
+            return [afterSuccess, yield* RetryQuota.balance]
+          }))
+          yield* TestClock.adjust("10 minutes")
+          assert.deepStrictEqual(yield* Fiber.join(fiber), [100, 90])
+        }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+    }
+  }
+
+  it.effect("with { schedule, times } loses no token: those of a retry that is never made go back", () =>
     Effect.gen(function*() {
-      const policy = awsStandard.pipe(Schedule.upTo({ times: 1 }))
       const call = scripted([new Transient(), new Transient(), new Transient()])
-      const fiber = yield* Effect.forkChild(Effect.gen(function*() {
-        yield* Effect.exit(Effect.retry(attempt(call.effect), policy))
-        return yield* RetryQuota.balance
-      }))
-      yield* TestClock.adjust("1 minute")
-      assert.strictEqual(yield* Fiber.join(fiber), 495)
+      const program = Effect.retry(attempt(call.effect), { schedule: awsStandard, times: 1 })
+      const fiber = yield* Effect.forkChild(Effect.andThen(Effect.exit(program), Effect.sleep("1 hour")))
+      yield* TestClock.adjust("30 minutes")
       assert.strictEqual(call.sends, 2)
+      assert.strictEqual(yield* RetryQuota.balance, 490)
+      yield* TestClock.adjust("1 hour")
+      yield* Fiber.join(fiber)
       assert.strictEqual(yield* RetryQuota.balance, 495)
     }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("gives those tokens back when the fiber retries again, too", () =>
+    Effect.gen(function*() {
+      const stopping = Effect.exit(
+        Effect.retry(attempt(Effect.fail(new Transient())), { schedule: awsStandard, times: 0 })
+      )
+      const fiber = yield* Effect.forkChild(Effect.andThen(Effect.repeat(stopping, Schedule.recurs(30)), Effect.never))
+      yield* TestClock.adjust("30 minutes")
+      assert.strictEqual(yield* RetryQuota.balance, 495)
+      yield* Fiber.interrupt(fiber)
+      assert.strictEqual(yield* RetryQuota.balance, 500)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("a retried call between a decision and its retry does not make the retry free", () =>
+    Effect.gen(function*() {
+      const report = Effect.exit(Effect.retry(attempt(Effect.fail(new Terminal())), awsStandard))
+      const policy = Schedule.tap(awsStandard, () => report)
+      yield* inTime(Effect.retry(attempt(Effect.fail(new Transient())), policy))
+      assert.strictEqual(yield* RetryQuota.balance, 490)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("an attempt that succeeds inside a retried effect that fails gives nothing back", () =>
+    Effect.gen(function*() {
+      const both = Effect.andThen(attempt(Effect.succeed("healthy")), attempt(Effect.fail(new Transient())))
+      yield* inTime(Effect.retry(both, awsStandard))
+      assert.strictEqual(yield* RetryQuota.balance, 100 + 1 - 10)
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+
+  it.effect("an attempt that pays from another quota gives nothing back to this one", () =>
+    Effect.gen(function*() {
+      const login = Effect.provide(attempt(Effect.succeed("token")), RetryQuota.layer())
+      const call = Effect.andThen(login, attempt(Effect.fail(new Transient())))
+      for (let i = 0; i < 30; i++) yield* inTime(Effect.retry(call, awsStandard))
+      assert.strictEqual(yield* RetryQuota.balance, 0)
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
 
   it.effect("spends the tokens of a retry whose attempt could not see its token", () =>
     Effect.gen(function*() {

@@ -78,6 +78,16 @@ describe("ResourceLimiters", () => {
       assert.strictEqual((yield* stateOf("used")).balance, 400)
     })).pipe(Effect.provide(ResourceLimiters.layer({ idleTimeToLive: "1 minute" }))))
 
+  it.effect("quota gives the quota without the limiter, the same as get gives", () =>
+    Effect.gen(function*() {
+      yield* Effect.provide(AdaptiveRateLimiter.update(true), ResourceLimiters.get("a"))
+      const call = withRetry(Effect.succeed("at once"), awsStandard)
+      for (let i = 0; i < 10; i++) yield* Effect.provide(call, ResourceLimiters.quota("a"))
+      assert.strictEqual(yield* Clock.currentTimeMillis, 0)
+      yield* Effect.provide(RetryQuota.reserve(100), ResourceLimiters.quota("a"))
+      assert.strictEqual((yield* stateOf("a")).balance, 400)
+    }).pipe(Effect.provide(ResourceLimiters.layer())))
+
   it.effect("makes quotas and limiters by key", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* stateOf("small")).balance, 10)

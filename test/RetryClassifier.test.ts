@@ -143,6 +143,15 @@ describe("RetryClassifier", () => {
       ["gRPC DEADLINE_EXCEEDED", { code: 4, details: "" }, "Maybe timeout"],
       ["gRPC INVALID_ARGUMENT", { code: 3, details: "" }, "unknown"],
       ["a number that is no gRPC status", { code: 14 }, "unknown"],
+      ["an HTTP 400, whatever caused it", { status: 400, cause: { status: 503 } }, "unknown"],
+      [
+        "an AWS 400, whatever caused it",
+        { $metadata: { httpStatusCode: 400 }, cause: withCode("ECONNRESET") },
+        "unknown"
+      ],
+      ["a trait that says no", { $retryable: false }, "unknown"],
+      ["headers of fetch", { status: 429, headers: new Headers({ "Retry-After": "2" }) }, "Yes throttling 2000 ms"],
+      ["headers as HTTP writes them", { status: 503, headers: { "Retry-After": "3" } }, "Yes 3000 ms"],
       ["a cause ten deep", Array.from({ length: 10 }).reduce((cause) => ({ cause }), { status: 503 }), "Yes"],
       ["a cause eleven deep", Array.from({ length: 11 }).reduce((cause) => ({ cause }), { status: 503 }), "unknown"]
     ]
@@ -220,6 +229,12 @@ describe("RetryClassifier", () => {
       ["a name of the prototype", { name: "__proto__", code: "constructor", _tag: "toString" }],
       ["a status that is text", { status: "503" }],
       ["headers that are text", { status: 400, headers: "retry-after: 1" }],
+      [
+        "facts that a peer made up",
+        JSON.parse(
+          `{"${RetryInfo.TypeId}":{"${RetryInfo.TypeId}":"${RetryInfo.TypeId}","safety":"Yes","retryAfter":"soon"}}`
+        )
+      ],
       ["facts that are none", { [RetryInfo.TypeId]: { safety: "Yes" } }]
     ]
     for (const [name, error] of rows) {
@@ -267,6 +282,15 @@ describe("RetryClassifier", () => {
       assert.strictEqual(Option.getOrThrow(vetoed("never")).safety, "No")
       assert.strictEqual(Option.getOrThrow(RetryClassifier.orElse(vetoed, second)("never")).safety, "No")
       assert.isTrue(Option.getOrThrow(vetoed("else")).timeout)
+    })
+
+    it("a veto reaches causes, and a predicate that throws forbids", () => {
+      const vetoed = RetryClassifier.vetoing(second, (error) => error === "never")
+      assert.strictEqual(Option.getOrThrow(vetoed({ cause: { cause: "never" } })).safety, "No")
+      const broken = RetryClassifier.vetoing(second, () => {
+        throw new Error("broken predicate")
+      })
+      assert.strictEqual(Option.getOrThrow(broken("any")).safety, "No")
     })
 
     it.effect("are what policies ask, once provided", () =>

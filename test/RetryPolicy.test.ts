@@ -1,10 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
+  AdaptiveRateLimiter,
   attempt,
+  awsAdaptive,
   AwsModes,
   awsStandard,
   Backoff,
   InvalidOption,
+  RetryInfo,
+  RetryObserver,
   RetryPolicy,
   RetryQuota,
   RetryToken,
@@ -15,6 +19,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Pull from "effect/Pull"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
@@ -116,16 +121,77 @@ describe("RetryPolicy", () => {
           assert.strictEqual(yield* RetryQuota.balance, 500)
         }).pipe(Effect.provide(RetryQuota.layer())))
 
-      it.effect("bounds the wait for a quota that refills", () =>
+      it.effect("does not wait for a quota that cannot refill in time", () =>
         Effect.gen(function*() {
-          const fiber = yield* Effect.forkChild(
-            Effect.exit(withRetry(Effect.fail(transient), awsStandard.pipe(RetryPolicy.deadline("3 seconds"))))
+          const call = withRetry(Effect.fail(transient), awsStandard.pipe(RetryPolicy.deadline("3 seconds")))
+          assert.strictEqual(yield* Effect.flip(call), transient)
+          assert.strictEqual(yield* Clock.currentTimeMillis, 0)
+        }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+
+      it.effect("ends the wait for a quota that others empty, in time for the delay after it", () =>
+        Effect.gen(function*() {
+          const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+            RetryPolicy.deadline("10 seconds"),
+            RetryPolicy.quotaGated({ cost: 5 })
           )
-          yield* TestClock.adjust("2999 millis")
+          const first = yield* Effect.forkChild(RetryQuota.reserve(6))
+          yield* TestClock.adjust(0)
+          const fiber = yield* Effect.forkChild(Effect.exit(withRetry(Effect.fail(transient), policy)))
+          yield* TestClock.adjust("8999 millis")
           assert.isUndefined(fiber.pollUnsafe())
           yield* TestClock.adjust("1 millis")
           assert.isDefined(fiber.pollUnsafe())
+          assert.isDefined(first.pollUnsafe())
+          assert.closeTo(yield* RetryQuota.balance, 3, 1e-9)
         }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+
+      for (const [form, run] of Object.entries(drivers) as ReadonlyArray<[string, typeof Effect.retry]>) {
+        it.effect(`${form}: ends the wait of a retry for its send token, with the last error, and costs nothing`, () =>
+          Effect.gen(function*() {
+            const times: Array<number> = []
+            const stops: Array<string> = []
+            const observer: RetryObserver.RetryObserver = { onStop: ({ reason }) => stops.push(reason) }
+            const throttled = new Throttled({})
+            const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+              times.push(now)
+              return Effect.fail(throttled)
+            })
+            const timely = awsAdaptive.pipe(RetryPolicy.capped("1 millis"), RetryPolicy.deadline("1500 millis"))
+            const fiber = yield* Effect.forkChild(
+              Effect.flip(run(attempt(call), timely)).pipe(
+                Effect.provideService(RetryObserver.CurrentObserver, observer)
+              )
+            )
+            yield* TestClock.adjust("1499 millis")
+            assert.isUndefined(fiber.pollUnsafe())
+            yield* TestClock.adjust("1 millis")
+            assert.isTrue(Object.is(yield* Fiber.join(fiber), throttled))
+            assert.deepStrictEqual([times, stops], [[0], ["deadline"]])
+            assert.strictEqual(yield* RetryQuota.balance, 500)
+          }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer()))))
+      }
+
+      it.effect("counts on the monotonic clock: a step of the wall clock moves it not", () =>
+        Effect.gen(function*() {
+          yield* TestClock.adjust("1 hour")
+          let sends = 0
+          const call = Effect.gen(function*() {
+            if (sends++ === 0) yield* TestClock.setTime(0)
+            return yield* transient
+          })
+          const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.deadline("1 minute"), RetryPolicy.maxAttempts(3))
+          yield* Effect.exit(withRetry(call, policy))
+          assert.strictEqual(sends, 3)
+        }))
+
+      it.effect("is the earlier of two", () =>
+        Effect.gen(function*() {
+          const policy = Backoff.fixed({ delay: "2 seconds" }).pipe(
+            RetryPolicy.deadline("1 second"),
+            RetryPolicy.deadline("1 hour")
+          )
+          assert.deepStrictEqual(yield* decisions(policy, [transient]), ["deadline"])
+        }))
     })
   })
 
@@ -156,20 +222,48 @@ describe("RetryPolicy", () => {
           assert.deepStrictEqual(yield* decisions(policy, [new Terminal()]), ["not-retryable"])
           assert.deepStrictEqual(yield* decisions(policy, [transient]), ["quota-exhausted"])
           assert.deepStrictEqual(yield* decisions(policy, [transient, transient]), ["quota-exhausted", "max-attempts"])
+          assert.deepStrictEqual(
+            yield* decisions(policy, [transient, new Terminal()]),
+            ["quota-exhausted", "not-retryable"]
+          )
         }
       }).pipe(Effect.provide(empty)))
 
-    it.effect("a policy that stops takes nothing from the quota and waits for nothing", () =>
-      Effect.gen(function*() {
-        for (const policy of policies) {
-          for (const error of [transient, new Terminal()]) {
-            yield* Effect.exit(withRetry(Effect.fail(error), policy))
-            yield* Effect.exit(Effect.retry(attempt(Effect.fail(error)), policy))
+    const failures = {
+      transient,
+      throttled: new Throttled({ retryAfter: 5000 }),
+      timedOut: new TimedOut(),
+      unsure: new Unsure(),
+      terminal: new Terminal()
+    }
+
+    it.effect.prop(
+      "law: a retry that is refused waits for nothing and takes nothing, whatever the policy, the quota and the failure",
+      [
+        Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 23 })),
+        Schema.Literals(["transient", "throttled", "timedOut", "unsure", "terminal"]),
+        Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 })),
+        Schema.Boolean
+      ],
+      ([index, failure, tokens, wait]) =>
+        Effect.gen(function*() {
+          const quota = yield* RetryQuota.make({
+            capacity: 20,
+            initial: tokens,
+            ...(wait ? { refillPerSecond: 1, whenExhausted: "wait" as const } : undefined)
+          })
+          const error = failures[failure]
+          const start = yield* Clock.currentTimeMillis
+          const policy = policies[index]!
+          for (
+            const call of [withRetry(Effect.fail(error), policy), Effect.retry(attempt(Effect.fail(error)), policy)]
+          ) {
+            assert.strictEqual(yield* Effect.flip(Effect.provideService(call, RetryQuota.RetryQuota, quota)), error)
+            assert.strictEqual(yield* quota.balance, tokens)
           }
-        }
-        assert.strictEqual(yield* Clock.currentTimeMillis, 0)
-        assert.strictEqual(yield* RetryQuota.balance, 500)
-      }).pipe(Effect.provide(RetryQuota.layer())))
+          assert.strictEqual(yield* Clock.currentTimeMillis, start)
+        })
+    )
   })
 
   describe("quotaGated", () => {
@@ -178,6 +272,20 @@ describe("RetryPolicy", () => {
         const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.quotaGated({ cost: 11 }))
         assert.deepStrictEqual(yield* decisions(policy, [transient]), ["quota-exhausted"])
       }).pipe(Effect.provide(RetryQuota.layer({ capacity: 10, refillPerSecond: 1, whenExhausted: "wait" }))))
+
+    it.effect("charges a throttle that is a time-out, too, as a throttle", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.fixed({ delay: 0 }).pipe(
+          RetryPolicy.quotaGated({ cost: 1, timeoutCost: 10, throttlingCost: 5 })
+        )
+        yield* Effect.exit(
+          withRetry(
+            Effect.fail({ [RetryInfo.TypeId]: RetryInfo.make({ throttling: true, timeout: true }) }),
+            policy.pipe(RetryPolicy.maxAttempts(2))
+          )
+        )
+        assert.strictEqual(yield* RetryQuota.balance, 495)
+      }).pipe(Effect.provide(RetryQuota.layer())))
 
     it.effect("waits for a quota that refills, then backs off", () =>
       Effect.gen(function*() {
@@ -307,6 +415,20 @@ describe("RetryPolicy", () => {
         [{ beyond: "stop" }, 6000, 6000],
         [{ beyond: "stop" }, 6001, "retry-after-too-long"]
       ]
+
+      it.effect("says so too where other delays hold after a throttle", () =>
+        Effect.gen(function*() {
+          const policy = Backoff.fixed({ delay: 1 }).pipe(
+            RetryPolicy.whenThrottled(
+              Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.honourRetryAfter({ beyond: "stop" }))
+            )
+          )
+          assert.deepStrictEqual(
+            yield* decisions(policy, [new Throttled({ retryAfter: 6001 })]),
+            ["retry-after-too-long"]
+          )
+        }))
+
       for (const [options, hint, expected] of rows) {
         it.effect(`${JSON.stringify(options)}: a hint of ${hint} ms on a delay of 1 s gives ${expected}`, () =>
           Effect.gen(function*() {
@@ -332,6 +454,35 @@ describe("RetryPolicy", () => {
           yield* decisions(policy, [transient, throttled, transient, throttled]),
           [50, 2000, 200, 8000]
         )
+      }))
+
+    it.effect("a back-off caps again after proportional jitter", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.exponential({ base: 600, cap: 1000, jitter: { proportional: 0.5 } })
+        const high = Effect.provideService(
+          decisions(policy, repeated(transient, 3)),
+          Random.Random,
+          constantRandom(0.999)
+        )
+        assert.deepStrictEqual(yield* high, [900, 1000, 1000])
+      }))
+
+    it.effect("decorrelated grows from its own delay, not from what is made of it", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.decorrelated({ base: 100, cap: 10_000 }).pipe(RetryPolicy.capped(150))
+        const { source } = policy[RetryPolicy.TypeId]
+        const seen: Array<number> = []
+        const run = Effect.provideService(decisions(policy, repeated(transient, 3)), Random.Random, constantRandom(0.5))
+        assert.deepStrictEqual(yield* run, [150, 150, 150])
+        const failure = {
+          error: transient,
+          info: undefined,
+          attempt: 2,
+          previousMillis: 200,
+          random: constantRandom(0.5)
+        }
+        seen.push(typeof source === "function" ? source(failure) : NaN)
+        assert.deepStrictEqual(seen, [350])
       }))
 
     it.effect("decorrelated starts at base and stays between base and three times the delay before", () =>
@@ -472,7 +623,11 @@ describe("RetryPolicy", () => {
         () => RetryPolicy.whenThrottled(Backoff.fixed({ delay: 1 }), RetryPolicy.fromSchedule(Schedule.forever))
       ],
       ["maxAttempts", 0, () => AwsModes.standard({ maxAttempts: 0 })],
-      ["cap", 0, () => AwsModes.standard({ maxBackoff: 0 })]
+      ["maxBackoff", 0, () => AwsModes.standard({ maxBackoff: 0 })],
+      ["maxBackoff", NaN, () => AwsModes.standard({ maxBackoff: NaN })],
+      ["maxBackoff", "1 millis", () => AwsModes.standard({ maxBackoff: "1 millis" })],
+      ["maxBackoff", "20 seconds", () => AwsModes.standard2026({ base: "30 seconds" })],
+      ["base", -1, () => AwsModes.standard2026({ base: -1 })]
     ]
     for (const [row, [field, value, make]] of bad.entries()) {
       it(`${field} of ${String(value)} (row ${row})`, () => {

@@ -244,6 +244,8 @@ describe("RetryQuota", () => {
     Effect.gen(function*() {
       for (let i = 0; i < 1000; i++) assert.isTrue(Option.isSome(yield* RetryQuota.reserve(1e12)))
       assert.strictEqual(yield* RetryQuota.balance, Infinity)
+      assert.strictEqual((yield* Effect.flip(RetryQuota.reserve(Infinity))).field, "cost")
+      assert.strictEqual(yield* RetryQuota.balance, Infinity)
     }).pipe(Effect.provide(RetryQuota.layerUnlimited)))
 
   it.effect("gives each layer a quota of its own", () =>

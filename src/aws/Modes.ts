@@ -8,6 +8,7 @@
 import type * as Duration from "effect/Duration"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import * as Backoff from "../Backoff.ts"
+import { checks } from "../InvalidOption.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
 
@@ -20,11 +21,24 @@ import type { RetryQuota } from "../RetryQuota.ts"
 export interface Options {
   /** Attempts, the first included: a whole number of at least 1. Default 3. */
   readonly maxAttempts?: number | undefined
-  /** The longest back-off. Default 20 seconds. */
+  /** The longest back-off: a finite duration, not below the base. Default 20 seconds. */
   readonly maxBackoff?: Duration.Input | undefined
 }
 
 type Standard = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota>
+
+/** Refuses impossible options under their own names. */
+const valid = (
+  constructorName: string,
+  { base, maxAttempts, maxBackoff }: Required<Pick<Options2026, "base">> & Options
+) => {
+  const check = checks(constructorName)
+  const baseMillis = check.duration("base", base ?? NaN)
+  check.count("maxAttempts", maxAttempts ?? NaN, 1)
+  if (check.positiveDuration("maxBackoff", maxBackoff ?? NaN) < baseMillis) {
+    check.reject("maxBackoff", maxBackoff, "a duration not below the base")
+  }
+}
 
 /**
  * Makes the standard mode of the AWS reference, "retry behaviour 2.0".
@@ -44,8 +58,9 @@ type Standard = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota>
  * @category constructors
  * @since 0.1.0
  */
-export const standard = ({ maxAttempts = 3, maxBackoff = "20 seconds" }: Options = {}): Standard =>
-  Backoff.exponential({ base: "1 second", factor: 2 }).pipe(
+export const standard = ({ maxAttempts = 3, maxBackoff = "20 seconds" }: Options = {}): Standard => {
+  valid("AwsModes.standard", { base: "1 second", maxAttempts, maxBackoff })
+  return Backoff.exponential({ base: "1 second", factor: 2 }).pipe(
     RetryPolicy.jittered("full"),
     RetryPolicy.capped(maxBackoff),
     RetryPolicy.honourRetryAfter({ atMost: maxBackoff }),
@@ -53,6 +68,7 @@ export const standard = ({ maxAttempts = 3, maxBackoff = "20 seconds" }: Options
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated({ cost: 5, timeoutCost: 10 })
   )
+}
 
 /**
  * What can be set in retry behaviour 2.1.
@@ -87,8 +103,9 @@ export interface Options2026 extends Options {
  */
 export const standard2026 = (
   { base = "50 millis", longPolling = false, maxAttempts = 3, maxBackoff = "20 seconds" }: Options2026 = {}
-): Standard =>
-  Backoff.exponential({ base, cap: maxBackoff, jitter: "full" }).pipe(
+): Standard => {
+  valid("AwsModes.standard2026", { base, maxAttempts, maxBackoff })
+  return Backoff.exponential({ base, cap: maxBackoff, jitter: "full" }).pipe(
     RetryPolicy.whenThrottled(
       Backoff.exponential({ base: "1 second" }).pipe(
         RetryPolicy.capped(maxBackoff),
@@ -100,6 +117,7 @@ export const standard2026 = (
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated({ cost: 14, throttlingCost: 5, longPolling })
   )
+}
 
 /**
  * The standard mode of the AWS reference, "retry behaviour 2.0": see {@link standard}.

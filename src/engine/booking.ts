@@ -1,12 +1,16 @@
+import type * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import { QuotaExhausted } from "../RetryQuota.ts"
 import type { RetryToken } from "../RetryToken.ts"
-import { type CallFiber, clockOf } from "./clock.ts"
+import { type CallFiber, clockOf, monotonicMillis } from "./clock.ts"
 import type { Environment } from "./environment.ts"
+import { inside, Mark, nesting } from "./nesting.ts"
 import { afterFirstCost } from "./store.ts"
+import type { Patience } from "./waiters.ts"
 
 type AnyEffect = Effect.Effect<any, any, any>
 
@@ -21,10 +25,18 @@ export class Booking {
   /** The token of the retry that is sent; `undefined` for a first attempt. */
   token: RetryToken | undefined
   private granted: Array<() => void> = noGrants
+  private mark: Mark | undefined = undefined
 
   constructor(environment: Environment, token: RetryToken | undefined) {
     this.environment = environment
     this.token = token
+  }
+
+  /** The context of the send, marked if a policy asks for marks. */
+  marked(context: Context.Context<any>): Context.Context<any> {
+    if (!nesting.inUse) return context
+    this.mark = new Mark()
+    return inside(context, this.mark)
   }
 
   /** The send leaves: from now on, what it holds of quota and limiter is used. */
@@ -51,7 +63,7 @@ export class Booking {
     const clock = clockOf(fiber)
     this.granted = []
     const booked = this.booked(self, Effect.fail)
-    const limited = limiter === undefined ? booked : limiter.afterToken(this.keeping(booked), clock)
+    const limited = limiter === undefined ? booked : limiter.afterToken(this.keeping(booked), clock, this.atMost(clock))
     const sent = paying === undefined ? limited : afterFirstCost(
       paying,
       clock,
@@ -60,9 +72,22 @@ export class Booking {
     )
     return Effect.catch(sent, (error) => {
       // What was refused was never sent, so what it held is not spent.
-      if (this.token?.claimUnsafe() === true) this.token.held?.giveBackUnsafe()
+      this.token?.cancelUnsafe()
       return next(error)
     })
+  }
+
+  /** A retry waits for its send token until the deadline of its call; then the call ends with its last failure. */
+  private atMost(clock: Clock.Clock): Patience<unknown>["atMost"] {
+    const token = this.token
+    if (token === undefined || token.deadlineAtMillis === Infinity) return undefined
+    return {
+      millis: Math.max(0, token.deadlineAtMillis - monotonicMillis(clock)),
+      expired: () => {
+        token.expired = true
+        return token.error
+      }
+    }
   }
 
   private keeping(effect: AnyEffect): (used: () => void) => AnyEffect {
@@ -79,8 +104,10 @@ export class Booking {
     })
   }
 
-  private readonly succeeded = <A>(value: A): A => {
+  /** The attempt has succeeded: what its retry holds goes back. */
+  readonly succeeded = <A>(value: A): A => {
     const { limiter, observer, store } = this.environment
+    if (this.mark !== undefined) this.mark.active = false
     const fiber = current()
     const clock = clockOf(fiber)
     if (this.token !== undefined) {
@@ -93,8 +120,10 @@ export class Booking {
     return value
   }
 
-  private failed(error: unknown): void {
+  /** The attempt has failed: what its retry holds is spent. */
+  failed(error: unknown): void {
     const { limiter, observer } = this.environment
+    if (this.mark !== undefined) this.mark.active = false
     this.token?.held?.spendUnsafe()
     if (limiter === undefined && observer.onAttempt === undefined) return
     const fiber = current()

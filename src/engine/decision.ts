@@ -12,8 +12,9 @@ import { RetryQuota } from "../RetryQuota.ts"
 import { type RetryDecision, RetryStopped, RetryToken, type StopReason } from "../RetryToken.ts"
 import { type CallFiber, clockOf, monotonicMillis } from "./clock.ts"
 import { isNested } from "./nesting.ts"
+import { watch } from "./pending.ts"
+import { isRefused } from "./refused.ts"
 import { Held, waitFor } from "./store.ts"
-import { watch } from "./watch.ts"
 
 /** A failed attempt, as the functions of a policy see it. */
 export interface Failure {
@@ -28,10 +29,16 @@ export interface Failure {
   readonly random: Random.Random
 }
 
-/** The delay before the retry of a failure, in milliseconds; a negative one says that there is none. */
+/** In place of a delay: the delays have ended. */
+export const noDelay = -1
+
+/** In place of a delay: the server asks for a longer one than the policy allows. */
+export const hintTooLong = -2
+
+/** The delay before the retry of a failure, in milliseconds, or one of the two above. */
 export type Delay = (failure: Failure) => number
 
-/** Changes a delay; a negative one says that the server's hint is longer than the policy allows. */
+/** Changes a delay, or answers with one of the two above. */
 export type Adjust = (delayMillis: number, failure: Failure) => number
 
 /** What a retry takes of the quota, by the class of the failure. */
@@ -70,7 +77,7 @@ export interface Parts {
 /** The failures of one call: what a policy has to remember between them. */
 export class Run implements Failure {
   readonly parts: Parts
-  private readonly startMillis: number
+  readonly deadlineAtMillis: number
   error: unknown = undefined
   info: RetryInfo | undefined = undefined
   private step: Step | undefined = undefined
@@ -78,9 +85,9 @@ export class Run implements Failure {
   previousMillis = 0
   random!: Random.Random
 
-  constructor(parts: Parts, startMillis: number) {
+  constructor(parts: Parts, deadlineAtMillis: number) {
     this.parts = parts
-    this.startMillis = startMillis
+    this.deadlineAtMillis = deadlineAtMillis
   }
 
   /** Asks the lifted schedule for the delay, then goes on as with any other. */
@@ -115,6 +122,7 @@ export class Run implements Failure {
   private firstRefusal(context: Context.Context<never>): StopReason | undefined {
     const parts = this.parts
     if (parts.outermostOnly && isNested(context)) return "nested"
+    if (isRefused(this.error)) return "not-retryable"
     if (parts.whileRetryable !== "off" && !this.isRetryable(parts.whileRetryable)) return "not-retryable"
     return this.attempt >= parts.maxAttempts ? "max-attempts" : undefined
   }
@@ -141,16 +149,18 @@ export class Run implements Failure {
     return whenExhausted === "wait" && cost <= capacity ? "wait" : "refused"
   }
 
-  /** Waits for what the retry costs, but not past the deadline, and decides then. */
-  payLater(base: Delay, fiber: CallFiber): Effect.Effect<RetryDecision> {
+  /** Waits for what the retry costs, if that can be had before the deadline, and decides then. */
+  payLater(base: Delay, fiber: CallFiber): Decision {
+    const delay = this.delay(base, undefined, fiber)
+    if (typeof delay !== "number") return this.stop(delay)
     const { store } = Context.getUnsafe(fiber.context, RetryQuota)
     const cost = this.cost(this.parts.quota!)
     const clock = clockOf(fiber)
-    const paid = waitFor(store, cost, clock, (held) => this.settle(held, base, fiber))
-    const { deadlineMillis } = this.parts
-    if (deadlineMillis === Infinity) return paid
-    return Effect.timeoutOrElse(paid, {
-      duration: Math.max(0, deadlineMillis - this.elapsedMillis(fiber)),
+    const patience = this.deadlineAtMillis - monotonicMillis(clock) - delay
+    if (store.millisUntil(cost, clock) >= patience) return this.stop("deadline")
+    const paid = waitFor(store, cost, clock, (held) => this.issue(delay, held, fiber))
+    return patience === Infinity ? paid : Effect.timeoutOrElse(paid, {
+      duration: patience,
       orElse: () => Effect.sync(() => this.stop("deadline"))
     })
   }
@@ -161,11 +171,14 @@ export class Run implements Failure {
     const held = payment === "refused" ? undefined : payment
     const delay = this.delay(base, held, fiber)
     if (payment === "refused") return this.stop("quota-exhausted", typeof delay === "number" ? delay : 0)
-    if (typeof delay !== "number") {
-      held?.giveBackUnsafe()
-      return this.stop(delay)
-    }
-    const token = new RetryToken(this.attempt, delay, this.info, held)
+    if (typeof delay === "number") return this.issue(delay, held, fiber)
+    held?.giveBackUnsafe()
+    return this.stop(delay)
+  }
+
+  private issue(delayMillis: number, held: Held | undefined, fiber: CallFiber): RetryToken {
+    const { deadlineAtMillis } = this
+    const token = new RetryToken(this, { delayMillis, held, deadlineAtMillis })
     watch(token, fiber)
     return token
   }
@@ -175,10 +188,9 @@ export class Run implements Failure {
     this.random = fiber.getRef(Random.Random)
     try {
       const backOff = Math.min(base(this), maxDelayMillis)
-      if (backOff < 0) return "schedule"
+      const adjusted = backOff < 0 ? backOff : this.parts.adjust(backOff, this)
+      if (adjusted < 0) return adjusted === hintTooLong ? "retry-after-too-long" : "schedule"
       this.previousMillis = backOff
-      const adjusted = this.parts.adjust(backOff, this)
-      if (adjusted < 0) return "retry-after-too-long"
       const delay = wholeMillis(adjusted)
       return this.passesDeadline(delay, fiber) ? "deadline" : delay
     } catch (error) {
@@ -188,12 +200,8 @@ export class Run implements Failure {
   }
 
   private passesDeadline(delayMillis: number, fiber: CallFiber): boolean {
-    const { deadlineMillis } = this.parts
-    return deadlineMillis !== Infinity && this.elapsedMillis(fiber) + delayMillis >= deadlineMillis
-  }
-
-  private elapsedMillis(fiber: CallFiber): number {
-    return Math.max(0, monotonicMillis(clockOf(fiber)) - this.startMillis)
+    const { deadlineAtMillis } = this
+    return deadlineAtMillis !== Infinity && monotonicMillis(clockOf(fiber)) + delayMillis >= deadlineAtMillis
   }
 
   stop(reason: StopReason, delayMillis?: number): RetryStopped {
@@ -201,9 +209,9 @@ export class Run implements Failure {
   }
 }
 
-/** When the call began; 0 for a policy without a deadline, which never asks. */
-export const startMillis = (parts: Parts, fiber: CallFiber): number =>
-  parts.deadlineMillis === Infinity ? 0 : monotonicMillis(clockOf(fiber))
+/** When a call that begins now ends, in milliseconds of the monotonic clock; `Infinity` without a deadline. */
+export const deadlineAt = ({ deadlineMillis }: Parts, fiber: CallFiber): number =>
+  deadlineMillis === Infinity ? Infinity : monotonicMillis(clockOf(fiber)) + deadlineMillis
 
 const settled = (run: Run, base: Delay, fiber: CallFiber): Decision => {
   const payment = run.pay(fiber)

@@ -1,10 +1,12 @@
 import * as Context from "effect/Context"
-import * as Schedule from "effect/Schedule"
-import { isRetryToken } from "../RetryToken.ts"
 
-/** Present in the context of everything that runs inside an attempt. */
-const InsideAttempt = Context.Reference<boolean>("effect-retry/engine/InsideAttempt", {
-  defaultValue: () => false
+/** An attempt of a call that retries. What was forked inside it and outlives it is inside no longer. */
+export class Mark {
+  active = true
+}
+
+const InsideAttempt = Context.Reference<Mark | undefined>("effect-retry/engine/InsideAttempt", {
+  defaultValue: () => undefined
 })
 
 /**
@@ -15,7 +17,8 @@ export const nesting = { inUse: false }
 
 /** Whether an outer call, around this context, retries. */
 export const isNested = (context: Context.Context<never>): boolean =>
-  Context.get(context, InsideAttempt) || isRetryToken(Context.get(context, Schedule.CurrentMetadata).output)
+  Context.get(context, InsideAttempt)?.active === true
 
 /** The context of what runs inside an attempt. */
-export const inside = (context: Context.Context<any>): Context.Context<any> => Context.add(context, InsideAttempt, true)
+export const inside = (context: Context.Context<any>, mark: Mark): Context.Context<any> =>
+  Context.add(context, InsideAttempt, mark)

@@ -6,7 +6,8 @@ import * as Schedule from "effect/Schedule"
 import { CurrentObserver } from "../RetryObserver.ts"
 import { isRetryToken, type RetryDecision, type RetryToken } from "../RetryToken.ts"
 import type { CallFiber } from "./clock.ts"
-import { decide, type Parts, Run, startMillis } from "./decision.ts"
+import { deadlineAt, decide, type Parts, Run } from "./decision.ts"
+import { lapse, remember } from "./pending.ts"
 
 type Stepped = Pull.Pull<[RetryDecision, Duration.Duration], unknown, RetryDecision, unknown>
 
@@ -15,7 +16,7 @@ const emit = (decision: RetryDecision, fiber: CallFiber): Stepped => {
   const observer = fiber.getRef(CurrentObserver)
   if (isRetryToken(decision)) {
     observer.onRetry?.(decision, fiber)
-    return Effect.succeed([decision, decision.delay])
+    return Effect.succeed([decision, remember(decision, fiber)])
   }
   observer.onStop?.(decision, fiber)
   const done = Cause.done<RetryDecision>(decision)
@@ -25,21 +26,22 @@ const emit = (decision: RetryDecision, fiber: CallFiber): Stepped => {
 /** The schedule of a policy: one step that decides, for `Effect.retry` and every combinator of `Schedule`. */
 export const toSchedule = (parts: Parts): Schedule.Schedule<RetryDecision, unknown, unknown, unknown> =>
   Schedule.fromStep(Effect.withFiber((caller) => {
-    const run = new Run(parts, startMillis(parts, caller))
+    const run = new Run(parts, deadlineAt(parts, caller))
     let token: RetryToken | undefined
+    lapse(caller)
+    const follow = (decision: RetryDecision, fiber: CallFiber): Stepped => {
+      token = isRetryToken(decision) ? decision : undefined
+      return emit(decision, fiber)
+    }
     return Effect.succeed((_now: number, error: unknown): Stepped =>
       Effect.withFiber((fiber) => {
-        // A failure after a token that no attempt claimed is still the failure of its retry.
-        if (token?.claimUnsafe()) token.held?.spendUnsafe()
+        if (token?.expired) return follow(run.stop("deadline"), fiber)
+        token?.claimUnsafe()
+        token?.held?.failUnsafe()
         const decision = decide(run, error, fiber)
-        if (!Effect.isEffect(decision)) {
-          token = isRetryToken(decision) ? decision : undefined
-          return emit(decision, fiber)
-        }
-        return Effect.flatMap(decision, (decided) => {
-          token = isRetryToken(decided) ? decided : undefined
-          return emit(decided, fiber)
-        })
+        return Effect.isEffect(decision)
+          ? Effect.flatMap(decision, (decided) => follow(decided, fiber))
+          : follow(decision, fiber)
       })
     )
   }))

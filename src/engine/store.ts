@@ -18,7 +18,11 @@ export interface Store {
   readonly take: (cost: number, clock: Clock.Clock) => boolean
   readonly put: (tokens: number, clock: Clock.Clock) => void
   readonly balance: (clock: Clock.Clock) => number
-  /** Milliseconds until the tokens are there if nobody else takes them; takes them when that is 0. */
+  /** Takes as many tokens as there are, at most `cost`, and tells how many. */
+  readonly takeUpTo: (cost: number, clock: Clock.Clock) => number
+  /** Milliseconds until the tokens are there if nobody else takes them. */
+  readonly millisUntil: (cost: number, clock: Clock.Clock) => number
+  /** Takes the tokens and answers 0, or answers as `millisUntil`. */
   readonly takeOrWait: (cost: number, clock: Clock.Clock) => number
 }
 
@@ -66,9 +70,20 @@ export class MemoryStore implements Store {
 
   takeOrWait(cost: number, clock: Clock.Clock): number {
     const taken = Bucket.takeWhenDue(this.bucket, this.config, cost, this.now(clock))
-    if (taken === undefined) return Bucket.millisUntil(this.refilled(clock), this.config, cost)
+    if (taken === undefined) return this.millisUntil(cost, clock)
     this.bucket = taken
     return 0
+  }
+
+  millisUntil(cost: number, clock: Clock.Clock): number {
+    return Bucket.millisUntil(this.refilled(clock), this.config, cost)
+  }
+
+  takeUpTo(cost: number, clock: Clock.Clock): number {
+    const bucket = this.refilled(clock)
+    const taken = Math.min(cost, bucket.tokens)
+    this.bucket = { tokens: bucket.tokens - taken, updatedAtMillis: bucket.updatedAtMillis }
+    return taken
   }
 
   put(tokens: number, clock: Clock.Clock): void {
@@ -81,14 +96,12 @@ export class MemoryStore implements Store {
   }
 }
 
-/**
- * The reservation as the engine handles it.
- */
+/** Tokens taken for one retry, which go back or are spent. */
 export class Held {
-  readonly cost: number
-  private readonly store: Store
+  cost: number
+  readonly store: Store
   private readonly clock: Clock.Clock
-  private settled = false
+  private state: "held" | "returned" | "spent" | "void" = "held"
 
   constructor(store: Store, cost: number, clock: Clock.Clock) {
     this.store = store
@@ -96,16 +109,38 @@ export class Held {
     this.clock = clock
   }
 
+  /** Puts the tokens back: the retry has succeeded, or seems never to leave. */
   giveBackUnsafe(): boolean {
-    if (this.settled) return false
-    this.settled = true
+    if (this.state !== "held") return false
+    this.state = "returned"
     this.store.put(this.cost, this.clock)
     return true
   }
 
+  /** Leaves the tokens taken: the retry has failed. */
   spendUnsafe(): boolean {
-    if (this.settled) return false
-    return this.settled = true
+    if (this.state !== "held") return false
+    this.state = "spent"
+    return true
+  }
+
+  /** Puts the tokens back for good: the retry was refused before it left. */
+  cancelUnsafe(): void {
+    this.giveBackUnsafe()
+    this.state = "void"
+  }
+
+  /** The retry leaves after all: takes back what went back, as far as it is there. */
+  resumeUnsafe(): void {
+    if (this.state !== "returned") return
+    this.state = "held"
+    this.cost = this.store.takeUpTo(this.cost, this.clock)
+  }
+
+  /** The retry has failed as a whole, whatever an attempt inside it reported: the tokens are spent after all. */
+  failUnsafe(): void {
+    this.resumeUnsafe()
+    this.spendUnsafe()
   }
 
   get giveBack(): Effect.Effect<boolean> {
@@ -146,5 +181,5 @@ export const afterFirstCost = <A, E, R, E2>(
       undo: () => store.put(store.firstAttemptCost, clock)
     },
     use,
-    () => store.whenExhausted === "stop" ? refused() : undefined
+    { refuses: () => store.whenExhausted === "stop" ? refused() : undefined }
   )

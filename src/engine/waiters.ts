@@ -20,6 +20,14 @@ class Waiter {
   }
 }
 
+/** How long a waiter is ready to wait. */
+export interface Patience<out E> {
+  /** Refuses to wait at all; it is told how long it could take if the waiter is the first. */
+  readonly refuses?: ((millis: number) => E | undefined) | undefined
+  /** Refuses to wait longer than this. */
+  readonly atMost?: { readonly millis: number; readonly expired: () => E } | undefined
+}
+
 /**
  * A queue in which the first to come is the first to be served. Only the head has a timer; it hands its place on when it
  * leaves, granted or interrupted, and what it was granted but never used goes back.
@@ -43,24 +51,30 @@ export class Waiters {
 
   /**
    * Runs `use` once it has been granted. What was granted goes back unless `use` calls the function it is given, which
-   * says that it is used from now on. `whenBlocked` may refuse to wait.
+   * says that it is used from now on.
    */
   run<A, E, R, E2 = never>(
     grant: Grant,
     use: (used: () => void) => Effect.Effect<A, E, R>,
-    whenBlocked?: (millis: number) => E2 | undefined
+    patience: Patience<E2> = {}
   ): Effect.Effect<A, E | E2, R> {
     return Effect.suspend(() => {
       const waiter = new Waiter(grant)
       const used = () => {
         waiter.state = "used"
       }
-      const granted = Effect.flatMap(this.turn(waiter, whenBlocked), () => use(used))
+      const { atMost, refuses } = patience
+      const turn = this.turn(waiter, refuses)
+      const patient = atMost === undefined ? turn : Effect.timeoutOrElse(turn, {
+        duration: atMost.millis,
+        orElse: () => Effect.fail(atMost.expired())
+      })
+      const granted = Effect.flatMap(patient, () => use(used))
       return Effect.onExit(granted, () => Effect.sync(() => this.leave(waiter)))
     })
   }
 
-  private turn<E2>(waiter: Waiter, whenBlocked?: (millis: number) => E2 | undefined): Effect.Effect<void, E2> {
+  private turn<E2>(waiter: Waiter, refuses?: (millis: number) => E2 | undefined): Effect.Effect<void, E2> {
     return Effect.suspend(() => {
       const first = this.head === undefined || this.head === waiter
       const millis = first ? waiter.grant.take() : 0
@@ -71,14 +85,14 @@ export class Waiters {
         return Effect.void
       }
       if (waiter.state === "new") {
-        const refusal = whenBlocked?.(millis)
+        const refusal = refuses?.(millis)
         if (refusal !== undefined) return Effect.fail(refusal)
         this.append(waiter)
       }
       const signal = this.signal(waiter)
       return Effect.flatMap(
         first ? Effect.raceFirst(Effect.sleep(millis), signal) : signal,
-        () => this.turn(waiter, whenBlocked)
+        () => this.turn(waiter, refuses)
       )
     })
   }

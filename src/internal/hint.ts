@@ -10,13 +10,25 @@ const count = (header: unknown): number | undefined => {
   return digits.test(trimmed) ? Math.min(Number(trimmed), Number.MAX_SAFE_INTEGER) : undefined
 }
 
+interface Headers {
+  readonly [name: string]: unknown
+}
+
+/** A header of a plain record, in lower case or as HTTP writes it, or of a `Headers` object. */
+const header = (headers: Headers, name: string): unknown => {
+  const value = headers[name] ?? headers[name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase())]
+  return value === undefined && typeof headers.get === "function" ? headers.get(name) : value
+}
+
 /**
- * What a server asks to wait, in milliseconds: `x-amz-retry-after` (milliseconds) before `retry-after` in seconds. The
- * date form of `retry-after` needs a clock and is read by the HTTP adapter.
+ * What the response in an error asks to wait, in milliseconds: `x-amz-retry-after` (milliseconds) before `retry-after` in
+ * seconds. The date form of `retry-after` needs a clock and is read by the HTTP adapter.
  */
-export const retryAfterMillis = (headers: { readonly [name: string]: unknown }): number | undefined => {
-  const amazon = count(headers["x-amz-retry-after"])
+export const retryAfterMillis = (error: any): number | undefined => {
+  const headers = error.$response?.headers ?? error.response?.headers ?? error.headers
+  if (typeof headers !== "object" || headers === null) return undefined
+  const amazon = count(header(headers, "x-amz-retry-after"))
   if (amazon !== undefined) return amazon
-  const seconds = count(headers["retry-after"])
+  const seconds = count(header(headers, "retry-after"))
   return seconds === undefined ? undefined : Math.min(seconds * 1000, Number.MAX_SAFE_INTEGER)
 }

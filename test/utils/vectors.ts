@@ -35,7 +35,7 @@ export const sdkError = ({ code = "UnknownError", status }: Wire): SdkError => (
 })
 
 /** What a response leads to. `quota` is the balance once it is booked, `delay` is in seconds. */
-export type Expected =
+type Expected =
   | { readonly outcome: "retry"; readonly quota: number; readonly delay: number }
   | { readonly outcome: "success"; readonly quota: number }
   | { readonly outcome: "max-attempts" | "quota-exhausted"; readonly quota: number; readonly delay?: number }

@@ -1,0 +1,28 @@
+/**
+ * A client that retries as its operators say: `AWS_RETRY_MODE`, `AWS_MAX_ATTEMPTS`, `~/.aws/config`.
+ *
+ * `AwsRetryConfig.load` reads them as the AWS SDKs do, and gives the policy and the layer of the configured mode. Code
+ * wins over the environment, the environment over the profile, the profile over the default. A bad value is a typed
+ * error that says where it stands.
+ */
+import { Context, Effect, Layer } from "effect"
+import { withRetry } from "effect-retry"
+import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
+
+/** The calls of a client of someone else's making. */
+export class Table extends Context.Service<Table, {
+  readonly get: (key: string) => Effect.Effect<string, { readonly name: string }>
+}>()("examples/aws-configuration/Table") {}
+
+export class Orders extends Context.Service<Orders>()("examples/aws-configuration/Orders", {
+  make: Effect.gen(function*() {
+    const table = yield* Table
+    const { layer, maxAttempts, mode, policy } = yield* AwsRetryConfig.load({ service: "dynamodb", sendToken: "fail" })
+    yield* Effect.logInfo(`retries: ${mode.value} (${mode.at}), ${maxAttempts.value} attempts (${maxAttempts.at})`)
+    const shared = yield* Layer.build(layer)
+    return { get: (key: string) => table.get(key).pipe(withRetry(policy), Effect.provideContext(shared)) }
+  })
+}) {
+  /** Needs a `FileSystem` for the config file: on Node, `NodeFileSystem.layer` of `@effect/platform-node`. */
+  static readonly layer = Layer.effect(this, this.make)
+}

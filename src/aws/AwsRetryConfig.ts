@@ -1,0 +1,322 @@
+/**
+ * The retry mode of an AWS client, from where the AWS SDKs take it: code, environment, config file.
+ *
+ * {@link load} gives a policy and the layer that it needs, whichever mode was configured:
+ *
+ * ```ts
+ * const { layer, policy } = yield* AwsRetryConfig.load()
+ * return yield* program(withRetry(policy)).pipe(Effect.provide(layer))
+ * ```
+ *
+ * The package's index does not export this module: import `effect-retry/aws/AwsRetryConfig`.
+ *
+ * **Source**: AWS SDKs and Tools Reference Guide, "Retry behavior" and "Location of the shared config and credentials
+ * files".
+ *
+ * @since 0.1.0
+ */
+import type * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import { constVoid } from "effect/Function"
+import * as Layer from "effect/Layer"
+import * as Limiter from "../AdaptiveRateLimiter.ts"
+import * as Backoff from "../Backoff.ts"
+import { checks, type InvalidOption } from "../InvalidOption.ts"
+import * as RetryClassifier from "../RetryClassifier.ts"
+import * as RetryPolicy from "../RetryPolicy.ts"
+import * as RetryQuota from "../RetryQuota.ts"
+import * as Modes from "./Modes.ts"
+import * as ReferenceClassifier from "./ReferenceClassifier.ts"
+import * as SharedConfig from "./SharedConfig.ts"
+
+/**
+ * A retry mode of the reference.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Mode = "legacy" | "standard" | "adaptive"
+
+/**
+ * What code may set. It wins over the environment, the environment over the profile, the profile over the default.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Instead of `AWS_RETRY_MODE` and `retry_mode`. Default `"standard"`. */
+  readonly mode?: Mode | undefined
+  /**
+   * Attempts, the first included: a whole number of at least 1, or `Infinity`. Instead of `AWS_MAX_ATTEMPTS` and
+   * `max_attempts`. The default is that of the mode: see {@link load}.
+   */
+  readonly maxAttempts?: number | undefined
+  /** Whether standard and adaptive mode are those of 2026. Instead of `AWS_NEW_RETRIES_2026`. Default `false`. */
+  readonly newRetries2026?: boolean | undefined
+  /** The profile. Instead of `AWS_PROFILE`. Default `"default"`. */
+  readonly profile?: string | undefined
+  /** The path of the config file. Instead of `AWS_CONFIG_FILE`. Default `"~/.aws/config"`. */
+  readonly configFile?: string | undefined
+  /** The endpoint prefix of the service: `"dynamodb"` and `"streams.dynamodb"` have defaults of their own. */
+  readonly service?: string | undefined
+  /** What a send does for which adaptive mode has no token: it waits, or fails with `RateLimitExceeded`. Default `"wait"`. */
+  readonly sendToken?: "wait" | "fail" | undefined
+}
+
+/**
+ * A setting, and where it comes from.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Setting<A> {
+  readonly value: A
+  readonly source: "code" | "environment" | "profile" | "default"
+  /** The option, the variable, or the line of the config file; `"default"` for a default. */
+  readonly at: string
+}
+
+/**
+ * What {@link load} gives.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AwsRetryConfig {
+  readonly mode: Setting<Mode>
+  /** Attempts, the first included. */
+  readonly maxAttempts: Setting<number>
+  readonly newRetries2026: Setting<boolean>
+  /** The policy of the mode. Only in adaptive mode does a call fail with `RateLimitExceeded`. */
+  readonly policy: RetryPolicy.RetryPolicy<
+    RetryPolicy.Attempted,
+    RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter,
+    Limiter.RateLimitExceeded
+  >
+  /**
+   * What the policy needs: a quota, a limiter, and the classifier of the reference. Outside adaptive mode the limiter
+   * never holds a send back. Each time it is built, it has a quota and a limiter of its own: provide it once for each
+   * resource.
+   */
+  readonly layer: Layer.Layer<RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter>
+}
+
+const modes: ReadonlyArray<Mode> = ["legacy", "standard", "adaptive"]
+
+const readMode = (text: string): Mode | undefined => modes.find((mode) => mode === text)
+
+const readAttempts = (text: string): number | undefined => {
+  const digits = text.trim()
+  const attempts = Number(digits)
+  return /^\d+$/.test(digits) && Number.isSafeInteger(attempts) && attempts >= 1 ? attempts : undefined
+}
+
+const readFlag = (text: string): boolean | undefined => {
+  const word = text.trim().toLowerCase()
+  return word === "true" ? true : word === "false" ? false : undefined
+}
+
+type Failure = SharedConfig.AwsConfigError | Config.ConfigError
+
+/** A setting as it was found: text that is still to be read. */
+interface Found {
+  readonly text: string
+  readonly source: "environment" | "profile"
+  readonly at: string
+  /** How an error at that place begins. */
+  readonly must: string
+}
+
+/** Looks a property up in the profile. */
+type Lookup = (property: string) => Effect.Effect<Found | undefined, Failure, FileSystem.FileSystem>
+
+/** Where a setting can be, and how its text is read. */
+interface Places<A> {
+  readonly option: keyof Options
+  readonly code: A | undefined
+  readonly variable: string
+  readonly property?: string
+  readonly read: (text: string) => A | undefined
+  readonly expected: string
+  readonly fallback: A
+}
+
+const inEnvironment = (at: string): Effect.Effect<Found | undefined, Config.ConfigError> =>
+  Effect.map(
+    SharedConfig.variable(at),
+    (text) => text === undefined ? undefined : { text, source: "environment", at, must: "must be" }
+  )
+
+/** A lookup that reads the file when it is asked first, and once. */
+const profileOf = Effect.fnUntraced(function*({ configFile, profile }: Options) {
+  const loaded = yield* Effect.cached(Effect.gen(function*() {
+    const name = profile ?? (yield* SharedConfig.variable("AWS_PROFILE")) ?? "default"
+    const { path, profiles } = yield* SharedConfig.load(configFile)
+    const properties = profiles.get(name)
+    if (properties === undefined) yield* Effect.logDebug(`no profile ${JSON.stringify(name)} in the AWS config file`)
+    return { path, properties }
+  }))
+  const lookup: Lookup = (property) =>
+    Effect.map(loaded, ({ path, properties }) => {
+      const found = properties?.get(property)
+      return found === undefined || found.value === ""
+        ? undefined
+        : { text: found.value, source: "profile", at: `${path}:${found.line}`, must: `${property} must be` }
+    })
+  return lookup
+})
+
+/** The first place that has the setting decides: those after it are not looked at. */
+const find = Effect.fnUntraced(function*<A>(
+  { code, expected, fallback, option, property, read, variable }: Places<A>,
+  lookup: Lookup
+): Effect.fn.Return<Setting<A>, Failure, FileSystem.FileSystem> {
+  if (code !== undefined) return { value: code, source: "code", at: option }
+  const found = (yield* inEnvironment(variable)) ?? (property === undefined ? undefined : yield* lookup(property))
+  if (found === undefined) return { value: fallback, source: "default", at: "default" }
+  const { at, must, source, text } = found
+  const value = read(text)
+  return value === undefined
+    ? yield* new SharedConfig.AwsConfigError({ at, value: text, problem: `${must} ${expected}` })
+    : { value, source, at }
+})
+
+const words = (known: ReadonlyArray<string>) => known.map((word) => `"${word}"`).join(" or ")
+
+const validated = (options: Options): Effect.Effect<void, InvalidOption> =>
+  Effect.try({
+    try: () => {
+      const check = checks("AwsRetryConfig.load")
+      if (options.mode !== undefined) check.oneOf("mode", options.mode, modes)
+      if (options.maxAttempts !== undefined) check.count("maxAttempts", options.maxAttempts, 1)
+      if (options.sendToken !== undefined) check.oneOf("sendToken", options.sendToken, ["wait", "fail"])
+    },
+    catch: (error) => error as InvalidOption
+  })
+
+const isDynamoDB = (service: string | undefined) => service === "dynamodb" || service === "streams.dynamodb"
+
+const defaultAttempts = (mode: Mode, is2026: boolean, service: string | undefined): number => {
+  if (mode === "legacy") return service === "dynamodb" ? 10 : 5
+  return is2026 && isDynamoDB(service) ? 4 : 3
+}
+
+const legacy = (maxAttempts: number, service: string | undefined): RetryPolicy.RetryPolicy =>
+  Backoff.exponential(service === "dynamodb" ? { base: "50 millis" } : { base: "1 second", jitter: "full" }).pipe(
+    RetryPolicy.maxAttempts(maxAttempts),
+    RetryPolicy.whileRetryable
+  )
+
+const standard = (maxAttempts: number, is2026: boolean, service: string | undefined) =>
+  is2026
+    ? Modes.standard2026({ maxAttempts, base: isDynamoDB(service) ? "25 millis" : "50 millis" })
+    : Modes.standard({ maxAttempts })
+
+type Settings = Pick<AwsRetryConfig, "mode" | "maxAttempts" | "newRetries2026">
+
+const settingsOf = Effect.fnUntraced(function*(
+  options: Options
+): Effect.fn.Return<Settings, Failure, FileSystem.FileSystem> {
+  const lookup = yield* profileOf(options)
+  const mode = yield* find<Mode>({
+    option: "mode",
+    code: options.mode,
+    variable: "AWS_RETRY_MODE",
+    property: "retry_mode",
+    read: readMode,
+    expected: words(modes),
+    fallback: "standard"
+  }, lookup)
+  const newRetries2026 = yield* find({
+    option: "newRetries2026",
+    code: options.newRetries2026,
+    variable: "AWS_NEW_RETRIES_2026",
+    read: readFlag,
+    expected: words(["true", "false"]),
+    fallback: false
+  }, lookup)
+  const maxAttempts = yield* find({
+    option: "maxAttempts",
+    code: options.maxAttempts,
+    variable: "AWS_MAX_ATTEMPTS",
+    property: "max_attempts",
+    read: readAttempts,
+    expected: `a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`,
+    fallback: defaultAttempts(mode.value, newRetries2026.value, options.service)
+  }, lookup)
+  return { mode, newRetries2026, maxAttempts }
+})
+
+const policyOf = (
+  { maxAttempts: { value: maxAttempts }, mode, newRetries2026 }: Settings,
+  { service }: Options
+): AwsRetryConfig["policy"] => {
+  if (mode.value === "legacy") return legacy(maxAttempts, service)
+  const policy = standard(maxAttempts, newRetries2026.value, service)
+  return mode.value === "adaptive" ? RetryPolicy.rateLimited(policy) : policy
+}
+
+/** A limiter that hears of no throttle, so that it holds no send back. */
+const layerIdle = Layer.effect(
+  Limiter.AdaptiveRateLimiter,
+  Effect.map(Limiter.make(), (limiter) => {
+    limiter.engine.update = constVoid
+    return limiter
+  })
+)
+
+const layerOf = ({ mode }: Settings, { sendToken }: Options): AwsRetryConfig["layer"] =>
+  Layer.mergeAll(
+    RetryQuota.layer(),
+    mode.value === "adaptive" ? Limiter.layer({ whenExceeded: sendToken }) : layerIdle,
+    RetryClassifier.layer(ReferenceClassifier.classifier)
+  )
+
+/**
+ * Reads the retry configuration, and makes the policy and the layer that it asks for.
+ *
+ * **Details**
+ *
+ * | setting | code | environment | profile | default |
+ * | --- | --- | --- | --- | --- |
+ * | mode | `mode` | `AWS_RETRY_MODE` | `retry_mode` | `"standard"` |
+ * | attempts | `maxAttempts` | `AWS_MAX_ATTEMPTS` | `max_attempts` | that of the mode |
+ * | retry behaviour 2.1 | `newRetries2026` | `AWS_NEW_RETRIES_2026` | | `false` |
+ * | profile | `profile` | `AWS_PROFILE` | | `"default"` |
+ * | config file | `configFile` | `AWS_CONFIG_FILE` | | `~/.aws/config` |
+ *
+ * The first place that has a setting decides. Those after it are not looked at, so a bad value there does no harm, and
+ * the file is read only when the environment leaves mode or attempts open. A variable or property that is empty, or
+ * blank, is not set. A file or a profile that is missing sets nothing: see `SharedConfig.load`.
+ *
+ * | mode | policy | attempts | attempts for DynamoDB |
+ * | --- | --- | --- | --- |
+ * | `legacy` | that of botocore: `b * 2^(n - 1)` seconds, `b` uniform in `[0, 1)`, no cap, no quota; for DynamoDB `50 * 2^(n - 1)` milliseconds | 5 | 10 |
+ * | `standard` | `AwsModes.standard`; with the retries of 2026 `AwsModes.standard2026` | 3 | 3, then 4 |
+ * | `adaptive` | the same, and an `AdaptiveRateLimiter` that holds back every send after a throttle | 3 | 3, then 4 |
+ *
+ * The SDKs differ in what `legacy` is; this is that of botocore, by far the most used. It is never the default here, so
+ * the retries of 2026, which make `standard` the default where it was `legacy`, change no mode.
+ *
+ * A mode is one of the three words, in lower case, as in botocore and Go. Attempts are a whole number of at least 1, in
+ * decimal digits, blanks around them allowed: one attempt means no retries. `AWS_NEW_RETRIES_2026` is `true` or `false`
+ * in any case.
+ *
+ * Fails with an `AwsConfigError` that names the variable or the line, and the value; with `InvalidOption` for an
+ * impossible option; with a `ConfigError` when the `ConfigProvider` fails.
+ *
+ * **Gotchas**
+ *
+ * `~/.aws/credentials` is not read: SDKs take retry settings from the config file.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const load = Effect.fnUntraced(function*(
+  options: Options = {}
+): Effect.fn.Return<AwsRetryConfig, Failure | InvalidOption, FileSystem.FileSystem> {
+  yield* validated(options)
+  const settings = yield* settingsOf(options)
+  return { ...settings, policy: policyOf(settings, options), layer: layerOf(settings, options) }
+})

@@ -1,0 +1,70 @@
+/**
+ * What the AWS SDKs and Tools Reference Guide retries.
+ *
+ * | | statuses | error codes |
+ * | --- | --- | --- |
+ * | transient | 400, 408, 500, 502, 503, 504 | `RequestTimeout`, `RequestTimeoutException` |
+ * | throttling | 400, 403, 429, 502, 503, 509 | the 14 that the SDKs share, such as `Throttling` and `SlowDown` |
+ *
+ * Two statuses are in both lists, and 400 and 403 mostly mean that the request is wrong, so the lists and the codes hold
+ * together: a code decides, whatever the status; a 400 or 403 without one is not retried; 429 and 509 are throttling;
+ * the rest is transient.
+ *
+ * @since 0.1.0
+ */
+import * as Option from "effect/Option"
+import { retryAfterMillis } from "../internal/hint.ts"
+import { get } from "../internal/safe.ts"
+import * as RetryClassifier from "../RetryClassifier.ts"
+import * as RetryInfo from "../RetryInfo.ts"
+
+/** The statuses that decide without a code. */
+const byStatus: ReadonlyMap<unknown, RetryInfo.RetryInfo> = new Map([
+  [408, RetryInfo.transient],
+  [429, RetryInfo.throttled()],
+  [500, RetryInfo.transient],
+  [502, RetryInfo.transient],
+  [503, RetryInfo.transient],
+  [504, RetryInfo.transient],
+  [509, RetryInfo.throttled()]
+])
+
+const withHint = (info: RetryInfo.RetryInfo, response: unknown): RetryInfo.RetryInfo => {
+  const retryAfter = retryAfterMillis(response)
+  return retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter })
+}
+
+/** The status of an error of an AWS SDK, of another HTTP client, or of Effect's. */
+const statuses: RetryClassifier.RetryClassifier = (error) => {
+  const response = get(error, "$response") ?? get(error, "response") ?? get(get(error, "reason"), "response")
+  const status = get(get(error, "$metadata"), "httpStatusCode") ?? get(error, "status") ?? get(error, "statusCode") ??
+    get(response, "status")
+  return Option.map(
+    Option.fromUndefinedOr(byStatus.get(status)),
+    (info) => withHint(info, response ?? error)
+  )
+}
+
+/**
+ * The reference's classifier: the facts that the error carries itself, Effect's errors, AWS codes and the `$retryable`
+ * trait, the statuses above, network and gRPC codes; then the same of its cause.
+ *
+ * **Details**
+ *
+ * Of an AWS error it knows what `RetryClassifier.defaultClassifier` knows, and the statuses 408 and 509.
+ * `x-amz-retry-after` (milliseconds), then `retry-after` (seconds), is the hint.
+ * Source: AWS SDKs and Tools Reference Guide, "Retry behavior".
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.followingCause(
+  RetryClassifier.chain([
+    RetryClassifier.own,
+    RetryClassifier.effectErrors,
+    RetryClassifier.aws,
+    statuses,
+    RetryClassifier.network,
+    RetryClassifier.grpc
+  ])
+)

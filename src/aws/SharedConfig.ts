@@ -1,0 +1,181 @@
+/**
+ * The config file that the AWS SDKs share, read by their rules.
+ *
+ * **Details**
+ *
+ * | in the file | rule |
+ * | --- | --- |
+ * | `[profile foo]`, `[ profile foo ]`, `[profile "foo"]` | the profile `foo`; blanks and quotes are no part of its name |
+ * | `[default]` | the default profile, unless there is a `[profile default]`, before it or after it |
+ * | `[foo]`, `[sso-session foo]`, `[services foo]`, `[profile a b]` | no profile: read, checked and dropped |
+ * | the same profile again | one profile with the properties of both |
+ * | `Name = value` | names are kept in lower case; a later property replaces one of the same name |
+ * | `name =` | an empty value |
+ * | an indented line | continues the value before it, on a new line, comment and all |
+ * | indented lines after `s3 =` | a nested block: the value of `s3`, never properties of the profile |
+ * | `#` or `;` first in a line | a comment, indented or not |
+ * | `#` or `;` after a blank, or anywhere in a header | a comment up to the end of the line |
+ * | byte order mark, CRLF | no part of the text |
+ * | no `]`, no `=`, no name, no section before it | malformed: the file is refused, with the number of the line |
+ *
+ * These are the rules of the parser tests that the AWS SDKs share, except for quotes and indented comments, which those
+ * tests leave open: botocore and JavaScript read them as here, Rust does not.
+ *
+ * The parser is the library's own. No package on npm can be held to these rules: `ini` splits names at dots, makes
+ * nested blocks properties of their profile, turns `true` into a boolean; the SDK's `@smithy/shared-ini-file-loader`
+ * agrees with 36 of the 65 shared tests (it loses `[profile foo ]` and keeps the case of names); neither knows line
+ * numbers, without which no error can say where it is. This one works in a time that grows with the file, no faster.
+ *
+ * @since 0.1.0
+ */
+import * as ByteSize from "effect/ByteSize"
+import * as Config from "effect/Config"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Ini from "../internal/ini.ts"
+
+/**
+ * Something in the environment or in the config file that cannot be used: where it is, what stands there, and what is
+ * wrong with it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class AwsConfigError extends Data.TaggedError("AwsConfigError")<{
+  /** A variable, such as `"AWS_MAX_ATTEMPTS"`; a line, such as `"/home/me/.aws/config:7"`; or a file. */
+  readonly at: string
+  /** The value, or the line, as it stands there; the bytes of a file that is too large. */
+  readonly value: string | number
+  /** What is wrong with it, such as `"max_attempts must be a whole number of at least 1"`. */
+  readonly problem: string
+}> {
+  override get message(): string {
+    return `${this.at}: ${this.problem}, got ${render(this.value)}`
+  }
+}
+
+const maxRendered = 100
+
+const render = (value: string | number): string =>
+  typeof value === "number" || value.length <= maxRendered
+    ? JSON.stringify(value)
+    : `${JSON.stringify(value.slice(0, maxRendered))}...`
+
+/**
+ * A property of a profile: its value, and the line on which it was set, from 1.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type { Property } from "../internal/ini.ts"
+
+/**
+ * The properties of a profile, by their names in lower case.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type { Profile } from "../internal/ini.ts"
+
+/**
+ * A config file.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SharedConfig {
+  /** Where it was read; `undefined` when neither `AWS_CONFIG_FILE` nor a home directory is known. */
+  readonly path: string | undefined
+  /** By name: empty when there is no file. */
+  readonly profiles: ReadonlyMap<string, Ini.Profile>
+}
+
+/** The largest file that is read, in bytes: those of people who have hundreds of accounts have some hundred thousand. */
+const maxSize = 1_048_576
+
+const tooLarge = (path: string, size: number) =>
+  Effect.fail(new AwsConfigError({ at: path, value: size, problem: `a config file has at most ${maxSize} bytes` }))
+
+/**
+ * Reads the text of a config file. Fails with an `AwsConfigError` that names the first malformed line, or the length of
+ * a text of more than 1,048,576 characters. Never throws.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const parse = (
+  text: string,
+  /** The file, as errors name it. */
+  path: string
+): Effect.Effect<SharedConfig, AwsConfigError> =>
+  Effect.suspend(() => {
+    if (text.length > maxSize) return tooLarge(path, text.length)
+    const parsed = Ini.parse(text)
+    return "problem" in parsed
+      ? Effect.fail(new AwsConfigError({ at: `${path}:${parsed.line}`, value: parsed.text, problem: parsed.problem }))
+      : Effect.succeed({ path, profiles: parsed })
+  })
+
+/**
+ * The value of a variable. One that is empty, or blank, counts as not set.
+ *
+ * @internal
+ */
+export const variable = (name: string): Effect.Effect<string | undefined, Config.ConfigError> =>
+  Effect.map(Config.option(Config.String(name)), (found) => {
+    const value = Option.getOrUndefined(found)
+    return value?.trim() === "" ? undefined : value
+  })
+
+/** The path of the config file: what was given, else `AWS_CONFIG_FILE`, else `~/.aws/config`. */
+const locate = Effect.fnUntraced(function*(given: string | undefined) {
+  const path = given ?? (yield* variable("AWS_CONFIG_FILE")) ?? "~/.aws/config"
+  if (!/^~[/\\]/.test(path)) return path
+  const directory = (yield* variable("HOME")) ?? (yield* variable("USERPROFILE"))
+  return directory === undefined ? undefined : directory + path.slice(1)
+})
+
+/** The text of a file, or none where there is no file that can be read. */
+const read = (path: string) =>
+  Effect.gen(function*() {
+    const files = yield* FileSystem.FileSystem
+    const { size, type } = yield* files.stat(path)
+    if (type !== "File") {
+      yield* Effect.logDebug(`AWS config file ${path} is passed over: it is no file but a ${type}`)
+      return undefined
+    }
+    const bytes = Number(ByteSize.toBigInt(size))
+    return bytes > maxSize ? yield* tooLarge(path, bytes) : yield* files.readFileString(path)
+  }).pipe(Effect.catchTag("PlatformError", (error) =>
+    Effect.as(Effect.logDebug(`AWS config file ${path} is passed over: ${error.message}`), undefined)))
+
+/**
+ * Reads the config file.
+ *
+ * **Details**
+ *
+ * The file is `path`, else what `AWS_CONFIG_FILE` names, else `~/.aws/config`. A leading `~` is the home directory: what
+ * `HOME` names, else `USERPROFILE`. Variables are read through `Config`, so that a test can provide its own.
+ *
+ * A file that is missing, is a directory or a device, or must not be read, counts as empty: it is common that there is
+ * none. A debug line in the log tells.
+ *
+ * Fails with an `AwsConfigError` for a malformed line or a file of more than 1,048,576 bytes, which is not read, and
+ * with a `ConfigError` when the `ConfigProvider` fails.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const load = Effect.fnUntraced(function*(
+  path?: string
+): Effect.fn.Return<SharedConfig, AwsConfigError | Config.ConfigError, FileSystem.FileSystem> {
+  const located = yield* locate(path)
+  if (located === undefined) {
+    yield* Effect.logDebug("no AWS config file: neither HOME nor USERPROFILE names a home directory")
+    return { path: undefined, profiles: new Map() }
+  }
+  const text = yield* read(located)
+  return text === undefined ? { path: located, profiles: new Map() } : yield* parse(text, located)
+})

@@ -1,0 +1,45 @@
+import type * as Duration from "effect/Duration"
+import type * as Schedule from "effect/Schedule"
+import { isRetryToken, type RetryToken } from "../RetryToken.ts"
+import type { CallFiber } from "./clock.ts"
+
+/** The retry that a fiber is about to make. */
+const pending = new WeakMap<CallFiber, RetryToken>()
+
+/** The token behind a delay: combinators around a policy change its output, but seldom its delay. */
+const byDelay = new WeakMap<Duration.Duration, RetryToken>()
+
+/**
+ * Gives back what the token holds if the fiber ends before the retry leaves, whatever ends it. What the fiber held for
+ * another retry, which has not left, goes back until that one leaves after all: a schedule can be stopped by a combinator
+ * around it, of which it never hears.
+ */
+export const watch = (token: RetryToken, fiber: CallFiber): void => {
+  lapse(fiber)
+  const { held } = token
+  if (held === undefined) return
+  token.unwatch = fiber.addObserver(() => held.giveBackUnsafe())
+}
+
+/** Gives back what the fiber holds for a retry that has not left, until it does. */
+export const lapse = (fiber: CallFiber): void => {
+  pending.get(fiber)?.held?.giveBackUnsafe()
+}
+
+/** Remembers the token where an attempt under `Effect.retry` finds it again; returns the delay to wait. */
+export const remember = (token: RetryToken, fiber: CallFiber): Duration.Duration => {
+  const delay = token.delay
+  if (token.held !== undefined) {
+    pending.set(fiber, token)
+    byDelay.set(delay, token)
+  }
+  return delay
+}
+
+/** The token of the retry that runs, if a policy gave leave for it. */
+export const tokenOf = (metadata: Schedule.Metadata | undefined, fiber: CallFiber): RetryToken | undefined => {
+  if (metadata === undefined || metadata.attempt === 0) return undefined
+  if (isRetryToken(metadata.output)) return metadata.output
+  const known = byDelay.get(metadata.duration) ?? pending.get(fiber)
+  return known?.error === metadata.input ? known : undefined
+}

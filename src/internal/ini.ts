@@ -1,0 +1,130 @@
+/** A property of a profile: its value, without comment and outer blanks, and the line on which it was set, from 1. */
+export interface Property {
+  readonly value: string
+  readonly line: number
+}
+
+/** The properties of a profile, by their names in lower case. */
+export type Profile = ReadonlyMap<string, Property>
+
+/** A line that AWS's rules refuse. */
+export interface Malformed {
+  readonly line: number
+  readonly text: string
+  readonly problem: string
+}
+
+interface Open {
+  value: string
+  readonly line: number
+}
+
+const isBlank = (char: string | undefined): boolean => char === " " || char === "\t"
+
+const isComment = (char: string | undefined): boolean => char === "#" || char === ";"
+
+/** Blanks are the space and the tab, nothing else. Index loops, since a regular expression for it is quadratic. */
+const trim = (text: string): string => {
+  let start = 0
+  let end = text.length
+  while (start < end && isBlank(text[start])) start++
+  while (end > start && isBlank(text[end - 1])) end--
+  return text.slice(start, end)
+}
+
+const before = (text: string, index: number): string => trim(index < 0 ? text : text.slice(0, index))
+
+/** The name and value of `name = value # comment`, or what is wrong with it. */
+const assignment = (line: string, what: string): readonly [name: string, value: string] | string => {
+  const text = before(line, line.search(/[ \t][#;]/))
+  const equals = text.indexOf("=")
+  if (equals < 0) return `expected an '=' that defines a ${what}`
+  const name = before(text, equals)
+  return name === "" ? `expected the name of a ${what}` : [name.toLowerCase(), trim(text.slice(equals + 1))]
+}
+
+const isName = (name: string): boolean => /^[\w-]+$/.test(name)
+
+/** The name of a profile, perhaps in quotes. */
+const profileName = /^(["']?)([\w\-/.%@:+]+)\1$/
+
+/** Reads the lines of a file one after the other. Names from the file are keys of maps only. */
+class Reader {
+  readonly profiles = new Map<string, Map<string, Open>>()
+  /** What stands under `[default]`, which counts only where there is no `[profile default]`. */
+  private plainDefault: Map<string, Open> | undefined
+  private section: Map<string, Open> | undefined
+  private property: Open | undefined
+  private isBlock = false
+
+  /** What is wrong with the line, if anything. */
+  read(line: string, number: number): string | undefined {
+    const text = trim(line)
+    if (text === "" || isComment(text[0])) return undefined
+    if (isBlank(line[0])) return this.continuation(text)
+    return line[0] === "[" ? this.header(text) : this.definition(text, number)
+  }
+
+  finish(): ReadonlyMap<string, Profile> {
+    const { plainDefault, profiles } = this
+    return plainDefault === undefined || profiles.has("default") ? profiles : profiles.set("default", plainDefault)
+  }
+
+  private header(line: string): string | undefined {
+    const text = before(line, line.search(/[#;]/))
+    if (!text.endsWith("]")) return "expected a ']' that ends the section header"
+    this.section = this.sectionOf(trim(text.slice(1, -1)))
+    this.property = undefined
+    return undefined
+  }
+
+  /** Where the properties go: those of a section that is no profile are read and dropped. */
+  private sectionOf(header: string): Map<string, Open> {
+    if (header === "default") return this.plainDefault ??= new Map()
+    const isProfile = header.startsWith("profile") && isBlank(header["profile".length])
+    const name = isProfile ? profileName.exec(trim(header.slice("profile".length)))?.[2] : undefined
+    const found = name === undefined ? undefined : this.profiles.get(name)
+    if (found !== undefined) return found
+    const section = new Map<string, Open>()
+    if (name !== undefined) this.profiles.set(name, section)
+    return section
+  }
+
+  private definition(line: string, number: number): string | undefined {
+    if (this.section === undefined) return "expected a section header before it"
+    const found = assignment(line, "property")
+    if (typeof found === "string") return found
+    const [name, value] = found
+    this.property = { value, line: number }
+    this.isBlock = value === ""
+    if (isName(name)) this.section.set(name, this.property)
+    return undefined
+  }
+
+  private continuation(text: string): string | undefined {
+    if (this.section === undefined) return "expected a section header before it"
+    if (this.property === undefined) return "expected a property before the indented line"
+    const found = this.isBlock ? assignment(text, "nested property") : undefined
+    this.property.value += `\n${text}`
+    return typeof found === "string" ? found : undefined
+  }
+}
+
+/**
+ * The profiles of an AWS config file, or its first malformed line. Takes time and memory in proportion to the text; never
+ * throws.
+ */
+export const parse = (text: string): ReadonlyMap<string, Profile> | Malformed => {
+  const reader = new Reader()
+  let number = 0
+  let start = text.startsWith("\uFEFF") ? 1 : 0
+  while (start < text.length) {
+    const newline = text.indexOf("\n", start)
+    const end = newline < 0 ? text.length : newline
+    const line = text.slice(start, end > start && text[end - 1] === "\r" ? end - 1 : end)
+    const problem = reader.read(line, ++number)
+    if (problem !== undefined) return { line: number, text: line, problem }
+    start = end + 1
+  }
+  return reader.finish()
+}
