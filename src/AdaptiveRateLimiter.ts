@@ -22,12 +22,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
-import { clockOf, monotonicMillis } from "./engine/clock.ts"
-import { Refused } from "./engine/refused.ts"
-import { type Grant, type Patience, Waiters } from "./engine/waiters.ts"
 import * as Cubic from "./internal/cubic.ts"
 import { checks } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
+import { clockOf, monotonicMillis } from "./state/clock.ts"
+import { Refused } from "./state/refused.ts"
+import { type Grant, type Patience, Waiters } from "./state/waiters.ts"
 
 /**
  * A send for which there was no token, or no place in the queue. It was not sent, and no policy retries it.
@@ -91,8 +91,12 @@ export interface Service {
   readonly update: (throttled: boolean) => Effect.Effect<void>
   /** The limiter now. */
   readonly snapshot: Effect.Effect<Snapshot>
-  /** @internal */
-  readonly engine: Engine
+  /**
+   * `undefined` for a limiter that limits nothing.
+   *
+   * @internal
+   */
+  readonly engine: Engine | undefined
 }
 
 /**
@@ -291,6 +295,29 @@ export const make = (options?: Options): Effect.Effect<Service> => {
  */
 export const layer = (options?: Options): Layer.Layer<AdaptiveRateLimiter> =>
   Layer.effect(AdaptiveRateLimiter, make(options))
+
+/**
+ * A layer whose limiter never limits: it hears of no response and holds no send back. For programs whose retry mode is
+ * chosen at run time, and for tests.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerUnlimited: Layer.Layer<AdaptiveRateLimiter> = Layer.succeed(AdaptiveRateLimiter, {
+  acquire: Effect.void,
+  update: () => Effect.void,
+  snapshot: Effect.succeed({
+    enabled: false,
+    capacity: Infinity,
+    maxCapacity: Infinity,
+    fillRate: Infinity,
+    measuredTxRate: 0,
+    lastMaxRate: 0,
+    timeWindow: 0,
+    waiting: 0
+  }),
+  engine: undefined
+})
 
 /**
  * The limiter now.

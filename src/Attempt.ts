@@ -12,15 +12,15 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Schedule from "effect/Schedule"
 import { Booking, current } from "./engine/booking.ts"
-import { clockOf } from "./engine/clock.ts"
 import { deadlineAt, decide, type Decision, type Parts, Run } from "./engine/decision.ts"
 import { environment } from "./engine/environment.ts"
 import { nesting } from "./engine/nesting.ts"
 import { tokenOf } from "./engine/pending.ts"
-import type { Store } from "./engine/store.ts"
 import { type CallFiber, CurrentObserver } from "./RetryObserver.ts"
 import { type Attempted, isRetryPolicy, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
 import { isRetryStopped, isRetryToken, type RetryStopped, type RetryToken } from "./RetryToken.ts"
+import { clockOf } from "./state/clock.ts"
+import type { Store } from "./state/store.ts"
 
 type AnyEffect = Effect.Effect<any, any, any>
 
@@ -72,13 +72,12 @@ export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A,
     const marked = marks ? Effect.updateContext(self, (context: Context.Context<any>) => booking.marked(context)) : self
     return booking.send(booking.leaving(marked), fiber, Effect.fail)
   })
-  return Object.assign(attempted, { [original]: self })
+  originals.set(attempted, self)
+  return attempted
 }
 
-/** Where an attempt keeps what it was made of, so that `withRetry` does not book it twice. */
-const original = Symbol("effect-retry/Attempt/original")
-
-const unattempted = (self: AnyEffect): AnyEffect => (self as { readonly [original]?: AnyEffect })[original] ?? self
+/** What attempts were made of, so that `withRetry` does not book them twice. */
+const originals = new WeakMap<AnyEffect, AnyEffect>()
 
 /** The token, if it is still to be claimed, and not by an attempt that pays from another quota. */
 const unclaimed = (token: RetryToken | undefined, store: Store | undefined): RetryToken | undefined =>
@@ -216,7 +215,7 @@ export const withRetry: {
   2,
   (self: AnyEffect, policy: Schedule.Schedule<unknown, any, any, any>): AnyEffect =>
     isRetryPolicy(policy)
-      ? retryWith(unattempted(self), policy as RetryPolicy<any, any, any>)
+      ? retryWith(originals.get(self) ?? self, policy as RetryPolicy<any, any, any>)
       : Effect.retry(attempt(self), policy)
 )
 

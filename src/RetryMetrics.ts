@@ -10,10 +10,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import { AdaptiveRateLimiter } from "./AdaptiveRateLimiter.ts"
-import { clockOf } from "./engine/clock.ts"
 import { type CallFiber, combine, CurrentObserver, failureClass, type RetryObserver } from "./RetryObserver.ts"
 import { RetryQuota } from "./RetryQuota.ts"
 import type { StopReason } from "./RetryToken.ts"
+import { clockOf } from "./state/clock.ts"
 
 /**
  * Attempts that ended with a success or a typed failure; attribute `outcome`: `"success"` or `"failure"`.
@@ -99,8 +99,8 @@ const stopsBy = by<number, Metric.CounterState<number>, StopReason>(stops, "reas
 const gauges = (fiber: CallFiber): void => {
   const quota = Context.getOrUndefined(fiber.context, RetryQuota)
   if (quota !== undefined) quotaBalance.updateUnsafe(quota.store.balance(clockOf(fiber)), fiber.context)
-  const limiter = Context.getOrUndefined(fiber.context, AdaptiveRateLimiter)
-  if (limiter !== undefined) fillRate.updateUnsafe(limiter.engine.fillRate, fiber.context)
+  const limiter = Context.getOrUndefined(fiber.context, AdaptiveRateLimiter)?.engine
+  if (limiter !== undefined) fillRate.updateUnsafe(limiter.fillRate, fiber.context)
 }
 
 /**
@@ -127,7 +127,8 @@ export const observer: RetryObserver = {
 }
 
 /**
- * A layer that switches the metrics on, beside the observer that is in force.
+ * A layer that switches the metrics on, beside the observer in force where it is provided: an observer of your own goes
+ * under it, `RetryMetrics.layer.pipe(Layer.provide(RetryObserver.layer(mine)))`.
  *
  * @category layers
  * @since 0.1.0

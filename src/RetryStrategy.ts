@@ -17,16 +17,16 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Limiter from "./AdaptiveRateLimiter.ts"
 import { Booking } from "./engine/booking.ts"
-import { type CallFiber, clockOf } from "./engine/clock.ts"
 import { deadlineAt, decide, type Parts, Run } from "./engine/decision.ts"
 import { Issuer, type Token } from "./engine/issue.ts"
 import { inside, Mark, nesting } from "./engine/nesting.ts"
-import { afterFirstCost, type Store } from "./engine/store.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import { CurrentObserver } from "./RetryObserver.ts"
 import { type Attempted, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
 import { QuotaExhausted, RetryQuota } from "./RetryQuota.ts"
 import { isRetryToken, type RetryDecision, type RetryStopped, type RetryToken, type StopReason } from "./RetryToken.ts"
+import { type CallFiber, clockOf } from "./state/clock.ts"
+import { afterFirstCost, type Store } from "./state/store.ts"
 
 /**
  * Leave to make one attempt. A strategy takes each of its tokens once.

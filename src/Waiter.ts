@@ -20,13 +20,13 @@ import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
-import { monotonicMillis } from "./engine/clock.ts"
 import * as Delays from "./internal/delay.ts"
 import { get } from "./internal/safe.ts"
 import { checks } from "./InvalidOption.ts"
 import { classify, CurrentClassifier, type RetryClassifier } from "./RetryClassifier.ts"
 import * as RetryObserver from "./RetryObserver.ts"
 import { fromDelay, type RetryPolicy } from "./RetryPolicy.ts"
+import { monotonicMillis } from "./state/clock.ts"
 
 /**
  * What a poll gave: its output or its typed failure.

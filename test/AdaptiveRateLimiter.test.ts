@@ -312,6 +312,19 @@ describe("AdaptiveRateLimiter", () => {
       }).pipe(Effect.provide(Layer.fresh(layer))))
   })
 
+  it.effect("layerUnlimited holds nothing back, whatever it hears", () =>
+    Effect.gen(function*() {
+      for (let i = 0; i < 10; i++) yield* AdaptiveRateLimiter.update(true)
+      yield* AdaptiveRateLimiter.acquire
+      assert.isFalse((yield* AdaptiveRateLimiter.snapshot).enabled)
+      let sends = 0
+      const call = Effect.suspend(() => ++sends < 3 ? Effect.fail(new Throttled({})) : Effect.succeed(sends))
+      const quick = awsAdaptive.pipe(RetryPolicy.capped("1 millis"))
+      const fiber = yield* Effect.forkChild(withRetry(call, quick))
+      yield* TestClock.adjust("2 millis")
+      assert.strictEqual(yield* Fiber.join(fiber), 3)
+    }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layerUnlimited))))
+
   describe("refuses", () => {
     const bad: ReadonlyArray<readonly [string, AdaptiveRateLimiter.Options]> = [
       ["beta", { beta: NaN }],

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { Waiters } from "../src/engine/waiters.ts"
+import { Waiters } from "../src/state/waiters.ts"
 import { sweep } from "./utils/sweep.ts"
 
 describe("Waiters", () => {

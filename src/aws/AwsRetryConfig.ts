@@ -18,7 +18,6 @@
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
-import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Limiter from "../AdaptiveRateLimiter.ts"
 import * as Backoff from "../Backoff.ts"
@@ -257,19 +256,10 @@ const policyOf = (
   return mode.value === "adaptive" ? RetryPolicy.rateLimited(policy) : policy
 }
 
-/** A limiter that hears of no throttle, so that it holds no send back. */
-const layerIdle = Layer.effect(
-  Limiter.AdaptiveRateLimiter,
-  Effect.map(Limiter.make(), (limiter) => {
-    limiter.engine.update = constVoid
-    return limiter
-  })
-)
-
 const layerOf = ({ mode }: Settings, { sendToken }: Options): AwsRetryConfig["layer"] =>
   Layer.mergeAll(
     RetryQuota.layer(),
-    mode.value === "adaptive" ? Limiter.layer({ whenExceeded: sendToken }) : layerIdle,
+    mode.value === "adaptive" ? Limiter.layer({ whenExceeded: sendToken }) : Limiter.layerUnlimited,
     RetryClassifier.layer(ReferenceClassifier.classifier)
   )
 

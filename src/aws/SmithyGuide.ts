@@ -14,9 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import { type CallFiber, clockOf } from "../engine/clock.ts"
 import { Issuer, type Token } from "../engine/issue.ts"
-import { Held, type Store } from "../engine/store.ts"
 import * as ErrorInfo from "../ErrorInfo.ts"
 import { exponential, fullJitter, maxDelayMillis, wholeMillis } from "../internal/delay.ts"
 import * as Traits from "../internal/traits.ts"
@@ -27,6 +25,8 @@ import { CurrentObserver } from "../RetryObserver.ts"
 import { RetryQuota } from "../RetryQuota.ts"
 import { RetryRefused, RetryStrategy, type Service } from "../RetryStrategy.ts"
 import { RetryStopped, RetryToken, type StopReason } from "../RetryToken.ts"
+import { type CallFiber, clockOf } from "../state/clock.ts"
+import { Held, type Store } from "../state/store.ts"
 
 /**
  * The trait `@retryable`: annotations for a `Schema.TaggedError` class whose errors are safe to retry.

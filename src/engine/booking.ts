@@ -6,11 +6,11 @@ import * as Option from "effect/Option"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import { QuotaExhausted } from "../RetryQuota.ts"
 import type { RetryToken } from "../RetryToken.ts"
-import { type CallFiber, clockOf, monotonicMillis } from "./clock.ts"
+import { type CallFiber, clockOf, monotonicMillis } from "../state/clock.ts"
+import { afterFirstCost } from "../state/store.ts"
+import type { Patience } from "../state/waiters.ts"
 import type { Environment } from "./environment.ts"
 import { inside, Mark, nesting } from "./nesting.ts"
-import { afterFirstCost } from "./store.ts"
-import type { Patience } from "./waiters.ts"
 
 type AnyEffect = Effect.Effect<any, any, any>
 

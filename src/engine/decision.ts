@@ -10,11 +10,11 @@ import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import { RetryQuota } from "../RetryQuota.ts"
 import { type RetryDecision, RetryStopped, RetryToken, type StopReason } from "../RetryToken.ts"
-import { type CallFiber, clockOf, monotonicMillis } from "./clock.ts"
+import { type CallFiber, clockOf, monotonicMillis } from "../state/clock.ts"
+import { isRefused } from "../state/refused.ts"
+import { Held, waitFor } from "../state/store.ts"
 import { isNested } from "./nesting.ts"
 import { watch } from "./pending.ts"
-import { isRefused } from "./refused.ts"
-import { Held, waitFor } from "./store.ts"
 
 /** A failed attempt, as the functions of a policy see it. */
 export interface Failure {

@@ -3,8 +3,8 @@ import * as Schedule from "effect/Schedule"
 import * as Limiter from "../AdaptiveRateLimiter.ts"
 import { CurrentObserver, type RetryObserver } from "../RetryObserver.ts"
 import { RetryQuota } from "../RetryQuota.ts"
-import type { CallFiber } from "./clock.ts"
-import type { Store } from "./store.ts"
+import type { CallFiber } from "../state/clock.ts"
+import type { Store } from "../state/store.ts"
 
 /** What an attempt finds in its context. */
 export interface Environment {
@@ -32,17 +32,16 @@ const read = (context: Context.Context<never>): Environment => {
   }
 }
 
-// A context never changes and most calls of a program share one, so the last quiet one is kept with what was read.
-let lastContext: Context.Context<never> = Context.empty()
-let lastEnvironment: Environment = read(lastContext)
+// A context never changes, and many calls share one.
+const quiet = new WeakMap<Context.Context<never>, Environment>()
 
 /** What an attempt of this fiber finds. */
 export const environment = (fiber: CallFiber): Environment => {
-  if (fiber.context === lastContext) return lastEnvironment
+  const known = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata) === undefined
+    ? quiet.get(fiber.context)
+    : undefined
+  if (known !== undefined) return known
   const found = read(fiber.context)
-  if (found.isQuiet && found.metadata === undefined) {
-    lastContext = fiber.context
-    lastEnvironment = found
-  }
+  if (found.isQuiet && found.metadata === undefined) quiet.set(fiber.context, found)
   return found
 }

@@ -2,7 +2,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { CallFiber } from "./clock.ts"
+import type { CallFiber } from "../state/clock.ts"
 
 /** Leave to make an attempt: when, and what it holds until it is sent. */
 export interface Token {

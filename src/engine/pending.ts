@@ -1,7 +1,7 @@
 import type * as Duration from "effect/Duration"
 import type * as Schedule from "effect/Schedule"
 import { isRetryToken, type RetryToken } from "../RetryToken.ts"
-import type { CallFiber } from "./clock.ts"
+import type { CallFiber } from "../state/clock.ts"
 
 /** The retry that a fiber is about to make. */
 const pending = new WeakMap<CallFiber, RetryToken>()

@@ -5,7 +5,7 @@ import type * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import { CurrentObserver } from "../RetryObserver.ts"
 import { isRetryToken, type RetryDecision, type RetryToken } from "../RetryToken.ts"
-import type { CallFiber } from "./clock.ts"
+import type { CallFiber } from "../state/clock.ts"
 import { deadlineAt, decide, type Parts, Run } from "./decision.ts"
 import { lapse, remember } from "./pending.ts"
 
