@@ -13,7 +13,7 @@ import { dual } from "effect/Function"
 import * as Schedule from "effect/Schedule"
 import { Booking, current } from "./engine/booking.ts"
 import { deadlineAt, decide, type Decision, type Parts, Run } from "./engine/decision.ts"
-import { environment } from "./engine/environment.ts"
+import { environment, storeOf } from "./engine/environment.ts"
 import { nesting } from "./engine/nesting.ts"
 import { tokenOf } from "./engine/pending.ts"
 import { type CallFiber, CurrentObserver } from "./RetryObserver.ts"
@@ -27,7 +27,7 @@ type AnyEffect = Effect.Effect<any, any, any>
 /** A first attempt that nothing but the quota hears of has succeeded. */
 const bookFirstSuccess = <A>(value: A): A => {
   const fiber = current()
-  const { store } = environment(fiber)
+  const store = storeOf(fiber)
   if (store !== undefined && store.successIncrement !== 0) store.put(store.successIncrement, clockOf(fiber))
   return value
 }

@@ -45,3 +45,9 @@ export const environment = (fiber: CallFiber): Environment => {
   if (found.isQuiet && found.metadata === undefined) quiet.set(fiber.context, found)
   return found
 }
+
+/** The quota that an attempt of this fiber pays from. */
+export const storeOf = (fiber: CallFiber): Store | undefined => {
+  const known = quiet.get(fiber.context)
+  return known === undefined ? Context.getOrUndefined(fiber.context, RetryQuota)?.store : known.store
+}
