@@ -15,6 +15,7 @@ import * as Option from "effect/Option"
 import * as codes from "./internal/codes.ts"
 import * as Hint from "./internal/hint.ts"
 import { get } from "./internal/safe.ts"
+import { statusOf } from "./internal/wire.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
@@ -85,7 +86,7 @@ export const vetoing: {
   (predicate: (error: unknown) => boolean): (self: RetryClassifier) => RetryClassifier
   (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier
 } = dual(2, (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier => {
-  const forbids = followingCause((error) => holds(predicate, error) ? veto : none)
+  const forbids = followingCauseUntil((error) => holds(predicate, error) ? veto : none, () => false)
   return chain([forbids, self])
 })
 
@@ -98,12 +99,18 @@ const holds = (predicate: (error: unknown) => boolean, error: unknown): boolean 
 }
 
 /**
- * Asks the classifier about the error, then about its `cause`, and so on: at most 10 causes deep, so a cycle ends.
+ * Asks the classifier about the error, then about its `cause`, and so on: at most 10 causes deep, so a cycle ends, and
+ * not beyond a response with a status from 400 to 599: what caused an answer is no reason to ask again.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const followingCause = (self: RetryClassifier): RetryClassifier => followingCauseUntil(self, () => false)
+export const followingCause = (self: RetryClassifier): RetryClassifier => followingCauseUntil(self, isResponse)
+
+const isResponse = (error: unknown): boolean => {
+  const status = statusOf(error)
+  return status !== undefined && status >= 400 && status < 600
+}
 
 const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => boolean): RetryClassifier => (error) => {
   let current = error
@@ -306,13 +313,6 @@ export const grpc: RetryClassifier = ofObject((error) => {
   }
 })
 
-const isErrorStatus = (status: unknown): boolean => typeof status === "number" && status >= 400 && status < 600
-
-/** The service has answered: what caused the answer on the way is no reason to ask it again. */
-const isResponse = (error: unknown): boolean =>
-  isErrorStatus(get(error, "status") ?? get(error, "statusCode") ?? get(get(error, "response"), "status")) ||
-  isErrorStatus(get(get(error, "$metadata"), "httpStatusCode"))
-
 /**
  * The default chain: the error's own facts, Effect's errors, AWS codes and statuses, HTTP statuses, network codes, gRPC
  * statuses; then the same of its cause, unless the error is a response with a status. Knows nothing of any other error,
@@ -321,9 +321,8 @@ const isResponse = (error: unknown): boolean =>
  * @category constructors
  * @since 0.1.0
  */
-export const defaultClassifier: RetryClassifier = followingCauseUntil(
-  chain([own, effectErrors, aws, httpStatus, network, grpc]),
-  isResponse
+export const defaultClassifier: RetryClassifier = followingCause(
+  chain([own, effectErrors, aws, httpStatus, network, grpc])
 )
 
 /**
