@@ -277,6 +277,15 @@ describe.each(drivers)("$form", ({ run }) => {
         assert.deepStrictEqual(seen, [0, 1, 0, 1])
       }).pipe(Effect.provide(RetryQuota.layer())))
 
+    it.effect("leaves the tokens of the outer retry taken while it runs", () =>
+      Effect.gen(function*() {
+        const balances: Array<number> = []
+        const inner = run(Effect.flatMap(RetryQuota.balance, (now) => Effect.sync(() => balances.push(now))), awsStandard)
+        const outer = Effect.andThen(inner, Effect.fail(new Transient()))
+        yield* inTime(run(outer, awsStandard))
+        assert.deepStrictEqual(balances, [90, 86, 82])
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 90 }))))
+
     it.effect("never settles the tokens of the outer retry", () =>
       Effect.gen(function*() {
         let sends = 0

@@ -23,7 +23,8 @@ export const watch = (token: RetryToken, fiber: CallFiber): void => {
 
 /** Gives back what the fiber holds for a retry that has not left, until it does. */
 export const lapse = (fiber: CallFiber): void => {
-  pending.get(fiber)?.held?.giveBackUnsafe()
+  const token = pending.get(fiber)
+  if (token?.isUnclaimed) token.held?.giveBackUnsafe()
 }
 
 /** Remembers the token where an attempt under `Effect.retry` finds it again; returns the delay to wait. */
