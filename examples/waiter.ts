@@ -6,6 +6,7 @@
  */
 import { Duration, Effect, Result } from "effect"
 import { Backoff, RetryPolicy, withRetry } from "effect-retry"
+import * as GeneralReference from "effect-retry/aws/GeneralReference"
 import * as Waiter from "effect-retry/Waiter"
 
 export interface Table {
@@ -53,18 +54,8 @@ export interface Job {
 
 /**
  * The loop of the AWS General Reference for the result of an asynchronous operation: it goes on while that is not ready
- * or the service throttles, ends with anything else, and waits 2^n * 100 ms, at most 6 times.
+ * or the service throttles, ends with anything else, and waits 2^n * 100 ms before each of at most 6 polls.
  */
-const jobDone = Waiter.make({
-  acceptors: [
-    Waiter.output("success", (job: Job) => job.status === "SUCCESS"),
-    Waiter.output("retry", (job: Job) => job.status === "NOT_READY"),
-    Waiter.throttled("retry"),
-    Waiter.output("failure")
-  ],
-  delay: Backoff.exponential({ base: "200 millis" }).pipe(RetryPolicy.maxAttempts(6)),
-  minDelay: "100 millis",
-  maxWait: "10 minutes"
-})
+const jobDone = GeneralReference.polling({ status: (job: Job) => job.status, maxPolls: 6 })
 
-export const resultOf = <E>(poll: Effect.Effect<Job, E>) => Effect.delay(Waiter.waitUntil(poll, jobDone), "100 millis")
+export const resultOf = <E>(poll: Effect.Effect<Job, E>) => Waiter.waitUntil(poll, jobDone)

@@ -25,7 +25,7 @@ import { get } from "./internal/safe.ts"
 import { checks } from "./InvalidOption.ts"
 import { classify, CurrentClassifier, type RetryClassifier } from "./RetryClassifier.ts"
 import * as RetryObserver from "./RetryObserver.ts"
-import { fromDelay, type RetryPolicy } from "./RetryPolicy.ts"
+import { fromDelay, fromParts, isRetryPolicy, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
 import { monotonicMillis } from "./state/clock.ts"
 
 /**
@@ -203,12 +203,14 @@ export class WaiterFailed<out A = unknown, out E = unknown> extends Data.TaggedE
 }
 
 /**
- * The time to wait is over, or the schedule of the delays has ended.
+ * The wait has ended before its state came about: the time to wait is over, or the schedule of the delays has ended.
  *
  * @category errors
  * @since 0.1.0
  */
 export class WaiterTimedOut<out A = unknown, out E = unknown> extends Data.TaggedError("WaiterTimedOut")<{
+  /** What has ended: the time to wait, or the delays. */
+  readonly reason: "time" | "delays"
   /** The time there was. */
   readonly maxWait: Duration.Duration
   /** The last outcome; `undefined` when no poll came to an end. */
@@ -219,8 +221,9 @@ export class WaiterTimedOut<out A = unknown, out E = unknown> extends Data.Tagge
   readonly elapsed: Duration.Duration
 }> {
   override get message(): string {
-    const { attempts, elapsed, maxWait } = this
-    return `still waiting after ${Duration.format(elapsed)} of ${Duration.format(maxWait)}, ${count(attempts)}`
+    const { attempts, elapsed, maxWait, reason } = this
+    const what = reason === "time" ? "still waiting" : "the delays have ended"
+    return `${what} after ${Duration.format(elapsed)} of ${Duration.format(maxWait)}, ${count(attempts)}`
   }
 }
 
@@ -237,13 +240,17 @@ export interface Options<in A, in E, out RDelay = never, out RAttempt = never> {
   readonly acceptors: ReadonlyArray<Acceptor<A, E>>
   /** The time to wait: a finite duration above `minDelay`. */
   readonly maxWait: Duration.Input
+  /** The delay before the first poll: a finite duration of at least 0, below `maxWait`, of which it is part. Default 0. */
+  readonly initialDelay?: Duration.Input | undefined
   /** The shortest delay: a finite duration of at least 1 ms. Default 2 seconds. */
   readonly minDelay?: Duration.Input | undefined
   /** The longest delay: a finite duration, not below `minDelay`. Default 120 seconds. */
   readonly maxDelay?: Duration.Input | undefined
   /**
    * Where the delays come from, instead of Smithy's rule: a back-off, a policy, any schedule. It is given the output or
-   * the error of each poll. Its delays are kept within `minDelay` and `maxDelay`; when it ends, so does the wait.
+   * the error of each poll. Its delays are kept within `minDelay` and `maxDelay`; when it ends, so does the wait, with the
+   * reason `"delays"`. Of a policy it is the delays and the limits that count. What it asks of an error before it retries
+   * does not, nor whether its call is the outermost: the acceptors have said that the wait goes on.
    */
   readonly delay?: Schedule.Schedule<unknown, unknown, never, RDelay> | undefined
   /** Run after every poll that came to an end. The time that it takes is part of the delay. */
@@ -258,6 +265,7 @@ export interface Options<in A, in E, out RDelay = never, out RAttempt = never> {
  */
 export interface Waiter<in A = unknown, in E = unknown, out R = never> {
   readonly acceptors: ReadonlyArray<Acceptor<A, E>>
+  readonly initialDelayMillis: number
   readonly minDelayMillis: number
   readonly maxDelayMillis: number
   readonly maxWaitMillis: number
@@ -273,6 +281,19 @@ const smithyDelay = (minMillis: number, maxMillis: number): RetryPolicy =>
     const ceiling = Math.min(maxMillis, Delays.exponential(minMillis, 2, attempt))
     return minMillis + random.nextDoubleUnsafe() * (ceiling - minMillis)
   })
+
+/** A policy without what it asks of an error: most outcomes of a wait that goes on are none. */
+const asDelay = <R>(delay: Waiter<never, never, R>["delay"]): Waiter<never, never, R>["delay"] =>
+  isRetryPolicy(delay) ? fromParts({ ...delay[TypeId], whileRetryable: "off", outermostOnly: false }) : delay
+
+const areAcceptors = (u: ReadonlyArray<unknown>): boolean =>
+  Array.isArray(u) && u.every((one) => typeof get(one, "matches") === "function")
+
+const checkAcceptors = (check: ReturnType<typeof checks>, acceptors: ReadonlyArray<Acceptor<never, never>>): void => {
+  if (!areAcceptors(acceptors)) check.reject("acceptors", acceptors, "a list of acceptors")
+  const states = acceptors.map(({ state }) => state)
+  if (!states.includes("success")) check.reject("acceptors", states.join(", "), "a list with one for \"success\"")
+}
 
 /**
  * Makes a waiter.
@@ -305,30 +326,32 @@ export const make = <A, E, RDelay = never, RAttempt = never>(
   options: Options<A, E, RDelay, RAttempt>
 ): Waiter<A, E, RDelay | RAttempt> => {
   const check = checks("Waiter.make")
-  const { acceptors, maxDelay = "120 seconds", maxWait, minDelay = "2 seconds" } = options
-  const states = acceptors.map(({ state }) => state)
-  if (!states.includes("success")) check.reject("acceptors", states.join(", "), "a list with one for \"success\"")
+  const { acceptors, initialDelay = 0, maxDelay = "120 seconds", maxWait, minDelay = "2 seconds" } = options
+  checkAcceptors(check, acceptors)
   const minDelayMillis = check.duration("minDelay", minDelay)
   if (minDelayMillis < 1) check.reject("minDelay", minDelay, "a finite duration of at least 1 ms")
   const maxDelayMillis = check.duration("maxDelay", maxDelay)
   if (maxDelayMillis < minDelayMillis) check.reject("maxDelay", maxDelay, "a duration not below minDelay")
   const maxWaitMillis = check.duration("maxWait", maxWait)
   if (maxWaitMillis <= minDelayMillis) check.reject("maxWait", maxWait, "a duration above minDelay")
+  const initialDelayMillis = check.duration("initialDelay", initialDelay)
+  if (initialDelayMillis >= maxWaitMillis) check.reject("initialDelay", initialDelay, "a duration below maxWait")
   return {
     acceptors,
+    initialDelayMillis,
     minDelayMillis,
     maxDelayMillis,
     maxWaitMillis,
-    delay: options.delay ?? smithyDelay(minDelayMillis, maxDelayMillis),
+    delay: options.delay === undefined ? smithyDelay(minDelayMillis, maxDelayMillis) : asDelay(options.delay),
     onAttempt: options.onAttempt ?? (() => Effect.void)
   }
 }
 
-/** What the outcome means, and the acceptor that says so. */
+/** What the outcome means, and what the acceptor that says so says of it. */
 const judge = ({ acceptors }: AnyWaiter, outcome: Outcome, classifier: RetryClassifier) => {
   const matched = acceptors.find(({ matches }) => matches(outcome, classifier))
   const state: State = matched?.state ?? (Result.isFailure(outcome) ? "failure" : "retry")
-  return { matched, state }
+  return { state, why: { matched: matched !== undefined, reason: matched?.message?.(outcome) } }
 }
 
 /** A poll that is not ready is no retry, so the observer of retries hears nothing of a policy's delays. */
@@ -344,6 +367,7 @@ class Timer<R> {
   private readonly startMillis: number
   /** The next poll is the one at the end of the time, or is under way. */
   private atEnd = false
+  private ended: WaiterTimedOut["reason"] = "time"
 
   constructor(waiter: AnyWaiter, step: Step<R>, clock: Clock.Clock) {
     this.waiter = waiter
@@ -354,6 +378,12 @@ class Timer<R> {
 
   get elapsedMillis(): number {
     return Math.max(0, monotonicMillis(this.clock) - this.startMillis)
+  }
+
+  /** What has ended when no poll follows, and when. */
+  get end() {
+    const maxWait = Duration.millis(this.waiter.maxWaitMillis)
+    return { reason: this.ended, maxWait, elapsed: Duration.millis(this.elapsedMillis) }
   }
 
   /** Runs a poll for as long as there is time, and for `minDelay` at least. */
@@ -369,7 +399,7 @@ class Timer<R> {
     if (this.atEnd || remainingMillis <= 0) return Effect.undefined
     return this.step(this.clock.currentTimeMillisUnsafe(), Result.merge(outcome)).pipe(
       Effect.map(([, delay]) => this.fit(Duration.toMillis(delay), remainingMillis)),
-      Pull.catchDone(() => Effect.undefined),
+      Pull.catchDone(() => Effect.sync((): undefined => void (this.ended = "delays"))),
       unobserved
     )
   }
@@ -391,13 +421,14 @@ const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R
   const timer = new Timer(waiter, yield* Schedule.toStep(waiter.delay), yield* Clock.Clock)
   let attempts = 0
   let last: Outcome<A, E> | undefined
-  let delayMillis: number | undefined = 0
+  let delayMillis: number | undefined = waiter.initialDelayMillis
+  if (delayMillis > 0) yield* timer.sleepUntil(delayMillis)
   while (delayMillis !== undefined) {
     attempts++
     const polled = yield* timer.limit(Effect.result(poll))
     if (Option.isNone(polled)) break
     const outcome = last = polled.value
-    const { matched, state } = judge(waiter, outcome, classifier)
+    const { state, why } = judge(waiter, outcome, classifier)
     const elapsedMillis = timer.elapsedMillis
     const remainingMillis = Math.max(0, waiter.maxWaitMillis - elapsedMillis)
     delayMillis = state === "retry" ? yield* timer.next(outcome, remainingMillis) : undefined
@@ -405,14 +436,10 @@ const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R
     const delay = delayMillis === undefined ? undefined : Duration.millis(delayMillis)
     yield* waiter.onAttempt({ ...ended, state, remaining: Duration.millis(remainingMillis), delay })
     if (state === "success") return ended
-    if (state === "failure") {
-      const reason = matched?.message?.(outcome)
-      return yield* new WaiterFailed<A, E>({ ...ended, matched: matched !== undefined, reason })
-    }
+    if (state === "failure") return yield* new WaiterFailed<A, E>({ ...ended, ...why })
     if (delayMillis !== undefined) yield* timer.sleepUntil(elapsedMillis + delayMillis)
   }
-  const maxWait = Duration.millis(waiter.maxWaitMillis)
-  return yield* new WaiterTimedOut<A, E>({ maxWait, last, attempts, elapsed: Duration.millis(timer.elapsedMillis) })
+  return yield* new WaiterTimedOut<A, E>({ ...timer.end, last, attempts })
 })
 
 /**
@@ -420,10 +447,11 @@ const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R
  *
  * **Details**
  *
- * The first poll is made at once. Fails with {@link WaiterFailed} when the wait is in vain, with {@link WaiterTimedOut}
- * when its time is over. Time counts on the monotonic clock from the beginning of the first poll. A poll that still runs
- * when the time is over is interrupted; but every poll, the one at the end too, has `minDelay` to answer. So the wait
- * ends within `maxWait + minDelay`, and within `maxWait` where polls take no time. Nothing is shared between two waits.
+ * The first poll is made at once, or after `initialDelay`. Fails with {@link WaiterFailed} when the wait is in vain, with
+ * {@link WaiterTimedOut} when its time is over or its delays have ended. Time counts on the monotonic clock from the
+ * beginning of the wait. A poll that still runs when the time is over is interrupted; but every poll, the one at the end
+ * too, has `minDelay` to answer. So the wait ends within `maxWait + minDelay`, and within `maxWait` where polls take no
+ * time. Nothing is shared between two waits.
  *
  * **Gotchas**
  *

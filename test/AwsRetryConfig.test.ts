@@ -1,7 +1,8 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import { AdaptiveRateLimiter, type InvalidOption, RetryClassifier, RetryQuota, withRetry } from "effect-retry"
+import { AdaptiveRateLimiter, InvalidOption, RetryClassifier, RetryQuota, withRetry } from "effect-retry"
 import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
+import * as BotocoreLegacy from "effect-retry/aws/BotocoreLegacy"
 import * as ReferenceClassifier from "effect-retry/aws/ReferenceClassifier"
 import type { AwsConfigError } from "effect-retry/aws/SharedConfig"
 import * as Clock from "effect/Clock"
@@ -193,6 +194,45 @@ describe("AwsRetryConfig", () => {
         options: { sendToken: "bogus" as "wait" },
         expected: "AwsRetryConfig.load: sendToken must be \"wait\" or \"fail\", got \"bogus\""
       },
+      ...["false", "true", 0, null].map((value) => ({
+        name: `code new retries ${JSON.stringify(value)}`,
+        options: { newRetries2026: value as unknown as boolean },
+        expected: `AwsRetryConfig.load: newRetries2026 must be a boolean, got ${JSON.stringify(value)}`
+      })),
+      ...(["profile", "configFile", "service", "operation"] as const).map((field) => ({
+        name: `code ${field} 5`,
+        options: { [field]: 5 as unknown as string },
+        expected: `AwsRetryConfig.load: ${field} must be a string, got 5`
+      })),
+      ...[null, 5, "standard"].map((value) => ({
+        name: `code ${JSON.stringify(value)} for the options`,
+        options: value as AwsRetryConfig.Options,
+        expected: `AwsRetryConfig.load: options must be an object, got ${JSON.stringify(value)}`
+      })),
+      {
+        name: "code empty profile",
+        env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "p2" },
+        options: { profile: "" },
+        expected: ["standard", 9]
+      },
+      {
+        name: "code blank profile, and none in the environment",
+        env: { AWS_CONFIG_FILE: "cfg1" },
+        options: { profile: " \t" },
+        expected: ["adaptive", 7]
+      },
+      {
+        name: "code empty file",
+        env: { AWS_CONFIG_FILE: "cfg1" },
+        options: { configFile: "" },
+        expected: ["adaptive", 7]
+      },
+      {
+        name: "code blank file",
+        env: { AWS_CONFIG_FILE: "cfg1" },
+        options: { configFile: " " },
+        expected: ["adaptive", 7]
+      },
       { name: "new retries", env: { AWS_NEW_RETRIES_2026: "true" }, expected: ["standard", 3, true] },
       { name: "new retries TRUE", env: { AWS_NEW_RETRIES_2026: "TRUE" }, expected: ["standard", 3, true] },
       { name: "new retries False", env: { AWS_NEW_RETRIES_2026: " False " }, expected: ["standard", 3, false] },
@@ -240,6 +280,29 @@ describe("AwsRetryConfig", () => {
         options: { service: "dynamodb", newRetries2026: true, mode: "adaptive" },
         expected: ["adaptive", 4, true]
       },
+      ...["DynamoDB", "Dynamo DB", "dynamoDb"].flatMap((service): ReadonlyArray<Probe> => [
+        {
+          name: `${service}, new retries, by any spelling`,
+          options: { service, newRetries2026: true },
+          expected: ["standard", 4, true]
+        },
+        { name: `${service}, legacy, by any spelling`, options: { service, mode: "legacy" }, expected: ["legacy", 10] }
+      ]),
+      {
+        name: "DynamoDB Streams by its id, new retries",
+        options: { service: "DynamoDB Streams", newRetries2026: true },
+        expected: ["standard", 4, true]
+      },
+      {
+        name: "DynamoDB Streams by its id, legacy",
+        options: { service: "DynamoDB Streams", mode: "legacy" },
+        expected: ["legacy", 5]
+      },
+      {
+        name: "a service named as a prototype, legacy",
+        options: { service: "__proto__", mode: "legacy" },
+        expected: ["legacy", 5]
+      },
       { name: "S3, new retries", options: { service: "s3", newRetries2026: true }, expected: ["standard", 3, true] }
     ]
     for (const { env = {}, expected, name, options } of rows) {
@@ -256,6 +319,25 @@ describe("AwsRetryConfig", () => {
             : [...expected, false]
           assert.deepStrictEqual(loaded, wanted)
         }).pipe(Effect.provide([filesOf({ cfg1: probes }).layer, environment(env)])))
+    }
+
+    for (
+      const [name, options] of [
+        ["that throw when they are read", throwing()],
+        ["whose mode throws when it is read", {
+          get mode(): never {
+            throw new Error("do not look")
+          }
+        }],
+        ["that are null", null]
+      ] as const
+    ) {
+      it.effect(`options ${name} are a typed error`, () =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(AwsRetryConfig.load(options as AwsRetryConfig.Options))
+          assert.instanceOf(error, InvalidOption)
+          assert.deepStrictEqual([error._tag === "InvalidOption" && error.field], ["options"])
+        }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
     }
 
     describe("precedence", () => {
@@ -578,6 +660,116 @@ describe("AwsRetryConfig", () => {
         }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
     }
 
+    describe("legacy", () => {
+      const services = [
+        undefined,
+        "dynamodb",
+        "DynamoDB",
+        "Route 53",
+        "route53",
+        "organizations",
+        "sqs",
+        "kinesis",
+        "ec2"
+      ]
+      const errors = [
+        sdkError({ status: 400, code: "LimitExceededException" }),
+        sdkError({ status: 400, code: "SlowDown" }),
+        sdkError({ status: 400, code: "TransactionInProgressException" }),
+        sdkError({ status: 400, code: "PriorRequestNotComplete" }),
+        sdkError({ status: 400, code: "ThrottlingException" }),
+        sdkError({ status: 403, code: "Throttling" }),
+        sdkError({ status: 403, code: "RequestThrottled" }),
+        sdkError({ status: 408 }),
+        sdkError({ status: 429 }),
+        sdkError({ status: 503, code: "RequestLimitExceeded" }),
+        sdkError({ status: 509 }),
+        { code: "ECONNRESET" },
+        { name: "ThrottlingException" },
+        new RangeError("no such value")
+      ]
+
+      for (const service of services) {
+        it.effect(`sends when botocore does, for ${service ?? "no service"}`, () =>
+          Effect.gen(function*() {
+            const prefix = (service ?? "").toLowerCase().replace(" ", "")
+            for (const maxAttempts of [undefined, 3]) {
+              const loaded = yield* AwsRetryConfig.load({ mode: "legacy", service, maxAttempts })
+              const own = BotocoreLegacy.forService(BotocoreLegacy.document, prefix, { maxAttempts })
+              for (const error of errors) {
+                const times: Array<number> = []
+                const exit = yield* travelFar(
+                  Effect.exit(withRetry(failing(error, times), loaded.policy)).pipe(Effect.provide(loaded.layer))
+                )
+                assert.deepStrictEqual(exit, Exit.fail(error))
+                const expected: Array<number> = []
+                yield* travelFar(
+                  Effect.exit(withRetry(failing(error, expected), own.policy)).pipe(Effect.provide(own.layer))
+                )
+                const since = (all: ReadonlyArray<number>) => all.map((time) => time - all[0]!)
+                assert.deepStrictEqual(since(times), since(expected), JSON.stringify(error))
+              }
+            }
+          }).pipe(withRandom(0.5), Effect.provide([filesOf({}).layer, environment({})])))
+      }
+
+      for (
+        const [service, error, sends] of [
+          [undefined, sdkError({ status: 400, code: "LimitExceededException" }), 1],
+          [undefined, sdkError({ status: 400, code: "SlowDown" }), 1],
+          [undefined, sdkError({ status: 408 }), 1],
+          [undefined, sdkError({ status: 400, code: "TransactionInProgressException" }), 1],
+          [undefined, sdkError({ status: 403, code: "Throttling" }), 1],
+          ["kinesis", sdkError({ status: 400, code: "LimitExceededException" }), 5],
+          ["dynamodb", sdkError({ status: 400, code: "TransactionInProgressException" }), 10],
+          ["Route 53", sdkError({ status: 400, code: "PriorRequestNotComplete" }), 5],
+          ["organizations", sdkError({ status: 429 }), 1]
+        ] as const
+      ) {
+        const { $metadata: { httpStatusCode }, name } = error
+        it.effect(`vector: ${service ?? "no service"} sends ${sends} times for ${httpStatusCode} ${name}`, () =>
+          Effect.gen(function*() {
+            const times: Array<number> = []
+            const { layer, policy } = yield* AwsRetryConfig.load({ service })
+            yield* travelFar(Effect.exit(withRetry(failing(error, times), policy)).pipe(Effect.provide(layer)))
+            assert.strictEqual(times.length, sends)
+          }).pipe(withRandom(0.5), Effect.provide([filesOf({}).layer, environment({ AWS_RETRY_MODE: "legacy" })])))
+      }
+    })
+
+    for (
+      const [name, env, options, held] of [
+        ["a long poll", {}, { service: "sqs", operation: "ReceiveMessage" }, 25],
+        ["a long poll with attempts", { AWS_MAX_ATTEMPTS: "5" }, { service: "SQS", operation: "receive_message" }, 25],
+        ["a long poll, adaptive", { AWS_RETRY_MODE: "adaptive" }, { service: "sqs", operation: "ReceiveMessage" }, 25],
+        ["a long poll by its last attempt", { AWS_MAX_ATTEMPTS: "1" }, {
+          service: "sqs",
+          operation: "ReceiveMessage"
+        }, 0],
+        ["a long poll of 2.0", { AWS_NEW_RETRIES_2026: "false" }, { service: "sqs", operation: "ReceiveMessage" }, 0],
+        ["another operation", {}, { service: "sqs", operation: "SendMessage" }, 0],
+        ["no operation", {}, { service: "sqs" }, 0],
+        ["an operation of no service", {}, { operation: "ReceiveMessage" }, 0]
+      ] as const
+    ) {
+      it.effect(`${name} is held back for ${held} ms when the quota refuses`, () =>
+        Effect.gen(function*() {
+          const { layer, policy } = yield* AwsRetryConfig.load(options)
+          const times: Array<number> = []
+          const program = Effect.gen(function*() {
+            yield* RetryQuota.reserve(500)
+            const exit = yield* Effect.exit(withRetry(failing(unavailable, times), policy))
+            return [exit, yield* Clock.currentTimeMillis] as const
+          })
+          const [exit, ended] = yield* travel(program.pipe(Effect.provide(layer)))
+          assert.deepStrictEqual(exit, Exit.fail(unavailable))
+          assert.deepStrictEqual([times, ended], [[0], held])
+        }).pipe(
+          withRandom(0.5),
+          Effect.provide([filesOf({}).layer, environment({ AWS_NEW_RETRIES_2026: "true", ...env })])
+        ))
+    }
+
     it.effect("provides the classifier of the reference", () =>
       Effect.gen(function*() {
         const { layer } = yield* AwsRetryConfig.load()
@@ -633,6 +825,14 @@ describe("AwsRetryConfig", () => {
         assert.deepStrictEqual(times, [0])
       }))
 
+    it.effect("retries as botocore does in legacy mode", () =>
+      Effect.gen(function*() {
+        const { error, lines, times } = yield* sendsOf({ AWS_RETRY_MODE: "legacy", AWS_MAX_ATTEMPTS: "3" }, "")
+        assert.strictEqual(error, busy)
+        assert.deepStrictEqual(lines, ["retries: legacy (AWS_RETRY_MODE), 3 attempts (AWS_MAX_ATTEMPTS)"])
+        assert.deepStrictEqual(times, [0, 50, 150])
+      }))
+
     it.effect("says where a bad value stands", () =>
       Effect.gen(function*() {
         const { error } = yield* sendsOf({}, "[default]\nretry_mode = fast\n")
@@ -652,11 +852,26 @@ interface Probe {
 const environment = (env: Readonly<Record<string, string>>): Layer.Layer<never> =>
   ConfigProvider.layer(ConfigProvider.fromEnv({ env: { ...env }, preserveEmptyStrings: true }))
 
+const throwing = () =>
+  new Proxy({}, {
+    get: () => {
+      throw new Error("do not look")
+    }
+  })
+
 /** A call that always fails, and notes when. */
 const failing = <E>(error: E, times: Array<number>): Effect.Effect<never, E> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     times.push(now)
     return Effect.fail(error)
+  })
+
+/** Runs a program to its end, a day later. */
+const travelFar = <A, E, R>(program: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(program, { startImmediately: true })
+    yield* TestClock.adjust("1 day")
+    return yield* Fiber.join(fiber)
   })
 
 /** Runs a program to its end while time passes. */

@@ -5,6 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as EffectHeaders from "effect/http/Headers"
 import * as HttpClientError from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
@@ -259,7 +260,7 @@ describe("BotocoreLegacy", () => {
 
   describe("checkBody", () => {
     const body = new TextEncoder().encode("foo")
-    const check = (service: string, headers: Record<string, string | undefined>, bytes = body) =>
+    const check = (service: string, headers: BotocoreLegacy.CheckedResponse["headers"], bytes = body) =>
       Effect.exit(BotocoreLegacy.forService(BotocoreLegacy.document, service).checkBody({ headers, body: bytes }))
 
     for (const { header, retry, service } of vectors.checksums) {
@@ -295,8 +296,29 @@ describe("BotocoreLegacy", () => {
         }))
     }
 
+    for (
+      const [name, headersOf] of [
+        ["a record", (crc) => ({ "x-amz-crc32": crc })],
+        ["a record as HTTP writes it", (crc) => ({ "X-Amz-Crc32": crc })],
+        ["a record in capitals", (crc) => ({ "X-AMZ-CRC32": crc })],
+        ["a record without a prototype", (crc) => Object.assign(Object.create(null), { "x-amz-crc32": crc })],
+        ["a record with a header named get", (crc) => ({ get: "1", "x-amz-crc32": crc })],
+        ["Headers of fetch", (crc) => new Headers({ "X-Amz-Crc32": crc })],
+        ["Headers of Effect", (crc) => EffectHeaders.fromInput({ "X-Amz-Crc32": crc })],
+        ["a Map", (crc) => new Map([["x-amz-crc32", crc]])]
+      ] as ReadonlyArray<readonly [string, (crc: string) => BotocoreLegacy.CheckedResponse["headers"]]>
+    ) {
+      it.effect(`reads ${name}`, () =>
+        Effect.gen(function*() {
+          assert.deepStrictEqual(yield* check("dynamodb", headersOf("2356372769")), Exit.void)
+          const error = yield* Effect.flip(yield* check("dynamodb", headersOf("2356372768")))
+          assert.deepStrictEqual([error.expected, error.actual], [2356372768, 2356372769])
+        }))
+    }
+
     it.effect("compares no other header", () =>
       Effect.gen(function*() {
+        assert.deepStrictEqual(yield* check("dynamodb", new Headers({ "content-length": "3" })), Exit.void)
         assert.deepStrictEqual(yield* check("dynamodb", { "content-length": "3" }), Exit.void)
       }))
 
@@ -485,6 +507,15 @@ describe("BotocoreLegacy", () => {
         })
     )
   })
+
+  for (const json of [undefined, null, 5, {}, throwing(), Symbol.iterator]) {
+    it.effect(`decodeJson refuses ${typeof json === "object" ? "an object or null" : String(json)} for a text`, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(BotocoreLegacy.decodeJson(json as unknown as string))
+        assert.deepStrictEqual([error._tag, error.path, error.problem], ["BotocoreLegacyError", [], "Expected text"])
+        assert.include(error.message, "the document: Expected text, got ")
+      }))
+  }
 
   describe("example", () => {
     it.effect("dynamodb: ten attempts", () =>

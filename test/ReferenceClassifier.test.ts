@@ -2,6 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { RetryClassifier, RetryInfo } from "effect-retry"
 import * as ReferenceClassifier from "effect-retry/aws/ReferenceClassifier"
 import * as Duration from "effect/Duration"
+import * as HttpClientError from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import { sdkError } from "./utils/vectors.ts"
 
@@ -73,6 +76,24 @@ describe("ReferenceClassifier", () => {
     assert.strictEqual(kindOf(error(509)), "throttling")
     assert.strictEqual(kindOf(error(503)), "transient")
     assert.isUndefined(kindOf(error(404)))
+  })
+
+  for (const [status, bare] of rows) {
+    it(`vector: ${status} of Effect's HTTP client is ${bare ?? "not retried"}`, () => {
+      const request = HttpClientRequest.get("http://service.test/")
+      const web = new Response(null, { status })
+      const error = new HttpClientError.HttpClientError({
+        reason: new HttpClientError.StatusCodeError({ request, response: HttpClientResponse.fromWeb(request, web) })
+      })
+      assert.strictEqual(kindOf(error), bare)
+      assert.strictEqual(kindOf(new Error("outer", { cause: error })), bare)
+    })
+  }
+
+  it("knows a request of Effect's HTTP client that was not answered", () => {
+    const request = HttpClientRequest.get("http://service.test/")
+    const reason = new HttpClientError.TransportError({ request, cause: new Error("reset") })
+    assert.strictEqual(kindOf(new HttpClientError.HttpClientError({ reason })), "transient")
   })
 
   it("lets the error's own facts decide first", () => {

@@ -396,7 +396,9 @@ describe("SharedConfig", () => {
         ],
         ["AWS_CONFIG_FILE that only begins with a tilde", { HOME: "/h", AWS_CONFIG_FILE: "~c" }, undefined, "~c"],
         ["a path before AWS_CONFIG_FILE", { HOME: "/h", AWS_CONFIG_FILE: "/etc/aws" }, "/own", "/own"],
-        ["a path in the home directory", { HOME: "/h" }, "~/own", "/h/own"]
+        ["a path in the home directory", { HOME: "/h" }, "~/own", "/h/own"],
+        ["AWS_CONFIG_FILE when the path is empty", { HOME: "/h", AWS_CONFIG_FILE: "/etc/aws" }, "", "/etc/aws"],
+        ["the default when the path is blank", { HOME: "/h" }, " ", "/h/.aws/config"]
       ] as const
     ) {
       it.effect(`reads the file of ${name}`, () =>

@@ -1,6 +1,7 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { createWaiter, WaiterState } from "@smithy/core/client"
 import { awsStandard, Backoff, InvalidOption, RetryMetrics, RetryPolicy, withRetry } from "effect-retry"
+import * as JavaV1 from "effect-retry/aws/JavaV1"
 import * as Waiter from "effect-retry/Waiter"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -22,6 +23,8 @@ import { millis, withRandom } from "./utils/vectors.ts"
 import * as vectors from "./vectors/waiters.ts"
 
 class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {}
+
+const fourTimes = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(4))
 
 const ready = Waiter.output("success", (status: string) => status === "ready")
 
@@ -113,8 +116,64 @@ describe("Waiter", () => {
         assert.deepStrictEqual(sleeps, [100, 100])
         assert.strictEqual(
           (yield* timedOut(exit)).message,
-          "still waiting after 200ms of 1m, 3 polls"
+          "the delays have ended after 200ms of 1m, 3 polls"
         )
+        assert.strictEqual((yield* timedOut(exit)).reason, "delays")
+      }))
+
+    for (
+      const [name, delay, sleeps] of [
+        ["JavaV1.defaultPolicy", JavaV1.defaultPolicy, [50, 100, 200]],
+        ["whileRetryable", fourTimes.pipe(RetryPolicy.whileRetryable), [100, 100, 100]],
+        ["whileMaybeRetryable", fourTimes.pipe(RetryPolicy.whileMaybeRetryable), [100, 100, 100]],
+        [
+          "whileRetryable, lifted",
+          RetryPolicy.fromSchedule(Schedule.spaced(100)).pipe(
+            RetryPolicy.maxAttempts(4),
+            RetryPolicy.whileRetryable
+          ),
+          [100, 100, 100]
+        ]
+      ] as const
+    ) {
+      it.effect(`of a policy do not depend on what it retries: ${name}`, () =>
+        Effect.gen(function*() {
+          const waiter = Waiter.make({
+            acceptors: [ready, Waiter.errorType("retry", "NotFound")],
+            delay,
+            minDelay: 1,
+            maxWait: "5 minutes"
+          })
+          for (const outcome of [Result.succeed("pending"), Result.fail(new NotFound({}))]) {
+            const { exit, sleeps: slept } = yield* play({ waiter, script: [outcome] })
+            assert.deepStrictEqual(slept, [...sleeps])
+            const { attempts, reason } = yield* timedOut(exit)
+            assert.deepStrictEqual([attempts, reason], [4, "delays"])
+          }
+        }))
+    }
+
+    it.effect("of a policy go on within a call that retries", () =>
+      Effect.gen(function*() {
+        const delay = fourTimes.pipe(RetryPolicy.outermostOnly)
+        const waiter = Waiter.make({ acceptors: [ready], delay, minDelay: 1, maxWait: "5 minutes" })
+        let polls = 0
+        const poll = Effect.sync(() => ++polls === 3 ? "ready" : "pending")
+        const once = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(1))
+        const wait = withRetry(Waiter.waitUntil(poll, waiter), once)
+        assert.isTrue(Exit.isSuccess((yield* travel(wait, "1 hour"))!))
+        assert.strictEqual(polls, 3)
+      }))
+
+    it.effect("begin before the first poll if asked to, as part of the time", () =>
+      Effect.gen(function*() {
+        const options = { acceptors: [ready], minDelay: 100, maxDelay: 100, maxWait: 1000 }
+        for (const [initialDelay, began] of [[0, 0], [250, 250], [999, 999]] as const) {
+          const played = yield* play({ waiter: Waiter.make({ ...options, initialDelay }) })
+          assert.strictEqual(played.began[0], began)
+          const { elapsed, reason } = yield* timedOut(played.exit)
+          assert.deepStrictEqual([Duration.toMillis(elapsed), reason], [1000, "time"])
+        }
       }))
 
     it.effect("of a policy know what the poll gave: throttles and their hints", () =>
@@ -355,6 +414,7 @@ describe("Waiter", () => {
         yield* TestClock.adjust(1)
         const error = yield* timedOut(Exit.fail(yield* Fiber.join(fiber)))
         assert.deepStrictEqual([error.attempts, error.last, interrupted], [2, Result.succeed("pending"), 1])
+        assert.strictEqual(error.reason, "time")
       }))
 
     it.effect("leaves the poll at its end the shortest delay to answer", () =>
@@ -508,6 +568,12 @@ describe("Waiter", () => {
       ...[...wrong, 0, 2000].map((maxWait) =>
         ["maxWait", maxWait, () => Waiter.make({ ...options, maxWait })] as const
       ),
+      ...[...wrong, 10_000].map((initialDelay) =>
+        ["initialDelay", initialDelay, () => Waiter.make({ ...options, initialDelay })] as const
+      ),
+      ...[undefined, null, "success", [undefined], [{ state: "success" }]].map((acceptors) =>
+        ["acceptors", acceptors, () => Waiter.make({ ...options, acceptors: acceptors as any })] as const
+      ),
       ["acceptors", "", () => Waiter.make({ ...options, acceptors: [] })],
       [
         "acceptors",
@@ -568,7 +634,7 @@ describe("Waiter", () => {
   })
 })
 
-describe("Waiter beside @smithy/core", () => {
+describe("Waiter beside createWaiter of @smithy/core/client, which @smithy/util-waiter re-exports", () => {
   const { given } = vectors.javascript
 
   const both = (

@@ -20,12 +20,14 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Limiter from "../AdaptiveRateLimiter.ts"
-import * as Backoff from "../Backoff.ts"
-import { checks, type InvalidOption } from "../InvalidOption.ts"
+import { checks, InvalidOption } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
+import * as BotocoreLegacy from "./BotocoreLegacy.ts"
+import { settingsOf as documentedFor } from "./internal/botocoreDocument.ts"
 import * as Modes from "./Modes.ts"
+import * as Operations from "./Operations.ts"
 import * as ReferenceClassifier from "./ReferenceClassifier.ts"
 import * as SharedConfig from "./SharedConfig.ts"
 
@@ -53,12 +55,17 @@ export interface Options {
   readonly maxAttempts?: number | undefined
   /** Whether standard and adaptive mode are those of 2026. Instead of `AWS_NEW_RETRIES_2026`. Default `false`. */
   readonly newRetries2026?: boolean | undefined
-  /** The profile. Instead of `AWS_PROFILE`. Default `"default"`. */
+  /** The profile. Instead of `AWS_PROFILE`; an empty one is not set. Default `"default"`. */
   readonly profile?: string | undefined
-  /** The path of the config file. Instead of `AWS_CONFIG_FILE`. Default `"~/.aws/config"`. */
+  /** The path of the config file. Instead of `AWS_CONFIG_FILE`; an empty one is not set. Default `"~/.aws/config"`. */
   readonly configFile?: string | undefined
-  /** The endpoint prefix of the service: `"dynamodb"` and `"streams.dynamodb"` have defaults of their own. */
+  /**
+   * The service id or endpoint prefix: `"DynamoDB"`, `"streams.dynamodb"`, `"Route 53"`. Case and spaces do not count.
+   * Legacy mode and the retries of 2026 treat some services in their own way: see {@link load}. Default: none.
+   */
   readonly service?: string | undefined
+  /** The operation, such as `"ReceiveMessage"`: the retries of 2026 know long polls. Default: none. */
+  readonly operation?: string | undefined
   /** What a send does for which adaptive mode has no token: it waits, or fails with `RateLimitExceeded`. Default `"wait"`. */
   readonly sendToken?: "wait" | "fail" | undefined
 }
@@ -94,9 +101,9 @@ export interface AwsRetryConfig {
     Limiter.RateLimitExceeded
   >
   /**
-   * What the policy needs: a quota, a limiter, and the classifier of the reference. Outside adaptive mode the limiter
-   * never holds a send back. Each time it is built, it has a quota and a limiter of its own: provide it once for each
-   * resource.
+   * What the policy needs: a quota, a limiter, and the classifier of the mode, which is that of the reference or, in
+   * legacy mode, that of botocore. Outside adaptive mode the limiter never holds a send back. Each time it is built, it
+   * has a quota and a limiter of its own: provide it once for each resource.
    */
   readonly layer: Layer.Layer<RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter>
 }
@@ -150,7 +157,7 @@ const inEnvironment = (at: string): Effect.Effect<Found | undefined, Config.Conf
 /** A lookup that reads the file when it is asked first, and once. */
 const profileOf = Effect.fnUntraced(function*({ configFile, profile }: Options) {
   const loaded = yield* Effect.cached(Effect.gen(function*() {
-    const name = profile ?? (yield* SharedConfig.variable("AWS_PROFILE")) ?? "default"
+    const name = SharedConfig.unlessBlank(profile) ?? (yield* SharedConfig.variable("AWS_PROFILE")) ?? "default"
     const { path, profiles } = yield* SharedConfig.load(configFile)
     const properties = profiles.get(name)
     if (properties === undefined) yield* Effect.logDebug(`no profile ${JSON.stringify(name)} in the AWS config file`)
@@ -183,34 +190,59 @@ const find = Effect.fnUntraced(function*<A>(
 
 const words = (known: ReadonlyArray<string>) => known.map((word) => `"${word}"`).join(" or ")
 
-const validated = (options: Options): Effect.Effect<void, InvalidOption> =>
-  Effect.try({
-    try: () => {
-      const check = checks("AwsRetryConfig.load")
-      if (options.mode !== undefined) check.oneOf("mode", options.mode, modes)
-      if (options.maxAttempts !== undefined) check.count("maxAttempts", options.maxAttempts, 1)
-      if (options.sendToken !== undefined) check.oneOf("sendToken", options.sendToken, ["wait", "fail"])
-    },
-    catch: (error) => error as InvalidOption
-  })
+type Check = ReturnType<typeof checks>
 
-const isDynamoDB = (service: string | undefined) => service === "dynamodb" || service === "streams.dynamodb"
+const aBoolean = (check: Check, field: string, value: unknown) =>
+  typeof value === "boolean" || check.reject(field, value, "a boolean")
 
-const defaultAttempts = (mode: Mode, is2026: boolean, service: string | undefined): number => {
-  if (mode === "legacy") return service === "dynamodb" ? 10 : 5
-  return is2026 && isDynamoDB(service) ? 4 : 3
+const aString = (check: Check, field: string, value: unknown) =>
+  typeof value === "string" || check.reject(field, value, "a string")
+
+/** What each option has to be, where it is set. */
+const rules: Readonly<Record<keyof Options, (check: Check, field: string, value: any) => unknown>> = {
+  mode: (check, field, value) => check.oneOf(field, value, modes),
+  maxAttempts: (check, field, value) => check.count(field, value, 1),
+  newRetries2026: aBoolean,
+  profile: aString,
+  configFile: aString,
+  service: aString,
+  operation: aString,
+  sendToken: (check, field, value) => check.oneOf(field, value, ["wait", "fail"])
 }
 
-const legacy = (maxAttempts: number, service: string | undefined): RetryPolicy.RetryPolicy =>
-  Backoff.exponential(service === "dynamodb" ? { base: "50 millis" } : { base: "1 second", jitter: "full" }).pipe(
-    RetryPolicy.maxAttempts(maxAttempts),
-    RetryPolicy.whileRetryable
-  )
+/** The options, each looked at once. */
+const validOptions = (given: Options): Options => {
+  const check = checks("AwsRetryConfig.load")
+  if (typeof given !== "object" || given === null) check.reject("options", given, "an object")
+  const { configFile, maxAttempts, mode, newRetries2026, operation, profile, sendToken, service } = given
+  const options = { mode, maxAttempts, newRetries2026, sendToken, profile, configFile, service, operation }
+  for (const [field, value] of Object.entries(options)) {
+    if (value !== undefined) rules[field as keyof Options](check, field, value)
+  }
+  return options
+}
 
-const standard = (maxAttempts: number, is2026: boolean, service: string | undefined) =>
-  is2026
-    ? Modes.standard2026({ maxAttempts, base: isDynamoDB(service) ? "25 millis" : "50 millis" })
-    : Modes.standard({ maxAttempts })
+const validated = (given: Options): Effect.Effect<Options, InvalidOption> =>
+  Effect.try({
+    try: () => validOptions(given),
+    catch: (error) =>
+      error instanceof InvalidOption ? error : new InvalidOption({
+        constructorName: "AwsRetryConfig.load",
+        field: "options",
+        value: given,
+        expected: "an object that can be read"
+      })
+  })
+
+/** The service by the name that botocore's document has for it. */
+const prefixOf = ({ service = "" }: Options): string => service.toLowerCase().replace(/\s/g, "")
+
+const operationOf = ({ operation = "", service = "" }: Options): Operations.Operation => ({ service, operation })
+
+const defaultAttempts = (mode: Mode, is2026: boolean, options: Options): number => {
+  if (mode === "legacy") return documentedFor(BotocoreLegacy.document, prefixOf(options)).maxAttempts
+  return is2026 ? Operations.settings(operationOf(options)).maxAttempts : 3
+}
 
 type Settings = Pick<AwsRetryConfig, "mode" | "maxAttempts" | "newRetries2026">
 
@@ -242,26 +274,37 @@ const settingsOf = Effect.fnUntraced(function*(
     property: "max_attempts",
     read: readAttempts,
     expected: `a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`,
-    fallback: defaultAttempts(mode.value, newRetries2026.value, options.service)
+    fallback: defaultAttempts(mode.value, newRetries2026.value, options)
   }, lookup)
   return { mode, newRetries2026, maxAttempts }
 })
 
-const policyOf = (
-  { maxAttempts: { value: maxAttempts }, mode, newRetries2026 }: Settings,
-  { service }: Options
-): AwsRetryConfig["policy"] => {
-  if (mode.value === "legacy") return legacy(maxAttempts, service)
-  const policy = standard(maxAttempts, newRetries2026.value, service)
-  return mode.value === "adaptive" ? RetryPolicy.rateLimited(policy) : policy
+const legacy = (maxAttempts: number, options: Options): Pick<AwsRetryConfig, "policy" | "layer"> => {
+  const botocore = BotocoreLegacy.forService(BotocoreLegacy.document, prefixOf(options), { maxAttempts })
+  return {
+    policy: botocore.policy,
+    layer: Layer.mergeAll(RetryQuota.layer(), Limiter.layerUnlimited, botocore.layer)
+  }
 }
 
-const layerOf = ({ mode }: Settings, { sendToken }: Options): AwsRetryConfig["layer"] =>
-  Layer.mergeAll(
-    RetryQuota.layer(),
-    mode.value === "adaptive" ? Limiter.layer({ whenExceeded: sendToken }) : Limiter.layerUnlimited,
-    RetryClassifier.layer(ReferenceClassifier.classifier)
-  )
+const made = (
+  { maxAttempts: { value: maxAttempts }, mode, newRetries2026 }: Settings,
+  options: Options
+): Pick<AwsRetryConfig, "policy" | "layer"> => {
+  if (mode.value === "legacy") return legacy(maxAttempts, options)
+  const isAdaptive = mode.value === "adaptive"
+  const standard = newRetries2026.value
+    ? Operations.make({ maxAttempts })(operationOf(options))
+    : Modes.standard({ maxAttempts })
+  return {
+    policy: isAdaptive ? RetryPolicy.rateLimited(standard) : standard,
+    layer: Layer.mergeAll(
+      RetryQuota.layer(),
+      isAdaptive ? Limiter.layer({ whenExceeded: options.sendToken }) : Limiter.layerUnlimited,
+      RetryClassifier.layer(ReferenceClassifier.classifier)
+    )
+  }
+}
 
 /**
  * Reads the retry configuration, and makes the policy and the layer that it asks for.
@@ -278,16 +321,21 @@ const layerOf = ({ mode }: Settings, { sendToken }: Options): AwsRetryConfig["la
  *
  * The first place that has a setting decides. Those after it are not looked at, so a bad value there does no harm, and
  * the file is read only when the environment leaves mode or attempts open. A variable or property that is empty, or
- * blank, is not set. A file or a profile that is missing sets nothing: see `SharedConfig.load`.
+ * blank, is not set; nor is such a `profile` or `configFile`. A file or a profile that is missing sets nothing: see
+ * `SharedConfig.load`.
  *
  * | mode | policy | attempts | attempts for DynamoDB |
  * | --- | --- | --- | --- |
- * | `legacy` | that of botocore: `b * 2^(n - 1)` seconds, `b` uniform in `[0, 1)`, no cap, no quota; for DynamoDB `50 * 2^(n - 1)` milliseconds | 5 | 10 |
- * | `standard` | `AwsModes.standard`; with the retries of 2026 `AwsModes.standard2026` | 3 | 3, then 4 |
+ * | `legacy` | that of `BotocoreLegacy.forService` for the service, of the built-in document | 5 | 10 |
+ * | `standard` | `AwsModes.standard`; with the retries of 2026 that of `Operations.make` for service and operation | 3 | 3, then 4 |
  * | `adaptive` | the same, and an `AdaptiveRateLimiter` that holds back every send after a throttle | 3 | 3, then 4 |
  *
- * The SDKs differ in what `legacy` is; this is that of botocore, by far the most used. It is never the default here, so
- * the retries of 2026, which make `standard` the default where it was `legacy`, change no mode.
+ * The SDKs differ in what `legacy` is; this is that of botocore, by far the most used: its delays, without cap and
+ * quota, and its classifier, with what it retries of this service only. It is never the default here, so the retries of
+ * 2026, which make `standard` the default where it was `legacy`, change no mode.
+ *
+ * With the retries of 2026, DynamoDB starts from a shorter back-off, and a long poll that the quota refuses to retry is
+ * held back before it fails: load once for such an operation, and once for the others. One layer serves both.
  *
  * A mode is one of the three words, in lower case, as in botocore and Go. Attempts are a whole number of at least 1, in
  * decimal digits, blanks around them allowed: one attempt means no retries. `AWS_NEW_RETRIES_2026` is `true` or `false`
@@ -298,7 +346,8 @@ const layerOf = ({ mode }: Settings, { sendToken }: Options): AwsRetryConfig["la
  *
  * **Gotchas**
  *
- * `~/.aws/credentials` is not read: SDKs take retry settings from the config file.
+ * `~/.aws/credentials` is not read: SDKs take retry settings from the config file. The classifier of legacy mode does not
+ * ask for the facts that an error carries itself: see `BotocoreLegacy.forService`.
  *
  * @category constructors
  * @since 0.1.0
@@ -306,7 +355,7 @@ const layerOf = ({ mode }: Settings, { sendToken }: Options): AwsRetryConfig["la
 export const load = Effect.fnUntraced(function*(
   options: Options = {}
 ): Effect.fn.Return<AwsRetryConfig, Failure | InvalidOption, FileSystem.FileSystem> {
-  yield* validated(options)
-  const settings = yield* settingsOf(options)
-  return { ...settings, policy: policyOf(settings, options), layer: layerOf(settings, options) }
+  const checked = yield* validated(options)
+  const settings = yield* settingsOf(checked)
+  return { ...settings, ...made(settings, checked) }
 })

@@ -17,6 +17,7 @@ import * as Backoff from "../Backoff.ts"
 import * as codes from "../internal/codes.ts"
 import { maxDelayMillis } from "../internal/delay.ts"
 import { get } from "../internal/safe.ts"
+import { statusOf } from "../internal/wire.ts"
 import { checks } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryInfo from "../RetryInfo.ts"
@@ -27,6 +28,7 @@ import {
   type Document,
   type Rule,
   type Settings,
+  settingsOf,
   summary
 } from "./internal/botocoreDocument.ts"
 
@@ -71,13 +73,14 @@ const maxJsonLength = 1_000_000
 
 /**
  * Decodes a document from the text of a `_retry.json` file: at most 1,000,000 characters. Fails as {@link decode} does,
- * and when the text is no JSON.
+ * and when the text is no JSON, or no text.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const decodeJson = (json: string): Effect.Effect<Document, BotocoreLegacyError> => {
   const refuse = (problem: string) => Effect.fail(new BotocoreLegacyError({ path: [], value: summary(json), problem }))
+  if (typeof json !== "string") return refuse("Expected text")
   if (json.length > maxJsonLength) return refuse(`Expected at most ${maxJsonLength} characters`)
   return Effect.matchEffect(Effect.try(() => JSON.parse(json) as unknown), {
     onFailure: () => refuse("Expected JSON"),
@@ -196,8 +199,10 @@ export class ChecksumError extends RetryInfo.TaggedError("ChecksumError", { faul
  * @since 0.1.0
  */
 export interface CheckedResponse {
-  /** By name, in any case. */
-  readonly headers: { readonly [name: string]: string | undefined }
+  /** A record by name, in any case; or an object that is asked for a name, such as the `Headers` of fetch. */
+  readonly headers:
+    | { readonly [name: string]: string | undefined }
+    | { readonly get: (name: string) => string | null | undefined }
   /** The bytes as they were sent: before decompression. */
   readonly body: Uint8Array
 }
@@ -278,17 +283,6 @@ const indexOf = (rules: Iterable<Rule>): Index => {
   return { statuses, headers, socketErrors }
 }
 
-/** The status of a response, where SDKs, fetch wrappers and Effect's HTTP client put it. */
-const statusOf = (error: unknown): number | undefined => {
-  const places = [
-    get(get(error, "$metadata"), "httpStatusCode"),
-    get(error, "status"),
-    get(error, "statusCode"),
-    get(get(error, "response"), "status")
-  ]
-  return places.find((place) => typeof place === "number") as number | undefined
-}
-
 /** The codes of a response: the class name, the `Code` of the query and XML protocols, the `__type` of the JSON ones. */
 const codesOf = (error: unknown): ReadonlyArray<unknown> => {
   const type = get(error, "__type")
@@ -340,14 +334,21 @@ const crc32 = (bytes: Uint8Array): number => {
   return (crc ^ 0xffffffff) >>> 0
 }
 
+/** The values of a header, whose name is in lower case. */
+const valuesOf = (headers: CheckedResponse["headers"], header: string): ReadonlyArray<unknown> =>
+  typeof headers.get === "function"
+    ? [headers.get(header)]
+    : Object.entries(headers).filter(([name]) => name.toLowerCase() === header).map(([, value]) => value)
+
 const checkerOf = ({ headers: checked }: Index): ServiceRetry["checkBody"] => ({ body, headers }) =>
   Effect.suspend(() => {
-    for (const name of checked.size === 0 ? [] : Object.keys(headers)) {
-      const header = name.toLowerCase()
-      const text = String(headers[name]).trim()
-      if (!checked.has(header) || !/^\d+$/.test(text)) continue
-      const actual = crc32(body)
-      if (actual !== Number(text)) return Effect.fail(new ChecksumError({ header, expected: Number(text), actual }))
+    for (const header of checked) {
+      for (const value of valuesOf(headers, header)) {
+        const text = String(value).trim()
+        if (!/^\d+$/.test(text)) continue
+        const actual = crc32(body)
+        if (actual !== Number(text)) return Effect.fail(new ChecksumError({ header, expected: Number(text), actual }))
+      }
     }
     return Effect.void
   })
@@ -394,7 +395,7 @@ export const forService = (
   service: string,
   options: Options = {}
 ): ServiceRetry => {
-  const settings = document.services.get(service) ?? document.fallback
+  const settings = settingsOf(document, service)
   const operation = options.operation === undefined ? undefined : settings.operations.get(options.operation)
   const policies = new Map([...document.fallback.policies, ...settings.policies])
   const index = indexOf([...policies.values(), ...(operation?.values() ?? [])].flat())

@@ -15,6 +15,7 @@
 import * as Option from "effect/Option"
 import { retryAfterMillis } from "../internal/hint.ts"
 import { get } from "../internal/safe.ts"
+import { statusOf } from "../internal/wire.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 
@@ -37,12 +38,16 @@ const withHint = (info: RetryInfo.RetryInfo, response: unknown): RetryInfo.Retry
 /** The status of an error of an AWS SDK, of another HTTP client, or of Effect's. */
 const statuses: RetryClassifier.RetryClassifier = (error) => {
   const response = get(error, "$response") ?? get(error, "response") ?? get(get(error, "reason"), "response")
-  const status = get(get(error, "$metadata"), "httpStatusCode") ?? get(error, "status") ?? get(error, "statusCode") ??
-    get(response, "status")
   return Option.map(
-    Option.fromUndefinedOr(byStatus.get(status)),
+    Option.fromUndefinedOr(byStatus.get(statusOf(error))),
     (info) => withHint(info, response ?? error)
   )
+}
+
+/** Effect's errors, without the statuses that pass elsewhere and are not in the reference's lists: 425. */
+const effectErrors: RetryClassifier.RetryClassifier = (error) => {
+  const status = get(error, "_tag") === "HttpClientError" ? statusOf(error) : undefined
+  return status === undefined || byStatus.has(status) ? RetryClassifier.effectErrors(error) : Option.none()
 }
 
 /**
@@ -51,7 +56,8 @@ const statuses: RetryClassifier.RetryClassifier = (error) => {
  *
  * **Details**
  *
- * Of an AWS error it knows what `RetryClassifier.defaultClassifier` knows, and the statuses 408 and 509.
+ * Of an AWS error it knows what `RetryClassifier.defaultClassifier` knows, and the statuses 408 and 509. A 425, which the
+ * default chain retries, is in no list of the reference: it is not retried, whoever reports it.
  * `x-amz-retry-after` (milliseconds), then `retry-after` (seconds), is the hint.
  * Source: AWS SDKs and Tools Reference Guide, "Retry behavior".
  *
@@ -61,7 +67,7 @@ const statuses: RetryClassifier.RetryClassifier = (error) => {
 export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.followingCause(
   RetryClassifier.chain([
     RetryClassifier.own,
-    RetryClassifier.effectErrors,
+    effectErrors,
     RetryClassifier.aws,
     statuses,
     RetryClassifier.network,

@@ -119,19 +119,23 @@ export const parse = (
   })
 
 /**
+ * A text that is set: one that is empty, or blank, counts as not set.
+ *
+ * @internal
+ */
+export const unlessBlank = (text: string | undefined): string | undefined => text?.trim() === "" ? undefined : text
+
+/**
  * The value of a variable. One that is empty, or blank, counts as not set.
  *
  * @internal
  */
 export const variable = (name: string): Effect.Effect<string | undefined, Config.ConfigError> =>
-  Effect.map(Config.option(Config.String(name)), (found) => {
-    const value = Option.getOrUndefined(found)
-    return value?.trim() === "" ? undefined : value
-  })
+  Effect.map(Config.option(Config.String(name)), (found) => unlessBlank(Option.getOrUndefined(found)))
 
 /** The path of the config file: what was given, else `AWS_CONFIG_FILE`, else `~/.aws/config`. */
 const locate = Effect.fnUntraced(function*(given: string | undefined) {
-  const path = given ?? (yield* variable("AWS_CONFIG_FILE")) ?? "~/.aws/config"
+  const path = unlessBlank(given) ?? (yield* variable("AWS_CONFIG_FILE")) ?? "~/.aws/config"
   if (!/^~[/\\]/.test(path)) return path
   const directory = (yield* variable("HOME")) ?? (yield* variable("USERPROFILE"))
   return directory === undefined ? undefined : directory + path.slice(1)
@@ -157,7 +161,8 @@ const read = (path: string) =>
  * **Details**
  *
  * The file is `path`, else what `AWS_CONFIG_FILE` names, else `~/.aws/config`. A leading `~` is the home directory: what
- * `HOME` names, else `USERPROFILE`. Variables are read through `Config`, so that a test can provide its own.
+ * `HOME` names, else `USERPROFILE`. Variables are read through `Config`, so that a test can provide its own. A `path` or
+ * a variable that is empty, or blank, is not set.
  *
  * A file that is missing, is a directory or a device, or must not be read, counts as empty: it is common that there is
  * none. A debug line in the log tells.

@@ -195,6 +195,10 @@ export interface Document {
   readonly services: ReadonlyMap<string, Settings>
 }
 
+/** What holds for a service: a name that the document does not have gets the default. */
+export const settingsOf = ({ fallback, services }: Document, service: string): Settings =>
+  services.get(service) ?? fallback
+
 const responseRule = (response: NonNullable<AppliesWhen["response"]>, path: Path): Rule => {
   const { crc32body: header, http_status_code: status, service_error_code: code } = response
   if (header !== undefined) {

@@ -1,0 +1,25 @@
+import type * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+
+/**
+ * A layer of what is made once, by the first who needs it. There is one for each clock: the times of two do not compare,
+ * and a program has one.
+ */
+export const once = <I, S extends object>(key: Context.Key<I, S>, make: Effect.Effect<S>): Layer.Layer<I> => {
+  const made = new WeakMap<Clock.Clock, S>()
+  return Layer.effect(
+    key,
+    Effect.clockWith((clock) => {
+      const known = made.get(clock)
+      if (known !== undefined) return Effect.succeed(known)
+      return Effect.map(make, (fresh) => {
+        // Another fiber may have been faster.
+        const service = made.get(clock) ?? fresh
+        made.set(clock, service)
+        return service
+      })
+    })
+  )
+}
