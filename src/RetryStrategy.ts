@@ -10,11 +10,13 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import * as Limiter from "./AdaptiveRateLimiter.ts"
 import { Booking } from "./engine/booking.ts"
 import { deadlineAt, decide, type Parts, Run } from "./engine/decision.ts"
@@ -25,8 +27,9 @@ import { CurrentObserver } from "./RetryObserver.ts"
 import { type Attempted, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
 import { QuotaExhausted, RetryQuota } from "./RetryQuota.ts"
 import { isRetryToken, type RetryDecision, type RetryStopped, type RetryToken, type StopReason } from "./RetryToken.ts"
-import { type CallFiber, clockOf } from "./state/clock.ts"
+import { type CallFiber, clockOf, monotonicMillis } from "./state/clock.ts"
 import { afterFirstCost, type Store } from "./state/store.ts"
+import type { Patience } from "./state/waiters.ts"
 
 /**
  * Leave to make one attempt. A strategy takes each of its tokens once.
@@ -101,8 +104,8 @@ export interface Service {
   ) => Effect.Effect<Token, QuotaExhausted | Limiter.RateLimitExceeded>
   /**
    * Leave to retry after a failure of the token's attempt. Fails with `RetryRefused` when it is not retried, after the
-   * delay for which a long-polling call is held back; with `RateLimitExceeded` when the limiter refuses the send. Dies
-   * with `InvalidToken`.
+   * delay for which a long-polling call is held back, or at the deadline when the limiter has no send token until then;
+   * with `RateLimitExceeded` when the limiter refuses the send. Dies with `InvalidToken`.
    */
   readonly refreshRetryToken: (
     token: Token,
@@ -198,17 +201,22 @@ class Strategy implements Service {
   }
 
   /** Issues a token once a send token, if sends take any, has been taken for its attempt. */
-  private afterSendToken(
+  private afterSendToken<E = never>(
     fiber: CallFiber,
-    issue: (undo: Undo) => Token
-  ): Effect.Effect<Token, Limiter.RateLimitExceeded> {
+    issue: (undo: Undo) => Token,
+    atMost?: Patience<E>["atMost"]
+  ): Effect.Effect<Token, E | Limiter.RateLimitExceeded> {
     const { limiter } = this
     if (limiter === undefined || !limiter.enabled) return Effect.succeed(issue([]))
-    return limiter.afterToken((sends) =>
-      Effect.sync(() => {
-        sends()
-        return issue([() => limiter.putBack()])
-      }), clockOf(fiber))
+    return limiter.afterToken(
+      (sends) =>
+        Effect.sync(() => {
+          sends()
+          return issue([() => limiter.putBack()])
+        }),
+      clockOf(fiber),
+      atMost
+    )
   }
 
   private follow(
@@ -229,19 +237,28 @@ class Strategy implements Service {
       : this.backedOff(decision, call, fiber)
   }
 
+  /** A retry waits for its send token until the deadline of its call. */
+  private atMost({ deadlineAtMillis }: RetryToken, { run }: Call, fiber: CallFiber): Patience<RetryRefused>["atMost"] {
+    return deadlineAtMillis === Infinity ? undefined : {
+      millis: Math.max(0, deadlineAtMillis - monotonicMillis(clockOf(fiber))),
+      expired: () => new RetryRefused({ stopped: run.stop("deadline") })
+    }
+  }
+
   /** Waits for the back-off before a send token is taken, as the SDKs do: a token that waits is one less for the others. */
   private backedOff(
     decision: RetryToken,
     call: Call,
     fiber: CallFiber
-  ): Effect.Effect<Token, Limiter.RateLimitExceeded> {
-    const limited = Effect.flatMap(
-      Effect.sleep(decision.delay),
-      () => this.afterSendToken(fiber, (undo) => this.handOver(decision, call, fiber, undo))
-    )
+  ): Effect.Effect<Token, RetryRefused | Limiter.RateLimitExceeded> {
+    const limited = Effect.flatMap(Effect.sleep(decision.delay), () => {
+      const handOver = (undo: Undo) => this.handOver(decision, call, fiber, undo)
+      return this.afterSendToken(fiber, handOver, this.atMost(decision, call, fiber))
+    })
     return Effect.catch(limited, (refusal) => {
       decision.claimUnsafe()
       decision.held?.giveBackUnsafe()
+      if (refusal._tag === "RetryRefused") call.booking.environment.observer.onStop?.(refusal.stopped, fiber)
       return Effect.fail(refusal)
     })
   }
@@ -256,7 +273,7 @@ class Strategy implements Service {
       delayMillis: delayMillis - waitedMillis,
       waitedMillis,
       cost,
-      undo: [() => held?.giveBackUnsafe(), ...undo]
+      undo: held === undefined ? undo : [() => held.giveBackUnsafe(), ...undo]
     }, fiber)
   }
 }
@@ -269,7 +286,7 @@ class Strategy implements Service {
  * It decides as the policy does under `Effect.retry`: the same reasons, delays, costs and balances. Chance, clock,
  * classifier and observer are those of the caller of each method. Without a limiter a refreshed token says how long to
  * wait. With one, a refresh waits out the back-off itself and then for a send token, as the AWS SDKs do: the token's
- * delay is 0, and `waited` says how long the back-off was.
+ * delay is 0, and `waited` says how long the back-off was. The deadline of the policy ends the wait for a send token.
  *
  * **Gotchas**
  *
@@ -296,6 +313,34 @@ export const layer = <R>(policy: Policy<R>): Layer.Layer<RetryStrategy, never, R
 const departure = ({ abandon, delay, leave }: Token): Effect.Effect<boolean> =>
   Duration.isZero(delay) ? leave : Effect.onInterrupt(Effect.andThen(Effect.sleep(delay), leave), () => abandon)
 
+/** The metadata of a retry that a strategy gave leave for at `now`, after that of the attempt that failed. */
+const following = (previous: Schedule.Metadata, input: unknown, output: Token, now: number): Schedule.Metadata => {
+  const isFirst = previous.attempt === 0
+  const start = isFirst ? now : previous.start
+  return {
+    input,
+    output,
+    duration: Duration.sum(output.waited, output.delay),
+    attempt: previous.attempt + 1,
+    start,
+    now,
+    elapsed: now - start,
+    elapsedSincePrevious: isFirst ? 0 : now - previous.now
+  }
+}
+
+/** One send, with the metadata of its attempt, marked if a policy asks for marks. */
+const sending = <A, E, R>(send: Effect.Effect<A, E, R>, metadata: Schedule.Metadata): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => {
+    const around = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata)
+    const isBare = metadata.attempt === 0 && around === undefined
+    const counted = isBare ? send : Effect.provideService(send, Schedule.CurrentMetadata, metadata)
+    if (!nesting.inUse) return counted
+    const mark = new Mark()
+    const sent = Effect.updateContext(counted, (context: Context.Context<R>) => inside(context, mark))
+    return Effect.ensuring(sent, Effect.sync(() => mark.active = false))
+  })
+
 /**
  * The request loop of the guide: a token, the attempt, another token after a failure, until one succeeds.
  *
@@ -303,7 +348,8 @@ const departure = ({ abandon, delay, leave }: Token): Effect.Effect<boolean> =>
  *
  * The first attempt is made even if no token can be had for it: retrying is what a strategy decides about, not whether a
  * service may be called at all. Such a call is sent once. When a refresh is refused, the caller gets the error of its
- * last attempt, unchanged; an observer hears the reason.
+ * last attempt, unchanged; an observer hears the reason. Each attempt has the `Schedule.CurrentMetadata` that it would
+ * have under `Effect.retry`, but the output is the {@link Token} of the attempt.
  *
  * **Gotchas**
  *
@@ -323,26 +369,23 @@ export const request = <A, E, R>(
   send: Effect.Effect<A, E, R>,
   operation?: Operation
 ): Effect.Effect<A, E, R | RetryStrategy> => {
-  const marked = Effect.suspend(() => {
-    if (!nesting.inUse) return send
-    const mark = new Mark()
-    const sent = Effect.updateContext(send, (context: Context.Context<R>) => inside(context, mark))
-    return Effect.ensuring(sent, Effect.sync(() => mark.active = false))
-  })
+  const first = Schedule.CurrentMetadata.defaultValue()
   return RetryStrategy.use((strategy) => {
-    const attempt = (token: Token): Effect.Effect<A, E, R> =>
+    const attempt = (token: Token, metadata: Schedule.Metadata): Effect.Effect<A, E, R> =>
       Effect.flatMap(departure(token), () =>
-        Effect.matchEffect(marked, {
+        Effect.matchEffect(sending(send, metadata), {
           onSuccess: (value) => Effect.as(strategy.recordSuccess(token), value),
           onFailure: (error) =>
-            Effect.matchEffect(strategy.refreshRetryToken(token, error), {
-              onSuccess: attempt,
-              onFailure: () => Effect.fail(error)
-            })
+            Effect.flatMap(Clock.currentTimeMillis, (now) =>
+              Effect.matchEffect(strategy.refreshRetryToken(token, error), {
+                onSuccess: (next) =>
+                  attempt(next, following(metadata, error, next, now)),
+                onFailure: () => Effect.fail(error)
+              }))
         }))
     return Effect.matchEffect(strategy.acquireInitialToken(operation), {
-      onSuccess: attempt,
-      onFailure: () => marked
+      onSuccess: (token) => attempt(token, first),
+      onFailure: () => sending(send, first)
     })
   })
 }

@@ -280,7 +280,10 @@ describe.each(drivers)("$form", ({ run }) => {
     it.effect("leaves the tokens of the outer retry taken while it runs", () =>
       Effect.gen(function*() {
         const balances: Array<number> = []
-        const inner = run(Effect.flatMap(RetryQuota.balance, (now) => Effect.sync(() => balances.push(now))), awsStandard)
+        const inner = run(
+          Effect.flatMap(RetryQuota.balance, (now) => Effect.sync(() => balances.push(now))),
+          awsStandard
+        )
         const outer = Effect.andThen(inner, Effect.fail(new Transient()))
         yield* inTime(run(outer, awsStandard))
         assert.deepStrictEqual(balances, [90, 86, 82])

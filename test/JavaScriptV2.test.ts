@@ -8,6 +8,9 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as HttpClientError from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
@@ -51,6 +54,21 @@ interface DelayOptions {
 const almostOne = 1 - 2 ** -53
 
 const transient = sdkError({ status: 500 })
+
+const request = HttpClientRequest.post("http://service.test/")
+
+const statusError = (status: number, headers: Record<string, string> = {}) =>
+  new HttpClientError.HttpClientError({
+    reason: new HttpClientError.StatusCodeError({
+      request,
+      response: HttpClientResponse.fromWeb(request, new Response(null, { status, headers }))
+    })
+  })
+
+const transportError = (cause?: unknown) =>
+  new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request, cause }) })
+
+const encodeError = new HttpClientError.HttpClientError({ reason: new HttpClientError.EncodeError({ request }) })
 
 /** Numbers in `[0, 1)` that depend on the seed alone. */
 const chance = (seed: number) => {
@@ -217,6 +235,18 @@ describe("JavaScriptV2", () => {
         reason: "success"
       },
       {
+        name: "retry-after as HTTP writes it, of Headers and of Effect's HTTP client",
+        policy: defaultPolicy,
+        random: 0.5,
+        errors: [
+          { statusCode: 503, headers: { "Retry-After": "3" } },
+          { status: 503, response: { headers: new Headers({ "Retry-After": "2" }) } },
+          statusError(503, { "Retry-After": "1" })
+        ],
+        delays: [3050, 2100, 1200],
+        reason: "success"
+      },
+      {
         name: "retry-after is ignored",
         policy: policy({ addRetryAfter: false }),
         random: 0.5,
@@ -254,6 +284,17 @@ describe("JavaScriptV2", () => {
         random: 0.5,
         errors: times(3),
         delays: [0, 0, 0],
+        reason: "success"
+      },
+      {
+        name: "a custom back-off that gives no number, and a hint",
+        policy: policy({
+          customBackoff: (retryCount) => ["100", NaN, null, "-1"][retryCount] as number,
+          maxRetries: 4
+        }),
+        random: 0.5,
+        errors: [hinted("5"), hinted("5"), hinted("5"), hinted("5")],
+        delays: [5000, 5000, 5000, 5000],
         reason: "success"
       },
       {
@@ -395,6 +436,19 @@ describe("JavaScriptV2", () => {
       ["not retried", { code: "InvalidSignatureException", message: "Signature wrong", statusCode: 400 }],
       ["not retried", { code: "AccessDenied", message: "Signature expired: now", statusCode: 400 }],
       ["retried", { statusCode: 301, headers: { location: "/" } }],
+      ["retried", { statusCode: 301, headers: { Location: "/" } }],
+      ["retried", { statusCode: 307, headers: new Headers({ Location: "/" }) }],
+      ["retried", statusError(307, { Location: "/" })],
+      ["not retried", { statusCode: 304, headers: new Headers() }],
+      ["retried", statusError(503)],
+      ["retried", statusError(501)],
+      ["throttled", statusError(429)],
+      ["not retried", statusError(404)],
+      ["retried", transportError()],
+      ["timed out", transportError({ code: "ETIMEDOUT" })],
+      ["retried", { message: "wrapped", cause: transportError() }],
+      ["not retried", { _tag: "Other", reason: { _tag: "TransportError" } }],
+      ["not retried", encodeError],
       ["retried", { statusCode: 399, $response: { headers: { location: "/" } } }],
       ["not retried", { statusCode: 304, headers: {} }],
       ["not retried", { statusCode: 299, headers: { location: "/" } }],

@@ -5,6 +5,9 @@ import * as JavaV1 from "effect-retry/aws/JavaV1"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as HttpClientError from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../examples/java-v1.ts"
@@ -27,6 +30,21 @@ const maxInt = 2 ** 31 - 1
 const transient = sdkError({ status: 500 })
 const throttling = sdkError({ status: 400, code: "ThrottlingException" })
 const terminal = sdkError({ status: 400, code: "ValidationException" })
+
+const request = HttpClientRequest.post("http://service.test/")
+
+const statusError = (status: number, headers: Record<string, string> = {}) =>
+  new HttpClientError.HttpClientError({
+    reason: new HttpClientError.StatusCodeError({
+      request,
+      response: HttpClientResponse.fromWeb(request, new Response(null, { status, headers }))
+    })
+  })
+
+const transportError = (cause?: unknown) =>
+  new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request, cause }) })
+
+const encodeError = new HttpClientError.HttpClientError({ reason: new HttpClientError.EncodeError({ request }) })
 
 /** How long a call waited before each retry, and why it stopped; `errors` are its outcomes in turn, then it succeeds. */
 const played = (driver: Driver, policy: Policy, errors: ReadonlyArray<SdkError>) =>
@@ -264,7 +282,7 @@ const verdict = (classifier: RetryClassifier.RetryClassifier, error: unknown): V
     }
   })
 
-// Source: aws-sdk-java RetryUtils.java, PredefinedRetryPolicies.java.
+// Source: aws-sdk-java RetryUtils.java of the late 1.x, PredefinedRetryPolicies.java.
 const codes: Record<Verdict, ReadonlyArray<string>> = {
   "throttled": [
     "Throttling",
@@ -276,12 +294,16 @@ const codes: Record<Verdict, ReadonlyArray<string>> = {
     "RequestLimitExceeded",
     "BandwidthLimitExceeded",
     "RequestThrottled",
-    "RequestThrottledException"
+    "RequestThrottledException",
+    "EC2ThrottledException",
+    "PriorRequestNotComplete"
   ],
   "timed out": ["TimeoutError"],
   "retried": [
-    "PriorRequestNotComplete",
     "TransactionInProgressException",
+    "RequestTimeout",
+    "RequestTimeoutException",
+    "IDPCommunicationError",
     "RequestTimeTooSkewed",
     "RequestExpired",
     "InvalidSignatureException",
@@ -291,9 +313,7 @@ const codes: Record<Verdict, ReadonlyArray<string>> = {
   ],
   "not retried": [
     "ValidationException",
-    "EC2ThrottledException",
     "LimitExceededException",
-    "RequestTimeout",
     "ExpiredTokenException",
     "throttling"
   ]
@@ -356,7 +376,14 @@ describe("JavaV1", () => {
     })
 
     it.each(rows(statuses))("vector: status $given is $expected", ({ expected, given }) => {
-      for (const error of [{ $metadata: { httpStatusCode: given } }, { statusCode: given }, { status: given }]) {
+      const errors = [
+        { $metadata: { httpStatusCode: given } },
+        { statusCode: given },
+        { status: given },
+        { response: { status: given } },
+        statusError(given)
+      ]
+      for (const error of errors) {
         assert.strictEqual(verdict(JavaV1.classifier, error), expected)
       }
     })
@@ -368,6 +395,16 @@ describe("JavaV1", () => {
       [{ name: "Wrapped", cause: { code: "ECONNREFUSED" } }, "retried"],
       [{ code: "Throttling", statusCode: 503 }, "throttled"],
       [{ code: "SignatureDoesNotMatch", statusCode: 500 }, "retried"],
+      [{ code: "503 Slow Down", statusCode: 503 }, "throttled"],
+      [{ code: "400 Request Timeout", statusCode: 400 }, "retried"],
+      [{ code: "400 Slow Down", statusCode: 403 }, "not retried"],
+      [{ code: "400 Bad Request", statusCode: 400 }, "not retried"],
+      [transportError(), "retried"],
+      [transportError({ code: "ECONNRESET" }), "retried"],
+      [transportError({ code: "ETIMEDOUT" }), "timed out"],
+      [{ name: "Wrapped", cause: transportError() }, "retried"],
+      [{ _tag: "Other", reason: { _tag: "TransportError" } }, "not retried"],
+      [encodeError, "not retried"],
       [new Transient(), "retried"],
       [new Throttled({}), "throttled"],
       [{ code: "ENOSPC" }, "not retried"],
@@ -380,7 +417,7 @@ describe("JavaV1", () => {
 
     it.effect("decides what is retried and what is a throttle", () =>
       Effect.gen(function*() {
-        const underWay = sdkError({ status: 400, code: "PriorRequestNotComplete" })
+        const underWay = sdkError({ status: 400, code: "TransactionInProgressException" })
         const limited = sdkError({ status: 400, code: "LimitExceededException" })
         for (const driver of drivers) {
           const of = (error: SdkError) => played(driver, defaultPolicy, [error])

@@ -244,7 +244,7 @@ describe("Kotlin", () => {
       ([retryAfter, delay, config]) =>
         Effect.gen(function*() {
           class Hinted extends RetryInfo.TaggedError("Hinted", { fault: "server", retryAfter }) {}
-          const policy = Kotlin.exponentialBackoffWithJitter({ initialDelay: 50, scaleFactor: 2, jitter: 0, ...config })
+          const policy = Kotlin.exponentialBackoffWithJitter({ useNewRetries: true, jitter: 0, ...config })
           const call = scripted([new Hinted()])
           const fiber = yield* Effect.forkChild(withRetry(call.effect, policy), { startImmediately: true })
           yield* TestClock.adjust(delay - 1)
@@ -253,6 +253,25 @@ describe("Kotlin", () => {
           assert.deepStrictEqual(fiber.pollUnsafe(), Exit.succeed("ok"))
         })
     )
+
+    const hinted = { $metadata: { httpStatusCode: 503 }, $response: { headers: { "x-amz-retry-after": "1500" } } }
+    const followed: ReadonlyArray<readonly [string, Kotlin.StandardRetryStrategyConfig, number]> = [
+      ["2.0 ignores", {}, 10],
+      ["2.0 ignores, said so,", { useNewRetries: false, delayProvider: { retryAfterMaxOvershoot: 9000 } }, 10],
+      ["2.1 follows", { useNewRetries: true }, 1500],
+      ["delays of 2.1 follow", { delayProvider: { useNewRetries: true } }, 1500],
+      ["delays of 2.0 ignore", { useNewRetries: true, delayProvider: { useNewRetries: false } }, 10]
+    ]
+    it.effect.each(followed)("%s a hint", ([, config, delay]) => {
+      const { layer, policy } = Kotlin.standardRetryStrategy(config)
+      return Effect.gen(function*() {
+        const call = scripted([hinted])
+        const sent = Effect.andThen(call.effect, Clock.currentTimeMillis)
+        const fiber = yield* Effect.forkChild(withRetry(sent, policy), { startImmediately: true })
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* Fiber.join(fiber), delay)
+      }).pipe(withRandom(0), Effect.provide(layer))
+    })
   })
 
   for (const driver of drivers) {
@@ -314,13 +333,15 @@ describe("Kotlin", () => {
     describe.each([["classic", false], ["new", true]] as const)("%s", (behaviour, useNewRetries) => {
       it.effect.each(costs)("charges for %s", ([, error, byDefault, byKotlin]) =>
         Effect.gen(function*() {
-          const { layer, policy } = Kotlin.standardRetryStrategy({
-            tokenBucket: { useNewRetries, maxCapacity: 10, retryCost: 2, timeoutRetryCost: 3 }
+          const cost = Effect.suspend(() => {
+            const { layer, policy } = Kotlin.standardRetryStrategy({
+              tokenBucket: { useNewRetries, maxCapacity: 10, retryCost: 2, timeoutRetryCost: 3 }
+            })
+            return Effect.map(balanceAfter([error], policy), (balance) => 10 - balance).pipe(Effect.provide(layer))
           })
-          const cost = Effect.map(balanceAfter([error], policy), (balance) => 10 - balance)
-          assert.strictEqual(yield* Effect.provide(cost, layer, { local: true }), byDefault[behaviour])
+          assert.strictEqual(yield* cost, byDefault[behaviour])
           const underKotlin = Effect.provide(cost, RetryClassifier.layer(Kotlin.awsRetryPolicy))
-          assert.strictEqual(yield* Effect.provide(underKotlin, layer, { local: true }), byKotlin[behaviour])
+          assert.strictEqual(yield* underKotlin, byKotlin[behaviour])
         }))
     })
 
@@ -542,6 +563,56 @@ describe("Kotlin", () => {
           assert.strictEqual(yield* RetryQuota.balance, 90)
           assert.strictEqual(yield* Effect.provide(RetryQuota.balance, other.layer), 100)
         }).pipe(Effect.provide(one.layer))
+      }))
+
+    it.effect("three calls that each provide the layer share one quota", () =>
+      Effect.gen(function*() {
+        const { layer, policy } = Kotlin.standardRetryStrategy({
+          tokenBucket: { maxCapacity: 10 },
+          delayProvider: { initialDelay: 0 }
+        })
+        const sends = yield* Effect.forEach([1, 2, 3], () => {
+          const call = scripted([new Transient(), new Transient(), new Transient()])
+          return Effect.as(Effect.exit(call.effect.pipe(withRetry(policy), Effect.provide(layer))), () => call.sends)
+        })
+        assert.deepStrictEqual(sends.map((count) => count()), [3, 1, 1])
+      }))
+
+    it.effect("strategies that are provided apart share a bucket, which refills by the time of the calls", () =>
+      Effect.gen(function*() {
+        const tokenBucket = Kotlin.standardRetryTokenBucket({ maxCapacity: 10, refillUnitsPerSecond: 1 })
+        const one = Kotlin.standardRetryStrategy({ tokenBucket })
+        const two = Kotlin.adaptiveRetryStrategy({ tokenBucket })
+        yield* TestClock.adjust("1 hour")
+        yield* Effect.provide(RetryQuota.reserve(10), one.layer)
+        assert.strictEqual(yield* Effect.provide(RetryQuota.balance, two.layer), 0)
+        yield* TestClock.adjust("4 seconds")
+        assert.strictEqual(yield* Effect.provide(RetryQuota.balance, two.layer, { local: true }), 4)
+        const other = Effect.provide(RetryQuota.balance, one.layer)
+        assert.strictEqual(yield* Effect.provide(other, TestClock.layer()), 10)
+        assert.strictEqual(yield* Effect.provide(RetryQuota.balance, one.layer), 4)
+      }))
+
+    it.effect("fibers that provide it at the same time share it", () =>
+      Effect.gen(function*() {
+        const { layer } = Kotlin.adaptiveRetryStrategy()
+        const services = yield* Effect.forEach(
+          Array.from({ length: 50 }),
+          () => Effect.provide(Effect.all([RetryQuota.RetryQuota, AdaptiveRateLimiter.AdaptiveRateLimiter]), layer),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(new Set(services.map(([quota]) => quota)).size, 1)
+        assert.strictEqual(new Set(services.map(([, limiter]) => limiter)).size, 1)
+      }))
+
+    it.effect("the limiter of an adaptive strategy stays, however often it is provided", () =>
+      Effect.gen(function*() {
+        const { layer } = Kotlin.adaptiveRetryStrategy()
+        yield* TestClock.adjust("1 second")
+        yield* Effect.provide(AdaptiveRateLimiter.update(true), layer)
+        assert.isTrue((yield* Effect.provide(AdaptiveRateLimiter.snapshot, layer)).enabled)
+        const another = Kotlin.adaptiveRetryStrategy().layer
+        assert.isFalse((yield* Effect.provide(AdaptiveRateLimiter.snapshot, another)).enabled)
       }))
 
     it.effect("infiniteTokenBucket pays for everything", () => {

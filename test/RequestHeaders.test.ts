@@ -1,7 +1,8 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import { attempt, Backoff, InvalidOption, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { attempt, awsStandard2026, Backoff, InvalidOption, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Operations from "effect-retry/aws/Operations"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -60,21 +61,27 @@ const requests: ReadonlyArray<{
 const readTimeout = "10 seconds" as const
 
 // The `ttl`: botocore tests/functional/test_retry.py @0e6e2404b8, each answer 5 s after its send and each retry 1 s
-// after the answer. That test is of behaviour 2.0, whose first attempt is "attempt=1" without `max`: ours is that of 2.1.
+// after the answer. That test is of behaviour 2.0, whose first attempt is "attempt=1" without `max`.
 const dated: ReadonlyArray<{
   readonly name: string
   readonly dates: ReadonlyArray<string | undefined>
-  readonly options: Pick<RequestHeaders.Options, "readTimeout" | "ttlPosition">
+  readonly options: Pick<RequestHeaders.Options, "maxInFirst" | "readTimeout" | "ttlPosition">
   readonly expected: ReadonlyArray<string>
 }> = [
   {
     name: "botocore, clocks agree",
     dates: ["Sat, 01 Jun 2019 00:00:00 GMT", "Sat, 01 Jun 2019 00:00:01 GMT", "Sat, 01 Jun 2019 00:00:02 GMT"],
-    options: { readTimeout },
-    expected: ["attempt=1; max=3", "ttl=20190601T000011Z; attempt=2; max=3", "ttl=20190601T000012Z; attempt=3; max=3"]
+    options: { readTimeout, maxInFirst: false },
+    expected: ["attempt=1", "ttl=20190601T000011Z; attempt=2; max=3", "ttl=20190601T000012Z; attempt=3; max=3"]
   },
   {
     name: "botocore, the server is ten minutes ahead",
+    dates: ["Sat, 01 Jun 2019 00:10:03 GMT", "Sat, 01 Jun 2019 00:10:09 GMT", "Sat, 01 Jun 2019 00:10:15 GMT"],
+    options: { readTimeout, maxInFirst: false },
+    expected: ["attempt=1", "ttl=20190601T001014Z; attempt=2; max=3", "ttl=20190601T001020Z; attempt=3; max=3"]
+  },
+  {
+    name: "the form of botocore 2.1",
     dates: ["Sat, 01 Jun 2019 00:10:03 GMT", "Sat, 01 Jun 2019 00:10:09 GMT", "Sat, 01 Jun 2019 00:10:15 GMT"],
     options: { readTimeout },
     expected: ["attempt=1; max=3", "ttl=20190601T001014Z; attempt=2; max=3", "ttl=20190601T001020Z; attempt=3; max=3"]
@@ -105,9 +112,15 @@ const dated: ReadonlyArray<{
   }
 ]
 
+/** The loop of a retry strategy. */
+const requestLoop: Driver = {
+  name: "RetryStrategy.request",
+  run: (call, policy) => RetryStrategy.request(call).pipe(Effect.provide(RetryStrategy.layer(policy)))
+}
+
 describe("RequestHeaders", () => {
   describe("amz-sdk-request", () => {
-    for (const driver of drivers) {
+    for (const driver of [...drivers, requestLoop]) {
       it.effect.each(requests)(
         `vector: $name, by ${driver.name}`,
         ({ expected, operation, responses }) =>
@@ -219,6 +232,58 @@ describe("RequestHeaders", () => {
         yield* RequestHeaders.withInvocation(Effect.retry(call, Schedule.recurs(2)))
         assert.deepStrictEqual(numbers(seen), [1, 2, 3])
       }))
+
+    it.effect("counts the attempts of each request loop, inside an attempt of another call too", () =>
+      Effect.gen(function*() {
+        const seen: Array<RequestHeaders.RequestHeaders> = []
+        const send = Effect.flatMap(RequestHeaders.headers({ maxAttempts: awsStandard2026 }), (headers) => {
+          seen.push(headers)
+          return Effect.fail(new Transient())
+        })
+        const program = RequestHeaders.withInvocation(RetryStrategy.request(send)).pipe(
+          Effect.provide(RetryStrategy.layer(awsStandard2026))
+        )
+        yield* travel(Effect.retry(program, Schedule.recurs(1)))
+        assert.deepStrictEqual(numbers(seen), [1, 2, 3, 1, 2, 3])
+        assert.strictEqual(ids(seen).size, 2)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it.effect("counts the innermost of retries within retries, so one invocation around both repeats numbers", () =>
+      Effect.gen(function*() {
+        const seen: Array<RequestHeaders.RequestHeaders> = []
+        const send = Effect.flatMap(RequestHeaders.headers({ maxAttempts: 2 }), (headers) => {
+          seen.push(headers)
+          return Effect.fail(new Transient())
+        })
+        const inner = send.pipe(withRetry(RetryPolicy.maxAttempts(2)(everySecond)))
+        yield* travel(RequestHeaders.withInvocation(Effect.retry(inner, Schedule.recurs(1))))
+        assert.deepStrictEqual([numbers(seen), ids(seen).size], [[1, 2, 1, 2], 1])
+        yield* travel(Effect.retry(RequestHeaders.withInvocation(inner), Schedule.recurs(1)))
+        assert.deepStrictEqual([numbers(seen.slice(4)), ids(seen).size], [[1, 2, 1, 2], 3])
+      }))
+
+    it.effect("takes the number that a loop of one's own gives, whatever schedule is around", () =>
+      Effect.gen(function*() {
+        const seen: Array<RequestHeaders.RequestHeaders> = []
+        const strategy = yield* RetryStrategy.make(awsStandard2026)
+        const note = (attempt: number) =>
+          Effect.map(RequestHeaders.headers({ maxAttempts: 3, maxInFirst: false, attempt }), (headers) => {
+            seen.push(headers)
+          })
+        const call = Effect.gen(function*() {
+          const first = yield* strategy.acquireInitialToken()
+          yield* note(first.attempt)
+          const second = yield* strategy.refreshRetryToken(first, new Transient())
+          yield* Effect.repeat(note(second.attempt), Schedule.recurs(1))
+        })
+        yield* travel(RequestHeaders.withInvocation(call))
+        assert.deepStrictEqual(seen.map((headers) => headers["amz-sdk-request"]), [
+          "attempt=1",
+          "attempt=2; max=3",
+          "attempt=2; max=3"
+        ])
+        assert.strictEqual(ids(seen).size, 1)
+      }).pipe(Effect.provide(RetryQuota.layer())))
   })
 
   describe("amz-sdk-invocation-id", () => {
@@ -344,7 +409,12 @@ describe("RequestHeaders", () => {
       ["readTimeout", { maxAttempts: 3, readTimeout: 0 }, 0],
       ["readTimeout", { maxAttempts: 3, readTimeout: NaN }, NaN],
       ["readTimeout", { maxAttempts: 3, readTimeout: Infinity }, Infinity],
-      ["ttlPosition", { maxAttempts: 3, ttlPosition: "middle" as "first" }, "middle"]
+      ["ttlPosition", { maxAttempts: 3, ttlPosition: "middle" as "first" }, "middle"],
+      ["maxInFirst", { maxAttempts: 3, maxInFirst: 0 as unknown as boolean }, 0],
+      ["attempt", { maxAttempts: 3, attempt: 0 }, 0],
+      ["attempt", { maxAttempts: 3, attempt: 1.5 }, 1.5],
+      ["attempt", { maxAttempts: 3, attempt: Infinity }, Infinity],
+      ["attempt", { maxAttempts: 3, attempt: "2" as unknown as number }, "2"]
     ] as const
   ) {
     it(`refuses ${field} ${String(value)}`, () => {

@@ -1,6 +1,7 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
+  attempt,
   awsAdaptive,
   AwsModes,
   awsStandard,
@@ -60,6 +61,33 @@ const throttled = Effect.tap<AdaptiveRateLimiter.Service, void, never, never>((l
 
 const throttledLimiter = Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, throttled(AdaptiveRateLimiter.make()))
 
+type Limited = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
+
+const impatient = Backoff.fixed({ delay: 10 }).pipe(
+  RetryPolicy.maxAttempts(3),
+  RetryPolicy.quotaGated({ cost: 5 }),
+  RetryPolicy.rateLimited,
+  RetryPolicy.deadline("500 millis")
+)
+
+/** Who waits for the end of this fiber, from now on. */
+const watchesOf = Effect.withFiber((fiber) =>
+  Effect.map(Effect.yieldNow, () => {
+    const watches = new Set<unknown>()
+    const addObserver = fiber.addObserver.bind(fiber)
+    const watched: typeof addObserver = (observer) => {
+      watches.add(observer)
+      const remove = addObserver(observer)
+      return () => {
+        watches.delete(observer)
+        remove()
+      }
+    }
+    Object.assign(fiber, { addObserver: watched })
+    return watches
+  })
+)
+
 describe("RetryStrategy", () => {
   describe("request", () => {
     it.effect.each(standardClassic)(
@@ -90,6 +118,92 @@ describe("RetryStrategy", () => {
             assert.deepStrictEqual(loop, plain, `seed ${seed}`)
           }
         }))
+    }
+
+    for (
+      const [name, policy, limiter] of [
+        ["awsStandard2026", awsStandard2026, AdaptiveRateLimiter.layerUnlimited],
+        [
+          "a lifted schedule",
+          RetryPolicy.fromSchedule(Schedule.max([Schedule.exponential(100), Schedule.recurs(3)])),
+          AdaptiveRateLimiter.layerUnlimited
+        ],
+        ["awsAdaptive", awsAdaptive as unknown as typeof awsStandard, throttledLimiter]
+      ] as const
+    ) {
+      it.effect(`law: each send has the metadata of its attempt, as under Effect.retry: ${name}`, () =>
+        Effect.gen(function*() {
+          const errors = [new Transient(), new TimedOut(), new Transient(), new Transient()]
+          const seen = (
+            run: (call: Effect.Effect<"ok", Transient | TimedOut>) => Effect.Effect<unknown, unknown, any>
+          ) =>
+            Effect.gen(function*() {
+              const startMillis = yield* Clock.currentTimeMillis
+              const { effect } = scripted(errors)
+              const found: Array<Schedule.Metadata> = []
+              const noted = Effect.map(Schedule.CurrentMetadata, (metadata) => found.push(metadata))
+              yield* inTime(run(Effect.andThen(noted, Effect.andThen(Effect.sleep(30), effect))))
+              const since = (time: number) => time === 0 ? 0 : time - startMillis
+              return found.map((each) => ({ ...each, start: since(each.start), now: since(each.now) }))
+            }).pipe(withRandom(0.5), Effect.provide(limiter), withQuota())
+          const bare = (metadata: Schedule.Metadata) => ({ ...metadata, output: undefined })
+          const loop = yield* seen((call) => requested(call, policy))
+          const plain = yield* seen((call) => Effect.retry(attempt(call), policy))
+          assert.deepStrictEqual(loop.map(bare), plain.map(bare))
+          assert.isAbove(loop.length, 2)
+          assert.isUndefined(loop[0]!.output)
+          assert.deepStrictEqual(
+            loop.slice(1).map(({ output }) => (output as RetryStrategy.Token).attempt),
+            loop.slice(1).map((_, retry) => retry + 2)
+          )
+        }) as Effect.Effect<void>)
+    }
+
+    it.effect("begins with the default metadata, inside an attempt of another call too", () =>
+      Effect.gen(function*() {
+        const seen: Array<number> = []
+        const send = Effect.flatMap(Schedule.CurrentMetadata, ({ attempt }) => {
+          seen.push(attempt)
+          return Effect.fail(new Transient())
+        })
+        const policy = RetryPolicy.maxAttempts(2)(Backoff.fixed({ delay: 0 }))
+        yield* inTime(Effect.retry(requested(send, policy), Schedule.recurs(1)))
+        assert.deepStrictEqual(seen, [0, 1, 0, 1])
+      }))
+
+    for (
+      const [name, run] of [
+        ["withRetry", (call) => withRetry(call, impatient)],
+        ["it", (call) => RetryStrategy.request(call).pipe(Effect.provide(RetryStrategy.layer(impatient)))]
+      ] satisfies ReadonlyArray<
+        [string, (call: Effect.Effect<never, Throttled>) => Effect.Effect<unknown, unknown, Limited>]
+      >
+    ) {
+      it.effect(`waits for a send token until the deadline, no longer: ${name}`, () =>
+        Effect.gen(function*() {
+          const limiter = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
+          const told: Array<string> = []
+          const errors: Array<Throttled> = []
+          const call = Effect.suspend(() => Effect.fail(errors[errors.push(new Throttled({})) - 1]!))
+          const fiber = yield* Effect.forkChild(
+            run(call).pipe(
+              Effect.exit,
+              Effect.zip(Clock.currentTimeMillis),
+              Effect.provideService(RetryObserver.CurrentObserver, {
+                onStop: ({ attempts, reason }) => told.push(`${reason} after ${attempts}`)
+              })
+            ),
+            { startImmediately: true }
+          )
+          yield* TestClock.adjust(499)
+          assert.deepStrictEqual([errors.length, (yield* limiter.snapshot).waiting, told.length], [1, 1, 0])
+          assert.strictEqual(yield* RetryQuota.balance, 495)
+          yield* TestClock.adjust("1 hour")
+          const [exit, endedAt] = yield* Fiber.join(fiber)
+          assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), errors[0])
+          assert.deepStrictEqual([errors.length, endedAt, ...told], [1, 500, "deadline after 1"])
+          assert.deepStrictEqual([(yield* limiter.snapshot).waiting, yield* RetryQuota.balance], [0, 500])
+        }).pipe(withQuota(), Effect.provide(AdaptiveRateLimiter.layer())))
     }
 
     it.effect("fails with the last error itself", () =>
@@ -332,6 +446,40 @@ describe("RetryStrategy", () => {
         yield* apart(strategy.recordSuccess(third))
         assert.strictEqual(yield* RetryQuota.balance, 495)
       }).pipe(withQuota()))
+
+    it.effect("that hold nothing leave nothing at the fiber, however many it is given", () =>
+      Effect.gen(function*() {
+        const strategy = yield* RetryStrategy.make(Backoff.fixed({ delay: 0 }))
+        const initial = Effect.flatMap(strategy.acquireInitialToken(), () => Effect.fail("x"))
+        const retry = Effect.flatMap(strategy.acquireInitialToken(), (token) =>
+          Effect.andThen(strategy.refreshRetryToken(token, "x"), Effect.fail("x")))
+        const watches = yield* watchesOf
+        for (let call = 0; call < 1000; call++) {
+          yield* Effect.ignore(initial)
+          yield* Effect.ignore(retry)
+        }
+        assert.strictEqual(watches.size, 0)
+      }).pipe(withQuota()))
+
+    it.effect("that hold something leave nothing at the fiber once they are settled", () =>
+      Effect.gen(function*() {
+        const strategy = yield* RetryStrategy.make(awsStandard)
+        const watches = yield* watchesOf
+        const settled: Array<(token: RetryStrategy.Token) => Effect.Effect<unknown, unknown>> = [
+          (token) => token.leave,
+          (token) => token.abandon,
+          strategy.recordSuccess,
+          (token) => strategy.refreshRetryToken(token, new Terminal())
+        ]
+        for (const settle of settled) {
+          const first = yield* strategy.acquireInitialToken()
+          assert.strictEqual(watches.size, 1)
+          const second = yield* strategy.refreshRetryToken(first, new Transient())
+          assert.strictEqual(watches.size, 1)
+          yield* Effect.ignore(settle(second))
+          assert.strictEqual(watches.size, 0)
+        }
+      }).pipe(withQuota({ firstAttemptCost: 1 })))
 
     it.effect("go back with the fiber that was given them, if it fails or is interrupted before they leave", () =>
       Effect.gen(function*() {

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { InvalidOption, RetryClassifier, RetryInfo, RetryObserver, RetryQuota } from "effect-retry"
+import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import * as SmithyGuide from "effect-retry/aws/SmithyGuide"
 import * as ErrorInfo from "effect-retry/ErrorInfo"
 import * as RetryStrategy from "effect-retry/RetryStrategy"
@@ -288,6 +289,18 @@ describe("SmithyGuide", () => {
         const exit = yield* Effect.exit(strategy.recordSuccess(token))
         assert.instanceOf(Exit.isFailure(exit) && Cause.squash(exit.cause), RetryStrategy.InvalidToken)
       }).pipe(withRandom(0.5), balanceOf(500)))
+
+    it.effect("lets the headers of each send tell its number", () =>
+      Effect.gen(function*() {
+        const seen: Array<string> = []
+        const send = Effect.flatMap(RequestHeaders.headers({ maxAttempts: 6 }), (headers) => {
+          seen.push(headers["amz-sdk-request"])
+          return Effect.fail(new Throttled({}))
+        })
+        const program = RetryStrategy.request(send).pipe(RequestHeaders.withInvocation)
+        yield* inTime(Effect.provide(program, SmithyGuide.layer))
+        assert.deepStrictEqual(seen, [1, 2, 3, 4, 5, 6].map((attempt) => `attempt=${attempt}; max=6`))
+      }).pipe(balanceOf(500)))
 
     it.effect("law: nothing is lost at whatever step its loop is interrupted", () =>
       Effect.gen(function*() {

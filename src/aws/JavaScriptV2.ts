@@ -7,12 +7,16 @@
 import * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as codes from "../internal/codes.ts"
 import * as Delays from "../internal/delay.ts"
+import { header } from "../internal/hint.ts"
 import { get } from "../internal/safe.ts"
+import { statusOf } from "../internal/wire.ts"
 import { checks } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
+import { withTransport } from "./internal/transport.ts"
 
 /**
  * What can be set in the policy.
@@ -39,7 +43,9 @@ type Backoff = (failure: RetryPolicy.Failure) => number
 const backoffOf = (baseMillis: number, custom: Options["customBackoff"]): Backoff =>
   custom === undefined
     ? ({ attempt, random }) => Delays.fullJitter(Delays.exponential(baseMillis, 2, attempt), random.nextDoubleUnsafe())
-    : ({ attempt, error }) => custom(attempt - 1, error) || 0
+    : ({ attempt, error }) => numberOf(custom(attempt - 1, error))
+
+const numberOf = (value: unknown): number => typeof value === "number" && !Number.isNaN(value) ? value : 0
 
 /**
  * Makes a policy of the SDK: `random * 2^n * base`, `n` the retries made so far, from 0, plus what the server asked.
@@ -117,15 +123,6 @@ const retryableCodes: ReadonlySet<unknown> = new Set([
   "CRC32CheckFailed"
 ])
 
-const clockSkewCodes: ReadonlySet<unknown> = new Set([
-  "AuthFailure",
-  "InvalidSignatureException",
-  "RequestExpired",
-  "RequestInTheFuture",
-  "RequestTimeTooSkewed",
-  "SignatureDoesNotMatch"
-])
-
 const codesOf = (error: unknown): ReadonlyArray<unknown> => [
   get(error, "code"),
   get(error, "name"),
@@ -134,17 +131,16 @@ const codesOf = (error: unknown): ReadonlyArray<unknown> => [
 
 const hasCode = (error: unknown, set: ReadonlySet<unknown>): boolean => codesOf(error).some((code) => set.has(code))
 
-const statusOf = (error: unknown): number => {
-  const status = get(error, "statusCode") ?? get(get(error, "$metadata"), "httpStatusCode") ?? get(error, "status")
-  return typeof status === "number" ? status : 0
+const headerOf = (error: unknown, name: string): unknown => {
+  const headers = get(get(error, "$response") ?? get(error, "response") ?? error, "headers")
+  return typeof headers === "object" && headers !== null
+    ? header(headers as Record<string, unknown>, name) ?? undefined
+    : undefined
 }
-
-const headerOf = (error: unknown, name: string): unknown =>
-  get(get(get(error, "$response") ?? get(error, "response") ?? error, "headers"), name)
 
 const isRedirect = (error: unknown): boolean => {
   if (get(error, "redirect") === true) return true
-  const status = statusOf(error)
+  const status = statusOf(error) ?? 0
   return status >= 300 && status < 400 && headerOf(error, "location") !== undefined
 }
 
@@ -167,7 +163,7 @@ const isRetryable = (error: unknown): boolean =>
 
 const factsOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
   if (get(error, "retryable") === false) return RetryInfo.notRetryable
-  const status = statusOf(error)
+  const status = statusOf(error) ?? 0
   if (status === 429 || hasCode(error, throttlingCodes)) return RetryInfo.throttled()
   if (codesOf(error).includes("TimeoutError")) return RetryInfo.timedOut
   if (status >= 500) return RetryInfo.transient
@@ -187,8 +183,9 @@ const service: RetryClassifier.RetryClassifier = (error) =>
  * **Details**
  *
  * An error of the SDK itself says so in `retryable`, and its word counts. Else a code is the `code`, `name` or `Code` of
- * the error, a status its `statusCode`, `$metadata.httpStatusCode` or `status`. The hint is `retry-after` in whole
- * seconds. Where the error tells nothing, its causes are asked. Facts that an error carries itself come first.
+ * the error, a status its `$metadata.httpStatusCode`, `statusCode` or `status`, or that of its response. The hint is
+ * `retry-after` in whole seconds. A `TransportError` of Effect's HTTP client is a `NetworkingError`: retried, whatever the
+ * method. Where the error tells nothing, its causes are asked. Facts that an error carries itself come first.
  *
  * Unlike `RetryClassifier.defaultClassifier`, 501 and 505 are retried; `BandwidthLimitExceeded`,
  * `LimitExceededException`, `PriorRequestNotComplete`, `RequestTimeout`, `SlowDown` and `ThrottledException` are not,
@@ -198,7 +195,7 @@ const service: RetryClassifier.RetryClassifier = (error) =>
  * @category constructors
  * @since 0.1.0
  */
-export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.followingCause(
+export const classifier: RetryClassifier.RetryClassifier = withTransport(
   RetryClassifier.chain([RetryClassifier.own, service, RetryClassifier.network])
 )
 
@@ -212,7 +209,7 @@ export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.follo
 export const correctingClockSkew: RetryClassifier.RetryClassifier = RetryClassifier.orElse(
   classifier,
   RetryClassifier.followingCause((error) =>
-    hasCode(error, clockSkewCodes) ? Option.some(RetryInfo.make({ fault: "client" })) : Option.none()
+    hasCode(error, codes.awsClockSkewCodes) ? Option.some(RetryInfo.make({ fault: "client" })) : Option.none()
   )
 )
 

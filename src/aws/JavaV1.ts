@@ -10,11 +10,14 @@
 import type * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as codes from "../internal/codes.ts"
 import { get } from "../internal/safe.ts"
+import { statusOf } from "../internal/wire.ts"
 import { checks } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
+import { withTransport } from "./internal/transport.ts"
 
 /** From here on the ceiling stays, capped or not: in the SDK the shift would overflow. */
 const maxExponent = 30
@@ -164,6 +167,8 @@ export const dynamoDBPolicy: RetryPolicy.RetryPolicy = policy({ baseDelay: 25, m
 
 const throttlingCodes: ReadonlySet<unknown> = new Set([
   "BandwidthLimitExceeded",
+  "EC2ThrottledException",
+  "PriorRequestNotComplete",
   "ProvisionedThroughputExceededException",
   "RequestLimitExceeded",
   "RequestThrottled",
@@ -175,51 +180,55 @@ const throttlingCodes: ReadonlySet<unknown> = new Set([
   "TooManyRequestsException"
 ])
 
-const retryableCodes: ReadonlySet<unknown> = new Set(["PriorRequestNotComplete", "TransactionInProgressException"])
-
-const retryableStatuses: ReadonlySet<unknown> = new Set([500, 502, 503, 504])
-
-const clockSkewCodes: ReadonlySet<unknown> = new Set([
-  "AuthFailure",
-  "InvalidSignatureException",
-  "RequestExpired",
-  "RequestInTheFuture",
-  "RequestTimeTooSkewed",
-  "SignatureDoesNotMatch"
+const retryableCodes: ReadonlySet<unknown> = new Set([
+  ...codes.awsTransientCodes,
+  "IDPCommunicationError",
+  "TransactionInProgressException"
 ])
 
-const serviceInfo = (codes: ReadonlyArray<unknown>, status: unknown): RetryInfo.RetryInfo | undefined => {
-  const isIn = (set: ReadonlySet<unknown>) => codes.some((code) => set.has(code))
+const serviceInfo = (given: ReadonlyArray<unknown>, status: number | undefined): RetryInfo.RetryInfo | undefined => {
+  const isIn = (set: ReadonlySet<unknown>) => given.some((code) => set.has(code))
   if (status === 429 || isIn(throttlingCodes)) return RetryInfo.throttled()
-  if (retryableStatuses.has(status) || isIn(retryableCodes)) return RetryInfo.transient
-  return isIn(clockSkewCodes) ? RetryInfo.make({ fault: "client" }) : undefined
+  const passes = status !== undefined && codes.awsTransientStatuses.has(status)
+  if (passes || isIn(retryableCodes)) return RetryInfo.transient
+  return isIn(codes.awsClockSkewCodes) ? RetryInfo.make({ fault: "client" }) : undefined
 }
 
+/** Without a body the SDK makes the code of status and reason phrase: "503 Slow Down" is `SlowDown`. */
+const spelled = (code: unknown, status: number | undefined): unknown =>
+  typeof code === "string" && status !== undefined && code.startsWith(String(status))
+    ? code.slice(String(status).length).replace(/\s/g, "")
+    : code
+
 const service: RetryClassifier.RetryClassifier = (error) => {
-  const codes = [get(error, "name"), get(error, "code"), get(error, "Code")]
-  if (codes.includes("TimeoutError")) return Option.some(RetryInfo.timedOut)
-  const status = get(get(error, "$metadata"), "httpStatusCode") ?? get(error, "statusCode") ?? get(error, "status")
-  return Option.fromUndefinedOr(serviceInfo(codes, status))
+  const status = statusOf(error)
+  const given = [get(error, "name"), get(error, "code"), get(error, "Code")].map((code) => spelled(code, status))
+  if (given.includes("TimeoutError")) return Option.some(RetryInfo.timedOut)
+  return Option.fromUndefinedOr(serviceInfo(given, status))
 }
 
 /**
- * What the SDK retries: its throttling codes and any 429 as throttling; the statuses 500, 502, 503 and 504; two codes of
- * transactions under way; six codes of a skewed clock; failures of the network, time-outs among them.
+ * What the SDK retries: its throttling codes and any 429 as throttling; the statuses 500, 502, 503 and 504; the codes
+ * `IDPCommunicationError`, `RequestTimeout`, `RequestTimeoutException` and `TransactionInProgressException`; six codes of
+ * a skewed clock; failures of the network, time-outs among them.
  *
  * **Details**
  *
- * A code is the `name`, `code` or `Code` of the error, a status its `$metadata.httpStatusCode`, `statusCode` or
- * `status`. Where the error tells nothing, its causes are asked. Facts that an error carries itself come first.
+ * A code is the `name`, `code` or `Code` of the error, or what follows the status in one such as `"503 Slow Down"`. A
+ * status is its `$metadata.httpStatusCode`, `statusCode` or `status`, or that of its response. A `TransportError` of
+ * Effect's HTTP client is an `IOException`: retried, whatever the method. Where the error tells nothing, its causes are
+ * asked. Facts that an error carries itself come first.
  *
- * Unlike `RetryClassifier.defaultClassifier`, `PriorRequestNotComplete` and `TransactionInProgressException` are no
- * throttles, `EC2ThrottledException`, `LimitExceededException` and `RequestTimeout` are not retried unless their status
- * is, and a skewed clock is: the SDK has corrected it by then, and so should the caller.
- * Source: aws-sdk-java `RetryUtils`, `PredefinedRetryPolicies.SDKDefaultRetryCondition`.
+ * Unlike `RetryClassifier.defaultClassifier`, `TransactionInProgressException` is no throttle, `LimitExceededException`
+ * is not retried unless its status is, `IDPCommunicationError` is, and so is a skewed clock: the SDK has corrected it by
+ * then, and so should the caller.
+ * Source: aws-sdk-java `RetryUtils` of the late 1.x, which has `RETRYABLE_ERROR_CODES` (that of 1.11 in 2017 lacks them
+ * and two of the throttling codes), `PredefinedRetryPolicies.SDKDefaultRetryCondition`.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.followingCause(
+export const classifier: RetryClassifier.RetryClassifier = withTransport(
   RetryClassifier.chain([RetryClassifier.own, service, RetryClassifier.network])
 )
 

@@ -14,7 +14,9 @@
  * ```
  *
  * What a Kotlin strategy is in one piece is two here: the policy decides, the layer holds what calls share. Each strategy
- * has a quota of its own, as in Kotlin; give two the same {@link TokenBucket} to share one.
+ * has a quota of its own, as in Kotlin, however often its layer is provided; give two the same {@link TokenBucket} to
+ * share one. What is measured by different clocks cannot be shared: under a `TestClock` of its own, each test has a quota
+ * of its own.
  *
  * The package's index does not export this module: import `effect-retry/aws/Kotlin`.
  *
@@ -34,6 +36,7 @@ import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
+import { once } from "./internal/once.ts"
 
 /** Which of Kotlin's two sets of defaults applies. */
 interface Preset {
@@ -90,7 +93,7 @@ export interface ExponentialBackoffWithJitterConfig extends Preset {
   readonly maxBackoff?: Duration.Input | undefined
   /** The first ceiling after a throttle: a finite duration of at least 0. Default 1 second. */
   readonly throttlingBaseDelay?: Duration.Input | undefined
-  /** How far a server's hint may lengthen the delay: a finite duration of at least 0. Default 5 seconds. */
+  /** In 2.1, how far a server's hint may lengthen the delay: a finite duration of at least 0. Default 5 seconds. */
   readonly retryAfterMaxOvershoot?: Duration.Input | undefined
 }
 
@@ -153,7 +156,7 @@ export interface AdaptiveRetryStrategyConfig extends StandardRetryStrategyConfig
  * @since 0.1.0
  */
 export interface TokenBucket {
-  /** The quota: the same layer is the same quota. */
+  /** The quota: the same layer is the same quota, however often it is provided. */
   readonly layer: Layer.Layer<RetryQuota.RetryQuota>
   /** Tokens that a retry takes. */
   readonly costs: Pick<RetryPolicy.QuotaOptions, "cost" | "timeoutCost" | "throttlingCost">
@@ -299,7 +302,7 @@ export const standardRetryTokenBucket = (config: StandardRetryTokenBucketConfig 
   const cost = costOf("retryCost")
   const throttlingCost = costOf("timeoutRetryCost")
   return {
-    layer: RetryQuota.layer(options),
+    layer: once(RetryQuota.RetryQuota, RetryQuota.make(options)),
     costs: { cost, throttlingCost, timeoutCost: useNewRetries ? cost : throttlingCost }
   }
 }
@@ -319,8 +322,8 @@ export const infiniteTokenBucket: TokenBucket = { layer: RetryQuota.layerUnlimit
  *
  * **Details**
  *
- * A server's hint is followed within `[delay, delay + retryAfterMaxOvershoot]`. It is any that the facts name; Kotlin
- * reads `x-amz-retry-after` alone. Throws `InvalidOption` when an option is impossible.
+ * In 2.1 a server's hint is followed within `[delay, delay + retryAfterMaxOvershoot]`, in 2.0 it is ignored. It is any
+ * that the facts name; Kotlin reads `x-amz-retry-after` alone. Throws `InvalidOption` when an option is impossible.
  *
  * @category constructors
  * @since 0.1.0
@@ -329,7 +332,8 @@ export const exponentialBackoffWithJitter = (
   config: ExponentialBackoffWithJitterConfig = {}
 ): RetryPolicy.RetryPolicy => {
   const check = checks("Kotlin.exponentialBackoffWithJitter")
-  const valid = settled<ExponentialBackoffWithJitterConfig>(presetOf(check, config).delayProvider, config)
+  const { delayProvider, useNewRetries } = presetOf(check, config)
+  const valid = settled<ExponentialBackoffWithJitterConfig>(delayProvider, config)
   const base = check.duration("initialDelay", valid.initialDelay)
   const throttlingBase = check.duration("throttlingBaseDelay", valid.throttlingBaseDelay)
   const factor = check.between("scaleFactor", valid.scaleFactor, 1, Number.MAX_VALUE)
@@ -340,7 +344,7 @@ export const exponentialBackoffWithJitter = (
     const ceiling = Math.min(cap, Delays.exponential(info?.throttling ? throttlingBase : base, factor, attempt))
     const delay = share === 0 ? ceiling : ceiling * (1 - share * random.nextDoubleUnsafe())
     const whole = Math.trunc(delay)
-    if (info?.retryAfter === undefined) return whole
+    if (!useNewRetries || info?.retryAfter === undefined) return whole
     return Math.max(whole, Math.min(Duration.toMillis(info.retryAfter), Math.trunc(delay + overshoot)))
   })
 }
@@ -353,8 +357,8 @@ const capOf = (check: Check, maxBackoff: Duration.Input): number => {
 }
 
 /**
- * A layer with the limiter of adaptive mode, whose sends wait for their turn. Throws `InvalidOption` when an option is
- * impossible.
+ * A layer with the limiter of adaptive mode, whose sends wait for their turn: the same layer is the same limiter, however
+ * often it is provided. Throws `InvalidOption` when an option is impossible.
  *
  * **Details**
  *
@@ -369,7 +373,7 @@ export const adaptiveRateLimiter = (
 ): Layer.Layer<Limiter.AdaptiveRateLimiter> => {
   const { beta, measurementBucketDuration, minCapacity, minFillRate, scaleConstant, smoothing } = config
   const options = { beta, measurementBucketDuration, minCapacity, minFillRate, scaleConstant, smoothing }
-  return part("Kotlin.adaptiveRateLimiter", "", config, () => Limiter.layer(options))
+  return part("Kotlin.adaptiveRateLimiter", "", config, () => once(Limiter.AdaptiveRateLimiter, Limiter.make(options)))
 }
 
 const bucketOf = (
@@ -406,11 +410,10 @@ const strategyOf = (
   const check = checks(constructorName)
   const preset = presetOf(check, config)
   const { enableLongPollingBackoff = preset.enableLongPollingBackoff, maxAttempts = preset.maxAttempts } = config
-  const limit = check.count("maxAttempts", maxAttempts, 1)
   const longPolling = flag(check, "enableLongPollingBackoff", enableLongPollingBackoff)
   const { costs, layer } = bucketOf(constructorName, config)
   const policy = delaysOf(constructorName, config).pipe(
-    RetryPolicy.maxAttempts(limit),
+    RetryPolicy.maxAttempts(check.count("maxAttempts", maxAttempts, 1)),
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated({ ...costs, longPolling })
   )

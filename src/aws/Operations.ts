@@ -17,7 +17,7 @@ import { type Options, standard2026 } from "./Modes.ts"
  * @since 0.1.0
  */
 export interface Operation {
-  /** The service id, endpoint prefix or package name: `"SQS"`, `"DynamoDB Streams"`, `"streams.dynamodb"`, `"states"`. */
+  /** The service id, endpoint prefix or package name: `"SQS"`, `"streams.dynamodb"`, `"@aws-sdk/client-sqs"`. */
   readonly service: string
   /** The name of the operation: `"ReceiveMessage"`, `"receive_message"`, `"ReceiveMessageCommand"`. */
   readonly operation: string
@@ -61,6 +61,9 @@ const longPolls: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 /** Letters and digits, in lower case. */
 const plain = (name: unknown): string => typeof name === "string" ? name.toLowerCase().replace(/[^a-z0-9]/g, "") : ""
 
+/** A service without what package names begin with. */
+const plainService = (service: unknown): string => plain(service).replace(/^awssdkclient/, "")
+
 /**
  * Gives what retry behaviour 2.1 lays down for an operation.
  *
@@ -74,8 +77,9 @@ const plain = (name: unknown): string => typeof name === "string" ? name.toLower
  * | SWF | PollForActivityTask, PollForDecisionTask | 50 ms | 3 | yes |
  * | any other | any other | 50 ms | 3 | no |
  *
- * Case, spaces and punctuation do not count, nor does `Command` at the end of an operation. Step Functions is `SFN`,
- * `states` or `stepfunctions`; DynamoDB Streams is that or `streams.dynamodb`. An unknown name is an ordinary one.
+ * Case, spaces and punctuation do not count, nor does `@aws-sdk/client-` at the beginning of a service or `Command` at
+ * the end of an operation. Step Functions is `SFN`, `states` or `stepfunctions`; DynamoDB Streams is that or
+ * `streams.dynamodb`. An unknown name is an ordinary one.
  * Source: botocore `retries/standard.py`, `_LONG_POLLING_OPERATIONS`; AWS developer blog, "Announcing updated retry
  * behavior for AWS SDKs and Tools", 2026.
  *
@@ -83,7 +87,7 @@ const plain = (name: unknown): string => typeof name === "string" ? name.toLower
  * @since 0.1.0
  */
 export const settings = ({ operation, service }: Operation): Settings => {
-  const name = plain(service)
+  const name = plainService(service)
   if (dynamoDBNames.has(name)) return dynamoDB
   return longPolls.get(name)?.includes(plain(operation).replace(/command$/, "")) ? polling : ordinary
 }

@@ -3,7 +3,7 @@
  *
  * The id is that of a call, the rest that of a send. So there are two parts: {@link withInvocation} goes around the
  * whole call, its retries included, and makes the id; {@link headers} is run by each attempt, and knows from the
- * schedule around it which one it is. An attempt that no call encloses does not compile.
+ * schedule or the `RetryStrategy.request` around it which one it is. An attempt that no call encloses does not compile.
  *
  * The AWS SDKs send these headers themselves. This is for clients that speak to AWS without one.
  *
@@ -63,7 +63,7 @@ export interface RequestHeaders {
 }
 
 /**
- * What the headers of a send say besides its number.
+ * What the headers of a send say.
  *
  * @category models
  * @since 0.1.0
@@ -71,6 +71,13 @@ export interface RequestHeaders {
 export interface Options {
   /** The policy of the call, or its attempts: a whole number of at least 1. `Infinity` leaves `max` out. */
   readonly maxAttempts: number | RetryPolicy<never, unknown, unknown>
+  /** Whether the first attempt has `max` too: `false` as in botocore before behaviour 2.1. Default `true`. */
+  readonly maxInFirst?: boolean | undefined
+  /**
+   * The number of the attempt, 1 for the first: for a loop of one's own, such as one that asks a `RetryStrategy` itself.
+   * Default: what the schedule or the `RetryStrategy.request` around the attempt counts.
+   */
+  readonly attempt?: number | undefined
   /** How long the client waits for an answer, above 0. Default: there is no `ttl`. */
   readonly readTimeout?: Duration.Input | undefined
   /** Where the `ttl` stands: `"first"` as in botocore and Rust, `"last"` as in Go. Default `"first"`. */
@@ -145,6 +152,24 @@ export const observeDate = (date: string | undefined): Effect.Effect<void, never
     invocation.skewMillis = DateTime.toEpochMillis(server.value) - (yield* Clock.currentTimeMillis)
   })
 
+/** Checks the options of {@link headers}. */
+const validated = ({ attempt, maxAttempts, maxInFirst = true, readTimeout, ttlPosition = "first" }: Options) => {
+  const check = checks("RequestHeaders.headers")
+  if (typeof maxInFirst !== "boolean") check.reject("maxInFirst", maxInFirst, "true or false")
+  if (attempt !== undefined && !(Number.isSafeInteger(attempt) && attempt >= 1)) {
+    check.reject("attempt", attempt, "a whole number of at least 1")
+  }
+  return {
+    attempt,
+    max: isRetryPolicy(maxAttempts)
+      ? maxAttempts[TypeId].maxAttempts
+      : check.count("maxAttempts", maxAttempts as number, 1),
+    maxFrom: maxInFirst ? 1 : 2,
+    timeoutMillis: readTimeout === undefined ? undefined : check.positiveDuration("readTimeout", readTimeout),
+    ttlLast: check.oneOf("ttlPosition", ttlPosition, ["first", "last"]) === "last"
+  }
+}
+
 /** The second as `YYYYMMDDTHHMMSSZ`; `undefined` for a time that has no such form. */
 const basicForm = (epochMillis: number): string | undefined => {
   const iso = Option.getOrUndefined(Option.map(DateTime.make(epochMillis), DateTime.formatIso))
@@ -161,29 +186,28 @@ const basicForm = (epochMillis: number): string | undefined => {
  * first attempt has none. `N` counts from 1. `ttl = now + readTimeout + skew`, in UTC, in whole seconds, rounded down.
  *
  * Throws `InvalidOption` for options out of range. Never fails, and waits for nothing.
- * Source: botocore `retries/standard.py` of behaviour 2.1 (which has `max` in the first attempt too); smithy-typescript
- * `retryMiddleware.ts`; aws-sdk-go-v2 `aws/retry/middleware.go`.
+ * Source: botocore `retries/standard.py` of behaviour 2.1 (before it, the first attempt had no `max`: see `maxInFirst`);
+ * smithy-typescript `retryMiddleware.ts`; aws-sdk-go-v2 `aws/retry/middleware.go`.
  *
  * **Gotchas**
  *
  * A `Schedule` inside the attempt, such as that of an `Effect.repeat`, counts for itself: run this outside of it.
+ * So do retries within retries: the innermost one counts. Where one invocation encloses both, each retry of the outer
+ * one begins again with `attempt=1`, and the service sees the same number of the same call twice. Enclose only the inner
+ * one in {@link withInvocation}, or count across both and give the `attempt`.
+ *
+ * In a loop of one's own around the attempt nothing counts, and every send is the first: give the `attempt`.
  *
  * @category getters
  * @since 0.1.0
  */
 export const headers = (options: Options): Effect.Effect<RequestHeaders, never, Invocation> => {
-  const check = checks("RequestHeaders.headers")
-  const { maxAttempts, readTimeout } = options
-  const max = isRetryPolicy(maxAttempts)
-    ? maxAttempts[TypeId].maxAttempts
-    : check.count("maxAttempts", maxAttempts as number, 1)
-  const timeoutMillis = readTimeout === undefined ? undefined : check.positiveDuration("readTimeout", readTimeout)
-  const ttlLast = check.oneOf("ttlPosition", options.ttlPosition ?? "first", ["first", "last"]) === "last"
-  const maxPart = max === Infinity ? "" : `; max=${max}`
+  const { attempt, max, maxFrom, timeoutMillis, ttlLast } = validated(options)
   return Effect.gen(function*() {
     const { around, id, skewMillis } = yield* Invocation
     const metadata = yield* Schedule.CurrentMetadata
-    const request = `attempt=${metadata === around ? 1 : metadata.attempt + 1}${maxPart}`
+    const number = attempt ?? (metadata === around ? 1 : metadata.attempt + 1)
+    const request = max === Infinity || number < maxFrom ? `attempt=${number}` : `attempt=${number}; max=${max}`
     const ttl = timeoutMillis === undefined || skewMillis === undefined
       ? undefined
       : basicForm((yield* Clock.currentTimeMillis) + timeoutMillis + skewMillis)

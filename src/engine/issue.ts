@@ -2,6 +2,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
 import type { CallFiber } from "../state/clock.ts"
 
 /** Leave to make an attempt: when, and what it holds until it is sent. */
@@ -41,7 +42,7 @@ export interface Terms {
   readonly delayMillis: number
   readonly waitedMillis: number
   readonly cost: number
-  /** Puts back what the attempt holds. */
+  /** Puts back what the attempt holds; empty when it holds nothing. */
   readonly undo: ReadonlyArray<() => void>
 }
 
@@ -49,13 +50,15 @@ class Issued<Call> implements Token {
   readonly issuer: Issuer<Call>
   readonly call: Call
   private readonly terms: Terms
-  private readonly unwatch: () => void
+  private readonly unwatch: () => void = constVoid
   private state: "waiting" | "left" | "used" = "waiting"
 
   constructor(issuer: Issuer<Call>, call: Call, terms: Terms, fiber: CallFiber) {
     this.issuer = issuer
     this.call = call
     this.terms = terms
+    // A fiber keeps its observers until it ends, and may be given any number of tokens.
+    if (terms.undo.length === 0) return
     this.unwatch = fiber.addObserver((exit) => {
       if (Exit.isFailure(exit)) this.abandonUnsafe()
     })

@@ -22,6 +22,16 @@ export const awsTransientCodes: ReadonlySet<string> = new Set(["RequestTimeout",
 /** The transient statuses that every AWS SDK shares; 501, 505 and the rest of the 5xx are not retried. */
 export const awsTransientStatuses: ReadonlySet<number> = new Set([500, 502, 503, 504])
 
+/** What signatures fail with when the clock is wrong: the same list in Java v1 and JavaScript v2. */
+export const awsClockSkewCodes: ReadonlySet<string> = new Set([
+  "AuthFailure",
+  "InvalidSignatureException",
+  "RequestExpired",
+  "RequestInTheFuture",
+  "RequestTimeTooSkewed",
+  "SignatureDoesNotMatch"
+])
+
 /** HTTP statuses that are worth a retry when the error has no AWS shape. */
 export const httpTransientStatuses: ReadonlySet<number> = new Set([408, 425, 500, 502, 503, 504])
 

@@ -15,7 +15,7 @@ interface Headers {
 }
 
 /** A header of a plain record, in lower case or as HTTP writes it, or of a `Headers` object. */
-const header = (headers: Headers, name: string): unknown => {
+export const header = (headers: Headers, name: string): unknown => {
   const value = headers[name] ?? headers[name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase())]
   return value === undefined && typeof headers.get === "function" ? headers.get(name) : value
 }
