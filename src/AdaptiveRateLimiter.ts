@@ -92,9 +92,8 @@ export interface Service {
   /** The limiter now. */
   readonly snapshot: Effect.Effect<Snapshot>
   /**
-   * `undefined` for a limiter that limits nothing.
-   *
-   * @internal
+   * What holds sends back; `undefined` for a limiter that limits nothing. Its form is the library's own affair, and
+   * changes without notice.
    */
   readonly engine: Engine | undefined
 }
@@ -166,9 +165,11 @@ const validated = ({
 }
 
 /**
- * The limiter as the engine drives it, synchronously where it can.
+ * The limiter as the library drives it, synchronously where it can. Its form is the library's own affair, and changes
+ * without notice.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export class Engine {
   readonly waiters = new Waiters()

@@ -70,7 +70,7 @@ export interface Attempted {
 export interface RetryPolicy<in E = unknown, out R = never, out Err = never>
   extends Schedule.Schedule<RetryDecision, E, Err, R>
 {
-  /** @internal */
+  /** What the policy is made of. Its form is the library's own affair, and changes without notice. */
   readonly [TypeId]: Parts
 }
 

@@ -58,7 +58,7 @@ export interface Service {
   readonly deposit: (tokens: number) => Effect.Effect<void, InvalidOption>
   /** The tokens there are now: from 0 to `capacity`. */
   readonly balance: Effect.Effect<number>
-  /** @internal */
+  /** The bucket under the service. Its form is the library's own affair, and changes without notice. */
   readonly store: Store
 }
 
