@@ -15,7 +15,7 @@ import { Booking, current } from "./engine/booking.ts"
 import { deadlineAt, decide, type Decision, type Parts, Run } from "./engine/decision.ts"
 import { environment, storeOf } from "./engine/environment.ts"
 import { nesting } from "./engine/nesting.ts"
-import { tokenOf } from "./engine/pending.ts"
+import { announce, lapse, tokenOf } from "./engine/pending.ts"
 import { type CallFiber, CurrentObserver } from "./RetryObserver.ts"
 import { type Attempted, isRetryPolicy, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
 import { isRetryStopped, isRetryToken, type RetryStopped, type RetryToken } from "./RetryToken.ts"
@@ -28,6 +28,7 @@ type AnyEffect = Effect.Effect<any, any, any>
 const bookFirstSuccess = <A>(value: A): A => {
   const fiber = current()
   const store = storeOf(fiber)
+  lapse(fiber)
   if (store !== undefined && store.successIncrement !== 0) store.put(store.successIncrement, clockOf(fiber))
   return value
 }
@@ -120,7 +121,7 @@ class Call {
     if (first) this.firstFailureMillis = now
     this.sinceMillis = first ? 0 : now - this.nowMillis
     this.nowMillis = now
-    this.booking.environment.observer.onRetry?.(decision, fiber)
+    announce(decision, this.booking.environment.observer, fiber)
     this.booking.token = decision
     return Effect.flatMap(clockOf(fiber).sleep(decision.delay), this.retry)
   }

@@ -297,6 +297,21 @@ describe("AdaptiveRateLimiter", () => {
         }))
     }
 
+    it.effect("that times out while it waits for its token was never sent, and costs nothing", () =>
+      Effect.gen(function*() {
+        const call = Effect.fail(new Throttled({}))
+        const policy = Backoff.fixed({ delay: 0 }).pipe(
+          RetryPolicy.maxAttempts(4),
+          RetryPolicy.quotaGated({ cost: 10 }),
+          RetryPolicy.rateLimited
+        )
+        const program = Effect.retry(Effect.timeout(attempt(call), "500 millis"), policy as any)
+        const fiber = yield* Effect.forkChild(Effect.exit(program as Effect.Effect<never, unknown>))
+        yield* TestClock.adjust("1900 millis")
+        yield* Fiber.join(fiber)
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+      }).pipe(Effect.provide(Layer.fresh(layer))))
+
     it.effect("that ends by defect or interruption is booked neither as success nor as throttle", () =>
       Effect.gen(function*() {
         const before = yield* AdaptiveRateLimiter.snapshot

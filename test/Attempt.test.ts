@@ -486,6 +486,58 @@ describe("Effect.retry", () => {
       assert.strictEqual(yield* RetryQuota.balance, 490)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
+  it.effect("a call that succeeds with a repeat, a retry or a time-out inside leaves nothing taken", () =>
+    Effect.gen(function*() {
+      type Call = Effect.Effect<string, Transient>
+      const inside: ReadonlyArray<(self: Call) => Effect.Effect<unknown, Transient>> = [
+        (self) => Effect.repeat(attempt(self), Schedule.recurs(1)),
+        (self) => Effect.retry(attempt(self), Schedule.recurs(0)),
+        (self) => withRetry(self, Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(1)))
+      ]
+      for (const inner of inside) {
+        const call = scripted([new Transient()])
+        const policy: Schedule.Schedule<unknown, any, never, RetryQuota.RetryQuota> = awsStandard
+        const program = Effect.retry(inner(call.effect), policy)
+        const fiber = yield* Effect.forkChild(Effect.andThen(program, Effect.never))
+        yield* TestClock.adjust("1 minute")
+        assert.isAtLeast(yield* RetryQuota.balance, 100)
+        yield* Fiber.interrupt(fiber)
+      }
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+
+  it.effect("two policies that both gave leave have their tokens back after a success", () =>
+    Effect.gen(function*() {
+      const gated = (cost: number) => Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.quotaGated({ cost }))
+      for (const both of [Schedule.min([gated(5), gated(7)]), Schedule.max([gated(7), gated(5)])]) {
+        const program = Effect.retry(attempt(scripted([new Transient()]).effect), both)
+        const fiber = yield* Effect.forkChild(Effect.andThen(program, Effect.never))
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+        yield* Fiber.interrupt(fiber)
+      }
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("leaves no observer on a fiber whose retries are never made", () =>
+    Effect.gen(function*() {
+      const stopping = Effect.exit(
+        Effect.retry(attempt(Effect.fail(new Transient())), { schedule: awsStandard, times: 0 })
+      )
+      const fiber = yield* Effect.forkChild(Effect.andThen(Effect.repeat(stopping, Schedule.recurs(200)), Effect.never))
+      yield* TestClock.adjust("1 minute")
+      const observers = (fiber as unknown as { readonly _observers?: ReadonlyArray<unknown> })._observers
+      assert.isAtMost(observers?.length ?? 0, 3)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("finds a token without tokens of the quota, too: a retry is no first attempt that costs", () =>
+    Effect.gen(function*() {
+      const policy = Schedule.map(
+        Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(3)),
+        () => Effect.succeed("hidden")
+      )
+      yield* inTime(Effect.retry(attempt(scripted([new Transient(), new Transient()]).effect), policy))
+      assert.strictEqual(yield* RetryQuota.balance, 5)
+    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 10, initial: 9, firstAttemptCost: 4 }))))
+
   it.effect("an attempt that succeeds inside a retried effect that fails gives nothing back", () =>
     Effect.gen(function*() {
       const both = Effect.andThen(attempt(Effect.succeed("healthy")), attempt(Effect.fail(new Transient())))

@@ -99,6 +99,14 @@ describe("RetryObserver", () => {
         )
         assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
         assert.strictEqual(yield* RetryQuota.balance, 500)
+        const caught = Effect.catchDefect(
+          Effect.provideService(run(Effect.fail(new Transient())), RetryObserver.CurrentObserver, broken),
+          () => Effect.void
+        )
+        const fiber = yield* Effect.forkChild(Effect.andThen(Effect.exit(caught), Effect.never))
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+        yield* Fiber.interrupt(fiber)
       }).pipe(Effect.provide(RetryQuota.layer())))
   }
 

@@ -171,6 +171,44 @@ describe("RetryPolicy", () => {
           }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer()))))
       }
 
+      it.effect("does not send at the deadline, when tokens of quota or limiter come just then", () =>
+        Effect.gen(function*() {
+          const times: Array<number> = []
+          const throttled = new Throttled({})
+          const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+            times.push(now)
+            return Effect.fail(throttled)
+          })
+          const timely = awsAdaptive.pipe(RetryPolicy.capped("1 millis"), RetryPolicy.deadline("2 seconds"))
+          const fiber = yield* Effect.forkChild(Effect.exit(withRetry(call, timely)))
+          yield* TestClock.adjust("1 minute")
+          yield* Fiber.join(fiber)
+          assert.deepStrictEqual(times, [0])
+        }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer()))))
+
+      it.effect("does not retry at the deadline after a wait for the quota", () =>
+        Effect.gen(function*() {
+          const times: Array<number> = []
+          const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+            times.push(now)
+            return Effect.fail(transient)
+          })
+          const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+            RetryPolicy.deadline("7 seconds"),
+            RetryPolicy.quotaGated({ cost: 5 })
+          )
+          yield* Effect.forkChild(Effect.delay(RetryQuota.deposit(10), "6 seconds"))
+          yield* Effect.forkChild(RetryQuota.reserve(9))
+          yield* TestClock.adjust(0)
+          const fiber = yield* Effect.forkChild(Effect.exit(withRetry(call, policy)))
+          yield* TestClock.adjust("1 minute")
+          yield* Fiber.join(fiber)
+          assert.deepStrictEqual(times, [0])
+          assert.strictEqual(yield* RetryQuota.balance, 20)
+        }).pipe(
+          Effect.provide(RetryQuota.layer({ capacity: 20, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))
+        ))
+
       it.effect("counts on the monotonic clock: a step of the wall clock moves it not", () =>
         Effect.gen(function*() {
           yield* TestClock.adjust("1 hour")

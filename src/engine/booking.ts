@@ -3,6 +3,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import type { Engine } from "../AdaptiveRateLimiter.ts"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import { QuotaExhausted } from "../RetryQuota.ts"
 import type { RetryToken } from "../RetryToken.ts"
@@ -11,6 +12,7 @@ import { afterFirstCost } from "../state/store.ts"
 import type { Patience } from "../state/waiters.ts"
 import type { Environment } from "./environment.ts"
 import { inside, Mark, nesting } from "./nesting.ts"
+import { lapse } from "./pending.ts"
 
 type AnyEffect = Effect.Effect<any, any, any>
 
@@ -63,18 +65,28 @@ export class Booking {
     const clock = clockOf(fiber)
     this.granted = []
     const booked = this.booked(self, Effect.fail)
-    const limited = limiter === undefined ? booked : limiter.afterToken(this.keeping(booked), clock, this.atMost(clock))
+    const limited = limiter === undefined ? booked : this.limited(booked, limiter, clock)
     const sent = paying === undefined ? limited : afterFirstCost(
       paying,
       clock,
       this.keeping(limited),
       () => new QuotaExhausted({ cost: paying.firstAttemptCost, balance: paying.balance(clock) })
     )
-    return Effect.catch(sent, (error) => {
+    // An attempt can be interrupted in its wait while its call goes on, as by a time-out of the attempt.
+    const kept = Effect.onInterrupt(sent, () => Effect.sync(() => this.token?.cancelUnsafe()))
+    return Effect.catch(kept, (error) => {
       // What was refused was never sent, so what it held is not spent.
       this.token?.cancelUnsafe()
       return next(error)
     })
+  }
+
+  private limited(booked: AnyEffect, limiter: Engine, clock: Clock.Clock): AnyEffect {
+    const timely = Effect.suspend(() => {
+      const atMost = this.atMost(clock)
+      return atMost?.millis === 0 ? Effect.fail(atMost.expired()) : booked
+    })
+    return limiter.afterToken(this.keeping(timely), clock, this.atMost(clock))
   }
 
   /** A retry waits for its send token until the deadline of its call; then the call ends with its last failure. */
@@ -110,6 +122,7 @@ export class Booking {
     if (this.mark !== undefined) this.mark.active = false
     const fiber = current()
     const clock = clockOf(fiber)
+    lapse(fiber)
     if (this.token !== undefined) {
       this.token.held?.giveBackUnsafe()
     } else if (store !== undefined) {

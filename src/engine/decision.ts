@@ -158,7 +158,11 @@ export class Run implements Failure {
     const clock = clockOf(fiber)
     const patience = this.deadlineAtMillis - monotonicMillis(clock) - delay
     if (store.millisUntil(cost, clock) >= patience) return this.stop("deadline")
-    const paid = waitFor(store, cost, clock, (held) => this.issue(delay, held, fiber))
+    const paid = waitFor(store, cost, clock, (held) => {
+      if (!this.passesDeadline(delay, fiber)) return this.issue(delay, held, fiber)
+      held.giveBackUnsafe()
+      return this.stop("deadline")
+    })
     return patience === Infinity ? paid : Effect.timeoutOrElse(paid, {
       duration: patience,
       orElse: () => Effect.sync(() => this.stop("deadline"))

@@ -1,5 +1,6 @@
 import type * as Duration from "effect/Duration"
 import type * as Schedule from "effect/Schedule"
+import type { RetryObserver } from "../RetryObserver.ts"
 import { isRetryToken, type RetryToken } from "../RetryToken.ts"
 import type { CallFiber } from "../state/clock.ts"
 
@@ -24,16 +25,17 @@ export const watch = (token: RetryToken, fiber: CallFiber): void => {
 /** Gives back what the fiber holds for a retry that has not left, until it does. */
 export const lapse = (fiber: CallFiber): void => {
   const token = pending.get(fiber)
-  if (token?.isUnclaimed) token.held?.giveBackUnsafe()
+  if (!token?.isUnclaimed) return
+  token.held?.giveBackUnsafe()
+  token.unwatch?.()
+  token.unwatch = undefined
 }
 
 /** Remembers the token where an attempt under `Effect.retry` finds it again; returns the delay to wait. */
 export const remember = (token: RetryToken, fiber: CallFiber): Duration.Duration => {
   const delay = token.delay
-  if (token.held !== undefined) {
-    pending.set(fiber, token)
-    byDelay.set(delay, token)
-  }
+  pending.set(fiber, token)
+  byDelay.set(delay, token)
   return delay
 }
 
@@ -43,4 +45,14 @@ export const tokenOf = (metadata: Schedule.Metadata | undefined, fiber: CallFibe
   if (isRetryToken(metadata.output)) return metadata.output
   const known = byDelay.get(metadata.duration) ?? pending.get(fiber)
   return known?.error === metadata.input ? known : undefined
+}
+
+/** Tells the observer of a retry. One that throws ends the call, and the retry never leaves. */
+export const announce = (token: RetryToken, observer: RetryObserver, fiber: CallFiber): void => {
+  try {
+    observer.onRetry?.(token, fiber)
+  } catch (defect) {
+    token.cancelUnsafe()
+    throw defect
+  }
 }

@@ -7,7 +7,7 @@ import { CurrentObserver } from "../RetryObserver.ts"
 import { isRetryToken, type RetryDecision, type RetryToken } from "../RetryToken.ts"
 import type { CallFiber } from "../state/clock.ts"
 import { deadlineAt, decide, type Parts, Run } from "./decision.ts"
-import { lapse, remember } from "./pending.ts"
+import { announce, lapse, remember } from "./pending.ts"
 
 type Stepped = Pull.Pull<[RetryDecision, Duration.Duration], unknown, RetryDecision, unknown>
 
@@ -15,7 +15,7 @@ type Stepped = Pull.Pull<[RetryDecision, Duration.Duration], unknown, RetryDecis
 const emit = (decision: RetryDecision, fiber: CallFiber): Stepped => {
   const observer = fiber.getRef(CurrentObserver)
   if (isRetryToken(decision)) {
-    observer.onRetry?.(decision, fiber)
+    announce(decision, observer, fiber)
     return Effect.succeed([decision, remember(decision, fiber)])
   }
   observer.onStop?.(decision, fiber)
