@@ -14,6 +14,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import type * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { Terminal, Throttled } from "./utils/call.ts"
 import { sweep } from "./utils/sweep.ts"
@@ -305,8 +306,14 @@ describe("AdaptiveRateLimiter", () => {
           RetryPolicy.quotaGated({ cost: 10 }),
           RetryPolicy.rateLimited
         )
-        const program = Effect.retry(Effect.timeout(attempt(call), "500 millis"), policy as any)
-        const fiber = yield* Effect.forkChild(Effect.exit(program as Effect.Effect<never, unknown>))
+        const ofAnyError: Schedule.Schedule<
+          unknown,
+          any,
+          AdaptiveRateLimiter.RateLimitExceeded,
+          RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
+        > = policy
+        const limited = Effect.timeout(attempt(call), "500 millis")
+        const fiber = yield* Effect.forkChild(Effect.exit(Effect.retry(limited, ofAnyError)))
         yield* TestClock.adjust("1900 millis")
         yield* Fiber.join(fiber)
         assert.strictEqual(yield* RetryQuota.balance, 500)
