@@ -478,6 +478,22 @@ describe("Effect.retry", () => {
       assert.strictEqual(yield* RetryQuota.balance, 500)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
+  it.effect("gives those tokens back when the fiber retries by withRetry, too", () =>
+    Effect.gen(function*() {
+      const failing = Effect.fail(new Transient())
+      const stopping = Effect.exit(Effect.retry(attempt(failing), { schedule: awsStandard, times: 0 }))
+      const fiber = yield* Effect.forkChild(
+        Effect.andThen(
+          stopping,
+          withRetry(failing, Backoff.fixed({ delay: "1 hour" }).pipe(RetryPolicy.quotaGated({ cost: 7 })))
+        )
+      )
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* RetryQuota.balance, 493)
+      yield* Fiber.interrupt(fiber)
+      assert.strictEqual(yield* RetryQuota.balance, 500)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
   it.effect("a retried call between a decision and its retry does not make the retry free", () =>
     Effect.gen(function*() {
       const report = Effect.exit(Effect.retry(attempt(Effect.fail(new Terminal())), awsStandard))

@@ -7,6 +7,7 @@ import {
   RetryMetrics,
   RetryObserver,
   RetryQuota,
+  RetryToken,
   withRetry
 } from "effect-retry"
 import * as Cause from "effect/Cause"
@@ -152,6 +153,16 @@ describe("RetryMetrics", () => {
         })
       }).pipe(ownRegistry, Effect.provide(Layer.merge(RetryQuota.layer(), RetryMetrics.layer)), ownRegistry))
   }
+
+  it.effect("shows the balance after a stop, too", () =>
+    Effect.gen(function*() {
+      yield* Effect.orDie(RetryQuota.reserve(100))
+      RetryMetrics.observer.onStop?.(
+        new RetryToken.RetryStopped("quota-exhausted", 1, undefined),
+        yield* Effect.withFiber((fiber) => Effect.succeed(fiber))
+      )
+      assert.strictEqual((yield* reading)["retry_quota_balance"], 400)
+    }).pipe(ownRegistry, Effect.provide(RetryQuota.layer()), ownRegistry))
 
   it.effect("shows the fill rate of the limiter", () =>
     Effect.gen(function*() {
