@@ -155,15 +155,10 @@ const bookedCall = (self: AnyEffect, parts: Parts, fiber: CallFiber): AnyEffect 
   const booking = new Booking(found, undefined)
   const call = new Call(self, new Run(parts, deadlineAt(parts, fiber)), booking)
   const fresh = found.metadata !== undefined || nesting.inUse
-  return booking.send(
-    booking.leaving(
-      fresh
-        ? Effect.updateContext(self, (context: Context.Context<any>) => booking.marked(freshMetadata(context)))
-        : self
-    ),
-    fiber,
-    call.failed
-  )
+  const first = fresh
+    ? Effect.updateContext(self, (context: Context.Context<any>) => booking.marked(freshMetadata(context)))
+    : self
+  return booking.send(booking.leaving(first), fiber, call.failed)
 }
 
 const retryWith = (self: AnyEffect, { [TypeId]: parts }: RetryPolicy<any, any, any>): AnyEffect => {
@@ -172,13 +167,9 @@ const retryWith = (self: AnyEffect, { [TypeId]: parts }: RetryPolicy<any, any, a
     const fiber = current()
     const run = new Run(parts, Infinity)
     const decision = decide(run, error, fiber)
-    return isRetryStopped(decision)
-      ? stopped(decision, error, fiber)
-      : new Call(self, run, new Booking(environment(fiber), undefined)).follow(
-        decision,
-        fiber,
-        clockOf(fiber).currentTimeMillisUnsafe()
-      )
+    if (isRetryStopped(decision)) return stopped(decision, error, fiber)
+    const call = new Call(self, run, new Booking(environment(fiber), undefined))
+    return call.follow(decision, fiber, clockOf(fiber).currentTimeMillisUnsafe())
   }
   const body = Effect.catch(Effect.map(self, bookFirstSuccess), firstFailed)
   return Effect.withFiber((fiber) => {

@@ -10,6 +10,7 @@
 import * as Option from "effect/Option"
 import { get } from "./internal/safe.ts"
 import * as Traits from "./internal/traits.ts"
+import { statusOf } from "./internal/wire.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
@@ -27,11 +28,6 @@ const byTraits = (error: unknown): RetryInfo.Fault | undefined => {
   const annotations = get(get(get(error, "constructor"), "ast"), "annotations")
   return annotations === undefined ? undefined : Traits.faultOf(annotations as Traits.Traits)
 }
-
-/** The status of errors as HTTP clients, AWS SDKs and Effect's `HttpClientError` carry it. */
-const statusOf = (error: unknown): unknown =>
-  get(error, "status") ?? get(error, "statusCode") ?? get(get(error, "response"), "status") ??
-    get(get(error, "$metadata"), "httpStatusCode") ?? get(get(get(error, "reason"), "response"), "status")
 
 const ofSdk = (fault: unknown): RetryInfo.Fault | undefined =>
   fault === "client" || fault === "server" ? fault : undefined
