@@ -16,12 +16,15 @@ if (!("groupBy" in Map)) {
   Object.assign(Map, { groupBy })
 }
 
-export default defineConfig({
+// In the mode "peers" the tests in test/peers run, against real servers and clocks, one file after the other.
+export default defineConfig(({ mode }) => ({
   resolve: { tsconfigPaths: true },
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/utils/saysWhatIsSkipped.ts"],
     pool: "threads",
-    testTimeout: 30_000,
+    fileParallelism: mode !== "peers",
+    testTimeout: mode === "peers" ? 120_000 : 30_000,
     hookTimeout: 30_000
   }
-})
+}))

@@ -1,0 +1,100 @@
+import { describe } from "@effect/vitest"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as ChildProcess from "node:child_process"
+import * as fs from "node:fs"
+import * as net from "node:net"
+import * as os from "node:os"
+import * as path from "node:path"
+
+/** Tests against servers that are not ours. They run in the mode "peers" only, and there a missing server is a failure. */
+export const describePeers = describe.skipIf(process.env["MODE"] !== "peers")
+
+/** A server that did not come up. */
+export class PeerError extends Data.TaggedError("PeerError")<{ readonly message: string }> {}
+
+/** A port of 127.0.0.1 that nobody listens on. */
+export const freePort: Effect.Effect<number> = Effect.callback<number>((resume) => {
+  const server = net.createServer()
+  server.listen(0, "127.0.0.1", () => {
+    const { port } = server.address() as net.AddressInfo
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+/** A folder that is removed with the scope. */
+export const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "effect-retry-"))),
+  (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
+)
+
+const listens = (port: number): Effect.Effect<boolean> =>
+  Effect.callback<boolean>((resume) => {
+    const socket = net.connect(port, "127.0.0.1")
+    const answer = (is: boolean) => () => {
+      socket.destroy()
+      resume(Effect.succeed(is))
+    }
+    socket.once("connect", answer(true))
+    socket.once("error", answer(false))
+  })
+
+/** Starts a program that listens on the port, and waits until it does. It is killed with the scope. */
+export const startServer = (
+  command: string,
+  args: ReadonlyArray<string>,
+  port: number
+): Effect.Effect<ChildProcess.ChildProcess, PeerError, Scope.Scope> =>
+  Effect.gen(function*() {
+    let failure: string | undefined = undefined
+    const server = yield* Effect.acquireRelease(
+      Effect.sync(() => ChildProcess.spawn(command, args, { stdio: "ignore" })),
+      stop
+    )
+    server.once("error", (error) => {
+      failure = error.message
+    })
+    server.once("exit", (code) => {
+      failure ??= `exit code ${code}`
+    })
+    for (let look = 0; look < 200; look++) {
+      if (failure !== undefined) break
+      if (yield* listens(port)) return server
+      yield* Effect.sleep(25)
+    }
+    return yield* new PeerError({ message: `${command} does not listen on ${port}: ${failure ?? "no answer"}` })
+  })
+
+const stop = (server: ChildProcess.ChildProcess): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    if (server.pid === undefined || server.exitCode !== null || server.signalCode !== null) return resume(Effect.void)
+    server.once("exit", () => resume(Effect.void))
+    // A stopped process takes no other signal.
+    server.kill("SIGKILL")
+  })
+
+/** nginx with this content of its `http` block, in the foreground, one process. */
+export const startNginx = (
+  http: string,
+  port: number
+): Effect.Effect<ChildProcess.ChildProcess, PeerError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const folder = yield* temporaryFolder
+    const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${name};`)
+    const config = path.join(folder, "nginx.conf")
+    fs.writeFileSync(
+      config,
+      `daemon off; master_process off; pid nginx.pid; error_log stderr crit;
+      events { worker_connections 4096; }
+      http { access_log off; ${temporary.join(" ")} ${http} }`
+    )
+    return yield* startServer("nginx", ["-p", folder, "-c", config], port)
+  })
+
+/** A redis-server without persistence. */
+export const startRedis = (
+  port: number,
+  options: ReadonlyArray<string> = []
+): Effect.Effect<ChildProcess.ChildProcess, PeerError, Scope.Scope> =>
+  startServer("redis-server", ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", ...options], port)
