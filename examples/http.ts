@@ -1,0 +1,45 @@
+/**
+ * An HTTP client that retries, and what it asks of those who send through it.
+ *
+ * A GET, PUT or DELETE needs nothing. A POST is sent again only if the server has surely not begun with it; an
+ * idempotency key, or the word of someone who knows, makes it safe. A stream is sent once, unless it can be made anew.
+ */
+import { Effect, type Stream } from "effect"
+import { awsStandard2026, RetryPolicy } from "effect-retry"
+import * as RetryHttp from "effect-retry/RetryHttp"
+import { HttpBody, HttpClient, HttpClientRequest } from "effect/http"
+
+/** Three attempts of at most 2 seconds each, and no retry that would begin after 10 seconds. */
+export const shop = Effect.map(
+  HttpClient.HttpClient,
+  (client) =>
+    client.pipe(
+      HttpClient.mapRequest(HttpClientRequest.prependUrl("https://shop.example")),
+      RetryHttp.retry(awsStandard2026.pipe(RetryPolicy.deadline("10 seconds")), { attemptTimeout: "2 seconds" }),
+      HttpClient.filterStatusOk
+    )
+)
+
+export const getOrder = (id: number) => Effect.flatMap(shop, (client) => client.get(`/orders/${id}`))
+
+/** The server takes two requests with one key for one order. */
+export const order = (article: string, key: string) =>
+  Effect.flatMap(shop, (client) =>
+    client.post("/orders", {
+      headers: { "idempotency-key": key },
+      body: HttpBody.jsonUnsafe({ article })
+    }))
+
+/** A POST that changes nothing. */
+export const search = (text: string) =>
+  Effect.flatMap(shop, (client) => client.post("/search", { body: HttpBody.text(text) })).pipe(RetryHttp.safe)
+
+/** Every attempt gets a stream of its own. */
+export const upload = (name: string, open: () => Stream.Stream<Uint8Array>) =>
+  Effect.flatMap(shop, (client) => client.put(`/files/${name}`, { body: RetryHttp.bodyFactory(open) }))
+
+/** A server with a header and a status of its own. */
+export const vendor: RetryHttp.Options = {
+  hints: [RetryHttp.hintSeconds("x-vendor-wait"), ...RetryHttp.defaultHints],
+  retryStatus: (status) => status === 423 || RetryHttp.isRetryStatus(status)
+}

@@ -1,0 +1,58 @@
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { constFalse, constTrue } from "effect/Function"
+import type { HttpClientRequest } from "effect/http/HttpClientRequest"
+import type * as Predicate from "effect/Predicate"
+
+/** Methods whose second execution changes nothing (RFC 9110, section 9.2.2), and QUERY, which is safe by definition. */
+const idempotentMethods: ReadonlySet<string> = new Set([
+  "GET",
+  "HEAD",
+  "OPTIONS",
+  "TRACE",
+  "QUERY",
+  "PUT",
+  "DELETE"
+])
+
+/**
+ * Which requests may be sent twice although their method does not say so. Defaults to none.
+ *
+ * **Example** (A search that is a POST)
+ *
+ * ```ts
+ * program.pipe(Effect.provideService(
+ *   RetryHttp.SafeToRepeat,
+ *   (request) => request.url.endsWith("/_search")
+ * ))
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export const SafeToRepeat: Context.Reference<Predicate.Predicate<HttpClientRequest>> = Context.Reference<
+  Predicate.Predicate<HttpClientRequest>
+>("effect-retry/RetryHttp/SafeToRepeat", { defaultValue: () => constFalse })
+
+/**
+ * Says that every request of the effect may be sent twice, whatever its method.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const safe: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> = Effect.provideService(
+  SafeToRepeat,
+  constTrue
+)
+
+const isMarked = (request: HttpClientRequest): boolean => Fiber.getCurrent()?.getRef(SafeToRepeat)(request) === true
+
+const hasKey = ({ headers }: HttpClientRequest): boolean => {
+  const key: unknown = headers["idempotency-key"]
+  return typeof key === "string" && key.trim() !== ""
+}
+
+/** Whether it does no harm to send the request twice. */
+export const isRepeatable = (request: HttpClientRequest): boolean =>
+  idempotentMethods.has(request.method) || hasKey(request) || isMarked(request)

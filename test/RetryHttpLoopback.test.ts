@@ -1,0 +1,214 @@
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { assert, describe, it } from "@effect/vitest"
+import { Backoff, RetryPolicy } from "effect-retry"
+import * as RetryHttp from "effect-retry/RetryHttp"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpBody from "effect/http/HttpBody"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import type * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import * as http from "node:http"
+import type * as net from "node:net"
+
+type Handler = (
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  /** Which request it is, from 1. */
+  nth: number
+) => void
+
+interface Seen {
+  /** The number of the socket that each request came over. */
+  readonly sockets: Array<number>
+  readonly bodies: Array<string>
+  /** Requests whose client went away before the response was finished. */
+  aborted: number
+}
+
+/** A server on loopback that counts, for each request, the sockets there have been. */
+const serve = (handler: Handler) =>
+  Effect.gen(function*() {
+    const known: Array<net.Socket> = []
+    const seen: Seen = { sockets: [], bodies: [], aborted: 0 }
+    const server = http.createServer((request, response) => {
+      if (!known.includes(request.socket)) known.push(request.socket)
+      const nth = seen.sockets.push(known.indexOf(request.socket) + 1)
+      let body = ""
+      request.on("data", (chunk) => body += String(chunk))
+      request.on("end", () => seen.bodies.push(body))
+      response.on("close", () => {
+        if (!response.writableFinished) seen.aborted++
+      })
+      handler(request, response, nth)
+    })
+    yield* Effect.acquireRelease(
+      Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+      () =>
+        Effect.callback<void>((resume) => {
+          server.close(() => resume(Effect.void))
+          server.closeAllConnections()
+        })
+    )
+    const { port } = server.address() as net.AddressInfo
+    return { seen, url: `http://127.0.0.1:${port}/` }
+  })
+
+/** Answers with each of the statuses in turn, the body in one piece with the head, or open until the client goes. */
+const statuses = (answers: ReadonlyArray<number>, body: "whole" | "open" = "whole"): Handler => (_, response, nth) => {
+  const status = answers[nth - 1] ?? 200
+  response.writeHead(status, { "content-type": "text/plain" })
+  if (status >= 400 && body === "open") response.write(`body ${nth}`)
+  else response.end(`body ${nth}`)
+}
+
+const policy = Backoff.fixed({ delay: "20 millis" }).pipe(RetryPolicy.maxAttempts(4))
+
+/** What sends over a connection of its own, in Node: an `Agent` of the kind that `fetch` uses. */
+const newConnection: RetryHttp.Options["newConnection"] = (send) =>
+  Effect.suspend(() => {
+    const shared = Reflect.get(globalThis, Symbol.for("undici.globalDispatcher.1"))
+    const dispatcher: unknown = new shared.constructor()
+    return Effect.provideService(send, FetchHttpClient.RequestInit, { dispatcher } as RequestInit)
+  })
+
+const clients: ReadonlyArray<readonly [string, Layer.Layer<HttpClient.HttpClient>]> = [
+  ["fetch", FetchHttpClient.layer],
+  ["node:http", NodeHttpClient.layerNodeHttpOptions({ keepAlive: true })]
+]
+
+for (const [name, layer] of clients) {
+  describe(`RetryHttp over a real connection of ${name}`, () => {
+    const socketsOf = (handler: Handler, options?: RetryHttp.Options) =>
+      Effect.gen(function*() {
+        const { seen, url } = yield* serve(handler)
+        const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy, options)
+        const response = yield* client.get(url)
+        assert.strictEqual(yield* response.text, `body ${seen.sockets.length}`)
+        return seen.sockets
+      }).pipe(Effect.scoped, Effect.provide(layer))
+
+    it.live("uses one socket for all attempts after throttling", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* socketsOf(statuses([429, 429, 429, 200])), [1, 1, 1, 1])
+      }))
+
+    it.live("uses another socket after every transient failure", () =>
+      Effect.gen(function*() {
+        const sockets = yield* socketsOf(statuses([500, 502, 503, 200]), name === "fetch" ? { newConnection } : {})
+        assert.deepStrictEqual(sockets, [1, 2, 3, 4])
+      }))
+
+    it.live("closes a response that has not arrived whole", () =>
+      Effect.gen(function*() {
+        const { seen, url } = yield* serve(statuses([503, 503, 200], "open"))
+        const response = yield* RetryHttp.retry(yield* HttpClient.HttpClient, policy).get(url)
+        assert.strictEqual(response.status, 200)
+        assert.deepStrictEqual(seen.sockets, [1, 2, 3])
+        assert.strictEqual(seen.aborted, 2)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("uses one socket for everything as retry behaviour 2.1 does, if it is told so", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(
+          yield* socketsOf(statuses([503, 429, 500, 200]), { reuseConnection: "always" }),
+          [1, 1, 1, 1]
+        )
+      }))
+
+    it.live("hands over the last response, its body still to be read", () =>
+      Effect.gen(function*() {
+        const sockets = yield* socketsOf(statuses([429, 429, 429, 429]))
+        assert.strictEqual(sockets.length, 4)
+      }))
+
+    it.live("sends a GET again when the connection breaks, and a POST not", () =>
+      Effect.gen(function*() {
+        const { seen, url } = yield* serve((request, response, nth) => {
+          if (nth < 3 || request.method === "POST") request.socket.resetAndDestroy()
+          else response.end("ok")
+        })
+        const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy)
+        assert.strictEqual(yield* Effect.flatMap(client.get(url), (response) => response.text), "ok")
+        assert.strictEqual(seen.sockets.length, 3)
+        const error = yield* Effect.flip(client.post(url, { body: HttpBody.text("once") }))
+        assert.strictEqual(error.reason._tag, "TransportError")
+        assert.strictEqual(seen.sockets.length, 4)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("sends a POST again that nobody was there to take", () =>
+      Effect.gen(function*() {
+        const url = yield* Effect.scoped(Effect.map(serve(statuses([])), ({ url }) => url))
+        let attempts = 0
+        const counting = HttpClient.transformResponse(
+          yield* HttpClient.HttpClient,
+          (send) => Effect.andThen(Effect.sync(() => void attempts++), send)
+        )
+        yield* Effect.flip(RetryHttp.retry(counting, policy).post(url))
+        assert.strictEqual(attempts, 4)
+      }).pipe(Effect.provide(layer)))
+
+    it.live("does not fetch a body again that breaks off", () =>
+      Effect.gen(function*() {
+        const { seen, url } = yield* serve((_, response) => {
+          response.writeHead(200, { "content-length": "1000" })
+          response.write("half")
+          setTimeout(() => response.destroy(), 20)
+        })
+        const response = yield* RetryHttp.retry(yield* HttpClient.HttpClient, policy).get(url)
+        const error = yield* Effect.flip(response.text)
+        assert.strictEqual(error.reason._tag, "DecodeError")
+        assert.strictEqual(seen.sockets.length, 1)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("aborts an attempt at its limit, and sends the next over another socket", () =>
+      Effect.gen(function*() {
+        const { seen, url } = yield* serve((_, response, nth) => {
+          if (nth > 1) response.end("ok")
+        })
+        const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy, { attemptTimeout: "100 millis" })
+        assert.strictEqual(yield* Effect.flatMap(client.get(url), (response) => response.text), "ok")
+        assert.deepStrictEqual(seen.sockets, [1, 2])
+        assert.strictEqual(seen.aborted, 1)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("aborts the request that is interrupted", () =>
+      Effect.gen(function*() {
+        const { seen, url } = yield* serve((_, response, nth) => {
+          if (nth === 1) response.writeHead(503).end()
+        })
+        const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy)
+        const fiber = yield* Effect.forkChild(client.get(url))
+        while (seen.sockets.length < 2) yield* Effect.sleep(5)
+        yield* Fiber.interrupt(fiber)
+        while (seen.aborted === 0) yield* Effect.sleep(5)
+        yield* Effect.sleep(20)
+        assert.strictEqual(seen.sockets.length, 2)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    const upload = (body: HttpBody.HttpBody) =>
+      Effect.gen(function*() {
+        const { seen, url } = yield* serve((request, response, nth) => {
+          request.on("end", () => response.writeHead(nth < 3 ? 429 : 200).end())
+        })
+        const put = HttpClientRequest.put(url).pipe(HttpClientRequest.setBody(body))
+        const response = yield* RetryHttp.retry(yield* HttpClient.HttpClient, policy).execute(put)
+        return { status: response.status, bodies: seen.bodies }
+      }).pipe(Effect.scoped, Effect.provide(layer))
+
+    it.live("uploads a stream once", () =>
+      Effect.gen(function*() {
+        const body = HttpBody.stream(Stream.make(new TextEncoder().encode("once")))
+        assert.deepStrictEqual(yield* upload(body), { status: 429, bodies: ["once"] })
+      }))
+
+    it.live("uploads what a factory makes, made anew", () =>
+      Effect.gen(function*() {
+        let made = 0
+        const body = RetryHttp.bodyFactory(() => Stream.make(new TextEncoder().encode(`body ${++made}`)))
+        assert.deepStrictEqual(yield* upload(body), { status: 200, bodies: ["body 1", "body 2", "body 3"] })
+      }))
+  })
+}
