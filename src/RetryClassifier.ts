@@ -26,15 +26,11 @@ import * as RetryInfo from "./RetryInfo.ts"
  */
 export type RetryClassifier = (error: unknown) => Option.Option<RetryInfo.RetryInfo>
 
-/** How far a chain of causes is followed, as in the AWS SDK for JavaScript. */
-const maxCauseDepth = 10
-
 const none: Option.Option<RetryInfo.RetryInfo> = Option.none()
 const veto = Option.some(RetryInfo.notRetryable)
 const transient = Option.some(RetryInfo.transient)
 const timedOut = Option.some(RetryInfo.timedOut)
 const throttledInfo = RetryInfo.throttled()
-const throttled = Option.some(throttledInfo)
 
 /**
  * Asks a classifier. One that throws, whatever the error does to it, counts as one that does not know.
@@ -99,25 +95,26 @@ const holds = (predicate: (error: unknown) => boolean, error: unknown): boolean 
 }
 
 /**
- * Asks the classifier about the error, then about its `cause`, and so on: at most 10 causes deep, so a cycle ends, and
- * not beyond a response with a status from 400 to 599: what caused an answer is no reason to ask again.
+ * Asks the classifier about the error, then about its `cause` (or that of its `reason`), and so on: at most 10 causes
+ * deep, so a cycle ends, and not beyond an answer: a response with a status from 400 to 599, or a gRPC status. What
+ * caused an answer is no reason to ask again.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const followingCause = (self: RetryClassifier): RetryClassifier => followingCauseUntil(self, isResponse)
+export const followingCause = (self: RetryClassifier): RetryClassifier => followingCauseUntil(self, isAnswer)
 
-const isResponse = (error: unknown): boolean => {
+const isAnswer = (error: unknown): boolean => {
   const status = statusOf(error)
-  return status !== undefined && status >= 400 && status < 600
+  return (status !== undefined && status >= 400 && status < 600) || grpcStatusOf(error) !== undefined
 }
 
 const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => boolean): RetryClassifier => (error) => {
   let current = error
-  for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
+  for (let depth = 0; depth <= codes.maxCauseDepth && current !== undefined && current !== null; depth++) {
     const info = classify(self, current)
     if (Option.isSome(info) || ends(current)) return info
-    current = get(current, "cause")
+    current = get(current, "cause") ?? get(get(current, "reason"), "cause")
   }
   return none
 }
@@ -146,30 +143,46 @@ const withHint = (info: RetryInfo.RetryInfo, error: Opaque): Option.Option<Retry
 
 const isIdempotent = (method: unknown) => method !== "POST" && method !== "PATCH"
 
-const neverSent = (cause: unknown): boolean => {
-  let current = cause
-  for (let depth = 0; depth <= maxCauseDepth && isObject(current); depth++) {
-    if (codes.neverSentCodes.has(current.code)) return true
-    current = current.cause
-  }
-  return false
+/** The facts of what was thrown while a request was sent or its answer read, if nobody but the network is to blame. */
+const broken = (cause: unknown, idempotent: boolean): RetryInfo.RetryInfo | undefined => {
+  const info = Option.getOrUndefined(followingCause(network)(cause))
+  const safe = idempotent || codes.isNeverSent(cause)
+  return info === undefined ? undefined : RetryInfo.make({ ...info, safety: safe ? "Yes" : "Maybe" })
 }
 
-const httpClient = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> => {
-  const idempotent = isIdempotent(reason?.request?.method)
-  if (reason?._tag === "TransportError") {
-    return Option.some(RetryInfo.make({ safety: idempotent || neverSent(reason.cause) ? "Yes" : "Maybe" }))
-  }
-  const info = withStatus(reason?.response?.status, reason)
-  return Option.map(
-    info,
-    (info) => idempotent || info.throttling ? info : { ...info, safety: "Maybe" as const }
-  )
+const unsure = (info: RetryInfo.RetryInfo): RetryInfo.RetryInfo => RetryInfo.make({ ...info, safety: "Maybe" })
+
+const byResponse = (reason: Opaque, idempotent: boolean): RetryInfo.RetryInfo | undefined => {
+  const info = Option.getOrUndefined(withStatus(reason.response?.status, reason))
+  return info === undefined || idempotent || info.throttling ? info : unsure(info)
+}
+
+const httpReasons = new Map<unknown, (reason: Opaque, idempotent: boolean) => RetryInfo.RetryInfo | undefined>([
+  [
+    "TransportError",
+    ({ cause }, idempotent) => broken(cause, idempotent) ?? RetryInfo.make({ safety: idempotent ? "Yes" : "Maybe" })
+  ],
+  ["EncodeError", () => RetryInfo.notRetryable],
+  ["InvalidUrlError", () => RetryInfo.notRetryable],
+  ["StatusCodeError", byResponse],
+  [
+    "DecodeError",
+    (reason, idempotent) => byResponse(reason, idempotent) ?? broken(reason.cause, idempotent) ?? RetryInfo.notRetryable
+  ],
+  ["EmptyBodyError", (reason, idempotent) => byResponse(reason, idempotent) ?? RetryInfo.notRetryable]
+])
+
+const httpClient = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
+  Option.fromUndefinedOr(httpReasons.get(reason?._tag)?.(reason, isIdempotent(reason.request?.method)))
+
+const byRetryable = (retryable: unknown, retryAfter: any): Option.Option<RetryInfo.RetryInfo> => {
+  if (retryable === true) return Option.some(RetryInfo.make({ retryAfter }))
+  return retryable === false ? veto : none
 }
 
 const withReason = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
   const reason = isObject(error.reason) ? error.reason : error
-  const retryAfter = reason.retryAfter
+  const retryAfter = reason.retryAfter ?? Hint.retryAfterMillis(reason.http ?? {})
   switch (reason._tag) {
     case "RateLimitExceeded":
     case "RateLimitError":
@@ -177,10 +190,9 @@ const withReason = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
     case "CircuitOpen":
     case "CircuitHalfOpen":
       return Option.some(RetryInfo.make({ fault: "server", retryAfter }))
+    default:
+      return byRetryable(error.isRetryable ?? reason.isRetryable, retryAfter)
   }
-  const retryable = error.isRetryable ?? reason.isRetryable
-  if (retryable === true) return Option.some(RetryInfo.make({ retryAfter }))
-  return retryable === false ? veto : none
 }
 
 const effectTags = new Map<unknown, (error: Opaque) => Option.Option<RetryInfo.RetryInfo>>([
@@ -199,7 +211,10 @@ const effectTags = new Map<unknown, (error: Opaque) => Option.Option<RetryInfo.R
  * **Details**
  *
  * An HTTP request that may have been carried out and is not idempotent (POST, PATCH) is `"Maybe"` safe; one that was
- * throttled, or whose connection was never made, is safe.
+ * throttled, or whose connection was never made, is safe. Nothing that is wrong with a request or an answer itself is
+ * retried. `SqlError` and `AiError` say themselves whether they are retryable; a hint is theirs, or that of the response
+ * they show. The store of a limiter or a breaker failed for its own `cause`, before the call ran: that one decides.
+ * All of it is in the table of `docs/effect-errors.md`.
  *
  * @category constructors
  * @since 0.1.0
@@ -281,41 +296,64 @@ export const httpStatus: RetryClassifier = ofObject((error) =>
  * @category constructors
  * @since 0.1.0
  */
-export const network: RetryClassifier = ofObject(({ code, message, name }) => {
+export const network: RetryClassifier = ofObject((error) => {
+  const { code, message, name } = error
   if (typeof code === "string") {
     if (codes.timeoutCodes.has(code)) return timedOut
     if (codes.neverSentCodes.has(code) || codes.brokenCodes.has(code)) return transient
   }
-  if (typeof message !== "string") return none
-  const refused = code === "ERR_HTTP2_STREAM_ERROR" && message.includes("NGHTTP2_REFUSED_STREAM")
-  return refused || (name === "TypeError" && codes.browserNetworkMessages.has(message)) ? transient : none
+  const failed = name === "TypeError" && typeof message === "string" && codes.browserNetworkMessages.has(message)
+  return failed || codes.isRefusedStream(error) ? transient : none
 })
 
+/** The status of a gRPC error: `details` is text in grpc-js and nice-grpc, and `metadata` are `Headers` in Connect. */
+const grpcStatusOf = (error: unknown): number | undefined => {
+  const code = get(error, "code")
+  if (typeof code !== "number" || !Number.isInteger(code) || code < 1 || code > 16) return undefined
+  const isOne = typeof get(error, "details") === "string" || typeof get(get(error, "metadata"), "get") === "function"
+  return isOne ? code : undefined
+}
+
+const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | undefined => {
+  switch (status) {
+    case 4:
+      return RetryInfo.make({ safety: "Maybe", timeout: true })
+    case 8:
+      return codes.grpcTooLong.test(String(get(error, "details"))) ? undefined : throttledInfo
+    case 14:
+      return RetryInfo.transient
+    default:
+      return undefined
+  }
+}
+
 /**
- * gRPC statuses (an integer `code` beside a `details` string): `UNAVAILABLE` passes, `RESOURCE_EXHAUSTED` is throttling,
- * `DEADLINE_EXCEEDED` is a time-out after which a retry is `"Maybe"` safe, `ABORTED` passes.
+ * gRPC statuses, as errors of grpc-js, nice-grpc and Connect show them: `UNAVAILABLE` passes, `RESOURCE_EXHAUSTED` is
+ * throttling unless a message was too long, `DEADLINE_EXCEEDED` is a time-out after which a retry is `"Maybe"` safe.
+ *
+ * **Details**
+ *
+ * `grpc-retry-pushback-ms` in the metadata is the hint; a value that is negative or no number forbids the retry, whatever
+ * the status. Without it the `google.rpc.RetryInfo` of the status is the hint. `ABORTED` is not retried: what was aborted
+ * has to be done again as a whole, its reads included. Source: gRPC proposal A6; Google's AIP-194.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const grpc: RetryClassifier = ofObject((error) => {
-  if (typeof error.details !== "string") return none
-  switch (error.code) {
-    case 4:
-      return Option.some(RetryInfo.make({ safety: "Maybe", timeout: true }))
-    case 8:
-      return throttled
-    case 10:
-    case 14:
-      return transient
-    default:
-      return none
-  }
+  const status = grpcStatusOf(error)
+  if (status === undefined) return none
+  const pushback = Hint.pushback(error)
+  if (pushback === "stop") return veto
+  const info = byGrpcStatus(status, error)
+  if (info === undefined) return none
+  const retryAfter = pushback ?? Hint.retryInfoMillis(error)
+  return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
 })
 
 /**
  * The default chain: the error's own facts, Effect's errors, AWS codes and statuses, HTTP statuses, network codes, gRPC
- * statuses; then the same of its cause, unless the error is a response with a status. Knows nothing of any other error,
+ * statuses; then the same of its cause, unless the error is an answer with a status. Knows nothing of any other error,
  * so it is not retried.
  *
  * @category constructors

@@ -142,7 +142,9 @@ describe("RetryClassifier", () => {
       ["gRPC RESOURCE_EXHAUSTED", { code: 8, details: "" }, "Yes throttling"],
       ["gRPC DEADLINE_EXCEEDED", { code: 4, details: "" }, "Maybe timeout"],
       ["gRPC INVALID_ARGUMENT", { code: 3, details: "" }, "unknown"],
+      ["gRPC ABORTED, which is no matter of one call", { code: 10, details: "" }, "unknown"],
       ["a number that is no gRPC status", { code: 14 }, "unknown"],
+      ["what caused the reason of an error", { reason: { cause: withCode("ECONNREFUSED") } }, "Yes"],
       ["an HTTP 400, whatever caused it", { status: 400, cause: { status: 503 } }, "unknown"],
       [
         "an AWS 400, whatever caused it",

@@ -1,3 +1,5 @@
+import { get } from "./safe.ts"
+
 /** The 14 throttling codes of the AWS SDKs: the same list in JavaScript v3, botocore, Go v2, Rust and Kotlin. */
 export const awsThrottlingCodes: ReadonlySet<string> = new Set([
   "BandwidthLimitExceeded",
@@ -45,6 +47,31 @@ export const neverSentCodes: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT"
 ])
 
+/** How far a chain of causes is followed, as in the AWS SDK for JavaScript. */
+export const maxCauseDepth = 10
+
+/** Whether an HTTP/2 server refused the stream, which it does before it looks at the request. */
+export const isRefusedStream = (error: unknown): boolean => {
+  const message = get(error, "message")
+  return get(error, "code") === "ERR_HTTP2_STREAM_ERROR" && typeof message === "string" &&
+    message.includes("NGHTTP2_REFUSED_STREAM")
+}
+
+const saysNeverSent = (error: unknown): boolean => {
+  const code = get(error, "code")
+  return (typeof code === "string" && neverSentCodes.has(code)) || isRefusedStream(error)
+}
+
+/** Whether the error, or one that caused it, says that nothing was sent, or nothing of it was looked at. */
+export const isNeverSent = (error: unknown): boolean => {
+  let current = error
+  for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
+    if (saysNeverSent(current)) return true
+    current = get(current, "cause")
+  }
+  return false
+}
+
 /** Network failures after which nobody knows whether the request was processed. */
 export const brokenCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"])
 
@@ -65,3 +92,17 @@ export const browserNetworkMessages: ReadonlySet<string> = new Set([
   "Load failed",
   "Network request failed"
 ])
+
+/**
+ * How grpc-js words an `UNAVAILABLE` of a call that no server has looked at: no connection, or a stream that was refused
+ * (REFUSED_STREAM) before its application heard of it. Source: grpc-js `load-balancer-*.ts`, `resolver-dns.ts`,
+ * `subchannel-call.ts`.
+ */
+export const grpcNeverProcessed: RegExp =
+  /^(?:(?:weighted_)?round_robin: )?No connection established|^Name resolution failed for target|^Stream refused by server/
+
+/**
+ * How gRPC libraries word a `RESOURCE_EXHAUSTED` of a message that is too long, which no retry makes shorter. Source:
+ * grpc-js, grpc-go, grpc core (`larger than`), grpc-java (`exceeds maximum size`).
+ */
+export const grpcTooLong: RegExp = /message (?:\S+ ){0,6}larger than|message exceeds maximum size/i

@@ -1,0 +1,49 @@
+/**
+ * Effect's circuit breaker: inside the retry, around each send.
+ *
+ * The breaker then hears of every send. It opens after as many failed sends as it is told, not after as many failed calls
+ * of several sends each; the retries of calls that run already meet the open circuit and are not sent; its probe is one
+ * send. An open circuit is an error like another: the policy waits until the circuit lets a probe through, if that is
+ * soon, and ends the call at once if it is not. Nothing was sent, so `CircuitOpen` is safe to retry, and its `retryAfter`
+ * is a hint.
+ */
+import { Cause, Effect, Exit, Option } from "effect"
+import { Backoff, RetryClassifier, RetryPolicy, withRetry } from "effect-retry"
+import { CircuitBreaker } from "effect/persistence"
+
+/** A service that fails in a way that may pass is ill, and says for how long. One that says no is well. */
+export const classify = <A, E>(exit: Exit.Exit<A, E>): CircuitBreaker.Outcome => {
+  if (Exit.isSuccess(exit)) return CircuitBreaker.success
+  const error = Cause.findErrorOption(exit.cause)
+  if (Option.isNone(error)) return CircuitBreaker.failure()
+  return Option.match(RetryClassifier.defaultClassifier(error.value), {
+    onNone: () => CircuitBreaker.success,
+    onSome: ({ retryAfter, safety }) =>
+      safety === "No" ? CircuitBreaker.success : CircuitBreaker.failure({ retryAfter })
+  })
+}
+
+/** Four attempts. An open circuit is waited for if it is open for no more than two seconds. */
+export const policy = Backoff.exponential({ base: "100 millis", factor: 2 }).pipe(
+  RetryPolicy.jittered("full"),
+  RetryPolicy.honourRetryAfter({ atMost: "2 seconds", beyond: "stop" }),
+  RetryPolicy.maxAttempts(4),
+  RetryPolicy.whileRetryable,
+  RetryPolicy.quotaGated({ cost: 5 })
+)
+
+/** From the inside out: the send, its time-out, so that a send that hangs counts as failed, the breaker, the retry. */
+export const order = <A, E>(breaker: CircuitBreaker.CircuitBreaker, send: Effect.Effect<A, E>) =>
+  send.pipe(
+    Effect.timeout("1 second"),
+    breaker.execute({ key: "orders", classify }),
+    withRetry(policy)
+  )
+
+/** The other way round: the breaker hears of whole calls, and whoever has passed it sends on though it has opened since. */
+export const orderTheOtherWayRound = <A, E>(breaker: CircuitBreaker.CircuitBreaker, send: Effect.Effect<A, E>) =>
+  send.pipe(
+    Effect.timeout("1 second"),
+    withRetry(policy),
+    breaker.execute({ key: "orders", classify })
+  )

@@ -1,0 +1,46 @@
+/**
+ * Promises: the same policies for code outside Effect.
+ *
+ * The function is called anew for each attempt, with a signal of its own. The promise rejects with the function's own
+ * error, or with the reason of the caller's signal.
+ */
+import type { ManagedRuntime } from "effect"
+import { AwsModes, awsStandard, RetryQuota } from "effect-retry"
+import { make, retryPromise } from "effect-retry/RetryPromise"
+
+/** A client as they come: it fails with errors of its own, and stops at a signal. */
+export interface Client {
+  readonly get: (path: string, options: { readonly signal: AbortSignal }) => Promise<string>
+}
+
+/** The shortest form. All calls with the same policy object share a quota. */
+export const getPage = (client: Client, path: string, signal?: AbortSignal) =>
+  retryPromise((attempt) => client.get(path, attempt), awsStandard, { signal })
+
+/** One function for each resource that can fail on its own: an outage of one leaves the retries of the other. */
+export const ordersAndCustomers = (client: Client) => {
+  const retryOrders = make(AwsModes.standard({ maxAttempts: 5 }), { quota: { capacity: 100 } })
+  const retryCustomers = make(awsStandard)
+  return {
+    order: (id: number) => retryOrders((attempt) => client.get(`/orders/${id}`, attempt)),
+    customer: (id: number) => retryCustomers((attempt) => client.get(`/customers/${id}`, attempt))
+  }
+}
+
+/** At most a second for each attempt. A time-out is known to the default classifier, and retried. */
+export const getQuickly = (client: Client, path: string, caller: AbortSignal, millis = 1000) =>
+  retryPromise(
+    ({ signal }) => {
+      const either = AbortSignal.any([signal, AbortSignal.timeout(millis)])
+      return client.get(path, { signal: either })
+    },
+    awsStandard,
+    { signal: caller }
+  )
+
+/** A program that is half in Effect: promises and effects pay from one quota, that of the runtime. */
+export const sharing = async (client: Client, runtime: ManagedRuntime.ManagedRuntime<RetryQuota.RetryQuota, never>) => {
+  const retry = make(awsStandard, { context: await runtime.context() })
+  const page = await retry((attempt) => client.get("/", attempt))
+  return { page, balance: await runtime.runPromise(RetryQuota.balance) }
+}
