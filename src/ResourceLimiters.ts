@@ -40,9 +40,12 @@ export class ResourceLimiters extends Context.Service<ResourceLimiters, LayerMap
  * @category models
  * @since 0.1.0
  */
-export interface Options {
-  /** The quota of a resource, the same for all or by key. */
-  readonly quota?: RetryQuota.Options | ((key: string) => RetryQuota.Options) | undefined
+export interface Options<out R = never> {
+  /** The quota of a resource, the same for all or by key: its options, or a layer that has one, such as a shared quota. */
+  readonly quota?:
+    | RetryQuota.Options
+    | ((key: string) => RetryQuota.Options | Layer.Layer<RetryQuota.RetryQuota, never, R>)
+    | undefined
   /** The limiter of a resource, the same for all or by key. */
   readonly limiter?: AdaptiveRateLimiter.Options | ((key: string) => AdaptiveRateLimiter.Options) | undefined
   /** How long a resource that nobody uses is kept: a finite duration above 0. Default 10 minutes. */
@@ -59,14 +62,26 @@ export interface Options {
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: Options): Layer.Layer<ResourceLimiters> => {
+export const layer = <R = never>(options?: Options<R>): Layer.Layer<ResourceLimiters, never, R> => {
   const idle = checks("ResourceLimiters.layer").positiveDuration("idleTimeToLive", options?.idleTimeToLive ?? 600_000)
-  const quota = optionsOf(options?.quota, RetryQuota.layer)
+  const quota = quotaOf(options?.quota)
   const limiter = optionsOf(options?.limiter, AdaptiveRateLimiter.layer)
   return Layer.effect(
     ResourceLimiters,
     LayerMap.make((key: string) => Layer.merge(quota(key), limiter(key)), { idleTimeToLive: Duration.millis(idle) })
   )
+}
+
+type QuotaLayer<R> = Layer.Layer<RetryQuota.RetryQuota, never, R>
+
+const isLayer = <R>(given: RetryQuota.Options | QuotaLayer<R>): given is QuotaLayer<R> => Layer.isLayer(given)
+
+const quotaOf = <R>(options: Options<R>["quota"]): (key: string) => QuotaLayer<R> => {
+  if (typeof options !== "function") return optionsOf(options, RetryQuota.layer)
+  return (key) => {
+    const given = options(key)
+    return isLayer(given) ? given : RetryQuota.layer(given)
+  }
 }
 
 /** Options for all keys are looked at once, here, so that impossible ones are refused before anything runs. */

@@ -20,7 +20,7 @@ import { checks, type InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import { clockOf, monotonicMillis } from "./state/clock.ts"
 import { Refused } from "./state/refused.ts"
-import { Held, MemoryStore, type Store, type StoreOptions, waitFor } from "./state/store.ts"
+import { MemoryStore, type Store, type StoreOptions } from "./state/store.ts"
 
 /**
  * Tokens taken for one retry. They are settled once: given back, or spent. Whatever is asked of a settled reservation
@@ -118,15 +118,20 @@ export interface Options {
   readonly whenExhausted?: "stop" | "wait" | undefined
 }
 
-const validated = ({
+/**
+ * Options with their defaults, checked.
+ *
+ * @internal
+ */
+export const validated = ({
   capacity = 500,
   firstAttemptCost = 0,
   initial = capacity,
   refillPerSecond = 0,
   successIncrement = Math.min(1, capacity),
   whenExhausted = "stop"
-}: Options): StoreOptions => {
-  const check = checks("RetryQuota.make")
+}: Options, constructorName = "RetryQuota.make"): StoreOptions => {
+  const check = checks(constructorName)
   check.positive("capacity", capacity)
   check.between("initial", initial, 0, capacity)
   check.amount("refillPerSecond", refillPerSecond)
@@ -142,7 +147,12 @@ const validated = ({
 const attempted = <A>(f: () => A): Effect.Effect<A, InvalidOption> =>
   Effect.try({ try: f, catch: (error) => error as InvalidOption })
 
-const serviceOf = (capacity: number, store: Store): Service => {
+/**
+ * The service over a store.
+ *
+ * @internal
+ */
+export const serviceOf = (capacity: number, store: Store): Service => {
   const check = checks("RetryQuota.reserve")
   return {
     capacity,
@@ -154,8 +164,11 @@ const serviceOf = (capacity: number, store: Store): Service => {
         () =>
           Effect.withFiber((fiber) => {
             const clock = clockOf(fiber)
-            if (store.take(cost, clock)) return Effect.succeedSome(new Held(store, cost, clock))
-            return store.whenExhausted === "stop" ? Effect.succeedNone : waitFor(store, cost, clock, Option.some)
+            const held = store.take(cost, clock)
+            if (held !== undefined) return Effect.succeedSome(held)
+            return store.whenExhausted === "stop" && !store.isRemote
+              ? Effect.succeedNone
+              : store.reserve({ cost, clock, patienceMillis: Infinity }, Option.fromUndefinedOr)
           })
       ),
     deposit: (tokens) =>
@@ -163,7 +176,7 @@ const serviceOf = (capacity: number, store: Store): Service => {
         attempted(() => checks("RetryQuota.deposit").amount("tokens", tokens)),
         () => Effect.withFiber((fiber) => Effect.sync(() => store.put(tokens, clockOf(fiber))))
       ),
-    balance: Effect.withFiber((fiber) => Effect.succeed(store.balance(clockOf(fiber))))
+    balance: store.look
   }
 }
 

@@ -28,7 +28,7 @@ import { type Attempted, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
 import { QuotaExhausted, RetryQuota } from "./RetryQuota.ts"
 import { isRetryToken, type RetryDecision, type RetryStopped, type RetryToken, type StopReason } from "./RetryToken.ts"
 import { type CallFiber, clockOf, monotonicMillis } from "./state/clock.ts"
-import { afterFirstCost, type Store } from "./state/store.ts"
+import type { Store } from "./state/store.ts"
 import type { Patience } from "./state/waiters.ts"
 
 /**
@@ -166,13 +166,12 @@ class Strategy implements Service {
       const cost = store?.firstAttemptCost
       if (store === undefined || cost === undefined || cost === 0) return this.afterSendToken(fiber, issue)
       const clock = clockOf(fiber)
-      return afterFirstCost(
-        store,
+      return store.afterFirstCost(
         clock,
-        (pays) =>
+        (paid) =>
           this.afterSendToken(fiber, (undo) => {
-            pays()
-            return issue([() => store.put(cost, clock), ...undo], cost)
+            paid.sends()
+            return issue([paid.undo, ...undo], cost)
           }),
         () => new QuotaExhausted({ cost, balance: store.balance(clock) })
       )
@@ -273,7 +272,8 @@ class Strategy implements Service {
       delayMillis: delayMillis - waitedMillis,
       waitedMillis,
       cost,
-      undo: held === undefined ? undo : [() => held.giveBackUnsafe(), ...undo]
+      undo: held === undefined ? undo : [() => held.giveBackUnsafe(), ...undo],
+      sent: held === undefined ? undefined : (sender) => held.sentUnsafe(sender)
     }, fiber)
   }
 }

@@ -8,7 +8,6 @@ import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import { QuotaExhausted } from "../RetryQuota.ts"
 import type { RetryToken } from "../RetryToken.ts"
 import { type CallFiber, clockOf, monotonicMillis } from "../state/clock.ts"
-import { afterFirstCost } from "../state/store.ts"
 import type { Patience } from "../state/waiters.ts"
 import type { Environment } from "./environment.ts"
 import { inside, Mark, nesting } from "./nesting.ts"
@@ -44,7 +43,9 @@ export class Booking {
   /** The send leaves: from now on, what it holds of quota and limiter is used. */
   leaves(): void {
     for (const used of this.granted) used()
-    if (this.token?.claimUnsafe() === false) this.token = undefined
+    if (this.token === undefined) return
+    if (this.token.claimUnsafe()) this.token.held?.sentUnsafe(current())
+    else this.token = undefined
   }
 
   /** The effect, which leaves when it starts. */
@@ -66,10 +67,9 @@ export class Booking {
     this.granted = []
     const booked = this.booked(self, Effect.fail)
     const limited = limiter === undefined ? booked : this.limited(booked, limiter, clock)
-    const sent = paying === undefined ? limited : afterFirstCost(
-      paying,
+    const sent = paying === undefined ? limited : paying.afterFirstCost(
       clock,
-      this.keeping(limited),
+      ({ sends }) => this.keeping(limited)(sends),
       () => new QuotaExhausted({ cost: paying.firstAttemptCost, balance: paying.balance(clock) })
     )
     // An attempt can be interrupted in its wait while its call goes on, as by a time-out of the attempt.

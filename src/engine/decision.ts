@@ -12,7 +12,7 @@ import { RetryQuota } from "../RetryQuota.ts"
 import { type RetryDecision, RetryStopped, RetryToken, type StopReason } from "../RetryToken.ts"
 import { type CallFiber, clockOf, monotonicMillis } from "../state/clock.ts"
 import { isRefused } from "../state/refused.ts"
-import { Held, waitFor } from "../state/store.ts"
+import type { Held, Use } from "../state/store.ts"
 import { isNested } from "./nesting.ts"
 import { watch } from "./pending.ts"
 
@@ -55,7 +55,7 @@ export type Lifted = Schedule.Schedule<unknown, any, unknown, any>
 
 type Step = (now: number, error: unknown) => Pull.Pull<[unknown, Duration.Duration], unknown, unknown, unknown>
 
-type Payment = Held | "refused" | "wait" | undefined
+type Payment = Held | "refused" | "wait" | "ask" | undefined
 
 /** What a policy decides, at once or when it has asked and waited. */
 export type Decision = RetryDecision | Effect.Effect<RetryDecision, unknown, unknown>
@@ -145,28 +145,38 @@ export class Run implements Failure {
     const { capacity, store, whenExhausted } = Context.getUnsafe(fiber.context, RetryQuota)
     const cost = this.cost(this.parts.quota)
     const clock = clockOf(fiber)
-    if (store.take(cost, clock)) return new Held(store, cost, clock)
-    return whenExhausted === "wait" && cost <= capacity ? "wait" : "refused"
+    const held = store.take(cost, clock)
+    if (held !== undefined) return held
+    if (cost > capacity) return "refused"
+    if (whenExhausted === "wait") return "wait"
+    return store.isRemote ? "ask" : "refused"
   }
 
   /** Waits for what the retry costs, if that can be had before the deadline, and decides then. */
   payLater(base: Delay, fiber: CallFiber): Decision {
     const delay = this.delay(base, undefined, fiber)
     if (typeof delay !== "number") return this.stop(delay)
-    const { store } = Context.getUnsafe(fiber.context, RetryQuota)
-    const cost = this.cost(this.parts.quota!)
-    const clock = clockOf(fiber)
-    const patience = this.deadlineAtMillis - monotonicMillis(clock) - delay
-    if (store.millisUntil(cost, clock) >= patience) return this.stop("deadline")
-    const paid = waitFor(store, cost, clock, (held) => {
+    return this.reserve(delay, fiber, (held) => {
+      if (held === undefined) return this.stop(this.deadlineAtMillis === Infinity ? "quota-exhausted" : "deadline")
       if (!this.passesDeadline(delay, fiber)) return this.issue(delay, held, fiber)
       held.giveBackUnsafe()
       return this.stop("deadline")
     })
-    return patience === Infinity ? paid : Effect.timeoutOrElse(paid, {
-      duration: patience,
-      orElse: () => Effect.sync(() => this.stop("deadline"))
-    })
+  }
+
+  /** Asks a quota that is not in this process for what the retry costs, at most until the deadline, and decides then. */
+  ask(base: Delay, fiber: CallFiber): Decision {
+    return this.reserve(0, fiber, (held) =>
+      held === undefined && this.passesDeadline(0, fiber)
+        ? this.stop("deadline")
+        : this.settle(held ?? "refused", base, fiber))
+  }
+
+  private reserve(delayMillis: number, fiber: CallFiber, use: Use<RetryDecision>): Effect.Effect<RetryDecision> {
+    const { store } = Context.getUnsafe(fiber.context, RetryQuota)
+    const clock = clockOf(fiber)
+    const patienceMillis = this.deadlineAtMillis - monotonicMillis(clock) - delayMillis
+    return store.reserve({ cost: this.cost(this.parts.quota!), clock, patienceMillis }, use)
   }
 
   /** Decides on a failure that is paid for, or that long polling only holds back. A stop gives back what was paid. */
@@ -219,7 +229,8 @@ export const deadlineAt = ({ deadlineMillis }: Parts, fiber: CallFiber): number 
 
 const settled = (run: Run, base: Delay, fiber: CallFiber): Decision => {
   const payment = run.pay(fiber)
-  return payment === "wait" ? run.payLater(base, fiber) : run.settle(payment, base, fiber)
+  if (payment === "wait") return run.payLater(base, fiber)
+  return payment === "ask" ? run.ask(base, fiber) : run.settle(payment, base, fiber)
 }
 
 /**

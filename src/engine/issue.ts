@@ -44,6 +44,8 @@ export interface Terms {
   readonly cost: number
   /** Puts back what the attempt holds; empty when it holds nothing. */
   readonly undo: ReadonlyArray<() => void>
+  /** The attempt is sent, in this fiber. */
+  readonly sent?: ((fiber: CallFiber) => void) | undefined
 }
 
 class Issued<Call> implements Token {
@@ -81,7 +83,7 @@ class Issued<Call> implements Token {
   }
 
   get leave(): Effect.Effect<boolean> {
-    return Effect.sync(() => this.leaveUnsafe())
+    return Effect.withFiber((fiber) => Effect.succeed(this.leaveUnsafe(fiber)))
   }
 
   get abandon(): Effect.Effect<boolean> {
@@ -95,10 +97,11 @@ class Issued<Call> implements Token {
     return true
   }
 
-  private leaveUnsafe(): boolean {
+  private leaveUnsafe(fiber: CallFiber): boolean {
     if (this.state !== "waiting") return false
     this.unwatch()
     this.state = "left"
+    this.terms.sent?.(fiber)
     return true
   }
 

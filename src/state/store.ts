@@ -1,11 +1,30 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Bucket from "../internal/bucket.ts"
-import { monotonicMillis } from "./clock.ts"
+import { type CallFiber, clockOf, monotonicMillis } from "./clock.ts"
 import { Waiters } from "./waiters.ts"
 
+/** What is wanted of a store that cannot give it at once. */
+export interface Request {
+  readonly cost: number
+  readonly clock: Clock.Clock
+  /** How long it is worth waiting for; `Infinity` for as long as it takes. */
+  readonly patienceMillis: number
+}
+
+/** What is done with tokens that were taken, or with the news (`undefined`) that they cannot be had. */
+export type Use<A> = (held: Held | undefined) => A
+
+/** A first attempt that has been paid for. */
+export interface FirstAttempt {
+  /** It leaves: until then, what was paid goes back when the effect ends. */
+  readonly sends: () => void
+  /** It never left after all: puts back what was paid. */
+  readonly undo: () => void
+}
+
 /**
- * The bucket under the service. Each member is one atomic step.
+ * The bucket under the service. Each synchronous member is one atomic step.
  */
 export interface Store {
   /** What a call that succeeds without a retry puts in. */
@@ -13,17 +32,25 @@ export interface Store {
   /** What a first attempt takes. */
   readonly firstAttemptCost: number
   readonly whenExhausted: "stop" | "wait"
-  readonly waiters: Waiters
-  /** Takes tokens, unless there are too few or others wait for them. */
-  readonly take: (cost: number, clock: Clock.Clock) => boolean
+  /** It has to be asked: what `take` does not give at once may still be had from `reserve`. */
+  readonly isRemote: boolean
+  /** Takes tokens at once, unless there are too few, others wait for them, or the store has to be asked. */
+  readonly take: (cost: number, clock: Clock.Clock) => Held | undefined
   readonly put: (tokens: number, clock: Clock.Clock) => void
+  /** The tokens there are, as far as is known without asking. */
   readonly balance: (clock: Clock.Clock) => number
+  /** The tokens there are. */
+  readonly look: Effect.Effect<number>
   /** Takes as many tokens as there are, at most `cost`, and tells how many. */
   readonly takeUpTo: (cost: number, clock: Clock.Clock) => number
-  /** Milliseconds until the tokens are there if nobody else takes them. */
-  readonly millisUntil: (cost: number, clock: Clock.Clock) => number
-  /** Takes the tokens and answers 0, or answers as `millisUntil`. */
-  readonly takeOrWait: (cost: number, clock: Clock.Clock) => number
+  /** Asks, or waits, for tokens and hands them to `use`. What was taken and not handed over goes back. */
+  readonly reserve: <A>(request: Request, use: Use<A>) => Effect.Effect<A>
+  /** Runs `use` once a first attempt has been paid for; `refused` is the error of one that cannot be, and may not wait. */
+  readonly afterFirstCost: <A, E, R, E2>(
+    clock: Clock.Clock,
+    use: (paid: FirstAttempt) => Effect.Effect<A, E, R>,
+    refused: () => E2
+  ) => Effect.Effect<A, E | E2, R>
 }
 
 /** What a store is made of, valid. */
@@ -38,6 +65,7 @@ export interface StoreOptions {
 
 /** The bucket in the memory of this process. */
 export class MemoryStore implements Store {
+  readonly isRemote = false
   readonly waiters = new Waiters()
   readonly successIncrement: number
   readonly firstAttemptCost: number
@@ -61,21 +89,29 @@ export class MemoryStore implements Store {
     return Bucket.refill(this.bucket, this.config, this.now(clock))
   }
 
-  take(cost: number, clock: Clock.Clock): boolean {
-    if (this.waiters.size > 0) return false
-    const taken = Bucket.take(this.refilled(clock), cost)
-    if (taken !== undefined) this.bucket = taken
-    return taken !== undefined
+  /** The tokens that were taken, for whoever settles them. */
+  protected hold(cost: number, clock: Clock.Clock): Held {
+    return new Held(this, cost, clock)
   }
 
-  takeOrWait(cost: number, clock: Clock.Clock): number {
+  take(cost: number, clock: Clock.Clock): Held | undefined {
+    if (this.waiters.size > 0) return undefined
+    const taken = Bucket.take(this.refilled(clock), cost)
+    if (taken === undefined) return undefined
+    this.bucket = taken
+    return this.hold(cost, clock)
+  }
+
+  /** Takes the tokens and answers 0, or answers as `millisUntil`. */
+  private takeOrWait(cost: number, clock: Clock.Clock): number {
     const taken = Bucket.takeWhenDue(this.bucket, this.config, cost, this.now(clock))
     if (taken === undefined) return this.millisUntil(cost, clock)
     this.bucket = taken
     return 0
   }
 
-  millisUntil(cost: number, clock: Clock.Clock): number {
+  /** Milliseconds until the tokens are there if nobody else takes them. */
+  private millisUntil(cost: number, clock: Clock.Clock): number {
     return Bucket.millisUntil(this.refilled(clock), this.config, cost)
   }
 
@@ -94,13 +130,72 @@ export class MemoryStore implements Store {
   balance(clock: Clock.Clock): number {
     return this.refilled(clock).tokens
   }
+
+  get look(): Effect.Effect<number> {
+    return Effect.withFiber((fiber) => Effect.succeed(this.balance(clockOf(fiber))))
+  }
+
+  /** Waits, first come, first served, unless the store is one to stop. */
+  reserve<A>(request: Request, use: Use<A>): Effect.Effect<A> {
+    const { clock, cost, patienceMillis } = request
+    if (this.whenExhausted === "stop") return Effect.sync(() => use(this.take(cost, clock)))
+    return Effect.suspend(() => {
+      const hopeless = cost > this.config.capacity || this.millisUntil(cost, clock) >= patienceMillis
+      return hopeless ? Effect.succeed(use(undefined)) : withPatience(request, use, (handOver) => {
+        const grant = { take: () => this.takeOrWait(cost, clock), undo: () => this.put(cost, clock) }
+        return this.waiters.run(grant, (used) =>
+          Effect.sync(() => {
+            used()
+            return handOver(this.hold(cost, clock))
+          }))
+      })
+    })
+  }
+
+  afterFirstCost<A, E, R, E2>(
+    clock: Clock.Clock,
+    use: (paid: FirstAttempt) => Effect.Effect<A, E, R>,
+    refused: () => E2
+  ): Effect.Effect<A, E | E2, R> {
+    const undo = () => this.put(this.firstAttemptCost, clock)
+    return this.waiters.run(
+      { take: () => this.takeOrWait(this.firstAttemptCost, clock), undo },
+      (sends) => use({ sends, undo }),
+      { refuses: () => this.whenExhausted === "stop" ? refused() : undefined }
+    )
+  }
+}
+
+/** Reserves, and gives up when the patience ends. */
+export const withPatience = <A>(
+  { patienceMillis }: Request,
+  use: Use<A>,
+  reserve: (use: Use<A>) => Effect.Effect<A>
+): Effect.Effect<A> => {
+  if (patienceMillis === Infinity) return reserve(use)
+  return Effect.suspend(() => {
+    let handedOver: Held | undefined = undefined
+    const reserved = reserve((held) => {
+      handedOver = held
+      return use(held)
+    })
+    return Effect.timeoutOrElse(reserved, {
+      duration: patienceMillis,
+      orElse: () =>
+        Effect.sync(() => {
+          // The tokens may have come in the very moment in which the time was over.
+          handedOver?.cancelUnsafe()
+          return use(undefined)
+        })
+    })
+  })
 }
 
 /** Tokens taken for one retry, which go back or are spent. */
 export class Held {
   cost: number
   readonly store: Store
-  private readonly clock: Clock.Clock
+  protected readonly clock: Clock.Clock
   private state: "held" | "returned" | "spent" | "void" = "held"
 
   constructor(store: Store, cost: number, clock: Clock.Clock) {
@@ -109,11 +204,26 @@ export class Held {
     this.clock = clock
   }
 
+  protected putBack(): void {
+    this.store.put(this.cost, this.clock)
+  }
+
+  /** Takes back what went back, as far as it is there. */
+  protected takeAgain(): void {
+    this.cost = this.store.takeUpTo(this.cost, this.clock)
+  }
+
+  /** A bucket in memory has nothing to note when tokens are spent. */
+  protected keepTaken(): void {}
+
+  /** The retry is sent, in this fiber. What ends it unsettled leaves the tokens taken: nothing to note in memory. */
+  sentUnsafe(_fiber: CallFiber): void {}
+
   /** Puts the tokens back: the retry has succeeded, or seems never to leave. */
   giveBackUnsafe(): boolean {
     if (this.state !== "held") return false
     this.state = "returned"
-    this.store.put(this.cost, this.clock)
+    this.putBack()
     return true
   }
 
@@ -121,6 +231,7 @@ export class Held {
   spendUnsafe(): boolean {
     if (this.state !== "held") return false
     this.state = "spent"
+    this.keepTaken()
     return true
   }
 
@@ -134,7 +245,7 @@ export class Held {
   resumeUnsafe(): void {
     if (this.state !== "returned") return
     this.state = "held"
-    this.cost = this.store.takeUpTo(this.cost, this.clock)
+    this.takeAgain()
   }
 
   /** The retry has failed as a whole, whatever an attempt inside it reported: the tokens are spent after all. */
@@ -151,35 +262,3 @@ export class Held {
     return Effect.sync(() => this.spendUnsafe())
   }
 }
-
-/** Gives the tokens to `use` once they have been taken for it, first come, first served. */
-export const waitFor = <A>(
-  store: Store,
-  cost: number,
-  clock: Clock.Clock,
-  use: (held: Held) => A
-): Effect.Effect<A> =>
-  store.waiters.run({
-    take: () => store.takeOrWait(cost, clock),
-    undo: () => store.put(cost, clock)
-  }, (used) =>
-    Effect.sync(() => {
-      used()
-      return use(new Held(store, cost, clock))
-    }))
-
-/** Runs `use` once a first attempt has been paid for; `refused` is the error of one that cannot be, and may not wait. */
-export const afterFirstCost = <A, E, R, E2>(
-  store: Store,
-  clock: Clock.Clock,
-  use: (sends: () => void) => Effect.Effect<A, E, R>,
-  refused: () => E2
-): Effect.Effect<A, E | E2, R> =>
-  store.waiters.run(
-    {
-      take: () => store.takeOrWait(store.firstAttemptCost, clock),
-      undo: () => store.put(store.firstAttemptCost, clock)
-    },
-    use,
-    { refuses: () => store.whenExhausted === "stop" ? refused() : undefined }
-  )

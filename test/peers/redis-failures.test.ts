@@ -1,0 +1,346 @@
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import { assert, describe, it } from "@effect/vitest"
+import { RetryQuota } from "effect-retry"
+import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { describePeers, freePort, startRedis, temporaryFolder } from "../utils/peers.ts"
+import {
+  command,
+  decisions,
+  eventually,
+  isOnFallback,
+  logged,
+  quotaAt,
+  startWorker,
+  timed,
+  urlOf
+} from "./redis/fleet.ts"
+
+const winners = (quota: RetryQuota.Service, asks: number, cost = 5) =>
+  Effect.map(
+    Effect.forEach(Array.from({ length: asks }), () => quota.reserve(cost), { concurrency: "unbounded" }),
+    (taken) => taken.flatMap((each) => Option.isSome(each) ? [each.value] : [])
+  )
+
+let names = 0
+/** Options with a name of their own, since metrics are those of the process. */
+const named = (options?: Partial<RetryQuotaRedis.Options>): RetryQuotaRedis.Options => ({
+  name: `failures-${names++}`,
+  timeout: "100 millis",
+  fallbackTime: "200 millis",
+  ...options
+})
+
+const keyOf = ({ name }: RetryQuotaRedis.Options) => `retry-quota:${name}`
+
+/** Redis decides again: what it says is true for the fleet. */
+const recovered = ({ name }: RetryQuotaRedis.Options) =>
+  eventually(Effect.map(isOnFallback(name), (is) => !is), "Redis answers again")
+
+describePeers("a fleet", () => {
+  it.live("of three processes retries exactly 100 times at 500 tokens and cost 5", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const options = named({ capacity: 500, timeout: "20 seconds" })
+      const workers = yield* Effect.forEach([1, 2, 3], () => startWorker(port, options, "outage"), {
+        concurrency: "unbounded"
+      })
+      yield* Effect.forEach(workers, ({ go }) => go)
+      const retries = yield* Effect.forEach(workers, ({ line }) => Effect.map(line, Number), {
+        concurrency: "unbounded"
+      })
+      console.log(`retries of three processes: ${retries.join(" + ")}`)
+      assert.strictEqual(retries.reduce((sum, each) => sum + each), 100)
+      const quota = yield* quotaAt(urlOf(port), options)
+      assert.strictEqual(yield* quota.balance, 0)
+    }))
+
+  it.live("gets the tokens of a killed process back after the lease time, and not before", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const options = named({ capacity: 100, leaseTime: "1500 millis" })
+      const worker = yield* startWorker(port, options, "holding")
+      yield* worker.go
+      assert.strictEqual(yield* worker.line, "50")
+      worker.process.kill("SIGKILL")
+      const quota = yield* quotaAt(urlOf(port), options)
+      assert.strictEqual(yield* quota.balance, 50)
+      yield* Effect.sleep(1000)
+      assert.strictEqual(yield* quota.balance, 50)
+      yield* Effect.sleep(800)
+      assert.strictEqual(yield* quota.balance, 100)
+    }))
+})
+
+describePeers("a shared quota", () => {
+  it.live("whose server is killed decides locally, and tells the server all when it is back", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      const folder = yield* temporaryFolder
+      const durable = ["--appendonly", "yes", "--appendfsync", "always", "--dir", folder]
+      const server = yield* startRedis(port, durable)
+      const { layer, lines } = logged()
+      yield* Effect.gen(function*() {
+        const options = named({ capacity: 500, fallback: { capacity: 20 } })
+        const quota = yield* quotaAt(urlOf(port), options)
+        const taken = yield* winners(quota, 20)
+        assert.strictEqual(yield* quota.balance, 400)
+        server.kill("SIGKILL")
+        yield* eventually(Effect.sync(() => server.signalCode !== null), "the server is dead")
+
+        const [local, millis] = yield* timed(winners(quota, 50))
+        assert.strictEqual(local.length, 4)
+        assert.isBelow(millis, 400)
+        assert.strictEqual(yield* quota.balance, 0)
+        // Ten of Redis' leases go back and ten are spent while it is down; the local ones are no affair of Redis.
+        for (const lease of taken.slice(0, 10)) yield* lease.giveBack
+        for (const lease of taken.slice(10)) yield* lease.spend
+        assert.strictEqual(yield* quota.balance, 0)
+
+        yield* startRedis(port, durable)
+        yield* recovered(options)
+        assert.strictEqual(yield* quota.balance, 450)
+        for (const lease of local) yield* lease.giveBack
+        assert.strictEqual(yield* quota.balance, 450)
+        assert.strictEqual(yield* decisions(options.name, "redis"), 20)
+        assert.strictEqual(yield* decisions(options.name, "fallback"), 50)
+      }).pipe(Effect.provide(layer))
+      assert.strictEqual(lines.length, 2, lines.join("\n"))
+      assert.match(lines[0]!, /^Warn: retry quota "failures-\d+": Redis does not answer, the local fallback decides: /)
+      assert.match(lines[1]!, /^Info: retry quota "failures-\d+": Redis answers again and decides$/)
+    }))
+
+  it.live("whose server is stopped waits no longer than it says, and nothing is spent twice", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      const server = yield* startRedis(port)
+      const options = named({ capacity: 500, timeout: "100 millis" })
+      const quota = yield* quotaAt(urlOf(port), options)
+      const before = yield* winners(quota, 10)
+      assert.strictEqual(yield* quota.balance, 450)
+      server.kill("SIGSTOP")
+      const [local, millis] = yield* timed(winners(quota, 20))
+      assert.strictEqual(local.length, 20)
+      assert.isAtLeast(millis, 95)
+      assert.isBelow(millis, 250)
+      const [more, next] = yield* timed(winners(quota, 20))
+      assert.strictEqual(more.length, 20)
+      assert.isBelow(next, 20)
+      for (const lease of before.slice(0, 5)) yield* lease.spend
+      yield* Effect.sleep(700)
+      server.kill("SIGCONT")
+      yield* recovered(options)
+      // What Redis granted while nobody listened any more has gone back: 500 - 5 spent * 5 - 5 held * 5.
+      assert.strictEqual(yield* quota.balance, 450)
+      for (const lease of before.slice(5)) yield* lease.giveBack
+      assert.strictEqual(yield* quota.balance, 475)
+      yield* Effect.sleep(300)
+      assert.strictEqual(yield* quota.balance, 475)
+    }))
+
+  it.live("survives SCRIPT FLUSH without a word", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const { layer, lines } = logged()
+      const options = named({ capacity: 20 })
+      yield* Effect.gen(function*() {
+        const quota = yield* quotaAt(urlOf(port), options)
+        assert.strictEqual((yield* winners(quota, 2)).length, 2)
+        yield* command(port, "SCRIPT", "FLUSH")
+        assert.strictEqual((yield* winners(quota, 9)).length, 2)
+        assert.strictEqual(yield* quota.balance, 0)
+      }).pipe(Effect.provide(layer))
+      assert.deepStrictEqual(lines, [])
+      assert.strictEqual(yield* decisions(options.name, "fallback"), 0)
+    }))
+
+  const refusals = [
+    {
+      what: "OOM",
+      begin: (port: number) => command(port, "CONFIG", "SET", "maxmemory", "1"),
+      end: (port: number) => command(port, "CONFIG", "SET", "maxmemory", "0")
+    },
+    {
+      what: "READONLY",
+      begin: (port: number) => command(port, "REPLICAOF", "127.0.0.1", "1"),
+      end: (port: number) => command(port, "REPLICAOF", "NO", "ONE")
+    },
+    {
+      what: "NOREPLICAS",
+      begin: (port: number) => command(port, "CONFIG", "SET", "min-replicas-to-write", "1"),
+      end: (port: number) => command(port, "CONFIG", "SET", "min-replicas-to-write", "0")
+    }
+  ]
+  for (const { begin, end, what } of refusals) {
+    it.live(`whose server answers ${what} decides locally, and loses nothing`, () =>
+      Effect.gen(function*() {
+        const port = yield* freePort
+        yield* startRedis(port)
+        const { layer, lines } = logged()
+        yield* Effect.gen(function*() {
+          const options = named({ capacity: 100 })
+          const quota = yield* quotaAt(urlOf(port), options)
+          const [first, second] = yield* winners(quota, 2)
+          assert.strictEqual(yield* quota.balance, 90)
+          yield* begin(port)
+          yield* first!.giveBack
+          const local = yield* winners(quota, 50)
+          assert.strictEqual(local.length, 18)
+          yield* second!.spend
+          yield* end(port)
+          yield* recovered(options)
+          assert.strictEqual(yield* quota.balance, 95)
+        }).pipe(Effect.provide(layer))
+        assert.strictEqual(lines.length, 2, lines.join("\n"))
+        assert.include(lines[0], what)
+      }))
+  }
+
+  it.live("starts anew where Redis has forgotten it, and gives nothing back twice", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const quota = yield* quotaAt(urlOf(port), named({ capacity: 100, initial: 60 }))
+      const taken = yield* winners(quota, 4)
+      assert.strictEqual(yield* quota.balance, 40)
+      yield* command(port, "FLUSHALL")
+      for (const lease of taken) yield* lease.giveBack
+      assert.strictEqual(yield* quota.balance, 60)
+    }))
+
+  it.live("does not hold a start up that finds no Redis, and shares as soon as there is one", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      const { layer, lines } = logged()
+      const options = named({ capacity: 100, fallback: { capacity: 10 } })
+      const quotaLayer = RetryQuotaRedis.layerConnecting(options, NodeRedis.layer({ url: urlOf(port) }))
+      yield* Effect.gen(function*() {
+        const quota = yield* RetryQuota.RetryQuota
+        assert.strictEqual((yield* winners(quota, 9)).length, 2)
+        yield* eventually(isOnFallback(options.name), "the first connection has failed")
+        yield* startRedis(port)
+        yield* recovered(options)
+        assert.strictEqual((yield* winners(quota, 40)).length, 20)
+      }).pipe(Effect.provide(Layer.provideMerge(quotaLayer, layer)))
+      assert.strictEqual(lines.length, 2, lines.join("\n"))
+      assert.include(lines[0], "ECONNREFUSED")
+    }))
+
+  it.live("goes without what it may not do: a user without rights", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const { layer, lines } = logged()
+      yield* command(port, "ACL", "SETUSER", "guest", "on", ">secret", "~*", "+@connection", "+script")
+      yield* Effect.gen(function*() {
+        const quota = yield* quotaAt(urlOf(port, "guest:secret@"), named({ capacity: 10 }))
+        assert.strictEqual((yield* winners(quota, 9)).length, 2)
+      }).pipe(Effect.provide(layer))
+      yield* eventually(Effect.sync(() => lines.length > 0), "it is told")
+      assert.strictEqual(lines.length, 1)
+      assert.include(lines[0], "NOPERM")
+    }))
+})
+
+describePeers("the keys of a shared quota", () => {
+  it.live("are one for each quota, with a time to live that each exchange renews", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const options = named({ capacity: 20, leaseTime: "1 second", idleTimeToLive: "2 seconds" })
+      const quota = yield* quotaAt(urlOf(port), options)
+      yield* winners(quota, 3)
+      assert.deepStrictEqual(yield* command(port, "KEYS", "*"), [keyOf(options)])
+      for (let i = 0; i < 3; i++) {
+        yield* Effect.sleep(100)
+        yield* quota.balance
+        const left = Number(yield* command(port, "PTTL", keyOf(options)))
+        assert.isAbove(left, 1900)
+        assert.isAtMost(left, 2000)
+      }
+      yield* Effect.sleep(2100)
+      assert.deepStrictEqual(yield* command(port, "KEYS", "*"), [])
+      assert.strictEqual(yield* quota.balance, 20)
+    }))
+
+  it.live("are the only ones that the script touches, and declared: it works for a user of these keys, and in a cluster", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port, ["--cluster-enabled", "yes", "--dir", yield* temporaryFolder])
+      yield* command(port, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+      yield* eventually(
+        Effect.map(command(port, "CLUSTER", "INFO"), (info) => String(info).includes("cluster_state:ok")),
+        "the cluster is up"
+      )
+      const allowed = ["~retry-quota:*", "+@connection", "+evalsha", "+script", "+hmget", "+hset", "+hget", "+hgetall"]
+      yield* command(port, "ACL", "SETUSER", "fleet", "on", ">secret", ...allowed, "+hdel", "+pexpire", "+time")
+      const options = named({ capacity: 20, leaseTime: "300 millis" })
+      const quota = yield* quotaAt(urlOf(port, "fleet:secret@"), options)
+      const [first, second] = yield* winners(quota, 9)
+      yield* first!.giveBack
+      yield* second!.spend
+      assert.strictEqual(yield* quota.balance, 5)
+      yield* Effect.sleep(400)
+      assert.strictEqual(yield* quota.balance, 15)
+      assert.strictEqual(yield* decisions(options.name, "fallback"), 0)
+      const args = ["EVALSHA", "0".repeat(40), "1", keyOf(options), "20"]
+      assert.deepStrictEqual(yield* command(port, "COMMAND", "GETKEYS", ...args), [keyOf(options)])
+    }))
+
+  it.live("hold as much as there are leases, and nothing of those that are settled", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const options = named({ capacity: 500 })
+      const quota = yield* quotaAt(urlOf(port), options)
+      for (const lease of yield* winners(quota, 100)) yield* lease.giveBack
+      assert.strictEqual(yield* quota.balance, 500)
+      // The tokens, when they were counted, when to sweep, and the number of this client.
+      assert.strictEqual(yield* command(port, "HLEN", keyOf(options)), 4)
+    }))
+})
+
+describe.skipIf(process.env["MODE"] !== "peers")("what a shared quota costs", () => {
+  const calls = (port: number) =>
+    Effect.map(
+      command(port, "INFO", "commandstats"),
+      (info) => Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(info))?.[1] ?? 0)
+    )
+
+  it.live("is nothing on the way of a success, and one round trip for a retry", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const quota = yield* quotaAt(urlOf(port), named({ initial: 0 }))
+      yield* quota.balance
+      const before = yield* calls(port)
+      const [, millis] = yield* timed(Effect.gen(function*() {
+        for (let i = 0; i < 10_000; i++) yield* quota.deposit(0.01)
+      }))
+      assert.closeTo(yield* quota.balance, 100, 1e-6)
+      const exchanges = (yield* calls(port)) - before
+      console.log(`10,000 deposits: ${millis.toFixed(1)} ms, ${exchanges} exchanges`)
+      assert.isAtMost(exchanges, 2 + millis / 100)
+
+      const trips: Array<number> = []
+      const asked = yield* calls(port)
+      for (let i = 0; i < 1000; i++) {
+        const [taken, trip] = yield* timed(quota.reserve(1))
+        trips.push(trip)
+        yield* Option.getOrThrow(taken).giveBack
+      }
+      trips.sort((a, b) => a - b)
+      const at = (share: number) => trips[Math.floor(share * trips.length)]!.toFixed(3)
+      console.log(`a reservation on loopback: median ${at(0.5)} ms, 99th of 100 ${at(0.99)} ms`)
+      assert.isAtMost((yield* calls(port)) - asked, 1010)
+
+      const [all, together] = yield* timed(winners(quota, 1000, 0.01))
+      assert.strictEqual(all.length, 1000)
+      console.log(`1,000 reservations at once: ${together.toFixed(1)} ms`)
+    }))
+})

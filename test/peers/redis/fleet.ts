@@ -1,0 +1,99 @@
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
+import type * as Scope from "effect/Scope"
+import * as ChildProcess from "node:child_process"
+import * as path from "node:path"
+import { createInterface, type Interface } from "node:readline"
+
+/** A command of an administrator, over a connection of its own. */
+export const command = (port: number, ...args: ReadonlyArray<string>): Effect.Effect<unknown, unknown> =>
+  Effect.provide(
+    NodeRedis.NodeRedis.use(({ use }) => use((client) => client.sendCommand([...args]))),
+    NodeRedis.layer({ url: `redis://127.0.0.1:${port}` })
+  )
+
+export const urlOf = (port: number, user = "") => `redis://${user}127.0.0.1:${port}`
+
+/** A shared quota of this process. */
+export const quotaAt = (url: string, options: RetryQuotaRedis.Options) =>
+  Effect.flatMap(
+    Layer.build(NodeRedis.layer({ url })),
+    (redis) => Effect.provideContext(RetryQuotaRedis.make(options), redis)
+  )
+
+/** Collects the lines that a quota logs. */
+export const logged = () => {
+  const lines: Array<string> = []
+  const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
+    const text = String(Array.isArray(message) ? message[0] : message)
+    if (text.startsWith("retry quota")) lines.push(`${logLevel}: ${text}`)
+  })
+  return { lines, layer: Logger.layer([logger]) }
+}
+
+/** Decisions so far, by who decided. */
+export const decisions = (quota: string, by: "redis" | "fallback"): Effect.Effect<number> =>
+  Effect.map(Metric.value(Metric.withAttributes(RetryQuotaRedis.decisions, { quota, by })), ({ count }) => count)
+
+export const isOnFallback = (quota: string): Effect.Effect<boolean> =>
+  Effect.map(Metric.value(Metric.withAttributes(RetryQuotaRedis.fallback, { quota })), ({ value }) => value === 1)
+
+/** Looks until it is so, for at most ten seconds. */
+export const eventually = <E, R>(is: Effect.Effect<boolean, E, R>, what: string): Effect.Effect<void, E, R> =>
+  Effect.gen(function*() {
+    for (let look = 0; look < 400; look++) {
+      if (yield* is) return
+      yield* Effect.sleep(25)
+    }
+    return yield* Effect.die(new Error(`never: ${what}`))
+  })
+
+/** How long it takes, in milliseconds. */
+export const timed = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [A, number], E, R> =>
+  Effect.gen(function*() {
+    const start = yield* Clock.currentTimeNanos
+    const value = yield* effect
+    return [value, Number((yield* Clock.currentTimeNanos) - start) / 1e6] as const
+  })
+
+/** Another process of the fleet. */
+export interface Worker {
+  readonly process: ChildProcess.ChildProcess
+  /** Has it begin its job. */
+  readonly go: Effect.Effect<void>
+  readonly line: Effect.Effect<string>
+}
+
+const nextLine = (lines: Interface, kept: Array<string>) =>
+  Effect.callback<string>((resume) => {
+    const first = kept.shift()
+    if (first !== undefined) return resume(Effect.succeed(first))
+    lines.once("line", () => resume(Effect.sync(() => kept.shift()!)))
+    lines.once("close", () => resume(Effect.die(new Error("the worker has ended without a word"))))
+  })
+
+/** Starts a process of the fleet, and waits until it is ready. It is killed with the scope. */
+export const startWorker = (
+  port: number,
+  options: RetryQuotaRedis.Options,
+  job: "outage" | "holding"
+): Effect.Effect<Worker, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const file = path.join(import.meta.dirname, "worker.ts")
+    const args = ["--import", "tsx", file, urlOf(port), JSON.stringify(options), job]
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() => ChildProcess.spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] })),
+      (worker) => Effect.sync(() => worker.kill("SIGKILL"))
+    )
+    const lines = createInterface(child.stdout)
+    const kept: Array<string> = []
+    lines.on("line", (line) => kept.push(line))
+    const line = Effect.suspend(() => nextLine(lines, kept))
+    yield* line
+    return { process: child, line, go: Effect.sync(() => child.stdin.write("go\n")) }
+  })

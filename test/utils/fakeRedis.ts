@@ -1,0 +1,190 @@
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Redis from "effect/persistence/Redis"
+
+/** What the one script of a shared quota knows: leases by field, with their cost and their end. */
+interface State {
+  tokens: number
+  at: number
+  readonly leases: Map<string, { readonly cost: number; readonly expires: number }>
+  readonly clients: Map<string, number>
+}
+
+/** How the next exchanges go: as they should, without ever an answer, refused, or applied with the answer lost. */
+export type Mood = "fine" | "silent" | "deaf" | "refusing" | "garbage"
+
+/**
+ * A Redis in memory that knows one script, for tests which interrupt and delay. It is no proof of the script itself: the
+ * tests against a real server are.
+ */
+export class FakeRedis {
+  readonly states = new Map<string, State>()
+  exchanges = 0
+  mood: Mood = "fine"
+  error = "READONLY You can't write against a read only replica."
+  /** How long each exchange takes. */
+  latencyMillis = 0
+  /** Exchanges that are on their way and may still arrive: they were sent in the mood "deaf". */
+  readonly late: Array<() => void> = []
+
+  /** Sum of what is there and what is leased. */
+  total(key: string): number {
+    const state = this.states.get(key)
+    if (state === undefined) return NaN
+    return [...state.leases.values()].reduce((sum, { cost }) => sum + cost, state.tokens)
+  }
+
+  leases(key: string): number {
+    return this.states.get(key)?.leases.size ?? 0
+  }
+
+  readonly service: Redis.Redis["Service"] = {
+    send: () => Effect.die("no commands"),
+    subscribe: () => Effect.die("no channels"),
+    reserve: Effect.die("no connections"),
+    eval: (script) => (...params) => this.evaluate(script.params(...params))
+  }
+
+  private evaluate(args: ReadonlyArray<unknown>): Effect.Effect<any, Redis.RedisError> {
+    return Effect.gen({ self: this }, function*() {
+      this.exchanges++
+      const mood = this.mood
+      if (mood === "refusing") return yield* new Redis.RedisError({ cause: new Error(this.error) })
+      if (mood === "garbage") return "what?"
+      const now = yield* Clock.currentTimeMillis
+      if (mood === "deaf") {
+        this.late.push(() => new Exchange(args.map(String), now).run(this.states))
+        return yield* Effect.never
+      }
+      const reply = new Exchange(args.map(String), now).run(this.states)
+      if (mood === "silent") return yield* Effect.never
+      if (this.latencyMillis > 0) yield* Effect.sleep(this.latencyMillis)
+      return reply ?? (yield* new Redis.RedisError({ cause: new Error("STALE exchange") }))
+    })
+  }
+}
+
+class Reader {
+  private position = 0
+  private readonly args: ReadonlyArray<string>
+  constructor(args: ReadonlyArray<string>) {
+    this.args = args
+  }
+  text(): string {
+    return this.args[this.position++]!
+  }
+  number(): number {
+    return Number(this.text())
+  }
+  /** Reads a count, then runs the body so many times. */
+  each(body: () => void): void {
+    for (let count = this.number(); count > 0; count--) body()
+  }
+}
+
+/** One exchange with one quota. */
+class Exchange {
+  private readonly reader: Reader
+  private readonly now: number
+  private readonly key: string
+  private readonly capacity: number
+  private readonly initial: number
+  private readonly refill: number
+  private readonly lease: number
+  private readonly client: string
+  private readonly sequence: number
+  private readonly inOrder: boolean
+  private state!: State
+  private last = 0
+
+  constructor(args: ReadonlyArray<string>, now: number) {
+    const reader = this.reader = new Reader(args)
+    this.now = now
+    this.key = reader.text()
+    this.capacity = reader.number()
+    this.initial = reader.number()
+    this.refill = reader.number()
+    this.lease = reader.number()
+    reader.number()
+    this.client = reader.text()
+    this.sequence = reader.number()
+    this.inOrder = reader.number() === 1
+  }
+
+  /** The reply, or `undefined` for a copy that comes late. */
+  run(states: Map<string, State>): ReadonlyArray<string | number> | undefined {
+    this.state = states.get(this.key) ??
+      { tokens: this.initial, at: this.now, leases: new Map(), clients: new Map() }
+    this.last = this.state.clients.get(this.client) ?? 0
+    if (this.sequence <= this.last) return undefined
+    states.set(this.key, this.state)
+    this.state.clients.set(this.client, this.sequence)
+    this.pass()
+    this.reader.each(() => this.section())
+    const answers = this.answers()
+    return [String(this.state.tokens), ...answers]
+  }
+
+  private pass(): void {
+    this.add(Math.max(0, this.now - this.state.at) * this.refill)
+    this.state.at = this.now
+    for (const [field, { cost, expires }] of this.state.leases) {
+      if (expires <= this.now && this.state.leases.delete(field)) this.add(cost)
+    }
+  }
+
+  private add(tokens: number): void {
+    this.state.tokens = Math.min(this.capacity, this.state.tokens + tokens)
+  }
+
+  private hold(id: number, cost: number): void {
+    this.state.tokens = Math.max(0, this.state.tokens - cost)
+    this.state.leases.set(`${this.client}:${id}`, { cost, expires: this.now + this.lease })
+  }
+
+  private release(id: number): number {
+    const field = `${this.client}:${id}`
+    const cost = this.state.leases.get(field)?.cost ?? 0
+    this.state.leases.delete(field)
+    return cost
+  }
+
+  private section(): void {
+    const { reader } = this
+    const isNew = reader.number() > this.last
+    const once = (change: () => void) => {
+      if (isNew) change()
+    }
+    const deposit = reader.number()
+    once(() => this.add(deposit))
+    reader.each(() => {
+      const id = reader.number()
+      once(() => this.add(this.release(id)))
+    })
+    reader.each(() => {
+      const [id, cost] = [reader.number(), reader.number()]
+      once(() => this.hold(id, Math.min(cost, this.state.tokens)))
+    })
+    reader.each(() => {
+      const id = reader.number()
+      once(() => this.release(id))
+    })
+  }
+
+  private answers(): ReadonlyArray<number> {
+    let waits = false
+    const answers: Array<number> = []
+    this.reader.each(() => {
+      const [id, cost] = [this.reader.number(), this.reader.number()]
+      const shortfall = cost - this.state.tokens
+      if (shortfall <= 1e-9 && !waits) {
+        this.hold(id, cost)
+        answers.push(0)
+        return
+      }
+      waits = this.inOrder
+      answers.push(this.refill === 0 ? -1 : Math.max(1, Math.ceil(shortfall / this.refill)))
+    })
+    return answers
+  }
+}
