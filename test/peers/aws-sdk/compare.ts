@@ -1,0 +1,91 @@
+/**
+ * The SDK's own retry strategies and ours, side by side, where those of the SDK have known defects.
+ *
+ * `node --import tsx test/peers/aws-sdk/compare.ts` prints what both did.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as ChildProcess from "node:child_process"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import { PeerError, temporaryFolder } from "../../utils/peers.ts"
+import { isOurs, misses } from "./bounds.ts"
+import type { Comparison } from "./comparison.ts"
+import { type Ports, startEndpoints } from "./servers.ts"
+import type { Steady } from "./steady.ts"
+import { table } from "./table.ts"
+import type { Seen, Task } from "./worker.ts"
+
+const root = fileURLToPath(new URL("../../..", import.meta.url))
+const worker = fileURLToPath(new URL("worker.ts", import.meta.url))
+
+/** The standard output of a program that ends well. It is killed when the effect is interrupted. */
+const output = (command: string, args: ReadonlyArray<string>, env: NodeJS.ProcessEnv = {}) =>
+  Effect.callback<string, PeerError>((resume) => {
+    const child = ChildProcess.execFile(
+      command,
+      args,
+      { cwd: root, env: { ...process.env, ...env }, maxBuffer: 1e8 },
+      (error, stdout, stderr) =>
+        resume(error === null ? Effect.succeed(stdout) : new PeerError({ message: `${error.message}\n${stderr}` }))
+    )
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+const run = <Part extends Task["part"]>(
+  part: Part,
+  ports: Ports,
+  clock?: WallClock
+): Effect.Effect<Seen[Part], PeerError> => {
+  const task: Task = { part, ports, clockFile: clock?.file }
+  const args = ["--no-warnings", "--import", "tsx", worker, JSON.stringify(task)]
+  return Effect.map(output(process.execPath, args, clock?.env), (stdout): Seen[Part] => JSON.parse(stdout))
+}
+
+/** A wall clock that goes as a file says; the monotonic clock goes on as it does. */
+interface WallClock {
+  readonly file: string
+  readonly env: NodeJS.ProcessEnv
+}
+
+const wallClock: Effect.Effect<WallClock, PeerError, Scope.Scope> = Effect.gen(function*() {
+  const library = yield* output("faketime", ["-f", "+0", "printenv", "LD_PRELOAD"])
+  const file = path.join(yield* temporaryFolder, "clock")
+  yield* Effect.sync(() => fs.writeFileSync(file, "+0"))
+  return {
+    file,
+    env: {
+      LD_PRELOAD: library.trim(),
+      FAKETIME_TIMESTAMP_FILE: file,
+      FAKETIME_NO_CACHE: "1",
+      DONT_FAKE_MONOTONIC: "1"
+    }
+  }
+})
+
+/** Whether the run says something of our sides, not of a machine that holds the process up. */
+const tells = ({ courses, heldUpMillis }: Steady): boolean =>
+  heldUpMillis < 20 || courses.filter(isOurs).every((course) => misses(course).length === 0)
+
+/** With a steady wall clock and with one that steps, at the same time. Repeated, but not for ever, on a busy machine. */
+const rates = (ports: Ports) =>
+  Effect.scoped(Effect.gen(function*() {
+    const clock = yield* wallClock
+    return yield* Effect.all({
+      steady: run("rate", { ...ports, limited: ports.limited.slice(0, 4) }),
+      stepped: run("rate", { ...ports, limited: ports.limited.slice(4) }, clock)
+    }, { concurrency: "unbounded" })
+  })).pipe(Effect.repeat({ times: 2, until: ({ steady, stepped }) => tells(steady) && tells(stepped) }))
+
+/** Runs all parts, each in a process of its own, against one nginx. */
+export const compare: Effect.Effect<Comparison, PeerError, Scope.Scope> = Effect.gen(function*() {
+  const ports = yield* startEndpoints(8)
+  const parts = { rates: rates(ports), rest: run("rest", ports), herds: run("herds", ports) }
+  const { herds, rates: { steady, stepped }, rest } = yield* Effect.all(parts, { concurrency: "unbounded" })
+  return { steady, stepped, rest, herds }
+})
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  console.log(table(await Effect.runPromise(Effect.scoped(compare))))
+}
