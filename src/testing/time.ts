@@ -1,0 +1,183 @@
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import { checks } from "../InvalidOption.ts"
+
+/**
+ * An effect that would not have ended under `TestClock`: a defect, for it is a mistake of the test.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class NotEnded extends Data.TaggedError("NotEnded")<{
+  /** `"too-long"` when it sleeps beyond `atMost`; `"stuck"` when it waits for something that time does not bring. */
+  readonly reason: "too-long" | "stuck"
+  /** How far time had been moved. */
+  readonly after: Duration.Duration
+}> {
+  override get message(): string {
+    const moved = Duration.format(this.after)
+    return this.reason === "too-long"
+      ? `the effect goes on for longer than it may: time has been moved by ${moved}`
+      : `after ${moved} the effect waits for something that time does not bring: nothing in it sleeps`
+  }
+}
+
+/**
+ * How time is moved.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TimeOptions {
+  /** How long the effect may take, in virtual time: a finite duration above 0. Default one day. */
+  readonly atMost?: Duration.Input | undefined
+  /**
+   * For an effect that waits on a fiber which sleeps elsewhere: the steps in which time is moved while nothing in the
+   * effect itself sleeps. Default: none, and the effect is given a second of real time to go on.
+   */
+  readonly step?: Duration.Input | undefined
+}
+
+/** How long an effect may wait in real time, in polls of one millisecond. */
+const patience = 1000
+
+/**
+ * The options, valid.
+ *
+ * @internal
+ */
+interface Pace {
+  readonly atMostMillis: number
+  readonly stepMillis: number | undefined
+}
+
+/**
+ * Refuses impossible options.
+ *
+ * @internal
+ */
+export const paceOf = (constructorName: string, { atMost, step }: TimeOptions): Pace => {
+  const check = checks(constructorName)
+  return {
+    atMostMillis: check.positiveDuration("atMost", atMost ?? "1 day"),
+    stepMillis: step === undefined ? undefined : check.positiveDuration("step", step)
+  }
+}
+
+const isTestClock = (clock: Clock.Clock): clock is TestClock.TestClock => "adjust" in clock && "withLive" in clock
+
+/** The clock, with a list of who sleeps: `TestClock` tells nobody when its next sleeper wakes. */
+class Watched {
+  readonly clock: TestClock.TestClock
+  private readonly ends = new Set<{ readonly atMillis: number }>()
+
+  constructor(clock: TestClock.TestClock) {
+    this.clock = {
+      ...clock,
+      sleep: (duration) =>
+        Effect.suspend(() => {
+          const end = { atMillis: clock.currentTimeMillisUnsafe() + Duration.toMillis(duration) }
+          this.ends.add(end)
+          return Effect.ensuring(clock.sleep(duration), Effect.sync(() => this.ends.delete(end)))
+        })
+    }
+  }
+
+  /** Milliseconds until the next sleeper wakes; `Infinity` when nobody sleeps. */
+  get untilNext(): number {
+    const now = this.clock.currentTimeMillisUnsafe()
+    let next = Infinity
+    for (const { atMillis } of this.ends) next = Math.min(next, atMillis)
+    return Math.max(0, next - now)
+  }
+}
+
+/** Moves time until the fiber has ended. */
+const drive = (fiber: Fiber.Fiber<unknown, unknown>, watched: Watched, pace: Pace): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const { clock } = watched
+    const startMillis = clock.currentTimeMillisUnsafe()
+    let polls = 0
+    for (;;) {
+      yield* clock.adjust(0)
+      if (fiber.pollUnsafe() !== undefined) return
+      const asleep = watched.untilNext
+      const moved = clock.currentTimeMillisUnsafe() - startMillis
+      const ended = (reason: NotEnded["reason"]) => Effect.die(new NotEnded({ reason, after: Duration.millis(moved) }))
+      const wait = asleep === Infinity ? pace.stepMillis : asleep
+      if (wait === undefined) {
+        if (polls++ === patience) return yield* ended("stuck")
+        yield* clock.withLive(Effect.sleep(1))
+      } else {
+        if (moved + wait > pace.atMostMillis) return yield* ended("too-long")
+        polls = 0
+        yield* clock.adjust(wait)
+      }
+    }
+  })
+
+/**
+ * Runs the effect on a clock that is moved as far as it needs, and gives the fiber, ended.
+ *
+ * @internal
+ */
+export const runOn = <A, E, R>(
+  clock: TestClock.TestClock,
+  self: Effect.Effect<A, E, R>,
+  pace: Pace
+): Effect.Effect<Fiber.Fiber<A, E>, never, R> =>
+  Effect.suspend(() => {
+    const watched = new Watched(clock)
+    return Effect.acquireUseRelease(
+      Effect.forkChild(Effect.interruptible(Effect.provideService(self, Clock.Clock, watched.clock))),
+      (fiber) => Effect.as(drive(fiber, watched, pace), fiber),
+      (fiber) => Fiber.interrupt(fiber)
+    )
+  })
+
+/**
+ * Runs an effect with the test clock at hand, or with one of its own.
+ *
+ * @internal
+ */
+export const withTestClock = <A, E, R>(
+  use: (clock: TestClock.TestClock) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.clockWith((clock) =>
+    isTestClock(clock) ? use(clock) : Effect.provide(TestClock.testClockWith(use), TestClock.layer())
+  )
+
+/**
+ * Runs an effect to its end under `TestClock`, moving time exactly as far as it sleeps, and ends as the effect does.
+ *
+ * **Details**
+ *
+ * It is the fork, the adjustments and the join of a test in one word. Time stands where the effect ended. Without a
+ * `TestClock` around, as outside `it.effect`, it provides one.
+ *
+ * **Gotchas**
+ *
+ * What an effect waits for must sleep inside it. For fibers that were forked elsewhere give a `step`. An effect that never
+ * ends dies with {@link NotEnded}.
+ *
+ * **Example** (A call with its retries)
+ *
+ * ```ts
+ * it.effect("retries", () =>
+ *   Effect.gen(function*() {
+ *     const call = outcomes([transient, ok("x")])
+ *     assert.strictEqual(yield* call.send.pipe(withRetry(policy), runToEnd), "x")
+ *   }))
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runToEnd = <A, E, R>(self: Effect.Effect<A, E, R>, options?: TimeOptions): Effect.Effect<A, E, R> => {
+  const pace = paceOf("runToEnd", options ?? {})
+  return withTestClock((clock) => Effect.flatMap(runOn(clock, self, pace), Fiber.join))
+}

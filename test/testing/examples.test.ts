@@ -1,0 +1,115 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Kit from "effect-retry/testing"
+import * as Effect from "effect/Effect"
+import * as fs from "node:fs"
+import * as Explain from "../../examples/explain.ts"
+import * as TestingKit from "../../examples/testing-kit.ts"
+
+const read = (path: string) => fs.readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
+
+describe("examples/testing-kit", () => {
+  it.effect("retriesTwice passes", () => TestingKit.retriesTwice)
+  it.effect("givesUp passes", () => TestingKit.givesUp)
+  it.effect("sparesAServiceThatIsDown passes", () => TestingKit.sparesAServiceThatIsDown)
+  it.live("passes outside of TestClock too", () => TestingKit.retriesTwice)
+
+  it.effect("survivesAnOutage: of the retries, no more than the quota pays for come to the service", () =>
+    Effect.gen(function*() {
+      const { balance, requests } = yield* TestingKit.survivesAnOutage
+      assert.strictEqual(requests[0], 10)
+      assert.isAbove(requests.reduce((a, b) => a + b), 60)
+      assert.isAtLeast(balance, 0)
+    }))
+
+  it.effect("paysForEverySend: two a second", () =>
+    Effect.gen(function*() {
+      const { enabled, waiting } = yield* TestingKit.paysForEverySend
+      assert.deepStrictEqual([enabled, waiting], [true, 0])
+    }))
+
+  it.effect("losesNoToken: at none of more than 50 steps", () =>
+    Effect.gen(function*() {
+      assert.isAbove(yield* TestingKit.losesNoToken, 50)
+    }))
+})
+
+describe("examples/explain", () => {
+  it("tells the worst case, the failure rates at which quotas bite, and a promise kept", () => {
+    assert.strictEqual(Explain.worst, 9000)
+    assert.deepStrictEqual(Explain.bites.map((rate) => rate?.toFixed(3)), ["0.321", "0.215"])
+    assert.isTrue(Explain.isPrompt)
+    assert.match(Explain.table, /^awsStandard: at most 3 attempts/)
+  })
+})
+
+describe("docs/testing.md", () => {
+  const page = read("docs/testing.md")
+  const blocks = Array.from(page.matchAll(/^```ts excerpt=(\S+)\n([^]*?)^```$/gm))
+
+  it("has no code but excerpts", () => {
+    assert.strictEqual(blocks.length * 2, page.split("```").length - 1)
+  })
+
+  for (const [, file, code] of blocks) {
+    it(`shows ${file} as it is, from "${code!.split("\n")[0]}"`, () => {
+      assert.include(read(file!), code!)
+    })
+  }
+
+  it("names every helper of the kit but its errors", () => {
+    const errors = [
+      "NotEnded",
+      "NotRetryable",
+      "SweepFailure",
+      "Throttled",
+      "TimedOut",
+      "TimelineMismatch",
+      "Transient"
+    ]
+    const helpers = Object.keys(Kit).filter((name) => !errors.includes(name))
+    assert.deepStrictEqual(helpers.filter((name) => !new RegExp(`\`${name}\\b`).test(page)), [])
+  })
+})
+
+describe("effect-retry/testing", () => {
+  it("is what it was", () => {
+    assert.deepStrictEqual(Object.keys(Kit).sort(), [
+      "NotEnded",
+      "NotRetryable",
+      "SweepFailure",
+      "Throttled",
+      "TimedOut",
+      "TimelineMismatch",
+      "Transient",
+      "after",
+      "defect",
+      "failure",
+      "fixedRandom",
+      "limiterState",
+      "never",
+      "notRetryable",
+      "ok",
+      "outcomes",
+      "quotaState",
+      "runToEnd",
+      "seededRandom",
+      "service",
+      "setBalance",
+      "sweep",
+      "sweepQuota",
+      "testLimiter",
+      "testQuota",
+      "throttled",
+      "throttledFor",
+      "timeline",
+      "timeout",
+      "transient"
+    ])
+  })
+
+  it("imports no test framework", () => {
+    const files = fs.readdirSync(new URL("../../src/testing", import.meta.url)).map((name) => `src/testing/${name}`)
+    assert.isAbove(files.length, 5)
+    for (const file of ["src/testing.ts", ...files]) assert.notMatch(read(file), /from "(@effect\/vitest|vitest|node:)/)
+  })
+})

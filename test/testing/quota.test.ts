@@ -1,0 +1,168 @@
+import { assert, describe, it } from "@effect/vitest"
+import { AdaptiveRateLimiter, attempt, awsStandard, InvalidOption, RetryQuota, withRetry } from "effect-retry"
+import * as Kit from "effect-retry/testing"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as TestClock from "effect/testing/TestClock"
+
+describe("testQuota", () => {
+  it.effect("tells what is held in the back-off and in flight, and what came back", () =>
+    Effect.gen(function*() {
+      const held = Effect.map(Kit.quotaState, ({ balance, held }) => [balance, held])
+      const call = Kit.outcomes([Kit.transient, Kit.after("1 second", Kit.ok())])
+      const fiber = yield* Effect.forkChild(call.send.pipe(withRetry(awsStandard)))
+      yield* TestClock.adjust(499)
+      assert.deepStrictEqual(yield* held, [495, 5])
+      yield* TestClock.adjust(1)
+      call.timeline.expect("attempts at 0 ms, 500 ms")
+      assert.deepStrictEqual(yield* held, [495, 5])
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(yield* held, [500, 0])
+    }).pipe(Effect.provide([Kit.testQuota(), Kit.fixedRandom(0.5)])))
+
+  for (
+    const [when, at, balance] of [["in its back-off is given back", 499, 500], [
+      "in flight is spent",
+      500,
+      495
+    ]] as const
+  ) {
+    it.effect(`holds nothing any more for a retry that was interrupted: one ${when}`, () =>
+      Effect.gen(function*() {
+        const call = Kit.outcomes([Kit.transient, Kit.never])
+        const fiber = yield* Effect.forkChild(call.send.pipe(withRetry(awsStandard)))
+        yield* TestClock.adjust(at)
+        yield* Fiber.interrupt(fiber)
+        assert.deepStrictEqual(yield* Kit.quotaState, { balance, capacity: 500, held: 0, waiting: 0 })
+      }).pipe(Effect.provide([Kit.testQuota(), Kit.fixedRandom(0.5)])))
+  }
+
+  it.effect("holds the tokens again of a retry that leaves after it seemed given up", () =>
+    Effect.gen(function*() {
+      const call = Kit.outcomes([Kit.transient, Kit.after("1 second", Kit.ok())])
+      // Another call of the fiber begins before the retry leaves, so the retry seems to be given up.
+      const busy = Schedule.tap(awsStandard, () => attempt(Effect.void))
+      const fiber = yield* Effect.forkChild(Effect.retry(attempt(call.send), busy))
+      yield* TestClock.adjust(499)
+      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 500, capacity: 500, held: 0, waiting: 0 })
+      yield* TestClock.adjust(1)
+      call.timeline.expect("attempts at 0 ms, 500 ms")
+      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 495, capacity: 500, held: 5, waiting: 0 })
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 500, capacity: 500, held: 0, waiting: 0 })
+    }).pipe(Effect.provide([Kit.testQuota(), Kit.fixedRandom(0.5)])))
+
+  it.effect("begins with the balance it is given, and is exhausted there", () =>
+    Effect.gen(function*() {
+      const events = Kit.timeline()
+      const call = Kit.outcomes([Kit.transient])
+      yield* call.send.pipe(withRetry(awsStandard), Effect.provide(events.layer), Effect.exit, Kit.runToEnd)
+      events.expect("quota-exhausted at 0 ms; no retries")
+      assert.strictEqual((yield* Kit.quotaState).balance, 4)
+    }).pipe(Effect.provide(Kit.testQuota({ initial: 4 }))))
+
+  it.effect("holds a reservation until it is settled", () =>
+    Effect.gen(function*() {
+      const held = Effect.map(Kit.quotaState, ({ held }) => held)
+      const [a, b] = yield* Effect.all([RetryQuota.reserve(3), RetryQuota.reserve(4)])
+      assert.strictEqual(yield* held, 7)
+      yield* Option.getOrThrow(a).giveBack
+      assert.strictEqual(yield* held, 4)
+      yield* Option.getOrThrow(b).spend
+      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 6, capacity: 10, held: 0, waiting: 0 })
+    }).pipe(Effect.provide(Kit.testQuota({ capacity: 10 }))))
+
+  it.effect("counts who waits for tokens", () =>
+    Effect.gen(function*() {
+      yield* Effect.forkChild(Effect.all([RetryQuota.reserve(3), RetryQuota.reserve(4)], { concurrency: 2 }))
+      yield* Effect.yieldNow
+      assert.strictEqual((yield* Kit.quotaState).waiting, 2)
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual((yield* Kit.quotaState).waiting, 1)
+      yield* TestClock.adjust("4 seconds")
+      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 0, capacity: 10, held: 7, waiting: 0 })
+    }).pipe(Effect.provide(Kit.testQuota({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+
+  it.effect("reads and sets other quotas too, whose holdings it does not know", () =>
+    Effect.gen(function*() {
+      yield* RetryQuota.reserve(5)
+      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 495, capacity: 500, held: 0, waiting: 0 })
+      yield* Kit.setBalance(12)
+      assert.strictEqual(yield* RetryQuota.balance, 12)
+      yield* Kit.setBalance(500)
+      assert.strictEqual(yield* RetryQuota.balance, 500)
+      assert.strictEqual((yield* Effect.flip(Kit.setBalance(501))).field, "tokens")
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it("refuses impossible options under its own name", () => {
+    try {
+      Kit.testQuota({ capacity: -1 })
+      assert.fail("accepted")
+    } catch (error) {
+      assert.instanceOf(error, InvalidOption)
+      assert.strictEqual((error as InvalidOption).constructorName, "testQuota")
+    }
+  })
+})
+
+describe("testLimiter", () => {
+  it.effect("limits nothing at first", () =>
+    Effect.gen(function*() {
+      const { enabled, waiting } = yield* Kit.limiterState
+      assert.deepStrictEqual([enabled, waiting], [false, 0])
+    }).pipe(Effect.provide(Kit.testLimiter())))
+
+  it.effect("begins throttled at a fill rate, and sends wait", () =>
+    Effect.gen(function*() {
+      const call = Kit.outcomes([Kit.ok()], { afterwards: "repeat", latency: "1 hour" })
+      const sends = Effect.forEach([call.send, call.send, call.send], attempt, { concurrency: "unbounded" })
+      yield* Effect.forkChild(sends)
+      yield* Effect.yieldNow
+      const { enabled, fillRate, lastMaxRate, waiting } = yield* Kit.limiterState
+      assert.deepStrictEqual([enabled, fillRate, waiting], [true, 2, 3])
+      assert.closeTo(lastMaxRate, 2 / 0.7, 1e-12)
+      yield* TestClock.adjust("10 seconds")
+      call.timeline.expect("attempts at 500 ms, 1 s, 1.5 s")
+    }).pipe(Effect.provide(Kit.testLimiter({ fillRate: 2 }))))
+
+  it.effect("begins where a throttle at that rate leaves the limiter, and goes on from there", () =>
+    Effect.gen(function*() {
+      const throttled = yield* AdaptiveRateLimiter.make()
+      yield* TestClock.adjust(1100)
+      while ((yield* throttled.snapshot).measuredTxRate === 0) yield* throttled.update(false)
+      const rate = 0.7 * (yield* throttled.snapshot).measuredTxRate
+      yield* throttled.update(true)
+      const reference = yield* throttled.snapshot
+      assert.closeTo(reference.fillRate, rate, 1e-9)
+      const started = Effect.gen(function*() {
+        const limiter = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
+        const { capacity, fillRate, lastMaxRate, maxCapacity, measuredTxRate, timeWindow } = yield* Kit.limiterState
+        for (
+          const [actual, expected] of [
+            [fillRate, reference.fillRate],
+            [lastMaxRate, reference.lastMaxRate],
+            [timeWindow, reference.timeWindow],
+            [maxCapacity, reference.maxCapacity],
+            [capacity, reference.capacity],
+            [measuredTxRate, reference.measuredTxRate]
+          ] as const
+        ) assert.closeTo(actual, expected, 1e-9)
+        for (let n = 0; n < 5; n++) {
+          yield* TestClock.adjust(400)
+          yield* Effect.all([throttled.update(false), limiter.update(false)])
+          assert.closeTo((yield* Kit.limiterState).fillRate, (yield* throttled.snapshot).fillRate, 1e-6)
+        }
+      })
+      yield* Effect.provide(started, Kit.testLimiter({ fillRate: reference.fillRate, tokens: reference.capacity }))
+    }))
+
+  for (const options of [{ fillRate: 0.4 }, { fillRate: NaN }, { fillRate: 2, tokens: 3 }, { beta: 2 }]) {
+    it(`refuses ${JSON.stringify(options)}`, () => {
+      assert.throws(() => Kit.testLimiter(options), InvalidOption)
+    })
+  }
+})
