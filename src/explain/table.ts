@@ -1,0 +1,127 @@
+import type { Costs, End, Explanation, Retry, Spread } from "./model.ts"
+
+const trimmed = (value: number, digits: number): string => `${Number(value.toFixed(digits))}`
+
+/** A duration in the unit that suits it: `430 ms`, `1.2 s`, `5 min`. */
+const millis = (value: number | null): string => {
+  if (value === null) return "no bound"
+  if (value < 1000) return `${trimmed(value, 3)} ms`
+  if (value < 120_000) return `${trimmed(value / 1000, 3)} s`
+  if (value < 7_200_000) return `${trimmed(value / 60_000, 2)} min`
+  if (value < 172_800_000) return `${trimmed(value / 3_600_000, 2)} h`
+  return `${trimmed(value / 86_400_000, 2)} d`
+}
+
+const percent = (share: number): string => {
+  if (share > 0 && share < 0.001) return "< 0.1 %"
+  return share < 1 && share > 0.999 ? "> 99.9 %" : `${trimmed(share * 100, 1)} %`
+}
+
+const factor = (value: number | null): string => value === null ? "no bound" : value.toFixed(2)
+
+/** Lines of equally wide cells, the first of each on the left, the others on the right. */
+const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
+  return rows.map((row) =>
+    row.map((cell, column) => column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)).join("  ")
+  )
+}
+
+/** One number where all classes cost the same, otherwise one for each. */
+const costs = (by: Costs): string => {
+  const { throttling, timeout, transient } = by
+  if (transient === timeout && timeout === throttling) return transient === null ? "-" : `${transient}`
+  return [transient, timeout, throttling].map((cost) => cost === null ? "-" : `${cost}`).join("/")
+}
+
+const sameForAll = (retries: ReadonlyArray<Retry>): boolean =>
+  retries.every(({ costs: { throttling, timeout, transient } }) => transient === timeout && timeout === throttling)
+
+const endings = (ends: ReadonlyArray<End>): string =>
+  ends.length === 0 ? "-" : ends.map(({ reason, share }) => `${reason} ${percent(share)}`).join(", ")
+
+const retriesTable = ({ quota, retries }: Explanation): ReadonlyArray<string> => {
+  const paid = quota !== null
+  const head = sameForAll(retries) ? "tokens" : "tokens a/b/c"
+  return aligned([
+    ["retry", "min", "p50", "p99", "max", ...paid ? [head, "left"] : [], "sent by", "made", "then ends"],
+    ...retries.map((row) => [
+      `${row.retry}`,
+      millis(row.delay.minMillis),
+      approximate(row),
+      `${row.delay.exact ? "" : "~"}${millis(row.delay.p99Millis)}`,
+      millis(row.delay.maxMillis),
+      ...paid ? [costs(row.costs), `${trimmed(row.balance ?? 0, 2)}`] : [],
+      millis(row.latestMillis),
+      percent(row.share),
+      endings(row.ends)
+    ])
+  ])
+}
+
+const approximate = ({ delay }: Retry): string => `${delay.exact ? "" : "~"}${millis(delay.p50Millis)}`
+
+const loadTable = ({ load, quota }: Explanation): ReadonlyArray<string> =>
+  aligned([
+    ["attempts fail", ...quota === null ? [] : ["without quota"], "sends per call", "calls succeed"],
+    ...load.map(({ attempts, attemptsWithoutQuota, failureRate, success }) => [
+      percent(failureRate),
+      ...quota === null ? [] : [factor(attemptsWithoutQuota)],
+      factor(attempts),
+      percent(success)
+    ])
+  ])
+
+const title = ({ attemptMillis, deadlineMillis, failure, maxAttempts, name }: Explanation): string => {
+  const hint = failure.retryAfterMillis === null ? "" : `, asking for ${millis(failure.retryAfterMillis)}`
+  const kind = failure.safety === "No" ? "not retryable" : failure.class
+  return [
+    `${name === null ? "" : `${name}: `}${
+      maxAttempts === null ? "no limit of attempts" : `at most ${maxAttempts} attempts`
+    }`,
+    ...deadlineMillis === null ? [] : [`deadline ${millis(deadlineMillis)}`],
+    `every attempt fails (${kind}${hint}) after ${millis(attemptMillis)}`
+  ].join(", ")
+}
+
+const latencyLine = ({ maxMillis, minMillis, p50Millis, p99Millis }: Spread): string =>
+  maxMillis === null
+    ? "A call that fails has no latency to tell: not all were followed to their end."
+    : `A call that fails ends after ${millis(minMillis)} at least, p50 ${millis(p50Millis)}, ` +
+      `p99 ${millis(p99Millis)}, at most ${millis(maxMillis)}.`
+
+const quotaLines = ({ quota }: Explanation): ReadonlyArray<string> => {
+  if (quota === null) return []
+  const { bitesAt, capacity, initial, retriesInOutage } = quota
+  const outage = retriesInOutage === null
+    ? "pays for every retry"
+    : `pays for ${retriesInOutage} retries while nothing succeeds`
+  const bite = bitesAt === null ? "never bites" : `bites from a failure rate of ${percent(bitesAt)}`
+  return [`The quota (${initial} of ${capacity} tokens) ${outage}, and ${bite}.`]
+}
+
+/** The first attempts after which calls end without a retry. */
+const atOnce = ({ ends }: Explanation): ReadonlyArray<string> => {
+  const first = ends.filter(({ attempts }) => attempts <= 1)
+  return first.length === 0 ? [] : [`Without a retry: ${endings(first)}.`]
+}
+
+/** The explanation as plain text. */
+export const tableOf = (explanation: Explanation): string =>
+  [
+    title(explanation),
+    "",
+    ...explanation.retries.length === 0 ? [] : [
+      ...retriesTable(explanation),
+      ...sameForAll(explanation.retries) || explanation.quota === null
+        ? []
+        : ["tokens: a after a transient failure, b after a time-out, c after a throttle"],
+      ""
+    ],
+    ...atOnce(explanation),
+    latencyLine(explanation.latency),
+    ...quotaLines(explanation),
+    "",
+    ...loadTable(explanation),
+    ...explanation.notes.length === 0 ? [] : ["", ...explanation.notes]
+  ].join("\n")
