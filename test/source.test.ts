@@ -16,6 +16,7 @@ describe("the public surface", () => {
       "RetryMetrics",
       "RetryObserver",
       "RetryPolicy",
+      "RetryPromise",
       "RetryQuota",
       "RetryStrategy",
       "RetryToken",
@@ -25,6 +26,7 @@ describe("the public surface", () => {
       "awsDynamoDB2026",
       "awsStandard",
       "awsStandard2026",
+      "retryPromise",
       "withRetry"
     ])
   })
