@@ -1,0 +1,179 @@
+/**
+ * The bench. It measures what was built: `npm run build` first.
+ *
+ * With `--quick` it takes a minute and says less surely. The figures are kept in `bench/output`, by version of Node.
+ */
+import { mkdirSync, writeFileSync } from "node:fs"
+import { cpus } from "node:os"
+import * as adaptive from "./adaptive.ts"
+import * as calls from "./calls.ts"
+import * as children from "./children.ts"
+import * as effects from "./effects.ts"
+import { type Effort, measure, quotient, ratio, type Samples, type Spread } from "./harness.ts"
+import { inFlight } from "./inFlight.ts"
+import { sleeping } from "./names.ts"
+import type { Script } from "./operations.ts"
+import { queued } from "./queue.ts"
+import { exactly, type Floor, isHeld, printFloors, printTable, type Table, table, timed } from "./report.ts"
+import { resources } from "./resources.ts"
+import { importsOf, sizes } from "./size.ts"
+
+const quick = process.argv.includes("--quick")
+const root = process.cwd()
+const effort: Effort = quick
+  ? { rounds: 9, warmUpMillis: 150, batchMillis: 5 }
+  : { rounds: 31, warmUpMillis: 400, batchMillis: 12 }
+
+const tables: Array<Table> = []
+const floors: Array<Floor> = []
+
+const show = (found: Table): void => {
+  tables.push(found)
+  printTable(found)
+}
+
+const hold = (name: string, atMost: number, found: Spread): void => {
+  floors.push({ name, atMost, found })
+}
+
+const over = (what: string, samples: Samples, ours: string, limits: Readonly<Record<string, number>>): void => {
+  for (const [theirs, atMost] of Object.entries(limits)) {
+    hold(`${what}: ${ours} / ${theirs}`, atMost, ratio(samples, ours, theirs))
+  }
+}
+
+const timeCalls = async () => {
+  const scripts: ReadonlyArray<[string, Script, Readonly<Record<string, number>>]> = [
+    ["success at once", "success", { [effects.timesWhile]: 0.2, [effects.floorName]: 1.5 }],
+    ["two failures, then success", "twice", { [calls.smithy]: 0.9, [effects.timesWhile]: 0.45 }],
+    ["not retryable", "invalid", { [calls.smithy]: 0.15, [effects.timesWhile]: 0.18 }]
+  ]
+  for (const [title, script, limits] of scripts) {
+    const samples = await measure(await calls.synchronous(script), effort)
+    show(timed(`${title}, CPU time per call`, samples))
+    over(title, samples, effects.ours, limits)
+    if (script === "success") over(title, samples, effects.ourAttempt, { [effects.times]: 0.95 })
+  }
+  show(timed("asynchronous operation, success", await measure(await calls.asynchronous(), effort)))
+  show(timed("asynchronous operation, Effect.runPromise per call", await measure(await calls.fromPromises(), effort)))
+}
+
+const timeInFlight = async () => {
+  const count = quick ? 1000 : 5000
+  const samples = await measure(await inFlight(), { ...effort, rounds: quick ? 5 : 15 }, count)
+  show(timed(`${count} calls in flight, two waits of 4 ms each, CPU time per call`, samples))
+  over("in flight", samples, effects.ours, { [calls.smithy]: 1.5, [effects.documentedName]: 0.45 })
+}
+
+const timeAdaptive = async () => {
+  const samples = await measure(await adaptive.adaptive(), effort)
+  show(timed("adaptive mode, success", samples))
+  over("adaptive", samples, adaptive.bookkeeping, { [adaptive.smithyBookkeeping]: 0.35 })
+}
+
+const countCalls = async () => {
+  const counts = await children.counts()
+  for (const [script, byName] of Object.entries(counts)) {
+    const rows = Object.entries(byName).flatMap(([name, { bytes, operations }]) =>
+      [[`${name}: operations`, exactly(operations)], [`${name}: bytes`, exactly(bytes)]] as const
+    )
+    show(table(`counted, ${script}`, "per call", new Map(rows)))
+  }
+  const { success, twice } = counts
+  const added = (of: "operations" | "bytes") => success[effects.ours]![of] - success[effects.bare]![of]
+  hold("success at once: operations over the bare operation", 3.5, exactly(added("operations")))
+  hold("success at once: bytes over the bare operation", 128, exactly(added("bytes")))
+  hold("two failures, then success: operations", 26, exactly(twice[effects.ours]!.operations))
+  hold("two failures, then success: bytes", 4500, exactly(twice[effects.ours]!.bytes))
+}
+
+const weighWaiting = async () => {
+  const kept = await children.memory(quick ? 5000 : 20_000, quick ? 1 : 5)
+  show(table("a call that waits for its retry", "bytes kept", kept))
+  hold(
+    `in back-off: bytes, ${effects.ours} / a fiber that sleeps`,
+    1.25,
+    exactly(kept.get(effects.ours)!.median / kept.get(sleeping)!.median)
+  )
+}
+
+const timeQueue = async () => {
+  await queued(100, 5000)
+  const rounds = quick ? 1 : 5
+  const grants = quick ? 10_000 : 30_000
+  const perGrant = new Map<number, Array<number>>()
+  let fires = 0
+  for (let round = 0; round < rounds; round++) {
+    for (const waiters of [10, 100, 1000, 3000, 10_000]) {
+      const found = await queued(waiters, grants)
+      perGrant.set(waiters, [...perGrant.get(waiters) ?? [], found.nanosPerGrant])
+      if (waiters === 3000) fires = Math.max(fires, found.fires / found.grants)
+    }
+  }
+  show(
+    timed("a limiter with a queue, CPU time per grant", new Map([...perGrant].map(([n, ns]) => [`${n} waiters`, ns])))
+  )
+  hold("3,000 waiters: timers that fire per grant", 2, exactly(fires))
+  hold("cost per grant: 10,000 waiters / 10 waiters", 2, quotient(perGrant.get(10_000)!, perGrant.get(10)!))
+}
+
+const timeResources = async () => {
+  const perCall = new Map<number, ReadonlyArray<number>>()
+  let left = 0
+  for (const count of [100, 1000, 10_000, 100_000]) {
+    const found = await resources(count, quick ? 50_000 : 200_000)
+    perCall.set(count, found.nanosPerCall)
+    left += found.left
+  }
+  const rows = [...perCall].map(([count, ns]) => [`${count} resources`, ns] as const)
+  show(timed("ResourceLimiters, withRetry and a quota of its own, CPU time per call", new Map(rows)))
+  hold("cost per call: 100,000 resources / 100 resources", 2, quotient(perCall.get(100_000)!, perCall.get(100)!))
+  hold("resources left after their time", 0, exactly(left))
+}
+
+const weighBundle = async () => {
+  const { with: added, without } = await sizes(root)
+  const kibibytes = (added.bytes - without.bytes) / 1024
+  show(
+    table("what awsStandard adds to an app that bundles Effect", "KiB", new Map([["min + gzip", exactly(kibibytes)]]))
+  )
+  hold("size: KiB added", 6, exactly(kibibytes))
+}
+
+const timeStart = async () => {
+  const alone = await importsOf(root)
+  const samples = await children.startUp({ alone, with: ["effect-retry"] }, quick ? 7 : 31)
+  const nanos = [...samples].map(([name, millis]) => [name, millis.map((ms) => ms * 1e6)] as const)
+  show(timed("a process that imports Effect's modules alone, or with the library: CPU time", new Map(nanos)))
+  hold("import: with the library / Effect's modules alone", 1.1, quotient(samples.get("with")!, samples.get("alone")!))
+}
+
+console.log(`Node ${process.version}, ${cpus()[0]?.model}, ${quick ? "quick" : "full"}: median [10 % .. 90 %]`)
+const parts = {
+  calls: timeCalls,
+  inFlight: timeInFlight,
+  adaptive: timeAdaptive,
+  counted: countCalls,
+  memory: weighWaiting,
+  queue: timeQueue,
+  resources: timeResources,
+  size: weighBundle,
+  start: timeStart
+}
+const only = process.argv.slice(2).filter((argument) => !argument.startsWith("--"))
+for (const [name, part] of Object.entries(parts)) {
+  if (only.length === 0 || only.includes(name)) await part()
+}
+printFloors(floors)
+mkdirSync("bench/output", { recursive: true })
+const kept = {
+  node: process.version,
+  quick,
+  parts: only,
+  tables,
+  floors: floors.map((f) => ({ ...f, held: isHeld(f) }))
+}
+writeFileSync(
+  `bench/output/${process.version}${only.length === 0 ? "" : `-${only.join("-")}`}.json`,
+  JSON.stringify(kept, null, 2)
+)

@@ -1,0 +1,84 @@
+/** What the library adds to a bundle: bytes, and which modules are in it. */
+import { build } from "esbuild"
+import { gzipSync } from "node:zlib"
+
+/** An app, with the whole of Effect in its bundle as the import by name from "effect" leaves it. */
+const app = `
+import { Context, Effect, Layer } from "effect"
+
+class Orders extends Context.Service()("Orders") {}
+const layer = Layer.effect(Orders, Effect.sync(() => ({ get: (id) => Effect.succeed(id) })))
+const get = (id) => Effect.gen(function*() {
+  const orders = yield* Orders
+  return yield* orders.get(id)
+})
+`
+
+const run = (call: string, layers: string) => `
+Effect.runPromise(${call}.pipe(Effect.provide(${layers}))).then(console.log)
+`
+
+const without = app + run("get(1)", "layer")
+
+const withStandard = `import { awsStandard, RetryQuota, withRetry } from "effect-retry"\n` + app +
+  run("withRetry(get(1), awsStandard)", "Layer.merge(layer, RetryQuota.layer())")
+
+export interface Bundle {
+  /** Minified and compressed. */
+  readonly bytes: number
+  /** Paths of the modules that left something in the bundle, and how much before it was compressed. */
+  readonly modules: Readonly<Record<string, number>>
+}
+
+/** The bundle of a program. The package is what was built, or the source that is given. */
+const bundled = async (contents: string, root: string, source: string | undefined): Promise<Bundle> => {
+  const { metafile, outputFiles } = await build({
+    stdin: { contents, resolveDir: root, loader: "js" },
+    absWorkingDir: root,
+    bundle: true,
+    minify: true,
+    format: "esm",
+    platform: "node",
+    target: "es2022",
+    write: false,
+    metafile: true,
+    logLevel: "silent",
+    tsconfigRaw: "{}",
+    ...(source === undefined ? {} : { alias: { "effect-retry": source } })
+  })
+  const inputs = Object.values(metafile.outputs).flatMap((output) => Object.entries(output.inputs))
+  const modules = inputs.map(([path, { bytesInOutput }]) => [path, bytesInOutput] as const)
+  return {
+    bytes: gzipSync(outputFiles[0]!.contents, { level: 9 }).length,
+    modules: Object.fromEntries(modules.filter(([, bytes]) => bytes > 0))
+  }
+}
+
+/** The app without the library, and the same app with `awsStandard`. */
+export interface Sizes {
+  readonly without: Bundle
+  readonly with: Bundle
+}
+
+export const sizes = async (root: string, source?: string): Promise<Sizes> => ({
+  without: await bundled(without, root, source),
+  with: await bundled(withStandard, root, source)
+})
+
+/** The modules of other packages that the built package imports. */
+export const importsOf = async (root: string): Promise<ReadonlyArray<string>> => {
+  const { metafile } = await build({
+    stdin: { contents: `export * from "effect-retry"`, resolveDir: root, loader: "js" },
+    absWorkingDir: root,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    write: false,
+    metafile: true,
+    treeShaking: false,
+    external: ["effect/*"],
+    tsconfigRaw: "{}"
+  })
+  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports)
+  return [...new Set(imports.filter(({ external }) => external).map(({ path }) => path))].sort()
+}
