@@ -1,0 +1,77 @@
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+
+/** A key with a default. The written side carries its description and default into the JSON Schema. */
+export const unlessSaid = <S extends Schema.Top>(schema: S, value: S["Type"], description: string) =>
+  Schema.optionalKey(schema).annotateKey({
+    description: `${description} Default ${JSON.stringify(value)}.`,
+    default: value
+  }).pipe(
+    Schema.decodeTo(Schema.toType(schema), {
+      decode: SchemaGetter.withDefault(Effect.succeed(value)),
+      encode: SchemaGetter.passthrough()
+    })
+  )
+
+/** A key that may be left out. */
+export const maybe = <S extends Schema.Constraint>(schema: S, description: string) =>
+  Schema.optionalKey(schema).annotateKey({ description })
+
+/** A key that must be there. */
+export const required = <S extends Schema.Top>(schema: S, description: string) => schema.annotateKey({ description })
+
+/** What the message of a refused value says. */
+export const expecting = (expected: string) => ({ expected })
+
+export const Amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0, expecting("a number of at least 0")))
+export const Positive = Schema.Finite.check(Schema.isGreaterThan(0, expecting("a number above 0")))
+export const Share = Schema.Finite.check(
+  Schema.isBetween({ minimum: 0, maximum: 1 }, expecting("a number from 0 to 1"))
+)
+export const Count = Schema.Finite.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }, expecting("a whole number of at least 1"))
+)
+export const Name = Schema.String.check(
+  Schema.isPattern(/^[^\s"\\][^"\\\n]{0,79}$/u, expecting("a name of 1 to 80 characters, without quotes"))
+)
+
+const expectedDuration = `milliseconds, or a text such as "250 millis", "20 seconds", "2 minutes"`
+
+/** A duration: milliseconds, or a number and a unit. */
+export const Time = Schema.Union([
+  Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1e12 }, expecting(expectedDuration))),
+  Schema.String.check(
+    Schema.isPattern(/^\d{1,9}(\.\d{1,6})? (millis?|seconds?|minutes?|hours?|days?)$/u, expecting(expectedDuration))
+  )
+]).annotate({
+  identifier: "Time",
+  expected: expectedDuration,
+  title: `A duration: ${expectedDuration}`
+})
+
+/** A duration drawn by chance, or always the same. */
+export const Distribution = Schema.Union([
+  Time,
+  Schema.Struct({ exponential: required(Time, "The mean of an exponential distribution.") }),
+  Schema.Struct({
+    normal: required(
+      Schema.Struct({ mean: Time, deviation: Time }),
+      "Mean and standard deviation of a normal distribution; what falls below 0 is turned positive."
+    )
+  }),
+  Schema.Struct({ uniform: required(Schema.Struct({ from: Time, to: Time }), "The ends of a uniform distribution.") }),
+  Schema.Struct({
+    lognormal: required(
+      Schema.Struct({ median: Time, sigma: Amount }),
+      "The median of a lognormal distribution, and the standard deviation of its logarithm."
+    )
+  })
+]).annotate({
+  identifier: "Distribution",
+  title: "A duration, the same each time or drawn from a distribution"
+})
+
+export type Distribution = typeof Distribution.Type
+export type Time = typeof Time.Type

@@ -1,0 +1,119 @@
+import * as Schema from "effect/Schema"
+import { Amount, Count, expecting, maybe, Name, Positive, required, Share, Time, unlessSaid } from "./fields.ts"
+import { policyNames } from "./policyNames.ts"
+
+const Jitter = Schema.Union([
+  Schema.Literals(["none", "full", "equal"]),
+  Schema.Struct({ proportional: required(Share, "The share by which a delay varies to either side.") })
+]).annotate({ identifier: "Jitter", title: "How chance spreads a delay" })
+
+const Backoff = Schema.Struct({
+  kind: unlessSaid(
+    Schema.Literals(["fixed", "linear", "exponential", "fibonacci", "decorrelated"]),
+    "exponential",
+    "How the delay grows."
+  ),
+  base: unlessSaid(Time, "100 millis", "The first delay."),
+  factor: unlessSaid(
+    Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1, expecting("a number of at least 1"))),
+    2,
+    "By what an exponential delay grows."
+  ),
+  increment: maybe(Time, "What each further linear delay has more. Default: the base."),
+  cap: unlessSaid(Time, "20 seconds", "The longest delay."),
+  jitter: unlessSaid(Jitter, "none", "How chance spreads the delay; decorrelated delays bring their own.")
+}).annotate({ identifier: "Backoff", title: "A Backoff of the library" })
+
+const Quota = Schema.Struct({
+  capacity: unlessSaid(Positive, 500, "The most tokens there can be."),
+  initial: maybe(Amount, "The tokens at the start. Default: the capacity."),
+  cost: unlessSaid(Amount, 5, "Tokens that a retry takes."),
+  timeoutCost: maybe(Amount, "Tokens that a retry after a time-out takes. Default: the cost."),
+  throttlingCost: maybe(Amount, "Tokens that a retry after a throttle takes. Default: the cost."),
+  successIncrement: maybe(Amount, "Tokens that a call which needed no retry puts in. Default 1, at most the capacity."),
+  refillPerSecond: unlessSaid(Amount, 0, "Tokens that flow in per second."),
+  whenExhausted: unlessSaid(
+    Schema.Literals(["stop", "wait"]),
+    "stop",
+    "What happens to a retry for which there are not enough tokens."
+  )
+}).annotate({ identifier: "Quota", title: "A RetryQuota of the library, one for each process" })
+
+const Limiter = Schema.Struct({
+  beta: maybe(Share, "The share of the rate that is left after a throttle. Default 0.7."),
+  minFillRate: maybe(Positive, "The least fill rate, per second. Default 0.5."),
+  minCapacity: maybe(Positive, "The least capacity. Default 1."),
+  scaleConstant: maybe(Positive, "How steep the curve is. Default 0.4."),
+  smoothing: maybe(Share, "The weight of the latest measurement. Default 0.8."),
+  whenExceeded: maybe(Schema.Literals(["wait", "fail"]), "What a send does for which there is no token. Default wait.")
+}).annotate({ identifier: "Limiter", title: "An AdaptiveRateLimiter of the library, one for each process" })
+
+const Budget = Schema.Union([
+  Schema.Struct({
+    kind: Schema.Literal("bucket"),
+    capacity: unlessSaid(Positive, 5, "The most retries it holds; it starts full."),
+    perCall: unlessSaid(Amount, 0, "What a call puts in."),
+    perSuccess: unlessSaid(Amount, 0.1, "What a success puts in."),
+    above: unlessSaid(Amount, 0, "A retry passes only while more than this is left.")
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("finagle"),
+    ttl: unlessSaid(Time, "10 seconds", "How long a call counts."),
+    minPerSecond: unlessSaid(Amount, 10, "Retries per second that always pass."),
+    share: unlessSaid(Amount, 0.2, "The share of the calls that may be retried.")
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("ratio"),
+    share: unlessSaid(
+      Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0), Schema.isLessThan(1)),
+      0.1,
+      "The share of retries."
+    ),
+    of: unlessSaid(Schema.Literals(["calls", "attempts"]), "calls", "The share of what."),
+    window: unlessSaid(Time, "2 minutes", "How long a call or a retry counts.")
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("grpc"),
+    maxTokens: unlessSaid(Positive, 10, "The most tokens; a failure takes 1, a retry passes above one half."),
+    tokenRatio: unlessSaid(Positive, 0.1, "What a success puts in.")
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("envoy"),
+    share: unlessSaid(Amount, 0.2, "Retries at one time, as a share of the attempts under way."),
+    minConcurrency: unlessSaid(Amount, 3, "Retries at one time that always pass.")
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("breaker"),
+    threshold: unlessSaid(
+      Share,
+      0.1,
+      "No retries while there have been more failed attempts than this share of the calls."
+    )
+  })
+]).annotate({
+  identifier: "Budget",
+  title: "A retry budget of another system, modelled; one for each process, beside or instead of the quota"
+})
+
+const MaxAttempts = Schema.Union([Count, Schema.Literal("unlimited")])
+
+/** A policy by settings. */
+export const PolicySettings = Schema.Struct({
+  label: maybe(Name, "What the policy is called in results."),
+  backoff: maybe(Backoff, "The delays between attempts. Default: none, retries leave at once."),
+  maxAttempts: unlessSaid(MaxAttempts, 3, "Attempts of a call, the first included."),
+  deadline: maybe(Time, "When a call ends at the latest: no retry begins later."),
+  honourRetryAfter: unlessSaid(Schema.Boolean, true, "Whether a hint of the service lengthens a delay."),
+  quota: maybe(Quota, "The retry quota of each process. Default: none."),
+  limiter: maybe(Limiter, "The adaptive rate limiter of each process. Default: none."),
+  budget: maybe(Budget, "The retry budget of each process. Default: none.")
+}).annotate({ identifier: "PolicySettings", title: "A policy by settings" })
+
+/** A policy by name or by settings. */
+export const Policy = Schema.Union([Schema.Literals(policyNames), PolicySettings]).annotate({
+  identifier: "Policy",
+  title: "A policy: the name of one of the library's, or settings"
+})
+
+export type Policy = typeof Policy.Type
+export type PolicySettings = typeof PolicySettings.Type

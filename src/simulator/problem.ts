@@ -1,0 +1,68 @@
+import * as Data from "effect/Data"
+import type * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+
+/** What is wrong with a scenario, and where. */
+export interface Problem {
+  /** Where it is, such as `fleets[0].policy.maxAttempts`; empty for the scenario as a whole. */
+  readonly path: string
+  /** What is wrong there. */
+  readonly problem: string
+}
+
+/**
+ * A scenario that cannot be simulated.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class InvalidScenario extends Data.TaggedError("InvalidScenario")<{
+  /** All that is wrong, in the order of the scenario. */
+  readonly problems: ReadonlyArray<Problem>
+}> {
+  override get message(): string {
+    return this.problems.map(({ path, problem }) => path === "" ? problem : `${path}: ${problem}`).join("\n")
+  }
+}
+
+type Path = ReadonlyArray<PropertyKey>
+
+/** `fleets[0].policy`; keys that are no plain words are quoted. */
+export const renderPath = (path: Path): string =>
+  path.reduce<string>((rendered, key) => {
+    if (typeof key === "number") return `${rendered}[${key}]`
+    const text = String(key)
+    if (!/^[$A-Za-z_][\w$]*$/.test(text)) return `${rendered}[${JSON.stringify(text)}]`
+    return rendered === "" ? text : `${rendered}.${text}`
+  }, "")
+
+const isKeyed = (value: unknown): value is Record<PropertyKey, unknown> => typeof value === "object" && value !== null
+
+const valueAt = (input: unknown, path: Path): unknown =>
+  path.reduce<unknown>((value, key) => isKeyed(value) ? value[key] : undefined, input)
+
+const shown = (value: unknown): string => {
+  const text = typeof value === "number" ? String(value) : JSON.stringify(value) ?? String(value)
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text
+}
+
+const describe = (message: string, value: unknown): string => {
+  if (message === "Expected no excess property") return "is no key of a scenario here"
+  if (message === "Missing key") return "is missing"
+  const said = message.charAt(0).toLowerCase() + message.slice(1)
+  return `${said}, got ${shown(value)}`
+}
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const keyOf = (segment: PropertyKey | { readonly key: PropertyKey }): PropertyKey =>
+  typeof segment === "object" ? segment.key : segment
+
+/** The problems that a schema has found in an input. */
+export const fromSchema = (error: Schema.SchemaError, input: unknown): InvalidScenario =>
+  new InvalidScenario({
+    problems: format(error.issue).issues.map(({ message, path = [] }) => {
+      const keys = path.map(keyOf)
+      return { path: renderPath(keys), problem: describe(message, valueAt(input, keys)) }
+    })
+  })

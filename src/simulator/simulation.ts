@@ -1,0 +1,158 @@
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import { Client } from "./client.ts"
+import { generator } from "./fleet.ts"
+import type { SimulationResult } from "./result.ts"
+import type { Scenario } from "./scenario.ts"
+import { Service } from "./service.ts"
+import type { Stretch } from "./time.ts"
+import { millis } from "./units.ts"
+import { World } from "./world.ts"
+
+/** Steps between two looks at the world outside. */
+const stepsPerTurn = 4096
+
+/**
+ * Virtual time stands still while ever more happens in it: calls that take no time and never end.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class SimulationStalled extends Data.TaggedError("SimulationStalled")<{
+  /** Where virtual time stands. */
+  readonly atMillis: number
+}> {
+  override get message(): string {
+    return `virtual time stands still at ${this.atMillis} ms: calls repeat without end and take no time`
+  }
+}
+
+/**
+ * How far a simulation is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Progress {
+  /** How far virtual time has come, in milliseconds. */
+  readonly virtualMillis: number
+  /** The share of it that is done, from 0 to 1. The end may come earlier, when all calls have ended. */
+  readonly fraction: number
+  /** Attempts so far. */
+  readonly attempts: number
+  /** How long the simulation has run, in milliseconds of the caller's clock. */
+  readonly elapsedMillis: number
+  /** How long it will still run if it goes on like this; `null` while that cannot be told. */
+  readonly leftMillis: number | null
+}
+
+/** What a run tells, and whom. */
+export interface RunOptions {
+  /** Told after every few thousand steps. */
+  readonly onProgress?: ((progress: Progress) => Effect.Effect<void>) | undefined
+}
+
+/** A scenario in its virtual time. */
+export class Running {
+  private readonly world: World
+  private readonly scenario: Scenario
+  private readonly clients: Array<Client> = []
+  private readonly services: ReadonlyArray<Service>
+  private readonly durationMillis: number
+  private readonly endMillis: number
+  private readonly bucketMillis: number
+  private bucketFromMillis = 0
+  private over = false
+
+  constructor(scenario: Scenario) {
+    this.scenario = scenario
+    this.world = new World(scenario.seed, scenario.fleets.reduce((sum, { clients }) => sum + (clients ?? 0), 0))
+    this.durationMillis = millis(scenario.duration)
+    this.endMillis = this.durationMillis + millis(scenario.drain)
+    this.bucketMillis = millis(scenario.bucket)
+    const byName = new Map<string, Service>()
+    const target = (to: string) => () => byName.get(to)!
+    const fleets = scenario.fleets.map((fleet) => {
+      const client = new Client(this.world, fleet, "fleet", target(fleet.to))
+      this.clients.push(client)
+      return generator(client, fleet, this.durationMillis)
+    })
+    this.services = scenario.services.map((settings) => {
+      const edges = settings.calls.map((edge) =>
+        new Client(
+          this.world,
+          { ...edge, name: `${settings.name} > ${edge.to}`, processes: 1 },
+          "service",
+          target(edge.to)
+        )
+      )
+      this.clients.push(...edges)
+      const service = new Service(this.world, settings, edges)
+      byName.set(service.name, service)
+      return service
+    })
+    for (const fleet of fleets) fleet.start()
+  }
+
+  /** Lets it go on for some steps; answers whether it is over. */
+  private turn(): boolean {
+    const { time } = this.world
+    const limit = Math.min(this.bucketFromMillis + this.bucketMillis, this.endMillis)
+    const stretch: Stretch = time.pass(limit, stepsPerTurn)
+    if (this.world.defect !== undefined) throw this.world.defect.cause
+    if (stretch === "stalled") throw new SimulationStalled({ atMillis: time.nowMillis })
+    if (stretch === "paused") return false
+    if (this.world.isOver || stretch === "idle" || time.nowMillis >= this.endMillis) return true
+    this.roll()
+    return false
+  }
+
+  private roll(): void {
+    for (const client of this.clients) client.meter.roll(this.bucketFromMillis, client.gauges)
+    for (const service of this.services) service.roll(this.bucketFromMillis)
+    this.bucketFromMillis += this.bucketMillis
+  }
+
+  private progress(elapsedMillis: number): Progress {
+    const virtualMillis = this.world.time.nowMillis
+    const fraction = this.over || this.endMillis === 0 ? 1 : Math.min(1, virtualMillis / this.durationMillis)
+    const leftMillis = fraction > 0 ? elapsedMillis * (1 - fraction) / fraction : null
+    return { virtualMillis, fraction, attempts: this.world.attempts, elapsedMillis, leftMillis }
+  }
+
+  /** Runs to the end, and goes on where it stopped when it was interrupted. */
+  readonly run = Effect.fnUntraced(function*(this: Running, { onProgress }: RunOptions) {
+    const clock = yield* Clock.Clock
+    const since = clock.monotonicTimeNanosUnsafe()
+    while (!this.over) {
+      this.over = yield* Effect.try({ try: () => this.turn(), catch: stalledOrDefect })
+      if (onProgress !== undefined) {
+        yield* onProgress(this.progress(Number(clock.monotonicTimeNanosUnsafe() - since) / 1e6))
+      }
+      yield* Effect.yieldNow
+    }
+    return this.result
+  })
+
+  /** What has been seen so far. */
+  get result(): SimulationResult {
+    const now = this.world.time.nowMillis
+    const begun = now > this.bucketFromMillis || this.bucketFromMillis === 0 ? this.bucketFromMillis : undefined
+    return {
+      scenario: this.scenario,
+      partial: !this.over,
+      untilMillis: now,
+      bucketMillis: this.bucketMillis,
+      traceHash: this.world.trace.hash,
+      attempts: this.world.attempts,
+      clients: this.clients.map((client) => client.result(begun)),
+      services: this.services.map((service) => service.result(begun))
+    }
+  }
+}
+
+const stalledOrDefect = (error: unknown): SimulationStalled => {
+  if (error instanceof SimulationStalled) return error
+  throw error
+}

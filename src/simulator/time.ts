@@ -1,0 +1,146 @@
+import type * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Scheduler from "effect/Scheduler"
+import { Heap, Timer } from "./heap.ts"
+
+/** How a stretch of virtual time ended. */
+export type Stretch =
+  /** Time has come to the limit; there may be more after it. */
+  | "reached"
+  /** Nothing is left that could happen. */
+  | "idle"
+  /** The steps are used up; the stretch goes on with the next call. */
+  | "paused"
+  /** So much has happened at one moment that it seems to happen for ever. */
+  | "stalled"
+
+/**
+ * Time that passes only when nothing is left to do now. It is the clock and the scheduler of the fibers that run in it:
+ * it runs all that is ready, then goes on to the next timer of its heap. One program, one order: nothing depends on the
+ * machine.
+ */
+export class VirtualTime implements Clock.Clock {
+  /** Milliseconds since the beginning. */
+  nowMillis = 0
+  /** Ends the stretch that runs after the step that runs. */
+  halted = false
+  private readonly heap = new Heap()
+  private order = 0
+  private ready: Array<() => void> = []
+  private stepsAtMoment = 0
+  private readonly maxStepsAtMoment: number
+  readonly scheduler: Scheduler.Scheduler = new SharedQueue((run) => this.enqueue(run))
+
+  /** More steps than the number given at one moment are taken for a loop in which no time passes. */
+  constructor(maxStepsAtMoment = Infinity) {
+    this.maxStepsAtMoment = maxStepsAtMoment
+  }
+
+  /** What happens at this moment leads somewhere, though no time passes. */
+  progresses(): void {
+    this.stepsAtMoment = 0
+  }
+
+  /** Plans something, in milliseconds since the beginning; a time that has passed is now. */
+  at(atMillis: number, run: () => void): Timer {
+    const timer = new Timer(Math.max(atMillis, this.nowMillis), this.order++, run)
+    this.heap.push(timer)
+    return timer
+  }
+
+  cancel(timer: Timer): void {
+    this.heap.remove(timer)
+  }
+
+  /** Timers that wait. */
+  get waiting(): number {
+    return this.heap.size
+  }
+
+  private enqueue(run: () => void): () => void {
+    this.ready.push(run)
+    return () => {
+      this.ready = this.ready.filter((other) => other !== run)
+    }
+  }
+
+  /** Lets time pass up to the limit, in at most so many steps. */
+  pass(limitMillis: number, steps: number): Stretch {
+    let left = steps
+    this.halted = false
+    while (!this.halted) {
+      left -= this.settle(left)
+      if (this.stepsAtMoment > this.maxStepsAtMoment) return "stalled"
+      if (this.ready.length > 0 || left <= 0) return "paused"
+      const timer = this.heap.first
+      if (timer === undefined) return "idle"
+      if (timer.atMillis > limitMillis) break
+      this.fire(timer)
+      left--
+    }
+    if (!this.halted) this.nowMillis = limitMillis
+    return "reached"
+  }
+
+  private fire(timer: Timer): void {
+    if (timer.atMillis > this.nowMillis) this.stepsAtMoment = 0
+    this.stepsAtMoment++
+    this.nowMillis = timer.atMillis
+    this.heap.remove(timer)
+    timer.run()
+  }
+
+  /** Runs what is ready, and what that makes ready; answers how many steps it took. */
+  private settle(steps: number): number {
+    let taken = 0
+    while (this.ready.length > 0 && taken < steps) {
+      const ready = this.ready
+      this.ready = []
+      for (const run of ready) run()
+      taken += ready.length
+    }
+    this.stepsAtMoment += taken
+    return taken
+  }
+
+  currentTimeMillisUnsafe(): number {
+    return this.nowMillis
+  }
+
+  currentTimeNanosUnsafe(): bigint {
+    return BigInt(Math.round(this.nowMillis * 1e6))
+  }
+
+  monotonicTimeNanosUnsafe(): bigint {
+    return this.currentTimeNanosUnsafe()
+  }
+
+  readonly currentTimeMillis = Effect.sync(() => this.currentTimeMillisUnsafe())
+  readonly currentTimeNanos = Effect.sync(() => this.currentTimeNanosUnsafe())
+  readonly monotonicTimeNanos = Effect.sync(() => this.monotonicTimeNanosUnsafe())
+
+  sleep(duration: Duration.Duration): Effect.Effect<void> {
+    const millis = Duration.toMillis(duration)
+    if (millis <= 0) return Effect.yieldNow
+    if (millis === Infinity) return Effect.never
+    return Effect.callback<void>((resume) => {
+      const timer = this.at(this.nowMillis + millis, () => resume(Effect.void))
+      return Effect.sync(() => this.cancel(timer))
+    })
+  }
+}
+
+/** Effect's own scheduler, with one queue for all fibers, which is drained by whoever it is given to. */
+class SharedQueue extends Scheduler.MixedScheduler {
+  private readonly dispatcher: Scheduler.SchedulerDispatcher
+
+  constructor(enqueue: (run: () => void) => () => void) {
+    super("async", enqueue)
+    this.dispatcher = super.makeDispatcher()
+  }
+
+  override makeDispatcher() {
+    return this.dispatcher as ReturnType<Scheduler.MixedScheduler["makeDispatcher"]>
+  }
+}

@@ -1,0 +1,48 @@
+/** What a trace takes note of. */
+export type TraceEvent = "call" | "send" | "receive" | "succeed" | "fail" | "retry" | "stop" | "end"
+
+const codes: Record<TraceEvent, number> = {
+  call: 1,
+  send: 2,
+  receive: 3,
+  succeed: 4,
+  fail: 5,
+  retry: 6,
+  stop: 7,
+  end: 8
+}
+
+const hex = (word: number): string => (word >>> 0).toString(16).padStart(8, "0")
+
+/**
+ * The hash of everything that has happened, in its order. Nothing is stored: the hash is the whole memory of it.
+ * Source: the mixing of MurmurHash3, Appleby, public domain, in two lanes.
+ */
+export class Trace {
+  private readonly time = new Float64Array(1)
+  private readonly words = new Uint32Array(this.time.buffer)
+  private low = 0x2545f491
+  private high = 0x9e3779b9
+  /** How many events there have been. */
+  events = 0
+
+  /** Takes note of an event: when, what, at whom, and a whole number that says more. */
+  add(atMillis: number, event: TraceEvent, id: number, detail = 0): void {
+    this.time[0] = atMillis
+    this.events++
+    this.mix(this.words[0]! ^ Math.imul(codes[event], 0x01000193))
+    this.mix(this.words[1]! ^ Math.imul(id, 0x5bd1e995) ^ detail)
+  }
+
+  private mix(word: number): void {
+    let mixed = Math.imul(word, 0xcc9e2d51)
+    mixed = Math.imul((mixed << 15) | (mixed >>> 17), 0x1b873593)
+    this.low = Math.imul(((this.low ^ mixed) << 13) | ((this.low ^ mixed) >>> 19), 5) + 0xe6546b64 | 0
+    this.high = Math.imul(this.high ^ (this.low >>> 7) ^ mixed, 0x85ebca6b)
+    this.high ^= this.high >>> 13
+  }
+
+  get hash(): string {
+    return hex(this.high) + hex(this.low)
+  }
+}

@@ -1,0 +1,48 @@
+import { Chance } from "./chance.ts"
+import { VirtualTime } from "./time.ts"
+import { Trace } from "./trace.ts"
+
+/** So many steps at one moment are taken for a loop in which no time passes: all clients may begin at once. */
+const stepsAtMoment = 250_000
+const stepsPerClient = 50
+
+/** What all parts of a simulation share. */
+export class World {
+  readonly time: VirtualTime
+  readonly trace = new Trace()
+  private readonly seed: number
+  private ids = 0
+  /** Attempts of all clients. */
+  attempts = 0
+  /** Calls of fleets that have not ended. */
+  inFlight = 0
+  /** Fleets that still begin calls. */
+  generating = 0
+  /** A defect of a call: a mistake of the library or the simulator. */
+  defect: { readonly cause: unknown } | undefined = undefined
+
+  constructor(seed: number, clients: number) {
+    this.seed = seed
+    this.time = new VirtualTime(stepsAtMoment + stepsPerClient * clients)
+  }
+
+  /** A stream of chance of its own. */
+  chance(name: string): Chance {
+    return new Chance(this.seed, name)
+  }
+
+  /** Whoever is in the trace has a number. */
+  nextId(): number {
+    return this.ids++
+  }
+
+  /** Everything has been called, and every call has ended. */
+  get isOver(): boolean {
+    return this.generating === 0 && this.inFlight === 0
+  }
+
+  /** Ends the run when there is nothing more to see. */
+  look(): void {
+    if (this.isOver || this.defect !== undefined) this.time.halted = true
+  }
+}

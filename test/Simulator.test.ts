@@ -1,0 +1,459 @@
+import { assert, describe, expect, it } from "@effect/vitest"
+import { awsStandard, RetryQuota, withRetry } from "effect-retry"
+import * as Simulator from "effect-retry/Simulator"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
+import * as Ref from "effect/Ref"
+import { getHeapStatistics, setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import * as Compare from "../examples/simulate.ts"
+import { Transient } from "./utils/call.ts"
+import { inputOf, shipped, simulate, simulateInput, textOf } from "./utils/simulate.ts"
+
+const problems = (input: unknown) =>
+  Effect.map(Effect.flip(Simulator.decode(input)), ({ message }) => message.split("\n"))
+
+const least = {
+  name: "least",
+  fleets: [{ name: "clients", to: "server", rate: 10 }],
+  services: [{ name: "server" }]
+}
+
+const withFleet = (fleet: object) => ({ ...least, fleets: [{ ...least.fleets[0], ...fleet }] })
+const withService = (service: object) => ({ ...least, services: [{ ...least.services[0], ...service }] })
+
+describe("Simulator.decode", () => {
+  it.effect("fills in defaults", () =>
+    Effect.gen(function*() {
+      const scenario = yield* Simulator.decode(least)
+      const [fleet] = scenario.fleets
+      assert.deepStrictEqual(
+        [scenario.seed, scenario.duration, scenario.drain, scenario.bucket],
+        [1, "1 minute", "1 minute", "1 second"]
+      )
+      assert.deepStrictEqual([fleet.policy, fleet.processes, fleet.network, fleet.arrivals], ["none", 1, 0, "poisson"])
+      assert.deepStrictEqual(yield* Simulator.decode(scenario), scenario)
+    }))
+
+  for (
+    const [what, input, expected] of [
+      ["a scenario that is none", 3, ["expected Scenario, got 3"]],
+      ["an unknown key", { ...least, seeds: 1 }, ["seeds: is no key of a scenario here"]],
+      ["an unknown key, deep inside", withFleet({ policy: { quota: { costs: 5 } } }), [
+        "fleets[0].policy.quota.costs: is no key of a scenario here"
+      ]],
+      ["a missing key", { ...least, services: [{}] }, ["services[0].name: is missing"]],
+      ["a wrong duration", { ...least, duration: "20 secs" }, [
+        `duration: expected milliseconds, or a text such as "250 millis", "20 seconds", "2 minutes", got "20 secs"`
+      ]],
+      ["a negative number", withService({ failureRate: -0.5 }), [
+        "services[0].failureRate: expected a number from 0 to 1, got -0.5"
+      ]],
+      ["a number that is none", withFleet({ rate: Number.NaN }), [
+        "fleets[0].rate: expected a finite number, got NaN",
+        "fleets[0].rate: expected"
+      ]],
+      ["a service that is not there", withFleet({ to: "nobody" }), [`fleets[0].to: names no service: "nobody"`]],
+      ["neither rate nor clients", withFleet({ rate: undefined }), ["fleets[0].rate: "]],
+      ["both rate and clients", withFleet({ clients: 2 }), [
+        "fleets[0]: needs either a rate (open loop) or clients (closed loop)"
+      ]],
+      ["an option that no policy can work with", withFleet({ policy: { backoff: { base: 100, cap: 50 } } }), [
+        "fleets[0].policy: cap must be a duration not below base, got 50"
+      ]],
+      ["a quota that cannot be", withFleet({ policy: { quota: { capacity: 5, initial: 6 } } }), [
+        "fleets[0].policy: initial must be a number from 0 to 5, got 6"
+      ]],
+      ["a drop without a time-out", withService({ outages: [{ kind: "drop", from: 0, to: 1 }] }), [
+        `fleets[0].timeout: is needed: an outage of "server" drops requests`
+      ]],
+      ["an outage that ends before it begins", withService({ outages: [{ kind: "hold", from: 2, to: 1 }] }), [
+        "services[0].outages[0].to: must be later than from"
+      ]],
+      ["services in a circle", withService({ calls: [{ to: "server" }] }), [
+        `services[0].calls: lead back to "server"`
+      ]],
+      ["a capacity and workers", withService({ capacity: 1, workers: 1 }), [
+        "services[0].workers: does not go with a capacity"
+      ]],
+      ["a rate that goes back in time", withFleet({ rate: [{ at: 2, rate: 1 }, { at: 1, rate: 1 }] }), [
+        "fleets[0].rate[1].at: must be later than the point before"
+      ]],
+      ["too many buckets", { ...least, bucket: 1 }, [
+        "bucket: is too narrow: more than 10000 buckets in duration and drain"
+      ]],
+      ["two of a name", { ...least, services: [{ name: "server" }, { name: "server" }] }, [
+        `services[1].name: "server" is taken already`
+      ]],
+      ["a text for a key of every object", { ...least, __proto__: 1, constructor: "x" }, [
+        "constructor: is no key of a scenario here"
+      ]]
+    ] as const
+  ) {
+    it.effect(`refuses ${what}, and says where`, () =>
+      Effect.gen(function*() {
+        const found = yield* problems(input)
+        assert.strictEqual(found.length, expected.length, found.join("\n"))
+        found.forEach((problem, index) => assert.isTrue(problem.startsWith(expected[index]!), problem))
+      }))
+  }
+
+  it.effect("tells everything that is wrong at once", () =>
+    Effect.gen(function*() {
+      const found = yield* problems({ ...least, seed: 0.5, duration: -1, extra: true })
+      assert.strictEqual(found.length, 3, found.join("\n"))
+    }))
+
+  it.effect("refuses text that is no JSON", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Simulator.decodeJson("{"))
+      assert.isTrue(error.message.startsWith("is no JSON: "), error.message)
+    }))
+
+  it.effect("takes all policies that it names", () =>
+    Effect.gen(function*() {
+      for (const name of Simulator.policies) assert.strictEqual(yield* Simulator.decodePolicy(name), name)
+      const error = yield* Effect.flip(Simulator.decodePolicy("awsClassic"))
+      assert.isTrue(error.message.includes(`"awsStandard2026"`) && error.message.endsWith(`got "awsClassic"`))
+    }))
+
+  it.effect("takes all scenarios that ship", () =>
+    Effect.gen(function*() {
+      assert.isTrue(shipped.length >= 12)
+      for (const name of shipped) {
+        const scenario = yield* Simulator.decodeJson(textOf(name))
+        assert.deepStrictEqual([scenario.name, scenario.$schema], [name, "../../schema/scenario.schema.json"])
+      }
+    }))
+
+  // `npx vitest run test/Simulator.test.ts --update` writes the file.
+  it.effect("has the JSON Schema of the file, with a description beside every key", () =>
+    Effect.gen(function*() {
+      const text = `${JSON.stringify(Simulator.jsonSchema(), null, 2)}\n`
+      assert.isFalse(text.includes("allOf"))
+      yield* Effect.promise(() => expect(text).toMatchFileSnapshot("../schema/scenario.schema.json"))
+    }))
+})
+
+const small = (seed: number, policy: unknown = "awsAdaptive") =>
+  inputOf("outage", {
+    scenario: { seed, duration: "20 seconds", bucket: "2 seconds" },
+    fleet: { rate: 100, processes: 3, policy },
+    service: {
+      capacity: 120,
+      latency: { lognormal: { median: 20, sigma: 0.5 } },
+      failureRate: 0.02,
+      limit: { requests: 130 },
+      outages: [{ kind: "fail", from: "5 seconds", to: "8 seconds", share: 0.9 }]
+    }
+  })
+
+describe("Simulator.run", () => {
+  for (const policy of Simulator.policies) {
+    it.live(`${policy}: the same seed gives the same run, another seed another`, () =>
+      Effect.gen(function*() {
+        const [first, again, other] = yield* Effect.all([
+          simulateInput(small(1, policy)),
+          simulateInput(small(1, policy)),
+          simulateInput(small(2, policy))
+        ])
+        assert.deepStrictEqual(again, first)
+        assert.notStrictEqual(other.traceHash, first.traceHash)
+      }))
+  }
+
+  it.live("every attempt and every call is counted once, in the series as in the totals", () =>
+    Effect.gen(function*() {
+      for (const policy of ["awsStandard", "awsAdaptive", "finagle", "envoy", "naive"]) {
+        const { clients, services } = yield* simulateInput(small(1, policy))
+        const [{ series, totals }] = clients as [Simulator.ClientResult]
+        const total = (of: (counts: Simulator.ClientCounts) => number) => series.reduce((sum, b) => sum + of(b), 0)
+        assert.strictEqual(totals.succeeded + totals.failed, totals.calls)
+        assert.strictEqual(total(({ calls }) => calls), totals.calls)
+        assert.strictEqual(total(({ attempts }) => attempts), totals.attempts)
+        assert.strictEqual(total(({ failed }) => failed), totals.failed)
+        assert.strictEqual(services[0]!.totals.received, totals.attempts)
+        const failures = Object.values(totals.attemptFailures).reduce((sum, count) => sum + count, 0)
+        assert.strictEqual(totals.attempts, totals.succeeded + failures)
+        assert.strictEqual(totals.gauges.inFlight, 0)
+      }
+    }))
+
+  it.live("interrupted at any time it says so, and goes on as if it had not been", () =>
+    Effect.gen(function*() {
+      const scenario = yield* Simulator.decode(small(1))
+      const whole = yield* Simulator.run(scenario)
+      for (const turns of [1, 2, 5]) {
+        const simulation = yield* Simulator.make(scenario)
+        const reached = yield* Deferred.make<void>()
+        const told = yield* Ref.make(0)
+        const onProgress = () =>
+          Effect.flatMap(Ref.updateAndGet(told, (n) => n + 1), (n) =>
+            n === turns ? Effect.andThen(Deferred.succeed(reached, undefined), Effect.never) : Effect.void)
+        const fiber = yield* Effect.forkChild(simulation.run({ onProgress }))
+        yield* Deferred.await(reached)
+        yield* Fiber.interrupt(fiber)
+        const partial = yield* simulation.result
+        assert.isTrue(partial.partial && partial.untilMillis < whole.untilMillis)
+        assert.isTrue(partial.attempts > 0 && partial.attempts < whole.attempts)
+        assert.deepStrictEqual(yield* simulation.run(), whole)
+        assert.isFalse((yield* simulation.result).partial)
+      }
+    }))
+
+  it.live("tells how far it is, up to the end", () =>
+    Effect.gen(function*() {
+      const told: Array<Simulator.Progress> = []
+      const scenario = yield* Simulator.decode(small(1))
+      yield* Simulator.run(scenario, { onProgress: (progress) => Effect.sync(() => void told.push(progress)) })
+      assert.isTrue(told.length > 3)
+      const fractions = told.map(({ fraction }) => fraction)
+      assert.deepStrictEqual(fractions, [...fractions].sort((a, b) => a - b))
+      assert.isTrue(fractions[0]! > 0 && fractions[0]! < 0.5)
+      assert.deepStrictEqual([told.at(-1)!.fraction, told.at(-1)!.leftMillis], [1, 0])
+    }))
+
+  it.live("a policy in place of the fleets' leaves the services alone", () =>
+    Effect.gen(function*() {
+      const scenario = yield* Simulator.decode(inputOf("layers"))
+      const result = yield* Simulator.run(Simulator.withPolicy(scenario, "none"))
+      assert.deepStrictEqual(result.clients.map(({ policy }) => policy), [
+        "none",
+        ...Array<string>(4).fill("quota 500/14")
+      ])
+      assert.strictEqual(result.services.at(-1)!.totals.received, 100 + 35 * 4)
+    }))
+
+  const endless = (fleet: object) =>
+    Simulator.decode({
+      name: "endless",
+      fleets: [{ name: "clients", to: "server", ...fleet }],
+      services: [{ name: "server", failureRate: 1 }]
+    })
+
+  for (
+    const [what, fleet] of [
+      ["attempts", { rate: 10, policy: { maxAttempts: "unlimited" } }],
+      ["calls", { clients: 1 }]
+    ] as const
+  ) {
+    it.live(`${what} that repeat without end and take no time fail`, () =>
+      Effect.gen(function*() {
+        const stalled = yield* Effect.flip(Simulator.run(yield* endless(fleet)))
+        assert.strictEqual(stalled._tag, "SimulationStalled")
+      }))
+  }
+
+  it.live("attempts that repeat without end can be interrupted", () =>
+    Effect.gen(function*() {
+      const fiber = yield* Effect.forkChild(
+        Simulator.run(yield* endless({ rate: 10, policy: { maxAttempts: "unlimited" } }))
+      )
+      yield* Effect.sleep("5 millis")
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+    }))
+
+  it.live("holds as little after many requests as after few", () =>
+    Effect.gen(function*() {
+      setFlagsFromString("--expose-gc")
+      const gc: () => void = runInNewContext("gc")
+      const held: Array<number> = []
+      const scenario = yield* Simulator.decode(inputOf("ten-thousand-clients", {
+        scenario: { duration: "120 seconds" },
+        fleet: { clients: 500, processes: 10 }
+      }))
+      const onProgress = ({ fraction }: Simulator.Progress) =>
+        Effect.sync(() => {
+          if (fraction < 0.25 * (held.length + 1) || held.length === 4) return
+          gc()
+          held.push(getHeapStatistics().used_heap_size)
+        })
+      const { attempts } = yield* Simulator.run(scenario, { onProgress })
+      assert.isTrue(attempts > 50_000, `${attempts} attempts`)
+      const grown = (held[3]! - held[0]!) / (attempts * 0.75)
+      assert.isTrue(grown < 10, `${grown} bytes for each attempt more`)
+    }))
+})
+
+describe("the model of a service", () => {
+  const even = { rate: 10, arrivals: "even", timeout: "1 second", policy: "none" }
+  const one = (fleet: object, service: object, duration: unknown = "1 second") =>
+    simulateInput({
+      ...least,
+      duration,
+      fleets: [{ name: "clients", to: "server", ...even, ...fleet }],
+      services: [{ name: "server", ...service }]
+    })
+
+  const latencyOf = ({ clients }: Simulator.SimulationResult) => clients[0]!.totals.latency
+
+  for (
+    const [what, service, mean, most] of [
+      ["is worked on at once without a capacity", { latency: 200 }, 200, 200],
+      ["waits for a worker", { latency: 200, workers: 1 }, 650, 1100],
+      ["waits for its turn at a capacity, and is worked on then", { capacity: 20, latency: 30 }, 80, 80],
+      ["takes longer with every other that is there", { latency: 90, slowdown: 20 }, 128, 130],
+      ["takes longer in a slow time", { latency: 20, outages: [{ kind: "slow", from: 0, to: 500, factor: 3 }] }, 40, 60]
+    ] as const
+  ) {
+    it.live(`a request ${what}`, () =>
+      Effect.gen(function*() {
+        const { maxMillis, meanMillis } = latencyOf(yield* one({ timeout: "1 minute" }, service))
+        assert.closeTo(meanMillis!, mean, 1)
+        assert.closeTo(maxMillis!, most, 1)
+      }))
+  }
+
+  for (
+    const [what, fleet, service, failures, received] of [
+      ["fails in an outage", {}, { outages: [{ kind: "fail", from: 500, to: 700 }] }, { unavailable: 2 }, 10],
+      ["is lost when dropped", {}, { outages: [{ kind: "drop", from: 500, to: 700 }] }, { timeout: 2 }, 10],
+      ["is held", {}, { outages: [{ kind: "hold", from: 0, to: 1500 }] }, { timeout: 5 }, 10],
+      ["is refused at a full queue", {}, { latency: 950, workers: 1, queue: 0 }, { overloaded: 9 }, 10],
+      ["is throttled beyond the limit", {}, { limit: { requests: 4 } }, { throttled: 6 }, 10],
+      ["fails after the work", {}, { failureRate: 1 }, { error: 10 }, 10],
+      ["is given up", { timeout: 100 }, { latency: 150 }, { timeout: 10 }, 10]
+    ] as const
+  ) {
+    it.live(`a request ${what}`, () =>
+      Effect.gen(function*() {
+        const { clients, services } = yield* one(fleet, service)
+        assert.deepStrictEqual(clients[0]!.totals.failures, failures)
+        assert.strictEqual(services[0]!.totals.received, received)
+      }))
+  }
+
+  it.live("work goes on for clients that have given up, unless the service drops it", () =>
+    Effect.gen(function*() {
+      const run = (service: object) =>
+        simulate("outage", { scenario: { duration: "60 seconds" }, fleet: { policy: "none" }, service })
+      const [vain, wise] = yield* Effect.all([run({}), run({ dropsAbandoned: true })])
+      const after = ({ clients }: Simulator.SimulationResult) => Compare.recoveredAfter(clients[0]!, 30_000, 60_000)
+      assert.strictEqual(after(vain), undefined)
+      assert.isTrue(after(wise)! < 10, `${after(wise)} s`)
+      assert.isTrue(vain.services[0]!.totals.wasted > 5000 && wise.services[0]!.totals.wasted < 1000)
+    }))
+
+  it.live("a request travels twice", () =>
+    Effect.gen(function*() {
+      assert.closeTo(latencyOf(yield* one({ network: 40 }, { latency: 20 })).meanMillis!, 100, 1)
+    }))
+
+  it.live("a hint of the limit lengthens a delay", () =>
+    Effect.gen(function*() {
+      const limit = { requests: 5, per: "1 second", retryAfter: 600 }
+      const { clients } = yield* one({ policy: { maxAttempts: 2 } }, { limit })
+      assert.deepStrictEqual([clients[0]!.totals.succeeded, clients[0]!.totals.attempts], [10, 15])
+    }))
+
+  it.live("a quota belongs to a process", () =>
+    Effect.gen(function*() {
+      for (const processes of [1, 4]) {
+        const policy = { maxAttempts: 2, quota: { capacity: 10, cost: 5 } }
+        const { clients } = yield* one({ processes, policy }, { failureRate: 1 }, "2 seconds")
+        assert.strictEqual(clients[0]!.totals.attempts, 20 + 2 * processes)
+      }
+    }))
+})
+
+describe("Simulator.inVirtualTime", () => {
+  it.effect("jumps over all waiting, and keeps the order of what wakes", () =>
+    Effect.gen(function*() {
+      const order: Array<string> = []
+      const woken = (name: string, millis: number) =>
+        Effect.andThen(Effect.sleep(millis), Effect.sync(() => void order.push(name)))
+      const program = Effect.gen(function*() {
+        yield* Effect.all([woken("c", 3_600_000), woken("a", 10), woken("b", 10)], { concurrency: "unbounded" })
+        return [yield* Clock.currentTimeMillis, Number(yield* Clock.monotonicTimeNanos)]
+      })
+      assert.deepStrictEqual(yield* Simulator.inVirtualTime(program), [3_600_000, 3.6e12])
+      assert.deepStrictEqual(order, ["a", "b", "c"])
+    }))
+
+  it.effect("draws chance from the seed", () =>
+    Effect.gen(function*() {
+      const draws = Effect.all([Random.next, Random.nextInt, Random.next])
+      const first = yield* Simulator.inVirtualTime(draws, { seed: 7 })
+      assert.deepStrictEqual(yield* Simulator.inVirtualTime(draws, { seed: 7 }), first)
+      assert.notDeepEqual(yield* Simulator.inVirtualTime(draws, { seed: 8 }), first)
+      assert.isTrue(Number.isSafeInteger(first[1]))
+    }))
+
+  it.effect("passes errors, defects and services on", () =>
+    Effect.gen(function*() {
+      const error = new Transient()
+      assert.strictEqual(yield* Effect.flip(Simulator.inVirtualTime(Effect.fail(error))), error)
+      assert.isTrue(Exit.hasDies(yield* Effect.exit(Simulator.inVirtualTime(Effect.die("defect")))))
+      assert.strictEqual(yield* Simulator.inVirtualTime(RetryQuota.balance), 500)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("fails when everything waits for ever", () =>
+    Effect.gen(function*() {
+      const stuck = yield* Effect.flip(Simulator.inVirtualTime(Effect.andThen(Effect.sleep(5), Effect.never)))
+      assert.deepStrictEqual([stuck._tag, stuck.atMillis], ["NothingHappens", 5])
+    }))
+
+  it.live("an interruption reaches what runs in it", () =>
+    Effect.gen(function*() {
+      let released = false
+      const forever = Effect.forever(Effect.sleep(1)).pipe(Effect.onInterrupt(() =>
+        Effect.sync(() => {
+          released = true
+        })
+      ))
+      const fiber = yield* Effect.forkChild(Simulator.inVirtualTime(forever))
+      yield* Effect.sleep("5 millis")
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(released)
+    }))
+
+  it.effect("a sleep that is interrupted wakes nobody and delays nothing", () =>
+    Effect.gen(function*() {
+      const program = Effect.gen(function*() {
+        yield* Effect.exit(Effect.timeout(Effect.sleep("1 day"), "1 second"))
+        const sleeper = yield* Effect.forkChild(Effect.sleep("1 hour"))
+        yield* Effect.sleep(10)
+        yield* Fiber.interrupt(sleeper)
+        return yield* Clock.currentTimeMillis
+      })
+      assert.strictEqual(yield* Simulator.inVirtualTime(program), 1010)
+    }))
+
+  it.effect("a call with a policy waits as it would", () =>
+    Effect.gen(function*() {
+      const call = withRetry(Effect.fail(new Transient()), awsStandard)
+      const program = Effect.andThen(Effect.exit(call), Clock.currentTimeMillis)
+      const millis = yield* Simulator.inVirtualTime(program)
+      assert.isTrue(millis > 0 && millis < 3000)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+})
+
+describe("the lesson", () => {
+  it.live("simulate: a quota ends the outage, a retry prolongs it", () =>
+    Effect.gen(function*() {
+      const told: Array<number> = []
+      const [once, quota] = yield* Compare.compare(
+        textOf("outage"),
+        [{ label: "once", maxAttempts: 2 }, { label: "quota", maxAttempts: 2, quota: {} }],
+        (fraction) => Effect.sync(() => void told.push(fraction))
+      )
+      assert.deepStrictEqual([once!.policy, once!.recoveredAfter], ["once", undefined])
+      assert.strictEqual(quota!.policy, "quota")
+      assert.isTrue(quota!.recoveredAfter! > 110 && quota!.recoveredAfter! < 145)
+      assert.isTrue(once!.load > 1.8 && quota!.load < 1.02 && quota!.succeeded > once!.succeeded)
+      assert.isTrue(told.length > 10)
+    }))
+
+  it.live("the scenario of an adaptive client sends little more than is let in", () =>
+    Effect.gen(function*() {
+      const { clients } = yield* simulate("adaptive")
+      const { attempts, calls, gauges, succeeded } = clients[0]!.totals
+      assert.strictEqual(succeeded, calls)
+      assert.isTrue(attempts / calls < 1.1 && gauges.fillRate! > 0)
+    }))
+})

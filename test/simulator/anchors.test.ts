@@ -1,0 +1,452 @@
+import { assert, describe, it } from "@effect/vitest"
+import type * as Simulator from "effect-retry/Simulator"
+import * as Effect from "effect/Effect"
+import * as JitterTable from "../../examples/jitter-table.ts"
+import { recoveredAfter } from "../../examples/simulate.ts"
+import { simulate, simulateInput } from "../utils/simulate.ts"
+
+const near = (actual: number, expected: number, share: number, what: string) =>
+  assert.isTrue(
+    Math.abs(actual - expected) <= Math.abs(expected) * share,
+    `${what}: ${actual}, expected ${expected} +- ${share * 100} %`
+  )
+
+const within = (actual: number, expected: number, distance: number, what: string) =>
+  assert.isTrue(Math.abs(actual - expected) <= distance, `${what}: ${actual}, expected ${expected} +- ${distance}`)
+
+const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((total, number) => total + number, 0)
+
+const fleetOf = ({ clients }: Simulator.SimulationResult) => clients[0]!
+const bottomOf = ({ services }: Simulator.SimulationResult) => services.at(-1)!
+const success = (result: Simulator.SimulationResult) =>
+  100 * fleetOf(result).totals.succeeded / fleetOf(result).totals.calls
+const load = (result: Simulator.SimulationResult) =>
+  100 * fleetOf(result).totals.attempts / fleetOf(result).totals.calls
+
+// Source: Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015, and its simulator.
+describe("A1, the jitter table of the AWS Architecture Blog", () => {
+  const table = {
+    Full: [796, 0.01, 4885, 0.07],
+    Equal: [813, 0.01, 6632, 0.06],
+    Decorr: [998, 0.02, 4587, 0.09],
+    Exponential: [1853, 0.02, 63_472, 0.04],
+    None: [2427, 0.01, 2032, 0.02]
+  } as const
+
+  it.live("100 clients make as many calls, in as much time, as the blog's", () =>
+    Effect.gen(function*() {
+      const rows = yield* Effect.all({
+        Full: JitterTable.row("Full", 100, 15),
+        Equal: JitterTable.row("Equal", 100, 15),
+        Decorr: JitterTable.row("Decorr", 100, 15),
+        Exponential: JitterTable.row("Exponential", 100, 15),
+        None: JitterTable.row("None", 100, 15)
+      })
+      for (const [name, [calls, callsShare, millis, millisShare]] of Object.entries(table)) {
+        const row = rows[name as keyof typeof table]
+        near(row.calls, calls, callsShare, `calls of ${name}`)
+        near(row.millis, millis, millisShare, `time of ${name}`)
+      }
+      within(rows.Full.calls / rows.Exponential.calls, 0.43, 0.02, "calls of Full by those of Exponential")
+      within(rows.Full.millis / rows.Exponential.millis, 0.078, 0.008, "time of Full by that of Exponential")
+      within(rows.Full.calls / rows.Equal.calls, 1, 0.025, "calls of Full by those of Equal")
+      assert.isTrue(rows.Equal.millis > rows.Full.millis && rows.Decorr.millis < rows.Full.millis)
+    }))
+})
+
+const strategies = {
+  none: "none",
+  retries: { maxAttempts: 4 },
+  bucket: {
+    maxAttempts: "unlimited",
+    budget: { kind: "bucket", capacity: 5, perCall: 0.1, perSuccess: 0, above: 1 }
+  },
+  breaker: { maxAttempts: 4, budget: { kind: "breaker", threshold: 0.1 } }
+}
+
+// Source: Brooker, "Fixing retries with token buckets and circuit breakers", 2022, and its simulator.
+describe("A2, token buckets and circuit breakers", () => {
+  const run = (policy: unknown, failureRate: number, fleet?: object) =>
+    simulate("token-buckets", { fleet: { policy, ...fleet }, service: { failureRate } })
+
+  for (
+    const [f, retries, retriesLoad, bucket, bucketLoad, breaker, breakerLoad] of [
+      [0.1, 99.99, 111.1, 99.14, 110.3, 92.9, 103.2],
+      [0.3, 99.2, 141.6, 79.9, 113.9, 69.9, 100.1],
+      [0.5, 94.0, 187.0, 56.8, 114.1, 49.7, 100],
+      [1, 0, 400, 0, 114.3, 0, 100]
+    ] as const
+  ) {
+    it.live(`at a failure rate of ${f} successes and loads are those of the post`, () =>
+      Effect.gen(function*() {
+        const [plain, thrice, budgeted, broken] = yield* Effect.all([
+          run(strategies.none, f),
+          run(strategies.retries, f),
+          run(strategies.bucket, f),
+          run(strategies.breaker, f)
+        ])
+        within(success(plain), 100 * (1 - f), 1, "success without retries")
+        within(success(thrice), 100 * (1 - f ** 4), 0.5, "success, closed form")
+        within(success(thrice), retries, 0.5, "success with three retries")
+        within(load(thrice), f === 1 ? 400 : 100 * (1 - f ** 4) / (1 - f), 1.5, "load, closed form")
+        within(load(thrice), retriesLoad, 1.5, "load with three retries")
+        within(success(budgeted), bucket, 1, "success with a bucket")
+        within(load(budgeted), bucketLoad, 1, "load with a bucket")
+        within(success(broken), breaker, 1, "success with a breaker")
+        within(load(broken), breakerLoad, 0.5, "load with a breaker")
+      }))
+  }
+
+  it.live("with more clients of fewer calls the bucket comes to plain retries, the breaker to none", () =>
+    Effect.gen(function*() {
+      for (
+        const [processes, bucketLoad, bucket, breaker] of [
+          [10, 114, 57.7, 98.9],
+          [100, 146, 73.8, 95.8],
+          [1000, 188, 94.6, 95.06]
+        ] as const
+      ) {
+        // One run of 1,000 calls, such as the reference, is off by a few points.
+        const results = yield* Effect.forEach(Array.from({ length: 10 }, (_, index) => index), (seed) =>
+          Effect.all([
+            simulate("token-buckets", {
+              scenario: { seed },
+              fleet: { policy: strategies.bucket, processes, rate: 100 },
+              service: { failureRate: 0.5 }
+            }),
+            simulate("token-buckets", {
+              scenario: { seed },
+              fleet: { policy: strategies.breaker, processes, rate: 100 },
+              service: { failureRate: 0.05 }
+            })
+          ]))
+        within(sum(results.map(([bucket]) => load(bucket))) / 10, bucketLoad, 3, `load, ${processes} clients`)
+        within(sum(results.map(([bucket]) => success(bucket))) / 10, bucket, 2, `success, ${processes} clients`)
+        within(sum(results.map(([, breaker]) => success(breaker))) / 10, breaker, 2, `breaker, ${processes} clients`)
+      }
+    }))
+})
+
+// Source: Brooker, "What is Backoff For?", 2022.
+describe("A3, what back-off is for", () => {
+  const backoff = { base: 100 }
+
+  it.live("clients that come from everywhere send as much with back-off as without", () =>
+    Effect.gen(function*() {
+      for (const [f, tries, expected] of [[0.5, 4, 187], [1, 4, 400]] as const) {
+        const run = (policy: unknown) => simulate("token-buckets", { fleet: { policy }, service: { failureRate: f } })
+        const [at, after] = yield* Effect.all([
+          run({ maxAttempts: tries }),
+          run({ maxAttempts: tries, backoff })
+        ])
+        within(load(at), expected, 1.5, "load at once")
+        within(load(after), load(at), 1.5, "load after back-off")
+        const [bucket, later] = yield* Effect.all([
+          run(strategies.bucket),
+          run({ ...strategies.bucket, backoff })
+        ])
+        within(load(later), load(bucket), 1, "load of a bucket after back-off")
+      }
+    }))
+
+  it.live("clients that make one call after the other send less", () =>
+    Effect.gen(function*() {
+      for (const [f, firstTries, attempts] of [[0.5, 4358, 8100], [1, 1300, 5200]] as const) {
+        const result = yield* simulate("serial-clients", { service: { failureRate: f } })
+        near(fleetOf(result).totals.calls, firstTries, 0.05, "first tries")
+        near(fleetOf(result).totals.attempts, attempts, 0.05, "attempts")
+      }
+    }))
+})
+
+// Source: Brooker, simulator_example, simple_collapse_sim.
+describe("A4, spike and ramp", () => {
+  const patient = { maxAttempts: 3, backoff: { base: "20 seconds", cap: "10 minutes", jitter: "full" } }
+  const quota = (cost: number) => ({ maxAttempts: 3, quota: { cost } })
+
+  /** Whether the service has collapsed: in the second quarter of a minute after, few calls end well. */
+  const collapses = (name: "spike" | "ramp", policy: unknown, seed: number) =>
+    Effect.map(simulate(name, { scenario: { seed }, fleet: { policy } }), (result) => {
+      const late = fleetOf(result).series.filter(({ fromMillis }) => fromMillis >= 60_000 && fromMillis < 75_000)
+      return sum(late.map(({ succeeded }) => succeeded)) < 0.5 * sum(late.map(({ calls }) => calls))
+    })
+
+  for (
+    const [label, policy, spike, ramp] of [
+      ["no retry", "none", 0, 0],
+      ["3 tries, back-off and full jitter", patient, 0, 3],
+      ["3 tries at once, quota 500/10", quota(10), 0, 0],
+      ["3 tries at once, quota 500/14", quota(14), 0, 0]
+    ] as const
+  ) {
+    it.live(`${label}: ${spike} of 3 spikes and ${ramp} of 3 ramps collapse`, () =>
+      Effect.gen(function*() {
+        const seeds = [1, 2, 3]
+        const spikes = yield* Effect.filter(seeds, (seed) => collapses("spike", policy, seed))
+        const ramps = yield* Effect.filter(seeds, (seed) => collapses("ramp", policy, seed))
+        assert.deepStrictEqual([spikes.length, ramps.length], [spike, ramp])
+      }))
+  }
+
+  it.live("3 tries at once: some spikes collapse, others do not; all ramps do", () =>
+    Effect.gen(function*() {
+      const seeds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+      const spikes = yield* Effect.filter(seeds, (seed) => collapses("spike", "naive", seed))
+      assert.isTrue(spikes.length >= 6 && spikes.length <= 9, `${spikes.length} of 10`)
+      const ramps = yield* Effect.filter(seeds.slice(0, 3), (seed) => collapses("ramp", "naive", seed))
+      assert.strictEqual(ramps.length, 3)
+    }))
+
+  it.live("after a ramp with 3 tries at once nothing succeeds, although ever fewer callers come", () =>
+    Effect.gen(function*() {
+      const { series } = fleetOf(yield* simulate("ramp"))
+      const late = series.filter(({ fromMillis }) => fromMillis >= 35_000 && fromMillis < 75_000)
+      assert.isTrue(sum(late.map(({ calls }) => calls)) > 1000)
+      assert.isTrue(sum(late.map(({ succeeded }) => succeeded)) <= 2, JSON.stringify(late.map((b) => b.succeeded)))
+    }))
+})
+
+// Source: Bronson et al., "Metastable Failures in Distributed Systems", HotOS 2021.
+describe("A5, the outage of 280 of 300", () => {
+  const policies = {
+    "no retries": "none",
+    "retry once": { maxAttempts: 2 },
+    "quota 500/5": { maxAttempts: 2, quota: { cost: 5 } },
+    "quota 500/14": { maxAttempts: 2, quota: { cost: 14 } },
+    "gRPC 10 / 0.1": { maxAttempts: 2, budget: { kind: "grpc" } },
+    "0.1 per success, cap 10": { maxAttempts: 2, budget: { kind: "bucket", capacity: 10 } },
+    "60 a minute": { maxAttempts: 2, quota: { capacity: 60, cost: 1, refillPerSecond: 1, successIncrement: 0 } },
+    "SRE 10 %": { maxAttempts: 2, budget: { kind: "ratio", of: "attempts" } },
+    "Finagle 20 % + 10/s": { maxAttempts: 2, budget: { kind: "finagle" } }
+  }
+
+  const run = (policy: keyof typeof policies, rate: number, seconds: number) =>
+    Effect.map(
+      simulate("outage", {
+        scenario: { duration: `${seconds} seconds` },
+        fleet: { policy: policies[policy], rate }
+      }),
+      (result) => ({
+        after: recoveredAfter(fleetOf(result), 30_000, seconds * 1000),
+        received: sum(
+          bottomOf(result).series
+            .filter(({ fromMillis }) => fromMillis >= 60_000 && fromMillis < seconds * 1000)
+            .map(({ received }) => received)
+        ) / (seconds - 60),
+        succeeded: sum(
+          fleetOf(result).series.filter(({ fromMillis }) => fromMillis >= 40_000).map(({ succeeded }) => succeeded)
+        )
+      })
+    )
+
+  it.live("retrying once never recovers: nothing succeeds, the database gets 560 requests a second", () =>
+    Effect.gen(function*() {
+      const { after, received, succeeded } = yield* run("retry once", 280, 200)
+      assert.deepStrictEqual([after, succeeded], [undefined, 0])
+      near(received, 559.5, 0.01, "requests a second")
+    }))
+
+  for (
+    const [policy, from, to] of [
+      ["quota 500/5", 124, 142],
+      ["quota 500/14", 119, 141]
+    ] as const
+  ) {
+    it.live(`${policy} recovers in about 130 s, as the closed form has it`, () =>
+      Effect.gen(function*() {
+        const { after } = yield* run(policy, 280, 180)
+        assert.isTrue(after! >= from * 0.97 && after! <= to, `${after} s`)
+        const burst = policy === "quota 500/5" ? 100 : 35
+        near(after!, (10 * 280 + burst - 300) / (300 - 280), 0.15, "closed form")
+      }))
+  }
+
+  for (
+    const [policy, rate, seconds, from, to] of [
+      ["retry once", 140, 180, 100, 133],
+      ["retry once", 160, 180, undefined, undefined],
+      ["no retries", 260, 110, 54, 64],
+      ["quota 500/5", 260, 110, 57, 65],
+      ["gRPC 10 / 0.1", 260, 110, 54, 64],
+      ["0.1 per success, cap 10", 260, 110, 54, 64],
+      ["60 a minute", 260, 110, 57, 66],
+      ["SRE 10 %", 220, 100, 45, 52],
+      ["SRE 10 %", 280, 200, undefined, undefined],
+      ["Finagle 20 % + 10/s", 220, 150, 95, 103],
+      ["Finagle 20 % + 10/s", 260, 200, undefined, undefined]
+    ] as const
+  ) {
+    it.live(`${policy} at ${rate} a second ${from === undefined ? "does not recover" : `recovers in ${to} s`}`, () =>
+      Effect.gen(function*() {
+        const { after } = yield* run(policy, rate, seconds)
+        if (from === undefined) assert.strictEqual(after, undefined)
+        else assert.isTrue(after !== undefined && after >= from && after <= to, `${after} s`)
+      }))
+  }
+})
+
+// Source: Amazon Builders' Library, "Timeouts, retries and backoff with jitter"; Google SRE, chapter 22.
+describe("A6, layers", () => {
+  const stack = (layers: number, policy: unknown, calls: number, below: unknown = policy) => {
+    const names = Array.from({ length: layers - 1 }, (_, index) => `layer ${index}`)
+    return {
+      name: "layers",
+      fleets: [{ name: "user", to: names[0] ?? "leaf", clients: 1, calls, policy: layers === 1 ? below : policy }],
+      services: [
+        ...names.map((name, index) => ({
+          name,
+          calls: [{ to: names[index + 1] ?? "leaf", policy: index === layers - 2 ? below : policy }]
+        })),
+        { name: "leaf", failureRate: 1 }
+      ]
+    }
+  }
+
+  const atBottom = (layers: number, policy: unknown, calls: number, below?: unknown) =>
+    Effect.map(
+      simulateInput(stack(layers, policy, calls, below)),
+      (result) => bottomOf(result).totals.received
+    )
+
+  for (const [layers, tries, expected] of [[3, 4, 64], [5, 3, 243], [1, 3, 3], [4, 2, 16]] as const) {
+    it.live(`${tries} tries in each of ${layers} layers are ${expected} requests at the bottom`, () =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* atBottom(layers, { maxAttempts: tries }, 1), expected)
+      }))
+  }
+
+  for (const [layers, calls] of [[5, 100], [5, 1000], [3, 18], [1, 50]] as const) {
+    it.live(`with a quota in each of ${layers} layers ${calls} calls are ${calls} + 35 * ${layers} requests`, () =>
+      Effect.gen(function*() {
+        const policy = { maxAttempts: 3, quota: { cost: 14 } }
+        assert.strictEqual(yield* atBottom(layers, policy, calls), calls + 35 * layers)
+      }))
+  }
+
+  it.live("with retries only above the bottom 100 calls are 300 requests", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* atBottom(5, "none", 100, { maxAttempts: 3 }), 300)
+    }))
+
+  it.live("the scenario that ships comes to 275 instead of 24,300", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(bottomOf(yield* simulate("layers")).totals.received, 275)
+    }))
+})
+
+// Derived: the balance of what retries cost and successes bring.
+describe("A7, the quota of AWS", () => {
+  for (const [cost, retries, left] of [[5, 100, 0], [10, 50, 0], [14, 35, 10]] as const) {
+    it.live(`a retry for ${cost}: ${retries} retries in a total outage, then none`, () =>
+      Effect.gen(function*() {
+        const result = yield* simulate("steady-failures", {
+          fleet: { calls: 50, policy: { maxAttempts: "unlimited", quota: { cost } } },
+          service: { failureRate: 1 }
+        })
+        const { attempts, calls, gauges } = fleetOf(result).totals
+        assert.deepStrictEqual([attempts - calls, gauges.balance], [retries, left])
+      }))
+  }
+
+  for (
+    const [cost, f, calls, share] of [
+      [5, 0.2, 20_000, 0.005],
+      [5, 0.3, 40_000, 0.01],
+      [5, 0.5, 60_000, 0.005],
+      [5, 0.75, 60_000, 0.005],
+      [14, 0.25, 60_000, 0.005],
+      [14, 0.5, 60_000, 0.005]
+    ] as const
+  ) {
+    it.live(`a retry for ${cost}, a failure rate of ${f}: the load is that of the closed form`, () =>
+      Effect.gen(function*() {
+        // What the first 500 tokens buy is no part of the steady state.
+        const result = yield* simulate("steady-failures", {
+          fleet: { calls, policy: { maxAttempts: 3, quota: { cost, initial: cost - 1 } } },
+          service: { failureRate: f }
+        })
+        near(load(result) / 100, Math.min(1 + f + f * f, 1 + (1 - f) / (cost * f)), share, "load")
+      }))
+  }
+
+  it.live("cost 14 turns retries off at a failure rate at which cost 5 does not", () =>
+    Effect.gen(function*() {
+      const run = (cost: number) =>
+        simulate("steady-failures", {
+          fleet: { calls: 60_000, policy: { maxAttempts: 3, quota: { cost } } },
+          service: { failureRate: 0.3 }
+        })
+      const [five, fourteen] = yield* Effect.all([run(5), run(14)])
+      within(success(five), 97.2, 0.5, "success at cost 5")
+      within(success(fourteen), 81.6, 0.7, "success at cost 14")
+    }))
+})
+
+// Source: Google SRE, chapters 21 and 22.
+describe("A8, Google SRE", () => {
+  it.live("three attempts at a backend that accepts 1 % are 2.97 times the load", () =>
+    Effect.gen(function*() {
+      const result = yield* simulate("overloaded-backend", { fleet: { policy: { maxAttempts: 3 } } })
+      within(load(result) / 100, 2.97, 0.02, "load")
+    }))
+
+  for (const [of, expected] of [["calls", 1.1], ["attempts", 1 / 0.9]] as const) {
+    it.live(`retries up to 10 % of ${of} are ${expected.toFixed(3)} times the load`, () =>
+      Effect.gen(function*() {
+        const policy = { maxAttempts: 3, budget: { kind: "ratio", of } }
+        within(load(yield* simulate("overloaded-backend", { fleet: { policy } })) / 100, expected, 0.002, "load")
+      }))
+  }
+
+  for (
+    const [rate, k, accepted, sent] of [[300, 2, 100, 199], [300, 1.1, 100, 109.2], [110, 2, 100, 109.75]] as const
+  ) {
+    it.live(`a client with k = ${k} sends ${sent} of ${rate} a second where ${accepted} are accepted`, () =>
+      Effect.gen(function*() {
+        const result = yield* simulate("client-throttling", {
+          scenario: { duration: "8 minutes" },
+          fleet: { rate, throttle: { k } },
+          service: { limit: { requests: accepted } }
+        })
+        // The first minutes show how it gets there.
+        const late = fleetOf(result).series.filter(({ fromMillis }) => fromMillis >= 240_000 && fromMillis < 480_000)
+        near(sum(late.map(({ attempts }) => attempts)) / 240, sent, 0.02, "sent a second")
+      }))
+  }
+
+  it.live("in a total outage a client that throttles itself sends about once per window", () =>
+    Effect.gen(function*() {
+      for (const rate of [20, 100]) {
+        const result = yield* simulate("client-throttling", {
+          scenario: { duration: "1 hour", bucket: "1 minute" },
+          fleet: { rate },
+          service: { limit: { requests: 0 } }
+        })
+        const late = fleetOf(result).series.filter(({ fromMillis }) => fromMillis >= 300_000)
+        const sentPerWindow = 2 * sum(late.map(({ attempts }) => attempts)) / late.length
+        assert.isTrue(sentPerWindow > 0.5 && sentPerWindow < 3, `${sentPerWindow} at ${rate} a second`)
+      }
+    }))
+
+  it.live("retried in the next second, 100 too many become 200, 300, ...: exactly", () =>
+    Effect.gen(function*() {
+      const { series } = bottomOf(yield* simulate("next-second"))
+      assert.deepStrictEqual(series.map(({ received }) => received), [10_100, 10_200, 10_300, 10_400, 10_500])
+    }))
+})
+
+// Source: Finagle, RetryBudgetTest.
+describe("A9, retry budgets", () => {
+  for (const share of [0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.99, 0.999, 0.9999]) {
+    it.live(`of 10,000 calls at one moment ${share * 100} % are retried, and those that always may be, +- 1`, () =>
+      Effect.gen(function*() {
+        for (const [ttl, minPerSecond] of [["10 seconds", 10], ["1 second", 0]] as const) {
+          const result = yield* simulate("finagle-budget", {
+            fleet: { policy: { maxAttempts: "unlimited", budget: { kind: "finagle", share, ttl, minPerSecond } } }
+          })
+          const { attempts, calls } = fleetOf(result).totals
+          within(attempts - calls, 10_000 * share + 10 * minPerSecond, 1, "retries")
+        }
+      }))
+  }
+})

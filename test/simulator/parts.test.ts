@@ -1,0 +1,242 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arrivals } from "../../src/simulator/arrivals.ts"
+import { type BudgetOptions, makeBudget } from "../../src/simulator/budget.ts"
+import { Chance } from "../../src/simulator/chance.ts"
+import { WindowCounter } from "../../src/simulator/counter.ts"
+import { Heap, Timer } from "../../src/simulator/heap.ts"
+import { Histogram } from "../../src/simulator/histogram.ts"
+import { Queue } from "../../src/simulator/queue.ts"
+import { Trace } from "../../src/simulator/trace.ts"
+import { sampler } from "../../src/simulator/units.ts"
+
+const draws = <A>(count: number, draw: () => A) => Array.from({ length: count }, draw)
+const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
+
+describe("Heap", () => {
+  it("gives timers out by time, then by order, whichever are removed before", () => {
+    const chance = new Chance(1, "heap")
+    for (let round = 0; round < 200; round++) {
+      const heap = new Heap()
+      const timers = draws(1 + chance.below(60), () => chance.below(20))
+        .map((at, order) => new Timer(at, order, () => {}))
+      for (const timer of timers) heap.push(timer)
+      const removed = new Set(timers.filter(() => chance.nextDoubleUnsafe() < 0.3))
+      for (const timer of removed) {
+        heap.remove(timer)
+        heap.remove(timer)
+      }
+      const left: Array<Timer> = []
+      while (heap.first !== undefined) {
+        left.push(heap.first)
+        heap.remove(heap.first)
+      }
+      const expected = timers.filter((timer) => !removed.has(timer))
+        .sort((a, b) => a.atMillis - b.atMillis || a.order - b.order)
+      assert.deepStrictEqual(left.map(({ order }) => order), expected.map(({ order }) => order))
+      assert.strictEqual(heap.size, 0)
+    }
+  })
+})
+
+describe("Queue", () => {
+  it("is first in, first out, however many have passed through it", () => {
+    const queue = new Queue<number>()
+    let next = 0
+    for (let item = 0; item < 10_000; item++) {
+      queue.push(item)
+      if (item % 3 > 0) assert.strictEqual(queue.shift(), next++)
+    }
+    while (queue.size > 0) assert.strictEqual(queue.shift(), next++)
+    assert.deepStrictEqual([next, queue.shift()], [10_000, undefined])
+  })
+})
+
+describe("Chance", () => {
+  it("is uniform, and other for every name and seed", () => {
+    const values = draws(20_000, ((chance) => () => chance.nextDoubleUnsafe())(new Chance(1, "a")))
+    assert.isTrue(values.every((value) => value >= 0 && value < 1))
+    assert.closeTo(mean(values), 0.5, 0.01)
+    const first = (seed: number, name: string) => new Chance(seed, name).nextDoubleUnsafe()
+    const firsts = draws(100, ((n) => () => first(n++, "a"))(0)).concat([first(1, "b"), first(1, "c")])
+    assert.strictEqual(new Set(firsts).size, firsts.length)
+    assert.closeTo(mean(firsts), 0.5, 0.1)
+  })
+
+  for (
+    const [distribution, expected, deviation] of [
+      ["20 millis", 20, 0],
+      [{ exponential: 20 }, 20, 20],
+      [{ normal: { mean: 20, deviation: 4 } }, 20, 4],
+      [{ uniform: { from: 10, to: 30 } }, 20, 20 / Math.sqrt(12)],
+      [{ lognormal: { median: 20, sigma: 0.5 } }, 20 * Math.exp(0.125), 20 * Math.exp(0.125) * 0.533]
+    ] as const
+  ) {
+    it(`draws ${JSON.stringify(distribution)} with its mean and deviation`, () => {
+      const chance = new Chance(1, "draws")
+      const draw = sampler(distribution)!
+      const values = draws(20_000, () => draw(chance))
+      assert.closeTo(mean(values), expected, expected * 0.02)
+      assert.closeTo(Math.sqrt(mean(values.map((value) => (value - mean(values)) ** 2))), deviation, expected * 0.04)
+    })
+  }
+
+  it("draws nothing where a duration is always 0", () => assert.isUndefined(sampler(0)))
+})
+
+describe("Arrivals", () => {
+  const times = (points: ConstructorParameters<typeof Arrivals>[0]) => {
+    const arrivals = new Arrivals(points, () => 1, 0)
+    const found: Array<number> = []
+    for (let at = arrivals.next(); at !== Infinity && found.length < 1000; at = arrivals.next()) found.push(at)
+    return found
+  }
+
+  it("come evenly at a rate that stays", () => {
+    const found = times([{ atMillis: 0, perSecond: 4, ramp: false }]).slice(0, 4)
+    assert.deepStrictEqual(found, [250, 500, 750, 1000])
+  })
+
+  it("follow steps, and none comes while the rate is 0", () => {
+    const found = times([
+      { atMillis: 1000, perSecond: 2, ramp: false },
+      { atMillis: 3000, perSecond: 0, ramp: false },
+      { atMillis: 9000, perSecond: 4, ramp: false },
+      { atMillis: 10_000, perSecond: 0, ramp: false }
+    ])
+    assert.deepStrictEqual(found, [1500, 2000, 2500, 3000, 9250, 9500, 9750, 10_000])
+  })
+
+  it("follow ramps: as many as the area under them", () => {
+    const found = times([
+      { atMillis: 0, perSecond: 0, ramp: false },
+      { atMillis: 10_000, perSecond: 20, ramp: true },
+      { atMillis: 20_000, perSecond: 0, ramp: true }
+    ])
+    assert.isTrue(Math.abs(found.length - 200) <= 1, `${found.length}`)
+    assert.closeTo(found[24]!, 5000, 1)
+    assert.closeTo(found[99]!, 10_000, 1)
+    assert.closeTo(found[174]!, 15_000, 1)
+  })
+})
+
+describe("Histogram", () => {
+  it("is off by at most 1.6 %, from a hundredth of a millisecond to a year", () => {
+    const chance = new Chance(1, "histogram")
+    for (const scale of [0.02, 1, 300, 1e6, 3e9]) {
+      const histogram = new Histogram()
+      const values = draws(999, () => scale * (1 + 9 * chance.nextDoubleUnsafe())).sort((a, b) => a - b)
+      for (const value of values) histogram.add(value)
+      for (const share of [0.01, 0.5, 0.9, 0.99, 1]) {
+        const exact = values[Math.ceil(share * values.length) - 1]!
+        assert.closeTo(histogram.percentile(share)! / exact, 1, 0.016, `${share} of ${scale}`)
+      }
+      assert.strictEqual(histogram.maxMillis, values.at(-1))
+      assert.closeTo(histogram.meanMillis!, mean(values), scale * 1e-9)
+    }
+  })
+
+  it("says nothing of nothing, and 0 of zeros", () => {
+    const histogram = new Histogram()
+    assert.deepStrictEqual([histogram.percentile(0.5), histogram.meanMillis], [null, null])
+    histogram.add(0)
+    assert.deepStrictEqual([histogram.percentile(0.5), histogram.meanMillis], [0, 0])
+  })
+
+  it("adds another as if all had been in one", () => {
+    const [one, other, both] = [new Histogram(), new Histogram(), new Histogram()]
+    for (let value = 1; value <= 100; value++) {
+      ;(value % 2 ? one : other).add(value)
+      both.add(value)
+    }
+    one.merge(other)
+    assert.deepStrictEqual(one, both)
+  })
+})
+
+describe("WindowCounter", () => {
+  it("forgets what is older than its window, a slot at a time", () => {
+    const counter = new WindowCounter(60_000)
+    for (let second = 0; second < 100; second++) counter.add(second * 1000)
+    assert.strictEqual(counter.total(99_999), 60)
+    assert.strictEqual(counter.total(100_000), 59)
+    assert.strictEqual(counter.total(158_999), 1)
+    assert.strictEqual(counter.total(1e9), 0)
+  })
+})
+
+describe("Trace", () => {
+  it("depends on every event, its time, its detail and its place", () => {
+    const hash = (...events: ReadonlyArray<Parameters<Trace["add"]>>) => {
+      const trace = new Trace()
+      for (const event of events) trace.add(...event)
+      return trace.hash
+    }
+    const hashes = [
+      hash([1, "send", 1, 1], [2, "end", 1, 1]),
+      hash([1, "send", 1, 1]),
+      hash([2, "end", 1, 1], [1, "send", 1, 1]),
+      hash([1, "send", 1, 1], [2.000001, "end", 1, 1]),
+      hash([1, "send", 1, 1], [2, "fail", 1, 1]),
+      hash([1, "send", 1, 1], [2, "end", 2, 1]),
+      hash([1, "send", 1, 1], [2, "end", 1, -1])
+    ]
+    assert.strictEqual(new Set(hashes).size, hashes.length)
+    assert.isTrue(hashes.every((text) => /^[0-9a-f]{16}$/.test(text)))
+  })
+})
+
+describe("makeBudget", () => {
+  /** How many retries pass in a row. */
+  const passes = (options: BudgetOptions, calls: number, nowMillis = 0) => {
+    const budget = makeBudget(options)
+    for (let call = 0; call < calls; call++) budget.called(nowMillis)
+    let passed = 0
+    while (passed < 1000 && budget.withdraw(nowMillis)) {
+      passed++
+      budget.sent(true)
+      budget.ended(false, true, nowMillis)
+    }
+    return passed
+  }
+
+  for (
+    const [what, options, calls, expected] of [
+      ["a bucket of 5", { kind: "bucket", capacity: 5, perCall: 0, perSuccess: 0.1, above: 0 }, 10, 5],
+      ["Brooker's bucket of 5", { kind: "bucket", capacity: 5, perCall: 0.1, perSuccess: 0, above: 1 }, 10, 4],
+      ["Finagle's 20 % and 10 a second", { kind: "finagle", ttlMillis: 1e4, minPerSecond: 10, share: 0.2 }, 50, 110],
+      ["Finagle's 60 %", { kind: "finagle", ttlMillis: 1e4, minPerSecond: 0, share: 0.6 }, 10, 6],
+      ["10 % of calls", { kind: "ratio", share: 0.1, of: "calls", windowMillis: 1e5 }, 90, 9],
+      ["10 % of attempts", { kind: "ratio", share: 0.1, of: "attempts", windowMillis: 1e5 }, 90, 10],
+      ["gRPC's 10 / 0.1, after one failure", { kind: "grpc", maxTokens: 11, tokenRatio: 0.1 }, 1, 6],
+      ["a breaker at 10 %", { kind: "breaker", threshold: 0.1 }, 50, 6]
+    ] as const
+  ) {
+    it(`${what} lets ${expected} retries pass`, () => assert.strictEqual(passes(options, calls), expected))
+  }
+
+  it("gRPC retries below a failure rate of one in eleven, and not above", () => {
+    for (const [every, expected] of [[13, true], [9, false]] as const) {
+      const budget = makeBudget({ kind: "grpc", maxTokens: 10, tokenRatio: 0.1 })
+      for (let call = 1; call <= 3000; call++) budget.ended(call % every > 0, false, 0)
+      assert.strictEqual(budget.withdraw(0), expected, `one in ${every}`)
+    }
+  })
+
+  it("Envoy lets a fifth of what is under way be retries, and three at least", () => {
+    for (const [active, expected] of [[0, 3], [2, 3], [20, 4], [21, 5], [41, 10]] as const) {
+      const budget = makeBudget({ kind: "envoy", share: 0.2, minConcurrency: 3 })
+      for (let attempt = 0; attempt < active; attempt++) budget.sent(false)
+      let passed = 0
+      while (budget.withdraw(0)) passed++
+      assert.strictEqual(passed, expected)
+      budget.ended(true, true, 0)
+      assert.isTrue(budget.withdraw(0))
+    }
+  })
+
+  it("forgets calls and retries with time", () => {
+    const budget = makeBudget({ kind: "finagle", ttlMillis: 10_000, minPerSecond: 1, share: 0 })
+    const passed = [0, 5000, 10_000, 25_000].map((now) => draws(100, () => budget.withdraw(now)).filter(Boolean).length)
+    assert.deepStrictEqual(passed, [10, 0, 10, 10])
+  })
+})
