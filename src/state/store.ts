@@ -72,17 +72,25 @@ export class MemoryStore implements Store {
   readonly whenExhausted: "stop" | "wait"
   private readonly config: Bucket.BucketConfig
   private bucket: Bucket.Bucket
+  private latestMillis: number
+  /** How far the time of the bucket is ahead of the clock, which has gone back by as much. */
+  private aheadMillis = 0
 
   constructor(options: StoreOptions, updatedAtMillis: number) {
     this.config = { capacity: options.capacity, refillPerMilli: options.refillPerSecond / 1000 }
     this.bucket = { tokens: options.initial, updatedAtMillis }
+    this.latestMillis = updatedAtMillis
     this.successIncrement = options.successIncrement
     this.firstAttemptCost = options.firstAttemptCost
     this.whenExhausted = options.whenExhausted
   }
 
+  /** Never goes back: else nothing would flow in until a clock that did so has caught up. */
   private now(clock: Clock.Clock): number {
-    return this.config.refillPerMilli === 0 ? 0 : monotonicMillis(clock)
+    if (this.config.refillPerMilli === 0) return 0
+    const millis = monotonicMillis(clock)
+    this.aheadMillis = Math.max(this.aheadMillis, this.latestMillis - millis)
+    return this.latestMillis = Math.max(this.latestMillis, millis + this.aheadMillis)
   }
 
   private refilled(clock: Clock.Clock): Bucket.Bucket {
