@@ -14,6 +14,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 import { withRetry } from "./Attempt.ts"
+import { get } from "./internal/safe.ts"
 import { checks } from "./InvalidOption.ts"
 import { type Attempted, isRetryPolicy, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
 import * as RetryQuota from "./RetryQuota.ts"
@@ -46,8 +47,8 @@ export type AttemptFunction<A> = (attempt: Attempt) => PromiseLike<A> | A
  * @since 0.1.0
  */
 export interface CallOptions {
-  /** Ends the call when it is aborted: the promise rejects with its reason, at once. */
-  readonly signal?: AbortSignal | undefined
+  /** Ends the call when it is aborted: the promise rejects with its reason, at once. `null` is none, as for `fetch`. */
+  readonly signal?: AbortSignal | null | undefined
 }
 
 /**
@@ -173,6 +174,16 @@ const interruptedBy = (signal: AbortSignal) => (fiber: Fiber.Fiber<unknown, unkn
   known.add(fiber)
 }
 
+const isSignal = (u: unknown): u is AbortSignal =>
+  typeof get(u, "aborted") === "boolean" && typeof get(u, "addEventListener") === "function"
+
+const signalOf = (options: CallOptions | undefined): AbortSignal | undefined => {
+  const signal = options?.signal ?? undefined
+  return signal === undefined || isSignal(signal)
+    ? signal
+    : checks("retryPromise").reject("signal", signal, "an AbortSignal")
+}
+
 const call = <A, R>(
   f: AttemptFunction<A>,
   policy: Policy<R>,
@@ -190,8 +201,19 @@ const call = <A, R>(
   })
 }
 
-const valid = (constructorName: string, policy: Policy<unknown>): void => {
-  if (!isRetryPolicy(policy)) checks(constructorName).reject("policy", policy, "a RetryPolicy")
+const valid = (constructorName: string, policy: Policy<unknown>, context: unknown): void => {
+  const { reject } = checks(constructorName)
+  if (!isRetryPolicy(policy)) reject("policy", policy, "a RetryPolicy")
+  if (context !== undefined && !Context.isContext(context)) reject("context", context, "a Context")
+}
+
+/** What is wrong with the options rejects too: who gets a promise does not look for exceptions. */
+const promised = <A>(f: () => Promise<A>): Promise<A> => {
+  try {
+    return f()
+  } catch (error) {
+    return Promise.reject(error)
+  }
 }
 
 /**
@@ -214,9 +236,9 @@ const valid = (constructorName: string, policy: Policy<unknown>): void => {
  * @since 0.1.0
  */
 export const make = <R>(policy: Policy<R>, ...[options]: Needing<R, Options>): Retry => {
-  valid("RetryPromise.make", policy)
+  valid("RetryPromise.make", policy, options?.context)
   const env = completed(policy, options ?? {})
-  return (f, options) => call(f, policy, env, options?.signal)
+  return (f, options) => promised(() => call(f, policy, env, signalOf(options)))
 }
 
 /** What the calls with a policy share if they bring nothing of their own. */
@@ -236,7 +258,7 @@ const sharedOf = (policy: Policy<unknown>): Context.Context<never> => {
  * Rejects with the very error of the last attempt. An aborted call rejects with the reason of the signal, at once, also
  * from within the back-off; a call whose signal is aborted already never calls the function. Tokens of a retry that was
  * not sent go back. The classifier is that of the context, by default `RetryClassifier.defaultClassifier`: what it does
- * not know is not retried.
+ * not know is not retried. An impossible policy, context or signal rejects with `InvalidOption`; nothing is called.
  *
  * **Gotchas**
  *
@@ -257,13 +279,10 @@ export const retryPromise = <A, R>(
   f: AttemptFunction<A>,
   policy: Policy<R>,
   ...[options]: Needing<R, CallOptions & ContextOptions>
-): Promise<A> => {
-  try {
-    valid("retryPromise", policy)
-  } catch (error) {
-    return Promise.reject(error)
-  }
-  const env = sharedOf(policy)
-  const { context, signal } = options ?? {}
-  return call(f, policy, context === undefined ? env : Context.merge(env, context), signal)
-}
+): Promise<A> =>
+  promised(() => {
+    const context = options?.context
+    valid("retryPromise", policy, context)
+    const env = sharedOf(policy)
+    return call(f, policy, context === undefined ? env : Context.merge(env, context), signalOf(options))
+  })

@@ -15,7 +15,7 @@ import {
   withRetry
 } from "effect-retry"
 import { make, retryPromise } from "effect-retry/RetryPromise"
-import type { Attempt, AttemptFunction, CallOptions } from "effect-retry/RetryPromise"
+import type { Attempt, AttemptFunction, CallOptions, ContextOptions } from "effect-retry/RetryPromise"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -243,6 +243,35 @@ describe("retryPromise", () => {
       })
     )
     assert.strictEqual(result.status, "fulfilled")
+  })
+
+  it("rejects when the signal or the context is none, and calls nothing", async () => {
+    const none: CallOptions = JSON.parse("{}")
+    let sends = 0
+    const f = () => Promise.reject(++sends)
+    for (const value of [{}, "signal", 5, new EventTarget(), { aborted: false }]) {
+      const options = Object.assign({}, none, { signal: value })
+      for (const call of [() => retryPromise(f, awsStandard, options), () => make(awsStandard)(f, options)]) {
+        const [result] = await Promise.allSettled([call()])
+        const { reason } = result as PromiseRejectedResult
+        assert.instanceOf(reason, InvalidOption)
+        assert.deepInclude(reason, { constructorName: "retryPromise", field: "signal", value })
+      }
+    }
+    for (const context of ["{}", "null", "5"]) {
+      const options: CallOptions & ContextOptions = JSON.parse(`{"context": ${context}}`)
+      const [result] = await Promise.allSettled([retryPromise(f, awsStandard, options)])
+      const { reason } = result as PromiseRejectedResult
+      assert.instanceOf(reason, InvalidOption)
+      assert.deepInclude(reason, { constructorName: "retryPromise", field: "context", value: JSON.parse(context) })
+      assert.throws(() => make(awsStandard, options), InvalidOption, "context")
+    }
+    assert.strictEqual(sends, 0)
+  })
+
+  it("takes null for no signal, as fetch does", async () => {
+    assert.strictEqual(await retryPromise(async () => 1, awsStandard, { signal: null }), 1)
+    assert.strictEqual(await make(awsStandard)(async () => 1, { signal: null }), 1)
   })
 
   it("rejects when the policy is none", async () => {
