@@ -58,7 +58,7 @@ export const hintMillis = (name: string): HintReader => (response) => longest(va
 export const hintSeconds = (name: string): HintReader => (response) =>
   longest(valuesOf(response, name).map((value) => digits.test(value) ? Number(value) * 1000 : undefined))
 
-const dayName = /^[a-z]+$/i
+const dayName = /^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*$/i
 
 /** An HTTP date has a comma after the day of the week: puts the two halves together again. */
 const rejoined = (values: ReadonlyArray<string>): ReadonlyArray<string> =>
