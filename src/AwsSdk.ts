@@ -47,7 +47,10 @@ export type { SdkError } from "./aws-sdk/errors.ts"
  * @since 0.1.0
  */
 export interface SendOptions extends Omit<HttpHandlerOptions, "abortSignal"> {
-  /** Aborts the send beside interruption. The send then fails with an `AbortError`, which no policy retries. */
+  /**
+   * Aborts the send beside interruption: it then fails with an `AbortError`, which no policy retries. Aborts also the
+   * stream of an output (`Body` of `GetObject`), which is read after the send, when interruption no longer reaches it.
+   */
   readonly abortSignal?: AbortSignal | undefined
   /**
    * The policy that retries the send, or its attempts: what the header `amz-sdk-request` says of the `max`. Default: the
@@ -56,18 +59,27 @@ export interface SendOptions extends Omit<HttpHandlerOptions, "abortSignal"> {
   readonly maxAttempts?: RequestHeaders.Options["maxAttempts"] | undefined
 }
 
-/** The stream that a send has used up, and whether there will be no other. */
-interface Used {
+/**
+ * The input of a command has a stream that was sent before, by a send that was interrupted or succeeded: what is left of
+ * it would be another input. Nothing was sent, and no policy retries it. It is an `SdkError`: tell it by `instanceof`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export { StreamUsed } from "./aws-sdk/streams.ts"
+
+/** The stream in the input of a send, and whether there will be no other. */
+interface Input {
   readonly stream: object | undefined
   readonly isLast: boolean
 }
 
 /** What a failed send leaves: its error carries the facts, and what the next send of its call has to know. */
-const failed = (error: SdkError, sent: Calls.Sent, { isLast, stream }: Used): Effect.Effect<void> =>
+const failed = (error: SdkError, sent: Calls.Sent, { isLast, stream }: Input): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     Calls.remember(error, sent)
     const { safety } = Facts.carry(error, now)
-    if (stream === undefined) return Effect.void
+    if (!Streams.hasLeft(stream)) return Effect.void
     Streams.failed(stream, error)
     if (!isLast) return Effect.void
     Facts.forbid(error)
@@ -91,8 +103,9 @@ const failed = (error: SdkError, sent: Calls.Sent, { isLast, stream }: Used): Ef
  *   does everything inside `RequestHeaders.withInvocation`. `$metadata.attempts` and `$metadata.totalRetryDelay` of the
  *   output count over the retries too.
  * - A command whose input has a stream (`PutObject` with a `Readable`) is sent once. If that fails, its error is marked
- *   as not retryable, a warning says so, and to send the stream again fails with that error at once. A function that
- *   makes the command with a stream of its own is called for every attempt, so it can be retried.
+ *   as not retryable, a warning says so, and to send the stream again fails with that error at once; after a send that
+ *   was interrupted (a time-out of the attempt) or succeeded, with {@link StreamUsed}. A function that makes the command
+ *   with a stream of its own is called for every attempt, so it can be retried.
  *
  * Throws `InvalidOption` when `maxAttempts` is no whole number of at least 1 and no policy.
  *
@@ -121,22 +134,21 @@ export const send = <I extends object, In extends I, O extends MetadataBearer, O
   return Effect.gen(function*() {
     const made = typeof command === "function" ? command() : command
     const stream = Streams.streamOf(made.input)
-    const before = Streams.failureOf(stream)
-    if (before !== undefined) return yield* Effect.fail(before)
+    const refusal = Streams.refusal(stream, made.constructor)
+    if (refusal !== undefined) return yield* Effect.fail(refusal)
     const sent = yield* Calls.current(made.constructor)
     const place = yield* Calls.placeOf(sent, maxAttempts)
     const send = sender(client, made)
-    let used: object | undefined
     const request = Effect.tryPromise({
       try: (signal) => {
         const both = abortSignal === undefined ? signal : AbortSignal.any([signal, abortSignal])
-        return send({ ...handler, abortSignal: both }, place, () => used = stream)
+        return send({ ...handler, abortSignal: both }, place, () => Streams.leaves(stream))
       },
       catch: thrown
     })
     return yield* Effect.tapError(
       Effect.mapError(request, ({ error }) => error),
-      (error) => failed(error, sent, { stream: used, isLast: typeof command !== "function" })
+      (error) => failed(error, sent, { stream, isLast: typeof command !== "function" })
     )
   })
 }

@@ -248,6 +248,16 @@ describe("AwsSdk.send", () => {
       }))
   })
 
+  it.effect("the user's own signal aborts the stream of an output, which is read after the send", () =>
+    Effect.gen(function*() {
+      const { client, requests } = dynamo([ok])
+      const controller = new AbortController()
+      yield* played(AwsSdk.send(client, getItem(), { abortSignal: controller.signal }))
+      assert.isFalse(requests[0]!.aborted())
+      controller.abort()
+      assert.isTrue(requests[0]!.aborted())
+    }))
+
   describe("errors", () => {
     it.effect("keep their class, their identity and their visible shape", () =>
       Effect.gen(function*() {
@@ -631,6 +641,30 @@ describe("AwsSdk.send", () => {
             : Promise.resolve(settings.credentials)
         const client = new S3Client({ ...settings, credentials, requestHandler: handler })
         yield* played(AwsSdk.send(client, put(chunks())).pipe(withRetry(awsStandard), withQuota))
+        assert.strictEqual(requests.length, 1)
+      }))
+
+    it.effect("that left with a send that was interrupted are not sent again", () =>
+      Effect.gen(function*() {
+        for (const command of [(body: Readable) => put(body), (body: Readable) => () => put(body)]) {
+          const { client, requests } = s3([{ hangs: true }, { status: 200 }])
+          const timed = AwsSdk.send(client, command(chunks())).pipe(Effect.timeout("1 second"))
+          const error = yield* Effect.flip(played(timed.pipe(withRetry(insistent))))
+          assert.strictEqual(requests.length, 1)
+          assert.instanceOf(error, AwsSdk.StreamUsed)
+          assert.strictEqual(error.message, "the stream in the input of PutObjectCommand was sent before")
+          assert.deepStrictEqual(infoOf(error), ["No", false, false, "other"])
+        }
+      }))
+
+    it.effect("that were sent well are not sent again when what follows is retried", () =>
+      Effect.gen(function*() {
+        const { client, requests } = s3([{ status: 200 }])
+        const call = AwsSdk.send(client, put(chunks())).pipe(
+          Effect.andThen(Effect.fail(coded({ code: "ECONNRESET" }))),
+          withRetry(insistent)
+        )
+        assert.instanceOf(yield* Effect.flip(played(call)), AwsSdk.StreamUsed)
         assert.strictEqual(requests.length, 1)
       }))
 
