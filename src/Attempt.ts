@@ -13,7 +13,7 @@ import { dual } from "effect/Function"
 import * as Schedule from "effect/Schedule"
 import { Booking, current } from "./engine/booking.ts"
 import { deadlineAt, decide, type Decision, type Parts, Run } from "./engine/decision.ts"
-import { environment, storeOf } from "./engine/environment.ts"
+import { environment, isQuiet, storeOf } from "./engine/environment.ts"
 import { nesting } from "./engine/nesting.ts"
 import { announce, lapse, tokenOf } from "./engine/pending.ts"
 import { type CallFiber, CurrentObserver } from "./RetryObserver.ts"
@@ -29,7 +29,9 @@ const bookFirstSuccess = <A>(value: A): A => {
   const fiber = current()
   const store = storeOf(fiber)
   lapse(fiber)
-  if (store !== undefined && store.successIncrement !== 0) store.put(store.successIncrement, clockOf(fiber))
+  if (store !== undefined && store.successIncrement !== 0 && !store.isFull) {
+    store.put(store.successIncrement, clockOf(fiber))
+  }
   return value
 }
 
@@ -64,11 +66,12 @@ const bookFirstSuccess = <A>(value: A): A => {
 export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E & Attempted, R> => {
   const body = Effect.map(self, bookFirstSuccess)
   const attempted = Effect.withFiber((fiber): AnyEffect => {
-    const found = environment(fiber)
-    const { metadata } = found
-    const token = unclaimed(tokenOf(metadata, fiber), found.store)
+    const metadata = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata)
     const marks = metadata !== undefined && nesting.inUse
-    if (found.isQuiet && token === undefined && !marks) return body
+    const retried = tokenOf(metadata, fiber)
+    if (retried === undefined && !marks && isQuiet(fiber.context)) return body
+    const found = environment(fiber)
+    const token = unclaimed(retried, found.store)
     const booking = new Booking(found, token)
     const marked = marks ? Effect.updateContext(self, (context: Context.Context<any>) => booking.marked(context)) : self
     return booking.send(booking.leaving(marked), fiber, Effect.fail)
@@ -99,6 +102,8 @@ class Call {
   private firstFailureMillis = 0
   private nowMillis = 0
   private sinceMillis = 0
+  /** The next send, if it is like the last one. */
+  private again: AnyEffect | undefined = undefined
 
   constructor(self: AnyEffect, run: Run, booking: Booking) {
     this.self = self
@@ -107,7 +112,7 @@ class Call {
   }
 
   /** Decides on a failure, and retries after the delay, or fails with it. */
-  readonly failed = (error: unknown): AnyEffect => {
+  failed(error: unknown): AnyEffect {
     const fiber = current()
     if (this.booking.token?.expired) return stopped(this.run.stop("deadline"), error, fiber)
     return this.follow(decide(this.run, error, fiber), fiber, clockOf(fiber).currentTimeMillisUnsafe())
@@ -126,10 +131,15 @@ class Call {
     return Effect.flatMap(clockOf(fiber).sleep(decision.delay), this.retry)
   }
 
-  private readonly retry = (): AnyEffect =>
-    this.booking.send(Effect.updateContext(this.self, this.withMetadata), current(), this.failed)
+  private readonly retry = (): AnyEffect => {
+    if (this.again !== undefined) return this.again
+    const attempted = Effect.updateContext(this.self, (context: Context.Context<any>) => this.withMetadata(context))
+    const sent = this.booking.send(attempted, current(), (error) => this.failed(error))
+    if (this.booking.environment.limiter === undefined) this.again = sent
+    return sent
+  }
 
-  private readonly withMetadata = (context: Context.Context<any>): Context.Context<any> => {
+  private withMetadata(context: Context.Context<any>): Context.Context<any> {
     const token = this.booking.token!
     this.booking.leaves()
     const updated = Context.add(context, Schedule.CurrentMetadata, {
@@ -158,7 +168,7 @@ const bookedCall = (self: AnyEffect, parts: Parts, fiber: CallFiber): AnyEffect 
   const first = fresh
     ? Effect.updateContext(self, (context: Context.Context<any>) => booking.marked(freshMetadata(context)))
     : self
-  return booking.send(booking.leaving(first), fiber, call.failed)
+  return booking.send(booking.leaving(first), fiber, (error) => call.failed(error))
 }
 
 const retryWith = (self: AnyEffect, { [TypeId]: parts }: RetryPolicy<any, any, any>): AnyEffect => {

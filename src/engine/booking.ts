@@ -110,14 +110,14 @@ export class Booking {
   }
 
   private booked(self: AnyEffect, next: (error: unknown) => AnyEffect): AnyEffect {
-    return Effect.catch(Effect.map(self, this.succeeded), (error) => {
+    return Effect.catch(Effect.map(self, (value) => this.succeeded(value)), (error) => {
       this.failed(error)
       return next(error)
     })
   }
 
   /** The attempt has succeeded: what its retry holds goes back. */
-  readonly succeeded = <A>(value: A): A => {
+  succeeded<A>(value: A): A {
     const { limiter, observer, store } = this.environment
     if (this.mark !== undefined) this.mark.active = false
     const fiber = current()

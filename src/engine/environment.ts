@@ -22,14 +22,15 @@ const read = (context: Context.Context<never>): Environment => {
   const metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
   const observer = Context.get(context, CurrentObserver)
   const store = Context.getOrUndefined(context, RetryQuota)?.store
-  const isFree = store === undefined || store.firstAttemptCost === 0
-  return {
-    store,
-    limiter,
-    observer,
-    metadata,
-    isQuiet: isFree && limiter === undefined && observer.onAttempt === undefined
-  }
+  return { store, limiter, observer, metadata, isQuiet: isQuiet(context) }
+}
+
+/** A first attempt is held back by nothing, and nothing but the quota has to hear of its success. */
+export const isQuiet = (context: Context.Context<never>): boolean => {
+  const store = Context.getOrUndefined(context, RetryQuota)?.store
+  return (store === undefined || store.firstAttemptCost === 0) &&
+    Context.getOrUndefined(context, Limiter.AdaptiveRateLimiter)?.engine === undefined &&
+    Context.get(context, CurrentObserver).onAttempt === undefined
 }
 
 // A context never changes, and many calls share one.
@@ -37,9 +38,7 @@ const quiet = new WeakMap<Context.Context<never>, Environment>()
 
 /** What an attempt of this fiber finds. */
 export const environment = (fiber: CallFiber): Environment => {
-  const known = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata) === undefined
-    ? quiet.get(fiber.context)
-    : undefined
+  const known = quiet.get(fiber.context)
   if (known !== undefined) return known
   const found = read(fiber.context)
   if (found.isQuiet && found.metadata === undefined) quiet.set(fiber.context, found)
@@ -47,7 +46,5 @@ export const environment = (fiber: CallFiber): Environment => {
 }
 
 /** The quota that an attempt of this fiber pays from. */
-export const storeOf = (fiber: CallFiber): Store | undefined => {
-  const known = quiet.get(fiber.context)
-  return known === undefined ? Context.getOrUndefined(fiber.context, RetryQuota)?.store : known.store
-}
+export const storeOf = (fiber: CallFiber): Store | undefined =>
+  Context.getOrUndefined(fiber.context, RetryQuota)?.store

@@ -26,7 +26,8 @@ const emit = (decision: RetryDecision, fiber: CallFiber): Stepped => {
 /** The schedule of a policy: one step that decides, for `Effect.retry` and every combinator of `Schedule`. */
 export const toSchedule = (parts: Parts): Schedule.Schedule<RetryDecision, unknown, unknown, unknown> =>
   Schedule.fromStep(Effect.withFiber((caller) => {
-    const run = new Run(parts, deadlineAt(parts, caller))
+    const deadlineAtMillis = deadlineAt(parts, caller)
+    let run: Run | undefined
     let token: RetryToken | undefined
     lapse(caller)
     const follow = (decision: RetryDecision, fiber: CallFiber): Stepped => {
@@ -35,6 +36,7 @@ export const toSchedule = (parts: Parts): Schedule.Schedule<RetryDecision, unkno
     }
     return Effect.succeed((_now: number, error: unknown): Stepped =>
       Effect.withFiber((fiber) => {
+        run ??= new Run(parts, deadlineAtMillis)
         if (token?.expired) return follow(run.stop("deadline"), fiber)
         token?.claimUnsafe()
         token?.held?.failUnsafe()

@@ -97,6 +97,7 @@ export type Decider = "redis" | "fallback"
 /** The bucket in Redis, and the local one for as long as Redis does not answer. */
 export class RemoteStore implements Store {
   readonly isRemote = true
+  readonly isFull = false
   readonly successIncrement: number
   readonly firstAttemptCost: number
   readonly whenExhausted: "stop" | "wait"

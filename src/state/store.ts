@@ -37,6 +37,8 @@ export interface Store {
   /** Takes tokens at once, unless there are too few, others wait for them, or the store has to be asked. */
   readonly take: (cost: number, clock: Clock.Clock) => Held | undefined
   readonly put: (tokens: number, clock: Clock.Clock) => void
+  /** Nothing can be put in. */
+  readonly isFull: boolean
   /** The tokens there are, as far as is known without asking. */
   readonly balance: (clock: Clock.Clock) => number
   /** The tokens there are. */
@@ -133,6 +135,10 @@ export class MemoryStore implements Store {
   put(tokens: number, clock: Clock.Clock): void {
     this.bucket = Bucket.put(this.refilled(clock), this.config, tokens)
     if (this.waiters.size > 0) this.waiters.wakeHead()
+  }
+
+  get isFull(): boolean {
+    return this.bucket.tokens >= this.config.capacity && this.waiters.size === 0
   }
 
   balance(clock: Clock.Clock): number {
