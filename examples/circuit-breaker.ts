@@ -47,3 +47,18 @@ export const orderTheOtherWayRound = <A, E>(breaker: CircuitBreaker.CircuitBreak
     withRetry(policy),
     breaker.execute({ key: "orders", classify })
   )
+
+const isRejection = (error: unknown): boolean =>
+  error instanceof CircuitBreaker.CircuitBreakerError && error.reason._tag !== "CircuitBreakerStoreError"
+
+/** Waits for a circuit that is open, and retries nothing else: that was done inside. */
+export const patience = RetryPolicy.fromDelay(({ attempt, error }) =>
+  isRejection(error) ? 100 * 2 ** (attempt - 1) : undefined
+).pipe(
+  RetryPolicy.jittered("full"),
+  RetryPolicy.honourRetryAfter({ atMost: "2 seconds", beyond: "stop" }),
+  RetryPolicy.maxAttempts(4)
+)
+
+export const orderPatiently = <A, E>(breaker: CircuitBreaker.CircuitBreaker, send: Effect.Effect<A, E>) =>
+  orderTheOtherWayRound(breaker, send).pipe(withRetry(patience))

@@ -114,7 +114,7 @@ const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => bo
   for (let depth = 0; depth <= codes.maxCauseDepth && current !== undefined && current !== null; depth++) {
     const info = classify(self, current)
     if (Option.isSome(info) || ends(current)) return info
-    current = get(current, "cause") ?? get(get(current, "reason"), "cause")
+    current = codes.causeOf(current)
   }
   return none
 }
@@ -204,6 +204,11 @@ const effectTags = new Map<unknown, (error: Opaque) => Option.Option<RetryInfo.R
   ["CircuitBreakerError", withReason]
 ])
 
+/** Classes of reasons, which `Effect.unwrapReason` fails with: their tags alone could be anybody's. */
+const reasonClass = /^effect\/(?:sql\/SqlError|ai\/AiError|persistence\/(?:RateLimiter|CircuitBreaker))\//
+
+const isReason = (error: Opaque): boolean => reasonClass.test(String(get(error.constructor, "identifier")))
+
 /**
  * Effect's own errors: `HttpClientError`, `TimeoutError`, `SqlError`, `AiError`, `RateLimiterError`,
  * `CircuitBreakerError`.
@@ -214,12 +219,15 @@ const effectTags = new Map<unknown, (error: Opaque) => Option.Option<RetryInfo.R
  * throttled, or whose connection was never made, is safe. Nothing that is wrong with a request or an answer itself is
  * retried. `SqlError` and `AiError` say themselves whether they are retryable; a hint is theirs, or that of the response
  * they show. The store of a limiter or a breaker failed for its own `cause`, before the call ran: that one decides.
+ * A reason that `Effect.unwrapReason` took out of its error counts as the error.
  * All of it is in the table of `docs/effect-errors.md`.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const effectErrors: RetryClassifier = ofObject((error) => effectTags.get(error._tag)?.(error) ?? none)
+export const effectErrors: RetryClassifier = ofObject((error) =>
+  effectTags.get(error._tag)?.(error) ?? (isReason(error) ? withReason(error) : none)
+)
 
 const byCode = (code: unknown): RetryInfo.RetryInfo | undefined => {
   if (typeof code !== "string") return undefined
@@ -306,16 +314,21 @@ export const network: RetryClassifier = ofObject((error) => {
   return failed || codes.isRefusedStream(error) ? transient : none
 })
 
-/** The status of a gRPC error: `details` is text in grpc-js and nice-grpc, and `metadata` are `Headers` in Connect. */
+/** The status of a gRPC error: grpc-js and nice-grpc tell `details`, Connect has `Headers`, grpc-web is known by name. */
 const grpcStatusOf = (error: unknown): number | undefined => {
   const code = get(error, "code")
   if (typeof code !== "number" || !Number.isInteger(code) || code < 1 || code > 16) return undefined
-  const isOne = typeof get(error, "details") === "string" || typeof get(get(error, "metadata"), "get") === "function"
+  const isOne = typeof get(error, "details") === "string" ||
+    typeof get(get(error, "metadata"), "get") === "function" || get(error, "name") === "RpcError"
   return isOne ? code : undefined
 }
 
 const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | undefined => {
   switch (status) {
+    case 2:
+    case 10:
+    case 13:
+      return broken(get(error, "cause"), true)
     case 4:
       return RetryInfo.make({ safety: "Maybe", timeout: true })
     case 8:
@@ -328,14 +341,17 @@ const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | und
 }
 
 /**
- * gRPC statuses, as errors of grpc-js, nice-grpc and Connect show them: `UNAVAILABLE` passes, `RESOURCE_EXHAUSTED` is
- * throttling unless a message was too long, `DEADLINE_EXCEEDED` is a time-out after which a retry is `"Maybe"` safe.
+ * gRPC statuses, as errors of grpc-js, nice-grpc, Connect and grpc-web show them: `UNAVAILABLE` passes,
+ * `RESOURCE_EXHAUSTED` is throttling unless a message was too long, `DEADLINE_EXCEEDED` is a time-out after which a
+ * retry is `"Maybe"` safe.
  *
  * **Details**
  *
  * `grpc-retry-pushback-ms` in the metadata is the hint; a value that is negative or no number forbids the retry, whatever
  * the status. Without it the `google.rpc.RetryInfo` of the status is the hint. `ABORTED` is not retried: what was aborted
- * has to be done again as a whole, its reads included. Source: gRPC proposal A6; Google's AIP-194.
+ * has to be done again as a whole, its reads included. Connect calls a broken connection `ABORTED`, `INTERNAL` or
+ * `UNKNOWN`: with a network failure for their cause these pass too. Source: gRPC proposal A6; Google's AIP-194, which
+ * retries `UNAVAILABLE` only.
  *
  * @category constructors
  * @since 0.1.0

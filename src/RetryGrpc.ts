@@ -1,5 +1,5 @@
 /**
- * Retrying gRPC calls: of grpc-js, nice-grpc and Connect.
+ * Retrying gRPC calls: of grpc-js, nice-grpc, Connect and grpc-web.
  *
  * No client is imported here: calls, metadata and errors are known by their shape, so any version works, and none has to
  * be installed.
@@ -20,6 +20,7 @@ import { checks } from "./InvalidOption.ts"
 import * as RetryClassifier from "./RetryClassifier.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import { fromParts, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
+import { isRetryToken } from "./RetryToken.ts"
 import { clockOf } from "./state/clock.ts"
 
 /**
@@ -64,6 +65,8 @@ export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.grpc
  * An idempotent method may run again whatever became of it: `DEADLINE_EXCEEDED` is safe to retry. Of any other
  * `UNAVAILABLE` is only `"Maybe"` safe, since the connection may have broken after the server had done its work. Safe
  * it is when no server has looked at the call: there was no connection, or the server refused the stream.
+ * An error that wraps one of gRPC, as its `cause`, is as safe as that, unless it carries facts of its own or is one of
+ * Effect's: put the classifier before the default one.
  *
  * **Gotchas**
  *
@@ -81,12 +84,16 @@ export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.grpc
  * @category constructors
  * @since 0.1.0
  */
-export const classifierFor = ({ idempotent }: Method): RetryClassifier.RetryClassifier => (error) =>
-  Option.map(classifier(error), (info) => {
-    if (idempotent) return info.safety === "Maybe" ? RetryInfo.make({ ...info, safety: "Yes" }) : info
-    const unsure = info.safety === "Yes" && !info.throttling && !isNeverProcessed(error)
-    return unsure ? RetryInfo.make({ ...info, safety: "Maybe" }) : info
-  })
+export const classifierFor = ({ idempotent }: Method): RetryClassifier.RetryClassifier => {
+  const ofCall: RetryClassifier.RetryClassifier = (error) =>
+    Option.map(classifier(error), (info) => {
+      if (idempotent) return info.safety === "Maybe" ? RetryInfo.make({ ...info, safety: "Yes" }) : info
+      const unsure = info.safety === "Yes" && !info.throttling && !isNeverProcessed(error)
+      return unsure ? RetryInfo.make({ ...info, safety: "Maybe" }) : info
+    })
+  const { chain, effectErrors, followingCause, own } = RetryClassifier
+  return followingCause(chain([own, effectErrors, ofCall]))
+}
 
 const isNeverProcessed = (error: unknown): boolean => {
   const details = get(error, "details")
@@ -161,7 +168,7 @@ const pushbackOf = (error: unknown): Hint.Pushback => {
   for (let depth = 0; depth <= codes.maxCauseDepth && current !== undefined; depth++) {
     const pushback = Hint.pushback(current)
     if (pushback !== undefined) return pushback
-    current = get(current, "cause")
+    current = codes.causeOf(current)
   }
   return undefined
 }
@@ -229,6 +236,8 @@ const withPreviousAttempts = (previousAttempts: number): UnaryAttempt["metadata"
  *
  * **Gotchas**
  *
+ * What the client throws when it is called, such as on a closed channel, is a defect.
+ *
  * Switch the client's own retries off where a service config may ask for them, or both retry: with the channel option
  * `"grpc.enable_retries": 0` grpc-js also leaves out the one retry of a refused stream, which the policy then makes.
  *
@@ -253,9 +262,9 @@ export const unary = <A>(
     ? Infinity
     : checks("RetryGrpc.unary").positiveDuration("timeout", options.timeout)
   return Effect.withFiber((fiber) => {
-    const { attempt: runs, input } = fiber.getRef(Schedule.CurrentMetadata)
+    const { attempt: runs, input, output } = fiber.getRef(Schedule.CurrentMetadata)
     // A repeated effect has metadata too, with its last result for input.
-    const previousAttempts = input instanceof Error ? runs : 0
+    const previousAttempts = isRetryToken(output) || input instanceof Error ? runs : 0
     const attempt: UnaryAttempt = {
       previousAttempts,
       deadline: clockOf(fiber).currentTimeMillisUnsafe() + timeoutMillis,

@@ -63,6 +63,10 @@ describe("SqlError", () => {
       assert.strictEqual(words(error), expected)
       assert.strictEqual(error.isRetryable, expected === "Yes")
       assert.strictEqual(words({ _tag: "OrdersError", cause: error }), expected)
+      assert.strictEqual(
+        words(Effect.runSync(Effect.flip(Effect.unwrapReason(Effect.fail(error), "SqlError")))),
+        expected
+      )
       isInTable("SqlError", reason._tag, expected)
     })
   }
@@ -124,6 +128,10 @@ describe("AiError", () => {
       const error = of(reason)
       assert.strictEqual(words(error), expected)
       assert.strictEqual(error.isRetryable, expected.startsWith("Yes"))
+      assert.strictEqual(
+        words(Effect.runSync(Effect.flip(Effect.unwrapReason(Effect.fail(error), "AiError")))),
+        expected
+      )
       isInTable("AiError", reason._tag, expected)
     })
   }
@@ -188,6 +196,8 @@ describe("RateLimiterError", () => {
       const consume = limiter.consume({ key: "a", limit: 1, window: "10 seconds", onExceeded: "fail" })
       yield* consume
       assert.strictEqual(words(yield* Effect.flip(consume)), "Yes throttling 10000 ms")
+      const reason = yield* Effect.flip(Effect.unwrapReason(consume, "RateLimiterError"))
+      assert.strictEqual(words(reason), "Yes throttling 10000 ms")
       isInPage("RateLimitExceeded", "Yes throttling")
     }).pipe(Effect.provide(RateLimiter.layer.pipe(Layer.provide(RateLimiter.layerStoreMemory)))))
 
@@ -200,6 +210,7 @@ describe("RateLimiterError", () => {
     it(`RateLimitStoreError by ${cause?.code}: ${expected}`, () => {
       const reason = new RateLimiter.RateLimitStoreError({ message: "no store", cause })
       assert.strictEqual(words(new RateLimiter.RateLimiterError({ reason })), expected)
+      assert.strictEqual(words(reason), expected)
       isInPage("RateLimitStoreError", "as its cause")
     })
   }
@@ -217,13 +228,17 @@ describe("CircuitBreakerError", () => {
       const call = <A, E>(self: Effect.Effect<A, E>) => Effect.flip(breaker.execute(self, { key: "a" }))
       yield* call(Effect.fail("down"))
       assert.strictEqual(words(yield* call(Effect.succeed(1))), "Yes 4000 ms")
+      const rejected = breaker.execute(Effect.succeed(1), { key: "a" })
+      const reason = yield* Effect.flip(Effect.unwrapReason(rejected, "CircuitBreakerError"))
+      assert.strictEqual(words(reason), "Yes 4000 ms")
       isInPage("CircuitOpen", "Yes")
     }).pipe(Effect.scoped, Effect.provide(CircuitBreaker.layerStoreMemory())))
 
   const of = (reason: CircuitBreaker.CircuitBreakerErrorReason) => new CircuitBreaker.CircuitBreakerError({ reason })
 
   it("CircuitHalfOpen: Yes", () => {
-    assert.strictEqual(words(of(new CircuitBreaker.CircuitHalfOpen({ key: "a" }))), "Yes")
+    const reason = new CircuitBreaker.CircuitHalfOpen({ key: "a" })
+    assert.deepStrictEqual([words(of(reason)), words(reason)], ["Yes", "Yes"])
     isInPage("CircuitHalfOpen", "Yes")
   })
 
@@ -245,6 +260,12 @@ describe("CircuitBreakerError", () => {
   }
 
   it("has no other reasons", () => assert.strictEqual(CircuitBreaker.CircuitBreakerErrorReason.members.length, 3))
+})
+
+describe("an error that only has the name of a reason", () => {
+  for (const _tag of ["RateLimitExceeded", "CircuitOpen", "DeadlockError", "RateLimitError"]) {
+    it(`${_tag} is not known`, () => assert.strictEqual(words({ _tag, isRetryable: true, retryAfter: 5 }), "unknown"))
+  }
 })
 
 describe("TimeoutError", () => {

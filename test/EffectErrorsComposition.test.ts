@@ -141,6 +141,18 @@ describe("a circuit breaker", () => {
       assert.strictEqual((yield* breaker.state("orders"))._tag, "Open")
     }).pipe(Effect.scoped, Effect.provide(services)))
 
+  it.effect("outside, with a policy of its own around it: waits for an open circuit, and multiplies nothing", () =>
+    Effect.gen(function*() {
+      const breaker = yield* breakerOf("1500 millis", 1)
+      const { send, times } = serviceUntil(2000)
+      const first = yield* travel(Breaker.orderPatiently(breaker, send))
+      assert.isTrue(Exit.isFailure(first))
+      assert.strictEqual(times.length, 4)
+      const openedAt = yield* Clock.currentTimeMillis
+      assert.deepStrictEqual(yield* travel(Breaker.orderPatiently(breaker, send)), Exit.succeed("ok"))
+      assert.deepStrictEqual(times.slice(4), [openedAt + 1500])
+    }).pipe(Effect.scoped, Effect.provide(services)))
+
   it.effect("an answer that says no opens nothing, a defect does", () =>
     Effect.gen(function*() {
       const breaker = yield* breakerOf("30 seconds", 1)

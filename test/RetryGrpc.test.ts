@@ -1,6 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { attempt, Backoff, InvalidOption, RetryClassifier, RetryPolicy, RetryToken, withRetry } from "effect-retry"
-import type { RetryInfo } from "effect-retry"
+import {
+  attempt,
+  Backoff,
+  InvalidOption,
+  RetryClassifier,
+  RetryInfo,
+  RetryPolicy,
+  RetryToken,
+  withRetry
+} from "effect-retry"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -91,6 +99,7 @@ describe("the table of statuses", () => {
 
   it("is in docs/grpc.md", () => {
     const page = fs.readFileSync(new URL("../docs/grpc.md", import.meta.url), "utf8")
+    assert.include(page, "| `UNKNOWN`, `INTERNAL`, `ABORTED` by a network failure, their `cause` | Yes | Yes | Maybe |")
     for (const [name, , , any, ifIdempotent, ifNot] of rows) {
       if (any === "unknown" || name.startsWith("...")) continue
       assert.match(page, new RegExp(`\\| \`${name}\` \\| ${any} \\| ${ifIdempotent} \\| ${ifNot}\\b`))
@@ -102,6 +111,57 @@ describe("the table of statuses", () => {
     assert.strictEqual(by(other, Object.assign(failure(14), { cause })), "Yes")
     assert.strictEqual(by(other, Object.assign(failure(14), { cause: cause.message })), "Maybe")
   })
+
+  it("an error that wraps one is as safe as the one it wraps", () => {
+    const chained = (classifier: RetryClassifier.RetryClassifier) =>
+      RetryClassifier.orElse(classifier, RetryClassifier.defaultClassifier)
+    for (const [code, ifIdempotent, ifNot] of [[14, "Yes", "Maybe"], [4, "Yes timeout", "Maybe timeout"]] as const) {
+      for (const wrapped of [{ _tag: "Mine", cause: failure(code) }, { reason: { cause: failure(code) } }]) {
+        assert.strictEqual(by(chained(idempotent), wrapped), ifIdempotent)
+        assert.strictEqual(by(chained(other), wrapped), ifNot)
+      }
+    }
+  })
+
+  it("an error that wraps one and carries facts of its own is what these say", () => {
+    const wrapping = (facts: RetryInfo.Facts) =>
+      Object.assign(new Error("mine", { cause: failure(14) }), RetryInfo.annotation(facts))
+    for (const classifier of [idempotent, other]) {
+      assert.strictEqual(by(classifier, wrapping({ safety: "No" })), "No")
+      assert.strictEqual(by(classifier, wrapping({ throttling: true })), "Yes throttling")
+      assert.strictEqual(by(classifier, wrapping({ safety: "Maybe" })), "Maybe")
+      const query = { _tag: "SqlError", isRetryable: false, reason: { cause: failure(14) } }
+      assert.strictEqual(by(classifier, query), "No")
+    }
+  })
+
+  // What Connect makes of failures that no server has answered.
+  const network = (code: string, message = "") => Object.assign(new Error(message), { code })
+  const fetchFailed = (code: string) => new TypeError("fetch failed", { cause: network(code) })
+  const refusedStream = network("ERR_HTTP2_STREAM_ERROR", "Stream closed with error code NGHTTP2_REFUSED_STREAM")
+  for (
+    const [name, code, cause, any, ifNot] of [
+      ["ABORTED by a reset", 10, network("ECONNRESET"), "Yes", "Maybe"],
+      ["INTERNAL by a refused stream", 13, refusedStream, "Yes", "Yes"],
+      ["UNKNOWN by fetch, not sent", 2, fetchFailed("ECONNREFUSED"), "Yes", "Yes"],
+      ["UNKNOWN by fetch, broken", 2, fetchFailed("UND_ERR_SOCKET"), "Yes", "Maybe"],
+      ["UNKNOWN by a browser", 2, new TypeError("Failed to fetch"), "Yes", "Maybe"],
+      ["UNKNOWN by a time-out", 2, fetchFailed("UND_ERR_HEADERS_TIMEOUT"), "Yes timeout", "Maybe timeout"],
+      ["INTERNAL by a parser", 13, network("HPE_INVALID_CONSTANT"), "unknown", "unknown"],
+      ["UNKNOWN by a status", 2, { status: 503 }, "unknown", "unknown"],
+      ["CANCELLED by a reset", 1, network("ECONNRESET"), "unknown", "unknown"],
+      ["NOT_FOUND by a reset", 5, network("ECONNRESET"), "unknown", "unknown"]
+    ] as const
+  ) {
+    it(`${name}: ${any}; not idempotent ${ifNot}`, () => {
+      const error = Object.assign(new Error("[x]"), { code, metadata: new Headers(), details: [], cause })
+      assert.deepStrictEqual([by(RetryClassifier.defaultClassifier, error), by(idempotent, error), by(other, error)], [
+        any,
+        any,
+        ifNot
+      ])
+    })
+  }
 
   it("what caused a status is no reason to retry it", () => {
     const error = Object.assign(failure(3), { cause: { status: 503 } })
@@ -152,6 +212,8 @@ describe("metadata and errors of other clients", () => {
   const pushback = (value: string) => ({ "grpc-retry-pushback-ms": value })
   const connect = (metadata: unknown, details: ReadonlyArray<unknown> = [], code = 14) =>
     Object.assign(new Error("[unavailable]"), { name: "ConnectError", code, metadata, details, rawMessage: "" })
+  const grpcWeb = (code: number, metadata: Record<string, string> = {}) =>
+    Object.assign(new Error(), { name: "RpcError", code, metadata })
   const retryInfo = { type: "google.rpc.RetryInfo", value: Buffer.from("CgQIAhAB", "base64") }
   const rows: ReadonlyArray<readonly [string, unknown, string]> = [
     ["Connect", connect(new Headers()), "Yes"],
@@ -182,7 +244,14 @@ describe("metadata and errors of other clients", () => {
       "No"
     ],
     ["trailers", { code: 14, details: "", trailers: new Headers(pushback("250")) }, "Yes 250 ms"],
-    ["grpc-web: a record", { code: 14, details: "", metadata: pushback("250") }, "Yes 250 ms"],
+    ["a record", { code: 14, details: "", metadata: pushback("250") }, "Yes 250 ms"],
+    ["a Map", { code: 14, metadata: new Map(Object.entries(pushback("250"))) }, "Yes 250 ms"],
+    ["a Map with bytes", { code: 14, metadata: new Map([["grpc-retry-pushback-ms", Buffer.from("250")]]) }, "No"],
+    ["grpc-web", grpcWeb(14), "Yes"],
+    ["grpc-web: a status", grpcWeb(3), "unknown"],
+    ["grpc-web: a pushback", grpcWeb(14, pushback("250")), "Yes 250 ms"],
+    ["grpc-web: a pushback that forbids", grpcWeb(14, pushback("-1")), "No"],
+    ["a status in words", Object.assign(new Error(), { name: "RpcError", code: "UNAVAILABLE" }), "unknown"],
     ["metadata that throws", {
       code: 14,
       details: "",
@@ -310,6 +379,7 @@ describe("honourPushback", () => {
       ["stops where the server says so", [pushedBack("-1"), plain], [0]],
       ["stops where the server makes no sense", [plain, pushedBack("soon"), plain], [0, 500]],
       ["reads it from a cause", [wrapped], [0, 300]],
+      ["reads it from the cause of a reason", [{ _tag: "Mine", reason: { cause: pushedBack("300") } }], [0, 300]],
       ["of 0 retries at once", [pushedBack("0")], [0, 0]]
     ] as const
   ) {
@@ -437,6 +507,24 @@ describe("unary", () => {
       assert.deepStrictEqual([...base.values.keys()], ["tenant"])
     }))
 
+  it.effect("counts the sends before whatever the error was made into", () =>
+    Effect.gen(function*() {
+      const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(3))
+      const seen: Array<number> = []
+      const call = RetryGrpc.unary<number>((attempt, callback) => {
+        seen.push(attempt.previousAttempts)
+        callback(failure(14))
+        return { cancel: () => {} }
+      }).pipe(Effect.mapError((cause) => ({ _tag: "StockError", cause })))
+      for (const retried of [withRetry(call, policy), Effect.retry(attempt(call), policy)]) {
+        seen.length = 0
+        const fiber = yield* Effect.forkChild(Effect.exit(retried))
+        yield* TestClock.adjust("1 minute")
+        yield* Fiber.join(fiber)
+        assert.deepStrictEqual(seen, [0, 1, 2])
+      }
+    }))
+
   it.effect("has no deadline without a time-out, and no previous attempts where it is repeated", () =>
     Effect.gen(function*() {
       const seen: Array<readonly [number, number]> = []
@@ -483,6 +571,18 @@ describe("unary", () => {
         Effect.sync(() => assert.strictEqual(open.size, 0)))
       assert.isAbove(steps, 5)
       assert.strictEqual(sends, 2)
+    }))
+
+  it.effect("dies with what the client throws, and is not sent again", () =>
+    Effect.gen(function*() {
+      const closed = new Error("Channel has been shut down")
+      let sends = 0
+      const call = RetryGrpc.unary(() => {
+        sends++
+        throw closed
+      })
+      const exit = yield* Effect.exit(withRetry(call, Backoff.fixed({ delay: "1 second" })))
+      assert.deepStrictEqual([exit, sends], [Exit.die(closed), 1])
     }))
 
   it("refuses an impossible time-out", () => {

@@ -57,6 +57,9 @@ export const isRefusedStream = (error: unknown): boolean => {
     message.includes("NGHTTP2_REFUSED_STREAM")
 }
 
+/** What caused the error, or the reason in it. */
+export const causeOf = (error: unknown): unknown => get(error, "cause") ?? get(get(error, "reason"), "cause")
+
 const saysNeverSent = (error: unknown): boolean => {
   const code = get(error, "code")
   return (typeof code === "string" && neverSentCodes.has(code)) || isRefusedStream(error)
@@ -67,7 +70,7 @@ export const isNeverSent = (error: unknown): boolean => {
   let current = error
   for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
     if (saysNeverSent(current)) return true
-    current = get(current, "cause")
+    current = causeOf(current)
   }
   return false
 }
