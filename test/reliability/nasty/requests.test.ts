@@ -1,0 +1,155 @@
+import { assert, describe, it } from "@effect/vitest"
+import { awsStandard, Backoff, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import * as RetryHttp from "effect-retry/RetryHttp"
+import * as Kit from "effect-retry/testing"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as HttpBody from "effect/http/HttpBody"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Logger from "effect/Logger"
+import * as Stream from "effect/Stream"
+import { type Answer, clientOf } from "../utils/http.ts"
+
+const policy = Backoff.fixed({ delay: "100 millis" }).pipe(RetryPolicy.maxAttempts(3))
+
+const post = HttpClientRequest.post("http://a/")
+const withKey = HttpClientRequest.setHeader(post, "idempotency-key", "k")
+
+/** How often a request is sent to a service that always gives this answer. */
+const sendsOf = (request: HttpClientRequest.HttpClientRequest, answer: Answer) =>
+  Effect.gen(function*() {
+    const { client, times } = clientOf([answer])
+    yield* Effect.exit(Kit.runToEnd(RetryHttp.retry(client, policy).execute(request)))
+    return times.length
+  })
+
+const coded = (code: string) => ({ error: Object.assign(new Error(code), { code }) })
+
+const bytes = new TextEncoder().encode("abc")
+
+describe("requests", () => {
+  const rows: ReadonlyArray<readonly [what: string, answer: Answer, plain: number, keyed: number]> = [
+    ["a lost connection", coded("ECONNRESET"), 1, 3],
+    ["500", { status: 500 }, 1, 3],
+    ["502", { status: 502 }, 1, 3],
+    ["503 that does not say when to come back", { status: 503 }, 1, 3],
+    ["a refused connection, never sent", coded("ECONNREFUSED"), 3, 3],
+    ["an unknown host, never sent", coded("ENOTFOUND"), 3, 3],
+    ["429, never carried out", { status: 429 }, 3, 3]
+  ]
+  for (const [what, answer, plain, keyed] of rows) {
+    it.effect(`nasty 52: after ${what} a POST is sent ${plain} times, with an Idempotency-Key ${keyed} times`, () =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* sendsOf(post, answer), plain)
+        assert.strictEqual(yield* sendsOf(withKey, answer), keyed)
+        assert.strictEqual(yield* RetryHttp.safe(sendsOf(post, answer)), keyed)
+      }))
+  }
+
+  it.effect("nasty 53: a body that can be read once is sent once, which a warning says", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ message }) => {
+        lines.push(String(Array.isArray(message) ? message[0] : message))
+      })
+      const put = HttpClientRequest.put("http://a/")
+      const stream = HttpClientRequest.setBody(put, HttpBody.stream(Stream.make(bytes)))
+      const sends = Effect.provide(sendsOf(stream, { status: 503 }), Logger.layer([logger]))
+      assert.strictEqual(yield* sends, 1)
+      assert.deepStrictEqual(lines, ["The request is not sent again: its body is a stream that may be used up."])
+    }))
+
+  it.effect("nasty 53: a body from a factory is made anew for every attempt", () =>
+    Effect.gen(function*() {
+      let made = 0
+      const body = RetryHttp.bodyFactory(() => {
+        made++
+        return Stream.make(bytes)
+      })
+      const request = HttpClientRequest.setBody(HttpClientRequest.put("http://a/"), body)
+      assert.strictEqual(yield* sendsOf(request, { status: 503 }), 3)
+      for (let n = 1; n <= 3; n++) {
+        yield* Effect.orDie(Stream.runDrain(body.stream))
+        assert.strictEqual(made, n)
+      }
+    }))
+
+  it.effect("nasty 54: an answer that breaks off after its first byte is not fetched again", () =>
+    Effect.gen(function*() {
+      let pulls = 0
+      const breaking = () =>
+        new ReadableStream({
+          pull: (controller) => {
+            if (pulls++ === 0) controller.enqueue(bytes)
+            else controller.error(Object.assign(new Error("reset"), { code: "ECONNRESET" }))
+          }
+        })
+      const { client, times } = clientOf([{ status: 200, body: breaking() }])
+      const exit = yield* Effect.exit(
+        RetryHttp.retry(client, policy).get("http://a/").pipe(Effect.flatMap((response) => response.text))
+      )
+      assert.isTrue(Exit.isFailure(exit))
+      assert.strictEqual(times.length, 1)
+    }))
+
+  it.effect("nasty 54: nor inside the attempt, where a transform below has begun to read it", () =>
+    Effect.gen(function*() {
+      const { client, times } = clientOf([{
+        status: 200,
+        body: new ReadableStream({
+          pull: (controller) => controller.error(Object.assign(new Error("reset"), { code: "ECONNRESET" }))
+        })
+      }])
+      const reading = HttpClient.transformResponse(client, Effect.tap((response) => response.text))
+      const exit = yield* Effect.exit(RetryHttp.retry(reading, policy).get("http://a/"))
+      assert.isTrue(Exit.isFailure(exit))
+      assert.strictEqual(times.length, 1)
+    }))
+
+  it.effect("nasty 55: each attempt has its time-out, the call its deadline, and no back-off is slept that would pass it", () =>
+    Effect.gen(function*() {
+      const { client, times } = clientOf(["never"])
+      const patient = Backoff.fixed({ delay: "2 seconds" }).pipe(RetryPolicy.deadline("8 seconds"))
+      const call = RetryHttp.retry(client, patient, { attemptTimeout: "1 second" }).get("http://a/")
+      const exit = yield* Effect.exit(Kit.runToEnd(
+        Effect.andThen(Effect.exit(call), Effect.clockWith((clock) => Effect.succeed(clock.currentTimeMillisUnsafe())))
+      ))
+      assert.deepStrictEqual(times, [0, 3000, 6000])
+      // The attempt at 6 s fails at 7 s; the next would begin at 9 s, so the call ends at once.
+      assert.deepStrictEqual(exit, Exit.succeed(7000))
+    }))
+
+  it.effect("nasty 56: five layers of retries send 3^5 times, a quota of each bounds it, and outermostOnly leaves one", () =>
+    Effect.gen(function*() {
+      const immediate = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3))
+      const layered = (wrap: (call: Effect.Effect<void, Kit.Transient>) => Effect.Effect<void, Kit.Transient>) => {
+        const leaf = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
+        let call: Effect.Effect<void, Kit.Transient> = leaf.send
+        for (let layer = 0; layer < 5; layer++) call = wrap(call)
+        return Effect.map(Effect.exit(Kit.runToEnd(call)), () => leaf.sends)
+      }
+      assert.strictEqual(yield* layered(withRetry(immediate)), 243)
+      // 35 retries of each layer, however many calls: N + 35 * L, as in A6.
+      const leaf = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
+      const gated = immediate.pipe(RetryPolicy.quotaGated({ cost: 14 }))
+      let call: Effect.Effect<void, Kit.Transient> = leaf.send
+      for (let layer = 0; layer < 5; layer++) {
+        const quota = yield* RetryQuota.make()
+        call = Effect.provideService(withRetry(call, gated), RetryQuota.RetryQuota, quota)
+      }
+      for (let n = 0; n < 100; n++) yield* Effect.exit(Kit.runToEnd(call))
+      assert.strictEqual(leaf.sends, 100 + 35 * 5)
+      // Last: from here on attempts of this process are marked.
+      assert.strictEqual(yield* layered(withRetry(RetryPolicy.outermostOnly(immediate))), 3)
+    }))
+
+  it.effect("nasty 56: a nested call takes no token of the call around it", () =>
+    Effect.gen(function*() {
+      const inner = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
+      const nested = withRetry(withRetry(inner.send, awsStandard), awsStandard)
+      yield* Effect.exit(Kit.runToEnd(nested))
+      const { balance, held } = yield* Kit.quotaState
+      assert.deepStrictEqual([held, balance, inner.sends], [0, 500 - 5 * 8, 9])
+    }).pipe(Effect.provide(Kit.testQuota())))
+})
