@@ -56,9 +56,9 @@ export interface Options extends ClassifierOptions {
    */
   readonly classifier?: RetryClassifier.RetryClassifier | undefined
   /**
-   * How long one attempt may take until its response begins; the whole call is bounded by `RetryPolicy.deadline`. An
-   * attempt that takes longer is aborted and fails with an `HttpClientError`: a `TransportError` whose cause is a
-   * `TimeoutError`. Above 0. Default: no such limit.
+   * How long one attempt may take until its response begins. No retry begins after `RetryPolicy.deadline`, so with both
+   * a call has its response, or has failed, after the sum of the two. An attempt that takes longer is aborted and fails
+   * with an `HttpClientError`: a `TransportError` whose cause is a `TimeoutError`. Above 0. Default: no such limit.
    */
   readonly attemptTimeout?: Duration.Input | undefined
   /**
@@ -95,6 +95,8 @@ export interface Options extends ClassifierOptions {
  * | bad certificate, bad argument, cancelled by the caller's own signal | forbidden | no |
  * | `InvalidUrlError`, `EncodeError`, body of a good response unreadable | forbidden | no |
  * | any other 4xx | unknown: the response is an answer | no |
+ *
+ * After a redirect that `fetch` has followed, a POST or PATCH is safe only with a key or mark.
  *
  * @category constructors
  * @since 0.1.0
@@ -157,6 +159,10 @@ const asking = <Err, R>(policy: AnySchedule<Err, R>): AnySchedule<Err, R> =>
  *
  * An attempt ends when the response begins: what goes wrong while its body is read is not retried. When the deadline of
  * the policy passes while a retry waits for its send token, the body of the last response is gone.
+ *
+ * Follow redirects above it: `HttpClient.followRedirects` below makes all of them one attempt, and `fetch` hides them. A
+ * POST that a redirect has made a GET of was carried out: whatever becomes of the GET, it is not sent again without a key
+ * or mark.
  *
  * **Example** (A client with the standard policy of AWS)
  *

@@ -506,15 +506,13 @@ describe("RetryHttp", () => {
         )
       }))
 
-    it.effect("sends nothing again where the predicate throws", () =>
+    it.effect("takes a predicate that throws for one that marks nothing", () =>
       Effect.gen(function*() {
-        const throwing = () => {
+        const throwing = Effect.provideService(RetryHttp.SafeToRepeat, () => {
           throw new Error("predicate")
-        }
-        assert.strictEqual(
-          yield* sendsOf(500, post).pipe(Effect.provideService(RetryHttp.SafeToRepeat, throwing)),
-          1
-        )
+        })
+        assert.strictEqual(yield* throwing(sendsOf(500, post)), 1)
+        assert.strictEqual(yield* throwing(sendsOf(429, post)), 2)
       }))
 
     it.effect("lets a policy of its own risk retry what is only maybe safe", () =>
@@ -584,6 +582,24 @@ describe("RetryHttp", () => {
           RetryClassifier.vetoing(RetryClassifier.defaultClassifier, HttpClientError.isHttpClientError)
         )
         assert.strictEqual(yield* retriesOf({ error: broken }, {}).pipe(Effect.provide(forbidding)), 0)
+      }))
+
+    it.effect("around the call keeps its veto of responses, and is not asked about answers", () =>
+      Effect.gen(function*() {
+        const seen: Array<unknown> = []
+        const forbidding = RetryClassifier.layer(
+          RetryClassifier.vetoing(RetryClassifier.defaultClassifier, (failure) => {
+            const { status } = failure as HttpClientResponse.HttpClientResponse
+            seen.push(status)
+            return status === 503
+          })
+        )
+        const statuses = [503, 500, 404]
+        const retries = yield* Effect.forEach(statuses, (status) => retriesOf(status, {})).pipe(
+          Effect.provide(forbidding)
+        )
+        assert.deepStrictEqual(retries, [0, 1, 0])
+        assert.deepStrictEqual(seen, [503, 500])
       }))
 
     it.effect("inside an attempt is the one around the call", () =>
@@ -848,6 +864,18 @@ describe("RetryHttp", () => {
         const steps = yield* sweepCall(program, (step) =>
           Effect.sync(() => assert.notInclude(current.fates.slice(0, decided), "open", `step ${step}`)))
         assert.isAbove(steps, 50)
+      }))
+
+    it.effect("are aborted where the schedule itself fails, and nobody else will read them", () =>
+      Effect.gen(function*() {
+        const failing = Schedule.fromStep(Effect.succeed(() => Effect.fail("schedule" as const)))
+        for (const below of [(client: HttpClient.HttpClient) => client, HttpClient.filterStatusOk]) {
+          const { client, fates } = watched([503])
+          const error = yield* Effect.flip(RetryHttp.retry(below(client), failing).get("http://a/"))
+          yield* settled
+          assert.strictEqual(error, "schedule")
+          assert.deepStrictEqual(fates, ["cancelled"])
+        }
       }))
 
     it.effect("go over a connection of their own only where that was asked for", () =>

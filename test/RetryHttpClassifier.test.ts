@@ -132,6 +132,7 @@ describe("RetryHttp.classifier", () => {
 
   describe("transport", () => {
     const coded = (code: string, more?: object) => Object.assign(new Error(code), { code }, more)
+    const connecting = coded("ETIMEDOUT", { syscall: "connect" })
     const named = (name: string) => Object.assign(new Error(name), { name })
     const rows: ReadonlyArray<readonly [name: string, cause: unknown, get: string, post: string]> = [
       ["no cause", undefined, "Yes", "Maybe"],
@@ -144,7 +145,29 @@ describe("RetryHttp.classifier", () => {
       ["a connect time-out of Node", coded("ETIMEDOUT", { syscall: "connect" }), "Yes timeout", "Yes timeout"],
       ["a time-out of an open connection", coded("ETIMEDOUT", { syscall: "read" }), "Yes timeout", "Maybe timeout"],
       ["a name server in trouble", coded("EAI_FAIL", { syscall: "getaddrinfo" }), "Yes", "Yes"],
-      ["a refused HTTP/2 stream", new Error("Stream closed with error code NGHTTP2_REFUSED_STREAM"), "Yes", "Yes"],
+      [
+        "a refused HTTP/2 stream",
+        coded("ERR_HTTP2_STREAM_ERROR", { message: "Stream closed with error code NGHTTP2_REFUSED_STREAM" }),
+        "Yes",
+        "Yes"
+      ],
+      [
+        "a closed HTTP/2 session",
+        coded("ERR_HTTP2_SESSION_ERROR", { message: "Session closed with error code NGHTTP2_REFUSED_STREAM" }),
+        "Yes",
+        "Maybe"
+      ],
+      ["a route that is lost while connected", coded("EHOSTUNREACH", { syscall: "read" }), "Yes", "Maybe"],
+      [
+        "time-outs of all addresses",
+        coded("ETIMEDOUT", { errors: [connecting, connecting] }),
+        "Yes timeout",
+        "Yes timeout"
+      ],
+      ["errors that are not all of connecting", coded("E", { errors: [connecting, coded("EPIPE")] }), "Yes", "Maybe"],
+      ["no errors", coded("E", { errors: [] }), "Yes", "Maybe"],
+      ["a name server that refused", coded("ECONNREFUSED", { syscall: "queryA" }), "Yes", "Yes"],
+      ["words of a time-out", new Error("Request timed out"), "Yes", "Maybe"],
       ["ECONNRESET", coded("ECONNRESET", { syscall: "read" }), "Yes", "Maybe"],
       ["EPIPE", coded("EPIPE"), "Yes", "Maybe"],
       ["UND_ERR_SOCKET", coded("UND_ERR_SOCKET"), "Yes", "Maybe"],
@@ -158,6 +181,15 @@ describe("RetryHttp.classifier", () => {
       ["a self-signed certificate", coded("DEPTH_ZERO_SELF_SIGNED_CERT"), "No", "No"],
       ["a bad header", new TypeError("fetch failed", { cause: coded("ERR_INVALID_CHAR") }), "No", "No"],
       ["a bad argument", coded("UND_ERR_INVALID_ARG"), "No", "No"],
+      ["a bad header of node:http", coded("ERR_HTTP_INVALID_HEADER_VALUE"), "No", "No"],
+      ["a bad path of node:http", coded("ERR_UNESCAPED_CHARACTERS"), "No", "No"],
+      ["a wrong content-length", coded("UND_ERR_REQ_CONTENT_LENGTH_MISMATCH"), "No", "No"],
+      ["what undici does not support", coded("UND_ERR_NOT_SUPPORTED"), "No", "No"],
+      ["a dispatcher that was destroyed", coded("UND_ERR_DESTROYED"), "No", "No"],
+      ["a dispatcher that was closed", coded("UND_ERR_CLOSED"), "No", "No"],
+      ["a request that undici aborted", coded("UND_ERR_ABORTED", { name: "AbortError" }), "No", "No"],
+      ["a response that undici cannot parse", coded("HPE_INVALID_CONSTANT"), "Yes", "Maybe"],
+      ["a response cut short", coded("UND_ERR_RES_CONTENT_LENGTH_MISMATCH"), "Yes", "Maybe"],
       ["a text", "ECONNREFUSED", "Yes", "Maybe"],
       ["null", null, "Yes", "Maybe"],
       ["a code that is no text", { code: 7, message: 7, syscall: {} }, "Yes", "Maybe"]

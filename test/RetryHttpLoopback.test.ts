@@ -1,6 +1,6 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, describe, it } from "@effect/vitest"
-import { Backoff, RetryPolicy } from "effect-retry"
+import { Backoff, RetryPolicy, withRetry } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -150,6 +150,82 @@ for (const [name, layer] of clients) {
         assert.strictEqual(attempts, 4)
       }).pipe(Effect.provide(layer)))
 
+    /** A POST that a server answers with this redirect; what the redirect leads to fails with each of the statuses in turn. */
+    const redirected = (redirect: number, failures: ReadonlyArray<number>, follow: "below" | "above" | "fetch") =>
+      Effect.gen(function*() {
+        const requests: Array<string> = []
+        const { url } = yield* serve((request, response) => {
+          requests.push(`${request.method} ${request.url}`)
+          if (request.url === "/") response.writeHead(redirect, { location: "/next" }).end()
+          else response.writeHead(failures[requests.filter((line) => line.endsWith("/next")).length - 1] ?? 200).end()
+        })
+        const client = yield* HttpClient.HttpClient
+        const retry = RetryHttp.retry(policy)
+        const clients = {
+          below: retry(HttpClient.followRedirects(client)),
+          above: HttpClient.followRedirects(retry(client)),
+          fetch: retry(client)
+        }
+        const { status } = yield* follow === "fetch"
+          ? clients.fetch.post(url)
+          : Effect.provideService(clients[follow].post(url), FetchHttpClient.RequestInit, { redirect: "manual" })
+        return [status, ...requests]
+      }).pipe(Effect.scoped, Effect.provide(layer))
+
+    it.live("sends a POST once that was answered by a redirect to something else, which fails", () =>
+      Effect.gen(function*() {
+        for (const redirect of [301, 302, 303]) {
+          for (const failure of [429, 503]) {
+            const once = [failure, "POST /", "GET /next"]
+            assert.deepStrictEqual(yield* redirected(redirect, [failure], "below"), once)
+            if (name === "fetch") assert.deepStrictEqual(yield* redirected(redirect, [failure], "fetch"), once)
+          }
+        }
+      }))
+
+    it.live("sends a POST once that was answered by a redirect to where nobody listens", () =>
+      Effect.gen(function*() {
+        const nobody = yield* Effect.scoped(Effect.map(serve(statuses([])), ({ url }) => url))
+        const { seen, url } = yield* serve((_, response) => void response.writeHead(303, { location: nobody }).end())
+        const client = RetryHttp.retry(HttpClient.followRedirects(yield* HttpClient.HttpClient), policy)
+        const post = Effect.provideService(client.post(url), FetchHttpClient.RequestInit, { redirect: "manual" })
+        const error = yield* Effect.flip(post)
+        assert.strictEqual(error.reason._tag, "TransportError")
+        assert.strictEqual(seen.sockets.length, 1)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("sends a POST again that carries a key and was redirected to something else", () =>
+      Effect.gen(function*() {
+        const sent: Array<string> = []
+        const { url } = yield* serve((request, response) => {
+          sent.push(`${request.method} ${request.headers["idempotency-key"]}`)
+          if (request.url === "/") response.writeHead(303, { location: "/next" }).end()
+          else response.writeHead(sent.length === 2 ? 503 : 200).end()
+        })
+        const client = RetryHttp.retry(HttpClient.followRedirects(yield* HttpClient.HttpClient), policy)
+        const { status } = yield* client.post(url, { headers: { "idempotency-key": "k" } })
+        assert.strictEqual(status, 200)
+        assert.deepStrictEqual(sent, ["POST k", "GET k", "POST k", "GET k"])
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("sends only what fails again where redirects are followed above it", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* redirected(303, [503, 429], "above"), [
+          200,
+          "POST /",
+          "GET /next",
+          "GET /next",
+          "GET /next"
+        ])
+      }))
+
+    it.live("sends a POST again that was redirected as a POST, and turned away there", () =>
+      Effect.gen(function*() {
+        const twice = [200, "POST /", "POST /next", "POST /", "POST /next"]
+        assert.deepStrictEqual(yield* redirected(307, [429], "below"), twice)
+        assert.deepStrictEqual(yield* redirected(307, [503], "below"), [503, "POST /", "POST /next"])
+      }))
+
     it.live("does not fetch a body again that breaks off", () =>
       Effect.gen(function*() {
         const { seen, url } = yield* serve((_, response) => {
@@ -161,6 +237,19 @@ for (const [name, layer] of clients) {
         const error = yield* Effect.flip(response.text)
         assert.strictEqual(error.reason._tag, "DecodeError")
         assert.strictEqual(seen.sockets.length, 1)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("leaves it to a retry around the reading to fetch a body again that breaks off", () =>
+      Effect.gen(function*() {
+        const { seen, url } = yield* serve((_, response, nth) => {
+          response.writeHead(200, { "content-length": "4" })
+          response.write("ha")
+          setTimeout(() => nth < 3 ? response.destroy() : response.end("lf"), 20)
+        })
+        const client = yield* HttpClient.HttpClient
+        const read = Effect.flatMap(client.get(url), (response) => response.text)
+        assert.strictEqual(yield* withRetry(read, RetryPolicy.whileRetryable(policy)), "half")
+        assert.strictEqual(seen.sockets.length, 3)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
     it.live("aborts an attempt at its limit, and sends the next over another socket", () =>
@@ -212,3 +301,27 @@ for (const [name, layer] of clients) {
       }))
   })
 }
+
+describe("RetryHttp over fetch", () => {
+  const bad: ReadonlyArray<readonly [string, HttpClientRequest.HttpClientRequest]> = [
+    ["value of a header", HttpClientRequest.get("http://127.0.0.1:9/", { headers: { a: "1\n2" } })],
+    ["name of a header", HttpClientRequest.get("http://127.0.0.1:9/", { headers: { "a b": "1" } })],
+    ["scheme", HttpClientRequest.get("ftp://127.0.0.1:9/")],
+    ["URL, with a password", HttpClientRequest.get("http://user:password@127.0.0.1:9/")],
+    ["port", HttpClientRequest.get("http://127.0.0.1:1/")],
+    ["method", HttpClientRequest.make("TRACE")("http://127.0.0.1:9/")]
+  ]
+  for (const [name, request] of bad) {
+    it.live(`does not try again what fetch refuses to send: a ${name}`, () =>
+      Effect.gen(function*() {
+        let attempts = 0
+        const counting = HttpClient.transformResponse(
+          yield* HttpClient.HttpClient,
+          (send) => Effect.andThen(Effect.sync(() => void attempts++), send)
+        )
+        const error = yield* Effect.flip(RetryHttp.retry(counting, policy).execute(request))
+        assert.strictEqual(error.reason._tag, "TransportError")
+        assert.strictEqual(attempts, 1)
+      }).pipe(Effect.provide(FetchHttpClient.layer)))
+  }
+})

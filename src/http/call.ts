@@ -19,6 +19,7 @@ import type { CallFiber } from "../state/clock.ts"
 import { isOneShot } from "./bodies.ts"
 import { isResponse } from "./classify.ts"
 import { discard } from "./discard.ts"
+import { isRepeatable } from "./safety.ts"
 
 /**
  * The sending of a request, until its response has begun.
@@ -97,7 +98,7 @@ export class Call {
   /** The facts of a failure, worked out once. */
   readonly facts: RetryClassifier = (failure) => {
     if (failure === this.failure) return this.info
-    const info = Option.map(this.known(failure), this.forRequest)
+    const info = Option.map(this.known(failure), (known) => this.forRequest(known, failure))
     if (!isResponse(failure) || Option.isSome(info)) {
       this.failure = failure
       this.info = info
@@ -107,22 +108,29 @@ export class Call {
 
   private known(failure: unknown): Option.Option<RetryInfo.RetryInfo> {
     const own = classify(this.settings.classifier, failure)
-    if (isResponse(failure)) return own
-    if (Option.isSome(own) && this.outer === defaultClassifier) return own
+    const isAnswer = isResponse(failure) && Option.isNone(own)
+    if (isAnswer || (Option.isSome(own) && this.outer === defaultClassifier)) return own
     const outer = classify(this.outer, failure)
     const isVeto = Option.isSome(outer) && outer.value.safety === "No"
     return isVeto || Option.isNone(own) ? outer : own
   }
 
-  /** A used-up body forbids a retry, and chance spreads the hint. */
-  private readonly forRequest = (info: RetryInfo.RetryInfo): RetryInfo.RetryInfo => {
+  /** A redirect or a used-up body forbids a retry, and chance spreads the hint. */
+  private forRequest(info: RetryInfo.RetryInfo, failure: unknown): RetryInfo.RetryInfo {
     const { hintSpread, retriesMaybe } = this.settings
-    const retried = info.safety === "Yes" || (info.safety === "Maybe" && retriesMaybe)
+    const safety = info.safety === "Yes" && !this.mayRepeat(failure) ? "Maybe" : info.safety
+    const retried = safety === "Yes" || (safety === "Maybe" && retriesMaybe)
     this.bodyForbids = retried && this.oneShot
     const retryAfter = info.retryAfter === undefined || hintSpread === 0
       ? info.retryAfter
       : Duration.times(info.retryAfter, 1 + hintSpread * this.random())
-    return RetryInfo.make({ ...info, safety: this.bodyForbids ? "No" : info.safety, retryAfter })
+    return RetryInfo.make({ ...info, safety: this.bodyForbids ? "No" : safety, retryAfter })
+  }
+
+  /** What has failed may be what a redirect has made of the request; then the request itself was carried out. */
+  private mayRepeat(failure: unknown): boolean {
+    const failed = isResponse(failure) || isHttpClientError(failure) ? failure.request : this.request
+    return failed.method === this.request.method || isRepeatable(this.request)
   }
 
   private random(): number {
@@ -151,7 +159,9 @@ export class Call {
     const given = response !== undefined && failure === response
       ? Effect.succeed(response)
       : Effect.fail(failure as E)
-    return this.bodyForbids && failure === this.failure ? Effect.andThen(sayOneShot, given) : given
+    // The schedule itself has failed.
+    if (failure !== this.failure) return Effect.andThen(this.abandoned(), given)
+    return this.bodyForbids ? Effect.andThen(sayOneShot, given) : given
   }
 
   /** The call ends without an outcome: nobody will read the response that it holds. */

@@ -1,10 +1,10 @@
 import * as Clock from "effect/Clock"
 import * as Fiber from "effect/Fiber"
 import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientError"
-import type { HttpClientRequest } from "effect/http/HttpClientRequest"
+import { type HttpClientRequest, toUrl } from "effect/http/HttpClientRequest"
 import { type HttpClientResponse, TypeId as ResponseTypeId } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
-import { neverSentCodes, timeoutCodes } from "../internal/codes.ts"
+import { fetchRefusals, isNeverSent, maxCauseDepth, timeoutCodes } from "../internal/codes.ts"
 import { get } from "../internal/safe.ts"
 import { faultOfStatus } from "../internal/traits.ts"
 import type { RetryClassifier } from "../RetryClassifier.ts"
@@ -50,6 +50,14 @@ const shouldRetry = ({ headers }: HttpClientResponse): boolean | undefined => {
 
 const wallMillis = (): number => Fiber.getCurrent()?.getRef(Clock.Clock).currentTimeMillisUnsafe() ?? Number.NaN
 
+/** `fetch` has followed a redirect: the response is to another request, and the first one may have been carried out. */
+const isRedirected = ({ request, url }: HttpClientResponse): boolean => {
+  const asked = Option.getOrUndefined(toUrl(request))
+  if (asked === undefined) return false
+  asked.hash = ""
+  return asked.href !== url
+}
+
 /** The server has turned the request away, and not begun with it: at once, or asking to come again later. */
 const isTurnedAway = (status: number, hasHint: boolean): boolean =>
   status === 429 || status === 425 || (status === 503 && hasHint)
@@ -64,7 +72,7 @@ const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse):
     return status >= 500 ? Option.some(RetryInfo.make({ safety: "No", fault: "server" })) : Option.none()
   }
   const retryAfter = readHint(settings.hints, response, wallMillis())
-  const neverProcessed = said === true || isTurnedAway(status, retryAfter !== undefined)
+  const neverProcessed = (said === true || isTurnedAway(status, retryAfter !== undefined)) && !isRedirected(response)
   return Option.some(RetryInfo.make({
     safety: safetyOf(response.request, neverProcessed),
     throttling: status === 429,
@@ -73,23 +81,30 @@ const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse):
   }))
 }
 
-/** How deep the causes of an error are looked into. */
-const maxCauseDepth = 10
+/** How codes of Node and undici begin that no second try will change: a certificate, an argument, a closed client. */
+const finalCodes: ReadonlyArray<string> = [
+  "CERT_",
+  "DEPTH_ZERO_",
+  "ERR_HTTP_INVALID_",
+  "ERR_INVALID_",
+  "ERR_TLS_CERT",
+  "ERR_UNESCAPED_",
+  "SELF_SIGNED_",
+  "UNABLE_TO_",
+  "UND_ERR_CLOSED",
+  "UND_ERR_DESTROYED",
+  "UND_ERR_INVALID_",
+  "UND_ERR_NOT_SUPPORTED",
+  "UND_ERR_REQ_CONTENT_LENGTH_"
+]
 
-/** A certificate, an argument or a URL that no second try will make right, and what the caller has cancelled. */
+/** No second try will make it right, or the caller has cancelled it. */
 const isFinalCause = (error: unknown): boolean => {
+  if (get(error, "name") === "AbortError") return true
   const code = get(error, "code")
-  return get(error, "name") === "AbortError" ||
-    (typeof code === "string" &&
-      /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_INVALID_|UND_ERR_INVALID_)/.test(code))
-}
-
-/** The failure came before there was a connection to send over, or the server has refused the stream unseen. */
-const isNeverSent = (error: unknown): boolean => {
-  const syscall = get(error, "syscall")
+  if (typeof code === "string") return finalCodes.some((beginning) => code.startsWith(beginning))
   const message = get(error, "message")
-  return neverSentCodes.has(get(error, "code") as string) || syscall === "connect" || syscall === "getaddrinfo" ||
-    (typeof message === "string" && message.includes("NGHTTP2_REFUSED_STREAM"))
+  return typeof message === "string" && fetchRefusals.some((words) => words.test(message))
 }
 
 const isTimeout = (error: unknown): boolean =>
@@ -108,7 +123,7 @@ const hasCause = (error: unknown, holds: (error: unknown) => boolean): boolean =
 const ofTransport = (request: HttpClientRequest, cause: unknown): RetryInfo.RetryInfo => {
   if (hasCause(cause, isFinalCause)) return RetryInfo.notRetryable
   return RetryInfo.make({
-    safety: safetyOf(request, hasCause(cause, isNeverSent)),
+    safety: safetyOf(request, isNeverSent(cause)),
     timeout: hasCause(cause, isTimeout)
   })
 }

@@ -17,7 +17,8 @@ const idempotentMethods: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Which requests may be sent twice although their method does not say so. Defaults to none.
+ * Which requests may be sent twice although their method does not say so. Defaults to none. A predicate
+ * that throws marks nothing.
  *
  * **Example** (A search that is a POST)
  *
@@ -46,7 +47,13 @@ export const safe: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E
   constTrue
 )
 
-const isMarked = (request: HttpClientRequest): boolean => Fiber.getCurrent()?.getRef(SafeToRepeat)(request) === true
+const isMarked = (request: HttpClientRequest): boolean => {
+  try {
+    return Fiber.getCurrent()?.getRef(SafeToRepeat)(request) === true
+  } catch {
+    return false
+  }
+}
 
 const hasKey = ({ headers }: HttpClientRequest): boolean => {
   const key: unknown = headers["idempotency-key"]

@@ -60,10 +60,23 @@ export const isRefusedStream = (error: unknown): boolean => {
 /** What caused the error, or the reason in it. */
 export const causeOf = (error: unknown): unknown => get(error, "cause") ?? get(get(error, "reason"), "cause")
 
-const saysNeverSent = (error: unknown): boolean => {
+/**
+ * Whether there was no connection. The system call says so where it is named: the lookup of the name, then the connect. A
+ * route can be lost later too, with the same code.
+ */
+const isUnconnected = (error: unknown): boolean => {
+  const syscall = get(error, "syscall")
+  if (typeof syscall === "string") return /^(?:connect|getaddrinfo|query\w+)$/.test(syscall)
   const code = get(error, "code")
-  return (typeof code === "string" && neverSentCodes.has(code)) || isRefusedStream(error)
+  return typeof code === "string" && neverSentCodes.has(code)
 }
+
+/** Node tries all addresses of a name, and tells in `errors` what became of each. */
+const areUnconnected = (errors: unknown): boolean =>
+  Array.isArray(errors) && errors.length > 0 && errors.every(isUnconnected)
+
+const saysNeverSent = (error: unknown): boolean =>
+  isUnconnected(error) || isRefusedStream(error) || areUnconnected(get(error, "errors"))
 
 /** Whether the error, or one that caused it, says that nothing was sent, or nothing of it was looked at. */
 export const isNeverSent = (error: unknown): boolean => {
@@ -95,6 +108,15 @@ export const browserNetworkMessages: ReadonlySet<string> = new Set([
   "Load failed",
   "Network request failed"
 ])
+
+/** How `fetch` words that it does not send such a request, in Node and in browsers. Source: undici `lib/web/fetch`. */
+export const fetchRefusals: ReadonlyArray<RegExp> = [
+  /^Headers\.|ByteString/,
+  /^Request (?:cannot be constructed|with GET)/,
+  /HTTP method(?: is unsupported)?\.$/,
+  /^(?:unknown scheme|bad port)$/,
+  /^Failed to execute '/
+]
 
 /**
  * How grpc-js words an `UNAVAILABLE` of a call that no server has looked at: no connection, or a stream that was refused
