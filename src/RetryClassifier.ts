@@ -143,11 +143,13 @@ const withHint = (info: RetryInfo.RetryInfo, error: Opaque): Option.Option<Retry
 
 const isIdempotent = (method: unknown) => method !== "POST" && method !== "PATCH"
 
+const safetyOf = (cause: unknown, idempotent: boolean): RetryInfo.Safety =>
+  idempotent || codes.isNeverSent(cause) ? "Yes" : "Maybe"
+
 /** The facts of what was thrown while a request was sent or its answer read, if nobody but the network is to blame. */
 const broken = (cause: unknown, idempotent: boolean): RetryInfo.RetryInfo | undefined => {
   const info = Option.getOrUndefined(followingCause(network)(cause))
-  const safe = idempotent || codes.isNeverSent(cause)
-  return info === undefined ? undefined : RetryInfo.make({ ...info, safety: safe ? "Yes" : "Maybe" })
+  return info === undefined ? undefined : RetryInfo.make({ ...info, safety: safetyOf(cause, idempotent) })
 }
 
 const unsure = (info: RetryInfo.RetryInfo): RetryInfo.RetryInfo => RetryInfo.make({ ...info, safety: "Maybe" })
@@ -160,7 +162,7 @@ const byResponse = (reason: Opaque, idempotent: boolean): RetryInfo.RetryInfo | 
 const httpReasons = new Map<unknown, (reason: Opaque, idempotent: boolean) => RetryInfo.RetryInfo | undefined>([
   [
     "TransportError",
-    ({ cause }, idempotent) => broken(cause, idempotent) ?? RetryInfo.make({ safety: idempotent ? "Yes" : "Maybe" })
+    ({ cause }, idempotent) => broken(cause, idempotent) ?? RetryInfo.make({ safety: safetyOf(cause, idempotent) })
   ],
   ["EncodeError", () => RetryInfo.notRetryable],
   ["InvalidUrlError", () => RetryInfo.notRetryable],

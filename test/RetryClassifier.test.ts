@@ -68,6 +68,24 @@ describe("RetryClassifier", () => {
         "Yes"
       ],
       [
+        "a POST whose name server failed",
+        transportError("POST", Object.assign(withCode("EAI_FAIL"), { syscall: "getaddrinfo" })),
+        "Yes"
+      ],
+      [
+        "a POST that lost its route on the way",
+        transportError("POST", Object.assign(withCode("EHOSTUNREACH"), { syscall: "read" })),
+        "Maybe"
+      ],
+      [
+        "a POST that no address of a host took",
+        transportError(
+          "POST",
+          Object.assign(withCode("ETIMEDOUT"), { errors: [withCode("ECONNREFUSED"), withCode("ENETUNREACH")] })
+        ),
+        "Yes timeout"
+      ],
+      [
         "a lost SQL connection",
         new SqlError.SqlError({ reason: new SqlError.ConnectionError({ cause: "gone" }) }),
         "Yes"
