@@ -1,6 +1,7 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { awsStandard, RetryQuota, withRetry } from "effect-retry"
 import * as Simulator from "effect-retry/Simulator"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -11,6 +12,7 @@ import * as Ref from "effect/Ref"
 import { getHeapStatistics, setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import * as Compare from "../examples/simulate.ts"
+import { Chance } from "../src/simulator/chance.ts"
 import { Transient } from "./utils/call.ts"
 import { inputOf, shipped, simulate, simulateInput, textOf } from "./utils/simulate.ts"
 
@@ -53,9 +55,47 @@ describe("Simulator.decode", () => {
       ["a negative number", withService({ failureRate: -0.5 }), [
         "services[0].failureRate: expected a number from 0 to 1, got -0.5"
       ]],
+      ["a huge rate", withFleet({ rate: 1e300 }), [
+        "fleets[0].rate: expected a number from 0 to 1000000, got 1e+300"
+      ]],
+      ["a huge quota", withFleet({ policy: { quota: { capacity: 1e300 } } }), [
+        "fleets[0].policy.quota.capacity: expected a number above 0, up to 1000000000, got 1e+300"
+      ]],
+      ["more processes than fit", withFleet({ processes: 1e8 }), [
+        "fleets: have 100000000 processes: more than 100000"
+      ]],
+      ["more clients than fit", { ...least, fleets: [{ name: "clients", to: "server", clients: 1e8 }] }, [
+        "fleets: have 100000000 clients: more than 100000"
+      ]],
+      ["a duration of more than a life", withFleet({ timeout: "999999999 days" }), [
+        `fleets[0].timeout: expected at most 1000000000000 milliseconds, got "999999999 days"`
+      ]],
+      [
+        "more outages than anyone writes",
+        withService({ outages: Array(1001).fill({ kind: "hold", from: 0, to: 1 }) }),
+        [
+          "services[0].outages: expected a list of at most 1000, got a list"
+        ]
+      ],
+      ["more series than fit", { ...withService({ calls: Array(40).fill({ to: "leaf" }) }), bucket: 15 }, [
+        "bucket: is too narrow: more than 5952 buckets in duration and drain",
+        ...Array(40).fill(`services[0].calls[`)
+      ]],
+      ["a wrong number in a distribution", withFleet({ network: { lognormal: { median: 1, sigma: -1 } } }), [
+        "fleets[0].network.lognormal.sigma: expected a number from 0 to 1000000000, got -1"
+      ]],
+      ["two distributions", withFleet({ network: { exponential: 1, uniform: { from: 0, to: 1 } } }), [
+        "fleets[0].network: expected one distribution, got an object"
+      ]],
+      ["a long text", withFleet({ to: "x".repeat(100_000) }), [
+        `fleets[0].to: expected a name of 1 to 80 characters, without quotes, got "${"x".repeat(57)}..."`
+      ]],
+      ["what is no JSON at all", { ...least, seed: 1n, name: new Map() }, [
+        "name: expected string, got an object",
+        "seed: expected number, got 1"
+      ]],
       ["a number that is none", withFleet({ rate: Number.NaN }), [
-        "fleets[0].rate: expected a finite number, got NaN",
-        "fleets[0].rate: expected"
+        "fleets[0].rate: expected a finite number, got NaN"
       ]],
       ["a service that is not there", withFleet({ to: "nobody" }), [`fleets[0].to: names no service: "nobody"`]],
       ["neither rate nor clients", withFleet({ rate: undefined }), ["fleets[0].rate: "]],
@@ -108,6 +148,50 @@ describe("Simulator.decode", () => {
       assert.strictEqual(found.length, 3, found.join("\n"))
     }))
 
+  const deep = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`
+
+  // Each took minutes, or a stack, where decoding is not linear.
+  for (
+    const [what, json, path] of [
+      ["a list in a list in a list", `{"name":${deep("[", "]", 200_000)}}`, "name"],
+      ["an object in an object", `{"name":${deep(`{"a":`, "}", 200_000)}}`, "name"],
+      [
+        "a hundred thousand unknown keys",
+        JSON.stringify(Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 0]))),
+        "k0"
+      ],
+      [
+        "a hundred thousand fleets",
+        JSON.stringify({ ...least, fleets: Array(100_000).fill(least.fleets[0]) }),
+        "fleets"
+      ],
+      ["a prototype", `{"name":"a","__proto__":{"seed":1},"fleets":[],"services":[]}`, "__proto__"]
+    ] as const
+  ) {
+    it.effect(`refuses ${what}, and says where`, () =>
+      Effect.gen(function*() {
+        const { problems } = yield* Effect.flip(Simulator.decodeJson(json))
+        assert.isTrue(problems.length <= 100 && problems.some((problem) => problem.path === path), problems[0]!.path)
+        assert.isTrue(problems.every(({ problem }) => problem.length < 200))
+      }))
+  }
+
+  it.effect("takes the most services, each calling all after it", () =>
+    Effect.gen(function*() {
+      const services = Array.from({ length: 100 }, (_, index) => ({
+        name: `${index}`,
+        calls: Array.from({ length: 99 - index }, (_, below) => ({ to: `${index + 1 + below}` }))
+      }))
+      const scenario = { ...least, fleets: [{ name: "clients", to: "0", rate: 1 }], bucket: "1 minute", services }
+      assert.strictEqual((yield* Simulator.decode(scenario)).services.length, 100)
+      const circle = [...services.slice(0, 99), { name: "99", calls: [{ to: "0" }] }]
+      const found = yield* problems({ ...scenario, services: circle })
+      assert.deepStrictEqual(found.slice(0, 2), [
+        `services[0].calls: lead back to "0"`,
+        `services[1].calls: lead back to "1"`
+      ])
+    }))
+
   it.effect("refuses text that is no JSON", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Simulator.decodeJson("{"))
@@ -151,6 +235,77 @@ const small = (seed: number, policy: unknown = "awsAdaptive") =>
       outages: [{ kind: "fail", from: "5 seconds", to: "8 seconds", share: 0.9 }]
     }
   })
+
+/** Values that are wrong almost everywhere, and keys that are right somewhere. */
+const nasty: ReadonlyArray<unknown> = [
+  null,
+  true,
+  -1,
+  -0,
+  0.5,
+  1,
+  1e6,
+  1e9,
+  1e300,
+  "",
+  "0 millis",
+  "9 days",
+  "unlimited",
+  "envoy",
+  "database",
+  [],
+  {},
+  [[]],
+  { exponential: 1 },
+  { lognormal: { median: 1, sigma: 1000 } },
+  { backoff: {}, quota: {}, limiter: {}, budget: { kind: "grpc" } }
+]
+const keys = [
+  "clients",
+  "rate",
+  "processes",
+  "calls",
+  "policy",
+  "timeout",
+  "network",
+  "workers",
+  "queue",
+  "bucket",
+  "drain"
+]
+
+const mutated = (seed: number): unknown => {
+  const chance = new Chance(seed, "mutation")
+  const pick = <A>(of: ReadonlyArray<A>): A => of[chance.below(of.length)]!
+  const input = JSON.parse(textOf(pick(shipped)))
+  const objects = (value: unknown): ReadonlyArray<any> =>
+    typeof value !== "object" || value === null
+      ? []
+      : [...Array.isArray(value) ? [] : [value], ...Object.values(value).flatMap(objects)]
+  const target = pick(objects(input))
+  target[pick([...keys, ...Object.keys(target)])] = pick(nasty)
+  return input
+}
+
+describe("a scenario that chance has changed", () => {
+  it.live("is refused with a problem, or runs without a defect", () =>
+    Effect.gen(function*() {
+      let ran = 0
+      for (let seed = 0; seed < 300; seed++) {
+        const decoded = yield* Effect.exit(Simulator.decode(mutated(seed)))
+        if (Exit.isFailure(decoded)) {
+          assert.instanceOf(Cause.squash(decoded.cause), Simulator.InvalidScenario, `seed ${seed}`)
+          continue
+        }
+        let turns = 0
+        const onProgress = () => ++turns > 1 ? Effect.interrupt : Effect.void
+        const exit = yield* Effect.exit(Simulator.run(decoded.value, { onProgress }))
+        assert.isFalse(Exit.hasDies(exit), `seed ${seed}: ${exit}`)
+        ran++
+      }
+      assert.isTrue(ran > 10, `${ran}`)
+    }))
+})
 
 describe("Simulator.run", () => {
   for (const policy of Simulator.policies) {

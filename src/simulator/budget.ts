@@ -4,8 +4,8 @@ import { WindowCounter } from "./counter.ts"
 const epsilon = 1e-9
 
 /**
- * A retry budget of another system, as it stands beside the quota: it hears of what a process does and lets a retry pass
- * or not. Times are milliseconds.
+ * A model of the retry budget of another system, which the library itself does not have. It stands beside the library's
+ * policy and quota: it hears of what a process does and lets a retry pass or not. Times are milliseconds.
  */
 export interface Budget {
   /** A call begins. */

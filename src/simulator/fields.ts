@@ -1,4 +1,6 @@
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 
@@ -21,29 +23,43 @@ export const maybe = <S extends Schema.Constraint>(schema: S, description: strin
 /** A key that must be there. */
 export const required = <S extends Schema.Top>(schema: S, description: string) => schema.annotateKey({ description })
 
+/** A list of at most so many. */
+export const upTo = (most: number) => Schema.isMaxLength(most, expecting(`a list of at most ${most}`))
+
 /** What the message of a refused value says. */
 export const expecting = (expected: string) => ({ expected })
 
-export const Amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0, expecting("a number of at least 0")))
-export const Positive = Schema.Finite.check(Schema.isGreaterThan(0, expecting("a number above 0")))
+const most = 1_000_000_000
+
+export const Amount = Schema.Finite.check(
+  Schema.isBetween({ minimum: 0, maximum: most }, expecting(`a number from 0 to ${most}`))
+)
+export const Positive = Schema.Finite.check(
+  Schema.isBetween({ minimum: 0, maximum: most, exclusiveMinimum: true }, expecting(`a number above 0, up to ${most}`))
+)
 export const Share = Schema.Finite.check(
   Schema.isBetween({ minimum: 0, maximum: 1 }, expecting("a number from 0 to 1"))
 )
 export const Count = Schema.Finite.check(
   Schema.isInt(),
-  Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }, expecting("a whole number of at least 1"))
+  Schema.isBetween({ minimum: 1, maximum: most }, expecting(`a whole number from 1 to ${most}`))
 )
 export const Name = Schema.String.check(
   Schema.isPattern(/^[^\s"\\][^"\\\n]{0,79}$/u, expecting("a name of 1 to 80 characters, without quotes"))
 )
 
+const longestMillis = 1e12
 const expectedDuration = `milliseconds, or a text such as "250 millis", "20 seconds", "2 minutes"`
+
+const isNotTooLong = (text: string) =>
+  Option.exists(Duration.fromInput(text as Duration.Input), (duration) => Duration.toMillis(duration) <= longestMillis)
 
 /** A duration: milliseconds, or a number and a unit. */
 export const Time = Schema.Union([
-  Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1e12 }, expecting(expectedDuration))),
+  Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: longestMillis }, expecting(expectedDuration))),
   Schema.String.check(
-    Schema.isPattern(/^\d{1,9}(\.\d{1,6})? (millis?|seconds?|minutes?|hours?|days?)$/u, expecting(expectedDuration))
+    Schema.isPattern(/^\d{1,12}(\.\d{1,6})? (millis?|seconds?|minutes?|hours?|days?)$/u, expecting(expectedDuration)),
+    Schema.makeFilter(isNotTooLong, expecting(`at most ${longestMillis} milliseconds`))
   )
 ]).annotate({
   identifier: "Time",
@@ -54,20 +70,21 @@ export const Time = Schema.Union([
 /** A duration drawn by chance, or always the same. */
 export const Distribution = Schema.Union([
   Time,
-  Schema.Struct({ exponential: required(Time, "The mean of an exponential distribution.") }),
   Schema.Struct({
-    normal: required(
+    exponential: maybe(Time, "The mean of an exponential distribution."),
+    normal: maybe(
       Schema.Struct({ mean: Time, deviation: Time }),
       "Mean and standard deviation of a normal distribution; what falls below 0 is turned positive."
-    )
-  }),
-  Schema.Struct({ uniform: required(Schema.Struct({ from: Time, to: Time }), "The ends of a uniform distribution.") }),
-  Schema.Struct({
-    lognormal: required(
+    ),
+    uniform: maybe(Schema.Struct({ from: Time, to: Time }), "The ends of a uniform distribution."),
+    lognormal: maybe(
       Schema.Struct({ median: Time, sigma: Amount }),
       "The median of a lognormal distribution, and the standard deviation of its logarithm."
     )
-  })
+  }).check(
+    Schema.isMinProperties(1, expecting("one distribution")),
+    Schema.isMaxProperties(1, expecting("one distribution"))
+  )
 ]).annotate({
   identifier: "Distribution",
   title: "A duration, the same each time or drawn from a distribution"

@@ -4,6 +4,7 @@ import * as JavaScriptV2 from "../aws/JavaScriptV2.ts"
 import * as JavaV1 from "../aws/JavaV1.ts"
 import * as Modes from "../aws/Modes.ts"
 import * as Backoff from "../Backoff.ts"
+import { noDelay } from "../engine/decision.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type * as RetryQuota from "../RetryQuota.ts"
 import type { Budget, BudgetOptions } from "./budget.ts"
@@ -42,7 +43,11 @@ const named: { readonly [Name in PolicyName]: Omit<Retrying, "label"> } = {
   awsStandard2026: { ...nothing, policy: Modes.awsStandard2026, quota: {} },
   awsDynamoDB2026: { ...nothing, policy: Modes.awsDynamoDB2026, quota: {} },
   awsAdaptive: { ...nothing, policy: Modes.awsAdaptive, quota: {}, limiter: {} },
-  awsJavaV1: { ...nothing, policy: JavaV1.defaultPolicy },
+  awsJavaV1: {
+    ...nothing,
+    policy: RetryPolicy.quotaGated({ cost: 5, throttlingCost: 0 })(JavaV1.defaultPolicy),
+    quota: {}
+  },
   awsJavaScriptV2: { ...nothing, policy: JavaScriptV2.defaultPolicy },
   awsGeneralReference: { ...nothing, policy: GeneralReference.policy() },
   grpc: { ...nothing, policy: jittered, budget: { kind: "grpc", maxTokens: 10, tokenRatio: 0.1 } },
@@ -125,19 +130,14 @@ export const resolve = (policy: Policy): Retrying =>
     budget: budgetOf(policy.budget)
   }
 
-/**
- * The policy with a budget that every retry has to pass, last of all. The budget is the same for all calls of a process,
- * the policy decides everything else.
- */
+/** The policy with a budget that every retry has to pass, last of all; a retry that does not is stopped by its schedule. */
 export const within = (policy: AnyPolicy, budget: Budget, nowMillis: () => number): AnyPolicy => {
   const parts = policy[RetryPolicy.TypeId]
-  const { adjust, source } = parts
-  if (typeof source !== "function") return policy
-  const delayed = RetryPolicy.fromDelay((failure) => {
-    const delay = source(failure)
-    const adjusted = delay < 0 ? delay : adjust(delay, failure)
-    return adjusted < 0 || !budget.withdraw(nowMillis()) ? undefined : adjusted
+  return RetryPolicy.fromParts({
+    ...parts,
+    adjust: (delay, failure) => {
+      const adjusted = parts.adjust(delay, failure)
+      return adjusted < 0 || budget.withdraw(nowMillis()) ? adjusted : noDelay
+    }
   })
-  const { adjust: same, source: gated } = delayed[RetryPolicy.TypeId]
-  return RetryPolicy.fromParts({ ...parts, source: gated, adjust: same })
 }

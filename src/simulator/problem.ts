@@ -17,7 +17,7 @@ export interface Problem {
  * @since 0.1.0
  */
 export class InvalidScenario extends Data.TaggedError("InvalidScenario")<{
-  /** All that is wrong, in the order of the scenario. */
+  /** What is wrong, in the order of the scenario: one problem for each place, at most 100. */
   readonly problems: ReadonlyArray<Problem>
 }> {
   override get message(): string {
@@ -41,9 +41,11 @@ const isKeyed = (value: unknown): value is Record<PropertyKey, unknown> => typeo
 const valueAt = (input: unknown, path: Path): unknown =>
   path.reduce<unknown>((value, key) => isKeyed(value) ? value[key] : undefined, input)
 
+/** Short, whatever it is: a hostile value may be deep, long or a circle. */
 const shown = (value: unknown): string => {
-  const text = typeof value === "number" ? String(value) : JSON.stringify(value) ?? String(value)
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text
+  if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)
+  if (Array.isArray(value)) return "a list"
+  return isKeyed(value) ? "an object" : String(value)
 }
 
 const describe = (message: string, value: unknown): string => {
@@ -58,11 +60,18 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 const keyOf = (segment: PropertyKey | { readonly key: PropertyKey }): PropertyKey =>
   typeof segment === "object" ? segment.key : segment
 
-/** The problems that a schema has found in an input. */
-export const fromSchema = (error: Schema.SchemaError, input: unknown): InvalidScenario =>
-  new InvalidScenario({
-    problems: format(error.issue).issues.map(({ message, path = [] }) => {
-      const keys = path.map(keyOf)
-      return { path: renderPath(keys), problem: describe(message, valueAt(input, keys)) }
-    })
-  })
+/** More problems than anyone reads. */
+const maxProblems = 100
+
+/** The problems that a schema has found in an input: the first of each place. */
+export const fromSchema = (error: Schema.SchemaError, input: unknown): InvalidScenario => {
+  const problems = new Map<string, Problem>()
+  for (const { message, path = [] } of format(error.issue).issues) {
+    const keys = path.map(keyOf)
+    const rendered = renderPath(keys)
+    if (problems.has(rendered)) continue
+    problems.set(rendered, { path: rendered, problem: describe(message, valueAt(input, keys)) })
+    if (problems.size === maxProblems) break
+  }
+  return new InvalidScenario({ problems: [...problems.values()] })
+}

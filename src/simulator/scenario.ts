@@ -10,13 +10,18 @@ import {
   required,
   Share,
   Time,
-  unlessSaid
+  unlessSaid,
+  upTo
 } from "./fields.ts"
 import { Policy } from "./policySchema.ts"
 
+const Rate = Schema.Finite.check(
+  Schema.isBetween({ minimum: 0, maximum: 1_000_000 }, expecting("a number from 0 to 1000000"))
+)
+
 const RatePoint = Schema.Struct({
   at: required(Time, "From when on."),
-  rate: required(Amount, "Calls per second."),
+  rate: required(Rate, "Calls per second."),
   ramp: unlessSaid(Schema.Boolean, false, "Whether it is reached in a straight line from the point before.")
 })
 
@@ -39,7 +44,7 @@ const Fleet = Schema.Struct({
   ...clientKeys,
   processes: unlessSaid(Count, 1, "Processes, each with a quota, a limiter and a budget of its own."),
   rate: maybe(
-    Schema.Union([Amount, Schema.NonEmptyArray(RatePoint)]),
+    Schema.Union([Rate, Schema.NonEmptyArray(RatePoint).check(upTo(10_000))]),
     "An open loop: calls per second of the whole fleet, whatever becomes of the calls before; or how that changes."
   ),
   arrivals: unlessSaid(
@@ -89,7 +94,10 @@ const Service = Schema.Struct({
     "What the work takes more for each request that is there when it begins, itself included."
   ),
   queue: maybe(
-    Schema.Finite.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0, expecting("a whole number of at least 0"))),
+    Schema.Finite.check(
+      Schema.isInt(),
+      Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }, expecting("a whole number from 0 to 1000000000"))
+    ),
     "Requests that may wait; those beyond are refused at once. Default: any number."
   ),
   dropsAbandoned: unlessSaid(
@@ -106,9 +114,9 @@ const Service = Schema.Struct({
     }),
     "Requests beyond it are throttled. Default: none."
   ),
-  outages: unlessSaid(Schema.Array(Outage), [], "What goes wrong, and when."),
+  outages: unlessSaid(Schema.Array(Outage).check(upTo(1000)), [], "What goes wrong, and when."),
   calls: unlessSaid(
-    Schema.Array(Schema.Struct(clientKeys)),
+    Schema.Array(Schema.Struct(clientKeys)).check(upTo(100)),
     [],
     "Services that it calls for each request, one after the other, as a client with a policy of its own."
   )
@@ -127,8 +135,8 @@ export const Scenario = Schema.Struct({
   duration: unlessSaid(Time, "1 minute", "For how long calls begin."),
   drain: unlessSaid(Time, "1 minute", "How long after that calls may still go on."),
   bucket: unlessSaid(Time, "1 second", "The width of a bucket of the time series."),
-  fleets: required(Schema.NonEmptyArray(Fleet), "Who calls."),
-  services: required(Schema.NonEmptyArray(Service), "Who is called.")
+  fleets: required(Schema.NonEmptyArray(Fleet).check(upTo(100)), "Who calls."),
+  services: required(Schema.NonEmptyArray(Service).check(upTo(100)), "Who is called.")
 }).annotate({
   identifier: "Scenario",
   title: "A scenario of effect-retry",

@@ -14,7 +14,8 @@ import { World } from "./world.ts"
 const stepsPerTurn = 4096
 
 /**
- * Virtual time stands still while ever more happens in it: calls that take no time and never end.
+ * Virtual time stands still while ever more happens in it, as when calls repeat without end and take no time: more than
+ * 250,000 steps at one moment, and 50 for each client.
  *
  * @category errors
  * @since 0.1.0
@@ -24,7 +25,7 @@ export class SimulationStalled extends Data.TaggedError("SimulationStalled")<{
   readonly atMillis: number
 }> {
   override get message(): string {
-    return `virtual time stands still at ${this.atMillis} ms: calls repeat without end and take no time`
+    return `virtual time stands still at ${this.atMillis} ms, where calls repeat and take no time: give them a latency or a back-off`
   }
 }
 

@@ -1,15 +1,17 @@
 import * as Duration from "effect/Duration"
-import type { Chance, Sampler } from "./chance.ts"
+import type { Sampler } from "./chance.ts"
 import type { Distribution, Time } from "./fields.ts"
 
 /** A duration of a scenario in milliseconds. */
 export const millis = (time: Time): number => Duration.toMillis(Duration.fromInputUnsafe(time as Duration.Input))
 
-const normal = (mean: number, deviation: number): Sampler => (chance) => Math.abs(mean + deviation * chance.normal())
+const exponentially = (mean: number): Sampler => (chance) => mean * chance.exponential()
 
-const lognormal = (median: number, sigma: number): Sampler => (chance) => median * Math.exp(sigma * chance.normal())
+const normally = (mean: number, deviation: number): Sampler => (chance) => Math.abs(mean + deviation * chance.normal())
 
-const uniform = (from: number, to: number): Sampler => (chance) => from + (to - from) * chance.nextDoubleUnsafe()
+const lognormally = (median: number, sigma: number): Sampler => (chance) => median * Math.exp(sigma * chance.normal())
+
+const uniformly = (from: number, to: number): Sampler => (chance) => from + (to - from) * chance.nextDoubleUnsafe()
 
 /** What draws the durations of a distribution; `undefined` when they are always 0. */
 export const sampler = (distribution: Distribution): Sampler | undefined => {
@@ -17,11 +19,9 @@ export const sampler = (distribution: Distribution): Sampler | undefined => {
     const fixed = millis(distribution)
     return fixed === 0 ? undefined : () => fixed
   }
-  if ("exponential" in distribution) {
-    const mean = millis(distribution.exponential)
-    return (chance: Chance) => mean * chance.exponential()
-  }
-  if ("normal" in distribution) return normal(millis(distribution.normal.mean), millis(distribution.normal.deviation))
-  if ("uniform" in distribution) return uniform(millis(distribution.uniform.from), millis(distribution.uniform.to))
-  return lognormal(millis(distribution.lognormal.median), distribution.lognormal.sigma)
+  const { exponential, lognormal, normal, uniform } = distribution
+  if (exponential !== undefined) return exponentially(millis(exponential))
+  if (normal !== undefined) return normally(millis(normal.mean), millis(normal.deviation))
+  if (uniform !== undefined) return uniformly(millis(uniform.from), millis(uniform.to))
+  return lognormal && lognormally(millis(lognormal.median), lognormal.sigma)
 }

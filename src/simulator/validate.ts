@@ -10,10 +10,12 @@ import { millis } from "./units.ts"
 
 /** The most buckets of a time series. */
 const maxBuckets = 10_000
-/** The most processes of a fleet. */
+/** The most buckets of all time series. */
+const maxBucketsInAll = 250_000
+/** The most processes of all fleets. */
 const maxProcesses = 100_000
-/** The most clients of a fleet. */
-const maxClients = 1_000_000
+/** The most clients of all fleets. */
+const maxClients = 100_000
 
 type Path = ReadonlyArray<PropertyKey>
 
@@ -21,9 +23,11 @@ type Path = ReadonlyArray<PropertyKey>
 class Inspection {
   readonly problems: Array<Problem> = []
   private readonly scenario: Scenario
+  private readonly services: ReadonlyMap<string, ServiceSettings>
 
   constructor(scenario: Scenario) {
     this.scenario = scenario
+    this.services = new Map(scenario.services.map((service) => [service.name, service]))
   }
 
   private report(path: Path, problem: string): void {
@@ -31,17 +35,32 @@ class Inspection {
   }
 
   inspect(): ReadonlyArray<Problem> {
-    const { bucket, drain, duration, fleets, services } = this.scenario
+    const { duration, fleets, services } = this.scenario
     this.positive(["duration"], duration)
-    if (this.positive(["bucket"], bucket) && (millis(duration) + millis(drain)) / millis(bucket) > maxBuckets) {
-      this.report(["bucket"], `is too narrow: more than ${maxBuckets} buckets in duration and drain`)
-    }
+    this.buckets()
     this.unique("fleets", fleets)
     this.unique("services", services)
+    this.inAll("processes", maxProcesses)
+    this.inAll("clients", maxClients)
     fleets.forEach((fleet, index) => this.fleet(["fleets", index], fleet))
     services.forEach((service, index) => this.service(["services", index], service))
-    this.cycles()
     return this.problems
+  }
+
+  private buckets(): void {
+    const { bucket, drain, duration, fleets, services } = this.scenario
+    if (!this.positive(["bucket"], bucket)) return
+    const series = services.reduce((sum, { calls }) => sum + 1 + calls.length, fleets.length)
+    const most = Math.min(maxBuckets, Math.floor(maxBucketsInAll / series))
+    if ((millis(duration) + millis(drain)) / millis(bucket) > most) {
+      this.report(["bucket"], `is too narrow: more than ${most} buckets in duration and drain`)
+    }
+  }
+
+  private inAll(key: "processes" | "clients", most: number): void {
+    const { fleets } = this.scenario
+    const sum = fleets.reduce((sum, fleet) => sum + (fleet[key] ?? 0), 0)
+    if (sum > most) this.report(["fleets"], `have ${sum} ${key}: more than ${most}`)
   }
 
   private positive(path: Path, time: Time | undefined): boolean {
@@ -51,25 +70,21 @@ class Inspection {
   }
 
   private unique(key: string, named: ReadonlyArray<{ readonly name: string }>): void {
+    const taken = new Set<string>()
     named.forEach(({ name }, index) => {
-      if (named.findIndex((other) => other.name === name) < index) {
-        this.report([key, index, "name"], `${JSON.stringify(name)} is taken already`)
-      }
+      if (taken.has(name)) this.report([key, index, "name"], `${JSON.stringify(name)} is taken already`)
+      taken.add(name)
     })
   }
 
   private fleet(path: Path, fleet: Fleet): void {
-    const { clients, pace, processes, rate, think } = fleet
+    const { clients, pace, rate, think } = fleet
     this.edge(path, fleet)
     if ((rate === undefined) === (clients === undefined)) {
       this.report(path, "needs either a rate (open loop) or clients (closed loop)")
     }
     if (clients === undefined && think !== undefined) this.report([...path, "think"], "goes with clients only")
     if (clients === undefined && pace !== undefined) this.report([...path, "pace"], "goes with clients only")
-    if (processes > maxProcesses) this.report([...path, "processes"], `must be at most ${maxProcesses}`)
-    if (clients !== undefined && clients > maxClients) {
-      this.report([...path, "clients"], `must be at most ${maxClients}`)
-    }
     if (typeof rate === "object") this.rate([...path, "rate"], rate)
   }
 
@@ -84,7 +99,7 @@ class Inspection {
   }
 
   private edge(path: Path, edge: Edge): void {
-    const service = this.scenario.services.find(({ name }) => name === edge.to)
+    const service = this.services.get(edge.to)
     if (service === undefined) this.report([...path, "to"], `names no service: ${JSON.stringify(edge.to)}`)
     this.positive([...path, "timeout"], edge.timeout)
     if (edge.throttle !== undefined) this.positive([...path, "throttle", "window"], edge.throttle.window)
@@ -106,6 +121,7 @@ class Inspection {
     if (service.limit !== undefined) this.positive([...path, "limit", "per"], service.limit.per)
     service.outages.forEach((outage, index) => this.outage([...path, "outages", index], outage))
     service.calls.forEach((edge, index) => this.edge([...path, "calls", index], edge))
+    if (this.leadsBack(service.name)) this.report([...path, "calls"], `lead back to ${JSON.stringify(service.name)}`)
   }
 
   private outage(path: Path, { from, to }: Outage): void {
@@ -113,20 +129,15 @@ class Inspection {
   }
 
   /** Services that call each other in a circle would never answer. */
-  private cycles(): void {
-    const { services } = this.scenario
-    const reaches = (from: string, to: string, seen: ReadonlySet<string>): boolean =>
-      services.some(({ calls, name }) =>
-        name === from &&
-        calls.some((edge) =>
-          edge.to === to || (!seen.has(edge.to) && reaches(edge.to, to, new Set([...seen, edge.to])))
-        )
-      )
-    services.forEach(({ name }, index) => {
-      if (reaches(name, name, new Set([name]))) {
-        this.report(["services", index, "calls"], `lead back to ${JSON.stringify(name)}`)
+  private leadsBack(name: string): boolean {
+    const reached = new Set([name])
+    for (const from of reached) {
+      for (const { to } of this.services.get(from)?.calls ?? []) {
+        if (to === name) return true
+        reached.add(to)
       }
-    })
+    }
+    return false
   }
 }
 
