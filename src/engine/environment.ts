@@ -46,5 +46,4 @@ export const environment = (fiber: CallFiber): Environment => {
 }
 
 /** The quota that an attempt of this fiber pays from. */
-export const storeOf = (fiber: CallFiber): Store | undefined =>
-  Context.getOrUndefined(fiber.context, RetryQuota)?.store
+export const storeOf = (fiber: CallFiber): Store | undefined => Context.getOrUndefined(fiber.context, RetryQuota)?.store

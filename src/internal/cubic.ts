@@ -81,16 +81,27 @@ const calculated = (state: Cubic, config: CubicConfig, now: number, throttledAt:
   return { rate, lastMaxRate, lastThrottleTime, timeWindow: window, enabled }
 }
 
+/** Field by field: a spread takes 40 times as long in Node 20. */
+const withTokens = (state: Cubic, tokens: number, lastTimestamp: number | undefined): Cubic => ({
+  enabled: state.enabled,
+  tokens,
+  maxTokens: state.maxTokens,
+  fillRate: state.fillRate,
+  measuredTxRate: state.measuredTxRate,
+  lastMaxRate: state.lastMaxRate,
+  lastThrottleTime: state.lastThrottleTime,
+  timeWindow: state.timeWindow,
+  lastTxRateBucket: state.lastTxRateBucket,
+  requestCount: state.requestCount,
+  lastTimestamp
+})
+
+/** The tokens there are when those have flowed in that came since the last look, at the rate of that time. */
+const flowedIn = ({ fillRate, lastTimestamp, maxTokens, tokens }: Cubic, now: number): number =>
+  lastTimestamp === undefined ? tokens : Math.min(maxTokens, tokens + Math.max(0, now - lastTimestamp) * fillRate)
+
 /** Lets tokens flow in at the present rate. A clock that went backwards adds nothing. */
-export const refill = (state: Cubic, now: number): Cubic => {
-  if (state.lastTimestamp === undefined) return { ...state, lastTimestamp: now }
-  const elapsed = Math.max(0, now - state.lastTimestamp)
-  return {
-    ...state,
-    tokens: Math.min(state.maxTokens, state.tokens + elapsed * state.fillRate),
-    lastTimestamp: now
-  }
-}
+export const refill = (state: Cubic, now: number): Cubic => withTokens(state, flowedIn(state, now), now)
 
 /**
  * Books one response: measures the send rate, moves the rate along the CUBIC curve or back from a throttle, and bounds
@@ -106,11 +117,10 @@ export const update = (state: Cubic, config: CubicConfig, now: number, throttled
     throttled ? measurement.measuredTxRate : undefined
   )
   const newRate = Math.min(rate, 2 * measurement.measuredTxRate)
-  const refilled = refill(state, time)
   const maxTokens = Math.max(newRate, config.minCapacity)
   return {
     enabled,
-    tokens: Math.min(refilled.tokens, maxTokens),
+    tokens: Math.min(flowedIn(state, time), maxTokens),
     maxTokens,
     fillRate: Math.max(newRate, config.minFillRate),
     measuredTxRate: measurement.measuredTxRate,
@@ -119,16 +129,17 @@ export const update = (state: Cubic, config: CubicConfig, now: number, throttled
     timeWindow,
     lastTxRateBucket: measurement.lastTxRateBucket,
     requestCount: measurement.requestCount,
-    lastTimestamp: refilled.lastTimestamp
+    lastTimestamp: time
   }
 }
 
 /** Takes one send token from a refilled state, or `undefined` when there is none. */
 export const take = (state: Cubic): Cubic | undefined =>
-  state.tokens + tokenEpsilon < 1 ? undefined : { ...state, tokens: Math.max(0, state.tokens - 1) }
+  state.tokens + tokenEpsilon < 1 ? undefined : withTokens(state, Math.max(0, state.tokens - 1), state.lastTimestamp)
 
 /** Puts a token back that was never used. */
-export const putBack = (state: Cubic): Cubic => ({ ...state, tokens: Math.min(state.maxTokens, state.tokens + 1) })
+export const putBack = (state: Cubic): Cubic =>
+  withTokens(state, Math.min(state.maxTokens, state.tokens + 1), state.lastTimestamp)
 
 /** Milliseconds until a refilled state has a token: 0 when it has, otherwise at least 1 and whole. */
 export const millisUntilToken = (state: Cubic): number => {
