@@ -17,6 +17,7 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
@@ -61,6 +62,8 @@ export interface FallbackOptions {
   /**
    * The tokens it starts with, each time Redis stops to answer: from 0 to its `capacity`. Default as many as there were
    * in the shared quota when Redis last answered, so that an outage which had drained that one stays without retries.
+   * Within a `leaseTime` after Redis came back it starts with what it was left with, if that is less: a Redis that comes
+   * and goes fills no quota.
    */
   readonly initial?: number | undefined
   /** Tokens that flow in per second: a finite number of at least 0. Default that of the shared quota. */
@@ -80,7 +83,8 @@ export interface Options extends RetryQuota.Options {
   readonly prefix?: string | undefined
   /**
    * How long Redis has to answer: a finite duration above 0. A question that comes up while an exchange is under way goes
-   * with the next, so it waits for at most twice as long. Default 50 milliseconds.
+   * with the next, so it waits for at most twice as long, and once more for each 500 questions of the process that came
+   * up before it meanwhile. Default 50 milliseconds.
    */
   readonly timeout?: Duration.Input | undefined
   /**
@@ -108,15 +112,15 @@ export interface Options extends RetryQuota.Options {
 interface Valid {
   readonly name: string
   readonly store: StoreOptions
-  readonly local: (tokens: number) => StoreOptions
+  readonly local: (tokens: number, left: number) => StoreOptions
   readonly terms: Pick<Terms, "settings" | "timeoutMillis" | "flushMillis" | "retryMillis">
 }
 
 const constructorName = "RetryQuotaRedis.make"
 const hourMillis = 3_600_000
 
-/** What the fallback is made of, given the tokens that there were. */
-const validFallback = (shared: StoreOptions, given: FallbackOptions): (tokens: number) => StoreOptions => {
+/** What the fallback is made of, given the tokens that there were, and what is left of the fallback before. */
+const validFallback = (shared: StoreOptions, given: FallbackOptions): Valid["local"] => {
   const check = checks(constructorName)
   const capacity = check.positive("fallback.capacity", given.capacity ?? shared.capacity)
   if (capacity < shared.firstAttemptCost) {
@@ -130,10 +134,10 @@ const validFallback = (shared: StoreOptions, given: FallbackOptions): (tokens: n
     check.reject("fallback.refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
   }
   const successIncrement = Math.min(shared.successIncrement, capacity)
-  return (tokens) => ({
+  return (tokens, left) => ({
     ...shared,
     capacity,
-    initial: initial ?? Math.min(capacity, tokens),
+    initial: Math.min(initial ?? Math.min(capacity, tokens), left),
     refillPerSecond,
     successIncrement
   })
@@ -180,15 +184,17 @@ const validated = (options: Options): Valid => {
   }
 }
 
-/** Tells of the change of the one who decides: one line and one number. */
+const show = (name: string, isOnFallback: boolean): Effect.Effect<void> =>
+  Metric.update(Metric.withAttributes(fallback, { quota: name }), isOnFallback ? 1 : 0)
+
+/** Tells of the change of the one who decides. */
 const tell = (name: string, reason: string | undefined): Effect.Effect<void> => {
-  const gauge = Metric.withAttributes(fallback, { quota: name })
   const line = reason === undefined
     ? Effect.logInfo(`retry quota ${JSON.stringify(name)}: Redis answers again and decides`)
     : Effect.logWarning(
       `retry quota ${JSON.stringify(name)}: Redis does not answer, the local fallback decides: ${reason}`
     )
-  return Effect.ignoreCause(Effect.andThen(Metric.update(gauge, reason === undefined ? 0 : 1), line))
+  return Effect.ignoreCause(line)
 }
 
 const counting = (name: string, context: Context.Context<never>): (by: Decider) => void => {
@@ -200,6 +206,13 @@ const counting = (name: string, context: Context.Context<never>): (by: Decider) 
 }
 
 type Connection = Effect.Effect<Redis.Redis["Service"], unknown>
+
+/** Closes what belongs to a quota. A connection that cannot be closed, as to a stopped server, holds nobody up. */
+const closeWithin = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>, millis: number): Effect.Effect<void> =>
+  Effect.flatMap(
+    Effect.forkDetach(Scope.close(scope, exit), { startImmediately: true, uninterruptible: true }),
+    (fiber) => Effect.asVoid(Effect.timeoutOption(Fiber.await(fiber), millis))
+  )
 
 /** The quota over a connection that is there, or may come to be there. */
 const over = (
@@ -217,8 +230,9 @@ const over = (
         {
           ...terms,
           connection: connect(scope),
-          fallback: (tokens) => new FallbackStore(shared, local(tokens), monotonicMillis(clock)),
-          onChange: (reason) => tell(name, reason)
+          fallback: (tokens, left) => new FallbackStore(shared, local(tokens, left), monotonicMillis(clock)),
+          onChange: (reason, isNews) =>
+            Effect.andThen(show(name, reason !== undefined), isNews ? tell(name, reason) : Effect.void)
         },
         clock,
         scope
@@ -226,10 +240,15 @@ const over = (
     let client!: Client
     const remote = new RemoteStore(store, (shared) => client = makeClient(shared), counting(name, fiber.context))
     if (!isConnected) client.decideLocally()
+    yield* show(name, !isConnected)
     const talking = yield* Effect.forkIn(client.run, scope)
-    yield* Effect.addFinalizer((exit) => Effect.andThen(client.close(talking), Scope.close(scope, exit)))
+    yield* Effect.addFinalizer((exit) =>
+      Effect.all([client.close(talking), closeWithin(scope, exit, terms.timeoutMillis), show(name, false)], {
+        discard: true
+      })
+    )
     return RetryQuota.serviceOf(store.capacity, remote)
-  })
+  }).pipe(Effect.uninterruptible)
 
 /**
  * Makes a quota that is shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is
@@ -240,7 +259,8 @@ const over = (
  * Redis keeps the tokens under one key, which expires when nobody uses it. The options travel with each exchange, so
  * processes with different ones can share a quota for a while, as during a deployment: each adds the refill at its own
  * rate since the last exchange, and cuts what is above its own capacity. Under `"wait"` the retries of one process are
- * served first come, first served; between processes whoever asks first once there are tokens.
+ * served first come, first served; between processes whoever asks first once there are tokens. Who waits asks again
+ * when its own refill is due, and at least once a second, for what others put in.
  *
  * A retry that has no answer within the `timeout` is decided by the fallback, and so is all that follows for the
  * `fallbackTime`. What Redis may have granted meanwhile goes back when it answers again. Tokens go back to where they

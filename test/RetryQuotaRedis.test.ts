@@ -10,6 +10,7 @@ import {
   withRetry
 } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -29,9 +30,8 @@ import { sweep } from "./utils/sweep.ts"
 const key = "retry-quota:test"
 
 /** A shared quota on a played Redis. */
-const shared = (options?: Partial<RetryQuotaRedis.Options>) =>
+const shared = (options?: Partial<RetryQuotaRedis.Options>, redis = new FakeRedis()) =>
   Effect.gen(function*() {
-    const redis = new FakeRedis()
     const quota = yield* RetryQuotaRedis.make({ name: "test", ...options }).pipe(
       Effect.provideService(Redis.Redis, redis.service)
     )
@@ -48,6 +48,9 @@ const logged = () => {
 
 const decided = (quota: string, by: "redis" | "fallback") =>
   Effect.map(Metric.value(Metric.withAttributes(RetryQuotaRedis.decisions, { quota, by })), ({ count }) => count)
+
+const isOnFallback = (quota: string) =>
+  Effect.map(Metric.value(Metric.withAttributes(RetryQuotaRedis.fallback, { quota })), ({ value }) => value === 1)
 
 /** Runs an effect while time passes. */
 const inTime = <A, E, R>(self: Effect.Effect<A, E, R>, millis = 60_000) =>
@@ -136,6 +139,86 @@ describe("RetryQuotaRedis", () => {
         another.mood = "refusing"
         assert.isTrue(Option.isSome(yield* other.reserve(1)))
         assert.strictEqual(yield* other.balance, 2)
+      }))
+
+    it.effect("fills no fallback anew for a Redis that comes and goes, until it has been back for the lease time", () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({ fallback: { capacity: 20, initial: 15 }, leaseTime: "1 minute" })
+        /** What the fallback grants until Redis is back. */
+        const outage = Effect.gen(function*() {
+          redis.mood = "refusing"
+          const taken = yield* Effect.forEach([1, 2, 3, 4, 5], () => quota.reserve(2))
+          redis.mood = "fine"
+          yield* TestClock.adjust("1 second")
+          return taken.filter(Option.isSome).length
+        })
+        assert.deepStrictEqual([yield* outage, yield* outage, yield* outage], [5, 2, 0])
+        yield* TestClock.adjust("58 seconds")
+        assert.strictEqual(yield* outage, 0)
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* outage, 5)
+        assert.strictEqual(yield* quota.balance, 500)
+      }))
+
+    it.effect("shows who decides from the start to the end, and tells of news only", () => {
+      const { layer, lines } = logged()
+      const shown: Array<boolean> = []
+      const look = Effect.map(isOnFallback("shown"), (is) => shown.push(is))
+      return Effect.gen(function*() {
+        const redis = new FakeRedis()
+        redis.latencyMillis = 10
+        const connecting = RetryQuotaRedis.layerConnecting({ name: "shown" }, Layer.succeed(Redis.Redis, redis.service))
+        const scope = yield* Scope.make()
+        yield* Layer.buildWithScope(connecting, scope)
+        yield* look
+        yield* TestClock.adjust(10)
+        yield* look
+        const quota = yield* Effect.map(
+          Layer.buildWithScope(Layer.fresh(connecting), scope),
+          (context) => Context.get(context, RetryQuota.RetryQuota)
+        )
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual(lines, [])
+        redis.mood = "refusing"
+        redis.latencyMillis = 0
+        yield* quota.reserve(5)
+        yield* TestClock.adjust(1)
+        yield* look
+        yield* Scope.close(scope, Exit.void)
+        yield* look
+        assert.deepStrictEqual(shown, [true, false, true, false])
+        assert.strictEqual(lines.length, 1)
+      }).pipe(Effect.provide(layer))
+    })
+
+    it.effect("tells the code of an error that has no message, as where a name has several addresses", () => {
+      const { layer, lines } = logged()
+      const cause = Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" })
+      const quotaLayer = RetryQuotaRedis.layerConnecting(
+        { name: "addresses" },
+        Layer.effect(Redis.Redis, Effect.fail(new Redis.RedisError({ cause })))
+      )
+      return Effect.gen(function*() {
+        yield* TestClock.adjust(1)
+        assert.include(lines[0], "ECONNREFUSED")
+      }).pipe(Effect.provide(quotaLayer), Effect.provide(layer))
+    })
+
+    it.effect("answers thousands who ask a slow Redis at once, 500 with each exchange, as many as there are tokens for", () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({ capacity: 700 })
+        redis.latencyMillis = 49
+        const asked = yield* Effect.forkChild(
+          Effect.forEach(Array.from({ length: 2000 }), () => quota.reserve(1), { concurrency: "unbounded" })
+        )
+        yield* TestClock.adjust(4 * 49)
+        const taken = (yield* Fiber.join(asked)).filter(Option.isSome)
+        assert.strictEqual(taken.length, 700)
+        assert.strictEqual(redis.exchanges, 4)
+        redis.latencyMillis = 0
+        for (const lease of taken) yield* lease.value.giveBack
+        assert.strictEqual(yield* quota.balance, 700)
+        assert.strictEqual(redis.leases(key), 0)
       }))
 
     for (const [driver, run] of Object.entries(drivers)) {
@@ -258,6 +341,52 @@ describe("RetryQuotaRedis", () => {
       }
     }
 
+    for (const whenExhausted of ["stop", "wait"] as const) {
+      it.effect(`by one whose answer came with the same exchange leaves no lease (${whenExhausted})`, () =>
+        Effect.gen(function*() {
+          const { quota, redis } = yield* shared({
+            capacity: 10,
+            initial: whenExhausted === "wait" ? 0 : 10,
+            refillPerSecond: 10,
+            whenExhausted
+          })
+          redis.latencyMillis = 5
+          const raced = yield* Effect.forkChild(
+            Effect.raceAllFirst([quota.reserve(3), quota.reserve(3), quota.reserve(3)])
+          )
+          yield* TestClock.adjust("2 seconds")
+          const winner = Option.getOrThrow(yield* Fiber.join(raced))
+          assert.strictEqual(redis.leases(key), 1)
+          yield* winner.giveBack
+          yield* TestClock.adjust("2 seconds")
+          assert.strictEqual(redis.leases(key), 0)
+          redis.latencyMillis = 0
+          assert.strictEqual(yield* quota.balance, 10)
+        }))
+    }
+
+    it.effect("at whatever step of its making leaves no connection open", () =>
+      Effect.gen(function*() {
+        let open = 0
+        let opened = 0
+        const connection = Effect.acquireRelease(
+          Effect.sync(() => {
+            open++
+            opened++
+            return new FakeRedis().service
+          }),
+          () => Effect.sync(() => open--)
+        )
+        const quotaLayer = RetryQuotaRedis.layerConnecting({ name: "test" }, Layer.effect(Redis.Redis, connection))
+        const steps = yield* sweep(
+          Effect.scoped(Effect.andThen(Layer.build(Layer.fresh(quotaLayer)), Effect.sleep(10))),
+          () => Effect.andThen(TestClock.adjust("1 minute"), Effect.sync(() => assert.strictEqual(open, 0))),
+          { step: 10 }
+        )
+        assert.isAbove(steps, 10)
+        assert.isAbove(opened, 10)
+      }))
+
     it.effect("at whatever step of a paid first attempt leaves no lease, and spends what was sent", () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ capacity: 100, firstAttemptCost: 3, successIncrement: 0 })
@@ -361,6 +490,18 @@ describe("RetryQuotaRedis", () => {
         assert.strictEqual(yield* quota.balance, 490)
       }))
 
+    it.effect("does not hold the closing up when the connection does not close", () =>
+      Effect.gen(function*() {
+        const connection = Effect.acquireRelease(Effect.succeed(new FakeRedis().service), () => Effect.never)
+        const quotaLayer = RetryQuotaRedis.layerConnecting({ name: "test" }, Layer.effect(Redis.Redis, connection))
+        const scope = yield* Scope.make()
+        yield* Layer.buildWithScope(quotaLayer, scope)
+        yield* TestClock.adjust(1)
+        const closed = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+        yield* TestClock.adjust(50)
+        assert.isDefined(closed.pollUnsafe())
+      }))
+
     it.effect("does not hold the closing up when Redis is silent", () =>
       Effect.gen(function*() {
         const redis = new FakeRedis()
@@ -376,6 +517,34 @@ describe("RetryQuotaRedis", () => {
         assert.isDefined(closed.pollUnsafe())
       }))
   })
+
+  it.effect("has a waiter look once a second for what another process puts back, however slow the refill", () =>
+    Effect.gen(function*() {
+      const options = { capacity: 10, refillPerSecond: 0.001, whenExhausted: "wait" } as const
+      const { quota, redis } = yield* shared(options)
+      const { quota: other } = yield* shared(options, redis)
+      const taken = Option.getOrThrow(yield* other.reserve(10))
+      const waiter = yield* Effect.forkChild(quota.reserve(5))
+      yield* TestClock.adjust("1 minute")
+      assert.isUndefined(waiter.pollUnsafe())
+      assert.isAtMost(redis.exchanges, 62)
+      yield* taken.giveBack
+      yield* TestClock.adjust(1100)
+      assert.isDefined(waiter.pollUnsafe())
+    }))
+
+  it.effect("tells with the balance what was put in before it was asked for, though an exchange was under way", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({ capacity: 10, initial: 0 })
+      redis.latencyMillis = 20
+      yield* Effect.forkChild(quota.balance)
+      yield* TestClock.adjust(10)
+      yield* quota.deposit(5)
+      const looked = yield* Effect.forkChild(quota.balance)
+      yield* TestClock.adjust(30)
+      redis.latencyMillis = 0
+      assert.strictEqual(yield* Fiber.join(looked), 5)
+    }))
 
   it.effect("lets processes with different options share: the smaller capacity cuts, each refills at its own rate", () =>
     Effect.gen(function*() {
@@ -415,6 +584,32 @@ describe("RetryQuotaRedis", () => {
         assert.deepStrictEqual([yield* balance("orders"), yield* balance("customers")], [6, 10])
       }).pipe(Effect.provide(Layer.fresh(fleet)))
       assert.deepStrictEqual([...redis.states.keys()], ["retry-quota:orders", "retry-quota:customers"])
+    }))
+
+  it.effect("has told all and is gone when its resource was idle, and is there again when it is used", () =>
+    Effect.gen(function*() {
+      const redis = new FakeRedis()
+      const fleet = ResourceLimiters.layer({
+        quota: (name) => RetryQuotaRedis.layer({ name, capacity: 10, flushInterval: "1 hour" }),
+        idleTimeToLive: "1 minute"
+      }).pipe(Layer.provide(Layer.succeed(Redis.Redis, redis.service)))
+      const names = Array.from({ length: 50 }, (_, index) => `table-${index}`)
+      const on = (name: string) => ResourceLimiters.quota(name)
+      yield* Effect.gen(function*() {
+        for (const name of names) {
+          const taken = yield* Effect.provide(RetryQuota.reserve(4), on(name))
+          yield* Option.getOrThrow(taken).spend
+        }
+        const asked = redis.exchanges
+        yield* TestClock.adjust("59 seconds")
+        assert.strictEqual(redis.exchanges, asked)
+        yield* TestClock.adjust("2 minutes")
+        assert.strictEqual(redis.exchanges, asked + 50)
+        assert.deepStrictEqual(names.map((name) => redis.leases(`retry-quota:${name}`)), names.map(() => 0))
+        yield* TestClock.adjust("2 hours")
+        assert.strictEqual(redis.exchanges, asked + 50)
+        assert.strictEqual(yield* Effect.provide(RetryQuota.balance, on("table-7")), 6)
+      }).pipe(Effect.provide(Layer.fresh(fleet)))
     }))
 
   describe("refuses", () => {

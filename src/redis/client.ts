@@ -30,11 +30,17 @@ export class Ask implements Wanted {
     this.cost = cost
     this.untilMillis = untilMillis
   }
+}
 
-  answer(answer: Answer): void {
-    if (this.state === "left") return
-    this.state = answer
-    this.resume(answer)
+/**
+ * Answers all of them. Who is answered goes on at once and may interrupt another one, so each has its answer before
+ * anybody hears of it: one who leaves with a grant gives it back.
+ */
+const answerAll = (answers: ReadonlyArray<readonly [Ask, Answer]>): void => {
+  const present = answers.filter(([ask]) => ask.state !== "left")
+  for (const [ask, answer] of present) ask.state = answer
+  for (const [ask, answer] of present) {
+    if (ask.state === answer) ask.resume(answer)
   }
 }
 
@@ -46,10 +52,13 @@ export interface Terms {
   readonly retryMillis: number
   /** The client of Redis, once there is one. */
   readonly connection: Effect.Effect<Redis.Redis["Service"], unknown>
-  /** A quota in memory for as long as Redis does not answer, given the tokens that there were when it last did. */
-  readonly fallback: (tokens: number) => MemoryStore
-  /** Redis has stopped or begun to answer. */
-  readonly onChange: (reason: string | undefined) => Effect.Effect<void>
+  /**
+   * A quota in memory for as long as Redis does not answer, given the tokens that there were when it last did, and those
+   * that are left of the quota in memory before.
+   */
+  readonly fallback: (tokens: number, left: number) => MemoryStore
+  /** Another decides: the fallback, for this reason, or Redis. `isNews` unless nobody has heard of the fallback. */
+  readonly onChange: (reason: string | undefined, isNews: boolean) => Effect.Effect<void>
 }
 
 /** The most reservations in one exchange, which holds Redis up for all its users. */
@@ -57,6 +66,25 @@ const mostAsks = 500
 
 /** An exchange that got no answer in time may still be on its way: for so long nothing more is sent. */
 const lostMillis = 30_000
+
+/** Others may put tokens in that one waits for here: Redis is asked again at least so often. */
+const mostWaitMillis = 1000
+
+/**
+ * The exit of a fiber that ends in time. The timer of a process that was busy may ring before it has read an answer which
+ * was there in time: it reads once more.
+ */
+const exitWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effect<Exit.Exit<A, E> | undefined> =>
+  Effect.flatMap(Effect.timeoutOption(Fiber.await(fiber), millis), (exit) =>
+    Option.isSome(exit)
+      ? Effect.succeed(exit.value)
+      : Effect.map(Effect.yieldNow, () => fiber.pollUnsafe()))
+
+/** What goes with one exchange. */
+interface Questions {
+  readonly asks: ReadonlyArray<Ask>
+  readonly looks: ReadonlyArray<() => void>
+}
 
 /**
  * The one fiber that talks to Redis, one exchange at a time: whatever came up while an exchange was under way goes along
@@ -78,6 +106,8 @@ export class Client {
   private refilledAtMillis = 0
   private flushAtMillis = Infinity
   private probeAtMillis = 0
+  /** What the last local quota was left with, until this moment. */
+  private left = { tokens: Infinity, untilMillis: -Infinity }
   private lost: { readonly fiber: Fiber.Fiber<unknown, unknown>; readonly untilMillis: number } | undefined = undefined
   /** It has been told that Redis does not answer. */
   private down = false
@@ -126,11 +156,12 @@ export class Client {
 
   /** Decides locally from now on: whoever waits for Redis waits no longer. */
   decideLocally(): void {
-    this.local ??= this.terms.fallback(this.tokens)
+    const left = this.nowMillis < this.left.untilMillis ? this.left.tokens : Infinity
+    this.local ??= this.terms.fallback(this.tokens, left)
     const { asks, looks } = this
     this.asks = []
     this.looks = []
-    for (const ask of asks) ask.answer("local")
+    answerAll(asks.map((ask) => [ask, "local"]))
     for (const done of looks) done()
   }
 
@@ -203,14 +234,15 @@ export class Client {
     return Effect.andThen(
       Effect.yieldNow,
       Effect.suspend(() => {
-        const asked = this.asks.splice(0, mostAsks)
-        for (const ask of asked) ask.state = "sent"
+        const asks = this.asks.splice(0, mostAsks)
+        for (const ask of asks) ask.state = "sent"
+        const questions = { asks, looks: this.looks.splice(0) }
         const { sequence, sections } = this.outbox.close(this.nowMillis)
         this.flushAtMillis = Infinity
-        return Effect.flatMap(this.send({ client: this.name, sequence, sections, wanted: asked }), (reply) => {
-          if (typeof reply === "string") return this.failed(asked, reply)
+        return Effect.flatMap(this.send({ client: this.name, sequence, sections, wanted: asks }), (reply) => {
+          if (typeof reply === "string") return this.failed(questions, reply)
           this.outbox.heard(sequence)
-          return this.answered(asked, reply)
+          return this.answered(questions, reply)
         })
       })
     )
@@ -223,54 +255,66 @@ export class Client {
     return Effect.flatMap(
       Effect.forkIn(answer, this.scope, { startImmediately: true }),
       (fiber) =>
-        Effect.map(Effect.timeoutOption(Fiber.await(fiber), timeoutMillis), (exit) => {
-          if (Option.isNone(exit)) {
+        Effect.map(exitWithin(fiber, timeoutMillis), (exit) => {
+          if (exit === undefined) {
             this.lost = { fiber, untilMillis: this.nowMillis + lostMillis }
             return `no answer within ${timeoutMillis} ms`
           }
-          if (Exit.isFailure(exit.value)) return reasonOf(exit.value.cause)
-          return replyOf(exit.value.value, exchange.wanted.length) ?? "an answer that is none"
+          if (Exit.isFailure(exit)) return reasonOf(exit.cause)
+          return replyOf(exit.value, exchange.wanted.length) ?? "an answer that is none"
         })
     )
   }
 
-  private answered(asked: ReadonlyArray<Ask>, reply: Reply): Effect.Effect<void> {
+  private answered({ asks, looks }: Questions, reply: Reply): Effect.Effect<void> {
+    const { down, local } = this
     this.tokens = reply.tokens
-    const recovered = this.down
     this.down = false
     this.local = undefined
-    const answers = asked.map((ask, index) => [ask, this.answerTo(ask, reply.millis[index]!)] as const)
-    const waiting = answers.filter(([, answer]) => answer === undefined).map(([ask]) => ask)
-    for (const ask of waiting) ask.state = "queued"
-    this.asks = [...waiting, ...this.asks]
-    const first = reply.millis[asked.indexOf(waiting[0]!)]
-    this.refilledAtMillis = first === undefined ? 0 : this.nowMillis + first
-    const { looks } = this
-    this.looks = []
-    for (const [ask, answer] of answers) if (answer !== undefined) ask.answer(answer)
+    if (local !== undefined) this.remember(local)
+    answerAll(this.answersTo(asks, reply.millis))
     for (const done of looks) done()
-    return recovered ? this.terms.onChange(undefined) : Effect.void
+    return local === undefined ? Effect.void : this.terms.onChange(undefined, down)
   }
 
-  /** The answer, or `undefined` for one who waits on. */
-  private answerTo(ask: Ask, millis: number): Answer | undefined {
-    if (ask.state === "left") {
-      if (millis === 0) this.outbox.giveBack(ask.id)
-      return "refused"
+  private remember(local: MemoryStore): void {
+    const untilMillis = this.nowMillis + this.terms.settings.leaseMillis
+    this.left = { tokens: local.balance(this.clock), untilMillis }
+  }
+
+  /** The answers to those who get one. The others wait on. */
+  private answersTo(asks: ReadonlyArray<Ask>, millis: ReadonlyArray<number>): ReadonlyArray<readonly [Ask, Answer]> {
+    const answers: Array<readonly [Ask, Answer]> = []
+    const waiting: Array<Ask> = []
+    this.refilledAtMillis = 0
+    for (const [index, ask] of asks.entries()) {
+      const wait = millis[index]!
+      if (this.waits(ask, wait)) {
+        ask.state = "queued"
+        if (waiting.push(ask) === 1) this.refilledAtMillis = this.nowMillis + Math.min(wait, mostWaitMillis)
+      } else {
+        if (wait === 0 && ask.state === "left") this.outbox.giveBack(ask.id)
+        answers.push([ask, wait === 0 ? "granted" : "refused"])
+      }
     }
-    if (millis === 0) return "granted"
-    const waits = this.terms.settings.inOrder && millis > 0 && this.nowMillis + millis < ask.untilMillis
-    return waits ? undefined : "refused"
+    this.asks = [...waiting, ...this.asks]
+    return answers
+  }
+
+  private waits(ask: Ask, millis: number): boolean {
+    const canWait = this.terms.settings.inOrder && millis > 0 && ask.state !== "left"
+    return canWait && this.nowMillis + millis < ask.untilMillis
   }
 
   /** Whether Redis has granted anything of it is not known, so all of it goes back with the next exchange. */
-  private failed(asked: ReadonlyArray<Ask>, reason: string): Effect.Effect<void> {
-    const changed = !this.down
+  private failed({ asks, looks }: Questions, reason: string): Effect.Effect<void> {
+    const isNews = !this.down
     this.down = true
-    for (const ask of asked) this.outbox.giveBack(ask.id)
+    for (const ask of asks) this.outbox.giveBack(ask.id)
     this.probeAtMillis = this.nowMillis + this.terms.retryMillis
-    this.asks = [...asked, ...this.asks]
+    this.asks = [...asks, ...this.asks]
+    this.looks.push(...looks)
     this.decideLocally()
-    return changed ? this.terms.onChange(reason) : Effect.void
+    return isNews ? this.terms.onChange(reason, true) : Effect.void
   }
 }

@@ -3,7 +3,7 @@ import { get } from "../internal/safe.ts"
 
 const mostCharacters = 120
 
-/** Why Redis gave no answer, in a line: the message at the bottom of the error, cut short. */
+/** Why Redis gave no answer, in a line: the message at the bottom of the error, or its code, cut short. */
 export const reasonOf = (cause: Cause.Cause<unknown>): string => {
   let error: unknown = Cause.squash(cause)
   for (let depth = 0; depth < 5; depth++) {
@@ -11,7 +11,7 @@ export const reasonOf = (cause: Cause.Cause<unknown>): string => {
     if (inner === undefined || inner === null) break
     error = inner
   }
-  const message = get(error, "message")
-  const text = typeof message === "string" && message !== "" ? message : "an error without a message"
-  return text.slice(0, mostCharacters).replaceAll(/\s+/g, " ")
+  // Where a name has several addresses, the error has the code only.
+  const text = [get(error, "message"), get(error, "code")].find((each) => typeof each === "string" && each !== "")
+  return String(text ?? "an error without a message").slice(0, mostCharacters).replaceAll(/\s+/g, " ")
 }

@@ -54,7 +54,8 @@ const exchangeArguments = (settings: Settings, exchange: Exchange): ReadonlyArra
   settings.initial,
   settings.refillPerSecond / 1000,
   settings.leaseMillis,
-  settings.idleMillis,
+  // A time to live in Redis is a whole number, and 0 would be none at all.
+  Math.min(Math.ceil(settings.idleMillis), Number.MAX_SAFE_INTEGER),
   exchange.client,
   exchange.sequence,
   settings.inOrder ? 1 : 0,
@@ -87,6 +88,8 @@ local function argument()
   position = position + 1
   return tonumber(ARGV[position])
 end
+-- An answer is an integer of 64 bits.
+local function millisFor(amount) return math.max(1, math.min(2 ^ 53, math.ceil(amount / refill))) end
 local function exact(number) return string.format("%.17g", number) end
 
 local time = redis.call("TIME")
@@ -159,7 +162,7 @@ for _ = 1, argument() do
     reply[#reply + 1] = 0
   else
     waits = inOrder
-    reply[#reply + 1] = refill == 0 and -1 or math.max(1, math.ceil(shortfall / refill))
+    reply[#reply + 1] = refill == 0 and -1 or millisFor(shortfall)
   end
 end
 reply[1] = exact(tokens)

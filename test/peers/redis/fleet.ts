@@ -81,7 +81,7 @@ const nextLine = (lines: Interface, kept: Array<string>) =>
 export const startWorker = (
   port: number,
   options: RetryQuotaRedis.Options,
-  job: "outage" | "holding"
+  job: "outage" | "longOutage" | "holding"
 ): Effect.Effect<Worker, never, Scope.Scope> =>
   Effect.gen(function*() {
     const file = path.join(import.meta.dirname, "worker.ts")
