@@ -37,9 +37,26 @@ export class Waiters {
   private tail: Waiter | undefined = undefined
   /** How many are waiting. */
   size = 0
+  private waking = false
+  private wakeAgain = false
 
   /** Lets the head look again: what it waits for may be there earlier than it thought. */
   wakeHead(): void {
+    this.wakeAgain = true
+    // A head that is woken runs at once, and wakes the next one: here in turn, not each inside the one before it.
+    if (this.waking) return
+    this.waking = true
+    try {
+      while (this.wakeAgain) {
+        this.wakeAgain = false
+        this.signalHead()
+      }
+    } finally {
+      this.waking = false
+    }
+  }
+
+  private signalHead(): void {
     const head = this.head
     if (head === undefined) return
     if (head.wake === undefined) {
