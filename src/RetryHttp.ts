@@ -87,7 +87,7 @@ export interface Options extends ClassifierOptions {
  * | failure | facts | a POST or PATCH is safe |
  * | --- | --- | --- |
  * | 429 | throttling | yes |
- * | 425, 503 with a hint | the server has not begun | yes |
+ * | 425 | the server has not begun | yes |
  * | 408, other 5xx but 501, 505, 506, 508, 510, 511 | passes | with a key or mark |
  * | `x-should-retry: true` / `false`, status from 400 on | the server permits / forbids | yes / no |
  * | no connection: refused, DNS, no route, refused HTTP/2 stream | passes | yes |

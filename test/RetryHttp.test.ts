@@ -473,7 +473,8 @@ describe("RetryHttp", () => {
 
     it.effect("sends a POST once that may have been carried out", () =>
       Effect.gen(function*() {
-        for (const answer of [500, 502, 503, 504, 408, { error: broken }]) {
+        const hinted503 = { status: 503, headers: { "retry-after": "1" } }
+        for (const answer of [500, 502, 503, hinted503, 504, 408, { error: broken }]) {
           assert.strictEqual(yield* sendsOf(answer, post), 1, JSON.stringify(answer))
           assert.strictEqual(yield* sendsOf(answer, (client) => client.patch("http://a/")), 1, JSON.stringify(answer))
         }
@@ -481,7 +482,7 @@ describe("RetryHttp", () => {
 
     it.effect("sends a POST again that was surely never carried out", () =>
       Effect.gen(function*() {
-        const answers = [429, 425, { status: 503, headers: { "retry-after": "1" } }, { error: refused }]
+        const answers = [429, 425, { error: refused }]
         for (const answer of answers) assert.strictEqual(yield* sendsOf(answer, post), 2, JSON.stringify(answer))
       }))
 

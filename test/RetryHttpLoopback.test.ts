@@ -226,6 +226,15 @@ for (const [name, layer] of clients) {
         assert.deepStrictEqual(yield* redirected(307, [503], "below"), [503, "POST /", "POST /next"])
       }))
 
+    it.live("takes no unusual URL for one that a redirect led to", () =>
+      Effect.gen(function*() {
+        const { seen, url } = yield* serve(statuses([429, 200]))
+        const post = HttpClientRequest.post(`${url}a b/%7e/../ü?q=1 2`, { urlParams: { x: "ä&" }, hash: "part" })
+        const response = yield* RetryHttp.retry(yield* HttpClient.HttpClient, policy).execute(post)
+        assert.strictEqual(response.status, 200)
+        assert.strictEqual(seen.sockets.length, 2)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
     it.live("does not fetch a body again that breaks off", () =>
       Effect.gen(function*() {
         const { seen, url } = yield* serve((_, response) => {

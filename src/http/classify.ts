@@ -58,9 +58,8 @@ const isRedirected = ({ request, url }: HttpClientResponse): boolean => {
   return asked.href !== url
 }
 
-/** The server has turned the request away, and not begun with it: at once, or asking to come again later. */
-const isTurnedAway = (status: number, hasHint: boolean): boolean =>
-  status === 429 || status === 425 || (status === 503 && hasHint)
+/** The server has turned the request away, and not begun with it. A 503 with a hint may be that of a gateway's time-out. */
+const isTurnedAway = (status: number): boolean => status === 429 || status === 425
 
 /** The facts of a response; none when it is an answer and no failure. */
 const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse): Info => {
@@ -71,13 +70,12 @@ const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse):
   if (said === undefined && !settings.retryStatus(status)) {
     return status >= 500 ? Option.some(RetryInfo.make({ safety: "No", fault: "server" })) : Option.none()
   }
-  const retryAfter = readHint(settings.hints, response, wallMillis())
-  const neverProcessed = (said === true || isTurnedAway(status, retryAfter !== undefined)) && !isRedirected(response)
+  const neverProcessed = (said === true || isTurnedAway(status)) && !isRedirected(response)
   return Option.some(RetryInfo.make({
     safety: safetyOf(response.request, neverProcessed),
     throttling: status === 429,
     fault: faultOfStatus(status) ?? "other",
-    retryAfter
+    retryAfter: readHint(settings.hints, response, wallMillis())
   }))
 }
 

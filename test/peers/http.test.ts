@@ -139,13 +139,39 @@ describePeers("RetryHttp with nginx", () => {
       assert.strictEqual(response.status, 200)
       assert.isAtLeast(sends.length, 4)
     }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
+
+  it.live("does not repeat a POST that nginx has passed on, though its 503 asks to come again", () =>
+    Effect.gen(function*() {
+      const [port, upstream] = [yield* freePort, yield* freePort]
+      let passedOn = 0
+      yield* upstreamOn(upstream, 2000, () => void passedOn++)
+      yield* startNginx(
+        `server {
+          listen 127.0.0.1:${port};
+          location /orders {
+            proxy_pass http://127.0.0.1:${upstream};
+            proxy_read_timeout 100ms;
+            error_page 504 =503 @later;
+          }
+          location @later { internal; add_header retry-after 0 always; return 503 "later"; }
+        }`,
+        port
+      )
+      const policy = Backoff.fixed({ delay: "20 millis" }).pipe(RetryPolicy.maxAttempts(3))
+      const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy)
+      const response = yield* client.post(`http://127.0.0.1:${port}/orders`)
+      assert.deepStrictEqual([response.status, response.headers["retry-after"], passedOn], [503, "0", 1])
+    }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
 })
 
 /** A server that answers after `delayMillis`. */
-const upstreamOn = (port: number, delayMillis = 0) =>
+const upstreamOn = (port: number, delayMillis = 0, onRequest: () => void = () => {}) =>
   Effect.acquireRelease(
     Effect.callback<http.Server>((resume) => {
-      const server = http.createServer((_, response) => void setTimeout(() => response.end("ok"), delayMillis))
+      const server = http.createServer((_, response) => {
+        onRequest()
+        setTimeout(() => response.end("ok"), delayMillis)
+      })
       server.listen(port, "127.0.0.1", () => resume(Effect.succeed(server)))
     }),
     (server) =>
