@@ -202,9 +202,9 @@ export interface ClientStrategy extends RetryStrategyV2 {
  * **Gotchas**
  *
  * The SDK does not tell a strategy that a call was aborted. The strategy finds out when the wait is over: then nobody
- * takes the token. So what an aborted call holds goes back at the end of its back-off, unless the client has the
- * {@link abortPlugin}: then it goes back at once. Where the limiter fails fast, a first attempt fails with
- * `RateLimitExceeded`.
+ * takes the token. So what an aborted call holds goes back at the end of its back-off, and it keeps its place in a queue
+ * until its turn, unless the client has the {@link abortPlugin}: then both are given up at once. Where the limiter fails
+ * fast, a first attempt fails with `RateLimitExceeded`.
  *
  * **Example** (A client that retries by a policy of ours)
  *
@@ -227,8 +227,8 @@ export const retryStrategy = <R>(
   )
 
 /**
- * A plug-in for clients with a {@link retryStrategy}: it tells the strategy of the abort signals of calls, so that what
- * an aborted call holds goes back at once.
+ * A plug-in for clients with a {@link retryStrategy}: it tells the strategy of the abort signals of calls, so that a call
+ * that is aborted while it waits is gone at once: what it holds goes back, and it leaves the queue.
  *
  * **Example** (A client whose calls are often aborted)
  *

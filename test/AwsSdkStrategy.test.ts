@@ -25,6 +25,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
+import { getEventListeners } from "node:events"
 import { Readable } from "node:stream"
 import {
   type Answer,
@@ -411,6 +412,30 @@ describe("AwsSdk.retryStrategy", () => {
         }).pipe(withRandom(0.5), withQuota(), Effect.provide(Layer.fresh(limited))))
     }
 
+    it.effect("of first attempts that wait for a send token takes them out of the queue at once, if told", () =>
+      Effect.gen(function*() {
+        const { client, requests } = yield* strategic(awsAdaptive, [ok])
+        client.middlewareStack.use(AwsSdk.abortPlugin)
+        const controller = new AbortController()
+        const fibers = yield* Effect.forEach(
+          [1, 2, 3],
+          () => Effect.forkChild(get(client, controller.signal), { startImmediately: true })
+        )
+        const other = yield* Effect.forkChild(get(client, new AbortController().signal), { startImmediately: true })
+        yield* flush
+        assert.strictEqual((yield* AdaptiveRateLimiter.snapshot).waiting, 4)
+        controller.abort()
+        const errors = yield* Effect.forEach(
+          fibers,
+          (fiber) => Effect.map(Fiber.join(fiber), ({ error }) => error.name)
+        )
+        assert.deepStrictEqual(errors, ["AbortError", "AbortError", "AbortError"])
+        yield* flush
+        assert.strictEqual((yield* AdaptiveRateLimiter.snapshot).waiting, 1)
+        const { attempts } = yield* played(Fiber.join(other))
+        assert.deepStrictEqual([attempts, requests.length], [1, 1])
+      }).pipe(withQuota(), Effect.provide(Layer.fresh(limited))))
+
     it.effect("of one call is not that of another with the same error", () =>
       Effect.gen(function*() {
         for (const isFirst of [false, true]) {
@@ -459,12 +484,25 @@ describe("AwsSdk.retryStrategy", () => {
         assert.deepStrictEqual(seen, [false])
       }).pipe(withQuota()))
 
-    it.effect("before the call sends nothing and takes nothing", () =>
+    for (const isTold of [false, true]) {
+      it.effect(`before the call sends nothing and takes nothing${isTold ? ", told" : ""}`, () =>
+        Effect.gen(function*() {
+          const { client, requests } = yield* strategic(awsStandard2026, [ok])
+          if (isTold) client.middlewareStack.use(AwsSdk.abortPlugin)
+          const { error } = yield* played(get(client, AbortSignal.abort()))
+          yield* flush
+          assert.strictEqual(error.name, "AbortError")
+          assert.deepStrictEqual([requests.length, yield* RetryQuota.balance], [0, 500])
+        }).pipe(withQuota({ firstAttemptCost: 5 })))
+    }
+
+    it.effect("leaves no listener on the signal of a call that has ended", () =>
       Effect.gen(function*() {
-        const { client, requests } = yield* strategic(awsStandard2026, [ok])
-        const { error } = yield* played(get(client, AbortSignal.abort()))
-        assert.strictEqual(error.name, "AbortError")
-        assert.deepStrictEqual([requests.length, yield* RetryQuota.balance], [0, 500])
+        const { client } = yield* strategic(awsStandard2026, [busy, ok, invalid])
+        client.middlewareStack.use(AwsSdk.abortPlugin)
+        const { signal } = new AbortController()
+        for (let call = 0; call < 2; call++) yield* played(get(client, signal))
+        assert.deepStrictEqual(getEventListeners(signal, "abort"), [])
       }).pipe(withQuota()))
 
     /** Lets time pass a millisecond at a time, and promises go on where back-offs end. */

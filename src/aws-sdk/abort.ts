@@ -1,35 +1,28 @@
 import type { MiddlewareStack, Pluggable } from "@smithy/types"
 import { get } from "../internal/safe.ts"
 
-/** The abort signals of the calls that errors ended an attempt of; none for an error that several calls share. */
-const signals = new WeakMap<object, AbortSignal | "none">()
+/** The abort signals of the calls that are under way, by the scope for which they ask for their first token. */
+const signals = new Map<string, AbortSignal>()
 
-const isObject = (u: unknown): u is object => (typeof u === "object" && u !== null) || typeof u === "function"
+let calls = 0
 
-/** The abort signal of the call that the error ended an attempt of, if it is known. */
-export const signalOf = (error: unknown): AbortSignal | undefined => {
-  const signal = isObject(error) ? signals.get(error) : undefined
-  return signal === "none" ? undefined : signal
-}
-
-const remember = (error: unknown, context: unknown): void => {
-  if (!isObject(error)) return
-  const found = get(get(context, "__smithy_context"), "abortSignal")
-  const signal = found instanceof AbortSignal ? found : "none"
-  const known = signals.get(error) ?? signal
-  signals.set(error, known === signal ? signal : "none")
-}
+/** The abort signal of the call that asks for a token for this scope, if it is known. */
+export const signalOf = (scope: string): AbortSignal | undefined => signals.get(scope.split(":")[0]!)
 
 /** A plug-in of the client that tells a strategy of ours the signal of the call. */
 export const plugin: Pluggable<any, any> = {
   applyToStack: (stack: MiddlewareStack<any, any>) => {
-    stack.addRelativeTo((next: any, context: unknown) => (args: any) =>
-      next(args).catch((error: unknown) => {
-        remember(error, context)
-        throw error
-      }), {
+    stack.addRelativeTo((next: any, context: object) => (args: any) => {
+      const signal = get(get(context, "__smithy_context"), "abortSignal")
+      if (!(signal instanceof AbortSignal)) return next(args)
+      const scope = `effect-retry-${++calls}`
+      signals.set(scope, signal)
+      // All that the retry loop tells a strategy of the call.
+      Object.assign(context, { partition_id: scope })
+      return Promise.resolve(args).then(next).finally(() => signals.delete(scope))
+    }, {
       name: "effectRetryAbort",
-      relation: "after",
+      relation: "before",
       toMiddleware: "retryMiddleware",
       override: true
     })

@@ -13,18 +13,24 @@ import { Refused } from "../state/refused.ts"
 import { signalOf } from "./abort.ts"
 import { Deliverable, watchDelivery } from "./delivery.ts"
 
+/** What a strategy knows of a call. */
+interface Call {
+  readonly longPolling: boolean
+  readonly signal: AbortSignal | undefined
+}
+
 /** A token of ours as the SDK asks for it. */
 class SdkToken extends Deliverable implements StandardRetryToken {
   readonly owner: SdkStrategy
   readonly token: RetryStrategy.Token
+  readonly call: Call
   readonly $retryLog: { readonly acquisitionDelay: number }
-  private readonly longPoll: boolean
 
-  constructor(owner: SdkStrategy, token: RetryStrategy.Token, longPoll: boolean) {
+  constructor(owner: SdkStrategy, token: RetryStrategy.Token, call: Call) {
     super()
     this.owner = owner
     this.token = token
-    this.longPoll = longPoll
+    this.call = call
     this.$retryLog = { acquisitionDelay: Duration.toMillis(Duration.sum(token.waited, token.delay)) }
   }
 
@@ -41,7 +47,7 @@ class SdkToken extends Deliverable implements StandardRetryToken {
   }
 
   isLongPoll(): boolean {
-    return this.longPoll
+    return this.call.longPolling
   }
 }
 
@@ -89,12 +95,13 @@ export class SdkStrategy implements RetryStrategyV2 {
 
   acquireInitialRetryToken(retryTokenScope: string): Promise<RetryToken> {
     const longPolling = retryTokenScope.includes(":longpoll")
-    return this.issue(this.service.acquireInitialToken({ longPolling }), longPolling, undefined)
+    const call = { longPolling, signal: signalOf(retryTokenScope) }
+    return this.issue(this.service.acquireInitialToken({ longPolling }), call)
   }
 
   refreshRetryTokenForRetry(tokenToRenew: RetryToken, errorInfo: RetryErrorInfo): Promise<RetryToken> {
-    const longPolling = this.owns(tokenToRenew) && tokenToRenew.isLongPoll()
-    return this.issue(this.refresh(tokenToRenew, errorInfo), longPolling, signalOf(errorInfo.error))
+    const call = this.owns(tokenToRenew) ? tokenToRenew.call : { longPolling: false, signal: undefined }
+    return this.issue(this.refresh(tokenToRenew, errorInfo), call)
   }
 
   recordSuccess(token: RetryToken): void {
@@ -125,12 +132,9 @@ export class SdkStrategy implements RetryStrategyV2 {
   }
 
   /** Gives a token to the middleware. One that comes after the call was aborted goes back. */
-  private issue(
-    acquire: Effect.Effect<RetryStrategy.Token, unknown>,
-    longPolling: boolean,
-    signal: AbortSignal | undefined
-  ): Promise<RetryToken> {
-    const token = Effect.map(acquire, (token) => new SdkToken(this, token, longPolling))
+  private issue(acquire: Effect.Effect<RetryStrategy.Token, unknown>, call: Call): Promise<RetryToken> {
+    const { signal } = call
+    const token = Effect.map(acquire, (token) => new SdkToken(this, token, call))
     const promise = Effect.runPromiseWith(this.context)(token, signal === undefined ? {} : { signal })
     return watchDelivery(promise, ({ token }, isLost) => {
       const check = Effect.suspend(() => isLost() ? token.abandon : token.leave)
