@@ -1,0 +1,141 @@
+import { assert, describe, it, vi } from "@effect/vitest"
+import {
+  AdaptiveRateLimiter,
+  awsStandard,
+  Backoff,
+  ResourceLimiters,
+  retryPromise,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
+import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as Simulator from "effect-retry/Simulator"
+import * as Kit from "effect-retry/testing"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redis from "effect/persistence/Redis"
+import * as RcMap from "effect/RcMap"
+import * as TestClock from "effect/testing/TestClock"
+import { execFileSync } from "node:child_process"
+import { getEventListeners } from "node:events"
+import * as fs from "node:fs"
+import { FakeRedis } from "../../utils/fakeRedis.ts"
+import { countedClock } from "../utils/clocks.ts"
+
+const root = new URL("../../../", import.meta.url)
+
+describe("resources", () => {
+  it.effect("nasty 71: 5,000 resources that nobody uses any more are gone after their time, the one named \"\" too", () =>
+    Effect.gen(function*() {
+      const limiters = yield* ResourceLimiters.ResourceLimiters
+      const names = ["", "__proto__", ...Array.from({ length: 5000 }, (_, n) => `tenant-${n}`)]
+      for (const name of names) yield* Effect.provide(RetryQuota.reserve(5), ResourceLimiters.get(name))
+      const count = Effect.map(RcMap.keys(limiters.rcMap), (keys) => [...keys].length)
+      assert.strictEqual(yield* count, names.length)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* count, 0)
+    }).pipe(Effect.provide(ResourceLimiters.layer({ idleTimeToLive: "1 minute" }))))
+
+  it("nasty 72: a process waits for the back-off of its call, and ends when the call does", () => {
+    const script = `
+      import { AdaptiveRateLimiter, Backoff, retryPromise, RetryQuota } from "effect-retry"
+      import * as Effect from "effect/Effect"
+      import * as ManagedRuntime from "effect/ManagedRuntime"
+      import * as Layer from "effect/Layer"
+      const runtime = ManagedRuntime.make(Layer.merge(RetryQuota.layer({ refillPerSecond: 1 }), AdaptiveRateLimiter.layer()))
+      await runtime.runPromise(AdaptiveRateLimiter.update(true))
+      let sends = 0
+      void retryPromise(
+        () => ++sends === 1 ? Promise.reject(new Error()) : Promise.resolve(),
+        Backoff.fixed({ delay: 100 })
+      ).then(() => console.log("sends: " + sends))
+    `
+    const output = execFileSync(
+      process.execPath,
+      ["--import", "tsx", "--input-type=module", "--eval", script],
+      { cwd: root, encoding: "utf8", timeout: 25_000 }
+    )
+    assert.strictEqual(output, "sends: 2\n")
+  })
+
+  it("nasty 73: a thousand calls with one signal have one listener between them, and none when they have ended", async () => {
+    const { signal } = new AbortController()
+    const listeners = () => getEventListeners(signal, "abort").length
+    const quick = () => retryPromise(() => Promise.resolve(1), Backoff.fixed({ delay: 1 }), { signal })
+    for (let n = 0; n < 1000; n++) await quick()
+    assert.strictEqual(listeners(), 0)
+    const together = Array.from({ length: 100 }, quick)
+    assert.isAtMost(listeners(), 1)
+    await Promise.all(together)
+    assert.strictEqual(listeners(), 0)
+    const own = () => undefined
+    signal.onabort = own
+    await quick()
+    assert.strictEqual(signal.onabort, own)
+  })
+
+  it.effect("nasty 74: quotas, limiters and resources that nobody uses hold no timer and run nothing", () =>
+    Effect.gen(function*() {
+      const counted = yield* countedClock
+      const redis = new FakeRedis()
+      yield* counted.provide(
+        Effect.gen(function*() {
+          yield* TestClock.adjust("1 day")
+          assert.deepStrictEqual([counted.asleep, counted.sleeps], [0, 0])
+          assert.strictEqual((yield* AdaptiveRateLimiter.snapshot).waiting, 0)
+        }).pipe(Effect.provide([
+          RetryQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }),
+          AdaptiveRateLimiter.layer(),
+          ResourceLimiters.layer()
+        ]))
+      )
+      // A shared quota has told Redis nothing as long as there is nothing to tell.
+      yield* counted.provide(
+        Effect.andThen(TestClock.adjust("1 day"), Effect.sync(() => assert.strictEqual(counted.asleep, 0))).pipe(
+          Effect.provide(Layer.fresh(
+            Layer.provide(RetryQuotaRedis.layer({ name: "test" }), Layer.succeed(Redis.Redis, redis.service))
+          ))
+        )
+      )
+      assert.strictEqual(redis.exchanges, 0)
+    }))
+
+  it.live("nasty 75: what a simulation remembers does not grow with its requests: a hash and its buckets", () =>
+    Effect.gen(function*() {
+      const run = (rate: number) =>
+        Effect.flatMap(
+          Simulator.decode({
+            name: "growth",
+            duration: "10 seconds",
+            fleets: [{ name: "f", to: "s", rate, policy: "awsStandard" }],
+            services: [{ name: "s", failureRate: 0.3 }]
+          }),
+          Simulator.run
+        )
+      const [small, large] = [yield* run(10), yield* run(2000)]
+      const size = (result: unknown) => JSON.stringify(result).length
+      assert.isBelow(size(large), 2 * size(small))
+    }))
+
+  it.effect("nasty 76: two copies of the library in one process share services, facts and refusals", () =>
+    Effect.gen(function*() {
+      vi.resetModules()
+      const other = yield* Effect.promise(() => import("effect-retry"))
+      assert.notStrictEqual(other.RetryQuota.make, RetryQuota.make)
+      const quota = yield* RetryQuota.make()
+      const call = Kit.outcomes([Kit.transient, Kit.ok("x")])
+      const retried = other.withRetry(call.send, other.awsStandard)
+      const run = Kit.runToEnd(Effect.provideService(retried, other.RetryQuota.RetryQuota, quota))
+      assert.strictEqual(yield* run, "x")
+      assert.strictEqual(yield* quota.balance, 500)
+      const failing = withRetry(Kit.outcomes([Kit.transient], { afterwards: "repeat" }).send, awsStandard)
+      yield* Effect.exit(Kit.runToEnd(Effect.provideService(failing, other.RetryQuota.RetryQuota, quota)))
+      assert.strictEqual(yield* quota.balance, 490)
+    }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
+
+  it("nasty 76: there is one form of the package, so import and require do not load it twice", () => {
+    const { exports, type } = JSON.parse(fs.readFileSync(new URL("package.json", root), "utf8"))
+    assert.strictEqual(type, "module")
+    assert.notInclude(JSON.stringify(exports), "require")
+  })
+})
