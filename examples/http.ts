@@ -4,8 +4,8 @@
  * A GET, PUT or DELETE needs nothing. A POST is sent again only if the server has surely not begun with it; an
  * idempotency key, or the word of someone who knows, makes it safe. A stream is sent once, unless it can be made anew.
  */
-import { Effect, type Stream } from "effect"
-import { awsStandard2026, RetryPolicy } from "effect-retry"
+import { Effect, Layer, type Stream } from "effect"
+import { awsStandard2026, RetryPolicy, RetryQuota } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import { HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 
@@ -37,6 +37,18 @@ export const search = (text: string) =>
 /** Every attempt gets a stream of its own. */
 export const upload = (name: string, open: () => Stream.Stream<Uint8Array>) =>
   Effect.flatMap(shop, (client) => client.put(`/files/${name}`, { body: RetryHttp.bodyFactory(open) }))
+
+/** A client that retries for all that ask for an `HttpClient`: it brings its quota with it. */
+export const layer = Layer.effect(
+  HttpClient.HttpClient,
+  Effect.gen(function*() {
+    const quota = yield* RetryQuota.RetryQuota
+    return (yield* HttpClient.HttpClient).pipe(
+      RetryHttp.retry(awsStandard2026),
+      HttpClient.transformResponse(Effect.provideService(RetryQuota.RetryQuota, quota))
+    )
+  })
+)
 
 /** A server with a header and a status of its own. */
 export const vendor: RetryHttp.Options = {

@@ -7,6 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
@@ -67,6 +68,16 @@ describe("examples/http", () => {
       let opened = 0
       const open = () => Stream.make(new TextEncoder().encode(`stream ${++opened}`))
       assert.deepStrictEqual((yield* sent(Http.upload("a", open), [500, 200])).bodies, ["stream 1", "stream 2"])
+    }))
+
+  it.effect("retries for what asks for a client and knows of no retries, from one quota", () =>
+    Effect.gen(function*() {
+      const quota = yield* RetryQuota.make({ capacity: 500 })
+      const layer = Layer.provide(Http.layer, Layer.succeed(RetryQuota.RetryQuota, quota))
+      const get = Effect.flatMap(HttpClient.HttpClient, (client) => client.get("http://a/"))
+      const spent = sent(Effect.andThen(get, get).pipe(Effect.provide(layer)), [503])
+      assert.strictEqual((yield* spent).requests.length, 6)
+      assert.strictEqual(yield* quota.balance, 500 - 4 * 14)
     }))
 
   it("knows a server's own header and status", () => {
