@@ -11,7 +11,7 @@ export interface Budget {
   /** A call begins. */
   readonly called: (nowMillis: number) => void
   /** An attempt is sent. */
-  readonly sent: (retry: boolean) => void
+  readonly sent: () => void
   /** An attempt has ended. */
   readonly ended: (succeeded: boolean, retry: boolean, nowMillis: number) => void
   /** Takes what a retry costs, if it is there. */
@@ -120,21 +120,21 @@ const grpc = ({ maxTokens, tokenRatio }: OptionsOf<"grpc">): Budget => {
 }
 
 /**
- * Retries at one time up to a share of the attempts that are under way, at least so many. A retry counts from when it is
- * allowed. Source: Envoy `retry_budget`.
+ * Retries at one time up to a share of the attempts that are under way, at least so many. A retry counts as one from when
+ * it is allowed, as an attempt from when it is sent. Source: Envoy `retry_budget`.
  */
 const envoy = ({ minConcurrency, share }: OptionsOf<"envoy">): Budget => {
-  let active = 0
+  let underWay = 0
   let retries = 0
-  const left = () => Math.max(minConcurrency, share * (active + retries)) - retries
+  const left = () => Math.max(minConcurrency, share * underWay) - retries
   return {
     ...deaf,
-    sent: (retry) => {
-      if (!retry) active++
+    sent: () => {
+      underWay++
     },
     ended: (_succeeded, retry) => {
+      underWay--
       if (retry) retries--
-      else active--
     },
     withdraw: () => {
       if (left() + epsilon < 1) return false

@@ -178,7 +178,7 @@ class Attempt implements Request {
     if (process.throttle?.drops(now, client.chance.nextDoubleUnsafe())) return this.settle(dropped)
     client.world.attempts++
     client.meter.now.attempts++
-    process.budget?.sent(this.retry)
+    process.budget?.sent()
     trace.add(now, "send", client.id, this.call.attempts)
     if (client.timeoutMillis !== Infinity) {
       this.timer = time.at(now + client.timeoutMillis, () => {

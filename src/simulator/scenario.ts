@@ -109,6 +109,10 @@ const Service = Schema.Struct({
   limit: maybe(
     Schema.Struct({
       requests: required(Amount, "Requests that pass in each stretch of time."),
+      burst: maybe(
+        Amount,
+        "Requests that may run ahead of an even flow, as in a token or leaky bucket. Default: none may; stretches are counted."
+      ),
       per: unlessSaid(Time, "1 second", "How long a stretch is; stretches follow each other from time 0."),
       retryAfter: maybe(Time, "The hint that the others are given. Default: none.")
     }),

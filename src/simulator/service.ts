@@ -1,6 +1,7 @@
 import type { Chance, Sampler } from "./chance.ts"
 import type { Client } from "./client.ts"
-import { failed, type Failure, overloaded, throttled, unavailable } from "./failure.ts"
+import { failed, type Failure, overloaded, unavailable } from "./failure.ts"
+import { Limit } from "./limit.ts"
 import { ServiceMeter } from "./meter.ts"
 import { Queue } from "./queue.ts"
 import type { Request, Target } from "./request.ts"
@@ -11,37 +12,6 @@ import type { World } from "./world.ts"
 
 /** An outage in milliseconds. */
 type Window = Outage & { readonly fromMillis: number; readonly toMillis: number }
-
-/** So many requests in each stretch of time. */
-class Limit {
-  readonly failure: Failure
-  private readonly requests: number
-  private readonly perMillis: number
-  private stretch = -1
-  private passed = 0
-
-  constructor(requests: number, perMillis: number, retryAfterMillis: number | undefined) {
-    this.requests = requests
-    this.perMillis = perMillis
-    this.failure = throttled(retryAfterMillis)
-  }
-
-  passes(nowMillis: number): boolean {
-    const stretch = Math.floor(nowMillis / this.perMillis)
-    if (stretch !== this.stretch) {
-      this.stretch = stretch
-      this.passed = 0
-    }
-    return ++this.passed <= this.requests
-  }
-}
-
-const limitOf = (limit: ServiceSettings["limit"]): Limit | undefined =>
-  limit && new Limit(
-    limit.requests,
-    millis(limit.per),
-    limit.retryAfter === undefined ? undefined : millis(limit.retryAfter)
-  )
 
 /** A service: a limit, a queue, workers, failures and outages; perhaps the client of others. */
 export class Service implements Target {
@@ -75,7 +45,7 @@ export class Service implements Target {
     this.after = turnMillis === undefined ? undefined : latency
     this.slowdownMillis = millis(settings.slowdown)
     this.maxQueue = settings.queue ?? Infinity
-    this.limit = limitOf(settings.limit)
+    this.limit = settings.limit && new Limit(settings.limit)
     this.windows = settings.outages.map((outage) => ({
       ...outage,
       fromMillis: millis(outage.from),

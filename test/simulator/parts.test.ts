@@ -193,7 +193,7 @@ describe("makeBudget", () => {
     let passed = 0
     while (passed < 1000 && budget.withdraw(nowMillis)) {
       passed++
-      budget.sent(true)
+      budget.sent()
       budget.ended(false, true, nowMillis)
     }
     return passed
@@ -222,13 +222,14 @@ describe("makeBudget", () => {
     }
   })
 
-  it("Envoy lets a fifth of what is under way be retries, and three at least", () => {
-    for (const [active, expected] of [[0, 3], [2, 3], [20, 4], [21, 5], [41, 10]] as const) {
+  it("Envoy lets as many retries wait as a fifth of what is under way, and three at least", () => {
+    for (const [active, expected] of [[0, 3], [2, 3], [20, 4], [25, 5], [49, 9], [50, 10]] as const) {
       const budget = makeBudget({ kind: "envoy", share: 0.2, minConcurrency: 3 })
-      for (let attempt = 0; attempt < active; attempt++) budget.sent(false)
+      for (let attempt = 0; attempt < active; attempt++) budget.sent()
       let passed = 0
       while (budget.withdraw(0)) passed++
       assert.strictEqual(passed, expected)
+      budget.sent()
       budget.ended(true, true, 0)
       assert.isTrue(budget.withdraw(0))
     }
