@@ -62,8 +62,8 @@ export interface FallbackOptions {
   /**
    * The tokens it starts with, each time Redis stops to answer: from 0 to its `capacity`. Default as many as there were
    * in the shared quota when Redis last answered, so that an outage which had drained that one stays without retries.
-   * Within a `leaseTime` after Redis came back it starts with what it was left with, if that is less: a Redis that comes
-   * and goes fills no quota.
+   * When Redis stops again within a `leaseTime`, the fallback goes on as it was left: a Redis that comes and goes fills
+   * no quota.
    */
   readonly initial?: number | undefined
   /** Tokens that flow in per second: a finite number of at least 0. Default that of the shared quota. */
@@ -112,14 +112,14 @@ export interface Options extends RetryQuota.Options {
 interface Valid {
   readonly name: string
   readonly store: StoreOptions
-  readonly local: (tokens: number, left: number) => StoreOptions
+  readonly local: (tokens: number) => StoreOptions
   readonly terms: Pick<Terms, "settings" | "timeoutMillis" | "flushMillis" | "retryMillis">
 }
 
 const constructorName = "RetryQuotaRedis.make"
 const hourMillis = 3_600_000
 
-/** What the fallback is made of, given the tokens that there were, and what is left of the fallback before. */
+/** What the fallback is made of, given the tokens that there were. */
 const validFallback = (shared: StoreOptions, given: FallbackOptions): Valid["local"] => {
   const check = checks(constructorName)
   const capacity = check.positive("fallback.capacity", given.capacity ?? shared.capacity)
@@ -134,10 +134,10 @@ const validFallback = (shared: StoreOptions, given: FallbackOptions): Valid["loc
     check.reject("fallback.refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
   }
   const successIncrement = Math.min(shared.successIncrement, capacity)
-  return (tokens, left) => ({
+  return (tokens) => ({
     ...shared,
     capacity,
-    initial: Math.min(initial ?? Math.min(capacity, tokens), left),
+    initial: initial ?? Math.min(capacity, tokens),
     refillPerSecond,
     successIncrement
   })
@@ -230,7 +230,7 @@ const over = (
         {
           ...terms,
           connection: connect(scope),
-          fallback: (tokens, left) => new FallbackStore(shared, local(tokens, left), monotonicMillis(clock)),
+          fallback: (tokens) => new FallbackStore(shared, local(tokens), monotonicMillis(clock)),
           onChange: (reason, isNews) =>
             Effect.andThen(show(name, reason !== undefined), isNews ? tell(name, reason) : Effect.void)
         },

@@ -144,17 +144,23 @@ describe("RetryQuotaRedis", () => {
     it.effect("fills no fallback anew for a Redis that comes and goes, until it has been back for the lease time", () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ fallback: { capacity: 20, initial: 15 }, leaseTime: "1 minute" })
-        /** What the fallback grants until Redis is back. */
+        const granted: Array<RetryQuota.Reservation> = []
+        /** How often the fallback grants until Redis is back. */
         const outage = Effect.gen(function*() {
           redis.mood = "refusing"
           const taken = yield* Effect.forEach([1, 2, 3, 4, 5], () => quota.reserve(2))
           redis.mood = "fine"
           yield* TestClock.adjust("1 second")
-          return taken.filter(Option.isSome).length
+          const before = granted.length
+          for (const each of taken) if (Option.isSome(each)) granted.push(each.value)
+          return granted.length - before
         })
         assert.deepStrictEqual([yield* outage, yield* outage, yield* outage], [5, 2, 0])
         yield* TestClock.adjust("58 seconds")
         assert.strictEqual(yield* outage, 0)
+        // What comes back of what it granted is there the next time.
+        for (const lease of granted.slice(0, 3)) yield* lease.giveBack
+        assert.strictEqual(yield* outage, 3)
         yield* TestClock.adjust("1 minute")
         assert.strictEqual(yield* outage, 5)
         assert.strictEqual(yield* quota.balance, 500)
@@ -201,7 +207,7 @@ describe("RetryQuotaRedis", () => {
       return Effect.gen(function*() {
         yield* TestClock.adjust(1)
         assert.include(lines[0], "ECONNREFUSED")
-      }).pipe(Effect.provide(quotaLayer), Effect.provide(layer))
+      }).pipe(Effect.provide(Layer.provide(quotaLayer, layer)))
     })
 
     it.effect("answers thousands who ask a slow Redis at once, 500 with each exchange, as many as there are tokens for", () =>

@@ -52,11 +52,8 @@ export interface Terms {
   readonly retryMillis: number
   /** The client of Redis, once there is one. */
   readonly connection: Effect.Effect<Redis.Redis["Service"], unknown>
-  /**
-   * A quota in memory for as long as Redis does not answer, given the tokens that there were when it last did, and those
-   * that are left of the quota in memory before.
-   */
-  readonly fallback: (tokens: number, left: number) => MemoryStore
+  /** A quota in memory for as long as Redis does not answer, given the tokens that there were when it last did. */
+  readonly fallback: (tokens: number) => MemoryStore
   /** Another decides: the fallback, for this reason, or Redis. `isNews` unless nobody has heard of the fallback. */
   readonly onChange: (reason: string | undefined, isNews: boolean) => Effect.Effect<void>
 }
@@ -106,8 +103,8 @@ export class Client {
   private refilledAtMillis = 0
   private flushAtMillis = Infinity
   private probeAtMillis = 0
-  /** What the last local quota was left with, until this moment. */
-  private left = { tokens: Infinity, untilMillis: -Infinity }
+  /** The local quota that decided before. It goes on if it has to until this moment. */
+  private former: { readonly local: MemoryStore; readonly untilMillis: number } | undefined = undefined
   private lost: { readonly fiber: Fiber.Fiber<unknown, unknown>; readonly untilMillis: number } | undefined = undefined
   /** It has been told that Redis does not answer. */
   private down = false
@@ -156,8 +153,9 @@ export class Client {
 
   /** Decides locally from now on: whoever waits for Redis waits no longer. */
   decideLocally(): void {
-    const left = this.nowMillis < this.left.untilMillis ? this.left.tokens : Infinity
-    this.local ??= this.terms.fallback(this.tokens, left)
+    const { former } = this
+    const goesOn = former !== undefined && this.nowMillis < former.untilMillis
+    this.local ??= goesOn ? former.local : this.terms.fallback(this.tokens)
     const { asks, looks } = this
     this.asks = []
     this.looks = []
@@ -271,15 +269,10 @@ export class Client {
     this.tokens = reply.tokens
     this.down = false
     this.local = undefined
-    if (local !== undefined) this.remember(local)
+    if (local !== undefined) this.former = { local, untilMillis: this.nowMillis + this.terms.settings.leaseMillis }
     answerAll(this.answersTo(asks, reply.millis))
     for (const done of looks) done()
     return local === undefined ? Effect.void : this.terms.onChange(undefined, down)
-  }
-
-  private remember(local: MemoryStore): void {
-    const untilMillis = this.nowMillis + this.terms.settings.leaseMillis
-    this.left = { tokens: local.balance(this.clock), untilMillis }
   }
 
   /** The answers to those who get one. The others wait on. */

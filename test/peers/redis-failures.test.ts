@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Redis from "effect/persistence/Redis"
 import * as Scope from "effect/Scope"
 import { describePeers, freePort, startRedis, temporaryFolder } from "../utils/peers.ts"
 import {
@@ -276,6 +277,76 @@ describePeers("a shared quota", () => {
         assert.include(lines[0], what)
       }))
   }
+
+  it.live("whose connection is cut again and again answers all, and loses nothing", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const options = named({ capacity: 1000, fallbackTime: "20 millis", fallback: { initial: 0 } })
+      const quota = yield* quotaAt(urlOf(port), options)
+      let granted = 0
+      let spent = 0
+      for (let round = 0; round < 15; round++) {
+        const asked = yield* Effect.forkChild(winners(quota, 10), { startImmediately: true })
+        yield* command(port, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        for (const lease of yield* Fiber.join(asked)) {
+          const isSpent = granted++ % 2 === 0
+          if (isSpent) spent++
+          yield* (isSpent ? lease.spend : lease.giveBack)
+        }
+        yield* Effect.sleep(20 * (round % 4))
+      }
+      console.log(`Redis granted ${granted} of 150 while its connection was cut 15 times`)
+      assert.isAbove(spent, 0)
+      yield* recovered(options)
+      yield* eventually(Effect.map(quota.balance, (tokens) => tokens === 1000 - 5 * spent), "all is told")
+      assert.strictEqual(yield* command(port, "HLEN", keyOf(options)), 4)
+    }).pipe(Effect.provide(logged().layer)))
+
+  it.live("whose exchanges arrive twice counts each once", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const context = yield* Layer.build(NodeRedis.layer({ url: urlOf(port) }))
+      const redis = Context.get(context, Redis.Redis)
+      const copies: Array<string> = []
+      const twice: Redis.Redis["Service"] = {
+        ...redis,
+        eval: (script) => (...params) =>
+          Effect.tap(redis.eval(script)(...params), () =>
+            Effect.matchEffect(redis.eval(script)(...params), {
+              onFailure: ({ cause }) => Effect.sync(() => copies.push(String(cause))),
+              onSuccess: () => Effect.die("a copy was taken for new")
+            }))
+      }
+      const options = named({ capacity: 100, initial: 50 })
+      const quota = yield* Effect.provideService(RetryQuotaRedis.make(options), Redis.Redis, twice)
+      const [first, second] = yield* winners(quota, 3)
+      yield* quota.deposit(7)
+      yield* first!.giveBack
+      yield* second!.spend
+      assert.strictEqual(yield* quota.balance, 50 - 15 + 7 + 5)
+      assert.strictEqual(yield* decisions(options.name, "fallback"), 0)
+      assert.isAbove(copies.length, 1)
+      for (const copy of copies) assert.include(copy, "STALE")
+    }))
+
+  it.live("loses nothing, and goes on filling, though the clock of Redis steps back by an hour", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const options = named({ capacity: 1e6, initial: 0, refillPerSecond: 1000 })
+      const quota = yield* quotaAt(urlOf(port), options)
+      yield* quota.deposit(5000)
+      const before = yield* quota.balance
+      // For the script, a clock that went back is one that counted in the future.
+      yield* command(port, "HINCRBYFLOAT", keyOf(options), "at", "3600000")
+      const stepped = yield* quota.balance
+      assert.strictEqual(stepped, Number(before))
+      yield* Effect.sleep(200)
+      const after = yield* quota.balance
+      assert.isAtLeast(after - stepped, 190)
+    }))
 
   it.live("starts anew where Redis has forgotten it, and gives nothing back twice", () =>
     Effect.gen(function*() {

@@ -57,9 +57,14 @@ const program = Effect.gen(function*() {
   yield* line
   yield* jobs[job]
 }).pipe(
-  Effect.provide(RetryQuotaRedis.layer(JSON.parse(options)).pipe(Layer.provide(NodeRedis.layer({ url })), Layer.orDie)),
-  // What is printed is for the test.
-  Effect.provide(Logger.layer([]))
+  // What is printed is for the test: nothing is logged.
+  Effect.provide(
+    RetryQuotaRedis.layer(JSON.parse(options)).pipe(
+      Layer.provide(NodeRedis.layer({ url })),
+      Layer.provide(Logger.layer([])),
+      Layer.orDie
+    )
+  )
 )
 
 Effect.runPromise(program).then(() => process.exit(0), (error) => {
