@@ -99,6 +99,14 @@ const world = (options?: RetryQuota.Options, random: Random.Random = constantRan
   return { clock, context, quota, balance: () => Effect.runSyncWith(context)(quota.balance) }
 }
 
+/** The context of a world, with a limiter. */
+const limited = ({ context }: ReturnType<typeof world>) =>
+  Context.add(
+    context,
+    AdaptiveRateLimiter.AdaptiveRateLimiter,
+    Effect.runSyncWith(context)(AdaptiveRateLimiter.make())
+  )
+
 /** A function that fails with each of the errors in turn, then returns "ok". */
 const scripted = (errors: ReadonlyArray<unknown>, onSend: (attempt: Attempt) => void = () => {}) => {
   let sends = 0
@@ -414,6 +422,56 @@ describe("abort", () => {
     assert.approximately(timers() - before, 0, 5)
   })
 
+  it("while waiting for the quota: rejects at once, leaves no timer, gives the tokens back", async () => {
+    const { balance, clock, context } = world({ capacity: 5, refillPerSecond: 1, whenExhausted: "wait" })
+    const controller = new AbortController()
+    const { signal } = controller
+    const call = () => retryPromise(() => Promise.reject(new Transient()), awsStandard, { context, signal })
+    const calls = [call(), call(), call()]
+    for (let turns = 0; turns < 5; turns++) await turn()
+    assert.strictEqual(balance(), 0)
+    assert.isAtLeast(clock.sleepers.length, 2)
+    controller.abort(reason)
+    assert.isTrue((await Promise.allSettled(calls)).every((result) => "reason" in result && result.reason === reason))
+    assert.deepStrictEqual([clock.sleepers.length, balance(), listeners(signal)], [0, 5, 0])
+  })
+
+  for (
+    const [name, adaptive, quota, untilSent] of [
+      [
+        "what a first send costs",
+        false,
+        { capacity: 5, firstAttemptCost: 5, refillPerSecond: 1, whenExhausted: "wait" },
+        5000
+      ],
+      ["the limiter", true, {}, 2000]
+    ] as const
+  ) {
+    it(`while waiting for ${name}: the function is never called, and who comes after waits no longer`, async () => {
+      const env = world(quota)
+      const { clock } = env
+      const context: Context.Context<never> = adaptive ? limited(env) : env.context
+      const controller = new AbortController()
+      const once = RetryPolicy.maxAttempts(1)(awsStandard)
+      await clock.until(retryPromise(() => Promise.reject(new Throttled({})), once, { context }))
+      const start = clock.now
+      let sends = 0
+      const calls = Array.from(
+        { length: 20 },
+        () => retryPromise(() => ++sends, awsStandard, { context, signal: controller.signal })
+      )
+      for (let turns = 0; turns < 5; turns++) await turn()
+      assert.isAtLeast(clock.sleepers.length, 1)
+      controller.abort(reason)
+      assert.isTrue((await Promise.allSettled(calls)).every((result) => "reason" in result && result.reason === reason))
+      assert.deepStrictEqual([sends, clock.sleepers.length, listeners(controller.signal)], [0, 0, 0])
+      assert.deepStrictEqual(await clock.until(retryPromise(() => clock.now - start, awsStandard, { context })), {
+        status: "fulfilled",
+        value: untilSent
+      })
+    })
+  }
+
   it("in an attempt: its own signal is aborted with the same reason, its late failure is nobody's", async () => {
     const unhandled: Array<unknown> = []
     const note = (error: unknown) => void unhandled.push(error)
@@ -616,6 +674,32 @@ describe("the law: retryPromise and withRetry send, wait, pay and end alike", ()
       assert.isAbove(sends, 210)
     })
   }
+
+  it("awsAdaptive, over 10 seeds", async () => {
+    for (let seed = 1; seed <= 10; seed++) {
+      const contexts = new Map<unknown, ReturnType<typeof limited>>()
+      const contextOf = (env: ReturnType<typeof world>) => {
+        const known = contexts.get(env) ?? limited(env)
+        contexts.set(env, known)
+        return known
+      }
+      const promised = await story(
+        seed,
+        {},
+        (send, env) => retryPromise(send, awsAdaptive, { context: contextOf(env) })
+      )
+      const effectful = await story(
+        seed,
+        {},
+        (send, env) =>
+          Effect.runPromiseWith(contextOf(env))(
+            withRetry(Effect.tryPromise({ try: send, catch: (error) => error as Outcome }), awsAdaptive)
+          )
+      )
+      assert.deepStrictEqual(promised, effectful)
+      assert.strictEqual(contexts.size, 2)
+    }
+  })
 })
 
 describe("types", () => {
