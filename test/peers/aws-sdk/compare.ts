@@ -76,7 +76,7 @@ const rates = (ports: Ports) =>
       steady: run("rate", { ...ports, limited: ports.limited.slice(0, 4) }),
       stepped: run("rate", { ...ports, limited: ports.limited.slice(4) }, clock)
     }, { concurrency: "unbounded" })
-  })).pipe(Effect.repeat({ times: 2, until: ({ steady, stepped }) => tells(steady) && tells(stepped) }))
+  })).pipe(Effect.repeat({ times: 4, until: ({ steady, stepped }) => tells(steady) && tells(stepped) }))
 
 /** Runs all parts, each in a process of its own, against one nginx. */
 export const compare: Effect.Effect<Comparison, PeerError, Scope.Scope> = Effect.gen(function*() {

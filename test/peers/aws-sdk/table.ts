@@ -17,7 +17,15 @@ const courses = (title: string, { courses }: Comparison["steady"]): string =>
   `${title}
 ${
     grid([
-      ["", "answers in each second", `mean from ${settled} s`, "zeros", "sent per answer", "from 0 s", "failed"],
+      [
+        "",
+        "answers in each second",
+        `mean from ${settled} s`,
+        `zeros from ${settled} s`,
+        `sent per answer from ${settled} s`,
+        "from 0 s",
+        "failed"
+      ],
       ...courses.map((course) => [
         course.name,
         course.ok.join(" "),
@@ -44,14 +52,14 @@ const sections = ({ herds, rest, steady, stepped }: Comparison): ReadonlyArray<s
     `2. the same, the wall clock of the process stepped by ${stepped.stepSeconds.toFixed(1)} s after 8 s`,
     stepped
   ),
-  `3. the three calls after four throttles and 20 calls aborted in the limiter; the worst of four tries
+  `3. the three calls after four throttles and 20 calls aborted in the limiter; the worst clean one of four tries
 ${
     grid([
       ["", "after the 20", "without them"],
       ...rest.ghosts.map(({ after, control, name }) => [name, waits(after), waits(control)])
     ])
   }`,
-  `4. the retry quota after 60 calls aborted in the back-off of 50 ms
+  `4. the retry quota after 60 calls aborted in the back-off of 500 ms
 ${
     grid([
       ["", "at first", "then", "requests", "attempts of the next call", "after it"],

@@ -51,17 +51,17 @@ const aborted = ({ ports }: Task) => {
   ])
 }
 
-const fiftyMillis = RetryPolicy.quotaGated({ cost: 14 })(
-  Backoff.fixed({ delay: "50 millis" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+const halfSecond = RetryPolicy.quotaGated({ cost: 14 })(
+  Backoff.fixed({ delay: "500 millis" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 )
 
 const leaks = async ({ ports }: Task) => {
-  const backoff = { computeNextBackoffDelay: () => 50, setDelayBase: () => undefined }
+  const backoff = { computeNextBackoffDelay: () => 500, setDelayBase: () => undefined }
   const strategy = new StandardRetryStrategy({ maxAttempts: 3, backoff })
   return Promise.all([
     leak(sdkCalls("SDK, standard", { retryStrategy: strategy }, async () => strategy.getCapacity()), ports),
-    leak(await strategyCalls(ours, fiftyMillis), ports),
-    leak(effectCalls(oursSent, fiftyMillis), ports)
+    leak(await strategyCalls(ours, halfSecond), ports),
+    leak(effectCalls(oursSent, halfSecond), ports)
   ])
 }
 
@@ -77,12 +77,12 @@ const survivors = async () => [
   await hostile.survived(effectCalls(oursSent, awsDynamoDB2026))
 ]
 
-/** All that takes little time of a processor. */
+/** All that takes little time of a processor; what waits in a limiter when all processes have started. */
 const rest = async (task: Task) => {
+  const leaked = await leaks(task)
   const [ghosts, others] = await Promise.all([
     aborted(task),
     (async () => ({
-      leaks: await leaks(task),
       hints: await hinted(),
       meanings: await config.meanings(),
       limits: await config.limits(),
@@ -90,7 +90,7 @@ const rest = async (task: Task) => {
       survived: await survivors()
     }))()
   ])
-  return { ghosts, ...others }
+  return { leaks: leaked, ghosts, ...others }
 }
 
 /** Limiters as they are at a rate of 200 a second: a bucket holds what flows in within a second. */
