@@ -15,7 +15,7 @@ import { sleeping } from "./names.ts"
 import type { Script } from "./operations.ts"
 import { queued } from "./queue.ts"
 import { exactly, type Floor, isHeld, printFloors, printTable, type Table, table, timed } from "./report.ts"
-import { resources } from "./resources.ts"
+import * as resources from "./resources.ts"
 import { importsOf, sizes } from "./size.ts"
 
 const quick = process.argv.includes("--quick")
@@ -119,16 +119,13 @@ const timeQueue = async () => {
 
 const timeResources = async () => {
   const perCall = new Map<number, ReadonlyArray<number>>()
-  let left = 0
   for (const count of [100, 1000, 10_000, 100_000]) {
-    const found = await resources(count, quick ? 50_000 : 200_000)
-    perCall.set(count, found.nanosPerCall)
-    left += found.left
+    perCall.set(count, await resources.timed(count, quick ? 100_000 : 500_000))
   }
   const rows = [...perCall].map(([count, ns]) => [`${count} resources`, ns] as const)
   show(timed("ResourceLimiters, withRetry and a quota of its own, CPU time per call", new Map(rows)))
   hold("cost per call: 100,000 resources / 100 resources", 2, quotient(perCall.get(100_000)!, perCall.get(100)!))
-  hold("resources left after their time", 0, exactly(left))
+  hold("resources left after their time", 0, exactly(await resources.leftOf(100_000)))
 }
 
 const weighBundle = async () => {

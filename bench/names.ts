@@ -1,2 +1,2 @@
 /** What a waiting call is weighed against. */
-export const sleeping = "Effect.sleep, a fiber that does nothing else"
+export const sleeping = "Effect.sleep in a fiber that does nothing else"

@@ -6,30 +6,23 @@ import { setTimeout as wait } from "node:timers/promises"
 import { repeated } from "./effects.ts"
 import { effectOf } from "./operations.ts"
 
-/** What calls of many resources took. */
-export interface Resources {
-  readonly resources: number
-  /** By round. */
-  readonly nanosPerCall: ReadonlyArray<number>
-  /** Resources held right after the calls. */
-  readonly held: number
-  /** Resources held when their time was up. */
-  readonly left: number
-}
-
-/** Long enough that no resource is forgotten while calls are timed. */
-const idleMillis = 5000
-
-/** Calls the resources in turn, each some times. */
-export const resources = (count: number, calls: number): Promise<Resources> => {
+const callsOf = (count: number): Effect.Effect<unknown, unknown, ResourceLimiters.ResourceLimiters> => {
   const keys = Array.from({ length: count }, (_, n) => `dynamodb:table-${n}`)
   const operation = withRetry(effectOf("success"), awsStandard)
   let next = 0
-  const call = Effect.suspend(() => Effect.provide(operation, ResourceLimiters.quota(keys[next++ % count]!)))
+  return Effect.suspend(() => Effect.provide(operation, ResourceLimiters.quota(keys[next++ % count]!)))
+}
+
+const held = Effect.gen(function*() {
+  const { rcMap } = yield* ResourceLimiters.ResourceLimiters
+  return Array.from(yield* RcMap.keys(rcMap)).length
+})
+
+/** Nanoseconds per call when so many resources are called in turn, by round. No resource is forgotten meanwhile. */
+export const timed = (count: number, calls: number): Promise<ReadonlyArray<number>> => {
+  const call = callsOf(count)
   const program = Effect.gen(function*() {
-    const { rcMap } = yield* ResourceLimiters.ResourceLimiters
-    const size = Effect.map(RcMap.keys(rcMap), (held) => Array.from(held).length)
-    yield* repeated(call, Math.max(count, 2000))
+    yield* repeated(call, Math.max(count, 20_000))
     const samples: Array<number> = []
     for (let round = 0; round < 5; round++) {
       const before = process.cpuUsage()
@@ -37,13 +30,24 @@ export const resources = (count: number, calls: number): Promise<Resources> => {
       const { system, user } = process.cpuUsage(before)
       samples.push((system + user) * 1000 / (calls / 5))
     }
-    const held = yield* size
-    let left = held
-    for (let waited = 0; left > 0 && waited < 4 * idleMillis; waited += 250) {
-      yield* Effect.promise(() => wait(250))
-      left = yield* size
+    if ((yield* held) !== count) throw new Error("a resource was forgotten before its time")
+    return samples
+  })
+  return Effect.runPromise(Effect.provide(Effect.orDie(program), ResourceLimiters.layer()))
+}
+
+const idleMillis = 500
+
+/** How many of so many resources are left when none has been called for ten times their time. */
+export const leftOf = (count: number): Promise<number> => {
+  const program = Effect.gen(function*() {
+    yield* repeated(callsOf(count), count)
+    let left = yield* held
+    for (let waited = 0; left > 0 && waited < 10 * idleMillis; waited += 100) {
+      yield* Effect.promise(() => wait(100))
+      left = yield* held
     }
-    return { resources: count, nanosPerCall: samples, held, left }
+    return left
   })
   return Effect.runPromise(
     Effect.provide(Effect.orDie(program), ResourceLimiters.layer({ idleTimeToLive: idleMillis }))

@@ -60,7 +60,8 @@ export class Booking {
    * Sends an effect that {@link leaves}, once quota and limiter let it, and goes on with `next` after a failure.
    */
   send(self: AnyEffect, fiber: CallFiber, next: (error: unknown) => AnyEffect): AnyEffect {
-    const { limiter, store } = this.environment
+    const { store } = this.environment
+    const limiter = this.limiter
     const paying = this.token === undefined && store !== undefined && store.firstAttemptCost > 0 ? store : undefined
     if (limiter === undefined && paying === undefined) return this.booked(self, next)
     const clock = clockOf(fiber)
@@ -79,6 +80,12 @@ export class Booking {
       this.token?.cancelUnsafe()
       return next(error)
     })
+  }
+
+  /** What holds the send back: nothing before the first throttle, but for a retry that may have to end at its deadline. */
+  private get limiter(): Engine | undefined {
+    const { limiter } = this.environment
+    return limiter?.enabled === true || this.token !== undefined ? limiter : undefined
   }
 
   private limited(booked: AnyEffect, limiter: Engine, clock: Clock.Clock): AnyEffect {

@@ -33,15 +33,16 @@ export const isQuiet = (context: Context.Context<never>): boolean => {
     Context.get(context, CurrentObserver).onAttempt === undefined
 }
 
-// A context never changes, and many calls share one.
-const quiet = new WeakMap<Context.Context<never>, Environment>()
+// A context never changes, and many calls share one; but a retry has one of its own.
+const known = new WeakMap<Context.Context<never>, Environment>()
 
 /** What an attempt of this fiber finds. */
 export const environment = (fiber: CallFiber): Environment => {
-  const known = quiet.get(fiber.context)
-  if (known !== undefined) return known
-  const found = read(fiber.context)
-  if (found.isQuiet && found.metadata === undefined) quiet.set(fiber.context, found)
+  const { context } = fiber
+  const cached = known.get(context)
+  if (cached !== undefined) return cached
+  const found = read(context)
+  if (found.metadata === undefined) known.set(context, found)
   return found
 }
 

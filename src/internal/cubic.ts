@@ -50,7 +50,10 @@ export const cubicRate = (
   config: CubicConfig,
   { lastMaxRate, lastThrottleTime, timeWindow }: Pick<Cubic, "lastMaxRate" | "lastThrottleTime" | "timeWindow">,
   now: number
-): number => config.scaleConstant * (now - lastThrottleTime - timeWindow) ** 3 + lastMaxRate
+): number => {
+  const since = now - lastThrottleTime - timeWindow
+  return config.scaleConstant * since * since * since + lastMaxRate
+}
 
 /** The rate as it stands at the end of a measuring bucket, smoothed; within a bucket it only counts. */
 const measured = (state: Cubic, config: CubicConfig, now: number) => {

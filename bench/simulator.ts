@@ -1,0 +1,97 @@
+/**
+ * The simulator: what a wake costs on its clock and on `TestClock`, and the scenario of ten thousand clients.
+ *
+ * `npx tsx --expose-gc bench/simulator.ts`, with `--quick` in a minute. It measures the sources.
+ */
+import * as Simulator from "effect-retry/Simulator"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import { readFileSync } from "node:fs"
+import { getHeapStatistics } from "node:v8"
+import { quotient, type Spread } from "./harness.ts"
+import { exactly, printTable, table, timed } from "./report.ts"
+
+const quick = process.argv.includes("--quick")
+
+/** So many fibers that sleep, wake and sleep again, each at times of its own. */
+const sleepers = (fibers: number, wakes: number) =>
+  Effect.forEach(
+    Array.from({ length: fibers }, (_, index) => index),
+    (index) => {
+      let left = Math.round(wakes / fibers)
+      return Effect.whileLoop({
+        while: () => left-- > 0,
+        body: () => Effect.sleep(1 + (index * 7919 + left * 104_729) % 1000),
+        step: () => {}
+      })
+    },
+    { concurrency: "unbounded", discard: true }
+  )
+
+const clocks = {
+  TestClock: (program: Effect.Effect<void>) =>
+    Effect.gen(function*() {
+      const fiber = yield* Effect.forkChild(program)
+      yield* TestClock.adjust("1 day")
+      yield* Fiber.join(fiber)
+    }).pipe(Effect.provide(TestClock.layer())),
+  simulator: (program: Effect.Effect<void>) => Simulator.inVirtualTime(program)
+}
+
+/** Nanoseconds of CPU time. */
+const cpuNanos = async (run: Effect.Effect<unknown, unknown>): Promise<number> => {
+  const before = process.cpuUsage()
+  await Effect.runPromise(run)
+  const { system, user } = process.cpuUsage(before)
+  return (system + user) * 1000
+}
+
+const timeWakes = async (fibers: number): Promise<Spread> => {
+  const wakes = Math.max(fibers * 3, 30_000)
+  const samples = new Map<string, Array<number>>()
+  for (let round = quick ? -1 : -2; round < (quick ? 5 : 15); round++) {
+    for (const [name, run] of Object.entries(clocks)) {
+      const nanos = await cpuNanos(run(sleepers(fibers, wakes))) / wakes
+      if (round >= 0) samples.set(name, [...samples.get(name) ?? [], nanos])
+    }
+  }
+  printTable(timed(`a wake, ${fibers} sleepers`, samples))
+  return quotient(samples.get("TestClock")!, samples.get("simulator")!)
+}
+
+const ratios = new Map<string, Spread>()
+for (const fibers of [10, 100, 1000, 10_000, 50_000]) ratios.set(`${fibers} sleepers`, await timeWakes(fibers))
+printTable(table("TestClock / simulator", "times", ratios))
+
+const file = new URL("../examples/scenarios/ten-thousand-clients.json", import.meta.url)
+const scenario = await Effect.runPromise(Simulator.decodeJson(readFileSync(file, "utf8")))
+
+/** Runs the scenario for longer or shorter. */
+const run = async (seconds: number) => {
+  let held = 0
+  const began = performance.now()
+  let result: Simulator.SimulationResult | undefined
+  const watched = Simulator.run({ ...scenario, duration: `${seconds} seconds` }, {
+    onProgress: ({ fraction }) =>
+      Effect.sync(() => {
+        if (fraction < 0.9 || held > 0) return
+        globalThis.gc?.()
+        held = getHeapStatistics().used_heap_size
+      })
+  })
+  const nanos = await cpuNanos(Effect.tap(watched, (found) => Effect.sync(() => (result = found))))
+  const { attempts, traceHash } = result!
+  const rows = [
+    ["attempts", attempts],
+    ["seconds of CPU time", nanos / 1e9],
+    ["seconds", (performance.now() - began) / 1000],
+    ["attempts a second of CPU time", attempts / nanos * 1e9],
+    ["MiB in use near its end, collected", held / 2 ** 20],
+    ["MiB of the process", process.memoryUsage().rss / 2 ** 20]
+  ] as const
+  const title = `ten thousand clients for ${seconds} seconds, trace ${traceHash}`
+  printTable(table(title, "", new Map(rows.map(([name, value]) => [name, exactly(value)]))))
+}
+
+for (const seconds of quick ? [25] : [25, 100, 400]) await run(seconds)
