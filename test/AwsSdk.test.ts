@@ -717,8 +717,8 @@ describe("AwsSdk.send", () => {
         "throttling"
       ],
       [
-        "a throttling code as `Code` or `__type` only",
-        [coded({ Code: "SlowDown" }), coded({ __type: "a#SlowDown" })],
+        "a throttling code as `Code` or `__type` only, or of the cause",
+        [coded({ Code: "SlowDown" }), coded({ __type: "a#SlowDown" }), coded({}, named("SlowDown"))],
         "throttling",
         "no"
       ],
@@ -742,6 +742,22 @@ describe("AwsSdk.send", () => {
           ),
         "passes",
         "passes"
+      ],
+      [
+        "a refused HTTP/2 stream, a `fetch` that failed in a browser",
+        [
+          coded({ code: "ERR_HTTP2_STREAM_ERROR", message: "Stream closed with error code NGHTTP2_REFUSED_STREAM" }),
+          ...[...codes.browserNetworkMessages].map((message) => new TypeError(message))
+        ],
+        "passes",
+        "passes"
+      ],
+      ["`UND_ERR_SOCKET`", [code("UND_ERR_SOCKET")], "passes", "no"],
+      [
+        "`ESOCKETTIMEDOUT`, `UND_ERR_CONNECT_TIMEOUT`, `UND_ERR_HEADERS_TIMEOUT`, `UND_ERR_BODY_TIMEOUT`",
+        [...codes.timeoutCodes].filter((name) => name !== "ETIMEDOUT").map(code),
+        "passes, a time-out",
+        "no"
       ],
       [
         "an error that corrected the client's clock (`$metadata.clockSkewCorrected`)",
