@@ -188,7 +188,6 @@ describe("RetryQuotaRedis", () => {
         redis.mood = "refusing"
         redis.latencyMillis = 0
         yield* quota.reserve(5)
-        yield* TestClock.adjust(1)
         yield* look
         yield* Scope.close(scope, Exit.void)
         yield* look

@@ -264,15 +264,20 @@ export class Client {
     )
   }
 
-  private answered({ asks, looks }: Questions, reply: Reply): Effect.Effect<void> {
-    const { down, local } = this
+  /** Who is answered finds it told already who decides. */
+  private answered(questions: Questions, reply: Reply): Effect.Effect<void> {
+    const settle = Effect.sync(() => this.settle(questions, reply))
+    return this.local === undefined ? settle : Effect.andThen(this.terms.onChange(undefined, this.down), settle)
+  }
+
+  private settle({ asks, looks }: Questions, reply: Reply): void {
+    const { local } = this
     this.tokens = reply.tokens
     this.down = false
     this.local = undefined
     if (local !== undefined) this.former = { local, untilMillis: this.nowMillis + this.terms.settings.leaseMillis }
     answerAll(this.answersTo(asks, reply.millis))
     for (const done of looks) done()
-    return local === undefined ? Effect.void : this.terms.onChange(undefined, down)
   }
 
   /** The answers to those who get one. The others wait on. */
@@ -305,9 +310,11 @@ export class Client {
     this.down = true
     for (const ask of asks) this.outbox.giveBack(ask.id)
     this.probeAtMillis = this.nowMillis + this.terms.retryMillis
-    this.asks = [...asks, ...this.asks]
-    this.looks.push(...looks)
-    this.decideLocally()
-    return isNews ? this.terms.onChange(reason, true) : Effect.void
+    const decide = Effect.sync(() => {
+      this.asks = [...asks, ...this.asks]
+      this.looks.push(...looks)
+      this.decideLocally()
+    })
+    return isNews ? Effect.andThen(this.terms.onChange(reason, true), decide) : decide
   }
 }
