@@ -512,7 +512,9 @@ describe("RetryHttp", () => {
         const throwing = Effect.provideService(RetryHttp.SafeToRepeat, () => {
           throw new Error("predicate")
         })
-        assert.strictEqual(yield* throwing(sendsOf(500, post)), 1)
+        const { layer, stops } = recording()
+        assert.strictEqual(yield* throwing(sendsOf(500, post)).pipe(Effect.provide(layer)), 1)
+        assert.deepStrictEqual(stops.map(({ info, reason }) => [reason, info?.safety]), [["not-retryable", "Maybe"]])
         assert.strictEqual(yield* throwing(sendsOf(429, post)), 2)
       }))
 

@@ -85,6 +85,18 @@ describe("RetryHttp.classifier", () => {
     })
   })
 
+  it("where fetch has followed a redirect, nobody says that a POST was turned away", () => {
+    const redirected = (
+      request: HttpClientRequest.HttpClientRequest,
+      status: number,
+      headers?: Record<string, string>
+    ) => factsOf(Object.create(response(request, status, headers), { url: { value: "http://a/next" } }))
+    assert.strictEqual(redirected(post, 429), "Maybe throttling")
+    assert.strictEqual(redirected(post, 425), "Maybe")
+    assert.strictEqual(redirected(post, 503, { "x-should-retry": "true" }), "Maybe")
+    assert.strictEqual(redirected(get, 429), "Yes throttling")
+  })
+
   describe("methods", () => {
     const rows: ReadonlyArray<readonly [method: string, safety: string]> = [
       ["GET", "Yes"],
