@@ -346,6 +346,37 @@ describe("RetryQuotaRedis", () => {
       }
     }
 
+    for (const mood of moods) {
+      it.effect(`at whatever step of a reservation leaves no lease, here or there, when Redis fails (${mood})`, () =>
+        Effect.gen(function*() {
+          const { quota, redis } = yield* shared({ capacity: 10, timeout: "20 millis" })
+          redis.latencyMillis = 5
+          let took = 0
+          const reserving = Effect.acquireUseRelease(
+            quota.reserve(2),
+            () => Effect.sync(() => took++),
+            (taken) => Option.isSome(taken) ? taken.value.giveBack : Effect.void
+          )
+          const failing = Effect.andThen(Effect.sync(() => redis.mood = mood), reserving)
+          const steps = yield* sweep(failing, () =>
+            Effect.gen(function*() {
+              yield* TestClock.adjust(30)
+              const isLocal = yield* isOnFallback("test")
+              if (isLocal) assert.strictEqual(yield* quota.balance, 10)
+              redis.mood = "fine"
+              for (const arrives of redis.late.splice(0)) arrives()
+              yield* TestClock.adjust("32 seconds")
+              const looked = yield* Effect.forkChild(quota.balance)
+              yield* TestClock.adjust(5)
+              assert.strictEqual(yield* Fiber.join(looked), 10)
+              assert.isFalse(yield* isOnFallback("test"))
+              assert.strictEqual(redis.leases(key), 0)
+            }), { step: 10 })
+          assert.isAbove(steps, 5)
+          assert.isAbove(took, 0)
+        }))
+    }
+
     for (const whenExhausted of ["stop", "wait"] as const) {
       it.effect(`by one whose answer came with the same exchange leaves no lease (${whenExhausted})`, () =>
         Effect.gen(function*() {
