@@ -107,6 +107,18 @@ export class World {
     this.nowMillis = end
   }
 
+  /** Time passes in which nothing runs, as when a machine sleeps: timers come late. */
+  stall(millis: number): void {
+    this.nowMillis += millis
+    this.advance(0)
+  }
+
+  /** Milliseconds until somebody wakes; `undefined` when nobody sleeps. */
+  get untilNext(): number | undefined {
+    const next = this.next()
+    return next === undefined ? undefined : Math.max(0, next.atMillis - this.nowMillis)
+  }
+
   private next(): Sleeper | undefined {
     let first: Sleeper | undefined
     for (const sleeper of this.sleepers) {
