@@ -341,10 +341,11 @@ describePeers("a shared quota", () => {
       const lossy: Redis.Redis["Service"] = {
         ...redis,
         eval: (script) => (...params) =>
-          Effect.flatMap(redis.eval(script)(...params), (reply) =>
-            isLost
-              ? Effect.fail(new Redis.RedisError({ cause: new Error("the answer is lost") }))
-              : Effect.succeed(reply))
+          Effect.filterOrFail(
+            redis.eval(script)(...params),
+            () => !isLost,
+            () => new Redis.RedisError({ cause: new Error("the answer is lost") })
+          )
       }
       const options = named({ capacity: 100, initial: 50 })
       const quota = yield* Effect.provideService(RetryQuotaRedis.make(options), Redis.Redis, lossy)
