@@ -28,5 +28,8 @@ export const misses = (course: Course): ReadonlyArray<string> => {
   ]
 }
 
+/** Whether the standard strategy of the SDK, which does not slow down, is hardly throttled: then nobody sends enough. */
+export const isIdle = (course: Course): boolean => course.name === "SDK, standard" && perSuccess(course) <= 1.3
+
 /** Whether a row is about us. */
 export const isOurs = ({ name }: { readonly name: string }): boolean => name.startsWith("ours")

@@ -10,7 +10,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { PeerError, temporaryFolder } from "../../utils/peers.ts"
-import { isOurs, misses } from "./bounds.ts"
+import { isIdle, isOurs, misses } from "./bounds.ts"
 import type { Comparison } from "./comparison.ts"
 import { type Ports, startEndpoints } from "./servers.ts"
 import type { Steady } from "./steady.ts"
@@ -66,17 +66,19 @@ const wallClock: Effect.Effect<WallClock, PeerError, Scope.Scope> = Effect.gen(f
 
 /** Whether the run says something of our sides, not of a machine that holds the process up. */
 const tells = ({ courses, heldUpMillis }: Steady): boolean =>
-  heldUpMillis < 20 || courses.filter(isOurs).every((course) => misses(course).length === 0)
+  heldUpMillis < 20 || courses.every((course) => isOurs(course) ? misses(course).length === 0 : !isIdle(course))
 
-/** With a steady wall clock and with one that steps, at the same time. Repeated, but not for ever, on a busy machine. */
+/** Repeated, but not for ever, on a busy machine. */
+const untilItTells = (self: Effect.Effect<Steady, PeerError>): Effect.Effect<Steady, PeerError> =>
+  Effect.repeat(self, { times: 4, until: tells })
+
+/** With a steady wall clock and with one that steps, at the same time. */
 const rates = (ports: Ports) =>
-  Effect.scoped(Effect.gen(function*() {
-    const clock = yield* wallClock
-    return yield* Effect.all({
-      steady: run("rate", { ...ports, limited: ports.limited.slice(0, 4) }),
-      stepped: run("rate", { ...ports, limited: ports.limited.slice(4) }, clock)
-    }, { concurrency: "unbounded" })
-  })).pipe(Effect.repeat({ times: 4, until: ({ steady, stepped }) => tells(steady) && tells(stepped) }))
+  Effect.all({
+    steady: untilItTells(run("rate", { ...ports, limited: ports.limited.slice(0, 4) })),
+    stepped: Effect.flatMap(wallClock, (clock) => run("rate", { ...ports, limited: ports.limited.slice(4) }, clock))
+      .pipe(Effect.scoped, untilItTells)
+  }, { concurrency: "unbounded" })
 
 /** Runs all parts, each in a process of its own, against one nginx. */
 export const compare: Effect.Effect<Comparison, PeerError, Scope.Scope> = Effect.gen(function*() {
