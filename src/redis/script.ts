@@ -188,5 +188,6 @@ const numberOf = (value: unknown): number =>
 export const replyOf = (answer: unknown, wanted: number): Reply | undefined => {
   if (!Array.isArray(answer) || answer.length !== wanted + 1) return undefined
   const [tokens = NaN, ...millis] = answer.map(numberOf)
-  return tokens >= 0 && millis.every((each) => each >= -1) ? { tokens, millis } : undefined
+  const isAmount = (amount: number, least: number) => amount >= least && amount < Infinity
+  return isAmount(tokens, 0) && millis.every((each) => isAmount(each, -1)) ? { tokens, millis } : undefined
 }
