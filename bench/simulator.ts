@@ -50,7 +50,7 @@ const cpuNanos = async (run: Effect.Effect<unknown, unknown>): Promise<number> =
 const timeWakes = async (fibers: number): Promise<Spread> => {
   const wakes = Math.max(fibers * 3, 30_000)
   const samples = new Map<string, Array<number>>()
-  for (let round = quick ? -1 : -2; round < (quick ? 5 : 15); round++) {
+  for (let round = -1; round < (quick ? 3 : 9); round++) {
     for (const [name, run] of Object.entries(clocks)) {
       const nanos = await cpuNanos(run(sleepers(fibers, wakes))) / wakes
       if (round >= 0) samples.set(name, [...samples.get(name) ?? [], nanos])
@@ -61,7 +61,7 @@ const timeWakes = async (fibers: number): Promise<Spread> => {
 }
 
 const ratios = new Map<string, Spread>()
-for (const fibers of [10, 100, 1000, 10_000, 50_000]) ratios.set(`${fibers} sleepers`, await timeWakes(fibers))
+for (const fibers of [10, 100, 1000, 10_000]) ratios.set(`${fibers} sleepers`, await timeWakes(fibers))
 printTable(table("TestClock / simulator", "times", ratios))
 
 const file = new URL("../examples/scenarios/ten-thousand-clients.json", import.meta.url)
@@ -94,4 +94,4 @@ const run = async (seconds: number) => {
   printTable(table(title, "", new Map(rows.map(([name, value]) => [name, exactly(value)]))))
 }
 
-for (const seconds of quick ? [25] : [25, 100, 400]) await run(seconds)
+for (const seconds of quick ? [25] : [25, 101]) await run(seconds)

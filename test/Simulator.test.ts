@@ -1,5 +1,5 @@
 import { assert, describe, expect, it } from "@effect/vitest"
-import { awsStandard, RetryQuota, withRetry } from "effect-retry"
+import { attempt, awsStandard, RetryQuota, withRetry } from "effect-retry"
 import * as Simulator from "effect-retry/Simulator"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as Ref from "effect/Ref"
+import { readFileSync } from "node:fs"
 import { getHeapStatistics, setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import * as Compare from "../examples/simulate.ts"
@@ -506,6 +507,28 @@ describe("the model of a service", () => {
       assert.deepStrictEqual([clients[0]!.totals.succeeded, clients[0]!.totals.attempts], [10, 15])
     }))
 
+  it.live("a hundred services that call each other in a row, and twenty thousand requests at one moment, fit", () =>
+    Effect.gen(function*() {
+      const services = Array.from({ length: 100 }, (_, index) => ({
+        name: `${index}`,
+        calls: index === 99 ? [] : [{ to: `${index + 1}` }]
+      }))
+      const row = yield* simulateInput({ ...least, fleets: [{ name: "one", to: "0", clients: 1, calls: 3 }], services })
+      assert.strictEqual(row.services[99]!.totals.succeeded, 3)
+      const crowd = yield* one(
+        { rate: 100_000, calls: 20_000, timeout: "1 minute" },
+        { workers: 1, outages: [{ kind: "hold", from: 0, to: 500 }] }
+      )
+      assert.strictEqual(crowd.clients[0]!.totals.succeeded, 20_000)
+    }))
+
+  it.live("a limit with a burst lets it pass at once, and then an even flow", () =>
+    Effect.gen(function*() {
+      const limit = { requests: 2, burst: 5 }
+      const { services } = yield* one({ rate: 1000 }, { limit }, "3 seconds")
+      assert.deepStrictEqual(services[0]!.series.slice(0, 3).map(({ succeeded }) => succeeded), [7, 2, 2])
+    }))
+
   it.live("a quota belongs to a process", () =>
     Effect.gen(function*() {
       for (const processes of [1, 4]) {
@@ -579,12 +602,14 @@ describe("Simulator.inVirtualTime", () => {
       assert.strictEqual(yield* Simulator.inVirtualTime(program), 1010)
     }))
 
-  it.effect("a call with a policy waits as it would", () =>
+  it.effect("a call with a policy waits as it would, whoever drives the policy", () =>
     Effect.gen(function*() {
-      const call = withRetry(Effect.fail(new Transient()), awsStandard)
-      const program = Effect.andThen(Effect.exit(call), Clock.currentTimeMillis)
-      const millis = yield* Simulator.inVirtualTime(program)
+      const send = Effect.fail(new Transient())
+      const ends = (call: Effect.Effect<void, Transient, RetryQuota.RetryQuota>) =>
+        Simulator.inVirtualTime(Effect.andThen(Effect.exit(call), Clock.currentTimeMillis), { seed: 3 })
+      const millis = yield* ends(withRetry(send, awsStandard))
       assert.isTrue(millis > 0 && millis < 3000)
+      assert.strictEqual(yield* ends(Effect.retry(attempt(send), awsStandard)), millis)
     }).pipe(Effect.provide(RetryQuota.layer())))
 })
 
@@ -610,5 +635,22 @@ describe("the lesson", () => {
       const { attempts, calls, gauges, succeeded } = clients[0]!.totals
       assert.strictEqual(succeeded, calls)
       assert.isTrue(attempts / calls < 1.1 && gauges.fillRate! > 0)
+    }))
+})
+
+describe("docs/simulator.md", () => {
+  const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8")
+  const page = read("docs/simulator.md")
+
+  it("has excerpts of examples, and names all scenarios that ship", () => {
+    const blocks = [...page.matchAll(/^```ts excerpt=(\S+)\n([^]*?)^```$/gm)]
+    assert.strictEqual(blocks.length, page.split("```ts").length - 1)
+    for (const [, path, code] of blocks) assert.isTrue(read(path!).includes(code!), path)
+    for (const name of shipped) assert.isTrue(page.includes(`\`${name}\``), name)
+  })
+
+  it.effect("shows a scenario that can be read", () =>
+    Effect.gen(function*() {
+      for (const [, json] of page.matchAll(/^```json\n([^]*?)^```$/gm)) yield* Simulator.decodeJson(json!)
     }))
 })
