@@ -80,18 +80,16 @@ export class RetryToken {
   /** @internal */
   constructor(
     failure: { readonly attempt: number; readonly error: unknown; readonly info: RetryInfo | undefined },
-    terms: {
-      readonly delayMillis: number
-      readonly held: Held | undefined
-      readonly deadlineAtMillis: number
-    }
+    delayMillis: number,
+    held: Held | undefined,
+    deadlineAtMillis: number
   ) {
     this.attempt = failure.attempt
     this.error = failure.error
     this.info = failure.info
-    this.delayMillis = terms.delayMillis
-    this.held = terms.held
-    this.deadlineAtMillis = terms.deadlineAtMillis
+    this.delayMillis = delayMillis
+    this.held = held
+    this.deadlineAtMillis = deadlineAtMillis
   }
 
   /**

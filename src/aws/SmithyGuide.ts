@@ -148,8 +148,7 @@ class GuideStrategy implements Service {
       const cost = failure.throttling ? throttlingRetryCost : retryCost
       if (!this.store.take(cost, clock)) return refuse("quota-exhausted", call.longPolling ? delayMillis : 0)
       const held = new Held(this.store, cost, clock)
-      const terms = { delayMillis, held, deadlineAtMillis: Infinity }
-      const decision = new RetryToken({ attempt: call.count + 1, error, info }, terms)
+      const decision = new RetryToken({ attempt: call.count + 1, error, info }, delayMillis, held, Infinity)
       return Effect.succeed(this.issue(decision, call.longPolling, fiber))
     })
 

@@ -128,14 +128,13 @@ export class Booking {
     const { limiter, observer, store } = this.environment
     if (this.mark !== undefined) this.mark.active = false
     const fiber = current()
-    const clock = clockOf(fiber)
     lapse(fiber)
     if (this.token !== undefined) {
       this.token.held?.giveBackUnsafe()
     } else if (store !== undefined) {
-      store.put(store.successIncrement, clock)
+      store.put(store.successIncrement, clockOf(fiber))
     }
-    limiter?.update(false, clock)
+    limiter?.update(false, clockOf(fiber))
     observer.onAttempt?.(true, fiber)
     return value
   }

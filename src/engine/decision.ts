@@ -191,8 +191,7 @@ export class Run implements Failure {
   }
 
   private issue(delayMillis: number, held: Held | undefined, fiber: CallFiber): RetryToken {
-    const { deadlineAtMillis } = this
-    const token = new RetryToken(this, { delayMillis, held, deadlineAtMillis })
+    const token = new RetryToken(this, delayMillis, held, this.deadlineAtMillis)
     watch(token, fiber)
     return token
   }
