@@ -7,8 +7,13 @@ import { shuffled, type Spread, spread } from "./harness.ts"
 
 const execute = promisify(execFile)
 
-/** No scavenge while bytes are counted. */
-export const countingFlags = ["--expose-gc", "--min-semi-space-size=256", "--max-semi-space-size=256"]
+/** No scavenge while bytes are counted, and the same compiled code however busy the machine is. */
+const countingFlags = [
+  "--expose-gc",
+  "--no-concurrent-recompilation",
+  "--min-semi-space-size=256",
+  "--max-semi-space-size=256"
+]
 
 const node = async (flags: ReadonlyArray<string>, script: string, ...parameters: ReadonlyArray<string>) => {
   const { stdout } = await execute(process.execPath, [...flags, script, ...parameters])

@@ -42,13 +42,13 @@ const operationsOf = async (call: Call, context: Context.Context<any>): Promise<
 const bytesOf = async (call: Call, context: Context.Context<any>): Promise<number> => {
   const batch = Effect.provideContext(effects.repeated(call, calls), context)
   const samples: Array<number> = []
-  for (let round = 0; round < 25; round++) {
+  for (let round = 0; round < 12; round++) {
     gc!({ type: "minor" })
     const before = process.memoryUsage().heapUsed
     await Effect.runPromise(batch)
     samples.push((process.memoryUsage().heapUsed - before) / calls)
   }
-  return spread(samples.slice(10)).median
+  return spread(samples.slice(6)).median
 }
 
 const counted = async (script: Script): Promise<Readonly<Record<string, Counted>>> => {

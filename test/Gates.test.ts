@@ -1,0 +1,113 @@
+import { assert, beforeAll, describe, it } from "@effect/vitest"
+import { build } from "esbuild"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { counts } from "../bench/children.ts"
+import type { Counts } from "../bench/counted.ts"
+import * as effects from "../bench/effects.ts"
+import { type Sizes, sizes } from "../bench/size.ts"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+/** Counts in a process of its own, where nothing else allocates and nothing is collected. */
+const counted = async (): Promise<Counts> => {
+  const directory = await mkdtemp(join(tmpdir(), "effect-retry-gates-"))
+  try {
+    const outfile = join(directory, "counted.mjs")
+    await build({
+      entryPoints: [join(root, "bench/counted.ts")],
+      absWorkingDir: root,
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      target: "es2022",
+      outfile,
+      logLevel: "silent",
+      tsconfigRaw: "{}",
+      alias: { "effect-retry": "./src/index.ts" }
+    })
+    return await counts(outfile)
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+}
+
+describe("what a call costs, counted", () => {
+  let found: Counts
+  beforeAll(async () => {
+    found = await counted()
+  }, 120_000)
+
+  const added = (of: "operations" | "bytes") => found.success[effects.ours]![of] - found.success[effects.bare]![of]
+
+  it("adds at most 3.5 operations of the run loop to a success", () => {
+    assert.isAtLeast(added("operations"), 2, "two hooks are the least: the count is wrong")
+    assert.isAtMost(added("operations"), 3.5)
+  })
+
+  it("allocates at most 128 bytes more for a success", () => {
+    assert.isAtMost(added("bytes"), 128)
+  })
+
+  it("takes at most 26 operations for two failures and a success", () => {
+    assert.isAtLeast(found.twice[effects.ours]!.operations, found.twice[effects.floorName]!.operations)
+    assert.isAtMost(found.twice[effects.ours]!.operations, 26)
+  })
+
+  it("allocates at most 4,500 bytes for two failures and a success", () => {
+    assert.isAtLeast(found.twice[effects.ours]!.bytes, found.twice[effects.floorName]!.bytes)
+    assert.isAtMost(found.twice[effects.ours]!.bytes, 4500)
+  })
+
+  it("sets up no schedule for a success: Effect.retry takes three times the operations", () => {
+    assert.isAtLeast(found.success[effects.timesWhile]!.operations, 3 * found.success[effects.ours]!.operations)
+    assert.isAtLeast(found.success[effects.timesWhile]!.bytes, 1000)
+  })
+
+  it("costs an attempt under Effect.retry less than Effect.retry({ times, while }), on success and after failures", () => {
+    for (const script of [found.success, found.twice, found.invalid]) {
+      assert.isBelow(script[effects.ourAttempt]!.operations, script[effects.timesWhile]!.operations)
+      assert.isBelow(script[effects.ourAttempt]!.bytes, script[effects.timesWhile]!.bytes)
+    }
+  })
+
+  it("allocates at most 1,000 bytes for a failure that is not retryable", () => {
+    assert.isAtMost(found.invalid[effects.ours]!.bytes, 1000)
+  })
+})
+
+describe("what awsStandard adds to an app that bundles Effect", () => {
+  let found: Sizes
+  let modules: ReadonlyArray<string>
+  beforeAll(async () => {
+    found = await sizes(root, "./src/index.ts")
+    modules = Object.keys(found.with.modules)
+  }, 120_000)
+
+  it("is at most 11.5 KiB, minified and compressed", () => {
+    const added = (found.with.bytes - found.without.bytes) / 1024
+    assert.isAbove(added, 1, "the library is not in the bundle")
+    assert.isAtMost(added, 11.5)
+  })
+
+  it("is nothing of the adapters, of other modes, of simulation and testing", () => {
+    const own = modules.filter((path) => path.startsWith("src/"))
+    assert.include(own, "src/Attempt.ts")
+    assert.deepStrictEqual(own.filter((path) => path.startsWith("src/aws/")), ["src/aws/Modes.ts"])
+    const rooms =
+      /^src\/((http|grpc|aws-sdk|redis|simulator|explain|testing)\/|RetryHttp|AwsSdk|RetryGrpc|RetryQuotaRedis)/
+    assert.deepStrictEqual(own.filter((path) => rooms.test(path)), [])
+  })
+
+  it("is nothing of another package, and of Effect neither HTTP, nor persistence, nor schemas", () => {
+    const others = modules.filter((path) => path.includes("node_modules/") && !path.includes("node_modules/effect/"))
+    assert.deepStrictEqual(others, [])
+    const before = new Set(Object.keys(found.without.modules))
+    const heavy = modules.filter((path) =>
+      !before.has(path) && /effect\/dist\/(http|persistence|unstable|Schema)/.test(path)
+    )
+    assert.deepStrictEqual(heavy, [])
+  })
+})
