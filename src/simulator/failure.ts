@@ -12,18 +12,7 @@ import * as RetryInfo from "../RetryInfo.ts"
  * - `"dropped"`: the client dropped it itself and never sent it.
  * - `"refused"`: the rate limiter of the client refused it, and it was never sent.
  */
-export type FailureKind = typeof failureKinds[number]
-
-/** All kinds of failures. */
-export const failureKinds = [
-  "timeout",
-  "unavailable",
-  "error",
-  "overloaded",
-  "throttled",
-  "dropped",
-  "refused"
-] as const
+export type FailureKind = "timeout" | "unavailable" | "error" | "overloaded" | "throttled" | "dropped" | "refused"
 
 /** A failed attempt, with its facts for the policy. Attempts that fail alike share one. */
 export interface Failure {

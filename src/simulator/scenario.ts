@@ -100,6 +100,7 @@ const Service = Schema.Struct({
     ),
     "Requests that may wait; those beyond are refused at once. Default: any number."
   ),
+  queueTimeout: maybe(Time, "How long a request may wait in the queue; then it is refused. Default: for ever."),
   dropsAbandoned: unlessSaid(
     Schema.Boolean,
     false,

@@ -1,17 +1,22 @@
 import type { Chance, Sampler } from "./chance.ts"
 import type { Client } from "./client.ts"
 import { failed, type Failure, overloaded, unavailable } from "./failure.ts"
+import type { Timer } from "./heap.ts"
 import { Limit } from "./limit.ts"
 import { ServiceMeter } from "./meter.ts"
+import { lasting, type Window, windowsOf } from "./outages.ts"
 import { Queue } from "./queue.ts"
 import type { Request, Target } from "./request.ts"
 import type { ServiceResult } from "./result.ts"
-import type { Outage, ServiceSettings } from "./scenario.ts"
+import type { ServiceSettings } from "./scenario.ts"
 import { millis, sampler } from "./units.ts"
 import type { World } from "./world.ts"
 
-/** An outage in milliseconds. */
-type Window = Outage & { readonly fromMillis: number; readonly toMillis: number }
+/** A request in the queue, and when it is refused for having waited too long. */
+interface Waiting {
+  readonly request: Request
+  readonly timer: Timer | undefined
+}
 
 /** A service: a limit, a queue, workers, failures and outages; perhaps the client of others. */
 export class Service implements Target {
@@ -25,11 +30,15 @@ export class Service implements Target {
   private readonly after: Sampler | undefined
   private readonly slowdownMillis: number
   private readonly maxQueue: number
+  private readonly queueTimeoutMillis: number | undefined
   private readonly settings: ServiceSettings
   private readonly limit: Limit | undefined
-  private readonly windows: ReadonlyArray<Window>
+  private readonly drops: ReadonlyArray<Window<"drop">>
+  private readonly fails: ReadonlyArray<Window<"fail">>
+  private readonly holds: ReadonlyArray<Window<"hold">>
+  private readonly slows: ReadonlyArray<Window<"slow">>
   private readonly edges: ReadonlyArray<Client>
-  private readonly queue = new Queue<Request>()
+  private readonly queue = new Queue<Waiting>()
   private busy = 0
 
   constructor(world: World, settings: ServiceSettings, edges: ReadonlyArray<Client>) {
@@ -45,45 +54,45 @@ export class Service implements Target {
     this.after = turnMillis === undefined ? undefined : latency
     this.slowdownMillis = millis(settings.slowdown)
     this.maxQueue = settings.queue ?? Infinity
+    this.queueTimeoutMillis = settings.queueTimeout === undefined ? undefined : millis(settings.queueTimeout)
     this.limit = settings.limit && new Limit(settings.limit)
-    this.windows = settings.outages.map((outage) => ({
-      ...outage,
-      fromMillis: millis(outage.from),
-      toMillis: millis(outage.to)
-    }))
+    this.drops = windowsOf(settings.outages, "drop")
+    this.fails = windowsOf(settings.outages, "fail")
+    this.holds = windowsOf(settings.outages, "hold")
+    this.slows = windowsOf(settings.outages, "slow")
     this.edges = edges
   }
 
-  private outage<Kind extends Outage["kind"]>(kind: Kind): Extract<Window, { readonly kind: Kind }> | undefined {
-    const now = this.world.time.nowMillis
-    for (const window of this.windows) {
-      if (window.kind === kind && now >= window.fromMillis && now < window.toMillis) return window as any
-    }
-    return undefined
-  }
-
-  private hits(outage: { readonly share: number } | undefined): boolean {
-    if (outage === undefined) return false
-    return outage.share === 1 || this.chance.nextDoubleUnsafe() < outage.share
+  private isHitBy(windows: ReadonlyArray<Window<"drop" | "fail">>): boolean {
+    const outage = lasting(windows, this.world.time.nowMillis)
+    return outage !== undefined && (outage.share === 1 || this.chance.nextDoubleUnsafe() < outage.share)
   }
 
   /** When what is sent now leaves for the service: at the end of an outage that holds it. */
   deliversAt(nowMillis: number): number {
-    return this.outage("hold")?.toMillis ?? nowMillis
+    return lasting(this.holds, nowMillis)?.toMillis ?? nowMillis
   }
 
   /** A request arrives. */
   receive(request: Request): void {
     this.meter.now.received++
     this.world.trace.add(this.world.time.nowMillis, "receive", this.id)
-    if (this.windows.length > 0) {
-      if (this.hits(this.outage("drop"))) return
-      if (this.hits(this.outage("fail"))) return this.answer(request, unavailable)
-    }
+    if (this.isHitBy(this.drops)) return
+    if (this.isHitBy(this.fails)) return this.answer(request, unavailable)
     if (this.limit?.passes(this.world.time.nowMillis) === false) return this.answer(request, this.limit.failure)
     if (this.busy < this.workers) return this.begin(request)
-    if (this.queue.size < this.maxQueue) return this.queue.push(request)
+    if (this.queue.size < this.maxQueue) return this.wait(request)
     this.answer(request, overloaded)
+  }
+
+  private wait(request: Request): void {
+    const { queueTimeoutMillis, world: { time } } = this
+    const timer = queueTimeoutMillis === undefined ? undefined : time.at(time.nowMillis + queueTimeoutMillis, () => {
+      // All wait equally long at most: the one whose time is up is the first.
+      this.queue.shift()
+      this.answer(request, overloaded)
+    })
+    this.queue.push({ request, timer })
   }
 
   private begin(request: Request): void {
@@ -96,7 +105,7 @@ export class Service implements Target {
 
   private workMillis(): number {
     const drawn = this.work === undefined ? 0 : this.work(this.chance)
-    const factor = this.windows.length === 0 ? 1 : this.outage("slow")?.factor ?? 1
+    const factor = lasting(this.slows, this.world.time.nowMillis)?.factor ?? 1
     return (drawn + this.slowdownMillis * this.busy) * factor
   }
 
@@ -129,11 +138,17 @@ export class Service implements Target {
 
   /** The next of the queue, if there is one, gets its turn. */
   private next(): void {
-    let next = this.queue.shift()
+    let next = this.shift()
     if (this.settings.dropsAbandoned) {
-      while (next?.settled) next = this.queue.shift()
+      while (next?.settled) next = this.shift()
     }
     if (next !== undefined) this.giveTurn(next)
+  }
+
+  private shift(): Request | undefined {
+    const next = this.queue.shift()
+    if (next?.timer !== undefined) this.world.time.cancel(next.timer)
+    return next?.request
   }
 
   private giveTurn(request: Request): void {

@@ -118,6 +118,7 @@ class Inspection {
     if (service.capacity !== undefined && service.workers !== undefined) {
       this.report([...path, "workers"], "does not go with a capacity")
     }
+    this.positive([...path, "queueTimeout"], service.queueTimeout)
     if (service.limit !== undefined) this.positive([...path, "limit", "per"], service.limit.per)
     service.outages.forEach((outage, index) => this.outage([...path, "outages", index], outage))
     service.calls.forEach((edge, index) => this.edge([...path, "calls", index], edge))
