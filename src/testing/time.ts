@@ -78,12 +78,17 @@ class Watched {
   constructor(clock: TestClock.TestClock) {
     this.clock = {
       ...clock,
+      // In one step with the release: an interruption between them would leave a sleeper that never wakes.
       sleep: (duration) =>
-        Effect.suspend(() => {
-          const end = { atMillis: clock.currentTimeMillisUnsafe() + Duration.toMillis(duration) }
-          this.ends.add(end)
-          return Effect.ensuring(clock.sleep(duration), Effect.sync(() => this.ends.delete(end)))
-        })
+        Effect.acquireUseRelease(
+          Effect.sync(() => {
+            const end = { atMillis: clock.currentTimeMillisUnsafe() + Duration.toMillis(duration) }
+            this.ends.add(end)
+            return end
+          }),
+          () => clock.sleep(duration),
+          (end) => Effect.sync(() => this.ends.delete(end))
+        )
     }
   }
 
