@@ -213,7 +213,7 @@ describe("headers of any content", () => {
   it("an answer of Redis is a reply, or none", () => {
     forSeeds(3000, (chance) => {
       const reply = replyOf(
-        chance.pick<unknown>([hostileError(chance), [hostileText(chance), chance.below(5), "1"]]),
+        chance.pick<unknown>([hostileJson(chance), [hostileText(chance), chance.below(5), "1"]]),
         2
       )
       ensure("no reply", reply === undefined || (Number.isFinite(reply.tokens) && reply.millis.length === 2))
