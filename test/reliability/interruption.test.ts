@@ -295,6 +295,7 @@ describe("an interruption at any step leaves no token, no waiter and no timer be
               yield* TestClock.adjust(400)
               left.push(redis.leases("retry-quota:test"), counted!.asleep)
               yield* Effect.orDie(quota.deposit(500))
+              yield* TestClock.adjust(400)
             }), { step: 50 })
           assert.isAbove(steps, 20)
           assert.deepStrictEqual(new Set(left), new Set([0]))
