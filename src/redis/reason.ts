@@ -3,6 +3,9 @@ import { get } from "../internal/safe.ts"
 
 const mostCharacters = 120
 
+/** Who logs in, and with what, and the settings behind a question mark: none of it belongs into a log. */
+const secretsOfAddresses = /(?<=:\/\/)[^\s/]*@|\?\S*/g
+
 /** Why Redis gave no answer, in a line: the message at the bottom of the error, or its code, cut short. */
 export const reasonOf = (cause: Cause.Cause<unknown>): string => {
   let error: unknown = Cause.squash(cause)
@@ -13,5 +16,6 @@ export const reasonOf = (cause: Cause.Cause<unknown>): string => {
   }
   // Where a name has several addresses, the error has the code only.
   const text = [get(error, "message"), get(error, "code")].find((each) => typeof each === "string" && each !== "")
-  return String(text ?? "an error without a message").slice(0, mostCharacters).replaceAll(/\s+/g, " ")
+  const shown = String(text ?? "an error without a message").replaceAll(secretsOfAddresses, "")
+  return shown.slice(0, mostCharacters).replaceAll(/\s+/g, " ")
 }

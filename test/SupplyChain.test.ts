@@ -1,0 +1,211 @@
+import { assert, describe, expect, it } from "@effect/vitest"
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  awsStandard,
+  Backoff,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
+import * as AwsSdk from "effect-retry/AwsSdk"
+import * as RetryHttp from "effect-retry/RetryHttp"
+import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as Kit from "effect-retry/testing"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Logger from "effect/Logger"
+import * as Redis from "effect/persistence/Redis"
+import * as References from "effect/References"
+import * as Tracer from "effect/Tracer"
+import { execFileSync } from "node:child_process"
+import * as fs from "node:fs"
+import { clientOf } from "./reliability/utils/http.ts"
+import { dynamo, getItem, played, throttle } from "./utils/awsSdk.ts"
+import { FakeRedis } from "./utils/fakeRedis.ts"
+
+const root = new URL("../", import.meta.url)
+const manifest = JSON.parse(fs.readFileSync(new URL("package.json", root), "utf8"))
+
+describe("the package", () => {
+  it("runs nothing when it is installed", () => {
+    const scripts = Object.keys(manifest.scripts)
+    for (const hook of ["preinstall", "install", "postinstall", "prepare", "preprepare", "postprepare"]) {
+      assert.notInclude(scripts, hook)
+    }
+    assert.isFalse(fs.existsSync(new URL("binding.gyp", root)))
+  })
+
+  it("brings nothing along: effect is a peer, and there is no other dependency at run time", () => {
+    for (const kind of ["dependencies", "optionalDependencies", "bundleDependencies", "bundledDependencies"]) {
+      assert.deepStrictEqual(Object.keys(manifest[kind] ?? {}), [], kind)
+    }
+    const { effect, ...others } = manifest.peerDependencies
+    assert.isString(effect)
+    for (const name of Object.keys(others)) assert.isTrue(manifest.peerDependenciesMeta?.[name]?.optional, name)
+  })
+
+  it("is locked: each package of the lock file has its hash", () => {
+    const { packages } = JSON.parse(fs.readFileSync(new URL("package-lock.json", root), "utf8"))
+    const without = Object.entries<Record<string, unknown>>(packages).filter(
+      // npm leaves out the hashes of optional packages for other systems than the one it runs on.
+      ([path, entry]) => path !== "" && entry["optional"] !== true && entry["integrity"] === undefined
+    )
+    assert.deepStrictEqual(without.map(([path]) => path), [])
+  })
+
+  it("holds sources, what is built of them, and nothing else", async () => {
+    const json = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+      cwd: root,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"]
+    })
+    const answer: unknown = JSON.parse(json)
+    const [packed] = Object.values(
+      answer as Record<string, { readonly files: ReadonlyArray<{ readonly path: string }> }>
+    )
+    const paths = packed!.files.map(({ path }) => path)
+    // What `npm run build` makes is there for each source, or not at all.
+    const sources = new Set(paths.filter((path) => path.startsWith("src/")).map((path) => path.slice(4, -3)))
+    for (const path of paths.filter((path) => path.startsWith("dist/"))) {
+      assert.isTrue(sources.has(path.slice(5).replace(/(\.d\.ts|\.js)(\.map)?$/, "")), path)
+    }
+    const kinds = paths.filter((path) => !path.startsWith("dist/")).map((path) => path.replace(/[^/]+\.ts$/, "*.ts"))
+    await expect(`${[...new Set(kinds)].sort().join("\n")}\n`).toMatchFileSnapshot("snapshots/package-content.txt")
+  })
+
+  it("exports these names, and no others", async () => {
+    const files = ["src", "src/aws"].flatMap((folder) =>
+      fs.readdirSync(new URL(folder, root)).filter((name) => name.endsWith(".ts")).map((name) => `${folder}/${name}`)
+    )
+    const lines: Array<string> = []
+    for (const file of files.sort()) {
+      const exported: object = await import(new URL(file, root).href)
+      lines.push(`${file.slice(4, -3)}: ${Object.keys(exported).sort().join(" ")}`)
+    }
+    await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("snapshots/exports.txt")
+  })
+})
+
+/** What logs and spans say while an effect runs, and how it ends, as text. */
+const told = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const lines: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ cause, message }) => {
+      lines.push(JSON.stringify(message), Cause.pretty(cause))
+    })
+    const spans: Array<Tracer.NativeSpan> = []
+    const tracer = Tracer.make({
+      span: (options) => {
+        const span = new Tracer.NativeSpan(options)
+        spans.push(span)
+        return span
+      }
+    })
+    const exit = yield* Effect.exit(self).pipe(
+      Effect.withSpan("call"),
+      Effect.withTracer(tracer),
+      Effect.provideService(References.MinimumLogLevel, "All"),
+      Effect.provide(Logger.layer([logger]))
+    )
+    const shown = (_: string, value: unknown) => typeof value === "bigint" ? String(value) : value
+    for (const { attributes, events, name } of spans) lines.push(JSON.stringify([name, [...attributes], events], shown))
+    return { exit, text: lines.join("\n"), spans: spans.length }
+  })
+
+const secret = "s3cr3t-planted"
+
+describe("secrets that are planted in requests and answers", () => {
+  const request = HttpClientRequest.post(`https://user:${secret}@host/path?token=${secret}`).pipe(
+    HttpClientRequest.setHeader("authorization", `Bearer ${secret}`),
+    HttpClientRequest.setHeader("idempotency-key", secret),
+    HttpClientRequest.bodyText(secret)
+  )
+  const answers = [
+    { status: 503, headers: { "set-cookie": secret, "retry-after": secret }, body: secret },
+    { error: Object.assign(new Error(secret), { code: "ECONNRESET", url: `https://host/?token=${secret}` }) },
+    { status: 429, headers: { "x-request-id": secret }, body: secret },
+    "never"
+  ] as const
+  const policy = Backoff.fixed({ delay: 10 }).pipe(
+    RetryPolicy.maxAttempts(5),
+    RetryPolicy.whileRetryable,
+    RetryPolicy.quotaGated({ cost: 5 })
+  )
+
+  it.effect("get into no log, span or error of RetryHttp", () =>
+    Effect.gen(function*() {
+      const { client, times } = clientOf(answers)
+      const call = RetryHttp.retry(client, policy, { attemptTimeout: "1 second" }).execute(request)
+      const { exit, spans, text } = yield* told(Kit.runToEnd(call)).pipe(
+        // Effect's own spans of requests are not ours.
+        Effect.provideService(HttpClient.TracerDisabledWhen, () => true)
+      )
+      assert.isAtLeast(times.length, 4)
+      assert.isAtLeast(spans, 1)
+      assert.include(text, "retry")
+      assert.notInclude(text, secret)
+      // The error of the time-out is made here: its message says nothing of the request but the method and the place.
+      const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+      assert.instanceOf(error, Error)
+      assert.include(String(error), "no response within")
+      assert.notInclude(JSON.stringify({ ...(error as Error).cause as object }), secret)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("get into no log or span where the body can be read once, nor with the observer's own events", () =>
+    Effect.gen(function*() {
+      const tokens: Array<string> = []
+      const observer = RetryObserver.combine(RetryObserver.spanEvents, {
+        onRetry: (token) => tokens.push(JSON.stringify(token)),
+        onStop: (stopped) => tokens.push(JSON.stringify(stopped))
+      })
+      const failure = Object.assign(new Error(secret), {
+        status: 503,
+        headers: { "retry-after": secret },
+        body: secret
+      })
+      const call = Effect.retry(attempt(Effect.fail(failure)), policy)
+      const { text } = yield* told(Kit.runToEnd(Effect.provide(call, RetryObserver.layer(observer))))
+      assert.strictEqual(tokens.length, 5)
+      assert.notInclude(text + tokens.join(), secret)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("get into no log or span of AwsSdk", () =>
+    Effect.gen(function*() {
+      const { client, requests } = dynamo(
+        [{ ...throttle, headers: { "x-amz-retry-after": secret, "x-secret": secret } }],
+        { credentials: { accessKeyId: secret, secretAccessKey: secret, sessionToken: secret } }
+      )
+      const call = played(withRetry(AwsSdk.send(client, getItem()), awsStandard))
+      const { text } = yield* told(Effect.exit(call))
+      assert.strictEqual(requests.length, 3)
+      assert.include(text, "retry")
+      assert.notInclude(text, secret)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("get into no log of a shared quota: neither the password of Redis nor its address with one", () =>
+    Effect.gen(function*() {
+      const redis = new FakeRedis()
+      redis.mood = "refusing"
+      redis.error = `connect ECONNREFUSED redis://user:${secret}@redis.internal:6379/0?password=${secret}`
+      const quota = RetryQuotaRedis.make({ name: "test" }).pipe(Effect.provideService(Redis.Redis, redis.service))
+      const { text } = yield* told(Effect.scoped(Effect.flatMap(quota, ({ reserve }) => reserve(5))))
+      assert.include(text, "Redis does not answer")
+      assert.notInclude(text, secret)
+    }))
+
+  it.effect("get into no error that the library itself makes", () =>
+    Effect.gen(function*() {
+      const limiter = yield* AdaptiveRateLimiter.make({ whenExceeded: "fail" })
+      yield* limiter.update(true)
+      const send = attempt(Effect.fail(new Error(secret)))
+      const refused = yield* Effect.flip(Effect.provideService(send, AdaptiveRateLimiter.AdaptiveRateLimiter, limiter))
+      const poor = yield* RetryQuota.make({ capacity: 1, initial: 0, firstAttemptCost: 1 })
+      const unpaid = yield* Effect.flip(Effect.provideService(send, RetryQuota.RetryQuota, poor))
+      for (const error of [refused, unpaid]) assert.notInclude(`${String(error)} ${JSON.stringify(error)}`, secret)
+    }))
+})
