@@ -58,6 +58,9 @@ export const paysForEverySend = Effect.gen(function*() {
 
 /** A call that is interrupted, at whatever step, loses no token: the sweep tries them all. */
 export const losesNoToken = Effect.gen(function*() {
-  const call = Effect.suspend(() => Kit.outcomes([Kit.transient, Kit.throttled, Kit.ok("x")]).send)
-  return yield* Kit.sweepQuota(call.pipe(withRetry(awsAdaptive)))
+  const call = Effect.suspend(() => {
+    const { send } = Kit.outcomes([Kit.transient, Kit.throttled, Kit.ok("x")])
+    return send.pipe(withRetry(awsAdaptive))
+  })
+  return yield* Kit.sweepQuota(call)
 }).pipe(Effect.provide([Kit.testLimiter(), Kit.fixedRandom(0.5)]))

@@ -49,13 +49,22 @@ class Noted extends Held {
     super.resumeUnsafe()
   }
 
+  /** A reservation leaves when its owner says so. */
+  override get spend(): Effect.Effect<boolean> {
+    return Effect.suspend(() => {
+      this.left = true
+      return super.spend
+    })
+  }
+
   /** A retry that was in flight when its fiber ended is spent. */
   get isHeld(): boolean {
     return this.place === "held" && !(this.left && this.fiber?.pollUnsafe() !== undefined)
   }
 
+  /** What is spent for a retry that never left is lost. */
   get isSpent(): boolean {
-    return this.place === "spent" || (this.place === "held" && this.left && !this.isHeld)
+    return this.left && (this.place === "spent" || (this.place === "held" && !this.isHeld))
   }
 }
 

@@ -13,15 +13,20 @@ import { checks } from "../InvalidOption.ts"
  * @since 0.1.0
  */
 export class NotEnded extends Data.TaggedError("NotEnded")<{
-  /** `"too-long"` when it sleeps beyond `atMost`; `"stuck"` when it waits for something that time does not bring. */
+  /**
+   * `"too-long"` when it sleeps beyond `atMost` or more than 100,000 times; `"stuck"` when it waits for something that time
+   * does not bring.
+   */
   readonly reason: "too-long" | "stuck"
   /** How far time had been moved. */
   readonly after: Duration.Duration
+  /** How often time had been moved. */
+  readonly moves: number
 }> {
   override get message(): string {
     const moved = Duration.format(this.after)
     return this.reason === "too-long"
-      ? `the effect goes on for longer than it may: time has been moved by ${moved}`
+      ? `the effect goes on for longer than it may: time has been moved by ${moved}, in ${this.moves} steps`
       : `after ${moved} the effect waits for something that time does not bring: nothing in it sleeps`
   }
 }
@@ -33,7 +38,10 @@ export class NotEnded extends Data.TaggedError("NotEnded")<{
  * @since 0.1.0
  */
 export interface TimeOptions {
-  /** How long the effect may take, in virtual time: a finite duration above 0. Default one day. */
+  /**
+   * How long the effect may take, in virtual time: a finite duration above 0. Default one day. Time is moved 100,000 times
+   * at most in any case.
+   */
   readonly atMost?: Duration.Input | undefined
   /**
    * For an effect that waits on a fiber which sleeps elsewhere: the steps in which time is moved while nothing in the
@@ -44,6 +52,9 @@ export interface TimeOptions {
 
 /** How long an effect may wait in real time, in polls of one millisecond. */
 const patience = 1000
+
+/** How often time is moved for one effect: some seconds of real time. */
+const mostMoves = 100_000
 
 /**
  * The options, valid.
@@ -92,6 +103,11 @@ class Watched {
     }
   }
 
+  /** How many sleep. */
+  get sleeping(): number {
+    return this.ends.size
+  }
+
   /** Milliseconds until the next sleeper wakes; `Infinity` when nobody sleeps. */
   get untilNext(): number {
     const now = this.clock.currentTimeMillisUnsafe()
@@ -107,26 +123,48 @@ const drive = (fiber: Fiber.Fiber<unknown, unknown>, watched: Watched, pace: Pac
     const { clock } = watched
     const startMillis = clock.currentTimeMillisUnsafe()
     let polls = 0
+    let moves = 0
     for (;;) {
       yield* clock.adjust(0)
       if (fiber.pollUnsafe() !== undefined) return
       const asleep = watched.untilNext
       const moved = clock.currentTimeMillisUnsafe() - startMillis
-      const ended = (reason: NotEnded["reason"]) => Effect.die(new NotEnded({ reason, after: Duration.millis(moved) }))
+      const ended = (reason: NotEnded["reason"]) =>
+        Effect.die(new NotEnded({ reason, after: Duration.millis(moved), moves }))
       const wait = asleep === Infinity ? pace.stepMillis : asleep
       if (wait === undefined) {
         if (polls++ === patience) return yield* ended("stuck")
         yield* clock.withLive(Effect.sleep(1))
       } else {
-        if (moved + wait > pace.atMostMillis) return yield* ended("too-long")
+        if (moved + wait > pace.atMostMillis || moves === mostMoves) return yield* ended("too-long")
         polls = 0
+        moves++
         yield* clock.adjust(wait)
       }
     }
   })
 
+/** Interrupts the fiber and moves time until its finalizers are through; one that goes on all the same is left. */
+const stop = (fiber: Fiber.Fiber<unknown, unknown>, watched: Watched, pace: Pace): Effect.Effect<unknown> =>
+  Effect.suspend(() => {
+    if (fiber.pollUnsafe() !== undefined) return Effect.void
+    fiber.interruptUnsafe()
+    return Effect.exit(drive(fiber, watched, pace))
+  })
+
 /**
- * Runs the effect on a clock that is moved as far as it needs, and gives the fiber, ended.
+ * An effect that has ended.
+ *
+ * @internal
+ */
+interface Ended<A, E> {
+  readonly fiber: Fiber.Fiber<A, E>
+  /** How many sleeps of its fibers go on. */
+  readonly sleeping: number
+}
+
+/**
+ * Runs the effect to its end on a clock that is moved as far as it needs.
  *
  * @internal
  */
@@ -134,13 +172,20 @@ export const runOn = <A, E, R>(
   clock: TestClock.TestClock,
   self: Effect.Effect<A, E, R>,
   pace: Pace
-): Effect.Effect<Fiber.Fiber<A, E>, never, R> =>
+): Effect.Effect<Ended<A, E>, never, R> =>
   Effect.suspend(() => {
     const watched = new Watched(clock)
     return Effect.acquireUseRelease(
-      Effect.forkChild(Effect.interruptible(Effect.provideService(self, Clock.Clock, watched.clock))),
-      (fiber) => Effect.as(drive(fiber, watched, pace), fiber),
-      (fiber) => Fiber.interrupt(fiber)
+      // Detached: a parent waits for its children, and this one may refuse to end.
+      Effect.forkDetach(Effect.interruptible(Effect.provideService(self, Clock.Clock, watched.clock))),
+      (fiber) =>
+        Effect.gen(function*() {
+          yield* drive(fiber, watched, pace)
+          // Fibers that it has just forked fall asleep, those that it has just interrupted end.
+          yield* Effect.repeat(Effect.yieldNow, { times: 2 })
+          return { fiber, sleeping: watched.sleeping }
+        }),
+      (fiber) => stop(fiber, watched, pace)
     )
   })
 
@@ -184,5 +229,5 @@ export const withTestClock = <A, E, R>(
  */
 export const runToEnd = <A, E, R>(self: Effect.Effect<A, E, R>, options?: TimeOptions): Effect.Effect<A, E, R> => {
   const pace = paceOf("runToEnd", options ?? {})
-  return withTestClock((clock) => Effect.flatMap(runOn(clock, self, pace), Fiber.join))
+  return withTestClock((clock) => Effect.flatMap(runOn(clock, self, pace), ({ fiber }) => Fiber.join(fiber)))
 }

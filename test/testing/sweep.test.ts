@@ -16,7 +16,7 @@ const failureOf = <R>(swept: Effect.Effect<number, never, R>) =>
 const reserved = Effect.map(Effect.orDie(RetryQuota.reserve(5)), Option.getOrThrow)
 
 describe("sweep", () => {
-  it.effect("interrupts at every step, then runs undisturbed, and tells how many steps there were", () =>
+  it.effect("runs undisturbed, then interrupts at every step, and tells how many steps there were", () =>
     Effect.gen(function*() {
       const ends: Array<string> = []
       const program = Effect.onExit(
@@ -26,8 +26,8 @@ describe("sweep", () => {
       const checked: Array<number> = []
       const steps = yield* Kit.sweep(program, (step) => Effect.sync(() => checked.push(step)))
       assert.isAbove(steps, 5)
-      assert.deepStrictEqual(checked, Array.from({ length: steps + 1 }, (_, n) => n + 1))
-      assert.strictEqual(ends.at(-1), "Success")
+      assert.deepStrictEqual(checked, Array.from({ length: steps + 1 }, (_, n) => n))
+      assert.strictEqual(ends[0], "Success")
       assert.isAbove(ends.filter((end) => end === "Failure").length, 3)
     }))
 
@@ -38,21 +38,62 @@ describe("sweep", () => {
       )
       assert.deepStrictEqual(exit, Exit.die("found"))
     }))
+
+  for (
+    const [name, endless, reason] of [
+      ["waits", Effect.never, "too-long"],
+      ["sleeps again and again", Effect.forever(Effect.sleep("1 second")), "too-long"],
+      ["cannot be interrupted", Effect.uninterruptible(Effect.never), "too-long"],
+      ["yields again and again", Effect.forever(Effect.yieldNow), "too-long"]
+    ] as const
+  ) {
+    it.effect(`dies of an effect that for ever ${name}`, () =>
+      Effect.gen(function*() {
+        const exit = yield* Effect.exit(Kit.sweep(endless, () => Effect.void, { atMost: "10 minutes" }))
+        const defect = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+        assert.instanceOf(defect, Kit.NotEnded)
+        assert.strictEqual((defect as Kit.NotEnded).reason, reason)
+      }))
+  }
+
+  it.effect("comes to an end for an effect with one step more in each run", () =>
+    Effect.gen(function*() {
+      let runs = 0
+      const growing = Effect.suspend(() => Effect.repeat(Effect.yieldNow, { times: runs++ }))
+      assert.isAbove(yield* Kit.sweep(growing, () => Effect.void), 0)
+    }))
+
+  it.effect("tells its check how many sleeps go on", () =>
+    Effect.gen(function*() {
+      const left: Array<number> = []
+      const forgetful = Effect.andThen(Effect.forkDetach(Effect.sleep("1 hour")), Effect.sleep(5))
+      yield* Kit.sweep(forgetful, (_, sleeping) => Effect.sync(() => left.push(sleeping)))
+      assert.strictEqual(left[0], 1)
+      const tidy = Effect.scoped(Effect.andThen(Effect.forkScoped(Effect.sleep("1 hour")), Effect.sleep(5)))
+      yield* Kit.sweep(tidy, (_, sleeping) => Effect.sync(() => assert.strictEqual(sleeping, 0)))
+    }))
 })
 
 describe("sweepQuota", () => {
-  const call = Effect.suspend(() => Kit.outcomes([Kit.transient, Kit.throttled, Kit.ok()], { latency: 10 }).send)
+  type Send = Kit.Scripted<void, Kit.Transient | Kit.Throttled>["send"]
+
+  /** A call of two failures and a success, from its beginning in each run. */
+  const scripted = <A, E, R>(call: (send: Send) => Effect.Effect<A, E, R>) =>
+    Effect.suspend(() => call(Kit.outcomes([Kit.transient, Kit.throttled, Kit.ok()], { latency: 10 }).send))
+  const standard = scripted(withRetry(awsStandard))
 
   for (
     const [name, program] of [
-      ["withRetry", withRetry(call, awsStandard)],
-      ["Effect.retry", Effect.retry(attempt(call), awsStandard)],
-      ["retry behaviour 2.1", withRetry(call, awsStandard2026)],
-      ["a call that fails", withRetry(call, AwsModes.standard({ maxAttempts: 2 }))],
-      ["a time-out around", Effect.timeout(withRetry(call, awsStandard), "700 millis")],
+      ["withRetry", standard],
+      ["Effect.retry", scripted((send) => Effect.retry(attempt(send), awsStandard))],
+      ["retry behaviour 2.1", scripted(withRetry(awsStandard2026))],
+      ["a call that fails", scripted(withRetry(AwsModes.standard({ maxAttempts: 2 })))],
+      ["a time-out around", Effect.timeout(standard, "700 millis")],
+      ["two calls at once", Effect.all([standard, standard], { concurrency: 2 })],
+      ["two calls that race", Effect.raceFirst(standard, standard)],
       [
-        "two calls at once",
-        Effect.all([withRetry(call, awsStandard), withRetry(call, awsStandard)], { concurrency: 2 })
+        "a call that is forked in a scope",
+        Effect.scoped(Effect.andThen(Effect.forkScoped(standard), Effect.sleep(700)))
       ]
     ] as ReadonlyArray<readonly [string, Effect.Effect<unknown, unknown, RetryQuota.RetryQuota>]>
   ) {
@@ -79,7 +120,7 @@ describe("sweepQuota", () => {
   ) {
     it.effect(`finds no token lost of a quota that ${name}`, () =>
       Effect.gen(function*() {
-        assert.isAbove(yield* Kit.sweepQuota(withRetry(call, awsStandard), { quota }), 20)
+        assert.isAbove(yield* Kit.sweepQuota(standard, { quota }), 20)
       }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
   }
 
@@ -97,7 +138,7 @@ describe("sweepQuota", () => {
 
   it.effect("finds no waiter left at a limiter around", () =>
     Effect.gen(function*() {
-      assert.isAbove(yield* Kit.sweepQuota(withRetry(call, awsAdaptive)), 20)
+      assert.isAbove(yield* Kit.sweepQuota(scripted(withRetry(awsAdaptive))), 20)
       assert.strictEqual((yield* Kit.limiterState).waiting, 0)
     }).pipe(Effect.provide([Kit.testLimiter({ fillRate: 2 }), Kit.fixedRandom(0.5)])))
 
@@ -106,7 +147,7 @@ describe("sweepQuota", () => {
       const leaking = Effect.flatMap(reserved, ({ giveBack }) => Effect.andThen(Effect.sleep(10), giveBack))
       const { actual, expected, message, what } = yield* failureOf(Kit.sweepQuota(leaking))
       assert.deepStrictEqual([what, actual, expected], ["held", 5, 0])
-      assert.match(message, /^interrupted at step \d+, the effect leaves a held of 5 where 0 is right$/)
+      assert.match(message, /^interrupted at step \d+, the effect leaves held: 5 where 0 is right$/)
     }))
 
   it.effect("finds a leak of a single step, and nothing where the reservation is bracketed", () =>
@@ -117,14 +158,14 @@ describe("sweepQuota", () => {
       assert.isAbove(yield* Kit.sweepQuota(safe), 5)
     }))
 
-  it.effect("finds a retry whose tokens never come back, as where it is interrupted in its back-off", () =>
+  it.effect("finds a retry whose tokens never come back though it succeeds", () =>
     Effect.gen(function*() {
       const leaky = Effect.gen(function*() {
         const quota = yield* RetryQuota.RetryQuota
         const { store } = quota
         // What goes back to this store is lost.
         const lossy = Object.assign(Object.create(store), { put: () => {} })
-        return yield* Effect.provideService(withRetry(call, awsStandard), RetryQuota.RetryQuota, {
+        return yield* Effect.provideService(standard, RetryQuota.RetryQuota, {
           ...quota,
           store: Object.assign(lossy, {
             take: (...args: Parameters<typeof store.take>) => {
@@ -135,7 +176,7 @@ describe("sweepQuota", () => {
         })
       })
       const { actual, expected, what } = yield* failureOf(Kit.sweepQuota(leaky))
-      assert.deepStrictEqual([what, actual, expected], ["balance", 495, 500])
+      assert.deepStrictEqual([what, actual, expected], ["balance", 490, 495])
     }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
 
   it.effect("finds a balance that is more than there should be", () =>
@@ -144,6 +185,34 @@ describe("sweepQuota", () => {
       const quota = { capacity: 500, initial: 400 }
       const { actual, expected, what } = yield* failureOf(Kit.sweepQuota(generous, { quota }))
       assert.deepStrictEqual([what, actual, expected], ["balance", 401, 400])
+    }))
+
+  it.effect("finds a retry whose tokens are spent though it never left", () =>
+    Effect.gen(function*() {
+      const wasteful = Effect.gen(function*() {
+        const quota = yield* RetryQuota.RetryQuota
+        const { store } = quota
+        const spending = Object.assign(Object.create(store), {
+          take: (...args: Parameters<typeof store.take>) => {
+            const held = store.take(...args)
+            // Whatever should go back is spent instead, as in an interrupted back-off.
+            return held === undefined
+              ? undefined
+              : Object.assign(held, { giveBackUnsafe: () => held.spendUnsafe() })
+          }
+        })
+        return yield* Effect.provideService(standard, RetryQuota.RetryQuota, { ...quota, store: spending })
+      })
+      const { actual, expected, what } = yield* failureOf(Kit.sweepQuota(wasteful))
+      assert.deepStrictEqual([what, actual, expected], ["balance", 495, 500])
+    }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
+
+  it.effect("finds a timer that is forgotten", () =>
+    Effect.gen(function*() {
+      const forgetful = Effect.andThen(standard, Effect.forkDetach(Effect.sleep("1 hour")))
+      const { message, step, what } = yield* failureOf(Kit.sweepQuota(forgetful))
+      assert.deepStrictEqual([what, step], ["sleeping", 0])
+      assert.strictEqual(message, "undisturbed, the effect leaves sleeping: 1 where 0 is right")
     }))
 
   it.effect("finds a fiber that is left waiting for tokens", () =>

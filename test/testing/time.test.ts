@@ -78,6 +78,33 @@ describe("runToEnd", () => {
       assert.strictEqual(defectOf(yield* Effect.exit(Kit.runToEnd(Effect.sleep(10_001), atMost))).reason, "too-long")
     }))
 
+  it.effect("dies when the effect sleeps too often", () =>
+    Effect.gen(function*() {
+      const { message, moves, reason } = defectOf(yield* Effect.exit(Kit.runToEnd(Effect.forever(Effect.sleep(1)))))
+      assert.deepStrictEqual([reason, moves], ["too-long", 100_000])
+      assert.include(message, "in 100000 steps")
+    }))
+
+  it.effect("dies when the effect cannot be interrupted either", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(
+        defectOf(yield* Effect.exit(Kit.runToEnd(Effect.uninterruptible(Effect.never)))).reason,
+        "stuck"
+      )
+    }))
+
+  it.effect("moves time for the finalizers of an effect that it has to interrupt", () =>
+    Effect.gen(function*() {
+      let finalized = false
+      const slow = Effect.ensuring(
+        Effect.never,
+        Effect.andThen(Effect.sleep("1 minute"), Effect.sync(() => finalized = true))
+      )
+      assert.strictEqual(defectOf(yield* Effect.exit(Kit.runToEnd(slow))).reason, "stuck")
+      assert.isTrue(finalized)
+      assert.strictEqual(yield* Clock.currentTimeMillis, 60_000)
+    }))
+
   it.effect("waits in steps for a fiber that sleeps elsewhere", () =>
     Effect.gen(function*() {
       const done = yield* Deferred.make<string>()
