@@ -202,7 +202,7 @@ describe("secrets that are planted in requests and answers", () => {
     Effect.gen(function*() {
       const limiter = yield* AdaptiveRateLimiter.make({ whenExceeded: "fail" })
       yield* limiter.update(true)
-      const send = attempt(Effect.fail(new Error(secret)))
+      const send = attempt(Effect.fail({ message: secret }))
       const refused = yield* Effect.flip(Effect.provideService(send, AdaptiveRateLimiter.AdaptiveRateLimiter, limiter))
       const poor = yield* RetryQuota.make({ capacity: 1, initial: 0, firstAttemptCost: 1 })
       const unpaid = yield* Effect.flip(Effect.provideService(send, RetryQuota.RetryQuota, poor))
