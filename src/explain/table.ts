@@ -3,7 +3,7 @@ import type { Costs, End, Explanation, Retry, Spread } from "./model.ts"
 const trimmed = (value: number, digits: number): string => `${Number(value.toFixed(digits))}`
 
 /** A duration in the unit that suits it: `430 ms`, `1.2 s`, `5 min`. */
-const millis = (value: number | null): string => {
+export const millis = (value: number | null): string => {
   if (value === null) return "no bound"
   if (value < 1000) return `${trimmed(value, 3)} ms`
   if (value < 120_000) return `${trimmed(value / 1000, 3)} s`
@@ -12,7 +12,8 @@ const millis = (value: number | null): string => {
   return `${trimmed(value / 86_400_000, 2)} d`
 }
 
-const percent = (share: number): string => {
+/** A share in percent. */
+export const percent = (share: number): string => {
   if (share > 0 && share < 0.001) return "< 0.1 %"
   return share < 1 && share > 0.999 ? "> 99.9 %" : `${trimmed(share * 100, 1)} %`
 }
@@ -20,7 +21,7 @@ const percent = (share: number): string => {
 const factor = (value: number | null): string => value === null ? "no bound" : value.toFixed(2)
 
 /** Lines of equally wide cells, the first of each on the left, the others on the right. */
-const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
+export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   return rows.map((row) =>
     row.map((cell, column) => column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)).join("  ")
