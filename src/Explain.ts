@@ -26,15 +26,16 @@ export type { Options } from "./explain/options.ts"
  *
  * - The least and the greatest delay are those at the extremes of chance; the percentiles are exact where a delay depends
  *   on one draw (`exact`), otherwise those of the samples.
- * - `latestMillis` and `latency.maxMillis` are bounds: with a deadline, a retry may begin just before it, and the attempt
- *   is not interrupted.
+ * - `latestMillis` and `latency.maxMillis` are bounds where delays rise with chance, as those of all policies here do;
+ *   otherwise, and for a schedule that stops by itself after a time, the greatest of all calls that were run. With a
+ *   deadline, a retry may begin just before it, and the attempt is not interrupted.
  * - The load per failure rate is that of a client in the long run, attempts failing independently: `1 + f + f^2 + ...`
- *   as far as the policy goes, and with the quota at most `1 + (1 - f) / (cost * f)`, times the `successIncrement`. Below
- *   `quota.bitesAt` the quota is never felt.
+ *   as far as the policy goes, and with the quota at most `1 + successIncrement * (1 - f) / (cost * f)`. Below
+ *   `quota.bitesAt` more comes into the quota than is spent, and only a small one is empty now and then.
  * - The wait for a send token of an `AdaptiveRateLimiter` depends on all calls of a client and is left out.
  *
- * Throws `InvalidOption` when an option is impossible, or the schedule waits for anything but time; and what a function
- * in the policy throws.
+ * Throws `InvalidOption` when an option is impossible, the policy is none, or the schedule waits for anything but time;
+ * and what a function in the policy throws.
  *
  * **Example** (How long can a call take?)
  *

@@ -115,6 +115,11 @@ describe("Explain", () => {
       ])
     })
 
+    it("are not taken for exact because few were sampled", () => {
+      const { retries } = Explain.explain(Backoff.decorrelated({ base: 100, cap: 5000 }), { samples: 1, retries: 4 })
+      assert.deepStrictEqual(retries.map(({ delay }) => delay.exact), [true, false, false, false])
+    })
+
     for (const value of [0, 0.3, 0.77]) {
       it.effect(`law: a real call has the delays and the end that are explained, chance ${value}`, () =>
         Effect.gen(function*() {
@@ -232,6 +237,22 @@ describe("Explain", () => {
       assert.isTrue(Explain.explain(awsDynamoDB2026, { retries: 3 }).complete)
     })
 
+    it("comes by the deadline, though the calls were not followed so far", () => {
+      const policy = RetryPolicy.deadline("30 seconds")(Backoff.fixed({ delay: 100 }))
+      const explanation = Explain.explain(policy, { attempt: 50, failureRates: [1, 0.5], samples: 20 })
+      assert.isFalse(explanation.complete)
+      assert.deepStrictEqual(explanation.latency, {
+        minMillis: null,
+        p50Millis: null,
+        p99Millis: null,
+        maxMillis: 30_050
+      })
+      // A retry begins every 150 ms, and the last of them before 30 s.
+      assert.deepStrictEqual(explanation.load.map(({ attempts }) => attempts), [200, 2])
+      const whole = Explain.explain(policy, { attempt: 50, failureRates: [1], retries: 300, samples: 20 })
+      assert.deepStrictEqual([whole.complete, whole.load[0]!.attempts], [true, 200])
+    })
+
     it("comes when the retry quota of the call is used up", () => {
       const explanation = Explain.explain(awsStandard, { quota: { capacity: 500, initial: 9 } })
       assert.deepStrictEqual(ends(explanation), [[2, "quota-exhausted", 1]])
@@ -251,7 +272,8 @@ describe("Explain", () => {
       const explanation = Explain.explain(awsStandard, { quota })
       assert.deepStrictEqual(explanation.retries.map(({ latestMillis }) => latestMillis), [3500, 7000])
       assert.strictEqual(explanation.latency.maxMillis, 7000)
-      assert.strictEqual(explanation.notes.length, 2)
+      assert.strictEqual(explanation.notes.length, 3)
+      assert.isTrue(explanation.load.every(({ attempts, attemptsWithoutQuota }) => attempts === attemptsWithoutQuota))
       const hurried = Explain.explain(awsStandard, { quota, deadline: "5 seconds" })
       assert.deepStrictEqual(ends(hurried), [[2, "deadline", 1]])
       assert.strictEqual(hurried.load.at(-1)!.attemptsWithoutQuota, 3)
@@ -316,6 +338,34 @@ describe("Explain", () => {
       assert.strictEqual(bitesAt(RetryPolicy.quotaGated({ cost: 0 })(awsStandard), {}), null)
       const half = bitesAt(awsStandard, { successIncrement: 0.5 })!
       assert.closeTo(5 * half ** 2 * (1 + half), 0.5 * (1 - half), 1e-9)
+    })
+
+    for (const initial of [0, 4]) {
+      it(`is known and bounds the load though its ${initial} tokens pay for no retry`, () => {
+        const { load, quota, retries } = Explain.explain(awsStandard, {
+          quota: { initial },
+          failureRates: [0.3, 0.5, 1]
+        })
+        assert.deepStrictEqual([retries.length, quota!.initial, quota!.retriesInOutage], [0, initial, 0])
+        assert.deepStrictEqual(quota!.costs, { transient: 5, timeout: 10, throttling: 5 })
+        assert.closeTo(quota!.bitesAt!, 0.3207, 5e-5)
+        assert.deepStrictEqual(load.map(({ attempts }) => attempts!.toFixed(6)), ["1.390000", "1.200000", "1.000000"])
+      })
+    }
+
+    it("refuses every retry where it has no room for the cost of one", () => {
+      const { load, notes, quota } = Explain.explain(awsStandard, { quota: { capacity: 4 } })
+      assert.strictEqual(quota!.bitesAt, 0)
+      assert.isTrue(load.every(({ attempts, failureRate, success }) => attempts === 1 && success === 1 - failureRate))
+      assert.deepStrictEqual(notes, [])
+    })
+
+    it("that is small comes with a warning: chance empties it earlier", () => {
+      const { load, notes } = Explain.explain(awsStandard, { quota: { capacity: 10 }, failureRates: [0.3] })
+      assert.match(notes[0]!, /lower failure rates/)
+      const { attempts } = Effect.runSync(realLoad(awsStandard, 0.3, 20_000, { capacity: 10 }))
+      assert.isBelow(attempts, load[0]!.attempts! - 0.05)
+      assert.deepStrictEqual(Explain.explain(awsStandard).notes, [])
     })
 
     it("is that of the options, or refuses them", () => {
@@ -414,6 +464,14 @@ describe("Explain", () => {
       const failing = Schedule.spaced(5).pipe(Schedule.tap(() => Effect.fail("no")))
       assert.deepStrictEqual(ends(Explain.explain(failing)), [[1, "policy-error", 1]])
     })
+
+    for (const none of [undefined, null, {}, "awsStandard", Effect.void]) {
+      it(`are what is asked for: ${String(none)} is none`, () => {
+        const error = thrownBy(() => Explain.explain(none as any))
+        assert.instanceOf(error, InvalidOption)
+        assert.strictEqual((error as InvalidOption).field, "policy")
+      })
+    }
 
     it("that wait for the outside are refused", () => {
       const outside = Schedule.spaced(5).pipe(Schedule.tap(() => Effect.promise(() => new Promise(() => {}))))
@@ -525,7 +583,8 @@ describe("Explain", () => {
 const realLoad = (
   policy: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>,
   failureRate: number,
-  calls: number
+  calls: number,
+  quota?: RetryQuota.Options
 ) =>
   Effect.gen(function*() {
     const random = yield* Random.Random
@@ -546,4 +605,4 @@ const realLoad = (
     })
     yield* Effect.provideService(many, Clock.Clock, quick)
     return { attempts: attempts / calls, success: succeeded / calls }
-  }).pipe(Random.withSeed(7), Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layerUnlimited)))
+  }).pipe(Random.withSeed(7), Effect.provide(Layer.merge(RetryQuota.layer(quota), AdaptiveRateLimiter.layerUnlimited)))

@@ -46,6 +46,20 @@ attempts fail  without quota  sends per call  calls succeed
       ["(throttling, asking for 3 s)", Explain.explain(awsStandard, { failure: RetryInfo.throttled("3 seconds") })],
       ["> 99.9 %", Explain.explain(awsDynamoDB2026, { failureRates: [0.01] })],
       ["pays for every retry, and never bites", Explain.explain(RetryPolicy.quotaGated({ cost: 0 })(awsStandard))],
+      [
+        "ends after 30 s at most: not all were followed to their end.",
+        Explain.explain(RetryPolicy.deadline("30 seconds")(Backoff.fixed({ delay: 100 })), { samples: 5 })
+      ],
+      [
+        "     7   493 ",
+        Explain.explain(
+          RetryPolicy.fromDelay(({ error }) => error === "busy" ? 100 : undefined).pipe(
+            RetryPolicy.maxAttempts(3),
+            RetryPolicy.quotaGated({ cost: 7 })
+          ),
+          { error: "busy", samples: 5 }
+        )
+      ],
       ["at most 90.05 min", Explain.explain(awsStandard, { attempt: "30 minutes" })],
       ["at most 3 h", Explain.explain(awsStandard, { attempt: "1 hour" })],
       ["at most 3 d", Explain.explain(awsStandard, { attempt: "1 day" })]

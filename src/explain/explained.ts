@@ -1,9 +1,10 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as Schedule from "effect/Schedule"
+import * as Schedule from "effect/Schedule"
 import type { AdaptiveRateLimiter } from "../AdaptiveRateLimiter.ts"
 import type { Parts } from "../engine/decision.ts"
+import { checks } from "../InvalidOption.ts"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import { failureClass } from "../RetryObserver.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
@@ -11,7 +12,7 @@ import * as RetryQuota from "../RetryQuota.ts"
 import * as Load from "./load.ts"
 import type * as Model from "./model.ts"
 import { type Asked, errorOf, type Options, validated } from "./options.ts"
-import { delaySpread, everyTrace, greatest, type Spread, spreadOf, type Traces } from "./spread.ts"
+import { delaySpread, everyTrace, greatest, least, type Spread, spreadOf, type Traces } from "./spread.ts"
 import { constant, seeded, type Setting, type Trace, trace } from "./trace.ts"
 
 /** The greatest number that chance gives. */
@@ -47,12 +48,15 @@ const tracesOf = (setting: Setting, { samples, seed }: Asked): Traces => {
 }
 
 const policyOf = (schedule: AnySchedule, { deadlineMillis }: Asked): Policy => {
+  if (!Schedule.isSchedule(schedule)) checks("Explain.explain").reject("policy", schedule, "a policy or a schedule")
   const policy: Policy = RetryPolicy.isRetryPolicy(schedule) ? schedule : RetryPolicy.fromSchedule(schedule)
   return deadlineMillis === Infinity ? policy : RetryPolicy.deadline(deadlineMillis)(policy)
 }
 
 const changed = (policy: Policy, changes: Partial<Parts>): Policy =>
   RetryPolicy.fromParts({ ...policy[RetryPolicy.TypeId], ...changes })
+
+const withoutDeadline = (policy: Policy): Policy => changed(policy, { deadlineMillis: Infinity })
 
 const limitOf = ({ retries }: Asked, { deadlineMillis, maxAttempts }: Parts): number =>
   retries ?? (maxAttempts === Infinity && deadlineMillis === Infinity ? 10 : 100)
@@ -65,7 +69,7 @@ const subjectOf = (schedule: AnySchedule, asked: Asked): Subject => {
   const traces = tracesOf(setting, asked)
   const retries = greatest(everyTrace(traces).map((trace) => trace.retries.length))
   const unhurried = parts.deadlineMillis === Infinity ? traces : tracesOf(
-    { ...setting, policy: changed(policy, { deadlineMillis: Infinity }), limit: Math.max(1, retries) },
+    { ...setting, policy: withoutDeadline(policy), limit: Math.max(1, retries) },
     asked
   )
   return { asked, parts, setting, traces, unhurried, retries }
@@ -91,7 +95,7 @@ const boundless: RetryQuota.Options = { capacity: Number.MAX_SAFE_INTEGER }
 
 /** What every retry takes of the quota after a failure of each class. */
 const costsOf = ({ retries, setting }: Subject): (retry: number) => Model.Costs => {
-  const policy = changed(setting.policy, { deadlineMillis: Infinity })
+  const policy = withoutDeadline(setting.policy)
   const costs = (facts: Parameters<typeof errorOf>[0]) =>
     trace({ ...setting, policy, error: errorOf(facts), quota: boundless, limit: Math.max(1, retries) }, constant(0.5))
   const [transient, timeout, throttling] = [costs({}), costs({ timeout: true }), costs({ throttling: true })]
@@ -129,7 +133,7 @@ const retriesOf = (
       delay: { ...finiteSpread(delay), exact: delay.exact },
       costs: costs(n),
       cost: greatest(made.map(({ cost }) => cost)),
-      balance: subject.parts.quota === undefined ? null : Math.min(...made.map(({ balance }) => balance)),
+      balance: subject.parts.quota === undefined ? null : least(made.map(({ balance }) => balance)),
       latestMillis: latestMillis(subject, n),
       share: shareOf(subject.traces, (trace) => trace.retries.length > n),
       ends: ends.filter(({ attempts }) => attempts === n + 2)
@@ -138,23 +142,39 @@ const retriesOf = (
 
 /** From the beginning of a call to its error; with a deadline, the last attempt may begin just before it. */
 const latencyOf = (subject: Subject): Model.Spread => {
-  const { parts, retries, setting, traces } = subject
+  const { parts: { deadlineMillis }, retries, setting: { attemptMillis }, traces } = subject
   const spread = spreadOf(traces, ({ endMillis }) => endMillis)
-  const atDeadline = parts.deadlineMillis === Infinity || retries === 0
+  const atDeadline = deadlineMillis === Infinity || retries === 0
     ? 0
-    : latestMillis(subject, retries - 1) + setting.attemptMillis
-  return finiteSpread({ ...spread, maxMillis: Math.max(spread.maxMillis, atDeadline) })
+    : latestMillis(subject, retries - 1) + attemptMillis
+  const maxMillis = Math.min(Math.max(spread.maxMillis, atDeadline), deadlineMillis + attemptMillis)
+  return finiteSpread({ ...spread, maxMillis })
+}
+
+/** How far one call is followed that goes on until its deadline. */
+const furthest = 10_000
+
+/**
+ * How many retries more the calls make that were not followed: as many as the policy allows, with a deadline as many as a
+ * call with chance in its middle.
+ */
+const moreOf = ({ parts, setting }: Subject, followed: number): number => {
+  const most = parts.maxAttempts - 1 - followed
+  if (parts.deadlineMillis === Infinity) return most
+  const { reason, retries } = trace({ ...setting, quota: boundless, limit: furthest }, constant(0.5))
+  return reason === "not-followed" ? most : Math.max(0, retries.length - followed)
 }
 
 /** How far calls get when no quota stops them. */
-const reachOf = ({ asked, parts, setting, traces }: Subject): Load.Reach => {
+const reachOf = (subject: Subject): Load.Reach => {
+  const { asked, parts, setting, traces } = subject
   const bounded = parts.quota !== undefined &&
     (asked.quota?.whenExhausted === "wait" || everyTrace(traces).some(({ reason }) => reason === "quota-exhausted"))
   const free = bounded ? tracesOf({ ...setting, quota: boundless }, asked) : traces
   const longest = greatest(free.sampled.map((trace) => trace.retries.length))
   const shares = Array.from({ length: longest }, (_, n) => shareOf(free, (trace) => trace.retries.length > n))
   const cut = free.sampled.some(({ reason }) => reason === "not-followed")
-  return { shares, more: cut ? parts.maxAttempts - 1 - longest : 0 }
+  return { shares, more: cut ? moreOf(subject, longest) : 0 }
 }
 
 const loadOf = (reach: Load.Reach, price: Load.Price | undefined, f: number): Model.Load => {
@@ -163,7 +183,7 @@ const loadOf = (reach: Load.Reach, price: Load.Price | undefined, f: number): Mo
     failureRate: f,
     attempts: finite(attempts),
     attemptsWithoutQuota: finite(1 + Load.retriesPerCall(reach, f)),
-    success: f === 1 ? 0 : Math.min(1, attempts * (1 - f))
+    success: f === 1 ? 0 : Math.min(1, Number((attempts * (1 - f)).toFixed(12)))
   }
 }
 
@@ -173,10 +193,10 @@ const quotaOf = (
   subject: Subject,
   reach: Load.Reach
 ): Model.Explanation["quota"] => {
-  const quota = Effect.runSync(RetryQuota.make(subject.asked.quota))
-  const initial = subject.asked.quota?.initial ?? quota.capacity
+  const { capacity } = price
+  const initial = subject.asked.quota?.initial ?? capacity
   return {
-    capacity: quota.capacity,
+    capacity,
     initial,
     costs,
     retriesInOutage: finite(Math.floor(initial / price.cost + 1e-9)),
@@ -184,14 +204,25 @@ const quotaOf = (
   }
 }
 
-const priceOf = ({ asked, parts, traces }: Subject): Load.Price | undefined => {
-  const first = everyTrace(traces).flatMap(({ retries }) => retries).at(0)
-  if (parts.quota === undefined || first === undefined) return undefined
-  return { cost: first.cost, increment: Effect.runSync(RetryQuota.make(asked.quota)).store.successIncrement }
+/** What a retry after the failure costs, be it refused or not. */
+const priceOf = ({ asked, parts, setting }: Subject): Load.Price | undefined => {
+  if (parts.quota === undefined) return undefined
+  const policy = withoutDeadline(setting.policy)
+  const [first] = trace({ ...setting, policy, quota: boundless, limit: 1 }, constant(0.5)).retries
+  if (first === undefined) return undefined
+  const { capacity, store, whenExhausted } = Effect.runSync(RetryQuota.make(asked.quota))
+  return { cost: first.cost, increment: store.successIncrement, capacity, waits: whenExhausted === "wait" }
 }
 
-const notesOf = ({ asked, parts, retries }: Subject, complete: boolean): ReadonlyArray<string> => {
-  const quota = parts.quota === undefined ? undefined : asked.quota
+/** A quota that pays for fewer retries is emptied by chance too. */
+const steady = 10
+
+const notesOf = (
+  { asked, parts, retries }: Subject,
+  price: Load.Price | undefined,
+  complete: boolean
+): ReadonlyArray<string> => {
+  const quota = price === undefined ? undefined : asked.quota
   const notes: ReadonlyArray<readonly [applies: boolean, note: string]> = [
     [!complete, `Only the first ${retries} retries are shown: the policy goes on.`],
     [
@@ -206,7 +237,14 @@ const notesOf = ({ asked, parts, retries }: Subject, complete: boolean): Readonl
       (quota?.firstAttemptCost ?? 0) > 0,
       "What is said of failure rates and outages leaves out what first attempts cost."
     ],
-    [quota?.whenExhausted === "wait", "A retry that the quota cannot pay for waits: its load comes later, not never."]
+    [
+      price !== undefined && price.cost <= price.capacity && price.capacity < price.cost * steady,
+      "A quota for so few retries is empty now and then at lower failure rates too, and then the load is less."
+    ],
+    [
+      price?.waits === true,
+      "A retry that the quota cannot pay for waits: from that failure rate on calls take longer, and send as much."
+    ]
   ]
   return notes.filter(([applies]) => applies).map(([, note]) => note)
 }
@@ -244,7 +282,7 @@ export const explained = (
     latency: latencyOf(subject),
     quota: price === undefined ? null : quotaOf(costs(0), price, subject, reach),
     load: asked.failureRates.map((f) => loadOf(reach, price, f)),
-    notes: notesOf(subject, complete),
+    notes: notesOf(subject, price, complete),
     samples: asked.samples,
     seed: asked.seed
   }

@@ -12,6 +12,10 @@ export interface Price {
   readonly cost: number
   /** Tokens that a call which needs no retry puts in. */
   readonly increment: number
+  /** The most tokens there can be. */
+  readonly capacity: number
+  /** A retry that cannot be paid for waits until it can: none is refused. */
+  readonly waits: boolean
 }
 
 /** `1 + f + f^2 + ...`, of so many terms. */
@@ -36,8 +40,10 @@ export const retriesPerCall = ({ more, shares }: Reach, f: number): number => {
  * Retries per call that the quota can pay for in the long run. A success pays its own retry back or puts the increment
  * in, so what failed retries cost, `cost * f` for each, must come from the calls that need none: `increment * (1 - f)`.
  */
-const affordable = ({ cost, increment }: Price, f: number): number =>
-  cost * f === 0 ? Infinity : increment * (1 - f) / (cost * f)
+const affordable = ({ capacity, cost, increment, waits }: Price, f: number): number => {
+  if (cost > capacity) return 0
+  return waits || cost * f === 0 ? Infinity : increment * (1 - f) / (cost * f)
+}
 
 /** Retries per call with the quota: those wanted, or those it can pay for. */
 export const paidRetriesPerCall = (reach: Reach, price: Price | undefined, f: number): number => {
@@ -52,8 +58,9 @@ const halvings = 60
  * The failure rate from which the quota drains: the root of `cost * f * retries(f) = increment * (1 - f)`, the left side
  * rising and the right falling. `undefined` when no rate drains it.
  */
-export const bitesAt = (reach: Reach, { cost, increment }: Price): number | undefined => {
+export const bitesAt = (reach: Reach, { capacity, cost, increment }: Price): number | undefined => {
   if (cost === 0 || retriesPerCall(reach, 1) === 0) return undefined
+  if (cost > capacity || increment === 0) return 0
   let low = 0
   let high = 1
   for (let n = 0; n < halvings; n++) {

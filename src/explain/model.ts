@@ -20,7 +20,7 @@ export interface Spread {
   readonly minMillis: number | null
   readonly p50Millis: number | null
   readonly p99Millis: number | null
-  /** `null` for no bound, or for calls that were not followed to their end. */
+  /** `null` for no bound, or for calls that were not followed to their end and have no deadline. */
   readonly maxMillis: number | null
 }
 
@@ -59,7 +59,10 @@ export interface Costs {
 export interface Retry {
   /** 1 for the first retry, which is the second attempt. */
   readonly retry: number
-  /** The delay before it, where it is made. `exact` says that the percentiles are not those of samples. */
+  /**
+   * The delay that the policy gives for it: with a deadline, the longest may not be made. `exact` says that the percentiles
+   * are not those of samples.
+   */
   readonly delay: Spread & { readonly exact: boolean }
   /** Tokens that it takes of the quota, by the class of the failure before it. */
   readonly costs: Costs

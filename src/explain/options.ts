@@ -30,7 +30,7 @@ export interface Options {
    * deadline, otherwise 10.
    */
   readonly retries?: number | undefined
-  /** How many calls to sample: a whole number from 1 to 100,000. Default 1000. */
+  /** How many calls to sample: a whole number from 1 to 100,000, of which fewer than 20 are taken for 20. Default 1000. */
   readonly samples?: number | undefined
   /** What determines the samples. Default 1. */
   readonly seed?: string | number | undefined
@@ -54,6 +54,9 @@ export interface Asked {
   readonly seed: string | number
   readonly failureRates: ReadonlyArray<number>
 }
+
+/** Fewer samples do not show whether a delay depends on more than its own draw. */
+const fewest = 20
 
 const defaultRates = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1]
 
@@ -86,7 +89,7 @@ export const validated = (options: Options): Asked => ({
   deadlineMillis: optional(options.deadline, (deadline) => check.positiveDuration("deadline", deadline), Infinity),
   quota: options.quota,
   retries: optional<number, number | undefined>(options.retries, (n) => whole("retries", n, 1000), undefined),
-  samples: whole("samples", options.samples ?? 1000, 100_000),
+  samples: Math.max(fewest, whole("samples", options.samples ?? 1000, 100_000)),
   seed: options.seed ?? 1,
   failureRates: (options.failureRates ?? defaultRates).map((rate) => check.between("failureRates", rate, 0, 1))
 })

@@ -32,7 +32,8 @@ export const everyTrace = ({ highest, lowest, p01, p50, p99, sampled }: Traces):
 const percentile = (sorted: ReadonlyArray<number>, share: number): number =>
   sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? NaN
 
-const least = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.min(a, b), Infinity)
+/** The least of values; `Infinity` of none. */
+export const least = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.min(a, b), Infinity)
 
 /** The greatest of values that are none below 0. */
 export const greatest = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)

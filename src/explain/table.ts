@@ -1,4 +1,4 @@
-import type { Costs, End, Explanation, Retry, Spread } from "./model.ts"
+import type { End, Explanation, Retry, Spread } from "./model.ts"
 
 const trimmed = (value: number, digits: number): string => `${Number(value.toFixed(digits))}`
 
@@ -28,10 +28,9 @@ export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArr
   )
 }
 
-/** One number where all classes cost the same, otherwise one for each. */
-const costs = (by: Costs): string => {
-  const { throttling, timeout, transient } = by
-  if (transient === timeout && timeout === throttling) return transient === null ? "-" : `${transient}`
+/** One number where all classes cost the same, otherwise one for each; where none is retried, that of the error itself. */
+const costs = ({ cost, costs: { throttling, timeout, transient } }: Retry): string => {
+  if (transient === timeout && timeout === throttling) return `${transient ?? cost}`
   return [transient, timeout, throttling].map((cost) => cost === null ? "-" : `${cost}`).join("/")
 }
 
@@ -52,7 +51,7 @@ const retriesTable = ({ quota, retries }: Explanation): ReadonlyArray<string> =>
       approximate(row),
       `${row.delay.exact ? "" : "~"}${millis(row.delay.p99Millis)}`,
       millis(row.delay.maxMillis),
-      ...paid ? [costs(row.costs), `${trimmed(row.balance ?? 0, 2)}`] : [],
+      ...paid ? [costs(row), `${trimmed(row.balance ?? 0, 2)}`] : [],
       millis(row.latestMillis),
       percent(row.share),
       endings(row.ends)
@@ -88,6 +87,8 @@ const title = ({ attemptMillis, deadlineMillis, failure, maxAttempts, name }: Ex
 const latencyLine = ({ maxMillis, minMillis, p50Millis, p99Millis }: Spread): string =>
   maxMillis === null
     ? "A call that fails has no latency to tell: not all were followed to their end."
+    : minMillis === null || p50Millis === null || p99Millis === null
+    ? `A call that fails ends after ${millis(maxMillis)} at most: not all were followed to their end.`
     : `A call that fails ends after ${millis(minMillis)} at least, p50 ${millis(p50Millis)}, ` +
       `p99 ${millis(p99Millis)}, at most ${millis(maxMillis)}.`
 
