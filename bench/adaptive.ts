@@ -56,7 +56,7 @@ const alone = (context: Awaited<ReturnType<typeof contextOf>>): ReadonlyArray<Su
       name: bookkeeping,
       run: async (operations) => {
         for (let n = 0; n < operations; n++) {
-          engine!.afterToken(() => passed, clock)
+          void engine!.afterToken(() => passed, clock)
           engine!.update(false, clock)
         }
       }
