@@ -46,9 +46,12 @@ type Program<R = Services> = Effect.Effect<unknown, unknown, R>
 type Send = Effect.Effect<void, Kit.Transient | Kit.Throttled>
 
 /** A program over a call that fails twice, then is well: with a transient failure and with a throttle that has a hint. */
-const on = <E, R>(program: (send: Send) => Effect.Effect<unknown, E, R>): Effect.Effect<unknown, E, R> =>
+const on = <E, R>(
+  program: (send: Send) => Effect.Effect<unknown, E, R>,
+  latency = 10
+): Effect.Effect<unknown, E, R> =>
   Effect.suspend(() =>
-    program(Kit.outcomes([Kit.transient, Kit.throttledFor(300), Kit.ok()], { latency: 10, afterwards: "repeat" }).send)
+    program(Kit.outcomes([Kit.transient, Kit.throttledFor(300), Kit.ok()], { latency, afterwards: "repeat" }).send)
   )
 
 const failing = Kit.outcomes([Kit.timeout], { afterwards: "repeat", latency: 10 }).send
@@ -118,8 +121,8 @@ describe("an interruption at any step leaves no token, no waiter and no timer be
       "rateLimited": RetryPolicy.rateLimited(fixed)
     }
     for (const [name, policy] of Object.entries(policies)) {
-      leavesNothing(`withRetry: ${name}`, on((call) => withRetry(call, policy)))
-      leavesNothing(`Effect.retry: ${name}`, on((call) => Effect.retry(attempt(call), policy)))
+      leavesNothing(`withRetry: ${name}`, on((call) => withRetry(call, policy), 0))
+      leavesNothing(`Effect.retry: ${name}`, on((call) => Effect.retry(attempt(call), policy), 0))
     }
   })
 
@@ -185,8 +188,11 @@ describe("an interruption at any step leaves no token, no waiter and no timer be
       "a quota and a limiter by resource",
       Effect.provide(
         Effect.all([
-          Effect.provide(on((call) => withRetry(call, awsAdaptive)), ResourceLimiters.get("a")),
-          Effect.provide(withRetry(failing, awsStandard), ResourceLimiters.quota("b"))
+          Effect.provide(on((call) => withRetry(call, awsAdaptive), 0), ResourceLimiters.get("a")),
+          Effect.provide(
+            withRetry(Effect.fail(new Kit.Transient()), AwsModes.standard({ maxAttempts: 2 })),
+            ResourceLimiters.quota("b")
+          )
         ], { concurrency: 2 }),
         ResourceLimiters.layer({ idleTimeToLive: "1 second" })
       )
