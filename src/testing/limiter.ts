@@ -64,7 +64,10 @@ const throttledTo = (
 export const testLimiter = (options?: TestLimiterOptions): Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter> => {
   const made = AdaptiveRateLimiter.make(options)
   const fillRate = options?.fillRate
-  if (fillRate === undefined) return Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, made)
+  if (fillRate === undefined) {
+    if (options?.tokens !== undefined) checks("testLimiter").reject("tokens", options.tokens, "given with a fillRate")
+    return Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, made)
+  }
   const stateAt = (now: number) => throttledTo(fillRate, now, options ?? {})
   stateAt(0)
   return Layer.effect(

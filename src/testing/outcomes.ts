@@ -120,7 +120,8 @@ export const notRetryable: Outcome<never, NotRetryable> = outcome(Effect.suspend
 export const throttled: Outcome<never, Throttled> = outcome(Effect.suspend(() => new Throttled({})))
 
 /**
- * The send fails with {@link Throttled}, and the service asks to be left alone for so long.
+ * The send fails with {@link Throttled}, and the service asks to be left alone for so long. Nonsense is passed on as it
+ * is: services send that too.
  *
  * @category outcomes
  * @since 0.1.0
@@ -188,6 +189,13 @@ type Script = ReadonlyArray<Outcome<any, any>>
 type Value<S extends Script> = S[number] extends Outcome<infer A, any> ? A : never
 type Failing<S extends Script> = S[number] extends Outcome<any, infer E> ? E : never
 
+const checkScript = (script: Script): void => {
+  for (const outcome of script) {
+    if (Effect.isEffect(outcome?.answer)) continue
+    checks("outcomes").reject("script", outcome, "of outcomes such as transient or ok()")
+  }
+}
+
 const beyond = (
   script: Script,
   sends: number,
@@ -205,7 +213,7 @@ const beyond = (
  * **Details**
  *
  * The errors carry facts about retrying, so every policy knows what to do with them. Throws `InvalidOption` when an option
- * is impossible, or a script without outcomes is to be repeated.
+ * is impossible, the script holds anything but outcomes, or one without any is to be repeated.
  *
  * **Example** (Two failures, then a success)
  *
@@ -225,6 +233,7 @@ export const outcomes = <const S extends Script, A = never, E = never>(
   const check = checks("outcomes")
   const latencyMillis = check.duration("latency", options?.latency ?? 0)
   const afterwards = options?.afterwards ?? "die"
+  checkScript(script)
   if (typeof afterwards === "string") {
     check.oneOf("afterwards", afterwards, ["die", "repeat", "restart"])
     if (script.length === 0 && afterwards !== "die") check.reject("script", "[]", "one outcome or more")

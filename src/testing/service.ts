@@ -58,8 +58,8 @@ export interface Service<out E> {
   readonly throttled: number
   /** Sends that have come in an outage. */
   readonly failed: number
-  /** Sends that have come in each second of the clock. */
-  readonly requestsPerSecond: ReadonlyArray<number>
+  /** How many sends have come in a second of the clock, by the second: those in which any came, in order. */
+  readonly requestsPerSecond: ReadonlyMap<number, number>
 }
 
 interface Window {
@@ -84,14 +84,15 @@ class Served implements Service<any> {
   accepted = 0
   throttled = 0
   failed = 0
-  readonly requestsPerSecond: Array<number> = []
+  readonly requestsPerSecond = new Map<number, number>()
   private readonly outages: ReadonlyArray<Window>
   private readonly workMillis: number
   private readonly latencyMillis: number
   private readonly rejects: boolean
   private readonly throttle: Effect.Effect<never, Throttled>
-  /** Until when the line is full. */
-  private busyUntilMillis = 0
+  /** How much work was in the line when the latest send had come. */
+  private lineMillis = 0
+  private latestMillis = 0
 
   constructor({ capacity, latency, outages = [], overload = "reject", retryAfter }: ServiceOptions<unknown>) {
     const check = checks("service")
@@ -115,15 +116,22 @@ class Served implements Service<any> {
       this.failed++
       return play({ ...outage.outcome, latencyMillis: outage.outcome.latencyMillis ?? this.latencyMillis })
     }
-    const doneMillis = Math.max(now, this.busyUntilMillis) + this.workMillis
+    const waitMillis = this.inLine(now) + this.workMillis
     // Sums of fractions such as a third of a second are not exact.
-    if (this.rejects && doneMillis - now > burstMillis + 1e-6) {
+    if (this.rejects && waitMillis > burstMillis + 1e-6) {
       this.throttled++
       return this.answered(this.throttle, 0)
     }
     this.accepted++
-    this.busyUntilMillis = doneMillis
-    return this.answered(Effect.void, this.rejects ? 0 : doneMillis - now)
+    this.lineMillis = waitMillis
+    return this.answered(Effect.void, this.rejects ? 0 : waitMillis)
+  }
+
+  /** How much work is left of what has come. */
+  private inLine(now: number): number {
+    this.lineMillis = Math.max(0, this.lineMillis - Math.max(0, now - this.latestMillis))
+    this.latestMillis = now
+    return this.lineMillis
   }
 
   private answered<E>(answer: Effect.Effect<void, E>, waitMillis: number): Effect.Effect<void, E> {
@@ -132,8 +140,7 @@ class Served implements Service<any> {
 
   private count(now: number): void {
     const second = Math.floor(now / 1000)
-    while (this.requestsPerSecond.length <= second) this.requestsPerSecond.push(0)
-    this.requestsPerSecond[second]!++
+    this.requestsPerSecond.set(second, (this.requestsPerSecond.get(second) ?? 0) + 1)
   }
 }
 
@@ -153,7 +160,7 @@ class Served implements Service<any> {
  * ```ts
  * const orders = service({ capacity: 10, outages: [{ from: "3 seconds", until: "5 seconds" }] })
  * yield* orders.send.pipe(withRetry(awsStandard), runToEnd)
- * orders.requestsPerSecond // [1]
+ * orders.requestsPerSecond.get(0) // 1
  * ```
  *
  * @category constructors

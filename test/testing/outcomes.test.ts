@@ -99,7 +99,9 @@ describe("outcomes", () => {
       ["latency", () => Kit.after(NaN, Kit.transient)],
       ["afterwards", () => Kit.outcomes([], { afterwards: "stop" as "die" })],
       ["script", () => Kit.outcomes([], { afterwards: "repeat" })],
-      ["script", () => Kit.outcomes([], { afterwards: "restart" })]
+      ["script", () => Kit.outcomes([], { afterwards: "restart" })],
+      ["script", () => Kit.outcomes([Kit.ok(), null as any])],
+      ["script", () => Kit.outcomes([Effect.void as any])]
     ] as const
   ) {
     it(`refuses an impossible ${field}`, () => {

@@ -160,7 +160,9 @@ describe("testLimiter", () => {
       yield* Effect.provide(started, Kit.testLimiter({ fillRate: reference.fillRate, tokens: reference.capacity }))
     }))
 
-  for (const options of [{ fillRate: 0.4 }, { fillRate: NaN }, { fillRate: 2, tokens: 3 }, { beta: 2 }]) {
+  for (
+    const options of [{ fillRate: 0.4 }, { fillRate: NaN }, { fillRate: 2, tokens: 3 }, { tokens: 1 }, { beta: 2 }]
+  ) {
     it(`refuses ${JSON.stringify(options)}`, () => {
       assert.throws(() => Kit.testLimiter(options), InvalidOption)
     })

@@ -4,6 +4,7 @@ import * as Kit from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as TestClock from "effect/testing/TestClock"
 
 /** Sends so many at once, and tells when each ended and how. */
 const burst = <E>(send: Effect.Effect<void, E>, count: number) =>
@@ -30,7 +31,23 @@ describe("service", () => {
       })
       assert.deepStrictEqual(yield* Kit.runToEnd(paced), [false, true, false, true, false, true])
       assert.deepStrictEqual([service.requests, service.accepted, service.throttled, service.failed], [11, 6, 5, 0])
-      assert.deepStrictEqual(service.requestsPerSecond, [10, 1])
+      assert.deepStrictEqual([...service.requestsPerSecond], [[0, 10], [1, 1]])
+    }))
+
+  it.effect("works on a clock of today, and on one that goes back", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(Date.UTC(2026, 0, 1) + 0.1)
+      for (let capacity = 1; capacity <= 100; capacity++) {
+        const service = Kit.service({ capacity })
+        yield* burst(service.send, capacity + 1)
+        assert.deepStrictEqual([service.accepted, service.throttled], [capacity, 1])
+        assert.deepStrictEqual([...service.requestsPerSecond.values()], [capacity + 1])
+      }
+      const service = Kit.service({ capacity: 1 })
+      yield* Effect.all([service.send, TestClock.setTime(0), Effect.exit(service.send)])
+      yield* TestClock.adjust("1 second")
+      yield* service.send
+      assert.deepStrictEqual([service.accepted, service.throttled], [2, 1])
     }))
 
   it.effect("law: takes on as many at once as its capacity, whatever its fractions add up to", () =>
@@ -79,7 +96,7 @@ describe("service", () => {
       const service = Kit.service({ capacity: 1, retryAfter: "1 second" })
       yield* service.send
       yield* service.send.pipe(withRetry(awsStandard), Kit.runToEnd)
-      assert.deepStrictEqual([service.requestsPerSecond, service.throttled], [[2, 1], 1])
+      assert.deepStrictEqual([[...service.requestsPerSecond], service.throttled], [[[0, 2], [1, 1]], 1])
     }).pipe(Effect.provide([RetryQuota.layer(), Kit.fixedRandom(0)])))
 
   it("has the errors of its outages in its type", () => {
