@@ -83,7 +83,7 @@ const classifiers: Readonly<Record<string, RetryClassifier.RetryClassifier>> = {
 describe("classifiers, given errors of any shape", () => {
   for (const [name, classifier] of Object.entries(classifiers)) {
     it(`${name}: facts that are facts, or none`, () => {
-      forSeeds(3000, (chance) => {
+      forSeeds(1500, (chance) => {
         const info = RetryClassifier.classify(classifier, hostileError(chance))
         ensure("the facts are none", Option.isNone(info) || isInfo(info.value))
       })
@@ -105,7 +105,7 @@ describe("classifiers, given errors of any shape", () => {
   }
 
   it("whose fault: one of three, or nothing", () => {
-    forSeeds(3000, (chance) => {
+    forSeeds(1500, (chance) => {
       const info = ErrorInfo.of(hostileError(chance))
       ensure("the fault is none", Option.isNone(info) || ["client", "server", "other"].includes(info.value.fault))
     })
@@ -121,7 +121,7 @@ describe("classifiers, given errors of any shape", () => {
   })
 
   it("an error of the SDK takes its facts along, or stays as it is", () => {
-    forSeeds(3000, (chance) => {
+    forSeeds(1500, (chance) => {
       ensure("no facts", isInfo(carry(hostileError(chance), 1_790_000_000_000)))
     })
   })
@@ -162,7 +162,7 @@ const day = 86_400_000
 
 describe("headers of any content", () => {
   it("RetryHttp reads no hint, or one from 0 to a day", () => {
-    forSeeds(4000, (chance) => {
+    forSeeds(1500, (chance) => {
       const record = Object.fromEntries(chance.some(headers).map((name) => [name, hostileText(chance)]))
       const info = RetryHttp.classifier(responseOf(record, chance.pick([429, 503])))
       ensure("no hint", Option.isSome(info) && isHint(info.value.retryAfter, day))
@@ -170,7 +170,7 @@ describe("headers of any content", () => {
   })
 
   it("the core reads none, or one from 0 to 2^53 ms", () => {
-    forSeeds(4000, (chance) => {
+    forSeeds(1500, (chance) => {
       const record = Object.fromEntries(chance.some(headers).map((name) => [name, hostileText(chance)]))
       const shape = chance.pick([
         { status: 429, headers: record },
@@ -183,7 +183,7 @@ describe("headers of any content", () => {
   })
 
   it("AwsSdk reads dates too: none, or one from 0 to 2^53 ms", () => {
-    forSeeds(4000, (chance) => {
+    forSeeds(1500, (chance) => {
       const record = Object.fromEntries(chance.some(headers).map((name) => [name, hostileText(chance)]))
       const { retryAfter } = carry({ name: "ThrottlingException", $response: { headers: record } }, 1_790_000_000_000)
       ensure("no hint", isHint(retryAfter, Number.MAX_SAFE_INTEGER))
@@ -191,7 +191,7 @@ describe("headers of any content", () => {
   })
 
   it("gRPC reads a pushback that is a wait, or none", () => {
-    forSeeds(4000, (chance) => {
+    forSeeds(1500, (chance) => {
       const values = Array.from({ length: chance.below(3) }, () => hostileText(chance))
       const bytes = Buffer.from(hostileText(chance), "latin1")
       const metadata = new Map<string, unknown>([
@@ -211,7 +211,7 @@ describe("headers of any content", () => {
   })
 
   it("an answer of Redis is a reply, or none", () => {
-    forSeeds(3000, (chance) => {
+    forSeeds(1500, (chance) => {
       const reply = replyOf(
         chance.pick<unknown>([hostileJson(chance), [hostileText(chance), chance.below(5), "1"]]),
         2
@@ -254,14 +254,14 @@ const replaced = (chance: Chance, json: unknown): unknown => {
 
 describe("files and variables of any content", () => {
   it("a config file: profiles, or the typed error", () => {
-    forSeeds(3000, (chance) => {
+    forSeeds(1500, (chance) => {
       const text = chance.isLikely(0.5) ? damaged(chance, config) : hostileText(chance)
       ensure("a defect", isTyped(runs(SharedConfig.parse(text, "/config")), ["AwsConfigError"]))
     })
   })
 
   it("variables and a file together: a policy within bounds, or the typed error", () => {
-    forSeeds(1500, (chance) => {
+    forSeeds(500, (chance) => {
       const value = (right: string) => chance.pick([right, right, hostileText(chance)])
       const env = {
         AWS_CONFIG_FILE: "/config",

@@ -122,6 +122,8 @@ describe("an interruption at any step leaves no token, no waiter and no timer be
     }
     for (const [name, policy] of Object.entries(policies)) {
       leavesNothing(`withRetry: ${name}`, on((call) => withRetry(call, policy), 0))
+      // To the schedule of a policy it is one function, wherever its delays come from.
+      if (name.startsWith("Backoff")) continue
       leavesNothing(`Effect.retry: ${name}`, on((call) => Effect.retry(attempt(call), policy), 0))
     }
   })

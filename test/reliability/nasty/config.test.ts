@@ -139,7 +139,7 @@ describe("configuration", () => {
   it.effect("nasty 59: four kilobytes of random bytes are read, or refused with the typed error", () =>
     Effect.gen(function*() {
       let state = 1
-      for (let file = 0; file < 50; file++) {
+      for (let file = 0; file < 15; file++) {
         const bytes = Uint8Array.from({ length: 4096 }, () => (state = Math.imul(state, 48271) >>> 0) >>> 16)
         const text = new TextDecoder().decode(bytes)
         const tag = yield* Effect.match(parsed(text), { onSuccess: () => "read", onFailure: ({ _tag }) => _tag })
