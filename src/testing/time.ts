@@ -45,13 +45,17 @@ export interface TimeOptions {
   readonly atMost?: Duration.Input | undefined
   /**
    * For an effect that waits on a fiber which sleeps elsewhere: the steps in which time is moved while nothing in the
-   * effect itself sleeps. Default: none, and the effect is given a second of real time to go on.
+   * effect itself sleeps, 10,000 of them in a row at most. Default: none, and the effect is given a second of real time to
+   * go on.
    */
   readonly step?: Duration.Input | undefined
 }
 
 /** How long an effect may wait in real time, in polls of one millisecond. */
 const patience = 1000
+
+/** How long an effect may wait for fibers elsewhere, in steps. */
+const idleSteps = 10_000
 
 /** How often time is moved for one effect: some seconds of real time. */
 const mostMoves = 100_000
@@ -122,7 +126,8 @@ const drive = (fiber: Fiber.Fiber<unknown, unknown>, watched: Watched, pace: Pac
   Effect.gen(function*() {
     const { clock } = watched
     const startMillis = clock.currentTimeMillisUnsafe()
-    let polls = 0
+    const patient = pace.stepMillis === undefined ? patience : idleSteps
+    let idle = 0
     let moves = 0
     for (;;) {
       yield* clock.adjust(0)
@@ -131,13 +136,13 @@ const drive = (fiber: Fiber.Fiber<unknown, unknown>, watched: Watched, pace: Pac
       const moved = clock.currentTimeMillisUnsafe() - startMillis
       const ended = (reason: NotEnded["reason"]) =>
         Effect.die(new NotEnded({ reason, after: Duration.millis(moved), moves }))
+      idle = asleep === Infinity ? idle + 1 : 0
+      if (idle > patient) return yield* ended("stuck")
       const wait = asleep === Infinity ? pace.stepMillis : asleep
       if (wait === undefined) {
-        if (polls++ === patience) return yield* ended("stuck")
         yield* clock.withLive(Effect.sleep(1))
       } else {
         if (moved + wait > pace.atMostMillis || moves === mostMoves) return yield* ended("too-long")
-        polls = 0
         moves++
         yield* clock.adjust(wait)
       }
