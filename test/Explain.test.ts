@@ -195,6 +195,8 @@ describe("Explain", () => {
       }
       assert.strictEqual(explanation.latency.maxMillis, 3000)
       assert.isAtMost(explanation.latency.p99Millis!, 3000)
+      assert.include(explanation.notes[0], "would pass the deadline is not made")
+      assert.deepStrictEqual(Explain.explain(awsStandard, { deadline: "1 minute" }).notes, [])
     })
 
     it("comes no later than a deadline and one attempt", () => {

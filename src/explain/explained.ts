@@ -218,13 +218,17 @@ const priceOf = ({ asked, parts, setting }: Subject): Load.Price | undefined => 
 const steady = 10
 
 const notesOf = (
-  { asked, parts, retries }: Subject,
+  { asked, parts, retries, traces }: Subject,
   price: Load.Price | undefined,
   complete: boolean
 ): ReadonlyArray<string> => {
   const quota = price === undefined ? undefined : asked.quota
   const notes: ReadonlyArray<readonly [applies: boolean, note: string]> = [
     [!complete, `Only the first ${retries} retries are shown: the policy goes on.`],
+    [
+      everyTrace(traces).some(({ reason }) => reason === "deadline"),
+      "Delays are those that the policy gives: a retry whose delay would pass the deadline is not made."
+    ],
     [
       parts.adaptive,
       "The wait for a send token of the rate limiter is left out: it depends on all calls of the client."
