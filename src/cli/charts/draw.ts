@@ -50,15 +50,15 @@ const tidied = (svg: string, name: string): string =>
     .replace(/<style[\s\S]*?<\/style>\s*/g, "")
     .replace(/ style="([^"]*)"/g, (_, css: string) => asAttributes(css))
     .replace(/ (class|pointer-events|ecmeta_[a-z_]+|xmlns:xlink|baseProfile|version)="[^"]*"/g, "")
-    .replace(/zr\d+-/g, `${name}-`)
+    .replace(/(id="|url\(#|href="#)zr\d+-/g, `$1${name}-`)
     .replace(/\n+/g, "\n")
 
-/** Draws a chart as SVG. Ids in it begin with `name`; `inside` is put before everything else. */
+/** Draws a chart as SVG. Ids in it begin with `name`. */
 export const draw = (
   option: EChartsCoreOption,
   { height, width }: Size,
   { description, title }: Caption,
-  { inside = "", name }: { readonly name: string; readonly inside?: string }
+  name: string
 ): string => {
   use(components)
   const chart = init(null, null, { renderer: "svg", ssr: true, width, height })
@@ -66,7 +66,7 @@ export const draw = (
     chart.setOption({ animation: false, textStyle: { fontFamily, fontSize: 12 }, ...option })
     const svg = tidied(chart.renderToSVGString(), name)
     const texts = `<title>${escaped(title)}</title><desc>${escaped(description)}</desc>`
-    return svg.replace(/^<svg([^>]*)>/, (_, attributes: string) => `<svg${attributes} role="img">${texts}${inside}`)
+    return svg.replace(/^<svg([^>]*)>/, (_, attributes: string) => `<svg${attributes} role="img">${texts}`)
   } finally {
     chart.dispose()
   }

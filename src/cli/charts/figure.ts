@@ -13,6 +13,7 @@ export type Unit = "per second" | "share" | "duration" | "number"
 
 /** A stretch of time in which something was wrong. */
 export interface Shade {
+  readonly what: string
   readonly fromMillis: number
   readonly toMillis: number
 }
@@ -35,3 +36,30 @@ export interface Figure {
 /** The numbers of all lines. */
 export const valuesOf = ({ lines }: Figure): ReadonlyArray<number> =>
   lines.flatMap(({ values }) => values.filter((value) => value !== null))
+
+/** The greatest of numbers; 0 of none. */
+export const greatest = (values: ReadonlyArray<number | null>): number =>
+  values.reduce<number>((most, value) => value !== null && value > most ? value : most, 0)
+
+/** A peak this many times as high as nearly all the rest would leave nothing of the rest to see. */
+const peakFrom = 3
+const nearlyAll = 0.98
+
+/** Where the value axis ends although a short peak goes on; `undefined` where it shows everything. */
+export const ceilingOf = (figure: Figure): number | undefined => {
+  if (figure.unit === "share" || figure.unit === "duration") return undefined
+  const values = [...valuesOf(figure)].sort((a, b) => a - b)
+  const usual = values[Math.floor(values.length * nearlyAll)] ?? 0
+  return usual > 0 && values.at(-1)! > usual * peakFrom ? usual * 1.4 : undefined
+}
+
+/** Durations that differ by more are drawn on a logarithmic axis. */
+const logarithmicFrom = 50
+
+/** Whether the value axis is logarithmic. */
+export const isLogarithmic = (figure: Figure): boolean => {
+  if (figure.unit !== "duration") return false
+  const values = valuesOf(figure).filter((value) => value > 0)
+  const least = values.reduce((a, b) => Math.min(a, b), Infinity)
+  return greatest(values) > least * logarithmicFrom
+}

@@ -14,6 +14,15 @@ export const paper: Colour = { light: "#ffffff", dark: "#14171c" }
 export const shade: Colour = { light: "#f6e6e2", dark: "#3b2623" }
 export const shadeInk: Colour = { light: "#9c3a22", dark: "#f0a48f" }
 
+/** Of axes. */
+export const axisLook = {
+  axisLine: { show: true, lineStyle: { color: soft.light } },
+  axisTick: { show: true, lineStyle: { color: soft.light } },
+  axisLabel: { color: soft.light, hideOverlap: true },
+  nameTextStyle: { color: ink.light },
+  splitLine: { show: true, lineStyle: { color: grid.light } }
+}
+
 /** Of lines. */
 export const colours: ReadonlyArray<Colour> = [
   { light: "#0072b2", dark: "#56b4e9" },

@@ -1,38 +1,40 @@
 import type { EChartsCoreOption } from "echarts/core"
 import { type Caption, draw, type Size } from "./draw.ts"
-import { type Figure, type Line, type Shade, type Unit, valuesOf } from "./figure.ts"
+import { ceilingOf, type Figure, greatest, isLogarithmic, type Line, type Shade } from "./figure.ts"
 import { cell, tick, timeUnit } from "./format.ts"
-import { grid, ink, paper, shade, shadeInk, soft } from "./palette.ts"
-
-/** Durations that differ by more are drawn on a logarithmic axis. */
-const logarithmicFrom = 50
+import { axisLook, ink, paper, shade, shadeInk } from "./palette.ts"
 
 /** Marks on each line. */
 const marksPerLine = 7
 
 type Point = readonly [time: number, value: number | null]
 
-/** Drawn where values are below 0 on no axis that has a 0. */
-const onLogarithm = (value: number | null): number | null => value === 0 ? null : value
-
-const isLogarithmic = (figure: Figure): boolean => {
-  const values = valuesOf(figure).filter((value) => value > 0)
-  const least = values.reduce((a, b) => Math.min(a, b), Infinity)
-  const greatest = values.reduce((a, b) => Math.max(a, b), 0)
-  return figure.unit === "duration" && greatest > least * logarithmicFrom
+/** What a chart is drawn of: the figure, and what was found out about it. */
+interface Drawing {
+  readonly figure: Figure
+  readonly size: Size
+  readonly time: { readonly name: string; readonly millis: number }
+  readonly logarithmic: boolean
+  readonly ceiling: number | undefined
 }
 
-const lineSeries = (line: Line, points: ReadonlyArray<Point>, unit: Unit) => ({
+const pointsOf = ({ figure, logarithmic, time }: Drawing, { values }: Line): ReadonlyArray<Point> =>
+  figure.times.map((at, index) => {
+    const value = values[index] ?? null
+    // A logarithmic axis has no 0.
+    return [at / time.millis, logarithmic && value === 0 ? null : value]
+  })
+
+const lineSeries = ({ look }: Line, points: ReadonlyArray<Point>) => ({
   type: "line",
   silent: true,
   showSymbol: false,
-  sampling: unit === "duration" ? "max" : "average",
   data: points,
   z: 3,
   lineStyle: {
-    color: line.look.colour.light,
-    width: line.look.width,
-    type: line.look.dash.length === 0 ? "solid" : [...line.look.dash]
+    color: look.colour.light,
+    width: look.width,
+    type: look.dash.length === 0 ? "solid" : [...look.dash]
   }
 })
 
@@ -51,7 +53,7 @@ const markSeries = ({ look }: Line, points: ReadonlyArray<Point>) => ({
   type: "scatter",
   silent: true,
   symbol: look.marker === undefined ? "none" : `path://${look.marker}`,
-  symbolSize: 8,
+  symbolSize: 9,
   data: points,
   z: 4,
   itemStyle: { color: look.colour.light, opacity: 1, borderColor: paper.light, borderWidth: 1 }
@@ -73,89 +75,116 @@ const shadeSeries = (shades: ReadonlyArray<Shade>, unitMillis: number) => ({
       fontSize: 11,
       textBorderWidth: 0
     },
-    data: shades.map(({ fromMillis, toMillis }) => [
-      { name: "outage", xAxis: fromMillis / unitMillis },
+    data: shades.map(({ fromMillis, toMillis, what }) => [
+      { name: what, xAxis: fromMillis / unitMillis },
       { xAxis: toMillis / unitMillis }
     ])
   }
 })
 
-const axisLook = {
-  axisLine: { show: true, lineStyle: { color: soft.light } },
-  axisTick: { show: true, lineStyle: { color: soft.light } },
-  axisLabel: { color: soft.light, hideOverlap: true },
-  nameTextStyle: { color: ink.light },
-  splitLine: { show: true, lineStyle: { color: grid.light } }
+/** Says how high the peak is that goes on above the upper edge. */
+const peakSeries = ({ ceiling, figure, time }: Drawing): ReadonlyArray<object> => {
+  if (ceiling === undefined) return []
+  const peaks = figure.lines.map(({ values }) => greatest(values))
+  const peak = greatest(peaks)
+  const at = figure.times[figure.lines[peaks.indexOf(peak)]!.values.indexOf(peak)] ?? 0
+  return [{
+    type: "scatter",
+    silent: true,
+    symbol: "none",
+    symbolSize: 0,
+    data: [[at / time.millis, ceiling]],
+    z: 5,
+    label: {
+      show: true,
+      position: at < figure.untilMillis / 2 ? "right" : "left",
+      distance: 8,
+      offset: [0, 26],
+      formatter: `\u2191 up to ${tick(figure.unit, peak)}`,
+      color: ink.light,
+      fontSize: 11,
+      textBorderWidth: 0
+    }
+  }]
 }
 
-const axes = (figure: Figure, size: Size, logarithmic: boolean) => {
-  const time = timeUnit(figure.untilMillis)
+const valueAxis = ({ ceiling, figure, logarithmic }: Drawing) => {
   const { unit } = figure
+  const nothing = unit !== "share" && greatest(figure.lines.flatMap(({ values }) => values)) === 0
   return {
-    xAxis: {
-      ...axisLook,
-      type: "value",
-      min: 0,
-      max: figure.untilMillis / time.millis,
-      name: time.name,
-      nameLocation: "middle",
-      nameGap: 26,
-      splitNumber: size.width < 500 ? 4 : 8,
-      splitLine: { show: false },
-      axisLabel: { ...axisLook.axisLabel, showMaxLabel: false }
-    },
-    yAxis: {
-      ...axisLook,
-      type: logarithmic ? "log" : "value",
-      min: logarithmic ? undefined : 0,
-      max: unit === "share" ? 1 : undefined,
-      splitNumber: 4,
-      axisLabel: { ...axisLook.axisLabel, formatter: (value: number) => tick(unit, value) }
+    ...axisLook,
+    type: logarithmic ? "log" : "value",
+    min: logarithmic ? undefined : 0,
+    max: unit === "share" || nothing ? 1 : ceiling,
+    name: figure.axis + (logarithmic ? ", logarithmic" : ""),
+    nameLocation: "end",
+    nameGap: 10,
+    nameTextStyle: { color: ink.light, align: "left", padding: [0, 0, 0, -58] },
+    splitNumber: 4,
+    axisLabel: {
+      ...axisLook.axisLabel,
+      showMaxLabel: ceiling === undefined,
+      formatter: (value: number) => tick(unit, value)
     }
   }
 }
 
-const optionOf = (figure: Figure, size: Size): EChartsCoreOption => {
-  const logarithmic = isLogarithmic(figure)
-  const time = timeUnit(figure.untilMillis)
-  const points = ({ values }: Line): ReadonlyArray<Point> =>
-    figure.times.map((at, index) => {
-      const value = values[index] ?? null
-      return [at / time.millis, logarithmic ? onLogarithm(value) : value]
-    })
+const timeAxis = ({ figure, size, time }: Drawing) => ({
+  ...axisLook,
+  type: "value",
+  min: 0,
+  max: figure.untilMillis / time.millis,
+  name: time.name,
+  nameLocation: "middle",
+  nameGap: 26,
+  splitNumber: size.width < 500 ? 4 : 8,
+  splitLine: { show: false },
+  axisLabel: { ...axisLook.axisLabel, showMaxLabel: false, formatter: (value: number) => tick("number", value) }
+})
+
+const optionOf = (drawing: Drawing): EChartsCoreOption => {
+  const { figure, time } = drawing
+  // The first line is drawn last, above the others.
   const drawn = [...figure.lines].reverse()
   return {
     backgroundColor: paper.light,
-    grid: { left: 62, right: 14, top: 14, bottom: 42 },
-    ...axes(figure, size, logarithmic),
+    grid: { left: 62, right: 16, top: 30, bottom: 42 },
+    xAxis: timeAxis(drawing),
+    yAxis: valueAxis(drawing),
     series: [
       shadeSeries(figure.shades, time.millis),
-      ...drawn.map((line) => lineSeries(line, points(line), figure.unit)),
-      ...drawn.map((line, place) => markSeries(line, marked(points(line), place, drawn.length)))
+      ...drawn.map((line) => lineSeries(line, pointsOf(drawing, line))),
+      ...drawn.map((line, place) => markSeries(line, marked(pointsOf(drawing, line), place, drawn.length))),
+      ...peakSeries(drawing)
     ]
   }
 }
 
 /** A line in words: between what its values lie, and how it ends. */
-const summaryOf = ({ label, values }: Line, unit: Unit): string => {
+const summaryOf = (figure: Figure, { label, values }: Line): string => {
   const numbers = values.filter((value) => value !== null)
   if (numbers.length === 0) return `${label}: no values.`
   const least = numbers.reduce((a, b) => Math.min(a, b))
-  const greatest = numbers.reduce((a, b) => Math.max(a, b))
-  return `${label}: from ${cell(unit, least)} to ${cell(unit, greatest)}, in the end ${cell(unit, numbers.at(-1)!)}.`
+  const [low, high, last] = [least, greatest(numbers), numbers.at(-1)!].map((value) => cell(figure.unit, value))
+  return `${label}: from ${low} to ${high}, in the end ${last}.`
 }
 
 const captionOf = (figure: Figure): Caption => ({
   title: figure.title,
   description: [
     `${figure.what} Over time, ${figure.axis}.`,
-    ...figure.lines.map((line) => summaryOf(line, figure.unit))
+    ...figure.lines.map((line) => summaryOf(figure, line))
   ].join(" ")
 })
 
 /** Draws lines over time. The legend is left to the page. */
-export const timeChart = (figure: Figure, size: Size, name: string): string =>
-  draw(optionOf(figure, size), size, captionOf(figure), { name })
-
-/** Whether the axis is logarithmic: readers are told. */
-export { isLogarithmic }
+export const timeChart = (figure: Figure, size: Size, name: string): string => {
+  const drawing: Drawing = {
+    figure,
+    size,
+    time: timeUnit(figure.untilMillis),
+    logarithmic: isLogarithmic(figure),
+    ceiling: ceilingOf(figure)
+  }
+  return draw(optionOf(drawing), size, captionOf(figure), name)
+}

@@ -1,0 +1,81 @@
+import { draw, type Size } from "./draw.ts"
+import { tick } from "./format.ts"
+import { axisLook, colours, ink, paper, soft } from "./palette.ts"
+
+/** Something with a length. */
+export interface Bar {
+  readonly label: string
+  readonly value: number
+  /** What stands at its end, such as `243 for each call`. */
+  readonly note: string
+}
+
+/** Bars below each other, each with its name. */
+export interface Bars {
+  readonly title: string
+  readonly what: string
+  readonly axis: string
+  readonly bars: ReadonlyArray<Bar>
+}
+
+const shortened = (text: string, most: number): string => {
+  const characters = Array.from(text)
+  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}\u2026`
+}
+
+/** How high a chart of bars is. */
+export const heightOf = ({ bars }: Bars): number => 76 + bars.length * 26
+
+/** The width of a character, about, in pixels. */
+const characterWidth = 7
+
+const axesOf = (figure: Bars, size: Size, labels: ReadonlyArray<string>) => ({
+  xAxis: {
+    ...axisLook,
+    type: "value",
+    name: figure.axis,
+    nameLocation: "middle",
+    nameGap: 28,
+    splitNumber: size.width < 500 ? 2 : 5,
+    axisLabel: { ...axisLook.axisLabel, formatter: (value: number) => tick("number", value) }
+  },
+  yAxis: {
+    type: "category",
+    inverse: true,
+    data: labels,
+    axisLine: { show: true, lineStyle: { color: soft.light } },
+    axisTick: { show: false },
+    axisLabel: { color: ink.light, interval: 0 }
+  }
+})
+
+const seriesOf = ({ bars }: Bars) => ({
+  type: "bar",
+  silent: true,
+  barWidth: 15,
+  itemStyle: { color: colours[0]!.light },
+  data: bars.map(({ value }) => value),
+  label: {
+    show: true,
+    position: "right",
+    color: ink.light,
+    textBorderWidth: 0,
+    formatter: ({ dataIndex }: { readonly dataIndex: number }) => bars[dataIndex]!.note
+  }
+})
+
+/** Draws bars from left to right, the first on top. */
+export const barChart = (figure: Bars, size: Size, name: string): string => {
+  const most = size.width < 500 ? 16 : 32
+  const labels = figure.bars.map(({ label }) => shortened(label, most))
+  const notes = Math.max(...figure.bars.map(({ note }) => note.length))
+  const left = 18 + characterWidth * Math.max(...labels.map((label) => Array.from(label).length))
+  const option = {
+    backgroundColor: paper.light,
+    grid: { left, right: 24 + notes * characterWidth, top: 12, bottom: 46 },
+    ...axesOf(figure, size, labels),
+    series: [seriesOf(figure)]
+  }
+  const description = [figure.what, ...figure.bars.map(({ label, note }) => `${label}: ${note}.`)].join(" ")
+  return draw(option, size, { title: figure.title, description }, name)
+}

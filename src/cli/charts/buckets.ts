@@ -1,0 +1,95 @@
+import type { ClientBucket, ServiceBucket } from "../../Simulator.ts"
+import type { Run } from "./run.ts"
+
+/** The most points of a line. */
+const mostPoints = 200
+
+/** How the buckets of all runs are put together to points. */
+export interface Raster {
+  readonly bucketMillis: number
+  /** Buckets that make a point. */
+  readonly perPoint: number
+  readonly points: number
+  readonly untilMillis: number
+}
+
+/** Few enough points for a line; the same for all runs. */
+export const rasterOf = (runs: ReadonlyArray<Run>): Raster => {
+  const buckets = Math.max(...runs.map(({ result }) => result.services[0]?.series.length ?? 0))
+  const perPoint = Math.max(1, Math.ceil(buckets / mostPoints))
+  return {
+    bucketMillis: runs[0]!.result.bucketMillis,
+    perPoint,
+    points: Math.ceil(buckets / perPoint),
+    untilMillis: Math.max(...runs.map(({ result }) => result.untilMillis))
+  }
+}
+
+/** The times of the points: in the middle of their buckets, or at their end. */
+export const timesOf = ({ bucketMillis, perPoint, points, untilMillis }: Raster, at: "middle" | "end") => {
+  const width = bucketMillis * perPoint
+  return Array.from(
+    { length: points },
+    (_, n) => Math.min(untilMillis, at === "middle" ? (n + 0.5) * width : (n + 1) * width)
+  )
+}
+
+/** A point of the buckets together, and how many seconds they last. */
+export type Reading<Bucket> = (buckets: ReadonlyArray<Bucket>, seconds: number) => number | null
+
+/**
+ * Reads a series point by point. The last one is left out when it was cut short to less than half: a rate of so short a
+ * time says nothing.
+ */
+export const read = <Bucket extends ClientBucket | ServiceBucket>(
+  { bucketMillis, perPoint, points }: Raster,
+  series: ReadonlyArray<Bucket>,
+  untilMillis: number,
+  reading: Reading<Bucket>
+): ReadonlyArray<number | null> =>
+  Array.from({ length: points }, (_, n) => {
+    const buckets = series.slice(n * perPoint, (n + 1) * perPoint)
+    if (buckets.length === 0) return null
+    const millis = Math.min(untilMillis, buckets.at(-1)!.fromMillis + bucketMillis) - buckets[0]!.fromMillis
+    return millis < bucketMillis / 2 ? null : reading(buckets, millis / 1000)
+  })
+
+/** The sum of a count, per second. */
+export const perSecond = <Bucket>(count: (bucket: Bucket) => number): Reading<Bucket> => (buckets, seconds) =>
+  buckets.reduce((sum, bucket) => sum + count(bucket), 0) / seconds
+
+/** The highest of the buckets; `null` when none has a value. */
+export const highest = <Bucket>(value: (bucket: Bucket) => number | null): Reading<Bucket> => (buckets) =>
+  buckets.reduce<number | null>((most, bucket) => {
+    const one = value(bucket)
+    return one === null || (most !== null && most > one) ? most : one
+  }, null)
+
+/** What the last bucket has. */
+export const last = <Bucket>(value: (bucket: Bucket) => number | null): Reading<Bucket> => (buckets) =>
+  value(buckets.at(-1)!)
+
+/** The share of the calls that ended in the buckets which ended well; `null` when none ended. */
+export const successShare: Reading<ClientBucket> = (buckets) => {
+  const succeeded = buckets.reduce((sum, bucket) => sum + bucket.succeeded, 0)
+  const ended = succeeded + buckets.reduce((sum, bucket) => sum + bucket.failed, 0)
+  return ended === 0 ? null : succeeded / ended
+}
+
+/** The sums of several series, bucket by bucket. */
+export const together = (
+  all: ReadonlyArray<ReadonlyArray<ClientBucket>>
+): ReadonlyArray<
+  { readonly fromMillis: number; readonly calls: number; readonly succeeded: number; readonly failed: number }
+> =>
+  (all[0] ?? []).map(({ fromMillis }, n) => {
+    const sum = { fromMillis, calls: 0, succeeded: 0, failed: 0 }
+    for (const series of all) {
+      const bucket = series[n]
+      if (bucket === undefined) continue
+      sum.calls += bucket.calls
+      sum.succeeded += bucket.succeeded
+      sum.failed += bucket.failed
+    }
+    return sum
+  })

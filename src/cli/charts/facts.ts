@@ -1,0 +1,113 @@
+import type { ClientResult, ServiceResult, SimulationResult } from "../../Simulator.ts"
+import { millis as millisOf } from "../../simulator/units.ts"
+import { together } from "./buckets.ts"
+
+/** The highest load on a service. */
+export interface Peak {
+  readonly service: string
+  readonly perSecond: number
+  readonly atMillis: number
+  /** How many times the calls that were made then; `undefined` when none were. */
+  readonly timesCalls: number | undefined
+}
+
+/** How the share of calls that succeed went on: it is well when at least nine of ten do. */
+export type Recovery =
+  | { readonly kind: "always well" | "never well" | "ill at the end" | "unknown" }
+  | {
+    readonly kind: "recovered"
+    readonly atMillis: number
+    /** After the end of the last outage before; `undefined` without one. */
+    readonly afterMillis: number | undefined
+  }
+
+/** What a run comes to. */
+export interface Facts {
+  readonly calls: number
+  readonly succeeded: number
+  readonly failed: number
+  /** Calls that had not ended. */
+  readonly open: number
+  /** Of the calls that ended; `undefined` when none did. */
+  readonly share: number | undefined
+  readonly attemptsPerCall: number | undefined
+  readonly peak: Peak | undefined
+  readonly recovery: Recovery
+}
+
+/** The fleets of a run. */
+export const fleetsOf = ({ clients }: SimulationResult): ReadonlyArray<ClientResult> =>
+  clients.filter(({ kind }) => kind === "fleet")
+
+const well = 0.9
+
+const endOfOutage = ({ scenario }: SimulationResult, byMillis: number): number | undefined => {
+  const ends = scenario.services
+    .flatMap(({ outages }) => outages.map(({ to }) => millisOf(to)))
+    .filter((to) => to <= byMillis)
+  return ends.length === 0 ? undefined : Math.max(...ends)
+}
+
+const recoveryOf = (result: SimulationResult): Recovery => {
+  const durationMillis = millisOf(result.scenario.duration)
+  const ended = together(fleetsOf(result).map(({ series }) => series))
+    .filter(({ failed, fromMillis, succeeded }) => succeeded + failed > 0 && fromMillis < durationMillis)
+  const ill = ended.map(({ failed, succeeded }) => succeeded < well * (succeeded + failed))
+  if (ill.length === 0) return { kind: "unknown" }
+  if (!ill.includes(true)) return { kind: "always well" }
+  if (!ill.includes(false)) return { kind: "never well" }
+  const next = ended[ill.lastIndexOf(true) + 1]
+  if (next === undefined) return { kind: "ill at the end" }
+  const end = endOfOutage(result, next.fromMillis)
+  return {
+    kind: "recovered",
+    atMillis: next.fromMillis,
+    afterMillis: end === undefined ? undefined : next.fromMillis - end
+  }
+}
+
+const peakOf = (result: SimulationResult, service: ServiceResult): Peak | undefined => {
+  const width = (fromMillis: number) => Math.min(result.untilMillis, fromMillis + result.bucketMillis) - fromMillis
+  const whole = service.series.filter(({ fromMillis }) => width(fromMillis) >= result.bucketMillis / 2)
+  const highest = whole.reduce<typeof whole[number] | undefined>(
+    (most, bucket) => most !== undefined && most.received >= bucket.received ? most : bucket,
+    undefined
+  )
+  if (highest === undefined || highest.received === 0) return undefined
+  const place = service.series.indexOf(highest)
+  const calls = result.clients
+    .filter(({ to }) => to === service.name)
+    .reduce((sum, { series }) => sum + (series[place]?.calls ?? 0), 0)
+  return {
+    service: service.name,
+    perSecond: highest.received * 1000 / width(highest.fromMillis),
+    atMillis: highest.fromMillis,
+    timesCalls: calls === 0 ? undefined : highest.received / calls
+  }
+}
+
+const sum = (clients: ReadonlyArray<ClientResult>, count: (client: ClientResult) => number): number =>
+  clients.reduce((all, client) => all + count(client), 0)
+
+/** Counts what a report says first. */
+export const factsOf = (result: SimulationResult): Facts => {
+  const fleets = fleetsOf(result)
+  const calls = sum(fleets, ({ totals }) => totals.calls)
+  const succeeded = sum(fleets, ({ totals }) => totals.succeeded)
+  const failed = sum(fleets, ({ totals }) => totals.failed)
+  const ended = succeeded + failed
+  const peaks = result.services.flatMap((service) => peakOf(result, service) ?? [])
+  return {
+    calls,
+    succeeded,
+    failed,
+    open: calls - ended,
+    share: ended === 0 ? undefined : succeeded / ended,
+    attemptsPerCall: calls === 0 ? undefined : sum(fleets, ({ totals }) => totals.attempts) / calls,
+    peak: peaks.reduce<Peak | undefined>(
+      (most, peak) => most !== undefined && most.perSecond >= peak.perSecond ? most : peak,
+      undefined
+    ),
+    recovery: recoveryOf(result)
+  }
+}

@@ -1,0 +1,39 @@
+import { counted, millis } from "./format.ts"
+import { type Html, html, name } from "./html.ts"
+import type { Run, Runs } from "./run.ts"
+
+/** A scenario that is longer is printed without spaces, and one that is longer still not to its end. */
+const longText = 40_000
+const tooLongText = 200_000
+
+const jsonOf = (value: unknown): string => {
+  const text = JSON.stringify(value, null, 2)
+  return text.length <= longText ? text : JSON.stringify(value)
+}
+
+const scenarioOf = (runs: Runs): Html => {
+  const text = jsonOf(runs[0].result.scenario)
+  const cut = text.length > tooLongText
+  const which = runs.length === 1 ? "The scenario" : `The scenario, with the policy of the first run`
+  return html`<details><summary>${which}, with all its defaults${
+    cut ? ` (the first ${counted(tooLongText)} of ${counted(text.length)} characters)` : ""
+  }</summary><pre>${cut ? text.slice(0, tooLongText) : text}</pre></details>`
+}
+
+const policyOf = ({ label, result }: Run): Html =>
+  html`<dt>${name(label)}</dt><dd><code>${jsonOf(result.scenario.fleets[0].policy).slice(0, longText)}</code></dd>`
+
+const runOf = (several: boolean) => ({ label, result }: Run): Html =>
+  html`<dt>Trace hash${several ? html` of ${name(label)}` : ""}</dt><dd><code>${result.traceHash}</code>, ${
+    counted(result.attempts)
+  } attempts in ${millis(result.untilMillis)} of virtual time${result.partial ? " (partial)" : ""}</dd>`
+
+/** What one needs to make the page once more. */
+export const again = (runs: Runs, command: string): Html =>
+  html`<pre><code>${command}</code></pre>
+<p>The same scenario with the same seed gives the same run, to the last event: the trace hash tells.</p>
+<dl><dt>Scenario</dt><dd>${name(runs[0].result.scenario.name)}</dd><dt>Seed</dt><dd>${`${
+    runs[0].result.scenario.seed
+  }`}</dd>${runs.map(runOf(runs.length > 1))}</dl>
+${runs.length === 1 ? [] : [html`<details><summary>The policies</summary><dl>${runs.map(policyOf)}</dl></details>`]}
+${scenarioOf(runs)}`

@@ -1,0 +1,110 @@
+import { type Facts, factsOf, type Recovery } from "./facts.ts"
+import { counted, millis, percent } from "./format.ts"
+import { type Html, html, name, table } from "./html.ts"
+import type { Run, Runs } from "./run.ts"
+
+const factor = (value: number | undefined): string => value === undefined ? "\u2013" : value.toFixed(2)
+
+const rounded = (value: number): string => counted(value < 10 ? value : Math.round(value))
+
+const wellAgain = (recovery: Recovery): string => {
+  switch (recovery.kind) {
+    case "always well":
+      return "At all times at least nine of ten calls succeeded."
+    case "never well":
+      return "At no time did nine of ten calls succeed."
+    case "ill at the end":
+      return "It did not recover: when the last calls were made, fewer than nine of ten succeeded."
+    case "unknown":
+      return "No call ended while calls were made."
+    case "recovered": {
+      const after = recovery.afterMillis === undefined ? "" : `, ${millis(recovery.afterMillis)} after the outage`
+      return `It recovered: from ${millis(recovery.atMillis)} on${after}, at least nine of ten calls succeeded.`
+    }
+  }
+}
+
+const inBrief = (recovery: Recovery): string => {
+  switch (recovery.kind) {
+    case "always well":
+      return "always well"
+    case "never well":
+      return "never well"
+    case "ill at the end":
+      return "not by the end"
+    case "unknown":
+      return "\u2013"
+    case "recovered":
+      return millis(recovery.atMillis)
+  }
+}
+
+const callsOf = ({ attemptsPerCall, calls, open, share }: Facts): Html => {
+  if (calls === 0) return html`<p>No calls were made.</p>`
+  const ended = share === undefined ? "none had ended" : `${percent(share)} of them succeeded`
+  const rest = open > 0 && share !== undefined ? `; ${counted(open)} had not ended` : ""
+  return html`<p><strong>${
+    counted(calls)
+  } calls</strong> were made, and <strong>${ended}</strong>${rest}. Each took <strong>${
+    factor(attemptsPerCall)
+  } attempts</strong> on average.</p>`
+}
+
+const peakOf = ({ peak }: Facts): Html => {
+  if (peak === undefined) return html``
+  const times = peak.timesCalls === undefined ? "" : `, ${rounded(peak.timesCalls)} times the calls made to it then`
+  return html`<p>At its peak, ${millis(peak.atMillis)} after the start, <strong>${
+    rounded(peak.perSecond)
+  } requests per second</strong> reached ${name(peak.service)}${times}.</p>`
+}
+
+const ofOne = ({ result }: Run): Html => {
+  const facts = factsOf(result)
+  return html`${callsOf(facts)}${peakOf(facts)}<p>${wellAgain(facts.recovery)}</p>`
+}
+
+const comparison = (runs: ReadonlyArray<Run>): Html => {
+  const all = runs.map((run) => ({ run, facts: factsOf(run.result) }))
+  return table({
+    caption: "The policies beside each other. Well again: from then on, at least nine of ten calls succeeded.",
+    head: [
+      "policy",
+      "calls",
+      "succeeded",
+      "attempts per call",
+      "peak load, per second",
+      "times the calls then",
+      "well again"
+    ],
+    rows: all.map(({ facts, run }) => [
+      html`${name(run.label)}${run.result.partial ? " (partial)" : ""}`,
+      counted(facts.calls),
+      facts.share === undefined ? "\u2013" : percent(facts.share),
+      factor(facts.attemptsPerCall),
+      facts.peak === undefined ? "\u2013" : rounded(facts.peak.perSecond),
+      facts.peak?.timesCalls === undefined ? "\u2013" : rounded(facts.peak.timesCalls),
+      inBrief(facts.recovery)
+    ])
+  })
+}
+
+/** The run that does best or worst by a number of its facts. */
+const extreme = (runs: ReadonlyArray<Run>, better: (a: number, b: number) => boolean) =>
+  runs
+    .map((run) => ({ run, share: factsOf(run.result).share ?? 0 }))
+    .reduce((best, one) => better(one.share, best.share) ? one : best)
+
+const ofSeveral = (runs: ReadonlyArray<Run>): Html => {
+  const best = extreme(runs, (a, b) => a > b)
+  const worst = extreme(runs, (a, b) => a < b)
+  return html`<p>${
+    counted(runs.length)
+  } runs of the same scenario with the same seed; only the policy of the fleets differs.</p>
+<p>Most calls succeeded with ${name(best.run.label)}: <strong>${percent(best.share)}</strong>; fewest with ${
+    name(worst.run.label)
+  }: <strong>${percent(worst.share)}</strong>.</p>
+${comparison(runs)}`
+}
+
+/** What came out, in plain words. */
+export const summary = (runs: Runs): Html => runs.length === 1 ? ofOne(runs[0]) : ofSeveral(runs)
