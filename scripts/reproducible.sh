@@ -9,7 +9,7 @@ trap 'rm -rf "$folder"' EXIT
 tarball() {
   local copy="$folder/$1"
   mkdir -p "$copy"
-  tar cf - package.json README.md LICENSE tsconfig.json tsconfig.build.json schema src | tar xf - -C "$copy"
+  tar cf - package.json README.md LICENSE tsconfig.json tsconfig.build.json schema examples/scenarios scripts src | tar xf - -C "$copy"
   # Other times than those of the checkout must not show.
   find "$copy" -type f -exec touch -d "$2" {} +
   ln -s "$PWD/node_modules" "$copy/node_modules"

@@ -70,12 +70,19 @@ describe("the package", () => {
     )
     const paths = packed!.files.map(({ path }) => path)
     // What `npm run build` makes is there for each source, or not at all.
+    // The command line is one file, and its sources stay here.
+    const bundle = ["bin", "bin.licenses.txt"]
+    assert.isEmpty(paths.filter((path) => path.startsWith("src/cli/")))
     const sources = new Set(paths.filter((path) => path.startsWith("src/")).map((path) => path.slice(4, -3)))
+    for (const name of bundle) sources.add(name)
     for (const path of paths.filter((path) => path.startsWith("dist/"))) {
       assert.isTrue(sources.has(path.slice(5).replace(/(\.d\.ts|\.js)(\.map)?$/, "")), path)
     }
     const kinds = paths.filter((path) => !path.startsWith("dist/")).map((path) =>
-      path.replace(/^src\/.*\.ts$/, "src/**/*.ts")
+      path.replace(/^src\/.*\.ts$/, "src/**/*.ts").replace(
+        /^examples\/scenarios\/.*\.json$/,
+        "examples/scenarios/*.json"
+      )
     )
     await expect(`${[...new Set(kinds)].sort().join("\n")}\n`).toMatchFileSnapshot("snapshots/package-content.txt")
   })

@@ -1,0 +1,42 @@
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Effect from "effect/Effect"
+import { rmSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { unfinished } from "./files.ts"
+import { Installed } from "./Installed.ts"
+import { exitCode, main } from "./main.ts"
+
+/** The version in package.json, put in by the build. */
+declare const VERSION: string
+
+// Whoever reads a pipe may stop doing so: there is nothing more to say then.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0)
+    throw error
+  })
+}
+
+// The first Ctrl-C ends the run and shows what there is, the second ends the process.
+let interrupted = false
+process.on("SIGINT", () => {
+  if (interrupted) process.exit(130)
+  interrupted = true
+})
+process.on("exit", () => {
+  for (const path of unfinished) rmSync(path, { force: true })
+})
+
+main.pipe(
+  Effect.provideService(Installed, { version: VERSION, folder: fileURLToPath(new URL("..", import.meta.url)) }),
+  Effect.provide(NodeServices.layer),
+  NodeRuntime.runMain({
+    disableErrorReporting: true,
+    // The process ends by itself, when all it has printed has arrived.
+    teardown: (exit, onExit) => {
+      process.exitCode = exitCode(exit)
+      onExit(0)
+    }
+  })
+)

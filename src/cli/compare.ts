@@ -1,0 +1,60 @@
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import { type Scenario, withPolicy } from "../Simulator.ts"
+import { comparisonTable } from "./comparisonTable.ts"
+import * as flags from "./flags.ts"
+import { asJson, finishing, writableIfAsked } from "./output.ts"
+import { labelOf, policyFrom } from "./policies.ts"
+import { type Plan, runAll } from "./runs.ts"
+import { scenarioFrom } from "./scenarios.ts"
+import { seeded, writtenLabel } from "./simulate.ts"
+
+const policy = Flag.String("policy").pipe(
+  Flag.withMetavar("POLICY"),
+  Flag.withDescription("A policy for all clients: a name, or settings as JSON; once for each"),
+  Flag.atLeast(1)
+)
+
+/** The scenario as it is written and with each policy, each once and under a name of its own. */
+const plansOf = (scenario: Scenario, policies: ReadonlyArray<Parameters<typeof withPolicy>[1]>) => {
+  const written: Plan = { label: writtenLabel(scenario), scenario }
+  const known = new Set([JSON.stringify(scenario.fleets)])
+  const labels = new Map([[written.label, 1]])
+  const others: Array<Plan> = []
+  for (const policy of policies) {
+    const changed = withPolicy(scenario, policy)
+    const key = JSON.stringify(changed.fleets)
+    if (known.has(key)) continue
+    known.add(key)
+    const label = labelOf(policy)
+    const count = (labels.get(label) ?? 0) + 1
+    labels.set(label, count)
+    others.push({ label: count === 1 ? label : `${label} (${count})`, scenario: changed })
+  }
+  return [written, ...others] as const
+}
+
+export const compare = Command.make(
+  "compare",
+  { scenario: flags.scenario, policy, seed: flags.seed, json: flags.json, report: flags.report },
+  Effect.fnUntraced(function*(asked) {
+    const policies = yield* Effect.forEach(asked.policy, policyFrom)
+    const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
+    yield* writableIfAsked(asked.report)
+    yield* runAll(
+      [...plansOf(scenario, policies)],
+      finishing(asked.report, (runs) => asked.json ? asJson({ runs }) : comparisonTable(runs))
+    )
+  })
+).pipe(
+  Command.withShortDescription("Run a scenario with several policies"),
+  Command.withDescription(
+    "Runs a scenario as it is written, then with each policy in place of those of its clients: one table, one page. " +
+      "Ctrl-C ends it and shows what there is."
+  ),
+  Command.withExamples([
+    { command: "effect-retry compare outage --policy awsStandard --policy finagle" },
+    { command: `effect-retry compare spike --policy '{"maxAttempts":3,"quota":{"cost":14}}' --report report.html` }
+  ])
+)

@@ -1,0 +1,40 @@
+import { counted } from "./charts/format.ts"
+import type { Run } from "./charts/report.ts"
+import { fleetsOf, legend, peakOf, sendsPerCall, share, wellAgain } from "./outcome.ts"
+import type { Runs } from "./runs.ts"
+import { partialLine } from "./simulationTable.ts"
+import { duration, plain, table } from "./text.ts"
+
+const rowsOf = ({ label, result }: Run): ReadonlyArray<readonly [string, ...Array<string>]> => {
+  const fleets = fleetsOf(result)
+  return fleets.map((fleet) => {
+    const { latency, ...totals } = fleet.totals
+    return [
+      plain(fleets.length === 1 ? label : `${label}: ${fleet.name}`),
+      counted(totals.calls),
+      share(totals.succeeded, totals.succeeded + totals.failed),
+      sendsPerCall(fleet),
+      duration(latency.p50Millis),
+      duration(latency.p99Millis),
+      peakOf(result, result.services),
+      wellAgain(result, fleet)
+    ]
+  })
+}
+
+/** Several runs of one scenario as plain text, side by side. */
+export const comparisonTable = (runs: Runs): string => {
+  const [{ result }] = runs
+  const last = runs[runs.length - 1]?.result ?? result
+  return [
+    ...last.partial ? [`${partialLine(last)} with the last policy`] : [],
+    `${plain(result.scenario.name)}, seed ${result.scenario.seed}; first as it is written, then with other policies`,
+    "",
+    ...table(
+      ["policy", "calls", "succeed", "sends/call", "p50", "p99", "peak load", "well again"],
+      runs.flatMap(rowsOf)
+    ),
+    "",
+    ...legend(result)
+  ].join("\n")
+}

@@ -1,0 +1,76 @@
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import * as Random from "effect/Random"
+import { type Refusal, refusal } from "./refusal.ts"
+import { quoted } from "./text.ts"
+
+const reasons: { readonly [reason: string]: string } = {
+  NotFound: "there is no such file or folder",
+  PermissionDenied: "permission denied",
+  BadResource: "it is a folder, or a part of its path is none",
+  Busy: "it is in use"
+}
+
+const why = ({ reason }: PlatformError): string => {
+  const { cause } = reason
+  return reasons[reason._tag] ?? (cause instanceof Error ? cause.message : reason.message)
+}
+
+const cannot = (what: "read" | "write", path: string) => (error: PlatformError): Refusal =>
+  refusal(`cannot ${what} ${quoted(path)}: ${why(error)}`)
+
+/** The text of a file. */
+export const read = Effect.fnUntraced(function*(path: string) {
+  const fs = yield* FileSystem.FileSystem
+  return yield* Effect.mapError(fs.readFileString(path), cannot("read", path))
+})
+
+/** Files that are being written, under the names that they have meanwhile. Whoever ends the process at once removes them. */
+export const unfinished = new Set<string>()
+
+type Target = { readonly path: string; readonly folder: string; readonly kind: "new" | "file" | "device" }
+
+/** Where a path leads; refuses what cannot be written. */
+const targetOf = Effect.fnUntraced(function*(path: string) {
+  const fs = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  const real = yield* Effect.orElseSucceed(fs.realPath(path), () => paths.resolve(path))
+  const folder = paths.dirname(real)
+  const info = yield* fs.stat(real).pipe(
+    Effect.catchIf(({ reason }) => reason._tag === "NotFound", () => Effect.undefined)
+  )
+  if (info?.type === "Directory") return yield* refusal(`cannot write ${quoted(path)}: it is a folder`)
+  const kind = info === undefined ? "new" : info.type === "File" ? "file" : "device"
+  if (kind !== "device") yield* fs.access(folder, { writable: true })
+  if (kind !== "new") yield* fs.access(real, { writable: true })
+  const target: Target = { path: real, folder, kind }
+  return target
+})
+
+const targetFor = (path: string) =>
+  Effect.catchTag(targetOf(path), "PlatformError", (error) => cannot("write", path)(error))
+
+/** Refuses a path that cannot be written, before anyone waits for what would be written there. */
+export const writable = (path: string) => Effect.asVoid(targetFor(path))
+
+/** Writes a file as a whole or not at all. */
+export const write = Effect.fnUntraced(function*(path: string, text: string) {
+  const fs = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  const target = yield* targetFor(path)
+  if (target.kind === "device") {
+    return yield* Effect.mapError(fs.writeFileString(target.path, text), cannot("write", path))
+  }
+  const salt = yield* Random.nextIntBetween(0, 1e9)
+  const temporary = paths.join(target.folder, `.${paths.basename(target.path)}.${salt}.tmp`)
+  unfinished.add(temporary)
+  yield* fs.writeFileString(temporary, text, { flag: "wx" }).pipe(
+    Effect.andThen(fs.rename(temporary, target.path)),
+    Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true }))),
+    Effect.ensuring(Effect.sync(() => unfinished.delete(temporary))),
+    Effect.mapError(cannot("write", path)),
+    Effect.uninterruptible
+  )
+})

@@ -1,0 +1,64 @@
+import * as Cause from "effect/Cause"
+import * as CliConfig from "effect/cli/CliConfig"
+import { isCliError } from "effect/cli/CliError"
+import * as CliOutput from "effect/cli/CliOutput"
+import * as Command from "effect/cli/Command"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import { compare } from "./compare.ts"
+import { explain } from "./explain.ts"
+import { init } from "./init.ts"
+import { Installed } from "./Installed.ts"
+import { list } from "./list.ts"
+import { Refusal } from "./refusal.ts"
+import { simulate } from "./simulate.ts"
+import { plain } from "./text.ts"
+
+const effectRetry = Command.make("effect-retry").pipe(
+  Command.withDescription("Shows what a retry policy does: by itself, and to a service in an outage."),
+  Command.withSubcommands([explain, simulate, compare, list, init])
+)
+
+const complain = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
+  Console.error(lines.map((line) => `effect-retry: ${plain(line)}`).join("\n"))
+
+/** Errors in what was typed are told in a line each; the help is for those who ask. */
+const presenter: CliOutput.Presenter = {
+  present: (event) =>
+    event._tag === "InvalidInvocation"
+      ? complain([
+        ...event.errors.map(({ message }) => message.replaceAll(/\s*\n\s*/g, " ")),
+        `see ${event.commandPath.join(" ")} --help`
+      ])
+      : CliOutput.defaultPresenter.present(event)
+}
+
+/** The command line. What goes wrong has been told when it fails. */
+export const main = Installed.use(({ version }) => Command.run(effectRetry, { version })).pipe(
+  Effect.tapCause((cause) => {
+    if (Cause.hasInterruptsOnly(cause)) return Effect.void
+    const error: unknown = Cause.squash(cause)
+    if (error instanceof Refusal) return complain(error.lines)
+    return Cause.hasDies(cause)
+      ? Console.error(`effect-retry has a fault, please report it:\n${Cause.pretty(cause)}`)
+      : Effect.void
+  }),
+  Effect.provideService(CliOutput.Presenter, presenter),
+  Effect.provideService(
+    CliConfig.CliConfig,
+    CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+  )
+)
+
+/** 0 for what went well, 1 for a fault of the program, 2 for what the user has to change, 130 after Ctrl-C. */
+export const exitCode = <E, A>(exit: Exit.Exit<A, E>): number => {
+  if (Exit.isSuccess(exit)) return 0
+  if (Cause.hasDies(exit.cause)) return 1
+  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+  if (error === undefined) return 130
+  const isHelp = isCliError(error) && error._tag === "ShowHelp" && error.errors.length === 0
+  return isHelp ? 0 : 2
+}

@@ -1,0 +1,35 @@
+import * as Effect from "effect/Effect"
+import * as Simulator from "../Simulator.ts"
+import { resolve } from "../simulator/policy.ts"
+import { Refusal, refusal } from "./refusal.ts"
+import { suggestion } from "./suggestion.ts"
+import { quoted } from "./text.ts"
+
+/** What a policy is called. */
+export const labelOf = (policy: Simulator.Policy): string => resolve(policy).label
+
+const settingsOf = (json: string) =>
+  Effect.try({
+    try: (): unknown => JSON.parse(json),
+    catch: (error) => refusal(`policy is no JSON: ${(error as Error).message}`)
+  })
+
+/** A policy as it is written on the command line: a name, or settings as JSON. */
+export const policyFrom = Effect.fnUntraced(function*(text: string) {
+  const isSettings = text.trimStart().startsWith("{")
+  if (!isSettings && !Simulator.policies.some((name) => name === text)) {
+    return yield* refusal(
+      `unknown policy ${quoted(text)}: ${
+        suggestion(text, [...Simulator.policies, `or JSON such as {"maxAttempts":4}`])
+      }`
+    )
+  }
+  const input = isSettings ? yield* settingsOf(text) : text
+  return yield* Effect.mapError(
+    Simulator.decodePolicy(input),
+    ({ problems }) =>
+      new Refusal({
+        lines: problems.map(({ path, problem }) => path === "" ? `policy: ${problem}` : `policy: ${path}: ${problem}`)
+      })
+  )
+})

@@ -1,0 +1,53 @@
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import * as Terminal from "effect/Terminal"
+import type { Progress } from "../Simulator.ts"
+import { counted, percent } from "./charts/format.ts"
+import { duration } from "./text.ts"
+
+/** A line at the foot of the terminal that is written over and over, and goes. */
+export interface ProgressLine {
+  readonly show: (text: string) => Effect.Effect<void>
+  readonly clear: Effect.Effect<void>
+}
+
+const cleared = "\r\u001b[2K"
+
+/** Does nothing unless a terminal shows the standard error. */
+export const progressLine = Effect.gen(function*() {
+  const stdio = yield* Stdio.Stdio
+  const terminal = yield* Terminal.Terminal
+  const kind = yield* Effect.orElseSucceed(Config.String("TERM"), () => "")
+  const isShown = kind !== "dumb" && (yield* stdio.stderrIsTerminal)
+  const write = (text: string) =>
+    isShown ? Effect.ignore(Stream.run(Stream.succeed(text), stdio.stderr())) : Effect.void
+  const line: ProgressLine = {
+    show: (text) =>
+      Effect.flatMap(terminal.columns, (columns) => write(cleared + text.slice(0, (columns > 0 ? columns : 80) - 1))),
+    clear: write(cleared)
+  }
+  return line
+})
+
+const quietMillis = 300
+const betweenMillis = 100
+
+/** Tells of one of several runs how far it is, and of all of them how long they will still take; not at once, and not too often. */
+export const toldOn = (line: ProgressLine, label: string, run: { readonly index: number; readonly of: number }) => {
+  let nextMillis = quietMillis
+  return ({ attempts, elapsedMillis, fraction, leftMillis }: Progress): Effect.Effect<void> => {
+    if (elapsedMillis < nextMillis) return Effect.void
+    nextMillis = elapsedMillis + betweenMillis
+    const left = leftMillis === null ?
+      "" :
+      `, ${
+        duration(Math.round((leftMillis + (elapsedMillis + leftMillis) * (run.of - 1 - run.index)) / 1000) * 1000)
+      } left`
+    const which = run.of === 1 ? "" : ` (${run.index + 1} of ${run.of})`
+    return line.show(
+      `${percent(Math.floor(fraction * 100) / 100)}${left}: ${label}${which}, ${counted(attempts)} attempts`
+    )
+  }
+}

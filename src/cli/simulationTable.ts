@@ -1,0 +1,65 @@
+import type { ClientResult, SimulationResult, Tally } from "../Simulator.ts"
+import { counted } from "./charts/format.ts"
+import { fleetsOf, legend, peakOf, sendsPerCall, share, wellAgain } from "./outcome.ts"
+import { duration, plain, table } from "./text.ts"
+
+/** What stands above the tables of a result that is not whole. */
+export const partialLine = ({ scenario, untilMillis }: SimulationResult): string =>
+  `PARTIAL: stopped after ${duration(untilMillis)} of virtual time, before the end of ${plain(scenario.name)}`
+
+const clientRow = (client: ClientResult): readonly [string, ...Array<string>] => {
+  const { latency, ...totals } = client.totals
+  return [
+    plain(client.name),
+    counted(totals.calls),
+    share(totals.succeeded, totals.succeeded + totals.failed),
+    sendsPerCall(client),
+    duration(latency.p50Millis),
+    duration(latency.p90Millis),
+    duration(latency.p99Millis),
+    duration(latency.maxMillis)
+  ]
+}
+
+const sum = (tally: Tally<string>): number =>
+  Object.values(tally).reduce<number>((total, count) => total + (count ?? 0), 0)
+
+const listed = (tally: Tally<string>): string =>
+  Object.entries(tally).map(([name, count]) => `${name} ${counted(count ?? 0)}`).join(", ")
+
+const endings = ({ name, policy, totals: { failed, failures, stops } }: ClientResult): ReadonlyArray<string> => [
+  `${plain(name)}, policy ${plain(policy)}`,
+  ...failed === 0 ? [] : [`  calls failed: ${listed(failures)}`, `  retrying stopped: ${listed(stops) || "-"}`]
+]
+
+/** A result as plain text. */
+export const simulationTable = (result: SimulationResult): string => {
+  const { clients, scenario, services, traceHash, untilMillis } = result
+  return [
+    ...result.partial ? [partialLine(result)] : [],
+    `${plain(scenario.name)}: ${duration(untilMillis)} of virtual time, seed ${scenario.seed}, trace ${traceHash}`,
+    "",
+    ...table(["clients", "calls", "succeed", "sends/call", "p50", "p90", "p99", "max"], clients.map(clientRow)),
+    "",
+    ...table(
+      ["services", "requests", "answered", "failed", "in vain", "peak load"],
+      services.map((service) => {
+        const { failures, received, succeeded, wasted } = service.totals
+        return [
+          plain(service.name),
+          counted(received),
+          counted(succeeded),
+          counted(sum(failures)),
+          counted(wasted),
+          peakOf(result, [service])
+        ]
+      })
+    ),
+    "",
+    ...clients.flatMap(endings),
+    ...fleetsOf(result).map((fleet) => `${plain(fleet.name)}, well again: ${wellAgain(result, fleet)}`),
+    "",
+    ...legend({ ...result, scenario: { ...scenario, services: [scenario.services[0]] } }),
+    "in vain: work that ended after its client had given up"
+  ].join("\n")
+}

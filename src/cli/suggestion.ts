@@ -1,0 +1,34 @@
+/** How many letters have to be changed, left out, put in or swapped to make one word of the other. */
+const distance = (a: string, b: string): number => {
+  let previous: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const change = a[i - 1] === b[j - 1] ? 0 : 1
+      row.push(Math.min(previous[j]! + 1, row[j - 1]! + 1, previous[j - 1]! + change))
+    }
+    previous = row
+  }
+  return previous[b.length]!
+}
+
+/** The names that were perhaps meant, the nearest first. */
+const nearest = (name: string, names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const wanted = name.toLowerCase()
+  return names
+    .map((candidate) => {
+      const lower = candidate.toLowerCase()
+      const begins = wanted.length > 2 && (lower.startsWith(wanted) || wanted.startsWith(lower))
+      return { candidate, far: begins ? 1 : distance(wanted.slice(0, 100), lower) }
+    })
+    .filter(({ far }) => far <= Math.max(2, Math.floor(wanted.length / 3)))
+    .sort((a, b) => a.far - b.far)
+    .slice(0, 3)
+    .map(({ candidate }) => candidate)
+}
+
+/** What to say after a name that is none: what was perhaps meant, otherwise all there are. */
+export const suggestion = (name: string, names: ReadonlyArray<string>): string => {
+  const near = nearest(name, names)
+  return near.length === 0 ? `there are ${names.join(", ")}` : `did you mean ${near.join(" or ")}?`
+}

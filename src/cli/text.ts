@@ -1,0 +1,42 @@
+import { aligned, millis } from "../explain/table.ts"
+
+/** Text that moves no cursor, whatever a file or an argument holds: one line. */
+export const plain = (text: string): string =>
+  text.replace(/[\p{Cc}\p{Zl}\p{Zp}]|[\u202a-\u202e\u2066-\u2069]/gu, (character) => {
+    const code = character.charCodeAt(0).toString(16)
+    return code.length > 2 ? `\\u${code}` : `\\x${code.padStart(2, "0")}`
+  })
+
+/** A text of the user's, quoted and not too long. */
+export const quoted = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text)
+
+/** Words in lines of at most so many characters. */
+export const wrapped = (text: string, width: number): ReadonlyArray<string> => {
+  const lines: Array<string> = []
+  for (const word of text.split(/\s+/)) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines
+}
+
+/** A duration in three digits. */
+export const duration = (value: number | null): string =>
+  value === null ? "-" : millis(Number(Math.max(value, 0).toPrecision(3)))
+
+/** The widest name that a table makes a column for. */
+const nameWidth = 26
+
+/** Aligned rows under their heads. A name that is too wide for its column has a line of its own. */
+export const table = (
+  heads: ReadonlyArray<string>,
+  rows: ReadonlyArray<readonly [name: string, ...cells: Array<string>]>
+): ReadonlyArray<string> => {
+  const isWide = (name: string) => name.length > nameWidth
+  const [head, ...lines] = aligned([
+    heads,
+    ...rows.map(([name, ...cells]) => [isWide(name) ? "" : name, ...cells])
+  ])
+  return [head ?? "", ...rows.flatMap(([name], index) => [...isWide(name) ? [name] : [], lines[index] ?? ""])]
+}
