@@ -14,7 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as codes from "./internal/codes.ts"
 import * as Hint from "./internal/hint.ts"
-import { get } from "./internal/safe.ts"
+import { get, look } from "./internal/safe.ts"
 import { statusOf } from "./internal/wire.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
@@ -209,7 +209,10 @@ const effectTags = new Map<unknown, (error: Opaque) => Option.Option<RetryInfo.R
 /** Classes of reasons, which `Effect.unwrapReason` fails with: their tags alone could be anybody's. */
 const reasonClass = /^effect\/(?:sql\/SqlError|ai\/AiError|persistence\/(?:RateLimiter|CircuitBreaker))\//
 
-const isReason = (error: Opaque): boolean => reasonClass.test(String(get(error.constructor, "identifier")))
+const isReason = ({ constructor }: { readonly constructor?: any }): boolean => {
+  const identifier: unknown = constructor?.identifier
+  return typeof identifier === "string" && reasonClass.test(identifier)
+}
 
 /**
  * Effect's own errors: `HttpClientError`, `TimeoutError`, `SqlError`, `AiError`, `RateLimiterError`,
@@ -317,8 +320,8 @@ export const network: RetryClassifier = ofObject((error) => {
 })
 
 /** The status of a gRPC error: grpc-js and nice-grpc tell `details`, Connect has `Headers`, grpc-web is known by name. */
-const grpcStatusOf = (error: unknown): number | undefined => {
-  const code = get(error, "code")
+const grpcStatusOf = (error: any): number | undefined => {
+  const code: unknown = look(() => error.code)
   if (typeof code !== "number" || !Number.isInteger(code) || code < 1 || code > 16) return undefined
   const isOne = typeof get(error, "details") === "string" ||
     typeof get(get(error, "metadata"), "get") === "function" || get(error, "name") === "RpcError"

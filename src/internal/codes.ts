@@ -1,4 +1,4 @@
-import { get } from "./safe.ts"
+import { get, look } from "./safe.ts"
 
 /** The 14 throttling codes of the AWS SDKs: the same list in JavaScript v3, botocore, Go v2, Rust and Kotlin. */
 export const awsThrottlingCodes: ReadonlySet<string> = new Set([
@@ -51,14 +51,14 @@ export const neverSentCodes: ReadonlySet<string> = new Set([
 export const maxCauseDepth = 10
 
 /** Whether an HTTP/2 server refused the stream, which it does before it looks at the request. */
-export const isRefusedStream = (error: unknown): boolean => {
-  const message = get(error, "message")
-  return get(error, "code") === "ERR_HTTP2_STREAM_ERROR" && typeof message === "string" &&
-    message.includes("NGHTTP2_REFUSED_STREAM")
+export const isRefusedStream = (error: any): boolean => {
+  if (look(() => error.code) !== "ERR_HTTP2_STREAM_ERROR") return false
+  const message = look(() => error.message)
+  return typeof message === "string" && message.includes("NGHTTP2_REFUSED_STREAM")
 }
 
 /** What caused the error, or the reason in it. */
-export const causeOf = (error: unknown): unknown => get(error, "cause") ?? get(get(error, "reason"), "cause")
+export const causeOf = (error: any): unknown => look(() => error.cause) ?? look(() => error.reason?.cause)
 
 /**
  * Whether there was no connection. The system call says so where it is named: the lookup of the name, then the connect. A
