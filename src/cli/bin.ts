@@ -34,9 +34,8 @@ main.pipe(
   NodeRuntime.runMain({
     disableErrorReporting: true,
     // The process ends by itself, when all it has printed has arrived.
-    teardown: (exit, onExit) => {
+    teardown: (exit) => {
       process.exitCode = exitCode(exit)
-      onExit(0)
     }
   })
 )

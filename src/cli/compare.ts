@@ -50,8 +50,8 @@ export const compare = Command.make(
 ).pipe(
   Command.withShortDescription("Run a scenario with several policies"),
   Command.withDescription(
-    "Runs a scenario as it is written, then with each policy in place of those of its clients: one table, one page. " +
-      "Ctrl-C ends it and shows what there is."
+    "Runs a scenario as it is written, then with each policy in place of those of its clients:\n" +
+      "  one table, one page. Ctrl-C ends it and shows what there is."
   ),
   Command.withExamples([
     { command: "effect-retry compare outage --policy awsStandard --policy finagle" },

@@ -25,9 +25,9 @@ const rowsOf = ({ label, result }: Run): ReadonlyArray<readonly [string, ...Arra
 /** Several runs of one scenario as plain text, side by side. */
 export const comparisonTable = (runs: Runs): string => {
   const [{ result }] = runs
-  const last = runs[runs.length - 1]?.result ?? result
+  const last = runs[runs.length - 1] ?? runs[0]
   return [
-    ...last.partial ? [`${partialLine(last)} with the last policy`] : [],
+    ...last.result.partial ? [partialLine(last.result, last.label)] : [],
     `${plain(result.scenario.name)}, seed ${result.scenario.seed}; first as it is written, then with other policies`,
     "",
     ...table(

@@ -32,7 +32,7 @@ const settings = {
   attempt: flags.duration("attempt", "How long each attempt takes to fail. Default 0"),
   failure: Flag.ChoiceWithValue("failure", Object.entries(failures)).pipe(
     Flag.withMetavar("KIND"),
-    Flag.withDescription(`What each attempt fails with: ${Object.keys(failures).join(", ")}. Default transient`),
+    Flag.withDescription("Of each attempt"),
     Flag.withDefault<RetryInfo.Facts>(failures.transient)
   ),
   retryAfter: flags.duration("retry-after", "The hint that each failure carries. Default none"),
@@ -40,7 +40,7 @@ const settings = {
   failureRate: Flag.Finite("failure-rate").pipe(
     Flag.filter((rate) => rate >= 0 && rate <= 1, () => "a number from 0 to 1"),
     Flag.withMetavar("SHARE"),
-    Flag.withDescription("A failure rate to tell the load for, from 0 to 1; once for each. Default nine"),
+    Flag.withDescription("Tell the load for it: from 0 to 1, once for each. Default nine"),
     Flag.atLeast(0)
   ),
   json: flags.json,
@@ -88,14 +88,13 @@ export const explain = Command.make(
 ).pipe(
   Command.withShortDescription("Tell what a policy does"),
   Command.withDescription(
-    "Tells what a policy does about a call whose attempts all fail: the delay of each retry, what it costs, what stops it, " +
-      "how long the call takes, and what the service bears at which failure rate."
+    "Tells what a policy does about a call whose attempts all fail: the delay of each retry, what\n" +
+      "  it costs, what stops it, how long the call takes, and what the service bears."
   ),
   Command.withExamples([
     { command: "effect-retry explain awsStandard --attempt '2 seconds'" },
     {
-      command:
-        `effect-retry explain '{"maxAttempts":4,"backoff":{"jitter":"full"},"quota":{"cost":14}}' --svg policy.svg`
+      command: `effect-retry explain '{"maxAttempts":4,"quota":{"cost":14}}' --svg policy.svg`
     }
   ])
 )

@@ -6,16 +6,21 @@ import * as Random from "effect/Random"
 import { type Refusal, refusal } from "./refusal.ts"
 import { quoted } from "./text.ts"
 
-const reasons: { readonly [reason: string]: string } = {
-  NotFound: "there is no such file or folder",
-  PermissionDenied: "permission denied",
-  BadResource: "it is a folder, or a part of its path is none",
-  Busy: "it is in use"
+const reasons: { readonly [code: string]: string } = {
+  ENOENT: "there is no such file or folder",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EROFS: "the disk cannot be written",
+  ENOSPC: "the disk is full",
+  EISDIR: "it is a folder",
+  ENOTDIR: "a part of its path is no folder",
+  ENAMETOOLONG: "its name is too long"
 }
 
 const why = ({ reason }: PlatformError): string => {
   const { cause } = reason
-  return reasons[reason._tag] ?? (cause instanceof Error ? cause.message : reason.message)
+  if (!(cause instanceof Error)) return reason.message
+  return "code" in cause ? reasons[String(cause.code)] ?? cause.message : cause.message
 }
 
 const cannot = (what: "read" | "write", path: string) => (error: PlatformError): Refusal =>

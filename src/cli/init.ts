@@ -15,7 +15,7 @@ import { plain, quoted } from "./text.ts"
 const starter = (schema: string): ScenarioInput => ({
   $schema: schema,
   name: "my-service",
-  description: "The service is down for ten seconds, and back with all that waited for it.",
+  description: "For ten seconds the service answers every request with an error.",
   seed: 1,
   duration: "2 minutes",
   fleets: [
@@ -51,7 +51,8 @@ const schemaFor = Effect.fnUntraced(function*(file: string) {
     const real = yield* Effect.orElseSucceed(fs.realPath(candidate), () => undefined)
     if (real === own) {
       const schema = paths.join(candidate, "schema", "scenario.schema.json")
-      return `./${paths.relative(paths.dirname(paths.resolve(file)), schema).replaceAll("\\", "/")}`
+      const relative = paths.relative(paths.dirname(paths.resolve(file)), schema).replaceAll("\\", "/")
+      return relative.startsWith("../") ? relative : `./${relative}`
     }
     const above = paths.dirname(here)
     if (above === here) return `https://unpkg.com/effect-retry@${version}/schema/scenario.schema.json`
@@ -81,6 +82,6 @@ export const init = Command.make(
 ).pipe(
   Command.withShortDescription("Write a scenario to begin with"),
   Command.withDescription(
-    "Writes a scenario to begin with. Its \"$schema\" tells editors every key, its default and its limits."
+    "Writes a scenario to begin with. Its \"$schema\" tells editors each key, its default and its limits."
   )
 )

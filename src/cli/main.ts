@@ -3,6 +3,7 @@ import * as CliConfig from "effect/cli/CliConfig"
 import { isCliError } from "effect/cli/CliError"
 import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -36,6 +37,11 @@ const presenter: CliOutput.Presenter = {
       : CliOutput.defaultPresenter.present(event)
 }
 
+const completions: typeof GlobalFlag.Completions = {
+  ...GlobalFlag.Completions,
+  flag: Flag.withMetavar(GlobalFlag.Completions.flag, "SHELL")
+}
+
 /** The command line. What goes wrong has been told when it fails. */
 export const main = Installed.use(({ version }) => Command.run(effectRetry, { version })).pipe(
   Effect.tapCause((cause) => {
@@ -49,7 +55,7 @@ export const main = Installed.use(({ version }) => Command.run(effectRetry, { ve
   Effect.provideService(CliOutput.Presenter, presenter),
   Effect.provideService(
     CliConfig.CliConfig,
-    CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+    CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, completions] })
   )
 )
 

@@ -24,9 +24,11 @@ export const peakOf = ({ bucketMillis }: SimulationResult, services: ReadonlyArr
 /** When the calls of a fleet were well again. */
 export const wellAgain = (result: SimulationResult, { series }: ClientResult): string => {
   const { afterMillis, well } = recoveryOf(result, series)
-  if (well === "always") return "always well"
+  if (well === "always") return result.partial ? "well so far" : "always well"
   if (well === "never") return result.partial ? "not yet" : "never"
-  return afterMillis === 0 ? "at once" : duration(afterMillis)
+  const after = afterMillis ?? 0
+  if (after === 0) return "at once"
+  return after < 10_000 ? duration(after) : `${counted(Math.round(after / 1000))} s`
 }
 
 /** What the columns of the tables mean. */

@@ -34,20 +34,22 @@ export const progressLine = Effect.gen(function*() {
 const quietMillis = 300
 const betweenMillis = 100
 
-/** Tells of one of several runs how far it is, and of all of them how long they will still take; not at once, and not too often. */
+/** The least share of a run that says how long the rest takes. */
+const tellingShare = 0.02
+
+const left = (millis: number): string => `, ${duration(Math.max(1, Math.ceil(millis / 1000)) * 1000)} left`
+
+/** Tells of one of several runs how far it is, and how long all will still take: not at once, and not too often. */
 export const toldOn = (line: ProgressLine, label: string, run: { readonly index: number; readonly of: number }) => {
   let nextMillis = quietMillis
   return ({ attempts, elapsedMillis, fraction, leftMillis }: Progress): Effect.Effect<void> => {
     if (elapsedMillis < nextMillis) return Effect.void
     nextMillis = elapsedMillis + betweenMillis
-    const left = leftMillis === null ?
-      "" :
-      `, ${
-        duration(Math.round((leftMillis + (elapsedMillis + leftMillis) * (run.of - 1 - run.index)) / 1000) * 1000)
-      } left`
+    const more = (elapsedMillis + (leftMillis ?? 0)) * (run.of - 1 - run.index)
+    const rest = leftMillis === null || fraction < tellingShare ? "" : left(leftMillis + more)
     const which = run.of === 1 ? "" : ` (${run.index + 1} of ${run.of})`
     return line.show(
-      `${percent(Math.floor(fraction * 100) / 100)}${left}: ${label}${which}, ${counted(attempts)} attempts`
+      `${percent(Math.floor(fraction * 100) / 100)}${rest}: ${label}${which}, ${counted(attempts)} attempts`
     )
   }
 }

@@ -27,14 +27,14 @@ export const simulate = Command.make(
     yield* writableIfAsked(asked.report)
     yield* runAll(
       [{ label: writtenLabel(scenario), scenario }],
-      finishing(asked.report, ([{ result }]) => asked.json ? asJson(result) : simulationTable(result))
+      finishing(asked.report, ([run]) => asked.json ? asJson(run.result) : simulationTable(run))
     )
   })
 ).pipe(
   Command.withShortDescription("Run a scenario"),
   Command.withDescription(
-    "Runs a scenario in virtual time, with the library's own code, and tells what became of its calls. Ctrl-C ends it and " +
-      "shows what there is."
+    "Runs a scenario in virtual time, with the library's own code, and tells what became of its\n" +
+      "  calls. Ctrl-C ends it and shows what there is."
   ),
   Command.withExamples([
     { command: "effect-retry simulate outage" },

@@ -1,11 +1,12 @@
 import type { ClientResult, SimulationResult, Tally } from "../Simulator.ts"
 import { counted } from "./charts/format.ts"
+import type { Run } from "./charts/report.ts"
 import { fleetsOf, legend, peakOf, sendsPerCall, share, wellAgain } from "./outcome.ts"
 import { duration, plain, table } from "./text.ts"
 
 /** What stands above the tables of a result that is not whole. */
-export const partialLine = ({ scenario, untilMillis }: SimulationResult): string =>
-  `PARTIAL: stopped after ${duration(untilMillis)} of virtual time, before the end of ${plain(scenario.name)}`
+export const partialLine = ({ untilMillis }: SimulationResult, label: string): string =>
+  `PARTIAL: stopped after ${duration(untilMillis)} of virtual time, with ${plain(label)}`
 
 const clientRow = (client: ClientResult): readonly [string, ...Array<string>] => {
   const { latency, ...totals } = client.totals
@@ -33,10 +34,10 @@ const endings = ({ name, policy, totals: { failed, failures, stops } }: ClientRe
 ]
 
 /** A result as plain text. */
-export const simulationTable = (result: SimulationResult): string => {
+export const simulationTable = ({ label, result }: Run): string => {
   const { clients, scenario, services, traceHash, untilMillis } = result
   return [
-    ...result.partial ? [partialLine(result)] : [],
+    ...result.partial ? [partialLine(result, label)] : [],
     `${plain(scenario.name)}: ${duration(untilMillis)} of virtual time, seed ${scenario.seed}, trace ${traceHash}`,
     "",
     ...table(["clients", "calls", "succeed", "sends/call", "p50", "p90", "p99", "max"], clients.map(clientRow)),

@@ -1,0 +1,183 @@
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { delimiter, join } from "node:path"
+import { root } from "./commandLine.ts"
+
+/** The package as it is published, installed in an empty folder beside `effect`. */
+let home: string
+let user: string
+let command: string
+
+const quietly = { encoding: "utf8", stdio: "pipe" } as const
+
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), "effect-retry-installed-"))
+  const [source, empty] = [join(home, "source"), join(home, "user")]
+  mkdirSync(join(source, "dist"), { recursive: true })
+  mkdirSync(empty)
+  for (const path of ["package.json", "README.md", "LICENSE", "schema", "examples/scenarios"]) {
+    cpSync(join(root, path), join(source, path), { recursive: true })
+  }
+  execFileSync(process.execPath, ["scripts/bundle.mjs", join(source, "dist")], { cwd: root, ...quietly })
+  const tarball = execFileSync("npm", ["pack", "--silent", "--ignore-scripts"], { cwd: source, ...quietly }).trim()
+  writeFileSync(join(empty, "package.json"), "{}")
+  execFileSync(
+    "npm",
+    [
+      "install",
+      "--offline",
+      "--no-audit",
+      "--no-fund",
+      "--ignore-scripts",
+      "--no-package-lock",
+      join(source, tarball),
+      join(root, "node_modules", "effect")
+    ],
+    { cwd: empty, ...quietly }
+  )
+  user = empty
+  command = join(empty, "node_modules", ".bin", "effect-retry")
+}, 120_000)
+
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+interface Ended {
+  readonly code: number | null
+  readonly signal: string | null
+  readonly out: string
+  readonly err: string
+}
+
+const ended = (child: ChildProcess): Promise<Ended> =>
+  new Promise((resolve, reject) => {
+    const text = { out: "", err: "" }
+    child.stdout?.on("data", (data) => (text.out += data))
+    child.stderr?.on("data", (data) => (text.err += data))
+    child.on("error", reject)
+    child.on("close", (code, signal) => resolve({ code, signal, ...text }))
+  })
+
+const started = (...args: ReadonlyArray<string>): ChildProcess =>
+  spawn(command, args, { cwd: user, stdio: ["ignore", "pipe", "pipe"] })
+
+const files = () => readdirSync(user).filter((name) => !["node_modules", "package.json"].includes(name)).sort()
+
+/** Sends Ctrl-C as soon as the program heeds it. */
+const interrupted = async (times: number, ...args: ReadonlyArray<string>): Promise<Ended> => {
+  for (let millis = 1000; millis < 30_000; millis *= 2) {
+    const child = started(...args)
+    const timer = setTimeout(() => {
+      for (let i = 0; i < times; i++) child.kill("SIGINT")
+    }, millis)
+    const end = await ended(child)
+    clearTimeout(timer)
+    if (end.signal === null) return end
+  }
+  return assert.fail("it never heeds Ctrl-C")
+}
+
+describe("docs/cli.md", () => {
+  const page = readFileSync(join(root, "docs/cli.md"), "utf8")
+  const examples = [...page.matchAll(/^```console\n\$ npx (.*)\n([^]*?)^```$/gm)]
+
+  it("shows every command", () => {
+    const shown = examples.map(([, line]) => line!.split(" ").slice(0, 2).join(" "))
+    for (const name of ["explain", "simulate", "compare", "scenarios", "init"]) {
+      assert.include(shown, `effect-retry ${name}`)
+    }
+  })
+
+  for (const [, line, output] of examples) {
+    it(`has what is really printed: ${line}`, async () => {
+      const path = `${join(user, "node_modules", ".bin")}${delimiter}${process.env["PATH"]}`
+      const { err, out } = await ended(spawn("sh", ["-c", line!], { cwd: user, env: { ...process.env, PATH: path } }))
+      assert.strictEqual(err + out, output)
+    })
+  }
+  afterAll(() => {
+    for (const name of files()) rmSync(join(user, name))
+  })
+})
+
+describe("the command that is installed", () => {
+  it("is of the version of the package", async () => {
+    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+    assert.deepStrictEqual(await ended(started("--version")), {
+      code: 0,
+      signal: null,
+      out: `effect-retry v${version}\n`,
+      err: ""
+    })
+  })
+
+  it("finds the scenarios that ship, and runs under npx", async () => {
+    const out = execFileSync("npx", ["--no-install", "effect-retry", "simulate", "layers"], { cwd: user, ...quietly })
+    assert.match(out, /^layers: /)
+  })
+
+  it("brings its licences along, and nothing but scenarios and the schema beside itself", () => {
+    const installed = join(user, "node_modules", "effect-retry")
+    assert.deepStrictEqual(readdirSync(installed).sort(), [
+      "LICENSE",
+      "README.md",
+      "dist",
+      "examples",
+      "package.json",
+      "schema"
+    ])
+    const licences = readFileSync(join(installed, "dist", "bin.licenses.txt"), "utf8")
+    for (const name of ["@effect/platform-node", "echarts", "zrender"]) {
+      assert.match(licences, new RegExp(`^${name} \\d`, "m"))
+    }
+    assert.include(licences, "Apache License")
+  })
+
+  it("writes a scenario for editors, runs it and refuses to overwrite it", async () => {
+    assert.strictEqual((await ended(started("init"))).code, 0)
+    const { $schema } = JSON.parse(readFileSync(join(user, "scenario.json"), "utf8"))
+    assert.strictEqual(JSON.parse(readFileSync(join(user, $schema), "utf8")).$ref, "#/$defs/Scenario")
+    assert.strictEqual((await ended(started("simulate", "scenario.json"))).code, 0)
+    const again = await ended(started("init"))
+    assert.strictEqual(again.code, 2)
+    assert.match(again.err, /^effect-retry: "scenario.json" is there already: --force overwrites it\n$/)
+    rmSync(join(user, "scenario.json"))
+  })
+
+  it("ends with 2 and a line where it cannot write, and with 0 when its reader goes", async () => {
+    const refused = await ended(started("simulate", "layers", "--report", "no/report.html"))
+    assert.deepStrictEqual([refused.code, refused.out], [2, ""])
+    assert.strictEqual(
+      refused.err,
+      "effect-retry: cannot write \"no/report.html\": there is no such file or folder\n"
+    )
+    const child = started("simulate", "outage", "--json")
+    child.stdout?.destroy()
+    assert.deepStrictEqual(await ended(child), { code: 0, signal: null, out: "", err: "" })
+  })
+
+  it("leaves a partial page after Ctrl-C, and ends with 130", async () => {
+    const { code, err, out } = await interrupted(1, "simulate", "ten-thousand-clients", "--report", "partial.html")
+    assert.strictEqual(code, 130)
+    assert.match(out, /^PARTIAL: /)
+    assert.strictEqual(err, "wrote partial.html\n")
+    assert.match(readFileSync(join(user, "partial.html"), "utf8"), /partial/i)
+    assert.deepStrictEqual(files(), ["partial.html"])
+    rmSync(join(user, "partial.html"))
+  }, 60_000)
+
+  it("ends at once at the second Ctrl-C, and leaves nothing half written", async () => {
+    const { code } = await interrupted(
+      2,
+      "compare",
+      "ten-thousand-clients",
+      "--policy",
+      "none",
+      "--report",
+      "page.html"
+    )
+    assert.strictEqual(code, 130)
+    assert.isEmpty(files().filter((name) => name !== "page.html"))
+  }, 60_000)
+})
