@@ -181,7 +181,10 @@ const retryWith = (self: AnyEffect, { [TypeId]: parts }: RetryPolicy<any, any, a
     const call = new Call(self, run, new Booking(environment(fiber), undefined))
     return call.follow(decision, fiber, clockOf(fiber).currentTimeMillisUnsafe())
   }
-  const body = Effect.catch(Effect.map(self, bookFirstSuccess), firstFailed)
+  const body = Effect.matchEffect(self, {
+    onSuccess: (value) => Effect.succeed(bookFirstSuccess(value)),
+    onFailure: firstFailed
+  })
   return Effect.withFiber((fiber) => {
     const { isQuiet, metadata } = environment(fiber)
     return isQuiet && metadata === undefined && !timed && !nesting.inUse ? body : bookedCall(self, parts, fiber)

@@ -117,9 +117,12 @@ export class Booking {
   }
 
   private booked(self: AnyEffect, next: (error: unknown) => AnyEffect): AnyEffect {
-    return Effect.catch(Effect.map(self, (value) => this.succeeded(value)), (error) => {
-      this.failed(error)
-      return next(error)
+    return Effect.matchEffect(self, {
+      onSuccess: (value) => Effect.succeed(this.succeeded(value)),
+      onFailure: (error) => {
+        this.failed(error)
+        return next(error)
+      }
     })
   }
 
