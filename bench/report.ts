@@ -2,7 +2,7 @@
 import type { Samples, Spread } from "./harness.ts"
 import { spread } from "./harness.ts"
 
-export interface Row {
+interface Row {
   readonly name: string
   readonly value: Spread
 }

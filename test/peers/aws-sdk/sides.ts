@@ -2,7 +2,7 @@ import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb"
 import { DynamoDBClient, ListTablesCommand } from "@aws-sdk/client-dynamodb"
 
 /** What is told of a side's traffic. What `sent` throws is what the attempt fails with. */
-export interface Watch {
+interface Watch {
   readonly sent?: (() => void) | undefined
   readonly answered?: (() => void) | undefined
 }
