@@ -18,14 +18,17 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
-// The first Ctrl-C ends the run and shows what there is, the second ends the process.
+// The first Ctrl-C ends the run and shows what there is, the second ends the process: by the signal, since an exit would wait
+// for a file that takes no end of writing.
 let interrupted = false
 process.on("SIGINT", () => {
-  if (interrupted) process.exit(130)
-  interrupted = true
-})
-process.on("exit", () => {
+  if (!interrupted) {
+    interrupted = true
+    return
+  }
   for (const path of unfinished) rmSync(path, { force: true })
+  process.removeAllListeners("SIGINT")
+  process.kill(process.pid, "SIGINT")
 })
 
 main.pipe(
