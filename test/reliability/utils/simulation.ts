@@ -73,7 +73,7 @@ export interface Run {
 }
 
 /** A fault in the library, with the seed that shows it again. */
-class SeedFailure extends Error {
+export class SeedFailure extends Error {
   constructor(seed: number, atMillis: number, what: unknown) {
     super(`SEED=${seed}: at ${atMillis} ms: ${String(what)}`, { cause: what })
     this.name = "SeedFailure"
