@@ -12,9 +12,9 @@ import * as peers from "./peers.ts"
 
 export const bookkeeping = "AdaptiveRateLimiter: a send token, a response"
 export const smithyBookkeeping = "@smithy/core DefaultRateLimiter: a send token, a response"
-export const oursAdaptive = "withRetry(op, awsAdaptive)"
-export const smithyAdaptive = "@smithy/core AdaptiveRetryStrategy"
-export const oursThrottled = "withRetry(op, awsAdaptive), tokens taken"
+const oursAdaptive = "withRetry(op, awsAdaptive)"
+const smithyAdaptive = "@smithy/core AdaptiveRetryStrategy"
+const oursThrottled = "withRetry(op, awsAdaptive), tokens taken"
 
 /** Every look at it is 20 milliseconds after the last, so that no send waits for a token. */
 const steady = (): Clock.Clock => {

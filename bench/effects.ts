@@ -37,7 +37,7 @@ const documented = (millis?: number) =>
 export const bare = "bare operation"
 export const floorName = "floor: catch(map(op, f), g)"
 export const ours = "withRetry(op, awsStandard)"
-export const oursPerCall = "withRetry(op, awsStandard), made per call"
+const oursPerCall = "withRetry(op, awsStandard), made per call"
 export const ourAttempt = "Effect.retry(attempt(op), awsStandard)"
 export const times = "Effect.retry({ times: 2 })"
 export const timesWhile = "Effect.retry({ times: 2, while })"

@@ -7,8 +7,8 @@ const failure = (name: string, httpStatusCode: number) =>
 /** An error as the SDK for JavaScript throws it. */
 export type ServiceError = ReturnType<typeof failure>
 
-export const transient = failure("InternalServerError", 500)
-export const invalid = failure("ValidationException", 400)
+const transient = failure("InternalServerError", 500)
+const invalid = failure("ValidationException", 400)
 
 /** What decides in the libraries that leave it to their user. */
 export const isTransient = (error: unknown): boolean => (error as ServiceError).$metadata.httpStatusCode >= 500
