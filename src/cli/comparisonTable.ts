@@ -1,7 +1,7 @@
+import { fleetsOf } from "./charts/facts.ts"
 import { counted } from "./charts/format.ts"
-import type { Run } from "./charts/report.ts"
-import { fleetsOf, legend, peakOf, sendsPerCall, share, wellAgain } from "./outcome.ts"
-import type { Runs } from "./runs.ts"
+import type { Run, Runs } from "./charts/run.ts"
+import { legend, peakOf, sendsPerCall, share, wellAgain } from "./outcome.ts"
 import { partialLine } from "./simulationTable.ts"
 import { duration, plain, table } from "./text.ts"
 
@@ -17,7 +17,7 @@ const rowsOf = ({ label, result }: Run): ReadonlyArray<readonly [string, ...Arra
       duration(latency.p50Millis),
       duration(latency.p99Millis),
       peakOf(result, result.services),
-      wellAgain(result, fleet)
+      wellAgain(result)
     ]
   })
 }

@@ -1,6 +1,6 @@
 import type { ClientResult, ServiceResult, SimulationResult } from "../Simulator.ts"
+import { factsOf } from "./charts/facts.ts"
 import { counted, percent } from "./charts/format.ts"
-import { recoveryOf, wellShare } from "./recovery.ts"
 import { duration } from "./text.ts"
 
 /** A share of calls or requests. */
@@ -10,25 +10,31 @@ export const share = (part: number, of: number): string => of === 0 ? "-" : perc
 export const sendsPerCall = ({ totals: { attempts, calls } }: ClientResult): string =>
   calls === 0 ? "-" : (attempts / calls).toFixed(2)
 
-/** The fleets, without the services that call others. */
-export const fleetsOf = ({ clients }: SimulationResult): ReadonlyArray<ClientResult> =>
-  clients.filter(({ kind }) => kind === "fleet")
-
-/** The most requests a second in any bucket. */
-export const peakOf = ({ bucketMillis }: SimulationResult, services: ReadonlyArray<ServiceResult>): string => {
-  const most = Math.max(0, ...services.flatMap(({ series }) => series.map(({ received }) => received)))
-  const perSecond = most * 1000 / bucketMillis
+/** The most requests a second that any of the services was sent. */
+export const peakOf = (result: SimulationResult, services: ReadonlyArray<ServiceResult>): string => {
+  const perSecond = factsOf({ ...result, services }).peak?.perSecond
+  if (perSecond === undefined) return "-"
   return `${counted(perSecond < 10 ? Number(perSecond.toFixed(1)) : Math.round(perSecond))}/s`
 }
 
-/** When the calls of a fleet were well again. */
-export const wellAgain = (result: SimulationResult, { series }: ClientResult): string => {
-  const { afterMillis, well } = recoveryOf(result, series)
-  if (well === "always") return result.partial ? "well so far" : "always well"
-  if (well === "never") return result.partial ? "not yet" : "never"
-  const after = afterMillis ?? 0
-  if (after === 0) return "at once"
-  return after < 10_000 ? duration(after) : `${counted(Math.round(after / 1000))} s`
+const seconds = (millis: number): string =>
+  millis < 10_000 ? duration(millis) : `${counted(Math.round(millis / 1000))} s`
+
+/** When the calls were well again. */
+export const wellAgain = (result: SimulationResult): string => {
+  const { recovery } = factsOf(result)
+  switch (recovery.kind) {
+    case "always well":
+      return result.partial ? "well so far" : "always well"
+    case "never well":
+    case "ill at the end":
+      return result.partial ? "not yet" : "never"
+    case "unknown":
+      return "-"
+    case "recovered":
+      if (recovery.afterMillis === undefined) return seconds(recovery.atMillis)
+      return recovery.afterMillis === 0 ? "at once" : seconds(recovery.afterMillis)
+  }
 }
 
 /** What the columns of the tables mean. */
@@ -37,7 +43,7 @@ export const legend = ({ bucketMillis, scenario: { services } }: SimulationResul
   `peak load: requests in a second${services.length > 1 ? " to the busiest service" : ""}, in steps of ${
     duration(bucketMillis)
   }`,
-  `well again: from ${
-    services.some(({ outages }) => outages.length > 0) ? "the end of the last outage" : "when calls went badly"
-  } until ${percent(wellShare)} of the calls succeed for good`
+  `well again: from then on nine of ten calls succeed, counted from the ${
+    services.some(({ outages }) => outages.length > 0) ? "end of the last outage" : "start"
+  }`
 ]

@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stdio from "effect/Stdio"
 import { report } from "./charts/report.ts"
+import type { Runs } from "./charts/run.ts"
 import { writable, write } from "./files.ts"
-import type { Runs } from "./runs.ts"
 import { plain } from "./text.ts"
 
 const word = (text: string): string => /^[\w./:=,@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
@@ -32,8 +32,7 @@ export const writableIfAsked = (path: Option.Option<string>) =>
 export const finishing = (path: Option.Option<string>, textOf: (runs: Runs) => string) =>
   Effect.fnUntraced(function*(runs: Runs) {
     if (Option.isSome(path)) {
-      const [first, ...others] = runs
-      yield* writeAndTell(path.value, report([first, ...others], { command: yield* command }))
+      yield* writeAndTell(path.value, report(runs, { command: yield* command }))
     }
     yield* Console.log(textOf(runs))
   })

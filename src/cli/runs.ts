@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Simulator from "../Simulator.ts"
-import type { Run } from "./charts/report.ts"
+import type { Run, Runs } from "./charts/run.ts"
 import { progressLine, toldOn } from "./progress.ts"
 import { refusal } from "./refusal.ts"
 import { plain } from "./text.ts"
@@ -10,9 +10,6 @@ export interface Plan {
   readonly label: string
   readonly scenario: Simulator.Scenario
 }
-
-/** At least one run. */
-export type Runs = readonly [Run, ...Array<Run>]
 
 /**
  * Runs one plan after the other, and gives what they have shown to `finish`. Interrupted, it gives what there is so far, the

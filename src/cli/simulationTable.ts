@@ -1,7 +1,7 @@
 import type { ClientResult, SimulationResult, Tally } from "../Simulator.ts"
 import { counted } from "./charts/format.ts"
-import type { Run } from "./charts/report.ts"
-import { fleetsOf, legend, peakOf, sendsPerCall, share, wellAgain } from "./outcome.ts"
+import type { Run } from "./charts/run.ts"
+import { legend, peakOf, sendsPerCall, share, wellAgain } from "./outcome.ts"
 import { duration, plain, table } from "./text.ts"
 
 /** What stands above the tables of a result that is not whole. */
@@ -58,7 +58,7 @@ export const simulationTable = ({ label, result }: Run): string => {
     ),
     "",
     ...clients.flatMap(endings),
-    ...fleetsOf(result).map((fleet) => `${plain(fleet.name)}, well again: ${wellAgain(result, fleet)}`),
+    `well again: ${wellAgain(result)}`,
     "",
     ...legend({ ...result, scenario: { ...scenario, services: [scenario.services[0]] } }),
     "in vain: work that ended after its client had given up"
