@@ -1,4 +1,5 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -54,7 +55,13 @@ export const run = (
     log: (text: string) => out.push(`${text}\n`),
     error: (text: string) => err.push(`${text}\n`)
   })
+  // However fast the machine is, a tenth of a second goes by between two looks at the clock.
+  let nanos = 0n
+  const clock: Clock.Clock = Object.assign(Object.create(Clock.Clock.defaultValue()), {
+    monotonicTimeNanosUnsafe: () => nanos += 100_000_000n
+  })
   const fiber = Effect.runFork(main.pipe(
+    Effect.provideService(Clock.Clock, clock),
     Effect.provideService(Installed, { version: "1.2.3", folder: options.folder ?? root }),
     Effect.provideService(Console.Console, console),
     Effect.provide(Layer.merge(NodeServices.layer, stdio))
