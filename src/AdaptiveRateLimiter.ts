@@ -304,7 +304,7 @@ export const layer = (options?: Options): Layer.Layer<AdaptiveRateLimiter> =>
  * @category layers
  * @since 0.1.0
  */
-export const layerUnlimited: Layer.Layer<AdaptiveRateLimiter> = Layer.succeed(AdaptiveRateLimiter, {
+export const layerUnlimited: Layer.Layer<AdaptiveRateLimiter> = /* @__PURE__ */ Layer.succeed(AdaptiveRateLimiter, {
   acquire: Effect.void,
   update: () => Effect.void,
   snapshot: Effect.succeed({
@@ -326,7 +326,7 @@ export const layerUnlimited: Layer.Layer<AdaptiveRateLimiter> = Layer.succeed(Ad
  * @category getters
  * @since 0.1.0
  */
-export const snapshot: Effect.Effect<Snapshot, never, AdaptiveRateLimiter> = AdaptiveRateLimiter.use(
+export const snapshot: Effect.Effect<Snapshot, never, AdaptiveRateLimiter> = /* @__PURE__ */ AdaptiveRateLimiter.use(
   (limiter) => limiter.snapshot
 )
 
@@ -336,9 +336,8 @@ export const snapshot: Effect.Effect<Snapshot, never, AdaptiveRateLimiter> = Ada
  * @category combinators
  * @since 0.1.0
  */
-export const acquire: Effect.Effect<void, RateLimitExceeded, AdaptiveRateLimiter> = AdaptiveRateLimiter.use(
-  (limiter) => limiter.acquire
-)
+export const acquire: Effect.Effect<void, RateLimitExceeded, AdaptiveRateLimiter> = /* @__PURE__ */ AdaptiveRateLimiter
+  .use((limiter) => limiter.acquire)
 
 /**
  * Books the response to a send; see {@link Service}.

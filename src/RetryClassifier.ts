@@ -55,7 +55,7 @@ export const classify = (classifier: RetryClassifier, error: unknown): Option.Op
 export const orElse: {
   (that: RetryClassifier): (self: RetryClassifier) => RetryClassifier
   (self: RetryClassifier, that: RetryClassifier): RetryClassifier
-} = dual(2, (self: RetryClassifier, that: RetryClassifier): RetryClassifier => chain([self, that]))
+} = /* @__PURE__ */ dual(2, (self: RetryClassifier, that: RetryClassifier): RetryClassifier => chain([self, that]))
 
 /**
  * Asks the classifiers in turn: the first that knows the error decides.
@@ -81,7 +81,7 @@ export const chain = (classifiers: ReadonlyArray<RetryClassifier>): RetryClassif
 export const vetoing: {
   (predicate: (error: unknown) => boolean): (self: RetryClassifier) => RetryClassifier
   (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier
-} = dual(2, (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier => {
+} = /* @__PURE__ */ dual(2, (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier => {
   const forbids = followingCauseUntil((error) => holds(predicate, error) ? veto : none, () => false)
   return chain([forbids, self])
 })

@@ -266,7 +266,7 @@ export const maxAttempts = (attempts: number): Same => {
  * @category limits
  * @since 0.1.0
  */
-export const whileRetryable: Same = with_({ whileRetryable: "yes" })
+export const whileRetryable: Same = /* @__PURE__ */ with_({ whileRetryable: "yes" })
 
 /**
  * Retries errors that the classifier knows, also those after which a retry is only `"Maybe"` safe: for operations that
@@ -275,7 +275,7 @@ export const whileRetryable: Same = with_({ whileRetryable: "yes" })
  * @category limits
  * @since 0.1.0
  */
-export const whileMaybeRetryable: Same = with_({ whileRetryable: "maybe" })
+export const whileMaybeRetryable: Same = /* @__PURE__ */ with_({ whileRetryable: "maybe" })
 
 /**
  * Stops when the retry would begin at the deadline or after it. The time counts from the beginning of the call, its
@@ -370,7 +370,7 @@ export const rateLimited: <E, R, Err>(
 export const whenThrottled: {
   (that: RetryPolicy): Same
   <E, R, Err>(self: RetryPolicy<E, R, Err>, that: RetryPolicy): RetryPolicy<E, R, Err>
-} = dual(2, <E, R, Err>(self: RetryPolicy<E, R, Err>, that: RetryPolicy): RetryPolicy<E, R, Err> => {
+} = /* @__PURE__ */ dual(2, <E, R, Err>(self: RetryPolicy<E, R, Err>, that: RetryPolicy): RetryPolicy<E, R, Err> => {
   const ordinary = delayOf("self", self[TypeId])
   const throttling = delayOf("that", that[TypeId])
   return with_({

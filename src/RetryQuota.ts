@@ -211,7 +211,7 @@ export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effec
  * @category layers
  * @since 0.1.0
  */
-export const layerUnlimited: Layer.Layer<RetryQuota> = Layer.sync(RetryQuota, () =>
+export const layerUnlimited: Layer.Layer<RetryQuota> = /* @__PURE__ */ Layer.sync(RetryQuota, () =>
   serviceOf(
     Infinity,
     new MemoryStore({
@@ -230,7 +230,9 @@ export const layerUnlimited: Layer.Layer<RetryQuota> = Layer.sync(RetryQuota, ()
  * @category getters
  * @since 0.1.0
  */
-export const balance: Effect.Effect<number, never, RetryQuota> = RetryQuota.use((quota) => quota.balance)
+export const balance: Effect.Effect<number, never, RetryQuota> = /* @__PURE__ */ RetryQuota.use((quota) =>
+  quota.balance
+)
 
 /**
  * Takes tokens from the quota; see {@link Service}.

@@ -125,7 +125,7 @@ export const standard2026 = (
  * @category policies
  * @since 0.1.0
  */
-export const awsStandard: Standard = standard()
+export const awsStandard: Standard = /* @__PURE__ */ standard()
 
 /**
  * The standard mode of 2026, "retry behaviour 2.1": see {@link standard2026}.
@@ -133,7 +133,7 @@ export const awsStandard: Standard = standard()
  * @category policies
  * @since 0.1.0
  */
-export const awsStandard2026: Standard = standard2026()
+export const awsStandard2026: Standard = /* @__PURE__ */ standard2026()
 
 /**
  * Retry behaviour 2.1 as it is for DynamoDB and DynamoDB Streams: 25 milliseconds and 4 attempts.
@@ -141,7 +141,7 @@ export const awsStandard2026: Standard = standard2026()
  * @category policies
  * @since 0.1.0
  */
-export const awsDynamoDB2026: Standard = standard2026({ base: "25 millis", maxAttempts: 4 })
+export const awsDynamoDB2026: Standard = /* @__PURE__ */ standard2026({ base: "25 millis", maxAttempts: 4 })
 
 /**
  * The adaptive mode of the AWS reference: {@link awsStandard}, and an `AdaptiveRateLimiter` that holds back every send
@@ -159,4 +159,4 @@ export const awsAdaptive: RetryPolicy.RetryPolicy<
   RetryPolicy.Attempted,
   RetryQuota | AdaptiveRateLimiter,
   RateLimitExceeded
-> = RetryPolicy.rateLimited(awsStandard)
+> = /* @__PURE__ */ RetryPolicy.rateLimited(awsStandard)
