@@ -1,6 +1,7 @@
 import { draw, type Size } from "./draw.ts"
 import { tick } from "./format.ts"
 import { axisLook, colours, ink, paper, soft } from "./palette.ts"
+import { shortened } from "./shortened.ts"
 
 /** Something with a length. */
 export interface Bar {
@@ -16,11 +17,6 @@ export interface Bars {
   readonly what: string
   readonly axis: string
   readonly bars: ReadonlyArray<Bar>
-}
-
-const shortened = (text: string, most: number): string => {
-  const characters = Array.from(text)
-  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}\u2026`
 }
 
 /** How high a chart of bars is. */

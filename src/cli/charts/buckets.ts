@@ -2,7 +2,7 @@ import type { ClientBucket, ServiceBucket } from "../../Simulator.ts"
 import type { Run } from "./run.ts"
 
 /** The most points of a line. */
-const mostPoints = 200
+const mostPoints = 300
 
 /** How the buckets of all runs are put together to points. */
 export interface Raster {

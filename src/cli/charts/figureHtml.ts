@@ -1,6 +1,6 @@
 import { barChart, type Bars, heightOf } from "./barChart.ts"
 import { ceilingOf, type Figure, type Line } from "./figure.ts"
-import { cell, millis } from "./format.ts"
+import { cell, moment } from "./format.ts"
 import { type Html, html, name, raw, table } from "./html.ts"
 import { paper } from "./palette.ts"
 import { timeChart } from "./timeChart.ts"
@@ -22,10 +22,10 @@ const legend = ({ lines }: Figure): Html =>
 `
 
 const numbers = (figure: Figure): Html => {
-  const { lines, times, title, unit } = figure
+  const { lines, times, title, unit, untilMillis } = figure
   const step = Math.max(1, Math.ceil(times.length / mostRows))
   const rows = times.flatMap((time, n) =>
-    n % step === 0 ? [[millis(time), ...lines.map(({ values }) => cell(unit, values[n] ?? null))]] : []
+    n % step === 0 ? [[moment(time, untilMillis), ...lines.map(({ values }) => cell(unit, values[n] ?? null))]] : []
   )
   const some = step === 1 ? "" : `, every ${step} points`
   return html`<details><summary>The numbers</summary>${
@@ -46,7 +46,7 @@ const beyond = (figure: Figure): string =>
 export const figureHtml = (figure: Figure, id: string): Html =>
   html`<figure><figcaption><h3>${figure.title}</h3><p>${figure.what}${beyond(figure)}</p></figcaption>
 ${legend(figure)}${
-    pictures((kind) => timeChart(figure, { width: width[kind], height: kind === "wide" ? 270 : 250 }, `${id}${kind}`))
+    pictures((kind) => timeChart(figure, { width: width[kind], height: kind === "wide" ? 280 : 250 }, `${id}${kind}`))
   }
 ${numbers(figure)}</figure>
 `

@@ -38,4 +38,10 @@ export const timeUnit = (untilMillis: number): { readonly name: string; readonly
   return untilMillis <= 18_000_000 ? { name: "minutes", millis: 60_000 } : { name: "hours", millis: 3_600_000 }
 }
 
+/** A time of the run, in the unit of the time axis. */
+export const moment = (atMillis: number, untilMillis: number): string => {
+  const unit = timeUnit(untilMillis)
+  return `${counted(atMillis / unit.millis)} ${unit.name === "seconds" ? "s" : unit.name === "minutes" ? "min" : "h"}`
+}
+
 export { millis, percent } from "../../explain/table.ts"

@@ -30,10 +30,11 @@ details{margin:.5rem 0}
 summary{cursor:pointer;font-size:.875rem;width:fit-content}
 summary:focus-visible,.scroll:focus-visible{outline:2px solid var(--ink);outline-offset:2px}
 .scroll{overflow-x:auto;margin:.75rem 0}
-table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
+table{border-collapse:collapse;min-width:min(100%,34rem);font-size:.875rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;padding:0 0 .3rem;white-space:normal}
 th,td{padding:.3rem .8rem .3rem 0;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap;vertical-align:top}
 th.word,td.word{text-align:left}
+th:last-child,td:last-child{padding-right:0}
 th[scope=row]{font-weight:600}
 bdi{white-space:normal;display:inline-block;min-width:min(7rem,100%);max-width:22rem}
 p bdi,li bdi,h1 bdi,h3 bdi,figcaption bdi{display:inline;min-width:0}

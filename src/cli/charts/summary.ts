@@ -1,5 +1,5 @@
 import { type Facts, factsOf, type Recovery } from "./facts.ts"
-import { counted, millis, percent } from "./format.ts"
+import { counted, moment, percent } from "./format.ts"
 import { type Html, html, name, table } from "./html.ts"
 import type { Run, Runs } from "./run.ts"
 
@@ -7,7 +7,7 @@ const factor = (value: number | undefined): string => value === undefined ? "\u2
 
 const rounded = (value: number): string => counted(value < 10 ? value : Math.round(value))
 
-const wellAgain = (recovery: Recovery): string => {
+const wellAgain = (recovery: Recovery, untilMillis: number): string => {
   switch (recovery.kind) {
     case "always well":
       return "At all times at least nine of ten calls succeeded."
@@ -18,13 +18,17 @@ const wellAgain = (recovery: Recovery): string => {
     case "unknown":
       return "No call ended while calls were made."
     case "recovered": {
-      const after = recovery.afterMillis === undefined ? "" : `, ${millis(recovery.afterMillis)} after the outage`
-      return `It recovered: from ${millis(recovery.atMillis)} on${after}, at least nine of ten calls succeeded.`
+      const after = recovery.afterMillis === undefined
+        ? ""
+        : `, ${moment(recovery.afterMillis, untilMillis)} after the outage`
+      return `It recovered: from ${
+        moment(recovery.atMillis, untilMillis)
+      } on${after}, at least nine of ten calls succeeded.`
     }
   }
 }
 
-const inBrief = (recovery: Recovery): string => {
+const inBrief = (recovery: Recovery, untilMillis: number): string => {
   switch (recovery.kind) {
     case "always well":
       return "always well"
@@ -35,7 +39,7 @@ const inBrief = (recovery: Recovery): string => {
     case "unknown":
       return "\u2013"
     case "recovered":
-      return millis(recovery.atMillis)
+      return `from ${moment(recovery.atMillis, untilMillis)} on`
   }
 }
 
@@ -50,17 +54,24 @@ const callsOf = ({ attemptsPerCall, calls, open, share }: Facts): Html => {
   } attempts</strong> on average.</p>`
 }
 
-const peakOf = ({ peak }: Facts): Html => {
+/** From here on it is told how many times the calls the load was. */
+const notable = 1.05
+
+const peakOf = ({ peak }: Facts, untilMillis: number): Html => {
   if (peak === undefined) return html``
-  const times = peak.timesCalls === undefined ? "" : `, ${rounded(peak.timesCalls)} times the calls made to it then`
-  return html`<p>At its peak, ${millis(peak.atMillis)} after the start, <strong>${
+  const times = peak.timesCalls === undefined || peak.timesCalls < notable
+    ? ""
+    : `, ${rounded(peak.timesCalls)} times the calls made to it then`
+  return html`<p>At its peak, ${moment(peak.atMillis, untilMillis)} after the start, <strong>${
     rounded(peak.perSecond)
   } requests per second</strong> reached ${name(peak.service)}${times}.</p>`
 }
 
 const ofOne = ({ result }: Run): Html => {
   const facts = factsOf(result)
-  return html`${callsOf(facts)}${peakOf(facts)}<p>${wellAgain(facts.recovery)}</p>`
+  return html`${callsOf(facts)}${peakOf(facts, result.untilMillis)}<p>${
+    wellAgain(facts.recovery, result.untilMillis)
+  }</p>`
 }
 
 const comparison = (runs: ReadonlyArray<Run>): Html => {
@@ -83,7 +94,7 @@ const comparison = (runs: ReadonlyArray<Run>): Html => {
       factor(facts.attemptsPerCall),
       facts.peak === undefined ? "\u2013" : rounded(facts.peak.perSecond),
       facts.peak?.timesCalls === undefined ? "\u2013" : rounded(facts.peak.timesCalls),
-      inBrief(facts.recovery)
+      inBrief(facts.recovery, run.result.untilMillis)
     ])
   })
 }

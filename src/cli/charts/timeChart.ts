@@ -1,7 +1,7 @@
 import type { EChartsCoreOption } from "echarts/core"
 import { type Caption, draw, type Size } from "./draw.ts"
 import { ceilingOf, type Figure, greatest, isLogarithmic, type Line, type Shade } from "./figure.ts"
-import { cell, tick, timeUnit } from "./format.ts"
+import { cell, counted, tick, timeUnit } from "./format.ts"
 import { axisLook, ink, paper, shade, shadeInk } from "./palette.ts"
 
 /** Marks on each line. */
@@ -69,7 +69,7 @@ const shadeSeries = (shades: ReadonlyArray<Shade>, unitMillis: number) => ({
     itemStyle: { color: shade.light, opacity: 1 },
     label: {
       show: shades.length <= 3,
-      position: "insideTop",
+      position: "top",
       distance: 3,
       color: shadeInk.light,
       fontSize: 11,
@@ -88,22 +88,26 @@ const peakSeries = ({ ceiling, figure, time }: Drawing): ReadonlyArray<object> =
   const peaks = figure.lines.map(({ values }) => greatest(values))
   const peak = greatest(peaks)
   const at = figure.times[figure.lines[peaks.indexOf(peak)]!.values.indexOf(peak)] ?? 0
+  const onLeft = at > figure.untilMillis / 2
   return [{
     type: "scatter",
     silent: true,
-    symbol: "none",
-    symbolSize: 0,
+    symbol: "triangle",
+    symbolSize: 9,
+    symbolOffset: [0, 6],
     data: [[at / time.millis, ceiling]],
     z: 5,
+    itemStyle: { color: ink.light, opacity: 1 },
     label: {
       show: true,
-      position: at < figure.untilMillis / 2 ? "right" : "left",
-      distance: 8,
-      offset: [0, 26],
-      formatter: `\u2191 up to ${tick(figure.unit, peak)}`,
+      position: onLeft ? "left" : "right",
+      distance: 6,
+      offset: [0, 6],
+      formatter: `up to ${counted(Math.round(peak))}`,
       color: ink.light,
       fontSize: 11,
-      textBorderWidth: 0
+      textBorderColor: paper.light,
+      textBorderWidth: 3
     }
   }]
 }
@@ -118,9 +122,10 @@ const valueAxis = ({ ceiling, figure, logarithmic }: Drawing) => {
     max: unit === "share" || nothing ? 1 : ceiling,
     name: figure.axis + (logarithmic ? ", logarithmic" : ""),
     nameLocation: "end",
-    nameGap: 10,
+    nameGap: 22,
     nameTextStyle: { color: ink.light, align: "left", padding: [0, 0, 0, -58] },
     splitNumber: 4,
+    interval: unit === "share" ? 0.25 : undefined,
     axisLabel: {
       ...axisLook.axisLabel,
       showMaxLabel: ceiling === undefined,
@@ -148,7 +153,7 @@ const optionOf = (drawing: Drawing): EChartsCoreOption => {
   const drawn = [...figure.lines].reverse()
   return {
     backgroundColor: paper.light,
-    grid: { left: 62, right: 16, top: 30, bottom: 42 },
+    grid: { left: 62, right: 16, top: 40, bottom: 42 },
     xAxis: timeAxis(drawing),
     yAxis: valueAxis(drawing),
     series: [
