@@ -6,9 +6,10 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;"
 }
 
-/** What no document may hold: control characters and halves of surrogate pairs. */
-// oxlint-disable-next-line no-control-regex
-const forbidden = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\ufffe\uffff]|\p{Surrogate}/gu
+/** What no document may hold, control characters and halves of surrogate pairs, and what turns the order of the text around it. */
+const forbidden =
+  // oxlint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufffe\uffff]|\p{Surrogate}/gu
 
 /** Text as it may stand between tags and in quoted attributes, in HTML and in XML. */
 export const escaped = (text: string): string =>

@@ -1,6 +1,6 @@
 import type { Explanation, Retry } from "../../Explain.ts"
 import { millis, percent, tick } from "./format.ts"
-import { axisLook, grid, ink, type Look, lookOf, paper, reference, soft } from "./palette.ts"
+import { axisLook, grid, ink, type Look, lookOf, markers, paper, reference, soft } from "./palette.ts"
 
 /** A picture within the picture: its axes, its lines, what is above them. */
 export interface Panel {
@@ -78,7 +78,9 @@ export const delays = ({ retries }: Explanation): Panel => {
   const unbounded = retries.some(({ delay }) => delay.maxMillis === null)
   return {
     title: "Delay before each retry",
-    what: unbounded ? "No bound above: the range ends at p99 where there is none." : "",
+    what: unbounded
+      ? "From the least that chance gives it to the most, to p99 where there is no bound."
+      : "From the least that chance gives it to the most.",
     xAxis: retryAxis(retries),
     yAxis: durationAxis,
     series: [
@@ -142,6 +144,11 @@ export const load = ({ load, quota }: Explanation): Panel => {
     lookOf(0),
     rates.map(({ attempts, failureRate }) => [failureRate * 100, attempts])
   )
+  const without = lineOf(
+    "without a quota",
+    { ...reference(0), marker: markers[1] },
+    rates.map(({ attemptsWithoutQuota, failureRate }) => [failureRate * 100, attemptsWithoutQuota])
+  )
   return {
     title: "Load on the service: attempts per call",
     what: "In the long run, when attempts fail independently.",
@@ -163,12 +170,8 @@ export const load = ({ load, quota }: Explanation): Panel => {
       axisLabel: { ...axisLook.axisLabel, formatter: (value: number) => tick("number", value) }
     },
     series: [
-      ...quota === null ? [] : [lineOf(
-        "without a quota",
-        reference(0),
-        rates.map(({ attemptsWithoutQuota, failureRate }) => [failureRate * 100, attemptsWithoutQuota])
-      )],
-      bitesAt === null ? sends : { ...sends, ...bite(bitesAt) }
+      bitesAt === null ? sends : { ...sends, ...bite(bitesAt) },
+      ...quota === null ? [] : [{ ...without, z: 3 }]
     ]
   }
 }

@@ -22,7 +22,7 @@ export const counted = (value: number): string => {
 /** A number at an axis. */
 export const tick = (unit: Unit, value: number): string => {
   if (unit === "share") return `${digits(value * 100, 1)} %`
-  return unit === "duration" ? millis(Number(value.toPrecision(3))) : short(value)
+  return unit === "duration" && value > 0 ? millis(Number(value.toPrecision(3))) : short(value)
 }
 
 /** A number in a table. */

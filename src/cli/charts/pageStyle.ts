@@ -18,7 +18,7 @@ p{margin:.4rem 0;max-width:52rem}
 .soft,figcaption p,.legend,summary,caption{color:var(--soft)}
 .text{white-space:pre-line}
 .warn{background:var(--warn);color:var(--warn-ink);border:1px solid currentColor;border-radius:.4rem;padding:.6rem .9rem;font-weight:600}
-.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));gap:2rem 2.5rem;align-items:start}
+.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,34rem),1fr));gap:2rem 2.5rem;align-items:start}
 figure{margin:0;min-width:0}
 figcaption p{margin:.1rem 0 .35rem;font-size:.875rem}
 figure svg{display:block;width:100%;height:auto}
@@ -30,25 +30,24 @@ details{margin:.5rem 0}
 summary{cursor:pointer;font-size:.875rem;width:fit-content}
 summary:focus-visible,.scroll:focus-visible{outline:2px solid var(--ink);outline-offset:2px}
 .scroll{overflow-x:auto;margin:.75rem 0}
-table{border-collapse:collapse;min-width:min(100%,34rem);font-size:.875rem;font-variant-numeric:tabular-nums}
+table{border-collapse:collapse;overflow-wrap:normal;min-width:min(100%,34rem);font-size:.875rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;padding:0 0 .3rem;white-space:normal}
 th,td{padding:.3rem .8rem .3rem 0;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap;vertical-align:top}
 th.word,td.word{text-align:left}
 th:last-child,td:last-child{padding-right:0}
 th[scope=row]{font-weight:600}
-bdi{white-space:normal;display:inline-block;min-width:min(7rem,100%);max-width:22rem}
-p bdi,li bdi,h1 bdi,h3 bdi,figcaption bdi{display:inline;min-width:0}
-thead th{color:var(--soft);font-weight:500;white-space:normal;vertical-align:bottom}
+table bdi{white-space:normal;overflow-wrap:anywhere;display:inline-block;width:max-content;max-width:min(20rem,40vw)}
+thead th{color:var(--soft);font-weight:500;white-space:normal;overflow-wrap:anywhere;min-width:4rem;max-width:16rem;vertical-align:bottom}
 pre{background:color-mix(in srgb,var(--grid) 45%,transparent);padding:.75rem .9rem;border-radius:.4rem;overflow-x:auto;font:.8125rem/1.45 ui-monospace,monospace;white-space:pre-wrap}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1.25rem;margin:.75rem 0;font-size:.9375rem}
-dt{color:var(--soft)}
+dl{display:grid;grid-template-columns:minmax(6rem,max-content) minmax(0,1fr);gap:.15rem 1.25rem;margin:.75rem 0;font-size:.9375rem}
+dt{color:var(--soft);max-width:22rem}
 dd{margin:0}
 code{font:.9em ui-monospace,monospace}
 @media screen and (max-width:34rem){
 main{padding:1rem .9rem 2rem}
 figure svg.wide{display:none}
 figure svg.narrow{display:block}
-dl{grid-template-columns:1fr}
+dl{grid-template-columns:minmax(0,1fr)}
 dd{margin-bottom:.4rem}
 }
 @media screen and (prefers-color-scheme:dark){:root{${variables("dark")}}${darkRules("svg")}}

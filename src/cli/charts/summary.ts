@@ -1,3 +1,4 @@
+import type { SimulationResult } from "../../Simulator.ts"
 import { type Facts, factsOf, type Recovery } from "./facts.ts"
 import { counted, moment, percent } from "./format.ts"
 import { type Html, html, name, table } from "./html.ts"
@@ -67,9 +68,18 @@ const peakOf = ({ peak }: Facts, untilMillis: number): Html => {
   } requests per second</strong> reached ${name(peak.service)}${times}.</p>`
 }
 
+/** What came of the calls at the service that got most. */
+const layersOf = ({ calls }: Facts, { services }: SimulationResult): Html => {
+  if (services.length < 2 || calls === 0) return html``
+  const most = services.reduce((a, b) => b.totals.received > a.totals.received ? b : a)
+  return html`<p>Of the ${counted(services.length)} services, ${name(most.name)} was sent most: <strong>${
+    counted(most.totals.received)
+  } requests</strong>, ${factor(most.totals.received / calls)} for each call.</p>`
+}
+
 const ofOne = ({ result }: Run): Html => {
   const facts = factsOf(result)
-  return html`${callsOf(facts)}${peakOf(facts, result.untilMillis)}<p>${
+  return html`${callsOf(facts)}${layersOf(facts, result)}${peakOf(facts, result.untilMillis)}<p>${
     wellAgain(facts.recovery, result.untilMillis)
   }</p>`
 }
@@ -108,12 +118,16 @@ const extreme = (runs: ReadonlyArray<Run>, better: (a: number, b: number) => boo
 const ofSeveral = (runs: ReadonlyArray<Run>): Html => {
   const best = extreme(runs, (a, b) => a > b)
   const worst = extreme(runs, (a, b) => a < b)
+  const same = percent(best.share) === percent(worst.share)
+  const shares = same
+    ? html`As many calls succeeded with each: <strong>${percent(best.share)}</strong>.`
+    : html`Most calls succeeded with ${name(best.run.label)}: <strong>${percent(best.share)}</strong>; fewest with ${
+      name(worst.run.label)
+    }: <strong>${percent(worst.share)}</strong>.`
   return html`<p>${
     counted(runs.length)
   } runs of the same scenario with the same seed; only the policy of the fleets differs.</p>
-<p>Most calls succeeded with ${name(best.run.label)}: <strong>${percent(best.share)}</strong>; fewest with ${
-    name(worst.run.label)
-  }: <strong>${percent(worst.share)}</strong>.</p>
+<p>${shares}</p>
 ${comparison(runs)}`
 }
 
