@@ -27,7 +27,7 @@ export const shippedNames = Effect.gen(function*() {
 
 const decoded = (path: string, json: string) =>
   Effect.mapError(
-    Simulator.decodeJson(json.replace(/^\uFEFF/, "")),
+    Simulator.decodeJson(json),
     ({ problems }) =>
       new Refusal({
         lines: problems.map(({ path: at, problem }) => at === "" ? `${path}: ${problem}` : `${path}: ${at}: ${problem}`)

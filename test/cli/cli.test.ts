@@ -363,6 +363,14 @@ describe("what is refused", () => {
     })
   }
 
+  it("is a path that cannot be written, before anything runs", async () => {
+    for (const path of [here, join(here, "no", "r.html")]) {
+      const args = ["simulate", "ten-thousand-clients", "--report", path]
+      const { code, progress } = await run(args, { onProgress: (interrupt) => interrupt() })
+      assert.deepStrictEqual([code, progress], [2, []])
+    }
+  })
+
   it("leaves a page that is there as it is when it cannot be replaced, and no other file", async () => {
     const path = inHere("page")
     mkdirSync(path)
