@@ -1,7 +1,7 @@
 import { draw, type Size } from "./draw.ts"
 import { tick } from "./format.ts"
 import { axisLook, colours, ink, paper, soft } from "./palette.ts"
-import { shortened } from "./shortened.ts"
+import { shortened, widthOf } from "./shortened.ts"
 
 /** Something with a length. */
 export interface Bar {
@@ -21,9 +21,6 @@ export interface Bars {
 
 /** How high a chart of bars is. */
 export const heightOf = ({ bars }: Bars): number => 76 + bars.length * 26
-
-/** The width of a character, about, in pixels. */
-const characterWidth = 7
 
 const axesOf = (figure: Bars, size: Size, labels: ReadonlyArray<string>) => ({
   xAxis: {
@@ -62,13 +59,13 @@ const seriesOf = ({ bars }: Bars) => ({
 
 /** Draws bars from left to right, the first on top. */
 export const barChart = (figure: Bars, size: Size, name: string): string => {
-  const most = size.width < 500 ? 16 : 32
+  const most = size.width < 500 ? 14 : 28
   const labels = figure.bars.map(({ label }) => shortened(label, most))
-  const notes = Math.max(...figure.bars.map(({ note }) => note.length))
-  const left = 18 + characterWidth * Math.max(...labels.map((label) => Array.from(label).length))
+  const left = 16 + Math.max(...labels.map(widthOf))
+  const right = 20 + Math.max(...figure.bars.map(({ note }) => widthOf(note)))
   const option = {
     backgroundColor: paper.light,
-    grid: { left, right: 24 + notes * characterWidth, top: 12, bottom: 46 },
+    grid: { left, right, top: 12, bottom: 46 },
     ...axesOf(figure, size, labels),
     series: [seriesOf(figure)]
   }

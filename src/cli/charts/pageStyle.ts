@@ -63,8 +63,10 @@ figure svg.wide{max-width:17cm}
 h2,h3,figcaption,caption{break-after:avoid}
 figure details{display:none}
 .scroll{overflow:visible}
-table{font-size:8pt}
-th,td{white-space:normal;padding-right:.5rem}
+table{font-size:7.5pt;width:100%;min-width:0}
+th,td,caption{white-space:normal;padding-right:.4rem}
+thead th{min-width:0}
+table bdi{width:auto;max-width:none}
 }
 `
 

@@ -2,7 +2,7 @@ import type { Bars } from "./barChart.ts"
 import { busiest, clientFigures } from "./clientFigures.ts"
 import { fleetsOf } from "./facts.ts"
 import { barsHtml, figureHtml } from "./figureHtml.ts"
-import { counted, millis } from "./format.ts"
+import { counted, millis, moment } from "./format.ts"
 import { type Html, html, name, raw } from "./html.ts"
 import { style, styleHash } from "./pageStyle.ts"
 import { type Plan, planOf } from "./plan.ts"
@@ -87,10 +87,12 @@ const partialMark = (runs: Runs): Html => {
   const which = runs.length === 1
     ? [html`This run was`]
     : partial.map(({ label }, n) => html`${n === 0 ? "" : ", "}${name(label)}`)
-  const until = millis(Math.max(...partial.map(({ result }) => result.untilMillis)))
+  const untilMillis = Math.max(...partial.map(({ result }) => result.untilMillis))
   return html`<p class="warn" role="note"><strong>Partial.</strong> ${which}${
     runs.length === 1 ? "" : ": these runs were"
-  } stopped before the end, at ${until} of virtual time. All numbers are those until then.</p>`
+  } stopped before the end, at ${
+    moment(untilMillis, untilMillis)
+  } of virtual time. All numbers are those until then.</p>`
 }
 
 const body = (runs: Runs, command: string): Html => {
@@ -118,7 +120,7 @@ ${again(runs, command)}</section>
 export const report = (runs: Runs, { command }: { readonly command: string }): string => {
   const { scenario } = runs[0].result
   const partial = runs.some(({ result }) => result.partial) ? " (partial)" : ""
-  return html`<!doctype html>
+  return html`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8" />
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '${
     raw(styleHash)

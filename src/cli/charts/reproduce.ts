@@ -1,4 +1,4 @@
-import { counted, millis } from "./format.ts"
+import { counted, moment } from "./format.ts"
 import { type Html, html, name } from "./html.ts"
 import type { Run, Runs } from "./run.ts"
 
@@ -26,7 +26,9 @@ const policyOf = ({ label, result }: Run): Html =>
 const runOf = (several: boolean) => ({ label, result }: Run): Html =>
   html`<dt>Trace hash${several ? html` of ${name(label)}` : ""}</dt><dd><code>${result.traceHash}</code>, ${
     counted(result.attempts)
-  } attempts in ${millis(result.untilMillis)} of virtual time${result.partial ? " (partial)" : ""}</dd>`
+  } attempts in ${moment(result.untilMillis, result.untilMillis)} of virtual time${
+    result.partial ? " (partial)" : ""
+  }</dd>`
 
 /** What one needs to make the page once more. */
 export const again = (runs: Runs, command: string): Html =>

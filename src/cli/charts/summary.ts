@@ -8,14 +8,16 @@ const factor = (value: number | undefined): string => value === undefined ? "\u2
 
 const rounded = (value: number): string => counted(value < 10 ? value : Math.round(value))
 
-const wellAgain = (recovery: Recovery, untilMillis: number): string => {
+const wellAgain = (recovery: Recovery, { partial, untilMillis }: SimulationResult): string => {
   switch (recovery.kind) {
     case "always well":
       return "At all times at least nine of ten calls succeeded."
     case "never well":
       return "At no time did nine of ten calls succeed."
     case "ill at the end":
-      return "It did not recover: when the last calls were made, fewer than nine of ten succeeded."
+      return partial
+        ? "It had not recovered yet: in the end, fewer than nine of ten calls succeeded."
+        : "It did not recover: when the last calls were made, fewer than nine of ten succeeded."
     case "unknown":
       return "No call ended while calls were made."
     case "recovered": {
@@ -29,14 +31,14 @@ const wellAgain = (recovery: Recovery, untilMillis: number): string => {
   }
 }
 
-const inBrief = (recovery: Recovery, untilMillis: number): string => {
+const inBrief = (recovery: Recovery, { partial, untilMillis }: SimulationResult): string => {
   switch (recovery.kind) {
     case "always well":
-      return "always well"
+      return partial ? "well so far" : "always well"
     case "never well":
       return "never well"
     case "ill at the end":
-      return "not by the end"
+      return partial ? "not yet" : "not by the end"
     case "unknown":
       return "\u2013"
     case "recovered":
@@ -80,7 +82,7 @@ const layersOf = ({ calls }: Facts, { services }: SimulationResult): Html => {
 const ofOne = ({ result }: Run): Html => {
   const facts = factsOf(result)
   return html`${callsOf(facts)}${layersOf(facts, result)}${peakOf(facts, result.untilMillis)}<p>${
-    wellAgain(facts.recovery, result.untilMillis)
+    wellAgain(facts.recovery, result)
   }</p>`
 }
 
@@ -104,7 +106,7 @@ const comparison = (runs: ReadonlyArray<Run>): Html => {
       factor(facts.attemptsPerCall),
       facts.peak === undefined ? "\u2013" : rounded(facts.peak.perSecond),
       facts.peak?.timesCalls === undefined ? "\u2013" : rounded(facts.peak.timesCalls),
-      inBrief(facts.recovery, run.result.untilMillis)
+      inBrief(facts.recovery, run.result)
     ])
   })
 }
