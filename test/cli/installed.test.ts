@@ -41,7 +41,12 @@ beforeAll(() => {
   command = join(empty, "node_modules", ".bin", "effect-retry")
 }, 120_000)
 
-afterAll(() => rmSync(home, { recursive: true, force: true }))
+const children = new Set<ChildProcess>()
+
+afterAll(() => {
+  for (const child of children) child.kill("SIGKILL")
+  rmSync(home, { recursive: true, force: true })
+})
 
 interface Ended {
   readonly code: number | null
@@ -52,11 +57,15 @@ interface Ended {
 
 const ended = (child: ChildProcess): Promise<Ended> =>
   new Promise((resolve, reject) => {
+    children.add(child)
     const text = { out: "", err: "" }
     child.stdout?.on("data", (data) => (text.out += data))
     child.stderr?.on("data", (data) => (text.err += data))
     child.on("error", reject)
-    child.on("close", (code, signal) => resolve({ code, signal, ...text }))
+    child.on("close", (code, signal) => {
+      children.delete(child)
+      resolve({ code, signal, ...text })
+    })
   })
 
 const started = (...args: ReadonlyArray<string>): ChildProcess =>
