@@ -37,7 +37,8 @@ th.word,td.word{text-align:left}
 th:last-child,td:last-child{padding-right:0}
 th[scope=row]{font-weight:600}
 table bdi{white-space:normal;overflow-wrap:anywhere;display:inline-block;width:max-content;max-width:min(20rem,40vw)}
-thead th{color:var(--soft);font-weight:500;white-space:normal;overflow-wrap:anywhere;min-width:4rem;max-width:16rem;vertical-align:bottom}
+thead th.word{min-width:0}
+thead th{color:var(--soft);font-weight:500;white-space:normal;overflow-wrap:anywhere;min-width:5.6rem;max-width:16rem;vertical-align:bottom}
 pre{background:color-mix(in srgb,var(--grid) 45%,transparent);padding:.75rem .9rem;border-radius:.4rem;overflow-x:auto;font:.8125rem/1.45 ui-monospace,monospace;white-space:pre-wrap}
 dl{display:grid;grid-template-columns:minmax(6rem,max-content) minmax(0,1fr);gap:.15rem 1.25rem;margin:.75rem 0;font-size:.9375rem}
 dt{color:var(--soft);max-width:22rem}
@@ -61,12 +62,13 @@ figure,pre,tr,.legend{break-inside:avoid}
 figure{margin-bottom:1.5rem}
 figure svg.wide{max-width:17cm}
 h2,h3,figcaption,caption{break-after:avoid}
-figure details{display:none}
+details:not([open]){display:none}
+dl{font-size:9pt}
 .scroll{overflow:visible}
 table{font-size:7.5pt;width:100%;min-width:0}
-th,td,caption{white-space:normal;padding-right:.4rem}
-thead th{min-width:0}
-table bdi{width:auto;max-width:none}
+th,td{padding-right:.4rem}
+thead th{min-width:0;overflow-wrap:normal}
+table bdi{width:auto;max-width:2.6cm}
 }
 `
 

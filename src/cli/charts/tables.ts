@@ -34,11 +34,9 @@ const ratio = (a: number, b: number): string => b === 0 ? "\u2013" : (a / b).toF
 
 const clientsOf = ({ result }: Run) => result.clients
 
-const clientCells = ({ policy, to, totals }: ClientResult): ReadonlyArray<Cell> => {
+const clientCells = ({ totals }: ClientResult): ReadonlyArray<Cell> => {
   const ended = totals.succeeded + totals.failed
   return [
-    name(to),
-    name(policy),
     counted(totals.calls),
     ended === 0 ? "\u2013" : percent(totals.succeeded / ended),
     ratio(totals.attempts, totals.calls),
@@ -50,13 +48,16 @@ const clientCells = ({ policy, to, totals }: ClientResult): ReadonlyArray<Cell> 
 const clients = (runs: ReadonlyArray<Run>): Html => {
   const several = runs.length > 1
   const { left, rows } = rowsOf(runs, clientsOf, ({ totals }) => totals.attempts)
+  // Where there is one service, and where runs are named after the policy of all clients, nothing more is to say.
+  const targets = runs[0]!.result.services.length > 1
+  const policies = !several || targets
   return table({
     caption: `Clients. Latency is that of calls that succeeded.${leftOut(left)}`,
     head: [
       "client",
       ...several ? ["run"] : [],
-      "calls to",
-      "policy",
+      ...targets ? ["calls to"] : [],
+      ...policies ? ["policy"] : [],
       "calls",
       "succeeded",
       "attempts per call",
@@ -65,7 +66,12 @@ const clients = (runs: ReadonlyArray<Run>): Html => {
       "p99",
       "longest"
     ],
-    rows: rows.map(({ of, run }) => [...named(several, run, of.name), ...clientCells(of)])
+    rows: rows.map(({ of, run }) => [
+      ...named(several, run, of.name),
+      ...targets ? [name(of.to)] : [],
+      ...policies ? [name(of.policy)] : [],
+      ...clientCells(of)
+    ])
   })
 }
 
