@@ -73,7 +73,7 @@ const started = (...args: ReadonlyArray<string>): ChildProcess =>
 
 const files = () => readdirSync(user).filter((name) => !["node_modules", "package.json"].includes(name)).sort()
 
-/** Sends Ctrl-C as soon as the program heeds it, and so many times while it goes on. */
+/** Sends Ctrl-C as soon as the program heeds it and has something to tell, and so many times while it goes on. */
 const interrupted = async (times: number, ...args: ReadonlyArray<string>): Promise<Ended> => {
   for (let millis = 1000; millis < 30_000; millis *= 2) {
     const child = started(...args)
@@ -85,31 +85,37 @@ const interrupted = async (times: number, ...args: ReadonlyArray<string>): Promi
     }, millis)
     const end = await ended(child)
     clearInterval(timer)
-    if (sent === times && (times > 1 || end.signal === null)) return end
+    if (sent === times && (times > 1 || (end.signal === null && end.out !== ""))) return end
   }
   return assert.fail("it never heeds Ctrl-C")
 }
 
-describe("docs/cli.md", () => {
-  const page = readFileSync(join(root, "docs/cli.md"), "utf8")
-  const examples = [...page.matchAll(/^```console\n\$ npx (.*)\n([^]*?)^```$/gm)]
+/** What a page shows of the terminal: a command and all that it prints. */
+const consoles = (page: string) =>
+  [...readFileSync(join(root, page), "utf8").matchAll(/^```console\n\$ (.*)\n([^]*?)^```$/gm)].map((
+    [, line, output]
+  ) => ({ line: line!, output: output! }))
 
-  it("shows every command", () => {
-    const shown = examples.map(([, line]) => line!.split(" ").slice(0, 2).join(" "))
-    for (const name of ["explain", "simulate", "compare", "scenarios", "init"]) {
-      assert.include(shown, `effect-retry ${name}`)
-    }
-  })
-
-  for (const [, line, output] of examples) {
+describe.each(["docs/cli.md", "docs/choosing-a-policy.md"])("%s", (page) => {
+  for (const { line, output } of consoles(page)) {
     it(`has what is really printed: ${line}`, async () => {
       const path = `${join(user, "node_modules", ".bin")}${delimiter}${process.env["PATH"]}`
-      const { err, out } = await ended(spawn("sh", ["-c", line!], { cwd: user, env: { ...process.env, PATH: path } }))
+      const shell = line.replaceAll("npx ", "")
+      const { err, out } = await ended(spawn("sh", ["-c", shell], { cwd: user, env: { ...process.env, PATH: path } }))
       assert.strictEqual(err + out, output)
     }, 60_000)
   }
   afterAll(() => {
     for (const name of files()) rmSync(join(user, name))
+  })
+})
+
+describe("docs/cli.md", () => {
+  it("shows every command", () => {
+    const shown = consoles("docs/cli.md").map(({ line }) => line.split(" ").slice(1, 3).join(" "))
+    for (const name of ["explain", "simulate", "compare", "scenarios", "init"]) {
+      assert.include(shown, `effect-retry ${name}`)
+    }
   })
 })
 
