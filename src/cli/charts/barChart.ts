@@ -4,7 +4,7 @@ import { axisLook, colours, ink, paper, soft } from "./palette.ts"
 import { shortened, widthOf } from "./shortened.ts"
 
 /** Something with a length. */
-export interface Bar {
+interface Bar {
   readonly label: string
   readonly value: number
   /** What stands at its end, such as `243 for each call`. */

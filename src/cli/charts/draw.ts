@@ -34,7 +34,7 @@ const components = [
   SVGRenderer
 ]
 
-export const fontFamily = "system-ui, sans-serif"
+const fontFamily = "system-ui, sans-serif"
 
 /** `style="font-size:12px;"` as `font-size="12px"`: a page that allows no inline styles shows it too. */
 const asAttributes = (css: string): string =>

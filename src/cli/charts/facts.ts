@@ -3,7 +3,7 @@ import { millis as millisOf } from "../../simulator/units.ts"
 import { together } from "./buckets.ts"
 
 /** The highest load on a service. */
-export interface Peak {
+interface Peak {
   readonly service: string
   readonly perSecond: number
   readonly atMillis: number

@@ -34,7 +34,7 @@ export interface Figure {
 }
 
 /** The numbers of all lines. */
-export const valuesOf = ({ lines }: Figure): ReadonlyArray<number> =>
+const valuesOf = ({ lines }: Figure): ReadonlyArray<number> =>
   lines.flatMap(({ values }) => values.filter((value) => value !== null))
 
 /** The greatest of numbers; 0 of none. */

@@ -35,7 +35,7 @@ export const colours: ReadonlyArray<Colour> = [
 ]
 
 /** Of lines: lengths of dash and gap. */
-export const dashes: ReadonlyArray<ReadonlyArray<number>> = [
+const dashes: ReadonlyArray<ReadonlyArray<number>> = [
   [],
   [9, 4],
   [2, 3],
