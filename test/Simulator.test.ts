@@ -496,6 +496,32 @@ describe("the model of a service", () => {
       assert.isTrue(vain.services[0]!.totals.wasted > 5000 && wise.services[0]!.totals.wasted < 1000)
     }))
 
+  for (
+    const [what, service, most] of [
+      ["keeps a worker while the service asks another", { workers: 1 }, 1100],
+      ["takes its turn at a capacity, and leaves it to others while the service asks another", { capacity: 20 }, 250]
+    ] as const
+  ) {
+    it.live(`a request ${what}`, () =>
+      Effect.gen(function*() {
+        const result = yield* simulateInput({
+          ...least,
+          duration: "1 second",
+          fleets: [{ name: "clients", to: "server", ...even, timeout: "1 minute" }],
+          services: [{ name: "server", ...service, calls: [{ to: "store" }] }, { name: "store", latency: 200 }]
+        })
+        assert.strictEqual(result.clients[0]!.totals.succeeded, 10)
+        assert.closeTo(latencyOf(result).maxMillis!, most, 1)
+      }))
+  }
+
+  it.live("what one outage holds is held by the next that has begun meanwhile", () =>
+    Effect.gen(function*() {
+      const outages = [{ kind: "hold", from: 0, to: 1500 }, { kind: "hold", from: 1000, to: 2000 }]
+      const result = yield* one({ timeout: "1 minute" }, { outages })
+      assert.closeTo(latencyOf(result).maxMillis!, 1950, 1)
+    }))
+
   it.live("a request travels twice", () =>
     Effect.gen(function*() {
       assert.closeTo(latencyOf(yield* one({ network: 40 }, { latency: 20 })).meanMillis!, 100, 1)

@@ -102,7 +102,10 @@ export const PolicySettings = Schema.Struct({
   label: maybe(Name, "What the policy is called in results."),
   backoff: maybe(Backoff, "The delays between attempts. Default: none, retries leave at once."),
   maxAttempts: unlessSaid(MaxAttempts, 3, "Attempts of a call, the first included."),
-  deadline: maybe(Time, "When a call ends at the latest: no retry begins later."),
+  deadline: maybe(
+    Time,
+    "How long after the start of its call a retry may still begin; the last attempt may end later."
+  ),
   honourRetryAfter: unlessSaid(Schema.Boolean, true, "Whether a hint of the service lengthens a delay."),
   quota: maybe(Quota, "The retry quota of each process. Default: none."),
   limiter: maybe(Limiter, "The adaptive rate limiter of each process. Default: none."),

@@ -123,7 +123,7 @@ const Service = Schema.Struct({
   calls: unlessSaid(
     Schema.Array(Schema.Struct(clientKeys)).check(upTo(100)),
     [],
-    "Services that it calls for each request, one after the other, as a client with a policy of its own."
+    "Services that it calls for each request, one after the other, as a client with a policy of its own. Meanwhile the request keeps its worker; with a capacity it keeps nobody waiting."
   )
 }).annotate({ identifier: "Service", title: "A service: what it bears, and what goes wrong with it" })
 

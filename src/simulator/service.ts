@@ -25,6 +25,8 @@ export class Service implements Target {
   private readonly world: World
   private readonly id: number
   private readonly chance: Chance
+  /** With a capacity only the turn of a request keeps others waiting, not what comes after: what it calls, its latency. */
+  private readonly takesTurns: boolean
   private readonly workers: number
   private readonly work: Sampler | undefined
   private readonly after: Sampler | undefined
@@ -49,7 +51,8 @@ export class Service implements Target {
     this.chance = world.chance(`${settings.name}/service`)
     const latency = sampler(settings.latency)
     const turnMillis = settings.capacity === undefined ? undefined : 1000 / settings.capacity
-    this.workers = turnMillis === undefined ? settings.workers ?? Infinity : 1
+    this.takesTurns = turnMillis !== undefined
+    this.workers = this.takesTurns ? 1 : settings.workers ?? Infinity
     this.work = turnMillis === undefined ? latency : () => turnMillis
     this.after = turnMillis === undefined ? undefined : latency
     this.slowdownMillis = millis(settings.slowdown)
@@ -68,9 +71,10 @@ export class Service implements Target {
     return outage !== undefined && (outage.share === 1 || this.chance.nextDoubleUnsafe() < outage.share)
   }
 
-  /** When what is sent now leaves for the service: at the end of an outage that holds it. */
+  /** When what is sent now leaves for the service: at the end of the outages that hold it. */
   deliversAt(nowMillis: number): number {
-    return lasting(this.holds, nowMillis)?.toMillis ?? nowMillis
+    const hold = lasting(this.holds, nowMillis)
+    return hold === undefined ? nowMillis : this.deliversAt(hold.toMillis)
   }
 
   /** A request arrives. */
@@ -110,8 +114,14 @@ export class Service implements Target {
   }
 
   private worked(request: Request): void {
-    if (this.edges.length === 0) this.finish(request, true)
-    else this.askNext(request, 0)
+    if (this.takesTurns) this.release()
+    this.askNext(request, 0)
+  }
+
+  /** The place of a request is free for the next. */
+  private release(): void {
+    this.busy--
+    this.next()
   }
 
   private askNext(request: Request, index: number): void {
@@ -124,11 +134,10 @@ export class Service implements Target {
   }
 
   private finish(request: Request, succeeded: boolean): void {
-    this.busy--
+    if (!this.takesTurns) this.release()
     if (request.settled) this.meter.now.wasted++
     const { failureRate } = this.settings
     const fails = !succeeded || (failureRate > 0 && this.chance.nextDoubleUnsafe() < failureRate)
-    this.next()
     const after = this.after === undefined ? 0 : this.after(this.chance)
     const failure = fails ? failed : undefined
     if (after === 0) return this.answer(request, failure)
