@@ -32,6 +32,14 @@ const unbounded = ({ lastMaxRate, lastThrottleTime }: (typeof cubic)[number]["gi
 })
 
 describe("cubic", () => {
+  it("less than a token by less than a clock tick is a token", () => {
+    const holding = (tokens: number): Cubic.Cubic => ({ ...Cubic.initial(config, 0), tokens })
+    for (const tokens of [1, 1 - 1e-10]) assert.strictEqual(Cubic.millisUntilToken(holding(tokens)), 0)
+    for (const tokens of [1, 1 - 1e-10, 1 - 1e-9]) assert.strictEqual(Cubic.take(holding(tokens))?.tokens, 0)
+    assert.isUndefined(Cubic.take(holding(1 - 2e-9)))
+    assert.strictEqual(Cubic.millisUntilToken(holding(1 - 2e-9)), 1)
+  })
+
   it.each(cubic)("vector: $name", ({ given, steps }) => {
     let state = unbounded(given)
     for (const { rate, response, timestamp } of steps) {

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
-import { Transient } from "./utils/call.ts"
+import { Terminal, Transient } from "./utils/call.ts"
 
 type Standard = typeof awsStandard
 
@@ -72,11 +72,14 @@ describe.each(drivers)("outermostOnly with $form", ({ run }) => {
       assert.strictEqual(call.sends, 6)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("in a fiber that outlives the attempt it was forked in, retries once the attempt has ended", () =>
-    Effect.gen(function*() {
-      const call = leaf()
-      const forking = Effect.forkDetach(Effect.delay(Effect.ignore(run(call.effect, policy)), "1 second"))
-      yield* inTime(Effect.provide(run(forking, awsStandard), yield* Effect.context<RetryQuota.RetryQuota>()))
-      assert.strictEqual(call.sends, 3)
-    }).pipe(Effect.provide(RetryQuota.layer())))
+  for (const [ending, end] of [["succeeded", Effect.void], ["failed", Effect.fail(new Terminal())]] as const) {
+    it.effect(`in a fiber that outlives the attempt it was forked in, retries once the attempt has ${ending}`, () =>
+      Effect.gen(function*() {
+        const call = leaf()
+        const forking = Effect.forkDetach(Effect.delay(Effect.ignore(run(call.effect, policy)), "1 second"))
+        const outer = run(Effect.andThen(forking, end), awsStandard)
+        yield* inTime(Effect.provide(outer, yield* Effect.context<RetryQuota.RetryQuota>()))
+        assert.strictEqual(call.sends, 3)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  }
 })

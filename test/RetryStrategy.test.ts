@@ -405,7 +405,10 @@ describe("RetryStrategy", () => {
       Effect.gen(function*() {
         const [one, other] = [yield* RetryStrategy.make(awsStandard), yield* RetryStrategy.make(awsStandard)]
         const first = yield* one.acquireInitialToken()
-        assert.propertyVal(yield* defect(other.recordSuccess(first)), "reason", "foreign")
+        const foreign = yield* defect(other.recordSuccess(first))
+        assert.propertyVal(foreign, "reason", "foreign")
+        assert.propertyVal(foreign, "_tag", "InvalidToken")
+        assert.propertyVal(foreign, "message", "the retry token is not one of this strategy")
         assert.propertyVal(yield* defect(other.refreshRetryToken(first, new Transient())), "reason", "foreign")
         const second = yield* one.refreshRetryToken(first, new Transient())
         assert.propertyVal(yield* defect(one.refreshRetryToken(first, new Transient())), "reason", "used")

@@ -26,6 +26,9 @@ describe("delay arithmetic", () => {
     assert.strictEqual(Delays.fibonacci(1000, 1_000_000), Number.MAX_SAFE_INTEGER)
   })
 
+  it("fibonacci of a base of 0 counts nothing, however late the retry", () =>
+    assert.strictEqual(Delays.fibonacci(0, Number.MAX_SAFE_INTEGER), 0))
+
   it("decorrelated jitter saturates", () => {
     const most = Number.MAX_SAFE_INTEGER
     assert.strictEqual(Delays.decorrelatedJitter(1, most, 0.9), most)

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Scheduler from "effect/Scheduler"
+import * as TestClock from "effect/testing/TestClock"
 import { Waiters } from "../src/state/waiters.ts"
 import { sweep } from "./utils/sweep.ts"
 
@@ -60,6 +62,55 @@ describe("Waiters", () => {
             open = false
           })
       )
+    }))
+
+  it.effect("what was granted and never used goes to the next at once, not when its timer is due", () =>
+    Effect.gen(function*() {
+      const waiters = new Waiters()
+      const gate = { tokens: 1 }
+      const grant = { take: () => gate.tokens > 0 ? (gate.tokens--, 0) : 1e9, undo: () => gate.tokens++ }
+      const holder = yield* Effect.forkChild(waiters.run(grant, () => Effect.never))
+      yield* Effect.yieldNow
+      const next = yield* Effect.forkChild(waiters.run(grant, (used) => Effect.sync(used)))
+      yield* TestClock.adjust(0)
+      assert.isUndefined(next.pollUnsafe())
+      yield* Fiber.interrupt(holder)
+      yield* TestClock.adjust(0)
+      assert.isDefined(next.pollUnsafe())
+      assert.strictEqual(gate.tokens, 0)
+    }))
+
+  it.live("a head that is woken before it has gone to sleep does not sleep, whatever the step", () =>
+    Effect.gen(function*() {
+      const woken: Array<number> = []
+      for (let at = 1; at <= 60; at++) {
+        const waiters = new Waiters()
+        const gate = { open: false, steps: 0 }
+        const grant = { take: () => gate.open ? 0 : 1e9, undo: () => {} }
+        const scheduler = new Scheduler.MixedScheduler()
+        const opening: Scheduler.Scheduler = {
+          executionMode: scheduler.executionMode,
+          makeDispatcher: () => scheduler.makeDispatcher(),
+          shouldYield: (fiber) => {
+            if (++gate.steps !== at) return scheduler.shouldYield(fiber)
+            // Before the fiber that yields here goes on.
+            queueMicrotask(() => {
+              gate.open = true
+              woken.push(waiters.size)
+              waiters.wakeHead()
+            })
+            return true
+          }
+        }
+        const run = waiters.run(grant, (used) => Effect.sync(used))
+        const fiber = Effect.runFork(Effect.provideService(run, Scheduler.Scheduler, opening))
+        for (let turn = 0; turn < 5 && fiber.pollUnsafe() === undefined; turn++) {
+          yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        }
+        assert.strictEqual(fiber.pollUnsafe() !== undefined, gate.open, `opened at step ${at}`)
+        yield* Fiber.interrupt(fiber)
+      }
+      assert.includeMembers(woken, [0, 1])
     }))
 
   describe("100,000 at once", () => {

@@ -1,0 +1,192 @@
+/** Edges of the engine that only mutation testing found to be unheld. */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  awsStandard,
+  Backoff,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
+import type { RetryStopped } from "effect-retry/RetryToken"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Schedule from "effect/Schedule"
+import * as TestClock from "effect/testing/TestClock"
+import { scripted, Terminal, Transient } from "../utils/call.ts"
+
+type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
+
+const drivers = [
+  {
+    form: "Effect.retry(attempt)",
+    run: <A, E>(self: Effect.Effect<A, E>, policy: Policy) => Effect.retry(attempt(self), policy)
+  },
+  { form: "withRetry", run: <A, E>(self: Effect.Effect<A, E>, policy: Policy) => withRetry(self, policy) }
+] as const
+
+/** What an observer hears of the end, and when the effect ended. */
+const ending = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const stops: Array<RetryStopped> = []
+    const observer: RetryObserver.RetryObserver = { onStop: (stopped) => stops.push(stopped) }
+    const observed = Effect.provideService(Effect.exit(self), RetryObserver.CurrentObserver, observer)
+    const fiber = yield* Effect.forkChild(Effect.zip(observed, Clock.currentTimeMillis))
+    yield* TestClock.adjust("1 hour")
+    const [exit, atMillis] = yield* Fiber.join(fiber)
+    return {
+      exit,
+      atMillis,
+      stops: stops.map(({ attempts, delayMillis, reason }) => ({ attempts, delayMillis, reason }))
+    }
+  })
+
+const fixed = Backoff.fixed({ delay: 100 })
+const gated = (options: RetryPolicy.QuotaOptions) => fixed.pipe(RetryPolicy.quotaGated(options))
+const waiting = (options: RetryQuota.Options) =>
+  Effect.provide(RetryQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait", ...options }))
+
+describe.each(drivers)("$form", ({ run }) => {
+  it.effect("takes the plain cost for an error that the classifier does not know", () =>
+    Effect.gen(function*() {
+      const policy = gated({ cost: 3, timeoutCost: 7, throttlingCost: 8 }).pipe(RetryPolicy.maxAttempts(2))
+      yield* ending(run(Effect.fail("no facts"), policy))
+      assert.strictEqual(yield* RetryQuota.balance, 497)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("says of a send that the quota refused that it is not retryable, though the policy retries all errors", () =>
+    Effect.gen(function*() {
+      const { stops } = yield* ending(run(Effect.fail(new RetryQuota.QuotaExhausted({ cost: 1, balance: 0 })), fixed))
+      assert.deepStrictEqual(stops, [{ attempts: 1, delayMillis: 0, reason: "not-retryable" }])
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("refuses a cost above the capacity for the capacity, not for the deadline, where it could wait", () =>
+    Effect.gen(function*() {
+      const policy = gated({ cost: 11 }).pipe(RetryPolicy.deadline("1 minute"))
+      const { atMillis, stops } = yield* ending(run(Effect.fail(new Transient()), policy))
+      assert.deepStrictEqual(stops, [{ attempts: 1, delayMillis: 0, reason: "quota-exhausted" }])
+      assert.strictEqual(atMillis, 0)
+    }).pipe(waiting({})))
+
+  it.effect("waits for a cost that is the whole capacity", () =>
+    Effect.gen(function*() {
+      const { atMillis, exit } = yield* ending(run(scripted([new Transient()]).effect, gated({ cost: 10 })))
+      assert.deepStrictEqual([exit, atMillis], [Exit.succeed("ok"), 10_100])
+    }).pipe(waiting({})))
+
+  it.effect("waits for no token where the delays have ended", () =>
+    Effect.gen(function*() {
+      const policy = RetryPolicy.fromDelay(() => undefined).pipe(RetryPolicy.quotaGated({ cost: 5 }))
+      const { atMillis, stops } = yield* ending(run(Effect.fail(new Transient()), policy))
+      assert.deepStrictEqual(stops, [{ attempts: 1, delayMillis: 0, reason: "schedule" }])
+      assert.strictEqual(atMillis, 0)
+    }).pipe(waiting({})))
+
+  for (const [limit, ended] of [[1100, 0], [1101, 1100]] as const) {
+    it.effect(`with a deadline of ${limit} ms, a token due in 1000 ms and a delay of 100 ms, ends after ${ended} ms`, () =>
+      Effect.gen(function*() {
+        const call = scripted([new Transient()])
+        const policy = gated({ cost: 1 }).pipe(RetryPolicy.deadline(limit))
+        const { atMillis, stops } = yield* ending(run(call.effect, policy))
+        assert.strictEqual(atMillis, ended)
+        assert.deepStrictEqual(stops.map(({ reason }) => reason), ended === 0 ? ["deadline"] : [])
+      }).pipe(waiting({})))
+  }
+
+  it.effect("holds a long poll back for no time where its delay would pass the deadline", () =>
+    Effect.gen(function*() {
+      const policy = gated({ cost: 1, longPolling: true }).pipe(RetryPolicy.deadline(50))
+      const { atMillis, stops } = yield* ending(run(Effect.fail(new Transient()), policy))
+      assert.deepStrictEqual(stops, [{ attempts: 1, delayMillis: 0, reason: "quota-exhausted" }])
+      assert.strictEqual(atMillis, 0)
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 0 }))))
+
+  it.effect("dies of what a delay function throws, also for a long poll that the quota refuses", () =>
+    Effect.gen(function*() {
+      const thrown = new Error("mine")
+      const policy = RetryPolicy.fromDelay(() => {
+        throw thrown
+      }).pipe(RetryPolicy.quotaGated({ cost: 1, longPolling: true }))
+      const { exit } = yield* ending(run(Effect.fail(new Transient()), policy))
+      assert.isTrue(Exit.isFailure(exit) && Cause.squash(exit.cause) === thrown)
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 0 }))))
+
+  it.effect("counts a retry whose wait for a send token ended at the deadline as no attempt", () =>
+    Effect.gen(function*() {
+      const limiter = yield* AdaptiveRateLimiter.make({ minFillRate: 0.01 })
+      yield* limiter.update(true)
+      yield* limiter.acquire.pipe(Effect.timeoutOption("1 hour"), Effect.forkChild)
+      yield* TestClock.adjust("1 hour")
+      const call = { sends: 0 }
+      const failing = Effect.suspend(() => {
+        call.sends++
+        return Effect.fail(new Transient())
+      })
+      const policy = gated({ cost: 5 }).pipe(RetryPolicy.deadline("1 minute"))
+      const limited = Effect.provideService(run(failing, policy), AdaptiveRateLimiter.AdaptiveRateLimiter, limiter)
+      const { stops } = yield* ending(limited)
+      assert.strictEqual(call.sends, 1)
+      assert.deepStrictEqual(stops, [{ attempts: 1, delayMillis: 0, reason: "deadline" }])
+      assert.strictEqual(yield* RetryQuota.balance, 500)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("interrupted in the wait of a first attempt for its send token, fails with the interruption alone", () =>
+    Effect.gen(function*() {
+      const limiter = yield* AdaptiveRateLimiter.make({ minFillRate: 0.01 })
+      yield* limiter.update(true)
+      const call = scripted([])
+      const limited = Effect.provideService(
+        run(call.effect, fixed),
+        AdaptiveRateLimiter.AdaptiveRateLimiter,
+        limiter
+      )
+      const exhausted = yield* Effect.forkChild(Effect.forever(limiter.acquire))
+      yield* TestClock.adjust(0)
+      const fiber = yield* Effect.forkChild(limited)
+      yield* TestClock.adjust(0)
+      yield* Fiber.interrupt(fiber)
+      const exit = yield* Fiber.await(fiber)
+      yield* Fiber.interrupt(exhausted)
+      assert.isTrue(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause))
+      assert.strictEqual(call.sends, 0)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+})
+
+describe("a retry that a combinator around the policy has stopped", () => {
+  /** The policy gives leave for a retry, which the schedule around it forbids. */
+  const forbidden = (policy: Policy) =>
+    Effect.ignore(
+      Effect.retry(attempt(Effect.fail(new Transient())), Schedule.while(policy, () => Effect.succeed(false)))
+    )
+  const all = gated({ cost: 5 })
+
+  for (const { form, run } of drivers.slice(0, 1)) {
+    it.effect(`gives its tokens back to the next call of the fiber, which needs all of them: ${form}`, () =>
+      Effect.gen(function*() {
+        const { exit } = yield* ending(Effect.andThen(forbidden(all), run(scripted([new Transient()]).effect, all)))
+        assert.deepStrictEqual(exit, Exit.succeed("ok"))
+        assert.strictEqual(yield* RetryQuota.balance, 5)
+      }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
+  }
+
+  it.effect("is not taken for a retry of another call by the same fiber", () =>
+    Effect.gen(function*() {
+      const error = new Terminal()
+      const other = Effect.ignore(Effect.retry(attempt(Effect.fail(error)), Schedule.recurs(1)))
+      yield* ending(Effect.andThen(forbidden(all), other))
+      assert.strictEqual(yield* RetryQuota.balance, 5)
+    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
+})
+
+it.effect("an attempt whose schedule changes the delay and keeps the output is the retry that the token is for", () =>
+  Effect.gen(function*() {
+    const slower = Schedule.modifyDelay(awsStandard, () => Effect.succeed(5000))
+    const { exit, atMillis } = yield* ending(Effect.retry(attempt(scripted([new Transient()]).effect), slower))
+    assert.deepStrictEqual([exit, atMillis], [Exit.succeed("ok"), 5000])
+    assert.strictEqual(yield* RetryQuota.balance, 500)
+  }).pipe(Effect.provide(RetryQuota.layer())))
