@@ -15,10 +15,10 @@ export interface Bucket {
 
 /** Adds what has flowed in since the last look. A clock that went backwards adds nothing. */
 export const refill = (bucket: Bucket, config: BucketConfig, nowMillis: number): Bucket => {
-  if (config.refillPerMilli === 0) return bucket
-  const elapsed = Math.max(0, nowMillis - bucket.updatedAtMillis)
+  const elapsed = nowMillis - bucket.updatedAtMillis
+  if (elapsed <= 0) return bucket
   const tokens = Math.min(config.capacity, bucket.tokens + elapsed * config.refillPerMilli)
-  return tokens === bucket.tokens && elapsed === 0 ? bucket : { tokens, updatedAtMillis: nowMillis }
+  return { tokens, updatedAtMillis: nowMillis }
 }
 
 /** Takes `cost` tokens, or `undefined` when they are not there. */

@@ -166,7 +166,6 @@ export class Waiters {
       waiter.next.previous = waiter.previous
     }
     waiter.previous = waiter.next = undefined
-    waiter.state = "new"
     this.size--
   }
 }
