@@ -12,7 +12,7 @@ const rowsOf = ({ label, result }: Run): ReadonlyArray<readonly [string, ...Arra
     return [
       plain(fleets.length === 1 ? label : `${label}: ${fleet.name}`),
       counted(totals.calls),
-      share(totals.succeeded, totals.succeeded + totals.failed),
+      share(result, fleet),
       sendsPerCall(fleet),
       duration(latency.p50Millis),
       duration(latency.p99Millis),
@@ -35,6 +35,6 @@ export const comparisonTable = (runs: Runs): string => {
       runs.flatMap(rowsOf)
     ),
     "",
-    ...legend(result)
+    ...legend(result, "busiest")
   ].join("\n")
 }

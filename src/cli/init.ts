@@ -8,7 +8,7 @@ import * as Path from "effect/Path"
 import type { ScenarioInput } from "../Simulator.ts"
 import { write } from "./files.ts"
 import { Installed } from "./Installed.ts"
-import { asJson } from "./output.ts"
+import { asJson, word } from "./output.ts"
 import { refusal } from "./refusal.ts"
 import { plain, quoted } from "./text.ts"
 
@@ -77,7 +77,7 @@ export const init = Command.make(
     const exists = yield* Effect.orElseSucceed(fs.exists(file), () => false)
     if (exists && !force) return yield* refusal(`${quoted(file)} is there already: --force overwrites it`)
     yield* write(file, `${asJson(starter(yield* schemaFor(file)))}\n`)
-    yield* Console.log(`wrote ${plain(file)}; next: effect-retry simulate ${plain(file)}`)
+    yield* Console.log(`wrote ${plain(file)}; next: effect-retry simulate ${plain(word(file))}`)
   })
 ).pipe(
   Command.withShortDescription("Write a scenario to begin with"),

@@ -1,10 +1,13 @@
 import type { ClientResult, ServiceResult, SimulationResult } from "../Simulator.ts"
-import { factsOf } from "./charts/facts.ts"
+import { factsOf, shareOf } from "./charts/facts.ts"
 import { counted, percent } from "./charts/format.ts"
 import { duration } from "./text.ts"
 
-/** A share of calls or requests. */
-export const share = (part: number, of: number): string => of === 0 ? "-" : percent(part / of)
+/** The share of calls that succeeded. */
+export const share = (result: SimulationResult, { totals }: ClientResult): string => {
+  const share = shareOf(result, totals)
+  return share === undefined ? "-" : percent(share)
+}
 
 /** Attempts per call. */
 export const sendsPerCall = ({ totals: { attempts, calls } }: ClientResult): string =>
@@ -37,12 +40,15 @@ export const wellAgain = (result: SimulationResult): string => {
   }
 }
 
-/** What the columns of the tables mean. */
-export const legend = ({ bucketMillis, scenario: { services } }: SimulationResult): ReadonlyArray<string> => [
+/** What the columns of the tables mean. The peak load is that of each service, or of the busiest. */
+export const legend = (
+  { bucketMillis, scenario: { services } }: SimulationResult,
+  peak: "each" | "busiest"
+): ReadonlyArray<string> => [
   "succeed: calls that end well; p50 to max: how long those take, retries included",
-  `peak load: requests in a second${services.length > 1 ? " to the busiest service" : ""}, in steps of ${
-    duration(bucketMillis)
-  }`,
+  `peak load: requests in a second${
+    peak === "busiest" && services.length > 1 ? " to the busiest service" : ""
+  }, in steps of ${duration(bucketMillis)}`,
   `well again: from then on nine of ten calls succeed, counted from the ${
     services.some(({ outages }) => outages.length > 0) ? "end of the last outage" : "start"
   }`

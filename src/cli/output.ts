@@ -7,7 +7,9 @@ import type { Runs } from "./charts/run.ts"
 import { writable, write } from "./files.ts"
 import { plain } from "./text.ts"
 
-const word = (text: string): string => /^[\w./:=,@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+/** A word of a command, quoted where a shell would take it apart. */
+export const word = (text: string): string =>
+  /^[\w./:=,@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 
 /** The command as it was typed. */
 const command = Effect.gen(function*() {

@@ -1,4 +1,5 @@
 import type { ClientResult, SimulationResult, Tally } from "../Simulator.ts"
+import { openOf } from "./charts/facts.ts"
 import { counted } from "./charts/format.ts"
 import type { Run } from "./charts/run.ts"
 import { legend, peakOf, sendsPerCall, share, wellAgain } from "./outcome.ts"
@@ -8,12 +9,12 @@ import { duration, plain, table } from "./text.ts"
 export const partialLine = ({ untilMillis }: SimulationResult, label: string): string =>
   `PARTIAL: stopped after ${duration(untilMillis)} of virtual time, with ${plain(label)}`
 
-const clientRow = (client: ClientResult): readonly [string, ...Array<string>] => {
+const clientRow = (result: SimulationResult) => (client: ClientResult): readonly [string, ...Array<string>] => {
   const { latency, ...totals } = client.totals
   return [
     plain(client.name),
     counted(totals.calls),
-    share(totals.succeeded, totals.succeeded + totals.failed),
+    share(result, client),
     sendsPerCall(client),
     duration(latency.p50Millis),
     duration(latency.p90Millis),
@@ -28,10 +29,15 @@ const sum = (tally: Tally<string>): number =>
 const listed = (tally: Tally<string>): string =>
   Object.entries(tally).map(([name, count]) => `${name} ${counted(count ?? 0)}`).join(", ")
 
-const endings = ({ name, policy, totals: { failed, failures, stops } }: ClientResult): ReadonlyArray<string> => [
-  `${plain(name)}, policy ${plain(policy)}`,
-  ...failed === 0 ? [] : [`  calls failed: ${listed(failures)}`, `  retrying stopped: ${listed(stops) || "-"}`]
-]
+const endings = (client: ClientResult): ReadonlyArray<string> => {
+  const { name, policy, totals: { failed, failures, stops } } = client
+  const open = openOf([client])
+  return [
+    `${plain(name)}, policy ${plain(policy)}`,
+    ...failed === 0 ? [] : [`  calls failed: ${listed(failures)}`, `  retrying stopped: ${listed(stops) || "-"}`],
+    ...open === 0 ? [] : [`  calls not ended: ${counted(open)}`]
+  ]
+}
 
 /** A result as plain text. */
 export const simulationTable = ({ label, result }: Run): string => {
@@ -40,7 +46,7 @@ export const simulationTable = ({ label, result }: Run): string => {
     ...result.partial ? [partialLine(result, label)] : [],
     `${plain(scenario.name)}: ${duration(untilMillis)} of virtual time, seed ${scenario.seed}, trace ${traceHash}`,
     "",
-    ...table(["clients", "calls", "succeed", "sends/call", "p50", "p90", "p99", "max"], clients.map(clientRow)),
+    ...table(["clients", "calls", "succeed", "sends/call", "p50", "p90", "p99", "max"], clients.map(clientRow(result))),
     "",
     ...table(
       ["services", "requests", "answered", "failed", "in vain", "peak load"],
@@ -60,7 +66,7 @@ export const simulationTable = ({ label, result }: Run): string => {
     ...clients.flatMap(endings),
     `well again: ${wellAgain(result)}`,
     "",
-    ...legend({ ...result, scenario: { ...scenario, services: [scenario.services[0]] } }),
+    ...legend(result, "each"),
     "in vain: work that ended after its client had given up"
   ].join("\n")
 }

@@ -137,6 +137,31 @@ describe("simulate", () => {
     assert.isAtMost(Math.max(...out.split("\n").map((line) => line.length)), 100)
   })
 
+  it("counts calls that never end as not well", async () => {
+    const path = inHere("endless.json")
+    const endless = { ...small.fleets[0], policy: { maxAttempts: "unlimited", backoff: {} } }
+    const outage = { kind: "fail", from: "5 seconds", to: "1 minute" }
+    writeFileSync(path, JSON.stringify({ ...small, fleets: [endless], services: [{ name: "db", outages: [outage] }] }))
+    const { clients: [client] } = JSON.parse(await good(["simulate", path, "--json"]))
+    const { calls, failed, succeeded } = client.totals
+    assert.deepStrictEqual([failed, calls > succeeded], [0, true])
+    const out = await good(["simulate", path])
+    assert.include(out, ` ${(100 * succeeded / calls).toFixed(1)} %`)
+    assert.include(out, `  calls not ended: ${calls - succeeded}\n`)
+    assert.include(out, "well again: never\n")
+    const page = inHere("endless.html")
+    await good(["compare", path, "--policy", "none", "--report", page])
+    assert.include(text(page), `${(100 * succeeded / calls).toFixed(1)} %`)
+  })
+
+  it("says from when on it counts, whichever service has the outage", async () => {
+    const path = inHere("behind.json")
+    const calls = [{ to: "store", policy: "none" }]
+    const services = [{ name: "db", calls }, { ...small.services[0], name: "store" }]
+    writeFileSync(path, JSON.stringify({ ...small, services }))
+    assert.include(await good(["simulate", path]), "counted from the end of the last outage")
+  })
+
   it("writes a page that names the command", async () => {
     const path = inHere("it's.html")
     const out = await run(["simulate", smallFile, "--report", path])
@@ -260,6 +285,8 @@ describe("init", () => {
     const path = inHere("mine.json")
     assert.strictEqual(await good(["init", path]), `wrote ${path}; next: effect-retry simulate ${path}\n`)
     assert.include(await good(["simulate", path]), "my-service")
+    const spaced = inHere("my own.json")
+    assert.include(await good(["init", spaced]), `next: effect-retry simulate '${spaced}'\n`)
   })
 
   it("overwrites nothing unless it is forced to", async () => {

@@ -3,8 +3,16 @@ import * as Simulator from "effect-retry/Simulator"
 import * as Effect from "effect/Effect"
 import { wellAgain } from "../../src/cli/outcome.ts"
 
-/** What is said of buckets of a second, each with so many of 100 calls that end well; `undefined`: none end. */
-const said = (shares: ReadonlyArray<number | undefined>, outageEnd?: string, partial = false): string =>
+/**
+ * What is said of buckets of a second, each with so many of 100 calls that end well; `undefined`: none end. After them, when
+ * no more calls begin, so many of a hundred end well of those that are `late`, and others are still `open`.
+ */
+const said = (
+  shares: ReadonlyArray<number | undefined>,
+  outageEnd?: string,
+  { late, open = 0, partial = false }: { readonly late?: number; readonly open?: number; readonly partial?: boolean } =
+    {}
+): string =>
   Effect.runSync(Effect.map(
     Simulator.decode({
       name: "s",
@@ -29,10 +37,9 @@ const said = (shares: ReadonlyArray<number | undefined>, outageEnd?: string, par
         latency,
         gauges: { inFlight: 0, balance: null, budget: null, fillRate: null }
       })
-      // After the last call has begun nothing counts.
-      const series = [...shares, 0].map(bucket)
+      const series = [...shares, late].map(bucket)
       const fleet = { name: "f", kind: "fleet", to: "s", policy: "none", series } as const
-      const totals = { ...bucket(0, 0), calls: 1 }
+      const totals = { ...bucket(undefined, 0), calls: open }
       return wellAgain({
         scenario,
         partial,
@@ -68,12 +75,26 @@ describe("when calls are well again", () => {
     assert.strictEqual(said([100, 0]), "never")
     assert.strictEqual(said([0, 0]), "never")
     assert.strictEqual(said([100, 0, undefined]), "never")
-    assert.strictEqual(said([100, 0], undefined, true), "not yet")
-    assert.strictEqual(said([100, 100], undefined, true), "well so far")
+    assert.strictEqual(said([100, 0], undefined, { partial: true }), "not yet")
+    assert.strictEqual(said([100, 100], undefined, { partial: true }), "well so far")
   })
 
   it("is not asked of buckets in which no call ends", () => {
     assert.strictEqual(said([undefined, 100, undefined]), "always well")
     assert.strictEqual(said([undefined]), "-")
+  })
+
+  it("is decided at the end by what ends after the last call has begun, too", () => {
+    assert.strictEqual(said([100, 100], undefined, { late: 100 }), "always well")
+    assert.strictEqual(said([100, undefined], undefined, { late: 0 }), "never")
+    assert.strictEqual(said([100, 100], undefined, { late: 70 }), "never")
+    assert.strictEqual(said([0, 100], "1 second", { late: 90 }), "at once")
+  })
+
+  it("is never, where calls that have not ended are many when the run is over", () => {
+    assert.strictEqual(said([100, 100], undefined, { open: 10 }), "always well")
+    assert.strictEqual(said([100, 100], undefined, { open: 12 }), "never")
+    assert.strictEqual(said([100, undefined], undefined, { open: 1 }), "never")
+    assert.strictEqual(said([100, undefined], undefined, { open: 1, partial: true }), "well so far")
   })
 })

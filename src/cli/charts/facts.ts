@@ -28,7 +28,7 @@ export interface Facts {
   readonly failed: number
   /** Calls that had not ended. */
   readonly open: number
-  /** Of the calls that ended; `undefined` when none did. */
+  /** Of the calls that succeeded, see {@link shareOf}. */
   readonly share: number | undefined
   readonly attemptsPerCall: number | undefined
   readonly peak: Peak | undefined
@@ -39,6 +39,24 @@ export interface Facts {
 export const fleetsOf = ({ clients }: SimulationResult): ReadonlyArray<ClientResult> =>
   clients.filter(({ kind }) => kind === "fleet")
 
+const sum = (clients: ReadonlyArray<ClientResult>, count: (client: ClientResult) => number): number =>
+  clients.reduce((all, client) => all + count(client), 0)
+
+/** Calls that have not ended. */
+export const openOf = (clients: ReadonlyArray<ClientResult>): number =>
+  sum(clients, ({ totals: { calls, failed, succeeded } }) => calls - succeeded - failed)
+
+/** The share of calls that succeeded: of all, or while the run is not over of those that have ended; `undefined` of none. */
+export const shareOf = (
+  { partial }: SimulationResult,
+  { calls, failed, succeeded }: { readonly calls: number; readonly failed: number; readonly succeeded: number }
+): number | undefined => {
+  const of = partial ? succeeded + failed : calls
+  return of === 0 ? undefined : succeeded / of
+}
+
+type Endings = ReturnType<typeof together>[number]
+
 const well = 0.9
 
 const endOfOutage = ({ scenario }: SimulationResult, byMillis: number): number | undefined => {
@@ -48,10 +66,28 @@ const endOfOutage = ({ scenario }: SimulationResult, byMillis: number): number |
   return ends.length === 0 ? undefined : Math.max(...ends)
 }
 
-const recoveryOf = (result: SimulationResult): Recovery => {
+/**
+ * The calls that ended in each bucket while calls were made. What ends after the last of them, and what has not ended when
+ * the run is over, counts there: otherwise calls that hang would look well.
+ */
+const endingsOf = (result: SimulationResult): ReadonlyArray<Endings> => {
+  const fleets = fleetsOf(result)
   const durationMillis = millisOf(result.scenario.duration)
-  const ended = together(fleetsOf(result).map(({ series }) => series))
-    .filter(({ failed, fromMillis, succeeded }) => succeeded + failed > 0 && fromMillis < durationMillis)
+  const all = together(fleets.map(({ series }) => series))
+  const endings = all.filter(({ fromMillis }) => fromMillis < durationMillis)
+  const last = endings.pop()
+  if (last === undefined) return []
+  const late = all.filter(({ fromMillis }) => fromMillis >= durationMillis)
+  const succeeded = late.reduce((sum, bucket) => sum + bucket.succeeded, last.succeeded)
+  const failed = late.reduce((sum, bucket) => sum + bucket.failed, last.failed)
+  const open = result.partial ? 0 : openOf(fleets)
+  return [...endings, { ...last, succeeded, failed: failed + open }].filter((ended) =>
+    ended.succeeded + ended.failed > 0
+  )
+}
+
+const recoveryOf = (result: SimulationResult): Recovery => {
+  const ended = endingsOf(result)
   const ill = ended.map(({ failed, succeeded }) => succeeded < well * (succeeded + failed))
   if (ill.length === 0) return { kind: "unknown" }
   if (!ill.includes(true)) return { kind: "always well" }
@@ -86,23 +122,19 @@ const peakOf = (result: SimulationResult, service: ServiceResult): Peak | undefi
   }
 }
 
-const sum = (clients: ReadonlyArray<ClientResult>, count: (client: ClientResult) => number): number =>
-  clients.reduce((all, client) => all + count(client), 0)
-
 /** Counts what a report says first. */
 export const factsOf = (result: SimulationResult): Facts => {
   const fleets = fleetsOf(result)
   const calls = sum(fleets, ({ totals }) => totals.calls)
   const succeeded = sum(fleets, ({ totals }) => totals.succeeded)
   const failed = sum(fleets, ({ totals }) => totals.failed)
-  const ended = succeeded + failed
   const peaks = result.services.flatMap((service) => peakOf(result, service) ?? [])
   return {
     calls,
     succeeded,
     failed,
-    open: calls - ended,
-    share: ended === 0 ? undefined : succeeded / ended,
+    open: openOf(fleets),
+    share: shareOf(result, { calls, succeeded, failed }),
     attemptsPerCall: calls === 0 ? undefined : sum(fleets, ({ totals }) => totals.attempts) / calls,
     peak: peaks.reduce<Peak | undefined>(
       (most, peak) => most !== undefined && most.perSecond >= peak.perSecond ? most : peak,

@@ -46,13 +46,15 @@ const inBrief = (recovery: Recovery, { partial, untilMillis }: SimulationResult)
   }
 }
 
-const callsOf = ({ attemptsPerCall, calls, open, share }: Facts): Html => {
+const callsOf = ({ attemptsPerCall, calls, open, share }: Facts, { partial }: SimulationResult): Html => {
   if (calls === 0) return html`<p>No calls were made.</p>`
-  const ended = share === undefined ? "none had ended" : `${percent(share)} of them succeeded`
+  const well = share === undefined
+    ? "none had ended"
+    : `${percent(share)} of ${partial ? "those that had ended" : "them"} succeeded`
   const rest = open > 0 && share !== undefined ? `; ${counted(open)} had not ended` : ""
   return html`<p><strong>${
     counted(calls)
-  } calls</strong> were made, and <strong>${ended}</strong>${rest}. Each took <strong>${
+  } calls</strong> were made, and <strong>${well}</strong>${rest}. Each took <strong>${
     factor(attemptsPerCall)
   } attempts</strong> on average.</p>`
 }
@@ -81,7 +83,7 @@ const layersOf = ({ calls }: Facts, { services }: SimulationResult): Html => {
 
 const ofOne = ({ result }: Run): Html => {
   const facts = factsOf(result)
-  return html`${callsOf(facts)}${layersOf(facts, result)}${peakOf(facts, result.untilMillis)}<p>${
+  return html`${callsOf(facts, result)}${layersOf(facts, result)}${peakOf(facts, result.untilMillis)}<p>${
     wellAgain(facts.recovery, result)
   }</p>`
 }
