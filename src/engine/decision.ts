@@ -14,7 +14,7 @@ import { type CallFiber, clockOf, monotonicMillis } from "../state/clock.ts"
 import { isRefused } from "../state/refused.ts"
 import type { Held, Use } from "../state/store.ts"
 import { isNested } from "./nesting.ts"
-import { watch } from "./pending.ts"
+import { lapse, watch } from "./pending.ts"
 
 /** A failed attempt, as the functions of a policy see it. */
 export interface Failure {
@@ -227,6 +227,7 @@ export const deadlineAt = ({ deadlineMillis }: Parts, fiber: CallFiber): number 
   deadlineMillis === Infinity ? Infinity : monotonicMillis(clockOf(fiber)) + deadlineMillis
 
 const settled = (run: Run, base: Delay, fiber: CallFiber): Decision => {
+  lapse(fiber)
   const payment = run.pay(fiber)
   if (payment === "wait") return run.payLater(base, fiber)
   return payment === "ask" ? run.ask(base, fiber) : run.settle(payment, base, fiber)

@@ -10,19 +10,17 @@ const pending = new WeakMap<CallFiber, RetryToken>()
 /** The token behind a delay: combinators around a policy change its output, but seldom its delay. */
 const byDelay = new WeakMap<Duration.Duration, RetryToken>()
 
-/**
- * Gives back what the token holds if the fiber ends before the retry leaves, whatever ends it. What the fiber held for
- * another retry, which has not left, goes back until that one leaves after all: a schedule can be stopped by a combinator
- * around it, of which it never hears.
- */
+/** Gives back what the token holds if the fiber ends before the retry leaves, whatever ends it. */
 export const watch = (token: RetryToken, fiber: CallFiber): void => {
-  lapse(fiber)
   const { held } = token
   if (held === undefined) return
   token.unwatch = fiber.addObserver(() => held.giveBackUnsafe())
 }
 
-/** Gives back what the fiber holds for a retry that has not left, until it does. */
+/**
+ * Gives back what the fiber holds for a retry that has not left, until it does: a schedule can be stopped by a combinator
+ * around it, of which it never hears.
+ */
 export const lapse = (fiber: CallFiber): void => {
   const token = pending.get(fiber)
   if (!token?.isUnclaimed) return

@@ -165,7 +165,7 @@ describe("a retry that a combinator around the policy has stopped", () => {
     )
   const all = gated({ cost: 5 })
 
-  for (const { form, run } of drivers.slice(0, 1)) {
+  for (const { form, run } of drivers) {
     it.effect(`gives its tokens back to the next call of the fiber, which needs all of them: ${form}`, () =>
       Effect.gen(function*() {
         const { exit } = yield* ending(Effect.andThen(forbidden(all), run(scripted([new Transient()]).effect, all)))
@@ -173,6 +173,13 @@ describe("a retry that a combinator around the policy has stopped", () => {
         assert.strictEqual(yield* RetryQuota.balance, 5)
       }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
   }
+
+  it.effect("gives its tokens back when the fiber goes on to a schedule, before its first failure", () =>
+    Effect.gen(function*() {
+      yield* forbidden(all)
+      assert.strictEqual(yield* RetryQuota.balance, 0)
+      assert.strictEqual(yield* Effect.retry(attempt(RetryQuota.balance), all), 5)
+    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
 
   it.effect("is not taken for a retry of another call by the same fiber", () =>
     Effect.gen(function*() {
