@@ -3,7 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
 import { rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { unfinished } from "./files.ts"
+import { unfinished, whyNot } from "./files.ts"
 import { Installed } from "./Installed.ts"
 import { exitCode, main } from "./main.ts"
 
@@ -11,12 +11,12 @@ import { exitCode, main } from "./main.ts"
 declare const VERSION: string
 
 // Whoever reads a pipe may stop doing so: there is nothing more to say then.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(0)
-    throw error
-  })
-}
+const ends = (error: NodeJS.ErrnoException): never => process.exit(error.code === "EPIPE" ? 0 : 2)
+process.stderr.on("error", ends)
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") process.stderr.write(`effect-retry: cannot write the standard output: ${whyNot(error)}\n`)
+  ends(error)
+})
 
 // The first Ctrl-C ends the run and shows what there is, the second ends the process: by the signal, since an exit would wait
 // for a file that takes no end of writing.

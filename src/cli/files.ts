@@ -17,11 +17,11 @@ const reasons: { readonly [code: string]: string } = {
   ENAMETOOLONG: "its name is too long"
 }
 
-const why = ({ reason }: PlatformError): string => {
-  const { cause } = reason
-  if (!(cause instanceof Error)) return reason.message
-  return "code" in cause ? reasons[String(cause.code)] ?? cause.message : cause.message
-}
+/** Why a file could not be read or written, in plain words. */
+export const whyNot = (error: Error): string =>
+  "code" in error ? reasons[String(error.code)] ?? error.message : error.message
+
+const why = ({ reason }: PlatformError): string => reason.cause instanceof Error ? whyNot(reason.cause) : reason.message
 
 const cannot = (what: "read" | "write", path: string) => (error: PlatformError): Refusal =>
   refusal(`cannot ${what} ${quoted(path)}: ${why(error)}`)
@@ -41,13 +41,14 @@ type Target = { readonly path: string; readonly folder: string; readonly kind: "
 const targetOf = Effect.fnUntraced(function*(path: string) {
   const fs = yield* FileSystem.FileSystem
   const paths = yield* Path.Path
-  const real = yield* Effect.orElseSucceed(fs.realPath(path), () => paths.resolve(path))
-  const folder = paths.dirname(real)
-  const info = yield* fs.stat(real).pipe(
+  const info = yield* fs.stat(path).pipe(
     Effect.catchIf(({ reason }) => reason._tag === "NotFound", () => Effect.undefined)
   )
   if (info?.type === "Directory") return yield* refusal(`cannot write ${quoted(path)}: it is a folder`)
   const kind = info === undefined ? "new" : info.type === "File" ? "file" : "device"
+  // A device keeps its name: what /dev/stdout leads to may be a pipe, which has no path.
+  const real = kind === "device" ? path : yield* Effect.orElseSucceed(fs.realPath(path), () => paths.resolve(path))
+  const folder = paths.dirname(real)
   if (kind !== "device") yield* fs.access(folder, { writable: true })
   if (kind !== "new") yield* fs.access(real, { writable: true })
   const target: Target = { path: real, folder, kind }

@@ -42,14 +42,14 @@ export const wellAgain = (result: SimulationResult): string => {
 
 /** What the columns of the tables mean. The peak load is that of each service, or of the busiest. */
 export const legend = (
-  { bucketMillis, scenario: { services } }: SimulationResult,
+  { bucketMillis, scenario: { fleets, services } }: SimulationResult,
   peak: "each" | "busiest"
 ): ReadonlyArray<string> => [
   "succeed: calls that end well; p50 to max: how long those take, retries included",
   `peak load: requests in a second${
     peak === "busiest" && services.length > 1 ? " to the busiest service" : ""
   }, in steps of ${duration(bucketMillis)}`,
-  `well again: from then on nine of ten calls succeed, counted from the ${
+  `well again: from then on nine of ten calls${fleets.length > 1 ? " in all" : ""} succeed, counted from the ${
     services.some(({ outages }) => outages.length > 0) ? "end of the last outage" : "start"
   }`
 ]

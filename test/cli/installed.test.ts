@@ -170,9 +170,22 @@ describe("the command that is installed", () => {
       refused.err,
       "effect-retry: cannot write \"no/report.html\": there is no such file or folder\n"
     )
+    const full = await ended(spawn("sh", ["-c", `"${command}" simulate layers > /dev/full`]))
+    assert.deepStrictEqual(
+      [full.code, full.err],
+      [2, "effect-retry: cannot write the standard output: the disk is full\n"]
+    )
     const child = started("simulate", "outage", "--json")
     child.stdout?.destroy()
     assert.deepStrictEqual(await ended(child), { code: 0, signal: null, out: "", err: "" })
+  })
+
+  it("writes a page into a pipe", async () => {
+    const { code, err, out } = await ended(
+      spawn("sh", ["-c", `"${command}" simulate layers --report /dev/stdout | cat`])
+    )
+    assert.deepStrictEqual([code, err], [0, "wrote /dev/stdout\n"])
+    assert.match(out, /^<!doctype html>[^]*<\/html>\s*layers: /i)
   })
 
   it("leaves a partial page after Ctrl-C, and ends with 130", async () => {
