@@ -109,6 +109,21 @@ describe("Simulator.decode", () => {
       ["a quota that cannot be", withFleet({ policy: { quota: { capacity: 5, initial: 6 } } }), [
         "fleets[0].policy: initial must be a number from 0 to 5, got 6"
       ]],
+      ["a budget of no time", withFleet({ policy: { budget: { kind: "finagle", ttl: 0 } } }), [
+        "fleets[0].policy: budget.ttl must be above 0"
+      ]],
+      ["a budget that sees nothing", withFleet({ policy: { budget: { kind: "ratio", window: 0 } } }), [
+        "fleets[0].policy: budget.window must be above 0"
+      ]],
+      ["a budget that a deadline would keep", withFleet({ policy: { deadline: 9, budget: { kind: "envoy" } } }), [
+        "fleets[0].policy: an envoy budget does not go with a deadline"
+      ]],
+      [
+        "a budget that a limiter would keep",
+        withFleet({ policy: { limiter: { whenExceeded: "fail" }, budget: { kind: "envoy" } } }),
+        ["fleets[0].policy: an envoy budget does not go with a limiter that fails"]
+      ],
+      ["a time to think without a client", withFleet({ think: 5 }), ["fleets[0].think: goes with clients only"]],
       ["a drop without a time-out", withService({ outages: [{ kind: "drop", from: 0, to: 1 }] }), [
         `fleets[0].timeout: is needed: an outage of "server" drops requests`
       ]],
@@ -525,6 +540,15 @@ describe("the model of a service", () => {
   it.live("a request travels twice", () =>
     Effect.gen(function*() {
       assert.closeTo(latencyOf(yield* one({ network: 40 }, { latency: 20 })).meanMillis!, 100, 1)
+    }))
+
+  it.live("a retry that the client drops itself takes no place of an envoy budget", () =>
+    Effect.gen(function*() {
+      const fleet = { rate: 100, policy: "envoy", throttle: { k: 1.1, window: "5 seconds" } }
+      const { clients } = yield* one(fleet, { outages: [{ kind: "fail", from: 0, to: "5 seconds" }] }, "20 seconds")
+      const { gauges, failures } = clients[0]!.totals
+      assert.isAbove(failures.dropped!, 100)
+      assert.deepStrictEqual([gauges.inFlight, gauges.budget], [0, 3])
     }))
 
   it.live("a hint of the limit lengthens a delay", () =>

@@ -14,13 +14,20 @@ export interface Budget {
   readonly sent: () => void
   /** An attempt has ended. */
   readonly ended: (succeeded: boolean, retry: boolean, nowMillis: number) => void
+  /** A retry that was let pass is not sent after all: its client drops it. */
+  readonly dropped: () => void
   /** Takes what a retry costs, if it is there. */
   readonly withdraw: (nowMillis: number) => boolean
   /** What is left: tokens, or retries that would pass now. */
   readonly balance: (nowMillis: number) => number
 }
 
-const deaf: Omit<Budget, "withdraw" | "balance"> = { called: () => {}, sent: () => {}, ended: () => {} }
+const deaf: Omit<Budget, "withdraw" | "balance"> = {
+  called: () => {},
+  sent: () => {},
+  ended: () => {},
+  dropped: () => {}
+}
 
 /** How a budget is made. Rates and shares as they are published by whoever has them. */
 export type BudgetOptions =
@@ -135,6 +142,9 @@ const envoy = ({ minConcurrency, share }: OptionsOf<"envoy">): Budget => {
     ended: (_succeeded, retry) => {
       underWay--
       if (retry) retries--
+    },
+    dropped: () => {
+      retries--
     },
     withdraw: () => {
       if (left() + epsilon < 1) return false

@@ -213,6 +213,7 @@ class Attempt implements Request {
     const now = time.nowMillis
     if (this.timer !== undefined) time.cancel(this.timer)
     if (failure !== dropped) process.budget?.ended(failure === undefined, this.retry, now)
+    else if (this.retry) process.budget?.dropped()
     trace.add(now, failure === undefined ? "succeed" : "fail", client.id, this.call.attempts)
     if (failure === undefined) {
       process.throttle?.accepted(now)

@@ -143,10 +143,11 @@ class Inspection {
 }
 
 /** What goes wrong with budgets, which have no constructor that would say so. */
-const problemOfBudget = ({ budget, deadline }: PolicySettings): string | undefined => {
+const problemOfBudget = ({ budget, deadline, limiter }: PolicySettings): string | undefined => {
   switch (budget?.kind) {
     case "envoy":
-      return deadline === undefined ? undefined : "an envoy budget does not go with a deadline"
+      if (deadline !== undefined) return "an envoy budget does not go with a deadline"
+      return limiter?.whenExceeded === "fail" ? "an envoy budget does not go with a limiter that fails" : undefined
     case "finagle":
       return millis(budget.ttl) > 0 ? undefined : "budget.ttl must be above 0"
     case "ratio":
