@@ -65,6 +65,13 @@ describe.each(drivers)("$form", ({ run }) => {
       assert.deepStrictEqual(stops, [{ attempts: 1, delayMillis: 0, reason: "not-retryable" }])
     }).pipe(Effect.provide(RetryQuota.layer())))
 
+  it.effect("does not retry a send that another copy of the library refused", () =>
+    Effect.gen(function*() {
+      const refused = { [Symbol.for("effect-retry/Refused")]: true }
+      const { stops } = yield* ending(run(Effect.fail(refused), fixed))
+      assert.deepStrictEqual(stops.map(({ reason }) => reason), ["not-retryable"])
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
   it.effect("refuses a cost above the capacity for the capacity, not for the deadline, where it could wait", () =>
     Effect.gen(function*() {
       const policy = gated({ cost: 11 }).pipe(RetryPolicy.deadline("1 minute"))
