@@ -72,13 +72,15 @@ const loadTable = ({ load, quota }: Explanation): ReadonlyArray<string> =>
     ])
   ])
 
+/** How many attempts there may be. */
+export const limit = (maxAttempts: number | null): string =>
+  maxAttempts === null ? "no limit of attempts" : `at most ${maxAttempts} ${maxAttempts === 1 ? "attempt" : "attempts"}`
+
 const title = ({ attemptMillis, deadlineMillis, failure, maxAttempts, name }: Explanation): string => {
   const hint = failure.retryAfterMillis === null ? "" : `, asking for ${millis(failure.retryAfterMillis)}`
   const kind = failure.safety === "No" ? "not retryable" : failure.class
   return [
-    `${name === null ? "" : `${name}: `}${
-      maxAttempts === null ? "no limit of attempts" : `at most ${maxAttempts} attempts`
-    }`,
+    `${name === null ? "" : `${name}: `}${limit(maxAttempts)}`,
     ...deadlineMillis === null ? [] : [`deadline ${millis(deadlineMillis)}`],
     `every attempt fails (${kind}${hint}) after ${millis(attemptMillis)}`
   ].join(", ")

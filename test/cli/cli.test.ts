@@ -85,8 +85,15 @@ describe("explain", () => {
 
   it("knows every policy of the simulator", async () => {
     for (const name of Simulator.policies) {
-      assert.match(await good(["explain", name]), new RegExp(`^${name}: at most \\d+ attempts`))
+      assert.match(await good(["explain", name]), new RegExp(`^${name}: at most \\d+ attempts?,`))
     }
+  })
+
+  it("counts one attempt as one, in the table and in the picture", async () => {
+    const path = inHere("none.svg")
+    const { out } = await run(["explain", "none", "--svg", path])
+    assert.match(out, /^none: at most 1 attempt, /)
+    assert.match(text(path), /at most 1 attempt; /)
   })
 
   it("takes settings, with their quota", async () => {

@@ -1,7 +1,7 @@
 import type { Explanation } from "../../Explain.ts"
 import { draw } from "./draw.ts"
 import { delays, load, type Panel, worstCase } from "./explainPanels.ts"
-import { millis, percent } from "./format.ts"
+import { limit, millis, percent } from "./format.ts"
 import { darkRules, ink, paper, soft } from "./palette.ts"
 import { shortened } from "./shortened.ts"
 
@@ -15,11 +15,10 @@ const longestName = 60
 
 const headOf = (explanation: Explanation): ReadonlyArray<object> => {
   const { attemptMillis, failure, maxAttempts, name } = explanation
-  const attempts = maxAttempts === null ? "no limit of attempts" : `at most ${maxAttempts} attempts`
   const kind = failure.safety === "No" ? "not retryable" : failure.class
   return [{
     text: shortened(name ?? "A retry policy", longestName),
-    subtext: `${attempts}; every attempt fails (${kind}) after ${millis(attemptMillis)}`,
+    subtext: `${limit(maxAttempts)}; every attempt fails (${kind}) after ${millis(attemptMillis)}`,
     left: 16,
     top: 14,
     padding: 0,

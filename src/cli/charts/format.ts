@@ -44,4 +44,4 @@ export const moment = (atMillis: number, untilMillis: number): string => {
   return `${counted(atMillis / unit.millis)} ${unit.name === "seconds" ? "s" : unit.name === "minutes" ? "min" : "h"}`
 }
 
-export { millis, percent } from "../../explain/table.ts"
+export { limit, millis, percent } from "../../explain/table.ts"
