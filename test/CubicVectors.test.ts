@@ -32,6 +32,11 @@ const unbounded = ({ lastMaxRate, lastThrottleTime }: (typeof cubic)[number]["gi
 })
 
 describe("cubic", () => {
+  it("a token that is put back fills the bucket up to what it can hold", () => {
+    const holding = (tokens: number): Cubic.Cubic => ({ ...Cubic.initial(config, 0), tokens, maxTokens: 3 })
+    assert.deepStrictEqual([0, 1.5, 2.5, 3].map((tokens) => Cubic.putBack(holding(tokens)).tokens), [1, 2.5, 3, 3])
+  })
+
   it("less than a token by less than a clock tick is a token", () => {
     const holding = (tokens: number): Cubic.Cubic => ({ ...Cubic.initial(config, 0), tokens })
     for (const tokens of [1, 1 - 1e-10]) assert.strictEqual(Cubic.millisUntilToken(holding(tokens)), 0)

@@ -80,38 +80,42 @@ describe("Waiters", () => {
       assert.strictEqual(gate.tokens, 0)
     }))
 
-  it.live("a head that is woken before it has gone to sleep does not sleep, whatever the step", () =>
-    Effect.gen(function*() {
-      const woken: Array<number> = []
-      for (let at = 1; at <= 60; at++) {
-        const waiters = new Waiters()
-        const gate = { open: false, steps: 0 }
-        const grant = { take: () => gate.open ? 0 : 1e9, undo: () => {} }
-        const scheduler = new Scheduler.MixedScheduler()
-        const opening: Scheduler.Scheduler = {
-          executionMode: scheduler.executionMode,
-          makeDispatcher: () => scheduler.makeDispatcher(),
-          shouldYield: (fiber) => {
-            if (++gate.steps !== at) return scheduler.shouldYield(fiber)
-            // Before the fiber that yields here goes on.
-            queueMicrotask(() => {
-              gate.open = true
-              woken.push(waiters.size)
-              waiters.wakeHead()
-            })
-            return true
+  it.live.each([true, false])(
+    "a head that is woken before it has gone to sleep looks once more, whatever the step (open: %s)",
+    (opens) =>
+      Effect.gen(function*() {
+        const woken: Array<number> = []
+        for (let at = 1; at <= 60; at++) {
+          const waiters = new Waiters()
+          const gate = { open: false, steps: 0, looks: 0 }
+          const grant = { take: () => (gate.looks++, gate.open) ? 0 : 1e9, undo: () => {} }
+          const scheduler = new Scheduler.MixedScheduler()
+          const opening: Scheduler.Scheduler = {
+            executionMode: scheduler.executionMode,
+            makeDispatcher: () => scheduler.makeDispatcher(),
+            shouldYield: (fiber) => {
+              if (++gate.steps !== at) return scheduler.shouldYield(fiber)
+              // Before the fiber that yields here goes on.
+              queueMicrotask(() => {
+                gate.open = opens
+                woken.push(waiters.size)
+                waiters.wakeHead()
+              })
+              return true
+            }
           }
+          const run = waiters.run(grant, (used) => Effect.sync(used))
+          const fiber = Effect.runFork(Effect.provideService(run, Scheduler.Scheduler, opening))
+          for (let turn = 0; turn < 5 && fiber.pollUnsafe() === undefined; turn++) {
+            yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+          }
+          assert.strictEqual(fiber.pollUnsafe() !== undefined, gate.open, `woken at step ${at}`)
+          assert.isAtMost(gate.looks, 2, `woken at step ${at}`)
+          yield* Fiber.interrupt(fiber)
         }
-        const run = waiters.run(grant, (used) => Effect.sync(used))
-        const fiber = Effect.runFork(Effect.provideService(run, Scheduler.Scheduler, opening))
-        for (let turn = 0; turn < 5 && fiber.pollUnsafe() === undefined; turn++) {
-          yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-        }
-        assert.strictEqual(fiber.pollUnsafe() !== undefined, gate.open, `opened at step ${at}`)
-        yield* Fiber.interrupt(fiber)
-      }
-      assert.includeMembers(woken, [0, 1])
-    }))
+        assert.includeMembers(woken, [0, 1])
+      })
+  )
 
   describe("100,000 at once", () => {
     const many = 100_000

@@ -18,7 +18,9 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
+import type { Request, Use } from "../../src/state/store.ts"
 import { scripted, Terminal, Transient } from "../utils/call.ts"
+import { steppedClock } from "./utils/clocks.ts"
 
 type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
 
@@ -162,6 +164,50 @@ describe.each(drivers)("$form", ({ run }) => {
       assert.isTrue(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause))
       assert.strictEqual(call.sends, 0)
     }).pipe(Effect.provide(RetryQuota.layer())))
+})
+
+describe("a quota that answers late, or not", () => {
+  const minute = RetryPolicy.deadline("1 minute")
+  /** A quota that has to be asked or waited for, and takes so long to say what it says. */
+  const answering = (options: { readonly remote: boolean; readonly grants: boolean; readonly millis: number }) =>
+    Effect.gen(function*() {
+      const stepped = yield* steppedClock
+      const quota = yield* RetryQuota.make({ capacity: 10, refillPerSecond: 1e-6 })
+      const store: typeof quota.store = Object.create(quota.store, {
+        isRemote: { value: options.remote },
+        take: { value: () => undefined },
+        reserve: {
+          value: ({ clock, cost }: Request, use: Use<unknown>) =>
+            Effect.sync(() => {
+              stepped.monotonicMillis += options.millis
+              return use(options.grants ? quota.store.take(cost, clock) : undefined)
+            })
+        }
+      })
+      const whenExhausted = options.remote ? "stop" : "wait"
+      return { quota, stepped, service: { ...quota, store, whenExhausted } as const }
+    })
+  const cases = [
+    ["says no", { remote: true, grants: false, millis: 0 }, gated({ cost: 5 }), "quota-exhausted"],
+    ["says no", { remote: false, grants: false, millis: 0 }, gated({ cost: 5 }), "quota-exhausted"],
+    ["says no in time", { remote: true, grants: false, millis: 1000 }, minute(gated({ cost: 5 })), "quota-exhausted"],
+    ["says no too late", { remote: true, grants: false, millis: 60_000 }, minute(gated({ cost: 5 })), "deadline"],
+    ["grants too late", { remote: true, grants: true, millis: 60_000 }, minute(gated({ cost: 5 })), "deadline"],
+    ["grants too late", { remote: false, grants: true, millis: 60_000 }, minute(gated({ cost: 5 })), "deadline"]
+  ] as const
+  for (const { form, run } of drivers) {
+    for (const [answer, options, policy, reason] of cases) {
+      const name = `${options.remote ? "asked" : "waited for"}, ${answer}: ends for "${reason}", costs nothing: ${form}`
+      it.effect(name, () =>
+        Effect.gen(function*() {
+          const { quota, service, stepped } = yield* answering(options)
+          const call = Effect.provideService(run(Effect.fail(new Transient()), policy), RetryQuota.RetryQuota, service)
+          const { stops } = yield* ending(stepped.provide(call))
+          assert.deepStrictEqual(stops.map((stopped) => stopped.reason), [reason])
+          assert.closeTo(yield* quota.balance, 10, 1e-3)
+        }))
+    }
+  }
 })
 
 describe("a retry that a combinator around the policy has stopped", () => {
