@@ -67,6 +67,9 @@ export const simulationTable = ({ label, result }: Run): string => {
     `well again: ${wellAgain(result)}`,
     "",
     ...legend(result, "each"),
-    "in vain: work that ended after its client had given up"
+    "in vain: work that ended after its client had given up",
+    ...clients.some(({ totals }) => totals.stops.schedule !== undefined)
+      ? ["schedule: retries that the retry budget did not let pass"]
+      : []
   ].join("\n")
 }

@@ -161,6 +161,12 @@ describe("simulate", () => {
     assert.include(text(page), `${(100 * succeeded / calls).toFixed(1)} %`)
   })
 
+  it("says what stops retries where a budget does", async () => {
+    const line = "schedule: retries that the retry budget did not let pass"
+    assert.include(await good(["simulate", "finagle-budget"]), line)
+    assert.notInclude(await good(["simulate", "layers"]), line)
+  })
+
   it("says from when on it counts, whichever service has the outage", async () => {
     const path = inHere("behind.json")
     const calls = [{ to: "store", policy: "none" }]
