@@ -19,7 +19,7 @@ import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import type { Request, Use } from "../../src/state/store.ts"
-import { scripted, Terminal, Transient } from "../utils/call.ts"
+import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
 import { steppedClock } from "./utils/clocks.ts"
 
 type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
@@ -142,6 +142,33 @@ describe.each(drivers)("$form", ({ run }) => {
       assert.strictEqual(call.sends, 1)
       assert.deepStrictEqual(stops, [{ attempts: 1, delayMillis: 0, reason: "deadline" }])
       assert.strictEqual(yield* RetryQuota.balance, 500)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("books a success with the limiter as no throttle, a throttle as one", () =>
+    Effect.gen(function*() {
+      const limiter = yield* AdaptiveRateLimiter.make()
+      const limited = Effect.provideService(AdaptiveRateLimiter.AdaptiveRateLimiter, limiter)
+      yield* ending(limited(run(scripted([new Terminal()]).effect, fixed)))
+      assert.isFalse((yield* limiter.snapshot).enabled)
+      yield* limited(Effect.ignore(run(Effect.fail(new Throttled({})), RetryPolicy.maxAttempts(1)(fixed))))
+      assert.isTrue((yield* limiter.snapshot).enabled)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("sends no retry after the deadline, also where a limiter holds nothing back yet", () =>
+    Effect.gen(function*() {
+      const stepped = yield* steppedClock
+      const limiter = yield* AdaptiveRateLimiter.make()
+      const call = scripted([new Transient()])
+      const late = Effect.andThen(Effect.sleep(50), Effect.sync(() => stepped.monotonicMillis += 60_000))
+      const limited = Effect.provideService(
+        run(call.effect, fixed.pipe(RetryPolicy.deadline("1 minute"))),
+        AdaptiveRateLimiter.AdaptiveRateLimiter,
+        limiter
+      )
+      yield* Effect.forkChild(late)
+      const { stops } = yield* ending(stepped.provide(limited))
+      assert.strictEqual(call.sends, 1)
+      assert.deepStrictEqual(stops, [{ attempts: 1, delayMillis: 0, reason: "deadline" }])
     }).pipe(Effect.provide(RetryQuota.layer())))
 
   it.effect("interrupted in the wait of a first attempt for its send token, fails with the interruption alone", () =>
