@@ -277,3 +277,13 @@ it.effect("an attempt whose schedule changes the delay and keeps the output is t
     assert.deepStrictEqual([exit, atMillis], [Exit.succeed("ok"), 5000])
     assert.strictEqual(yield* RetryQuota.balance, 500)
   }).pipe(Effect.provide(RetryQuota.layer())))
+
+it.effect("an attempt that nothing retries is the effect itself, paid for as a first attempt", () =>
+  Effect.gen(function*() {
+    assert.strictEqual(yield* attempt(Effect.succeed(1)), 1)
+    const error = new Transient()
+    assert.strictEqual(yield* Effect.flip(attempt(Effect.fail(error))), error)
+    yield* RetryQuota.RetryQuota.use((quota) => quota.reserve(5))
+    yield* attempt(Effect.void)
+    assert.strictEqual(yield* RetryQuota.balance, 496)
+  }).pipe(Effect.provide(RetryQuota.layer())))
