@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
@@ -16,9 +17,10 @@ import { deadlineAt, decide, type Decision, type Parts, Run } from "./engine/dec
 import { environment, isQuiet, storeOf } from "./engine/environment.ts"
 import { nesting } from "./engine/nesting.ts"
 import { announce, lapse, tokenOf } from "./engine/pending.ts"
+import { failAgain, settling } from "./engine/settling.ts"
 import { type CallFiber, CurrentObserver } from "./RetryObserver.ts"
 import { type Attempted, isRetryPolicy, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
-import { isRetryStopped, isRetryToken, type RetryStopped, type RetryToken } from "./RetryToken.ts"
+import { isRetryStopped, isRetryToken, type RetryDecision, type RetryStopped, type RetryToken } from "./RetryToken.ts"
 import { clockOf } from "./state/clock.ts"
 import type { Store } from "./state/store.ts"
 
@@ -74,7 +76,7 @@ export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A,
     const token = unclaimed(retried, found.store)
     const booking = new Booking(found, token)
     const marked = marks ? Effect.updateContext(self, (context: Context.Context<any>) => booking.marked(context)) : self
-    return booking.send(booking.leaving(marked), fiber, Effect.fail)
+    return booking.send(booking.leaving(marked), fiber, failAgain)
   })
   originals.set(attempted, self)
   return attempted
@@ -88,9 +90,9 @@ const unclaimed = (token: RetryToken | undefined, store: Store | undefined): Ret
   token?.isUnclaimed && (token.held === undefined || token.held.store === store) ? token : undefined
 
 /** Retrying has ended: the observer is told, the caller has its own error. */
-const stopped = (decision: RetryStopped, error: unknown, fiber: CallFiber): AnyEffect => {
+const stopped = (decision: RetryStopped, cause: Cause.Cause<unknown>, fiber: CallFiber): AnyEffect => {
   fiber.getRef(CurrentObserver).onStop?.(decision, fiber)
-  const failure = Effect.fail(error)
+  const failure = Effect.failCause(cause)
   return decision.delayMillis === 0 ? failure : Effect.andThen(Effect.sleep(decision.delayMillis), failure)
 }
 
@@ -112,16 +114,22 @@ class Call {
   }
 
   /** Decides on a failure, and retries after the delay, or fails with it. */
-  failed(error: unknown): AnyEffect {
+  failed(error: unknown, cause: Cause.Cause<unknown>): AnyEffect {
     const fiber = current()
-    if (this.booking.token?.expired) return stopped(this.run.stop("deadline"), error, fiber)
-    return this.follow(decide(this.run, error, fiber), fiber, clockOf(fiber).currentTimeMillisUnsafe())
+    if (this.booking.token?.expired) return stopped(this.run.stop("deadline"), cause, fiber)
+    return this.follow(decide(this.run, error, fiber), cause, fiber)
   }
 
-  /** Does what was decided about a failure at `now`. */
-  follow(decision: Decision, fiber: CallFiber, now: number): AnyEffect {
-    if (Effect.isEffect(decision)) return Effect.flatMap(decision, (decided) => this.follow(decided, current(), now))
-    if (!isRetryToken(decision)) return stopped(decision, this.run.error, fiber)
+  /** Does what was decided about a failure. */
+  follow(decision: Decision, cause: Cause.Cause<unknown>, fiber: CallFiber): AnyEffect {
+    const now = clockOf(fiber).currentTimeMillisUnsafe()
+    return Effect.isEffect(decision)
+      ? Effect.flatMap(decision, (decided) => this.obey(decided, cause, current(), now))
+      : this.obey(decision, cause, fiber, now)
+  }
+
+  private obey(decision: RetryDecision, cause: Cause.Cause<unknown>, fiber: CallFiber, now: number): AnyEffect {
+    if (!isRetryToken(decision)) return stopped(decision, cause, fiber)
     const first = decision.attempt === 1
     if (first) this.firstFailureMillis = now
     this.sinceMillis = first ? 0 : now - this.nowMillis
@@ -134,7 +142,7 @@ class Call {
   private readonly retry = (): AnyEffect => {
     if (this.again !== undefined) return this.again
     const attempted = Effect.updateContext(this.self, (context: Context.Context<any>) => this.withMetadata(context))
-    const sent = this.booking.send(attempted, current(), (error) => this.failed(error))
+    const sent = this.booking.send(attempted, current(), (error, cause) => this.failed(error, cause))
     if (this.booking.environment.limiter === undefined) this.again = sent
     return sent
   }
@@ -168,23 +176,20 @@ const bookedCall = (self: AnyEffect, parts: Parts, fiber: CallFiber): AnyEffect 
   const first = fresh
     ? Effect.updateContext(self, (context: Context.Context<any>) => booking.marked(freshMetadata(context)))
     : self
-  return booking.send(booking.leaving(first), fiber, (error) => call.failed(error))
+  return booking.send(booking.leaving(first), fiber, (error, cause) => call.failed(error, cause))
 }
 
 const retryWith = (self: AnyEffect, { [TypeId]: parts }: RetryPolicy<any, any, any>): AnyEffect => {
   const timed = parts.deadlineMillis !== Infinity
-  const firstFailed = (error: unknown): AnyEffect => {
+  const firstFailed = (error: unknown, cause: Cause.Cause<unknown>): AnyEffect => {
     const fiber = current()
     const run = new Run(parts, Infinity)
     const decision = decide(run, error, fiber)
-    if (isRetryStopped(decision)) return stopped(decision, error, fiber)
+    if (isRetryStopped(decision)) return stopped(decision, cause, fiber)
     const call = new Call(self, run, new Booking(environment(fiber), undefined))
-    return call.follow(decision, fiber, clockOf(fiber).currentTimeMillisUnsafe())
+    return call.follow(decision, cause, fiber)
   }
-  const body = Effect.matchEffect(self, {
-    onSuccess: (value) => Effect.succeed(bookFirstSuccess(value)),
-    onFailure: firstFailed
-  })
+  const body = settling(self, bookFirstSuccess, firstFailed)
   return Effect.withFiber((fiber) => {
     const { isQuiet, metadata } = environment(fiber)
     return isQuiet && metadata === undefined && !timed && !nesting.inUse ? body : bookedCall(self, parts, fiber)

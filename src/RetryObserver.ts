@@ -49,9 +49,9 @@ export const failureClass = (info: RetryInfo | undefined): "throttling" | "timeo
   return info.timeout ? "timeout" : "transient"
 }
 
-const event = (fiber: CallFiber, name: string, attributes: Record<string, unknown>): void => {
+const event = (fiber: CallFiber, name: string, attributes: () => Record<string, unknown>): void => {
   const span = fiber.cache.span
-  if (span?._tag === "Span") span.event(name, clockOf(fiber).currentTimeNanosUnsafe(), attributes)
+  if (span?._tag === "Span") span.event(name, clockOf(fiber).currentTimeNanosUnsafe(), attributes())
 }
 
 /**
@@ -64,18 +64,18 @@ const event = (fiber: CallFiber, name: string, attributes: Record<string, unknow
  */
 export const spanEvents: RetryObserver = {
   onRetry: (token, fiber) =>
-    event(fiber, "retry", {
+    event(fiber, "retry", () => ({
       "retry.attempt": token.attempt,
       "retry.delay_ms": token.delayMillis,
       "retry.class": failureClass(token.info),
       "retry.cost": token.cost
-    }),
+    })),
   onStop: (stopped, fiber) =>
-    event(fiber, "retry.stopped", {
+    event(fiber, "retry.stopped", () => ({
       "retry.reason": stopped.reason,
       "retry.attempts": stopped.attempts,
       "retry.class": failureClass(stopped.info)
-    })
+    }))
 }
 
 /**

@@ -2,6 +2,7 @@ import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import type { Engine } from "../AdaptiveRateLimiter.ts"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
@@ -12,6 +13,7 @@ import type { Patience } from "../state/waiters.ts"
 import type { Environment } from "./environment.ts"
 import { inside, Mark, nesting } from "./nesting.ts"
 import { lapse } from "./pending.ts"
+import { failAgain, type Failed, settling } from "./settling.ts"
 
 type AnyEffect = Effect.Effect<any, any, any>
 
@@ -59,14 +61,14 @@ export class Booking {
   /**
    * Sends an effect that {@link leaves}, once quota and limiter let it, and goes on with `next` after a failure.
    */
-  send(self: AnyEffect, fiber: CallFiber, next: (error: unknown) => AnyEffect): AnyEffect {
+  send(self: AnyEffect, fiber: CallFiber, next: Failed): AnyEffect {
     const { store } = this.environment
     const limiter = this.limiter
     const paying = this.token === undefined && store !== undefined && store.firstAttemptCost > 0 ? store : undefined
     if (limiter === undefined && paying === undefined) return this.booked(self, next)
     const clock = clockOf(fiber)
     this.granted = []
-    const booked = this.booked(self, Effect.fail)
+    const booked = this.booked(self, failAgain)
     const limited = limiter === undefined ? booked : this.limited(booked, limiter, clock)
     const sent = paying === undefined ? limited : paying.afterFirstCost(
       clock,
@@ -75,10 +77,10 @@ export class Booking {
     )
     // An attempt can be interrupted in its wait while its call goes on, as by a time-out of the attempt.
     const kept = Effect.onInterrupt(sent, () => Effect.sync(() => this.token?.cancelUnsafe()))
-    return Effect.catch(kept, (error) => {
+    return settling(kept, identity, (error, cause) => {
       // What was refused was never sent, so what it held is not spent.
       this.token?.cancelUnsafe()
-      return next(error)
+      return next(error, cause)
     })
   }
 
@@ -116,13 +118,10 @@ export class Booking {
     }
   }
 
-  private booked(self: AnyEffect, next: (error: unknown) => AnyEffect): AnyEffect {
-    return Effect.matchEffect(self, {
-      onSuccess: (value) => Effect.succeed(this.succeeded(value)),
-      onFailure: (error) => {
-        this.failed(error)
-        return next(error)
-      }
+  private booked(self: AnyEffect, next: Failed): AnyEffect {
+    return settling(self, (value) => this.succeeded(value), (error, cause) => {
+      this.failed(error)
+      return next(error, cause)
     })
   }
 

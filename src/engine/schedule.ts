@@ -23,27 +23,42 @@ const emit = (decision: RetryDecision, fiber: CallFiber): Stepped => {
   return decision.delayMillis === 0 ? done : Effect.andThen(Effect.sleep(decision.delayMillis), done)
 }
 
+/** The failures of one call, as its schedule hears of them. */
+class Steps {
+  private readonly parts: Parts
+  private readonly deadlineAtMillis: number
+  private run: Run | undefined = undefined
+  private token: RetryToken | undefined = undefined
+
+  constructor(parts: Parts, deadlineAtMillis: number) {
+    this.parts = parts
+    this.deadlineAtMillis = deadlineAtMillis
+  }
+
+  next(error: unknown, fiber: CallFiber): Stepped {
+    const { token } = this
+    const run = this.run ??= new Run(this.parts, this.deadlineAtMillis)
+    if (token?.expired) return this.follow(run.stop("deadline"), fiber)
+    token?.claimUnsafe()
+    token?.held?.failUnsafe()
+    const decision = decide(run, error, fiber)
+    return Effect.isEffect(decision)
+      ? Effect.flatMap(decision, (decided) => this.follow(decided, fiber))
+      : this.follow(decision, fiber)
+  }
+
+  private follow(decision: RetryDecision, fiber: CallFiber): Stepped {
+    this.token = isRetryToken(decision) ? decision : undefined
+    return emit(decision, fiber)
+  }
+}
+
 /** The schedule of a policy: one step that decides, for `Effect.retry` and every combinator of `Schedule`. */
 export const toSchedule = (parts: Parts): Schedule.Schedule<RetryDecision, unknown, unknown, unknown> =>
   Schedule.fromStep(Effect.withFiber((caller) => {
-    const deadlineAtMillis = deadlineAt(parts, caller)
-    let run: Run | undefined
-    let token: RetryToken | undefined
+    const steps = new Steps(parts, deadlineAt(parts, caller))
     lapse(caller)
-    const follow = (decision: RetryDecision, fiber: CallFiber): Stepped => {
-      token = isRetryToken(decision) ? decision : undefined
-      return emit(decision, fiber)
-    }
     return Effect.succeed((_now: number, error: unknown): Stepped =>
-      Effect.withFiber((fiber) => {
-        run ??= new Run(parts, deadlineAtMillis)
-        if (token?.expired) return follow(run.stop("deadline"), fiber)
-        token?.claimUnsafe()
-        token?.held?.failUnsafe()
-        const decision = decide(run, error, fiber)
-        return Effect.isEffect(decision)
-          ? Effect.flatMap(decision, (decided) => follow(decided, fiber))
-          : follow(decision, fiber)
-      })
+      Effect.withFiber((fiber) => steps.next(error, fiber))
     )
   }))
