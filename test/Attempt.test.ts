@@ -76,6 +76,30 @@ describe.each(drivers)("$form", ({ run }) => {
       assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), errors[2])
     }).pipe(Effect.provide(RetryQuota.layer())))
 
+  it.effect("decides on the first of several failures at once, and fails with that alone", () =>
+    Effect.gen(function*() {
+      const [first, second] = [new Transient(), new Terminal()]
+      const both = Effect.failCause(Cause.combine(Cause.fail(first), Cause.fail(second)))
+      const exit = yield* inTime(run(both, awsStandard))
+      assert.strictEqual(yield* RetryQuota.balance, 490)
+      assert.deepStrictEqual(exit, yield* inTime(Effect.retry(both, { times: 2 })))
+      assert.strictEqual(Exit.isFailure(exit) && exit.cause.reasons.length, 1)
+      assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), first)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("retries no failure that a defect or an interruption came with, unless Effect.retry does", () =>
+    Effect.gen(function*() {
+      for (const other of [Cause.die("defect"), Cause.interrupt(1)]) {
+        for (const cause of [Cause.combine(Cause.fail(new Transient()), other), other]) {
+          let [ours, theirs] = [0, 0]
+          const exit = yield* inTime(run(Effect.suspend(() => (ours++, Effect.failCause(cause))), awsStandard))
+          const plain = Effect.retry(Effect.suspend(() => (theirs++, Effect.failCause(cause))), { times: 2 })
+          assert.deepStrictEqual(exit, yield* inTime(plain))
+          assert.strictEqual(ours, theirs)
+        }
+      }
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
   it.effect("is exactly 35 retries in an outage at cost 14, then none", () =>
     Effect.gen(function*() {
       let sends = 0
@@ -394,6 +418,19 @@ describe("withRetry", () => {
       }),
     { arbitrary: { runs: 300 } } as any
   )
+
+  it.effect("fails as the last attempt did, with its trace", () =>
+    Effect.gen(function*() {
+      const traced = yield* Effect.forEach(
+        [[new Terminal()], [new Transient(), new Transient(), new Transient()]],
+        (errors: ReadonlyArray<Transient | Terminal>) =>
+          inTime(withRetry(Effect.withSpan(scripted(errors).effect, "call"), awsStandard))
+      )
+      for (const exit of traced) {
+        const annotations = Exit.isFailure(exit) ? [...exit.cause.reasons[0]!.annotations.values()] : []
+        assert.deepStrictEqual(annotations.map((frame) => (frame as { name?: string }).name), ["call"])
+      }
+    }).pipe(Effect.provide(RetryQuota.layer())))
 
   it.effect("of an attempt books each send once", () =>
     Effect.gen(function*() {
