@@ -27,6 +27,7 @@ import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
 import { getEventListeners } from "node:events"
 import { Readable } from "node:stream"
+import { signalOf } from "../src/aws-sdk/abort.ts"
 import {
   type Answer,
   busy,
@@ -435,6 +436,23 @@ describe("AwsSdk.retryStrategy", () => {
         const { attempts } = yield* played(Fiber.join(other))
         assert.deepStrictEqual([attempts, requests.length], [1, 1])
       }).pipe(withQuota(), Effect.provide(Layer.fresh(limited))))
+
+    it.effect("is known while its call is under way, and no longer", () =>
+      Effect.gen(function*() {
+        const { client } = yield* strategic(awsStandard2026, [busy, ok])
+        client.middlewareStack.use(AwsSdk.abortPlugin)
+        const scopes: Array<string> = []
+        client.middlewareStack.add((next, context) => (args) => {
+          scopes.push(String(context["partition_id"]))
+          return next(args)
+        }, { step: "finalizeRequest", priority: "low" })
+        const { signal } = new AbortController()
+        const call = yield* Effect.forkChild(get(client, signal), { startImmediately: true })
+        yield* flush
+        assert.deepStrictEqual(scopes.map(signalOf), [signal])
+        yield* played(Fiber.join(call))
+        assert.deepStrictEqual([...new Set(scopes)].map(signalOf), [undefined])
+      }).pipe(withRandom(0.5), withQuota()))
 
     it.effect("of one call is not that of another with the same error", () =>
       Effect.gen(function*() {

@@ -491,6 +491,37 @@ describe("RetryQuotaRedis", () => {
     { arbitrary: { runs: 60 } } as any
   )
 
+  for (const [driver, run] of Object.entries(drivers)) {
+    it.effect(`spends the retries of ${driver} when they have failed, though their fiber goes on`, () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared()
+        const call = Effect.ignore(run(Effect.fail(new Transient())))
+        const program = Effect.provideService(Effect.andThen(call, Effect.never), RetryQuota.RetryQuota, quota)
+        const fiber = yield* Effect.forkChild(program)
+        yield* TestClock.adjust("10 seconds")
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual(redis.leases(key), 0)
+        assert.strictEqual(redis.states.get(key)?.tokens, 490)
+        yield* Fiber.interrupt(fiber)
+      }))
+  }
+
+  for (const mood of ["fine", "refusing"] as const) {
+    it.effect(`has what a first attempt paid that is abandoned before it leaves (${mood})`, () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({ capacity: 50, firstAttemptCost: 5 })
+        redis.mood = mood
+        const abandoned = Effect.gen(function*() {
+          const strategy = yield* RetryStrategy.make(awsStandard)
+          const token = yield* strategy.acquireInitialToken()
+          return yield* token.abandon
+        })
+        const exit = yield* inTime(Effect.provideService(abandoned, RetryQuota.RetryQuota, quota))
+        assert.deepStrictEqual(exit, Exit.succeed(true))
+        assert.strictEqual(Exit.getSuccess(yield* inTime(quota.balance)).pipe(Option.getOrUndefined), 50)
+      }))
+  }
+
   it.effect("spends a retry that failed as a whole though the attempt in it had succeeded, and keeps no lease", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ successIncrement: 0 })
