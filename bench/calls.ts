@@ -84,7 +84,7 @@ const promiseSubjects = (script: Script): Array<Subject> =>
   })
 
 /** Fails unless every subject makes as many attempts as it should. */
-const checked = async (subjects: ReadonlyArray<Subject>, attempts: number): Promise<ReadonlyArray<Subject>> => {
+export const checked = async (subjects: ReadonlyArray<Subject>, attempts: number): Promise<ReadonlyArray<Subject>> => {
   for (const { name, run } of subjects) {
     attemptsMade()
     await run(10)

@@ -1,7 +1,9 @@
 /** Retrying in Effect: ours, Effect's own, and the least that any wrapper with a success and an error hook costs. */
 import { attempt, awsStandard, Backoff, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { constVoid, identity } from "effect/Function"
 import * as Schedule from "effect/Schedule"
@@ -22,6 +24,35 @@ const floor: Retrying = (operation) => {
   return again
 }
 
+/**
+ * The whole policy, written for these errors: attempts, quota, jitter, cap. It knows no other error, tells no attempt of
+ * its retry, and loses the tokens of a call that is interrupted.
+ */
+const byHand: Retrying = (operation) => {
+  let tokens = 1e12
+  const sent = (increment: number) =>
+    Effect.map(operation, (value) => {
+      tokens = Math.min(tokens + increment, 1e12)
+      return value
+    })
+  const [first, again] = [sent(1), sent(5)]
+  const failed = (error: ServiceError, attempt: number): Retried => {
+    if (!isTransient(error) || attempt >= 3 || tokens < 5) return Effect.fail(error)
+    tokens -= 5
+    const delay = Math.min(Math.random() * 1000 * 2 ** (attempt - 1), 20_000)
+    return Effect.flatMap(Effect.sleep(delay), () => Effect.catch(again, (next) => failed(next, attempt + 1)))
+  }
+  return Effect.catch(first, (error) => failed(error, 1))
+}
+
+/** The least that a schedule can be which stops and looks at the error. */
+const minimal: Schedule.Schedule<number, ServiceError> = Schedule.fromStep(Effect.sync(() => {
+  let retries = 0
+  const delay = Duration.seconds(1)
+  return (_now: number, error: ServiceError) =>
+    retries++ < 2 && isTransient(error) ? Effect.succeed([retries, delay] as const) : Cause.done(retries)
+}))
+
 /** The schedule that Effect's own guide shows for production; with a wait, the same with that wait. */
 const documented = (millis?: number) =>
   Schedule.min([
@@ -37,7 +68,11 @@ const documented = (millis?: number) =>
 export const bare = "bare operation"
 export const floorName = "floor: catch(map(op, f), g)"
 export const ours = "withRetry(op, awsStandard)"
+export const oursWaiting = "withRetry(op, awsStandard with a fixed wait)"
 const oursPerCall = "withRetry(op, awsStandard), made per call"
+const ourAttemptWaiting = "Effect.retry(attempt(op), awsStandard with a fixed wait)"
+const handWritten = "the whole policy by hand"
+const oneStep = "Effect.retry, one step by hand"
 export const ourAttempt = "Effect.retry(attempt(op), awsStandard)"
 export const times = "Effect.retry({ times: 2 })"
 export const timesWhile = "Effect.retry({ times: 2, while })"
@@ -50,9 +85,11 @@ const guide = documented()
 export const retrying: Readonly<Record<string, Retrying>> = {
   [bare]: identity,
   [floorName]: floor,
+  [handWritten]: byHand,
   [ours]: (operation) => withRetry(operation, awsStandard),
   [oursPerCall]: (operation) => Effect.suspend(() => withRetry(operation, awsStandard)),
   [ourAttempt]: (operation) => Effect.retry(attempt(operation), awsStandard),
+  [oneStep]: (operation) => Effect.retry(operation, minimal),
   [times]: (operation) => Effect.retry(operation, { times: 2 }),
   [timesWhile]: (operation) => Effect.retry(operation, options),
   [documentedName]: (operation) => Effect.retry(operation, guide)
@@ -84,8 +121,8 @@ export const retryingAfter = (millis: number): Readonly<Record<string, Retrying>
   const spaced = Schedule.spaced(millis)
   return {
     [bare]: sleeping(millis),
-    [ours]: (operation) => withRetry(operation, policy),
-    [ourAttempt]: (operation) => Effect.retry(attempt(operation), policy),
+    [oursWaiting]: (operation) => withRetry(operation, policy),
+    [ourAttemptWaiting]: (operation) => Effect.retry(attempt(operation), policy),
     [timesWhile]: (operation) => Effect.retry(operation, { ...options, schedule: spaced }),
     [documentedName]: (operation) => Effect.retry(operation, schedule)
   }

@@ -1,6 +1,6 @@
 /** Thousands of calls in flight at once, on real timers: each fails twice and waits 4 milliseconds each time. */
 import * as Effect from "effect/Effect"
-import { asyncRetry, bareFunction, cockatiel, pRetry, smithy } from "./calls.ts"
+import { asyncRetry, bareFunction, checked, cockatiel, pRetry, smithy } from "./calls.ts"
 import * as effects from "./effects.ts"
 import type { Subject } from "./harness.ts"
 import { effectOf, functionOf } from "./operations.ts"
@@ -43,5 +43,5 @@ export const inFlight = async (): Promise<ReadonlyArray<Subject>> => {
     name,
     run: (operations) => Promise.all(Array.from({ length: operations }, () => caller(functionOf("twice"))()))
   }))
-  return [...ofEffect, ...ofPromise]
+  return checked([...ofEffect, ...ofPromise], 3)
 }

@@ -3,7 +3,7 @@
  *
  * With `--quick` it takes a minute and says less surely. The figures are kept in `bench/output`, by version of Node.
  */
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import * as adaptive from "./adaptive.ts"
 import * as calls from "./calls.ts"
@@ -62,7 +62,7 @@ const timeInFlight = async () => {
   const count = quick ? 1000 : 5000
   const samples = await measure(await inFlight(), { ...effort, rounds: quick ? 5 : 15 }, count)
   show(timed(`${count} calls in flight, two waits of 4 ms each, CPU time per call`, samples))
-  over("in flight", samples, effects.ours, { [calls.smithy]: 1.5, [effects.documentedName]: 0.45 })
+  over("in flight", samples, effects.oursWaiting, { [calls.smithy]: 1.5, [effects.documentedName]: 0.45 })
 }
 
 const timeAdaptive = async () => {
@@ -91,9 +91,9 @@ const weighWaiting = async () => {
   const kept = await children.memory(quick ? 5000 : 20_000, quick ? 1 : 5)
   show(table("a call that waits for its retry", "bytes kept", kept))
   hold(
-    `in back-off: bytes, ${effects.ours} / a fiber that sleeps`,
+    `in back-off: bytes, ${effects.oursWaiting} / a fiber that sleeps`,
     1.25,
-    exactly(kept.get(effects.ours)!.median / kept.get(sleeping)!.median)
+    exactly(kept.get(effects.oursWaiting)!.median / kept.get(sleeping)!.median)
   )
 }
 
@@ -102,18 +102,20 @@ const timeQueue = async () => {
   const rounds = quick ? 1 : 5
   const grants = quick ? 10_000 : 30_000
   const perGrant = new Map<number, Array<number>>()
-  let fires = 0
+  let [fires, timersAtOnce] = [0, 0]
   for (let round = 0; round < rounds; round++) {
     for (const waiters of [10, 100, 1000, 3000, 10_000]) {
       const found = await queued(waiters, grants)
       perGrant.set(waiters, [...perGrant.get(waiters) ?? [], found.nanosPerGrant])
       if (waiters === 3000) fires = Math.max(fires, found.fires / found.grants)
+      timersAtOnce = Math.max(timersAtOnce, found.timersAtOnce)
     }
   }
   show(
     timed("a limiter with a queue, CPU time per grant", new Map([...perGrant].map(([n, ns]) => [`${n} waiters`, ns])))
   )
   hold("3,000 waiters: timers that fire per grant", 2, exactly(fires))
+  hold("any number of waiters: timers at once", 1, exactly(timersAtOnce))
   hold("cost per grant: 10,000 waiters / 10 waiters", 2, quotient(perGrant.get(10_000)!, perGrant.get(10)!))
 }
 
@@ -162,9 +164,14 @@ for (const [name, part] of Object.entries(parts)) {
   if (only.length === 0 || only.includes(name)) await part()
 }
 printFloors(floors)
+const subjects = ["effect", "@smithy/core", "cockatiel", "p-retry", "async-retry"]
+const versionOf = (name: string): string =>
+  JSON.parse(readFileSync(`node_modules/${name}/package.json`, "utf8")).version
 mkdirSync("bench/output", { recursive: true })
 const kept = {
   node: process.version,
+  cpu: cpus()[0]?.model,
+  versions: Object.fromEntries(subjects.map((name) => [name, versionOf(name)])),
   quick,
   parts: only,
   tables,

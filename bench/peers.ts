@@ -30,8 +30,8 @@ const errorTypeOf = (error: ServiceError): RetryErrorType => {
 
 const infoOf = (error: ServiceError): RetryErrorInfo => ({ error: error as SdkError, errorType: errorTypeOf(error) })
 
-/** The loop of the SDK's middleware, and nothing else of it. */
-const smithyLoop = (strategy: RetryStrategyV2): Caller => (send) => async () => {
+/** The loop of the SDK's middleware, and nothing else of it. `fill` keeps its quota from running dry. */
+const smithyLoop = (strategy: RetryStrategyV2, fill: () => void): Caller => (send) => async () => {
   let token = await strategy.acquireInitialRetryToken("")
   for (;;) {
     try {
@@ -39,6 +39,7 @@ const smithyLoop = (strategy: RetryStrategyV2): Caller => (send) => async () => 
       strategy.recordSuccess(token)
       return output
     } catch (error) {
+      fill()
       try {
         token = await strategy.refreshRetryTokenForRetry(token, infoOf(error as ServiceError))
       } catch {
@@ -50,16 +51,21 @@ const smithyLoop = (strategy: RetryStrategyV2): Caller => (send) => async () => 
 
 const backoffOf = (millis: number) => ({ setDelayBase: constVoid, computeNextBackoffDelay: () => millis })
 
-/** Its quota is always full, so that nothing runs dry. */
 export const smithy = (wait: Wait = "its own"): Caller => {
   const strategy = wait === "its own"
     ? new StandardRetryStrategy(3)
     : new StandardRetryStrategy({ maxAttempts: 3, baseDelay: wait, backoff: backoffOf(wait) })
-  Object.defineProperty(strategy, "capacity", { get: () => 500, set: constVoid })
-  return smithyLoop(strategy)
+  // A property of its own, or V8 treats the strategy otherwise than in an app.
+  const quota = strategy as unknown as { capacity: number }
+  return smithyLoop(strategy, () => {
+    quota.capacity = 1e9
+  })
 }
 
-export const smithyAdaptive: Caller = smithyLoop(new AdaptiveRetryStrategy(async () => 3) as RetryStrategyV2)
+export const smithyAdaptive: Caller = smithyLoop(
+  new AdaptiveRetryStrategy(async () => 3) as RetryStrategyV2,
+  constVoid
+)
 
 export const cockatiel = (wait: Wait = "its own"): Caller => {
   const backoff = wait === "its own"

@@ -1,10 +1,12 @@
 /** What a run has found, as it is printed and kept. */
 import type { Samples, Spread } from "./harness.ts"
-import { spread } from "./harness.ts"
+import { quotient, spread } from "./harness.ts"
 
 interface Row {
   readonly name: string
   readonly value: Spread
+  /** As a multiple of the first row, round by round. */
+  readonly multiple?: Spread
 }
 
 export interface Table {
@@ -28,9 +30,16 @@ export const table = (title: string, unit: string, values: ReadonlyMap<string, S
   rows: [...values].map(([name, value]) => ({ name, value }))
 })
 
-/** Nanoseconds by subject. */
-export const timed = (title: string, samples: Samples): Table =>
-  table(title, "ns", new Map([...samples].map(([name, values]) => [name, spread(values)])))
+/** Nanoseconds by subject, the first one being what the others are multiples of. */
+export const timed = (title: string, samples: Samples): Table => {
+  const first = samples.values().next().value!
+  const rows = [...samples].map(([name, values]) => ({
+    name,
+    value: spread(values),
+    multiple: quotient(values, first)
+  }))
+  return { title, unit: "ns", rows }
+}
 
 const digits = (value: number): string => value >= 100 ? value.toFixed(0) : value.toFixed(2)
 
@@ -41,7 +50,10 @@ export const isHeld = ({ atMost, found }: Floor): boolean => found.median <= atM
 
 export const printTable = ({ rows, title, unit }: Table): void => {
   console.log(`\n${title}, ${unit}`)
-  for (const { name, value } of rows) console.log(`  ${name.padEnd(60)} ${range(value)}`)
+  for (const { multiple, name, value } of rows) {
+    const times = multiple === undefined ? "" : `${digits(multiple.median)} times the first`
+    console.log(`  ${name.padEnd(60)} ${range(value).padEnd(28)} ${times}`.trimEnd())
+  }
 }
 
 export const printFloors = (floors: ReadonlyArray<Floor>): void => {
