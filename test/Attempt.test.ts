@@ -490,6 +490,16 @@ describe("Effect.retry", () => {
     }
   }
 
+  it.effect("around an attempt with a quota of its own has each quota paid back what it gave", () =>
+    Effect.gen(function*() {
+      const inner = yield* RetryQuota.make({ initial: 50 })
+      const call = scripted([new Transient()])
+      const own = Effect.provideService(attempt(call.effect), RetryQuota.RetryQuota, inner)
+      yield* inTime(Effect.retry(own, awsStandard))
+      assert.strictEqual(call.sends, 2)
+      assert.deepStrictEqual([yield* RetryQuota.balance, yield* inner.balance], [100, 51])
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+
   it.effect("with { schedule, times } loses no token: those of a retry that is never made go back", () =>
     Effect.gen(function*() {
       const call = scripted([new Transient(), new Transient(), new Transient()])
