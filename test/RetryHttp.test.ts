@@ -374,6 +374,47 @@ describe("RetryHttp", () => {
         assert.strictEqual(sends.length, 1)
       }))
 
+    const address = "http://a/orders?page=1"
+    const search = HttpClientRequest.post(address, { headers: { "x-safe": "1" } })
+    const isSearch = ({ headers, url }: HttpClientRequest.HttpClientRequest) =>
+      headers["x-safe"] === "1" && url === address
+    const sendsOf = (options: RetryHttp.Options, request = search) => {
+      const { client, sends } = scripted(["never"])
+      const call = RetryHttp.retry(client, policy, { attemptTimeout: "2 seconds", ...options }).execute(request)
+      return Effect.map(Effect.flip(finish(call)), (error) => ({ error, sends: sends.length }))
+    }
+
+    it.effect("repeats a POST that timed out where its headers or its whole address say that it may", () =>
+      Effect.gen(function*() {
+        const keyed = HttpClientRequest.post(address, { headers: { "idempotency-key": "k" } })
+        assert.strictEqual((yield* sendsOf({}, keyed)).sends, 5)
+        assert.strictEqual((yield* sendsOf({})).sends, 1)
+        const marked = yield* Effect.provideService(sendsOf({}), RetryHttp.SafeToRepeat, isSearch)
+        assert.strictEqual(marked.sends, 5)
+      }))
+
+    it.effect("asks classifiers about a time-out with the whole request", () =>
+      Effect.gen(function*() {
+        const own: RetryClassifier.RetryClassifier = (failure) =>
+          HttpClientError.isHttpClientError(failure) && isSearch(failure.request)
+            ? Option.some(RetryInfo.transient)
+            : Option.none()
+        assert.strictEqual((yield* sendsOf({ classifier: own })).sends, 5)
+        const veto = RetryClassifier.layer((failure) => Option.map(own(failure), () => RetryInfo.notRetryable))
+        const get = HttpClientRequest.get(address, { headers: { "x-safe": "1" } })
+        assert.strictEqual((yield* sendsOf({}, get)).sends, 5)
+        assert.strictEqual((yield* Effect.provide(sendsOf({}, get), veto)).sends, 1)
+      }))
+
+    it.effect("knows a time-out outside of the call as it did within", () =>
+      Effect.gen(function*() {
+        const keyed = HttpClientRequest.post(address, { headers: { "idempotency-key": "k" } })
+        const safety = (error: unknown) =>
+          Option.map(RetryClassifier.classify(RetryHttp.classifier, error), (info) => info.safety)
+        assert.deepStrictEqual(safety((yield* sendsOf({}, keyed)).error), Option.some("Yes"))
+        assert.deepStrictEqual(safety((yield* sendsOf({})).error), Option.some("Maybe"))
+      }))
+
     it.effect("sleeps past no deadline of the policy, whatever the server asks", () =>
       Effect.gen(function*() {
         const { client, times } = scripted([{ status: 503, headers: { "retry-after": "30" } }])

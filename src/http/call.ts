@@ -2,7 +2,7 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { HttpClientError, isHttpClientError, TransportError } from "effect/http/HttpClientError"
+import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientError"
 import type { HttpClientRequest } from "effect/http/HttpClientRequest"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
@@ -20,6 +20,7 @@ import { isOneShot } from "./bodies.ts"
 import { isResponse } from "./classify.ts"
 import { discard } from "./discard.ts"
 import { isRepeatable } from "./safety.ts"
+import { timedOut, wholeOf } from "./timeout.ts"
 
 /**
  * The sending of a request, until its response has begun.
@@ -106,7 +107,8 @@ export class Call {
     return info
   }
 
-  private known(failure: unknown): Option.Option<RetryInfo.RetryInfo> {
+  private known(shown: unknown): Option.Option<RetryInfo.RetryInfo> {
+    const failure = wholeOf(shown)
     const own = classify(this.settings.classifier, failure)
     const isAnswer = isResponse(failure) && Option.isNone(own)
     if (isAnswer || (Option.isSome(own) && this.outer === defaultClassifier)) return own
@@ -179,17 +181,6 @@ export class Call {
       return discard(held, reuse)
     }))
   }
-}
-
-const timedOut = (request: HttpClientRequest, millis: number): HttpClientError => {
-  const within = Duration.format(Duration.millis(millis))
-  return new HttpClientError({
-    reason: new TransportError({
-      request,
-      cause: new Cause.TimeoutError(`no response within ${within}`),
-      description: `no response within ${within}`
-    })
-  })
 }
 
 const sayOneShot = Effect.andThen(

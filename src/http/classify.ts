@@ -11,6 +11,7 @@ import type { RetryClassifier } from "../RetryClassifier.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import { type HintReader, readHint } from "./hints.ts"
 import { isRepeatable } from "./safety.ts"
+import { wholeOf } from "./timeout.ts"
 
 /** What a classifier of HTTP failures can be told. */
 export interface ClassifierSettings {
@@ -141,7 +142,8 @@ const ofError = (settings: ClassifierSettings, { reason }: HttpClientError): Inf
 }
 
 /** The classifier of responses and of the errors of Effect's HTTP client; it knows nothing else. */
-export const classifierOf = (settings: ClassifierSettings): RetryClassifier => (failure) => {
+export const classifierOf = (settings: ClassifierSettings): RetryClassifier => (shown) => {
+  const failure = wholeOf(shown)
   if (isResponse(failure)) return ofResponse(settings, failure)
   if (isHttpClientError(failure)) return ofError(settings, failure)
   return Option.none()
