@@ -58,7 +58,8 @@ export interface Options extends ClassifierOptions {
   /**
    * How long one attempt may take until its response begins. No retry begins after `RetryPolicy.deadline`, so with both
    * a call has its response, or has failed, after the sum of the two. An attempt that takes longer is aborted and fails
-   * with an `HttpClientError`: a `TransportError` whose cause is a `TimeoutError`. Above 0. Default: no such limit.
+   * with an `HttpClientError`: a `TransportError` whose cause is a `TimeoutError`. Its request has the method, host and
+   * path only; classifiers are asked about it with the whole request. Above 0. Default: no such limit.
    */
   readonly attemptTimeout?: Duration.Input | undefined
   /**

@@ -19,6 +19,7 @@ import * as Exit from "effect/Exit"
 import * as HttpBody from "effect/http/HttpBody"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as Stream from "effect/Stream"
 import { execFileSync } from "node:child_process"
@@ -221,14 +222,61 @@ describe("secrets that are planted in requests and answers", () => {
       assert.notInclude(text, secret)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("get into no log of a shared quota: neither the password of Redis nor its address with one", () =>
+  class SocketClosedUnexpectedlyError extends Error {}
+  const coded = (code: string) => Object.assign(new Error(secret), { code, address: secret, input: secret })
+  const named = (name: string) => Object.assign(new Error(secret), { name })
+  const address = `redis://user:pa/${secret}@redis.internal:6379/0?password=${secret}`
+  const reasons: ReadonlyArray<readonly [shown: string, cause: unknown]> = [
+    [
+      "ERR unknown command 'HELLO'",
+      new Error(`ERR unknown command 'HELLO', with args beginning with: '3' '${secret}'`)
+    ],
+    ["ERR unknown command 'AUTH'", new Error(`ERR unknown command \`AUTH\`, with args beginning with: \`${secret}\``)],
+    ["ERR", new Error(`ERR unknown command '${secret}', with args beginning with: `)],
+    [
+      "ERR Error running script",
+      new Error(`ERR Error running script (call to f_${secret}): @user_script:1: ${secret}`)
+    ],
+    ["ERR", new Error(`ERR invalid password ${secret}`.replace("password ", "password-"))],
+    ["WRONGPASS", new Error(`WRONGPASS invalid username-password pair or user is disabled: ${secret}`)],
+    ["NOAUTH", new Error(`NOAUTH ${secret}`)],
+    ["NOPERM", new Error(`NOPERM No permissions to access a key: ${secret}`)],
+    ["MOVED", new Error(`MOVED 3999 ${secret}:6381`)],
+    ["READONLY", new Error("READONLY You can't write against a read only replica.")],
+    ["OOM", new Error("an outer one", { cause: new Error("OOM") })],
+    ["NOAUTH", new Error("NOAUTH", { cause: secret })],
+    ["ECONNREFUSED", Object.assign(new Error(`connect ECONNREFUSED ${address}`), { code: "ECONNREFUSED" })],
+    ["ENOTFOUND", coded("ENOTFOUND")],
+    ["ERR_INVALID_URL", coded("ERR_INVALID_URL")],
+    ["SELF_SIGNED_CERT_IN_CHAIN", coded("SELF_SIGNED_CERT_IN_CHAIN")],
+    ["ECONNRESET", new AggregateError([coded("ECONNRESET")], secret, { cause: coded("ECONNRESET") })],
+    ["SocketClosedUnexpectedlyError", new SocketClosedUnexpectedlyError(secret)],
+    ["MaxRetriesPerRequestError", named("MaxRetriesPerRequestError")],
+    ["RedisError", named(secret)],
+    ["RedisError", coded(secret)],
+    ["RedisError", new Error(address)],
+    ["RedisError", new Error(`ERR${secret}`)],
+    ["RedisError", secret],
+    ["RedisError", undefined]
+  ]
+  for (const [index, [shown, cause]] of reasons.entries()) {
+    it.effect(`get into no log of a shared quota that Redis does not answer (${index}): ${shown}`, () =>
+      Effect.gen(function*() {
+        const redis = { ...new FakeRedis().service, eval: () => () => Effect.fail(new Redis.RedisError({ cause })) }
+        const quota = RetryQuotaRedis.make({ name: "test" }).pipe(Effect.provideService(Redis.Redis, redis))
+        const { text } = yield* told(Effect.scoped(Effect.flatMap(quota, ({ reserve }) => reserve(5))))
+        assert.include(text, `Redis does not answer, the local fallback decides: ${shown}"`)
+        assert.notInclude(text, secret)
+      }))
+  }
+
+  it.effect("get into no log of a shared quota whose layer cannot connect", () =>
     Effect.gen(function*() {
-      const redis = new FakeRedis()
-      redis.mood = "refusing"
-      redis.error = `connect ECONNREFUSED redis://user:${secret}@redis.internal:6379/0?password=${secret}`
-      const quota = RetryQuotaRedis.make({ name: "test" }).pipe(Effect.provideService(Redis.Redis, redis.service))
-      const { text } = yield* told(Effect.scoped(Effect.flatMap(quota, ({ reserve }) => reserve(5))))
-      assert.include(text, "Redis does not answer")
+      const redis = Layer.effect(Redis.Redis, Effect.fail({ _tag: "ConfigError", message: address, url: address }))
+      const quota = RetryQuotaRedis.layerConnecting({ name: "test" }, redis)
+      const call = Effect.flatMap(RetryQuota.RetryQuota, ({ reserve }) => reserve(5))
+      const { text } = yield* told(Effect.provide(Effect.delay(call, "1 second"), quota).pipe(Kit.runToEnd))
+      assert.include(text, "the local fallback decides: an unknown error")
       assert.notInclude(text, secret)
     }))
 
