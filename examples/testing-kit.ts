@@ -62,5 +62,5 @@ export const losesNoToken = Effect.gen(function*() {
     const { send } = Kit.outcomes([Kit.transient, Kit.throttled, Kit.ok("x")])
     return send.pipe(withRetry(awsAdaptive))
   })
-  return yield* Kit.sweepQuota(call)
-}).pipe(Effect.provide([Kit.testLimiter(), Kit.fixedRandom(0.5)]))
+  return yield* Kit.sweepQuota(call, { limiter: { fillRate: 2 } })
+}).pipe(Effect.provide(Kit.fixedRandom(0.5)))

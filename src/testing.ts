@@ -4,12 +4,12 @@
  * It needs no test framework: with `it.effect` of `@effect/vitest` it uses the `TestClock` that is there, elsewhere it
  * brings one. Calls follow a script ({@link outcomes}) or come to a service with a capacity ({@link service}); time is
  * moved as far as they sleep ({@link runToEnd}); chance is fixed or seeded; a {@link timeline} says what happened when, in
- * a line; and {@link sweepQuota} interrupts a call at every step and looks for tokens that are lost.
+ * a line; and {@link sweepQuota} interrupts a call at every step and in every wait, and looks for tokens that are lost.
  *
  * @since 0.1.0
  */
 export { fixedRandom, seededRandom } from "./testing/chance.ts"
-export { limiterState, testLimiter, type TestLimiterOptions } from "./testing/limiter.ts"
+export { limiterState, type SteadyLimiterOptions, testLimiter, type TestLimiterOptions } from "./testing/limiter.ts"
 export {
   after,
   defect,
@@ -32,6 +32,6 @@ export {
 } from "./testing/outcomes.ts"
 export { type QuotaState, quotaState, setBalance, testQuota } from "./testing/quota.ts"
 export { type Outage, type Service, service, type ServiceOptions } from "./testing/service.ts"
-export { sweep, SweepFailure, sweepQuota } from "./testing/sweep.ts"
+export { type Interruption, sweep, SweepFailure, type SweepOptions, sweepQuota } from "./testing/sweep.ts"
 export { NotEnded, runToEnd, type TimeOptions } from "./testing/time.ts"
 export { type Timeline, timeline, type TimelineEvent, TimelineMismatch } from "./testing/timeline.ts"

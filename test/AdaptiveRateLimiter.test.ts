@@ -9,6 +9,7 @@ import {
   RetryQuota,
   withRetry
 } from "effect-retry"
+import { testLimiter } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -168,23 +169,40 @@ describe("AdaptiveRateLimiter", () => {
         assert.deepStrictEqual(served, [1, 3, 4])
       }))
 
-    it.effect("gives its token back at whatever step it is interrupted", () =>
-      Effect.gen(function*() {
-        const limiter = yield* throttled()
-        const steps = yield* sweep(
-          limiter.acquire,
-          () =>
+    for (const tokens of [3, 0.999_999]) {
+      it.effect(`has sent or gives its token back, at whatever step it is interrupted (of ${tokens} tokens)`, () =>
+        Effect.gen(function*() {
+          const fillRate = 1e-6
+          const options = { fillRate, minFillRate: fillRate, minCapacity: 3, tokens }
+          let limiter: Limiter | undefined = undefined
+          let sent = 0
+          let start = 0
+          const program = Effect.gen(function*() {
+            start = yield* Clock.currentTimeMillis
+            const made = limiter = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
+            const clock = yield* Clock.clockWith(Effect.succeed)
+            const used = (sends: () => void) =>
+              Effect.sync(() => {
+                sends()
+                sent++
+              })
+            yield* made.engine!.afterToken((sends) => Effect.andThen(Effect.yieldNow, used(sends)), clock)
+          }).pipe(Effect.provide(Layer.fresh(testLimiter(options))))
+          const outcomes = new Set<number>()
+          yield* sweep(program, () =>
             Effect.gen(function*() {
-              assert.strictEqual((yield* limiter.snapshot).waiting, 0)
-              yield* TestClock.adjust("2 seconds")
-              const next = yield* Effect.forkChild(limiter.acquire)
-              yield* TestClock.adjust(0)
-              assert.isDefined(next.pollUnsafe())
-              assert.closeTo((yield* limiter.snapshot).capacity, 0, 1e-9)
-            })
-        )
-        assert.isAbove(steps, 5)
-      }))
+              if (limiter === undefined) return
+              const { capacity, waiting } = yield* limiter.snapshot
+              const flowedIn = fillRate * ((yield* Clock.currentTimeMillis) - start) / 1000
+              assert.strictEqual(waiting, 0)
+              assert.closeTo(capacity + sent, tokens + flowedIn, 1e-9)
+              outcomes.add(sent)
+              limiter = undefined
+              sent = 0
+            }))
+          assert.deepStrictEqual([...outcomes].sort(), [0, 1])
+        }))
+    }
   })
 
   describe("a full queue", () => {
@@ -271,7 +289,9 @@ describe("AdaptiveRateLimiter", () => {
       it.effect(`${form}: interrupted at whatever step, leaves no waiter and loses no token`, () =>
         Effect.gen(function*() {
           const quota = yield* RetryQuota.make()
-          const limiter = yield* throttled()
+          const steady = { fillRate: 1e-6, minFillRate: 1e-6, minCapacity: 1000, tokens: 1000 }
+          const limiter = yield* Effect.provide(AdaptiveRateLimiter.AdaptiveRateLimiter, testLimiter(steady))
+          let tokens = 1000
           let sends = 0
           const call = Effect.suspend(() => {
             sends++
@@ -281,20 +301,25 @@ describe("AdaptiveRateLimiter", () => {
             Effect.provideService(RetryQuota.RetryQuota, quota),
             Effect.provideService(AdaptiveRateLimiter.AdaptiveRateLimiter, limiter)
           )
-          const steps = yield* sweep(program, () =>
+          const inBetween: Array<number> = []
+          const steps = yield* sweep(program, (step) =>
             Effect.gen(function*() {
-              assert.strictEqual((yield* limiter.snapshot).waiting, 0)
+              const { capacity, waiting } = yield* limiter.snapshot
+              assert.strictEqual(waiting, 0)
+              const left = Math.round(tokens - capacity)
+              assert.closeTo(tokens - left, capacity, 0.01)
+              // Between the moment in which a send leaves and its first step there is one step of the scheduler.
+              assert.include([sends, sends + 1], left)
+              if (left > sends) inBetween.push(step)
+              tokens = capacity
               const spent = 500 - (yield* quota.balance)
               const retried = Math.max(0, sends - 1)
               assert.isTrue(spent === retried * 5 || spent === (retried + 1) * 5)
               yield* Effect.orDie(quota.deposit(500))
               sends = 0
-              yield* TestClock.adjust("2 seconds")
-              const next = yield* Effect.forkChild(limiter.acquire)
-              yield* TestClock.adjust(0)
-              assert.isDefined(next.pollUnsafe())
             }))
           assert.isAbove(steps, 40)
+          assert.isAtMost(inBetween.length, 3)
         }))
     }
 

@@ -1,9 +1,12 @@
 import * as Effect from "effect/Effect"
+import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as AdaptiveRateLimiter from "../AdaptiveRateLimiter.ts"
 import * as Cubic from "../internal/cubic.ts"
 import { checks } from "../InvalidOption.ts"
 import { monotonicMillis } from "../state/clock.ts"
+
+const millisNow: Effect.Effect<number> = Effect.clockWith((clock) => Effect.sync(() => monotonicMillis(clock)))
 
 /**
  * How a limiter for tests is made.
@@ -45,6 +48,26 @@ const throttledTo = (
   }
 }
 
+/** Makes a limiter; throws when an option is impossible. */
+const makeLimiter = (options: TestLimiterOptions): Effect.Effect<AdaptiveRateLimiter.Service> => {
+  const made = AdaptiveRateLimiter.make(options)
+  const { fillRate } = options
+  if (fillRate === undefined) {
+    if (options.tokens !== undefined) checks("testLimiter").reject("tokens", options.tokens, "given with a fillRate")
+    return made
+  }
+  const stateAt = (now: number) => throttledTo(fillRate, now, options)
+  stateAt(0)
+  return Effect.flatMap(made, (limiter) =>
+    Effect.clockWith((clock) =>
+      Effect.sync(() => {
+        // An engine begins unthrottled: only its own updates change its state, and only a test begins elsewhere.
+        Reflect.set(limiter.engine ?? {}, "state", stateAt(monotonicMillis(clock) / 1000))
+        return limiter
+      })
+    ))
+}
+
 /**
  * A limiter of its own whose state can be read with {@link limiterState}. It behaves as that of
  * `AdaptiveRateLimiter.layer`, and can begin throttled. Throws `InvalidOption` when an option is impossible.
@@ -61,26 +84,68 @@ const throttledTo = (
  * @category layers
  * @since 0.1.0
  */
-export const testLimiter = (options?: TestLimiterOptions): Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter> => {
-  const made = AdaptiveRateLimiter.make(options)
-  const fillRate = options?.fillRate
-  if (fillRate === undefined) {
-    if (options?.tokens !== undefined) checks("testLimiter").reject("tokens", options.tokens, "given with a fillRate")
-    return Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, made)
+export const testLimiter = (options?: TestLimiterOptions): Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter> =>
+  Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, makeLimiter(options ?? {}))
+
+/**
+ * How a limiter is made whose send tokens are all accounted for: its fill rate stands still, and its bucket has no top.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SteadyLimiterOptions extends Pick<AdaptiveRateLimiter.Options, "maxWaiters" | "whenExceeded"> {
+  /** Sends per second, whatever the service answers: a finite number above 0. Default 1. */
+  readonly fillRate?: number | undefined
+  /** The send tokens at the start: a finite number of at least 0. Default 0. */
+  readonly tokens?: number | undefined
+}
+
+/**
+ * A limiter with the account of its tokens.
+ *
+ * @internal
+ */
+export interface SteadyLimiter {
+  readonly limiter: AdaptiveRateLimiter.Service
+  /** Tokens at the start and those that have flowed in since, but for those of sends that have left. */
+  readonly expected: Effect.Effect<number>
+}
+
+/** Counts the sends that leave, and lets responses change nothing. */
+const counting = (engine: AdaptiveRateLimiter.Engine): { left: number } => {
+  const sent = { left: 0 }
+  const own = { afterToken: engine.afterToken.bind(engine), putBack: engine.putBack.bind(engine) }
+  engine.update = constVoid
+  engine.putBack = () => {
+    sent.left--
+    own.putBack()
   }
-  const stateAt = (now: number) => throttledTo(fillRate, now, options ?? {})
-  stateAt(0)
-  return Layer.effect(
-    AdaptiveRateLimiter.AdaptiveRateLimiter,
-    Effect.flatMap(made, (limiter) =>
-      Effect.clockWith((clock) =>
-        Effect.sync(() => {
-          // An engine begins unthrottled: only its own updates change its state, and only a test begins elsewhere.
-          Reflect.set(limiter.engine ?? {}, "state", stateAt(monotonicMillis(clock) / 1000))
-          return limiter
-        })
-      ))
-  )
+  const afterToken: AdaptiveRateLimiter.Engine["afterToken"] = (use, clock, atMost) => {
+    const counted: typeof use = (sends) =>
+      use(() => {
+        sent.left++
+        sends()
+      })
+    return own.afterToken(counted, clock, atMost)
+  }
+  engine.afterToken = afterToken
+  return sent
+}
+
+/**
+ * Makes a limiter that keeps an account of its tokens.
+ *
+ * @internal
+ */
+export const makeSteady = (options: SteadyLimiterOptions): Effect.Effect<SteadyLimiter> => {
+  const { fillRate = 1, tokens = 0 } = options
+  const steady = { ...options, fillRate, tokens, minFillRate: fillRate, minCapacity: Number.MAX_SAFE_INTEGER }
+  const made = Effect.all([makeLimiter(steady), millisNow])
+  return Effect.map(made, ([limiter, startMillis]) => {
+    const sent = limiter.engine === undefined ? { left: 0 } : counting(limiter.engine)
+    const expected = Effect.map(millisNow, (now) => tokens + fillRate * (now - startMillis) / 1000 - sent.left)
+    return { limiter, expected }
+  })
 }
 
 /**

@@ -1,5 +1,6 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import { checks, type InvalidOption } from "../InvalidOption.ts"
@@ -29,6 +30,8 @@ class Noted extends Held {
   left = false
   place: "held" | "back" | "spent" = "held"
   private readonly fiber: CallFiber | undefined = Fiber.getCurrent()
+  /** The fiber in which the retry is sent, as long as it is known. */
+  private sender: CallFiber | undefined = undefined
 
   protected override putBack(): void {
     this.place = "back"
@@ -49,6 +52,12 @@ class Noted extends Held {
     super.resumeUnsafe()
   }
 
+  /** A token that outlives the fiber it was made in was handed on, as to a promise: no fiber tells how its retry ends. */
+  override sentUnsafe(fiber: CallFiber): void {
+    if (this.fiber?.pollUnsafe() === undefined) this.sender = fiber
+    super.sentUnsafe(fiber)
+  }
+
   /** A reservation leaves when its owner says so. */
   override get spend(): Effect.Effect<boolean> {
     return Effect.suspend(() => {
@@ -57,9 +66,14 @@ class Noted extends Held {
     })
   }
 
-  /** A retry that was in flight when its fiber ended is spent. */
+  /** A retry that was in flight when its fiber ended is spent, unless the fiber succeeded: then nothing is. */
+  private get isLeftAlone(): boolean {
+    const exit = (this.sender ?? this.fiber)?.pollUnsafe()
+    return exit !== undefined && (this.sender === undefined || Exit.isFailure(exit))
+  }
+
   get isHeld(): boolean {
-    return this.place === "held" && !(this.left && this.fiber?.pollUnsafe() !== undefined)
+    return this.place === "held" && !(this.left && this.isLeftAlone)
   }
 
   /** What is spent for a retry that never left is lost. */

@@ -3,6 +3,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { constFalse } from "effect/Function"
 import * as TestClock from "effect/testing/TestClock"
 import { checks } from "../InvalidOption.ts"
 
@@ -45,8 +46,8 @@ export interface TimeOptions {
   readonly atMost?: Duration.Input | undefined
   /**
    * For an effect that waits on a fiber which sleeps elsewhere: the steps in which time is moved while nothing in the
-   * effect itself sleeps, 10,000 of them in a row at most. Default: none, and the effect is given a second of real time to
-   * go on.
+   * effect itself sleeps, 10,000 of them in a row at most. A sweep never moves it further than that, if it is given.
+   * Default: none, and the effect is given a second of real time to go on; for a sweep 100 milliseconds.
    */
   readonly step?: Duration.Input | undefined
 }
@@ -68,7 +69,12 @@ const mostMoves = 100_000
 interface Pace {
   readonly atMostMillis: number
   readonly stepMillis: number | undefined
+  /** The most by which time is moved at once. */
+  readonly mostMillis: number
 }
+
+/** Told at each moment at which the effect waits, before time is moved, how far that has been: whether it ends here. */
+type Interrupts = (movedMillis: number) => boolean
 
 /**
  * Refuses impossible options.
@@ -79,8 +85,19 @@ export const paceOf = (constructorName: string, { atMost, step }: TimeOptions): 
   const check = checks(constructorName)
   return {
     atMostMillis: check.positiveDuration("atMost", atMost ?? "1 day"),
-    stepMillis: step === undefined ? undefined : check.positiveDuration("step", step)
+    stepMillis: step === undefined ? undefined : check.positiveDuration("step", step),
+    mostMillis: Infinity
   }
+}
+
+/**
+ * The pace of a sweep: a step that is given bounds each move.
+ *
+ * @internal
+ */
+export const sweepPaceOf = (options: TimeOptions): Pace => {
+  const pace = paceOf("sweep", options)
+  return { ...pace, stepMillis: pace.stepMillis ?? 100, mostMillis: pace.stepMillis ?? Infinity }
 }
 
 const isTestClock = (clock: Clock.Clock): clock is TestClock.TestClock => "adjust" in clock && "withLive" in clock
@@ -121,8 +138,17 @@ class Watched {
   }
 }
 
+/** How far time is moved while the next sleeper wakes in so many milliseconds. */
+const moveOf = (asleep: number, { mostMillis, stepMillis }: Pace): number | undefined =>
+  asleep === Infinity ? stepMillis : Math.min(asleep, mostMillis)
+
 /** Moves time until the fiber has ended. */
-const drive = (fiber: Fiber.Fiber<unknown, unknown>, watched: Watched, pace: Pace): Effect.Effect<void> =>
+const drive = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  watched: Watched,
+  pace: Pace,
+  interrupts: Interrupts = constFalse
+): Effect.Effect<void> =>
   Effect.gen(function*() {
     const { clock } = watched
     const startMillis = clock.currentTimeMillisUnsafe()
@@ -132,13 +158,17 @@ const drive = (fiber: Fiber.Fiber<unknown, unknown>, watched: Watched, pace: Pac
     for (;;) {
       yield* clock.adjust(0)
       if (fiber.pollUnsafe() !== undefined) return
-      const asleep = watched.untilNext
       const moved = clock.currentTimeMillisUnsafe() - startMillis
+      if (interrupts(moved)) {
+        fiber.interruptUnsafe()
+        continue
+      }
+      const asleep = watched.untilNext
       const ended = (reason: NotEnded["reason"]) =>
         Effect.die(new NotEnded({ reason, after: Duration.millis(moved), moves }))
       idle = asleep === Infinity ? idle + 1 : 0
       if (idle > patient) return yield* ended("stuck")
-      const wait = asleep === Infinity ? pace.stepMillis : asleep
+      const wait = moveOf(asleep, pace)
       if (wait === undefined) {
         yield* clock.withLive(Effect.sleep(1))
       } else {
@@ -176,7 +206,8 @@ interface Ended<A, E> {
 export const runOn = <A, E, R>(
   clock: TestClock.TestClock,
   self: Effect.Effect<A, E, R>,
-  pace: Pace
+  pace: Pace,
+  interrupts?: Interrupts
 ): Effect.Effect<Ended<A, E>, never, R> =>
   Effect.suspend(() => {
     const watched = new Watched(clock)
@@ -185,7 +216,7 @@ export const runOn = <A, E, R>(
       Effect.forkDetach(Effect.interruptible(Effect.provideService(self, Clock.Clock, watched.clock))),
       (fiber) =>
         Effect.gen(function*() {
-          yield* drive(fiber, watched, pace)
+          yield* drive(fiber, watched, pace, interrupts)
           // Fibers that it has just forked fall asleep, those that it has just interrupted end.
           yield* Effect.repeat(Effect.yieldNow, { times: 2 })
           return { fiber, sleeping: watched.sleeping }

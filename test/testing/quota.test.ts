@@ -1,6 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { AdaptiveRateLimiter, attempt, awsStandard, InvalidOption, RetryQuota, withRetry } from "effect-retry"
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  awsStandard,
+  InvalidOption,
+  RetryQuota,
+  RetryStrategy,
+  withRetry
+} from "effect-retry"
 import * as Kit from "effect-retry/testing"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -39,6 +48,39 @@ describe("testQuota", () => {
         assert.deepStrictEqual(yield* Kit.quotaState, { balance, capacity: 500, held: 0, waiting: 0 })
       }).pipe(Effect.provide([Kit.testQuota(), Kit.fixedRandom(0.5)])))
   }
+
+  it.effect("knows a retry that succeeded, in whose fiber nobody settled its tokens, from one that was given up", () =>
+    Effect.gen(function*() {
+      const { store } = yield* RetryQuota.RetryQuota
+      const clock = yield* Clock.clockWith(Effect.succeed)
+      const sent = (ends: Effect.Effect<void>) =>
+        Effect.gen(function*() {
+          const held = store.take(5, clock)!
+          yield* Effect.withFiber((fiber) =>
+            Effect.sync(() => {
+              held.resumeUnsafe()
+              held.sentUnsafe(fiber)
+            })
+          )
+          yield* ends
+        })
+      yield* Fiber.join(yield* Effect.forkChild(sent(Effect.void)))
+      assert.strictEqual((yield* Kit.quotaState).held, 5)
+      yield* Fiber.interrupt(yield* Effect.forkChild(sent(Effect.never), { startImmediately: true }))
+      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 490, capacity: 500, held: 5, waiting: 0 })
+    }).pipe(Effect.provide(Kit.testQuota())))
+
+  it.effect("holds nothing any more for a token that was handed on and left elsewhere, however that ended", () =>
+    Effect.gen(function*() {
+      const strategy = yield* RetryStrategy.make(awsStandard)
+      const first = yield* strategy.acquireInitialToken()
+      const refreshed = yield* Effect.forkChild(strategy.refreshRetryToken(first, new Kit.Transient()))
+      const token = yield* Fiber.join(refreshed)
+      yield* Fiber.join(yield* Effect.forkChild(token.leave))
+      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 495, capacity: 500, held: 0, waiting: 0 })
+      yield* strategy.recordSuccess(token)
+      assert.strictEqual((yield* Kit.quotaState).balance, 500)
+    }).pipe(Effect.provide([Kit.testQuota(), Kit.fixedRandom(0.5)])))
 
   it.effect("holds the tokens again of a retry that leaves after it seemed given up", () =>
     Effect.gen(function*() {

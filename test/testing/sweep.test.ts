@@ -1,10 +1,25 @@
 import { assert, describe, it } from "@effect/vitest"
-import { attempt, awsAdaptive, AwsModes, awsStandard, awsStandard2026, RetryQuota, withRetry } from "effect-retry"
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  awsAdaptive,
+  AwsModes,
+  awsStandard,
+  awsStandard2026,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
 import * as Kit from "effect-retry/testing"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Scheduler from "effect/Scheduler"
+import * as TestClock from "effect/testing/TestClock"
 
 const failureOf = <R>(swept: Effect.Effect<number, never, R>) =>
   Effect.map(Effect.exit(swept), (exit) => {
@@ -29,6 +44,74 @@ describe("sweep", () => {
       assert.deepStrictEqual(checked, Array.from({ length: steps + 1 }, (_, n) => n))
       assert.strictEqual(ends[0], "Success")
       assert.isAbove(ends.filter((end) => end === "Failure").length, 3)
+    }))
+
+  it.effect("interrupts at each moment of waiting too, and tells when that was", () =>
+    Effect.gen(function*() {
+      const ends: Array<string> = []
+      const program = Effect.onExit(
+        Effect.andThen(Effect.sleep("1 minute"), Effect.sleep("1 hour")),
+        (exit) => Effect.map(Clock.currentTimeMillis, (now) => ends.push(`${exit._tag} at ${now - start}`))
+      )
+      let start = 0
+      const waits: Array<readonly [number, string]> = []
+      const swept = Effect.andThen(Effect.map(Clock.currentTimeMillis, (now) => start = now), program)
+      const interruptions = yield* Kit.sweep(swept, (step, _, waited) =>
+        Effect.sync(() => {
+          if (waited !== undefined) waits.push([step, `${Duration.format(waited)}: ${ends.at(-1)}`])
+        }))
+      assert.deepStrictEqual(waits, [
+        [interruptions - 1, "0: Failure at 0"],
+        [interruptions, "1m: Failure at 60000"]
+      ])
+    }))
+
+  /** An exchange with a fiber elsewhere; whoever leaves in the middle of it is lost count of. */
+  const exchange = (elsewhere: Context.Context<never>, lost: Array<number>) =>
+    Effect.gen(function*() {
+      const answer = yield* Deferred.make<void>()
+      const answering = Effect.andThen(Effect.sleep(30), Deferred.succeed(answer, undefined))
+      Effect.runForkWith(elsewhere)(answering)
+      yield* Effect.onInterrupt(Deferred.await(answer), () =>
+        Effect.map(Clock.currentTimeMillis, (now) => lost.push(now)))
+    })
+
+  it.effect("meets an exchange elsewhere halfway, and with a step also while the effect itself sleeps", () =>
+    Effect.gen(function*() {
+      const elsewhere = yield* Effect.context<never>()
+      const lost: Array<number> = []
+      /** How long the exchange had gone on when it was interrupted as the effect waited. */
+      const halfway = (program: Effect.Effect<unknown, unknown>, options?: Kit.TimeOptions) =>
+        Effect.gen(function*() {
+          const seen = new Set<number>()
+          let start = 0
+          const timed = Effect.andThen(Effect.map(Clock.currentTimeMillis, (now) => start = now), program)
+          yield* Kit.sweep(timed, (_, __, waited) =>
+            Effect.andThen(
+              Effect.sync(() => {
+                for (const now of lost.splice(0)) if (waited !== undefined) seen.add(now - start)
+              }),
+              TestClock.adjust(100)
+            ), options)
+          return [...seen].sort((a, b) => a - b)
+        })
+      const alone = exchange(elsewhere, lost)
+      assert.deepStrictEqual(yield* halfway(alone), [0])
+      assert.deepStrictEqual(yield* halfway(alone, { step: 10 }), [0, 10, 20])
+      const twice = Effect.timeout(Effect.andThen(alone, alone), "1 second")
+      assert.deepStrictEqual(yield* halfway(twice), [0])
+      assert.deepStrictEqual(yield* halfway(twice, { step: 10 }), [0, 10, 20, 30, 40, 50])
+    }))
+
+  it.effect("interrupts at 100 of many moments of waiting, evenly spread", () =>
+    Effect.gen(function*() {
+      const waits: Array<number> = []
+      yield* Kit.sweep(Effect.sleep(250), (_, __, waited) =>
+        Effect.sync(() => {
+          if (waited !== undefined) waits.push(Duration.toMillis(waited))
+        }), { step: 1 })
+      assert.strictEqual(waits.length, 100)
+      assert.deepStrictEqual([...waits.slice(0, 4), ...waits.slice(-2)], [2, 4, 7, 9, 247, 249])
     }))
 
   it.effect("fails as its check does", () =>
@@ -141,6 +224,68 @@ describe("sweepQuota", () => {
       assert.isAbove(yield* Kit.sweepQuota(scripted(withRetry(awsAdaptive))), 20)
       assert.strictEqual((yield* Kit.limiterState).waiting, 0)
     }).pipe(Effect.provide([Kit.testLimiter({ fillRate: 2 }), Kit.fixedRandom(0.5)])))
+
+  it.effect("accounts for every send token of a limiter that it makes", () =>
+    Effect.gen(function*() {
+      for (const limiter of [{}, { fillRate: 1e-6, tokens: 10 }, { fillRate: 3, tokens: 0.5 }]) {
+        assert.isAbove(yield* Kit.sweepQuota(scripted(withRetry(awsAdaptive)), { limiter }), 40)
+        const all = Effect.replicateEffect(AdaptiveRateLimiter.acquire, 3, { concurrency: "unbounded" })
+        assert.isAbove(yield* Kit.sweepQuota(all, { limiter }), 15)
+      }
+    }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
+
+  it.effect("finds a send token that is taken and neither used nor given back", () =>
+    Effect.gen(function*() {
+      const taking = Effect.gen(function*() {
+        const { engine } = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
+        const clock = yield* Clock.clockWith(Effect.succeed)
+        const grant: unknown = Reflect.apply(Reflect.get(engine!, "grant"), engine, [clock])
+        const lossy = Object.assign({ take: () => 0 }, grant, { undo: () => {} })
+        yield* engine!.waiters.run(lossy, () => Effect.sleep(10))
+      })
+      const limiter = { fillRate: 1e-6, tokens: 2 }
+      const { actual, expected, message, what } = yield* failureOf(Kit.sweepQuota(taking, { limiter }))
+      assert.strictEqual(what, "send tokens")
+      assert.closeTo(actual, 1, 1e-6)
+      assert.closeTo(expected, 2, 1e-6)
+      assert.match(message, /^undisturbed, the effect leaves send tokens: 1/)
+    }))
+
+  it.effect("finds a retry that succeeds and keeps its tokens", () =>
+    Effect.gen(function*() {
+      const keeping = Effect.gen(function*() {
+        const quota = yield* RetryQuota.RetryQuota
+        const { store } = quota
+        const greedy = Object.assign(Object.create(store), {
+          take: (...args: Parameters<typeof store.take>) => {
+            const held = store.take(...args)
+            return held === undefined ? undefined : Object.assign(held, { giveBackUnsafe: () => false })
+          }
+        })
+        return yield* Effect.provideService(standard, RetryQuota.RetryQuota, { ...quota, store: greedy })
+      })
+      for (const program of [keeping, Effect.timeout(keeping, "1 minute")]) {
+        const { actual, expected, step, what } = yield* failureOf(Kit.sweepQuota(program))
+        assert.deepStrictEqual([step, what, actual, expected], [0, "held", 5, 0])
+      }
+    }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
+
+  it.effect("says when it was that an effect lost a token as it waited", () =>
+    Effect.gen(function*() {
+      /** Safe at each of its steps, but not between them. */
+      const parked = Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(reserved, ({ giveBack }) => Effect.andThen(restore(Effect.sleep("2 seconds")), giveBack))
+      )
+      const quiet = Effect.andThen(Effect.sleep("1 second"), parked)
+      const { message, waited } = yield* failureOf(
+        Kit.sweepQuota(Effect.provideService(quiet, Scheduler.Scheduler, new Scheduler.MixedScheduler()))
+      )
+      assert.deepStrictEqual(waited, Duration.seconds(1))
+      assert.strictEqual(
+        message,
+        "interrupted in its wait after 1s, the effect leaves held: 5 where 0 is right"
+      )
+    }))
 
   it.effect("finds a reservation that an interruption leaves open", () =>
     Effect.gen(function*() {
