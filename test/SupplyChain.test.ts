@@ -1,15 +1,20 @@
+import { GetItemCommand } from "@aws-sdk/client-dynamodb"
+import { PutObjectCommand, S3Client } from "@aws-sdk/client-s3"
 import { assert, describe, expect, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
   attempt,
   awsStandard,
   Backoff,
+  RetryClassifier,
   RetryObserver,
   RetryPolicy,
+  RetryPromise,
   RetryQuota,
   withRetry
 } from "effect-retry"
 import * as AwsSdk from "effect-retry/AwsSdk"
+import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Kit from "effect-retry/testing"
@@ -24,9 +29,11 @@ import * as Redis from "effect/persistence/Redis"
 import * as Stream from "effect/Stream"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
+import { Readable } from "node:stream"
+import { inspect } from "node:util"
 import { timedOut } from "../src/http/timeout.ts"
 import { clientOf } from "./reliability/utils/http.ts"
-import { dynamo, getItem, played, throttle } from "./utils/awsSdk.ts"
+import { dynamo, handlerOf, played, settings, throttle } from "./utils/awsSdk.ts"
 import { FakeRedis } from "./utils/fakeRedis.ts"
 import { renderings, told } from "./utils/told.ts"
 
@@ -203,24 +210,186 @@ describe("secrets that are planted in requests and answers", () => {
       const call = Effect.retry(attempt(Effect.fail(failure)), policy)
       const { text } = yield* told(
         Kit.runToEnd(Effect.provide(call, RetryObserver.layer(observer))),
-        new Set([failure])
+        new Set<unknown>([failure])
       )
       assert.strictEqual(tokens.length, 5)
       assert.notInclude(text + tokens.join(), secret)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("get into no log or span of AwsSdk", () =>
+  const credentials = { accessKeyId: secret, secretAccessKey: secret, sessionToken: secret }
+  const refusal = {
+    ...throttle,
+    headers: { "x-amz-retry-after": secret, "x-secret": secret },
+    body: JSON.stringify({ __type: "com.amazonaws#ThrottlingException", message: secret })
+  }
+  const getSecret = () => new GetItemCommand({ TableName: "t", Key: { id: { S: secret } } })
+
+  /** An error of others, as it is before we see it. */
+  interface Seen {
+    readonly shown: string
+    readonly keys: ReadonlyArray<PropertyKey>
+  }
+  const seen = (error: unknown): Seen => ({
+    shown: inspect(error, { depth: Infinity }),
+    keys: Reflect.ownKeys(error as object)
+  })
+
+  /** An error of others comes out as it was: what is added is hidden, has nothing secret in it, and is as much as this. */
+  const isUntouched = (exit: Exit.Exit<unknown, unknown>, foreign: ReadonlyMap<unknown, Seen>, added: number) => {
+    const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+    const before = foreign.get(error)
+    const now = seen(error)
+    assert.strictEqual(now.shown, before?.shown)
+    const keys = now.keys.filter((key) => !before?.keys.includes(key))
+    assert.strictEqual(keys.length, added, keys.map(String).join())
+    for (const key of keys) assert.notInclude(renderings(Reflect.get(error as object, key)), secret)
+  }
+
+  /** Notes what a client of the SDK throws, before `AwsSdk.send` sees it. */
+  const noting = (client: { send: (...args: ReadonlyArray<any>) => any }): ReadonlyMap<unknown, Seen> => {
+    const foreign = new Map<unknown, Seen>()
+    const { send } = client
+    client.send = function(...args) {
+      return Reflect.apply(send, this, args).catch((error: unknown) => {
+        foreign.set(error, seen(error))
+        throw error
+      })
+    }
+    return foreign
+  }
+
+  it.effect("get into no log or span of AwsSdk.send, nor into what it adds to the error of the SDK", () =>
     Effect.gen(function*() {
-      const { client, requests } = dynamo(
-        [{ ...throttle, headers: { "x-amz-retry-after": secret, "x-secret": secret } }],
-        { credentials: { accessKeyId: secret, secretAccessKey: secret, sessionToken: secret } }
-      )
-      const call = played(withRetry(AwsSdk.send(client, getItem()), awsStandard))
-      const { text } = yield* told(Effect.exit(call))
+      const { client, requests } = dynamo([refusal], { credentials })
+      const foreign = noting(client)
+      const { exit, text } = yield* told(played(withRetry(AwsSdk.send(client, getSecret()), awsStandard)), foreign)
       assert.strictEqual(requests.length, 3)
-      assert.include(text, "retry")
+      assert.include(Buffer.from(requests[0]!.body as Uint8Array).toString(), secret)
+      assert.include(text, "retry.stopped")
       assert.notInclude(text, secret)
+      isUntouched(exit, foreign, 1)
     }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("get into no log, span or error of AwsSdk.send whose input has a stream", () =>
+    Effect.gen(function*() {
+      const { handler, requests } = handlerOf([{ ...refusal, body: `<Error><Code>SlowDown</Code>${secret}</Error>` }])
+      const client = new S3Client({ ...settings, credentials, requestHandler: handler })
+      const foreign = noting(client)
+      const command = new PutObjectCommand({
+        Bucket: "b",
+        Key: secret,
+        Metadata: { secret },
+        Body: Readable.from([secret]),
+        ContentLength: secret.length
+      })
+      const send = AwsSdk.send(client, command)
+      const { exit, text } = yield* told(played(withRetry(send, awsStandard)), foreign)
+      assert.strictEqual(requests.length, 1)
+      assert.include(text, "PutObjectCommand is not retried")
+      assert.notInclude(text, secret)
+      isUntouched(exit, foreign, 2)
+
+      const again = yield* told(played(send), foreign)
+      assert.isTrue(Exit.isFailure(again.exit))
+      assert.strictEqual(requests.length, 1)
+      assert.notInclude(again.text, secret)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("get into no error of AwsSdk.send whose stream was sent before", () =>
+    Effect.gen(function*() {
+      const { handler, requests } = handlerOf([{ status: 200 }])
+      const client = new S3Client({ ...settings, credentials, requestHandler: handler })
+      const Body = Readable.from([secret])
+      const send = AwsSdk.send(client, new PutObjectCommand({ Bucket: "b", Key: secret, Body, ContentLength: 14 }))
+      const { exit, text } = yield* told(played(Effect.andThen(send, send)))
+      assert.strictEqual(requests.length, 1)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(text, "the stream in the input of PutObjectCommand was sent before")
+      assert.notInclude(text, secret)
+    }))
+
+  it.effect("get into no log, span or refusal of AwsSdk.retryStrategy, and the error of the SDK stays what it is", () =>
+    Effect.gen(function*() {
+      const foreign = new Map<unknown, Seen>()
+      const refused: Array<unknown> = []
+      const calls = Effect.gen(function*() {
+        const retryStrategy = yield* AwsSdk.retryStrategy(awsStandard)
+        const { client } = dynamo([refusal], { credentials, retryStrategy, maxAttempts: retryStrategy.maxAttempts })
+        const refresh = retryStrategy.refreshRetryTokenForRetry.bind(retryStrategy)
+        retryStrategy.refreshRetryTokenForRetry = (token, info) => {
+          foreign.set(info.error, seen(info.error))
+          return refresh(token, info).catch((error: unknown) => {
+            refused.push(error)
+            throw error
+          })
+        }
+        return yield* Effect.tryPromise({ try: () => client.send(getSecret()), catch: (error) => error })
+      })
+      const { exit, text } = yield* told(played(calls), foreign)
+      assert.strictEqual(foreign.size, 3)
+      assert.strictEqual(refused.length, 1)
+      assert.include(renderings(refused[0]), "RetryRefused")
+      assert.notInclude(renderings(refused[0]), secret)
+      assert.include(text, "retry.stopped")
+      assert.notInclude(text, secret)
+      assert.isTrue(foreign.has(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined))
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("get into no log or span of RetryGrpc, which adds nothing to the error", () =>
+    Effect.gen(function*() {
+      class Metadata {
+        readonly values = new Map([["authorization", secret]])
+        readonly clone = () => new Metadata()
+        readonly set = (key: string, value: string) => this.values.set(key, value)
+      }
+      const sent: Array<Metadata> = []
+      const foreign = new Map<unknown, Seen>()
+      const call = RetryGrpc.unary<never>((send, callback) => {
+        sent.push(send.metadata(new Metadata()))
+        const error = Object.assign(new Error(`14 UNAVAILABLE: ${secret}`), {
+          code: 14,
+          details: `No connection established. Last error: ${secret}`,
+          metadata: { get: (key: string) => [key === "grpc-retry-pushback-ms" ? "10" : secret] }
+        })
+        foreign.set(error, seen(error))
+        callback(error)
+        return { cancel: () => {} }
+      }, { timeout: "1 second" })
+      const classifier = RetryClassifier.layer(RetryGrpc.classifierFor({ idempotent: false }))
+      const retried = withRetry(call, RetryGrpc.honourPushback()(policy)).pipe(Effect.provide(classifier))
+      const { exit, text } = yield* told(Kit.runToEnd(retried), foreign)
+      assert.deepStrictEqual(
+        sent.map(({ values }) => values.get("grpc-previous-rpc-attempts")),
+        [undefined, "1", "2", "3", "4"]
+      )
+      assert.include(text, "retry.stopped")
+      assert.notInclude(text, secret)
+      isUntouched(exit, foreign, 0)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("get into no log or span of RetryPromise, which adds nothing to the error", () =>
+    Effect.gen(function*() {
+      const foreign = new Map<unknown, Seen>()
+      const send: RetryPromise.AttemptFunction<never> = () => {
+        const error = Object.assign(new Error(secret), {
+          status: 503,
+          headers: { "retry-after": secret },
+          body: secret
+        })
+        foreign.set(error, seen(error))
+        return Promise.reject(error)
+      }
+      const call = Effect.flatMap(Effect.context<never>(), (context) =>
+        Effect.tryPromise({
+          try: () => RetryPromise.retryPromise(send, policy, { context }),
+          catch: (error) => error
+        }))
+      const { exit, text } = yield* told(played(call), foreign)
+      assert.strictEqual(foreign.size, 5)
+      assert.include(text, "retry.stopped")
+      assert.notInclude(text, secret)
+      isUntouched(exit, foreign, 0)
+    }))
 
   class SocketClosedUnexpectedlyError extends Error {}
   const coded = (code: string) => Object.assign(new Error(secret), { code, address: secret, input: secret })
@@ -269,6 +438,17 @@ describe("secrets that are planted in requests and answers", () => {
         assert.notInclude(text, secret)
       }))
   }
+
+  it.effect("get into no log of a shared quota where Redis fails after the timeout", () =>
+    Effect.gen(function*() {
+      const late = Effect.delay(Effect.fail(new Redis.RedisError({ cause: new Error(secret) })), 200)
+      const redis = { ...new FakeRedis().service, eval: () => () => late }
+      const quota = RetryQuotaRedis.make({ name: "test" }).pipe(Effect.provideService(Redis.Redis, redis))
+      const call = Effect.flatMap(quota, ({ reserve }) => Effect.andThen(reserve(5), Effect.sleep("2 seconds")))
+      const { text } = yield* told(Kit.runToEnd(Effect.scoped(call)))
+      assert.include(text, "the local fallback decides: no answer within 50 ms")
+      assert.notInclude(text, secret)
+    }))
 
   it.effect("get into no log of a shared quota whose layer cannot connect", () =>
     Effect.gen(function*() {

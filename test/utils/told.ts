@@ -23,8 +23,13 @@ export const renderings = (value: unknown): string =>
     inspect(value, { depth: Infinity, customInspect: false, showHidden: true, getters: true })
   ].join("\n")
 
+/** The errors that others have made. */
+export interface Foreign {
+  readonly has: (error: unknown) => boolean
+}
+
 /** How an effect ends, without the errors that others have made. */
-const ending = (exit: Exit.Exit<unknown, unknown>, foreign: ReadonlySet<unknown>): string => {
+const ending = (exit: Exit.Exit<unknown, unknown>, foreign: Foreign): string => {
   if (Exit.isSuccess(exit)) return "success"
   const own = Cause.fromReasons(
     exit.cause.reasons.filter((reason) =>
@@ -39,7 +44,7 @@ const ending = (exit: Exit.Exit<unknown, unknown>, foreign: ReadonlySet<unknown>
  * All that is heard of an effect: log lines with their annotations and causes; of spans the names, attributes, events,
  * links and exits; and how it ends, but for errors that are `foreign`.
  */
-export const told = <A, E, R>(self: Effect.Effect<A, E, R>, foreign: ReadonlySet<unknown> = new Set()) =>
+export const told = <A, E, R>(self: Effect.Effect<A, E, R>, foreign: Foreign = new Set()) =>
   Effect.gen(function*() {
     const lines: Array<string> = []
     const logger = Logger.make<unknown, void>((options) => {
