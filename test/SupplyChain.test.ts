@@ -96,18 +96,65 @@ describe("the package", () => {
     await expect(`${[...new Set(kinds)].sort().join("\n")}\n`).toMatchFileSnapshot("snapshots/package-content.txt")
   })
 
-  it("exports these names, and no others", async () => {
-    const files = ["src", "src/aws"].flatMap((folder) =>
-      fs.readdirSync(new URL(folder, root)).filter((name) => name.endsWith(".ts")).map((name) => `${folder}/${name}`)
-    )
+  const modules = fs.readdirSync(new URL("src", root), { encoding: "utf8", recursive: true })
+    .filter((path) => path.endsWith(".ts")).map((path) => path.slice(0, -3).replaceAll("\\", "/")).sort()
+  /** The main module, those beside it, and those of AWS. */
+  const isPublic = (module: string) => /^(?:aws\/)?\w+$/.test(module)
+
+  it("exports these values and types, and no others", async () => {
     const lines: Array<string> = []
-    for (const file of files.sort()) {
-      const exported: object = await import(new URL(file, root).href)
-      lines.push(`${file.slice(4, -3)}: ${Object.keys(exported).sort().join(" ")}`)
+    for (const module of modules.filter(isPublic)) {
+      const file = new URL(`src/${module}.ts`, root)
+      const { types, values } = exportsOf(fs.readFileSync(file, "utf8"))
+      const imported: object = await import(file.href)
+      assert.deepStrictEqual(values, Object.keys(imported).sort(), module)
+      lines.push(`${module}: ${values.join(" ")}`)
+      if (types.length > 0) lines.push(`${module} types: ${types.join(" ")}`)
     }
     await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("snapshots/exports.txt")
   })
+
+  it("gives access to its public modules and files, and to nothing else", () => {
+    const isOpen = (module: string) => isPublic(module) && module !== "index"
+    const open = modules.filter(isOpen).map((module) => [`effect-retry/${module}`, `dist/${module}.js`])
+    const others = ["package.json", "schema/scenario.schema.json"]
+    const expected = [
+      ["effect-retry", "dist/index.js"],
+      ...open,
+      ...others.map((path) => [`effect-retry/${path}`, path]),
+      ...[...modules.filter((module) => !isOpen(module)), "bin", "aws/index"]
+        .map((module) => [`effect-retry/${module}`, "ERR_PACKAGE_PATH_NOT_EXPORTED"])
+    ]
+    for (const path of others) assert.isTrue(fs.existsSync(new URL(path, root)), path)
+    const script = `console.log(JSON.stringify(process.argv.slice(1).map((name) => {
+      try { return [name, import.meta.resolve(name)] } catch (error) { return [name, error.code] }
+    })))`
+    const names = expected.map(([name]) => name!)
+    const answer = execFileSync(process.execPath, ["--input-type=module", "--eval", script, ...names], {
+      cwd: root,
+      encoding: "utf8"
+    })
+    const resolved: ReadonlyArray<readonly [string, string]> = JSON.parse(answer)
+    assert.deepStrictEqual(resolved.map(([name, at]) => [name, at.replace(root.href, "")]), expected)
+  })
 })
+
+/** The names that a module exports. A class is listed as a value. */
+const exportsOf = (source: string) => {
+  const types: Array<string> = []
+  const values: Array<string> = []
+  const add = (name: string, isType: boolean) => (isType ? types : values).push(name)
+  const form = /^export (?:(?:\* as|(?:abstract )?class|const|function|(interface|type)) (\w+)|(type )?\{([^}]*)\})?/gm
+  for (const [line, isType, name, areTypes, list] of source.matchAll(form)) {
+    if (name !== undefined) add(name, isType !== undefined)
+    else if (list === undefined) throw new Error(`what is exported here: ${line}`)
+    for (const each of list?.split(",") ?? []) {
+      const [, mark, name] = /^\s*(type )?(\w+)\s*$/.exec(each)!
+      add(name!, (areTypes ?? mark) !== undefined)
+    }
+  }
+  return { types: types.sort(), values: [...new Set(values)].sort() }
+}
 
 const secret = "s3cr3t-planted"
 
@@ -133,9 +180,15 @@ describe("secrets that are planted in requests and answers", () => {
 
   const http = (answers: Parameters<typeof clientOf>[0], sent = request) => {
     const { client, times } = clientOf(answers)
-    const call = RetryHttp.retry(client, policy, { attemptTimeout: "1 second" }).execute(sent)
+    const foreign = new Set<unknown>()
+    const spanned = HttpClient.transformResponse(client, (send) =>
+      send.pipe(
+        Effect.tapError((error) => Effect.sync(() => foreign.add(error))),
+        Effect.withSpan("send")
+      ))
+    const call = RetryHttp.retry(spanned, policy, { attemptTimeout: "1 second" }).execute(sent)
     // Effect's own spans of requests are not ours.
-    const heard = Effect.provideService(told(Kit.runToEnd(call)), HttpClient.TracerDisabledWhen, () => true)
+    const heard = Effect.provideService(told(Kit.runToEnd(call), foreign), HttpClient.TracerDisabledWhen, () => true)
     return { heard, times }
   }
 
@@ -144,8 +197,9 @@ describe("secrets that are planted in requests and answers", () => {
       const { heard, times } = http(answers)
       const { exit, spans, text } = yield* heard
       assert.strictEqual(times.length, 5)
-      assert.isAtLeast(spans, 1)
+      assert.strictEqual(spans, 6)
       assert.isTrue(Exit.isSuccess(exit))
+      assert.include(text, "http.request.resend_count")
       assert.include(text, "retry.stopped")
       assert.notInclude(text, secret)
     }).pipe(Effect.provide(RetryQuota.layer())))
@@ -264,7 +318,7 @@ describe("secrets that are planted in requests and answers", () => {
       const foreign = noting(client)
       const { exit, text } = yield* told(played(withRetry(AwsSdk.send(client, getSecret()), awsStandard)), foreign)
       assert.strictEqual(requests.length, 3)
-      assert.include(Buffer.from(requests[0]!.body as Uint8Array).toString(), secret)
+      assert.include(new TextDecoder().decode(requests[0]!.body as Uint8Array), secret)
       assert.include(text, "retry.stopped")
       assert.notInclude(text, secret)
       isUntouched(exit, foreign, 1)
