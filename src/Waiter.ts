@@ -12,7 +12,6 @@
  * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
-import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
@@ -20,6 +19,7 @@ import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
+import { WaiterFailed, WaiterTimedOut } from "./engine/waiterErrors.ts"
 import * as Delays from "./internal/delay.ts"
 import { get } from "./internal/safe.ts"
 import { checks } from "./InvalidOption.ts"
@@ -27,6 +27,8 @@ import { classify, CurrentClassifier, type RetryClassifier } from "./RetryClassi
 import * as RetryObserver from "./RetryObserver.ts"
 import { fromDelay, fromParts, isRetryPolicy, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
 import { monotonicMillis } from "./state/clock.ts"
+
+export { WaiterFailed, WaiterTimedOut } from "./engine/waiterErrors.ts"
 
 /**
  * What a poll gave: its output or its typed failure.
@@ -176,58 +178,6 @@ export interface Progress<out A = unknown, out E = unknown> extends Accepted<A, 
   /** Until the next poll; `undefined` where none follows. */
   readonly delay: Duration.Duration | undefined
 }
-
-/**
- * The wait is in vain: an acceptor says so, or a poll failed with an error that none knows.
- *
- * @category errors
- * @since 0.1.0
- */
-export class WaiterFailed<out A = unknown, out E = unknown> extends Data.TaggedError("WaiterFailed")<{
-  /** The outcome that ended the wait. */
-  readonly outcome: Outcome<A, E>
-  /** Whether an acceptor matched it. */
-  readonly matched: boolean
-  /** What the acceptor says of it; `undefined` when it says nothing. */
-  readonly reason: string | undefined
-  /** The polls made. */
-  readonly attempts: number
-  /** Since the wait began. */
-  readonly elapsed: Duration.Duration
-}> {
-  override get message(): string {
-    const why = this.reason ??
-      (this.matched ? "an acceptor took the outcome for failure" : "no acceptor knows the error")
-    return `waited in vain, ${count(this.attempts)}: ${why}`
-  }
-}
-
-/**
- * The wait has ended before its state came about: the time to wait is over, or the schedule of the delays has ended.
- *
- * @category errors
- * @since 0.1.0
- */
-export class WaiterTimedOut<out A = unknown, out E = unknown> extends Data.TaggedError("WaiterTimedOut")<{
-  /** What has ended: the time to wait, or the delays. */
-  readonly reason: "time" | "delays"
-  /** The time there was. */
-  readonly maxWait: Duration.Duration
-  /** The last outcome; `undefined` when no poll came to an end. */
-  readonly last: Outcome<A, E> | undefined
-  /** The polls made, one that was interrupted included. */
-  readonly attempts: number
-  /** Since the wait began. */
-  readonly elapsed: Duration.Duration
-}> {
-  override get message(): string {
-    const { attempts, elapsed, maxWait, reason } = this
-    const what = reason === "time" ? "still waiting" : "the delays have ended"
-    return `${what} after ${Duration.format(elapsed)} of ${Duration.format(maxWait)}, ${count(attempts)}`
-  }
-}
-
-const count = (attempts: number): string => attempts === 1 ? "1 poll" : `${attempts} polls`
 
 /**
  * What a waiter is made of.

@@ -11,6 +11,7 @@ import {
   RetryPolicy,
   RetryPromise,
   RetryQuota,
+  Waiter,
   withRetry
 } from "effect-retry"
 import * as AwsSdk from "effect-retry/AwsSdk"
@@ -32,7 +33,7 @@ import * as fs from "node:fs"
 import { Readable } from "node:stream"
 import { inspect } from "node:util"
 import { timedOut } from "../src/http/timeout.ts"
-import { clientOf } from "./reliability/utils/http.ts"
+import { clientOf, responseOf } from "./reliability/utils/http.ts"
 import { dynamo, handlerOf, played, settings, throttle } from "./utils/awsSdk.ts"
 import { FakeRedis } from "./utils/fakeRedis.ts"
 import { renderings, told } from "./utils/told.ts"
@@ -512,6 +513,24 @@ describe("secrets that are planted in requests and answers", () => {
       const { text } = yield* told(Effect.provide(Effect.delay(call, "1 second"), quota).pipe(Kit.runToEnd))
       assert.include(text, "the local fallback decides: an unknown error")
       assert.notInclude(text, secret)
+    }))
+
+  it.effect("get into no error of a waiter, which gives the outcome to those who ask for it", () =>
+    Effect.gen(function*() {
+      const response = responseOf({ "x-secret": secret }, 200, request, secret)
+      const never = Waiter.output("success", () => false)
+      const wait = (acceptors: Waiter.Options<unknown, unknown>["acceptors"], poll: Effect.Effect<unknown, unknown>) =>
+        told(Kit.runToEnd(Waiter.waitUntil(poll, Waiter.make({ acceptors, maxWait: "3 seconds" }))))
+      const inVain = yield* wait([never, Waiter.output("failure")], Effect.succeed(response))
+      const unknown = yield* wait([never], Effect.fail({ message: secret, response }))
+      const tooLong = yield* wait([never], Effect.succeed(response))
+      for (const { exit, text } of [inVain, unknown, tooLong]) {
+        assert.match(text, /\d polls?/)
+        assert.notInclude(text, secret)
+        const error: unknown = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+        const outcome = error instanceof Waiter.WaiterFailed ? error.outcome : (error as Waiter.WaiterTimedOut).last
+        assert.include(renderings(outcome), secret)
+      }
     }))
 
   it.effect("get into no error that the library itself makes", () =>

@@ -14,13 +14,13 @@ const json = (value: unknown): string => {
   }
 }
 
-/** A value in all the ways in which programs print one, hidden properties and getters too. */
+/** A value in all the ways in which programs print one, hidden properties too. */
 export const renderings = (value: unknown): string =>
   [
     String(value),
     json(value),
     inspect(value, { depth: Infinity }),
-    inspect(value, { depth: Infinity, customInspect: false, showHidden: true, getters: true })
+    inspect(value, { depth: Infinity, customInspect: false, showHidden: true })
   ].join("\n")
 
 /** The errors that others have made. */
