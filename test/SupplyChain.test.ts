@@ -378,7 +378,7 @@ describe("secrets that are planted in requests and answers", () => {
             throw error
           })
         }
-        return yield* Effect.tryPromise({ try: () => client.send(getSecret()), catch: (error) => error })
+        return yield* Effect.promise(() => client.send(getSecret()))
       })
       const { exit, text } = yield* told(played(calls), foreign)
       assert.strictEqual(foreign.size, 3)
@@ -435,10 +435,7 @@ describe("secrets that are planted in requests and answers", () => {
         return Promise.reject(error)
       }
       const call = Effect.flatMap(Effect.context<never>(), (context) =>
-        Effect.tryPromise({
-          try: () => RetryPromise.retryPromise(send, policy, { context }),
-          catch: (error) => error
-        }))
+        Effect.promise(() => RetryPromise.retryPromise(send, policy, { context })))
       const { exit, text } = yield* told(played(call), foreign)
       assert.strictEqual(foreign.size, 5)
       assert.include(text, "retry.stopped")
@@ -474,6 +471,7 @@ describe("secrets that are planted in requests and answers", () => {
     ["ERR_INVALID_URL", coded("ERR_INVALID_URL")],
     ["SELF_SIGNED_CERT_IN_CHAIN", coded("SELF_SIGNED_CERT_IN_CHAIN")],
     ["ECONNRESET", new AggregateError([coded("ECONNRESET")], secret, { cause: coded("ECONNRESET") })],
+    ["ECONNREFUSED", Object.assign(named("ReconnectStrategyError"), { originalError: coded("ECONNREFUSED") })],
     ["SocketClosedUnexpectedlyError", new SocketClosedUnexpectedlyError(secret)],
     ["MaxRetriesPerRequestError", named("MaxRetriesPerRequestError")],
     ["RedisError", named(secret)],

@@ -48,7 +48,8 @@ const chainOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> => {
   let error: unknown = Cause.squash(cause)
   for (let depth = 0; depth < 5 && error !== undefined && error !== null; depth++) {
     errors.unshift(error)
-    error = get(error, "cause")
+    // The driver names what it gave up for `originalError`.
+    error = get(error, "cause") ?? get(error, "originalError")
   }
   return errors
 }

@@ -409,6 +409,30 @@ describePeers("a shared quota", () => {
       assert.include(lines[0], "ECONNREFUSED")
     }))
 
+  it.live("tells no password of a server that repeats what it is sent, as Redis 5 does, and shares over RESP 2", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      const password = "s3cr3t-planted"
+      yield* startRedis(port, ["--rename-command", "HELLO", "", "--requirepass", password])
+      const url = `redis://:${password}@127.0.0.1:${port}`
+      const { layer, lines } = logged()
+      const call = Effect.gen(function*() {
+        const quota = yield* RetryQuota.RetryQuota
+        assert.strictEqual((yield* winners(quota, 1)).length, 1)
+        yield* eventually(Effect.sync(() => lines.length === 1), "the first connection has failed")
+      })
+      yield* Effect.provide(
+        call,
+        Layer.provideMerge(RetryQuotaRedis.layerConnecting(named(), NodeRedis.layer({ url })), layer)
+      )
+      assert.match(lines[0]!, /the local fallback decides: ERR unknown command 'HELLO'$/)
+      const options = named()
+      yield* Effect.provide(
+        recovered(options),
+        RetryQuotaRedis.layerConnecting(options, NodeRedis.layer({ url, RESP: 2 }))
+      )
+    }))
+
   it.live("that connects by itself closes in time though its server is stopped", () =>
     Effect.gen(function*() {
       const port = yield* freePort
