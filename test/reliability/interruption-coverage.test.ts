@@ -1,0 +1,191 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fs from "node:fs"
+import { adapterSweeps } from "./sweeps/adapters.ts"
+import { callSweeps, limiterSweeps, quotaSweeps } from "./sweeps/calls.ts"
+import { policySweeps } from "./sweeps/policies.ts"
+import { redisSweeps } from "./sweeps/redis.ts"
+import { quotaLayers, serviceSweeps } from "./sweeps/services.ts"
+
+/** Sweeps beside the tests of their module, by the file and a part of the test's name. */
+const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>> = {
+  "SmithyGuide.make": ["SmithyGuide.test.ts", "nothing is lost at whatever step its loop is interrupted"],
+  "SmithyGuide.layer": ["SmithyGuide.test.ts", "nothing is lost at whatever step its loop is interrupted"],
+  "RetryQuota.serviceOf": ["testing/sweep.test.ts", "finds no token lost"],
+  "AdaptiveRateLimiter.make": ["AdaptiveRateLimiter.test.ts", "has sent or gives its token back, at whatever step"],
+  "AdaptiveRateLimiter.Engine": ["AdaptiveRateLimiter.test.ts", "has sent or gives its token back, at whatever step"]
+}
+
+/** What there is nothing to sweep of. */
+const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "a class of errors or a guard of options": [
+    "AdaptiveRateLimiter.RateLimitExceeded",
+    "AwsSdk.StreamUsed",
+    "BotocoreLegacy.BotocoreLegacyError",
+    "BotocoreLegacy.ChecksumError",
+    "InvalidOption.InvalidOption",
+    "InvalidOption.checks",
+    "RetryInfo.TaggedError",
+    "RetryQuota.QuotaExhausted",
+    "RetryQuota.validated",
+    "RetryStrategy.InvalidToken",
+    "RetryStrategy.RetryRefused",
+    "SharedConfig.AwsConfigError",
+    "Simulator.InvalidScenario",
+    "Simulator.NothingHappens",
+    "Simulator.SimulationStalled",
+    "Waiter.WaiterFailed",
+    "Waiter.WaiterTimedOut"
+  ],
+  "a classifier, or a function that makes one": [
+    "AwsSdk.classifier",
+    "GeneralReference.classifier",
+    "JavaScriptV2.classifier",
+    "JavaV1.classifier",
+    "Kotlin.awsRetryPolicy",
+    "ReferenceClassifier.classifier",
+    "RetryClassifier.aws",
+    "RetryClassifier.chain",
+    "RetryClassifier.classify",
+    "RetryClassifier.defaultClassifier",
+    "RetryClassifier.effectErrors",
+    "RetryClassifier.followingCause",
+    "RetryClassifier.grpc",
+    "RetryClassifier.httpStatus",
+    "RetryClassifier.network",
+    "RetryClassifier.orElse",
+    "RetryClassifier.own",
+    "RetryClassifier.vetoing",
+    "RetryGrpc.classifier",
+    "RetryGrpc.classifierFor",
+    "RetryHttp.classifier",
+    "RetryHttp.makeClassifier"
+  ],
+  "a pure function of facts, headers or requests": [
+    "ErrorInfo.of",
+    "RetryHttp.SafeToRepeat",
+    "RetryHttp.bodyFactory",
+    "RetryHttp.hintMillis",
+    "RetryHttp.hintReset",
+    "RetryHttp.hintRetryAfter",
+    "RetryHttp.hintSeconds",
+    "RetryHttp.isRetryStatus",
+    "RetryHttp.repeatable",
+    "RetryHttp.safe",
+    "RetryInfo.annotation",
+    "RetryInfo.isRetryInfo",
+    "RetryInfo.make",
+    "RetryInfo.of",
+    "RetryInfo.throttled",
+    "RetryObserver.failureClass",
+    "SmithyGuide.error",
+    "SmithyGuide.httpError",
+    "SmithyGuide.retryable",
+    "Waiter.error",
+    "Waiter.errorType",
+    "Waiter.outcome",
+    "Waiter.throttled"
+  ],
+  "a part of policies, or what they decide, which takes nothing": [
+    "RetryPolicy.TypeId",
+    "RetryPolicy.fromParts",
+    "RetryPolicy.fromSource",
+    "RetryPolicy.isRetryPolicy",
+    "RetryPolicy.jitterOf",
+    "RetryToken.RetryStopped",
+    "RetryToken.RetryToken",
+    "RetryToken.isRetryStopped",
+    "RetryToken.isRetryToken"
+  ],
+  "a constant": [
+    "BotocoreLegacy.document",
+    "BotocoreLegacy.documentJson",
+    "Kotlin.defaults",
+    "Kotlin.defaults2026",
+    "Operations.settings",
+    "RetryHttp.defaultHints",
+    "RetryInfo.TypeId",
+    "RetryInfo.notRetryable",
+    "RetryInfo.timedOut",
+    "RetryInfo.transient",
+    "Simulator.policies"
+  ],
+  "a metric": [
+    "RetryMetrics.attempts",
+    "RetryMetrics.delays",
+    "RetryMetrics.fillRate",
+    "RetryMetrics.quotaBalance",
+    "RetryMetrics.retries",
+    "RetryMetrics.stops",
+    "RetryQuotaRedis.decisions",
+    "RetryQuotaRedis.fallback"
+  ],
+  "reads or calculates, and holds nothing": [
+    "AwsRetryConfig.load",
+    "BotocoreLegacy.decode",
+    "BotocoreLegacy.decodeJson",
+    "Explain.explain",
+    "Explain.toTable",
+    "SharedConfig.load",
+    "SharedConfig.parse",
+    "SharedConfig.unlessBlank",
+    "SharedConfig.variable",
+    "Simulator.decodeJson",
+    "Simulator.decodePolicy",
+    "Simulator.jsonSchema",
+    "Simulator.withPolicy"
+  ]
+}
+
+const root = new URL("../..", import.meta.url)
+
+/** Names as `Module.name`. `index` says again what others export; the kit is what sweeps. */
+const exported = async (): Promise<ReadonlyArray<string>> => {
+  const files = ["src", "src/aws"].flatMap((folder) =>
+    fs.readdirSync(new URL(folder, root)).filter((name) => /^[A-Z].*\.ts$/.test(name)).map((name) =>
+      `${folder}/${name}`
+    )
+  )
+  const names = await Promise.all(files.map(async (file) => {
+    const module: object = await import(new URL(file, root).href)
+    return Object.keys(module).map((name) => `${file.split("/").at(-1)!.slice(0, -3)}.${name}`)
+  }))
+  return names.flat().sort()
+}
+
+const named = [
+  policySweeps,
+  quotaSweeps,
+  limiterSweeps,
+  callSweeps,
+  serviceSweeps,
+  adapterSweeps,
+  redisSweeps,
+  quotaLayers
+]
+  .flatMap((sweeps) => Object.keys(sweeps))
+  .flatMap((name) => name.match(/\b[A-Z]\w*\.\w+/g) ?? [])
+  .filter((name) => !name.startsWith("Effect."))
+
+const swept = new Set([...named, ...Object.keys(elsewhere)])
+const excepted = new Set(Object.values(notApplicable).flat())
+
+describe("of the public modules", () => {
+  it("each export is swept, or it is said why not", async () => {
+    const exports = await exported()
+    assert.deepStrictEqual(exports.filter((name) => !swept.has(name) && !excepted.has(name)), [])
+  })
+
+  it("no name is listed that there is not, and none is both swept and excepted", async () => {
+    const exports = new Set(await exported())
+    assert.deepStrictEqual([...swept, ...excepted].filter((name) => !exports.has(name)), [])
+    assert.deepStrictEqual([...swept].filter((name) => excepted.has(name)), [])
+  })
+
+  it("the sweeps elsewhere are there", () => {
+    for (const [file, test] of Object.values(elsewhere)) {
+      const source = fs.readFileSync(new URL(`test/${file}`, root), "utf8")
+      assert.include(source, test, file)
+      assert.match(source, /\bsweep(Quota)?\(/, file)
+    }
+  })
+})

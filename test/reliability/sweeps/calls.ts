@@ -1,0 +1,183 @@
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  awsAdaptive,
+  AwsModes,
+  awsStandard,
+  awsStandard2026,
+  ResourceLimiters,
+  RetryClassifier,
+  RetryMetrics,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  RetryStrategy,
+  withRetry
+} from "effect-retry"
+import * as GeneralReference from "effect-retry/aws/GeneralReference"
+import * as JavaScriptV2 from "effect-retry/aws/JavaScriptV2"
+import * as JavaV1 from "effect-retry/aws/JavaV1"
+import * as Kotlin from "effect-retry/aws/Kotlin"
+import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
+import * as Simulator from "effect-retry/Simulator"
+import * as Kit from "effect-retry/testing"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import { failing, on, type Program, type Send, type Sweep, type Sweeps } from "./sweep.ts"
+
+const quotas: Readonly<Record<string, RetryQuota.Options>> = {
+  "that waits": { capacity: 10, initial: 0, refillPerSecond: 10, whenExhausted: "wait" },
+  "that is paid for first attempts": { capacity: 100, firstAttemptCost: 3 },
+  "that has first attempts wait": {
+    capacity: 9,
+    initial: 0,
+    firstAttemptCost: 3,
+    refillPerSecond: 5,
+    whenExhausted: "wait"
+  },
+  "that runs dry": { capacity: 500, initial: 6 },
+  "that gains": { capacity: 500, initial: 100, successIncrement: 1 }
+}
+
+const one = on((call) => withRetry(call, awsStandard))
+
+/** Calls at every kind of quota. */
+export const quotaSweeps: Sweeps = Object.fromEntries(
+  Object.entries(quotas).flatMap(([name, quota]): ReadonlyArray<readonly [string, Sweep]> => [
+    [`a call, at a quota ${name}`, { quota, program: on((call) => withRetry(call, awsAdaptive)) }],
+    [`two calls at once, at a quota ${name}`, { quota, program: Effect.all([one, one], { concurrency: 2 }) }],
+    [`RetryStrategy.request, RetryStrategy.layer: at a quota ${name}`, {
+      quota,
+      program: on((call) => Effect.provide(RetryStrategy.request(call), RetryStrategy.layer(awsStandard)))
+    }]
+  ])
+)
+
+/** Calls at other kinds of limiters than the one that has each send wait. */
+export const limiterSweeps: Sweeps = Object.fromEntries(
+  Object.entries(
+    {
+      "that follows the answers": "adaptive",
+      "that fails fast": { fillRate: 1e-6, tokens: 2, whenExceeded: "fail" },
+      "with a short queue": { fillRate: 1, maxWaiters: 1 },
+      "of plenty": { fillRate: 1e-6, tokens: 10 }
+    } as const
+  ).flatMap(([name, limiter]): ReadonlyArray<readonly [string, Sweep]> => [
+    [`a call, at a limiter ${name}`, { limiter, program: on((call) => withRetry(call, awsAdaptive)) }],
+    [`a scheduled call, at a limiter ${name}`, {
+      limiter,
+      program: on((call) => Effect.retry(attempt(call), awsAdaptive))
+    }],
+    [`three calls at once, at a limiter ${name}`, {
+      limiter,
+      program: Effect.replicateEffect(Effect.exit(attempt(failing)), 3, { concurrency: 3 })
+    }],
+    [`a strategy, at a limiter ${name}`, {
+      limiter,
+      program: on((call) => Effect.provide(RetryStrategy.request(call), RetryStrategy.layer(awsAdaptive)))
+    }]
+  ])
+)
+
+/** A skewed clock, as the SDK tells of it. */
+class Skewed extends Data.TaggedError("Skewed") {
+  readonly code = "RequestTimeTooSkewed"
+}
+
+const skewed = Effect.suspend(() => {
+  let sends = 0
+  const call = Effect.suspend(() => sends++ < 2 ? Effect.fail(new Skewed()) : Effect.void)
+  const policy = JavaScriptV2.defaultPolicy.pipe(RetryPolicy.whileRetryable, RetryPolicy.quotaGated({ cost: 5 }))
+  return Effect.orDie(withRetry(call, policy))
+})
+
+/** A time-out around an attempt is no failure of the attempt. */
+const ofAnyError: Schedule.Schedule<unknown, any, never, RetryQuota.RetryQuota> = awsStandard
+
+const classified = (layer: Layer.Layer<never>) => Effect.provide(one, layer)
+
+const calls: Readonly<Record<string, (call: Send) => Program>> = {
+  "a call that fails": () => withRetry(failing, awsStandard),
+  "a time-out of the call": (call) => Effect.timeout(withRetry(call, awsAdaptive), "700 millis"),
+  "a time-out of each attempt": (call) => withRetry(Effect.timeout(call, 5), awsStandard),
+  "a time-out of each attempt and its wait for a token": (call) =>
+    Effect.retry(Effect.timeout(attempt(call), 300), ofAnyError),
+  "a race": (call) => Effect.raceFirst(withRetry(call, awsStandard), withRetry(failing, awsAdaptive)),
+  "a call in a call": () => withRetry(withRetry(failing, awsStandard), AwsModes.standard({ maxAttempts: 2 })),
+  "RetryPolicy.outermostOnly: a call in a call": () => {
+    const policy = AwsModes.standard({ maxAttempts: 2 }).pipe(RetryPolicy.outermostOnly)
+    return withRetry(withRetry(failing, policy), policy)
+  },
+  "a repeat": (call) => Effect.repeat(withRetry(call, awsStandard), Schedule.recurs(1)),
+  "a tapped schedule": (call) => Effect.retry(attempt(call), Schedule.tap(awsStandard, () => Effect.sleep(5))),
+  "schedules side by side": (call) => Effect.retry(attempt(call), Schedule.min([awsStandard, Schedule.spaced(70)])),
+  "a strategy": (call) => Effect.provide(RetryStrategy.request(call), RetryStrategy.layer(awsAdaptive)),
+  "a strategy that polls": () =>
+    Effect.provide(RetryStrategy.request(failing, { longPolling: true }), RetryStrategy.layer(awsStandard2026)),
+  "RetryMetrics.layer, RetryMetrics.observer": (call) =>
+    Effect.provide(withRetry(call, awsAdaptive), RetryMetrics.layer),
+  "RetryObserver.layer, RetryObserver.combine, RetryObserver.spanEvents": (call) =>
+    Effect.provide(
+      withRetry(call, awsStandard),
+      RetryObserver.layer(RetryObserver.combine(RetryObserver.spanEvents, { onAttempt: () => undefined }))
+    ),
+  "RetryObserver.CurrentObserver, RetryObserver.none": (call) =>
+    Effect.provideService(withRetry(call, awsStandard), RetryObserver.CurrentObserver, RetryObserver.none),
+  "RetryClassifier.layer": () => classified(RetryClassifier.layer(RetryClassifier.own)),
+  "RetryClassifier.CurrentClassifier": (call) =>
+    Effect.provideService(withRetry(call, awsStandard), RetryClassifier.CurrentClassifier, RetryClassifier.own),
+  "GeneralReference.layer": () => classified(GeneralReference.layer),
+  "JavaScriptV2.layer": () => classified(JavaScriptV2.layer),
+  "JavaV1.layer": () => classified(JavaV1.layer),
+  "JavaScriptV2.correctingClockSkew": () =>
+    Effect.provide(skewed, RetryClassifier.layer(JavaScriptV2.correctingClockSkew)),
+  "RequestHeaders.Invocation, RequestHeaders.withInvocation, RequestHeaders.headers, RequestHeaders.observeDate": (
+    call
+  ) => {
+    const observed = RequestHeaders.observeDate("Tue, 10 Nov 2026 08:00:00 GMT")
+    const headers = RequestHeaders.headers({ maxAttempts: 3 })
+    return RequestHeaders.withInvocation(
+      withRetry(Effect.andThen(observed, Effect.andThen(headers, call)), awsStandard)
+    )
+  },
+  "Kotlin.adaptiveRateLimiter": (call) => Effect.provide(withRetry(call, awsAdaptive), Kotlin.adaptiveRateLimiter()),
+  "AdaptiveRateLimiter.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), AdaptiveRateLimiter.layer()),
+  "AdaptiveRateLimiter.layerUnlimited": (call) =>
+    Effect.provide(withRetry(call, awsAdaptive), AdaptiveRateLimiter.layerUnlimited),
+  "RetryQuota.layerUnlimited": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryQuota.layerUnlimited)
+}
+
+const simulated = Effect.flatMap(
+  Simulator.decode({
+    name: "small",
+    seed: 1,
+    duration: "30 millis",
+    fleets: [{ name: "callers", to: "service", clients: 1, policy: "awsStandard" }],
+    services: [{ name: "service", latency: 10 }]
+  }),
+  (scenario) => Simulator.run(scenario)
+).pipe(Effect.orDie)
+
+/** What is around a call, or inside. */
+export const callSweeps: Sweeps = {
+  ...Object.fromEntries(Object.entries(calls).map(([name, program]) => [name, { program: on(program) }])),
+  "Simulator.decode, Simulator.run, Simulator.make": { program: simulated },
+  "Simulator.inVirtualTime": {
+    limiter: { fillRate: 1e-6, tokens: 3 },
+    program: on((call) => Simulator.inVirtualTime(withRetry(call, awsStandard)))
+  },
+  "ResourceLimiters.ResourceLimiters, ResourceLimiters.layer, ResourceLimiters.get, ResourceLimiters.quota": {
+    program: Effect.provide(
+      Effect.all([
+        Effect.provide(on((call) => withRetry(call, awsAdaptive), 0), ResourceLimiters.get("a")),
+        Effect.provide(
+          withRetry(Effect.fail(new Kit.Transient()), AwsModes.standard({ maxAttempts: 2 })),
+          ResourceLimiters.quota("b")
+        )
+      ], { concurrency: 2 }),
+      ResourceLimiters.layer({ idleTimeToLive: "1 second" })
+    )
+  }
+}

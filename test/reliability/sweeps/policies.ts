@@ -1,0 +1,85 @@
+import {
+  attempt,
+  awsAdaptive,
+  awsDynamoDB2026,
+  AwsModes,
+  awsStandard,
+  awsStandard2026,
+  Backoff,
+  RetryPolicy,
+  withRetry
+} from "effect-retry"
+import * as BotocoreLegacy from "effect-retry/aws/BotocoreLegacy"
+import * as GeneralReference from "effect-retry/aws/GeneralReference"
+import * as JavaScriptV2 from "effect-retry/aws/JavaScriptV2"
+import * as JavaV1 from "effect-retry/aws/JavaV1"
+import * as Kotlin from "effect-retry/aws/Kotlin"
+import * as Operations from "effect-retry/aws/Operations"
+import * as RetryGrpc from "effect-retry/RetryGrpc"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import { on, type Services, type Sweep, type Sweeps } from "./sweep.ts"
+
+const fixed = Backoff.fixed({ delay: 100 })
+const gated = RetryPolicy.quotaGated({ cost: 5, throttlingCost: 3, timeoutCost: 2 })
+const botocore = BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb")
+
+const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, Services, unknown>>> = {
+  "Modes.awsStandard": awsStandard,
+  "Modes.awsStandard2026": awsStandard2026,
+  "Modes.awsDynamoDB2026": awsDynamoDB2026,
+  "Modes.awsAdaptive, RetryPolicy.rateLimited": awsAdaptive,
+  "Modes.standard with a deadline": RetryPolicy.deadline("1 second")(AwsModes.standard()),
+  "Modes.awsAdaptive with a deadline": RetryPolicy.deadline("1 second")(awsAdaptive),
+  "Modes.standard2026 that polls": AwsModes.standard2026({ longPolling: true }),
+  "Operations.forOperation that polls": Operations.forOperation({ service: "SQS", operation: "ReceiveMessage" }),
+  "Operations.forOperation of DynamoDB": Operations.forOperation({ service: "DynamoDB", operation: "GetItem" }),
+  "Operations.make": Operations.make({ maxAttempts: 2 })({ service: "DynamoDB Streams", operation: "GetRecords" }),
+  "JavaScriptV2.policy": JavaScriptV2.policy({ maxRetries: 2 }),
+  "JavaScriptV2.defaultPolicy": JavaScriptV2.defaultPolicy,
+  "JavaScriptV2.dynamoDBPolicy": JavaScriptV2.dynamoDBPolicy,
+  "JavaV1.policy": JavaV1.policy({ maxRetries: 2 }),
+  "JavaV1.defaultPolicy": JavaV1.defaultPolicy,
+  "JavaV1.dynamoDBPolicy": JavaV1.dynamoDBPolicy,
+  "JavaV1.exponentialBackoff": JavaV1.exponentialBackoff({ baseDelay: 50, maxBackoff: 500 }).pipe(gated),
+  "JavaV1.fullJitterBackoff": JavaV1.fullJitterBackoff({ baseDelay: 50, maxBackoff: 500 }).pipe(gated),
+  "JavaV1.equalJitterBackoff": JavaV1.equalJitterBackoff({ baseDelay: 50, maxBackoff: 500 }).pipe(gated),
+  "GeneralReference.policy": GeneralReference.policy(),
+  "Kotlin.standardRetryStrategy": Kotlin.standardRetryStrategy().policy,
+  "Kotlin.adaptiveRetryStrategy": Kotlin.adaptiveRetryStrategy().policy,
+  "Kotlin.exponentialBackoffWithJitter": Kotlin.exponentialBackoffWithJitter().pipe(gated),
+  "BotocoreLegacy.forService": botocore.policy,
+  "Backoff.fixed": fixed.pipe(gated),
+  "Backoff.linear": Backoff.linear({ base: 50 }).pipe(gated),
+  "Backoff.fibonacci": Backoff.fibonacci({ base: 50 }).pipe(gated),
+  "Backoff.exponential": Backoff.exponential({ base: 50, jitter: "equal" }).pipe(gated),
+  "Backoff.decorrelated": Backoff.decorrelated({ base: 50, cap: 500 }).pipe(gated),
+  "RetryPolicy.fromDelay, RetryPolicy.quotaGated": RetryPolicy.fromDelay(({ attempt }) => attempt * 10).pipe(gated),
+  "RetryPolicy.fromSchedule": RetryPolicy.fromSchedule(Schedule.spaced(100)).pipe(gated),
+  "RetryPolicy.jittered, RetryPolicy.capped": fixed.pipe(RetryPolicy.jittered("full"), RetryPolicy.capped(50), gated),
+  "RetryPolicy.honourRetryAfter": fixed.pipe(RetryPolicy.honourRetryAfter(), gated),
+  "RetryPolicy.honourRetryAfter that stops": fixed.pipe(
+    RetryPolicy.honourRetryAfter({ atMost: 1, beyond: "stop" }),
+    gated
+  ),
+  "RetryGrpc.honourPushback": fixed.pipe(RetryGrpc.honourPushback(), gated),
+  "RetryPolicy.maxAttempts": fixed.pipe(RetryPolicy.maxAttempts(2), gated),
+  "RetryPolicy.whileRetryable": fixed.pipe(RetryPolicy.whileRetryable, gated),
+  "RetryPolicy.whileMaybeRetryable": fixed.pipe(RetryPolicy.whileMaybeRetryable, gated),
+  "RetryPolicy.outermostOnly": fixed.pipe(RetryPolicy.outermostOnly, gated),
+  "RetryPolicy.deadline": fixed.pipe(RetryPolicy.deadline(150), gated),
+  "RetryPolicy.whenThrottled": fixed.pipe(RetryPolicy.whenThrottled(Backoff.fixed({ delay: 300 })), gated),
+  "without a quota": fixed
+}
+
+/** Each policy with both drivers. To the schedule of a policy it is one function, wherever its delays come from. */
+export const policySweeps: Sweeps = Object.fromEntries(
+  Object.entries(policies).flatMap(([name, policy]): ReadonlyArray<readonly [string, Sweep]> => [
+    [`Attempt.withRetry: ${name}`, { program: on((call) => withRetry(call, policy), 0) }],
+    ...(/^(Backoff|JavaV1|JavaScriptV2)/.test(name) ? [] : [
+      [`Effect.retry, Attempt.attempt: ${name}`, {
+        program: on((call) => Effect.retry(attempt(call), policy), 0)
+      }] as const
+    ])
+  ])
+)

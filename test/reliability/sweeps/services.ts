@@ -1,0 +1,110 @@
+import {
+  AdaptiveRateLimiter,
+  awsAdaptive,
+  awsStandard,
+  ResourceLimiters,
+  RetryQuota,
+  RetryStrategy,
+  Waiter,
+  withRetry
+} from "effect-retry"
+import * as GeneralReference from "effect-retry/aws/GeneralReference"
+import * as Kotlin from "effect-retry/aws/Kotlin"
+import * as Kit from "effect-retry/testing"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { on, type Sweeps } from "./sweep.ts"
+
+/** Holds tokens for a while, and gives them back. */
+export const bracketed = Effect.acquireUseRelease(
+  Effect.map(RetryQuota.reserve(4), Option.getOrThrow),
+  () => Effect.sleep(10),
+  ({ giveBack }) => giveBack
+)
+
+const ready = Waiter.make({
+  acceptors: [Waiter.output("success", (polls: number) => polls > 2)],
+  minDelay: 100,
+  maxWait: "1 minute"
+})
+
+const polling = Effect.suspend(() => {
+  let polls = 0
+  return Effect.succeed(Effect.delay(Effect.sync(() => ++polls), 5))
+})
+
+/** The services themselves, and what waits for an outcome. */
+export const serviceSweeps: Sweeps = {
+  "RetryQuota.RetryQuota, RetryQuota.reserve": { program: bracketed, least: 8 },
+  "RetryQuota.reserve that waits": {
+    program: Effect.all([bracketed, bracketed, bracketed], { concurrency: 3 }),
+    quota: { capacity: 4, initial: 1, refillPerSecond: 10, whenExhausted: "wait" }
+  },
+  "RetryQuota.deposit, RetryQuota.balance": {
+    program: Effect.andThen(RetryQuota.deposit(0), RetryQuota.balance),
+    least: 3
+  },
+  "AdaptiveRateLimiter.AdaptiveRateLimiter, AdaptiveRateLimiter.acquire": {
+    program: Effect.replicateEffect(AdaptiveRateLimiter.acquire, 4, { concurrency: 4 })
+  },
+  "AdaptiveRateLimiter.update, AdaptiveRateLimiter.snapshot": {
+    limiter: "adaptive",
+    program: Effect.all([
+      AdaptiveRateLimiter.acquire,
+      AdaptiveRateLimiter.update(true),
+      AdaptiveRateLimiter.snapshot,
+      AdaptiveRateLimiter.acquire
+    ])
+  },
+  "RetryStrategy.RetryStrategy: tokens by hand": {
+    program: Effect.gen(function*() {
+      const strategy = yield* RetryStrategy.RetryStrategy
+      const first = yield* strategy.acquireInitialToken()
+      yield* first.leave
+      const second = yield* strategy.refreshRetryToken(first, new Kit.Transient())
+      yield* Effect.sleep(second.delay)
+      yield* second.leave
+      yield* strategy.recordSuccess(second)
+    }).pipe(Effect.provide(RetryStrategy.layer(awsAdaptive)))
+  },
+  "RetryStrategy.make: tokens that are abandoned": {
+    quota: { capacity: 100, firstAttemptCost: 3 },
+    program: Effect.gen(function*() {
+      const strategy = yield* RetryStrategy.make(awsAdaptive)
+      const first = yield* strategy.acquireInitialToken()
+      yield* first.abandon
+      const another = yield* strategy.acquireInitialToken()
+      yield* another.leave
+      const second = yield* strategy.refreshRetryToken(another, new Kit.Transient())
+      yield* second.abandon
+    })
+  },
+  "Waiter.waitUntil, Waiter.make, Waiter.output": {
+    program: Effect.flatMap(polling, (poll) => Waiter.waitUntil(poll, ready))
+  },
+  "Waiter.waitUntil around retries": {
+    program: Waiter.waitUntil(Effect.as(on((call) => withRetry(call, awsStandard)), 3), ready)
+  },
+  "GeneralReference.polling": {
+    program: Effect.flatMap(polling, (poll) =>
+      Waiter.waitUntil(
+        withRetry(poll, GeneralReference.policy()),
+        GeneralReference.polling({ status: (polls: number) => polls > 2 ? "SUCCESS" : "NOT_READY" })
+      ))
+  }
+}
+
+/** Quotas as a program brings them itself: what is held and given back is there again. */
+export const quotaLayers: Readonly<Record<string, Layer.Layer<RetryQuota.RetryQuota>>> = {
+  "RetryQuota.layer": RetryQuota.layer(),
+  "RetryQuota.make": Layer.effect(RetryQuota.RetryQuota, RetryQuota.make({ capacity: 10 })),
+  "RetryQuota.layerUnlimited": RetryQuota.layerUnlimited,
+  "Kotlin.standardRetryTokenBucket": Kotlin.standardRetryTokenBucket().layer,
+  "Kotlin.infiniteTokenBucket": Kotlin.infiniteTokenBucket.layer,
+  "Kotlin.standardRetryStrategy": Kotlin.standardRetryStrategy().layer,
+  "ResourceLimiters.quota": Layer.provide(
+    ResourceLimiters.quota("a"),
+    ResourceLimiters.layer({ quota: { capacity: 9 } })
+  )
+}
