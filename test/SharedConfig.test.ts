@@ -264,6 +264,15 @@ describe("SharedConfig", () => {
         assert.strictEqual(long.message, `/config:1: expected a section header before it, got "${"x".repeat(100)}"...`)
       }))
 
+    it.effect("shows no line that may hold a secret", () =>
+      Effect.gen(function*() {
+        for (const name of ["aws_secret_access_key", "AWS_SESSION_TOKEN", "  sso_password"]) {
+          const error = yield* Effect.flip(SharedConfig.parse(`[default]\n${name} s3cr3t-planted`, "/config"))
+          assert.include(error.message, "/config:2")
+          assert.notInclude(JSON.stringify(error) + error.message + error.value, "s3cr3t-planted")
+        }
+      }))
+
     it.effect("pollutes no prototype", () =>
       Effect.gen(function*() {
         const text =

@@ -46,7 +46,7 @@ import * as Ini from "../internal/ini.ts"
 export class AwsConfigError extends Data.TaggedError("AwsConfigError")<{
   /** A variable, such as `"AWS_MAX_ATTEMPTS"`; a line, such as `"/home/me/.aws/config:7"`; or a file. */
   readonly at: string
-  /** The value, or the line, as it stands there; the bytes of a file that is too large. */
+  /** The value, or the line, as it stands there, unless it may hold a secret; the bytes of a file that is too large. */
   readonly value: string | number
   /** What is wrong with it, such as `"max_attempts must be a whole number of at least 1"`. */
   readonly problem: string
@@ -62,6 +62,9 @@ const render = (value: string | number): string =>
   typeof value === "number" || value.length <= maxRendered
     ? JSON.stringify(value)
     : `${JSON.stringify(value.slice(0, maxRendered))}...`
+
+/** A line as errors show it. */
+const shown = (line: string): string => /secret|token|password/i.test(line) ? "a line that may hold a secret" : line
 
 /**
  * A property of a profile: its value, and the line on which it was set, from 1.
@@ -114,7 +117,9 @@ export const parse = (
     if (text.length > maxSize) return tooLarge(path, text.length)
     const parsed = Ini.parse(text)
     return "problem" in parsed
-      ? Effect.fail(new AwsConfigError({ at: `${path}:${parsed.line}`, value: parsed.text, problem: parsed.problem }))
+      ? Effect.fail(
+        new AwsConfigError({ at: `${path}:${parsed.line}`, value: shown(parsed.text), problem: parsed.problem })
+      )
       : Effect.succeed({ path, profiles: parsed })
   })
 
