@@ -26,7 +26,7 @@ import { RetryQuota } from "../RetryQuota.ts"
 import { RetryRefused, RetryStrategy, type Service } from "../RetryStrategy.ts"
 import { RetryStopped, RetryToken, type StopReason } from "../RetryToken.ts"
 import { type CallFiber, clockOf } from "../state/clock.ts"
-import { Held, type Store } from "../state/store.ts"
+import type { Held, Store } from "../state/store.ts"
 
 /**
  * The trait `@retryable`: annotations for a `Schema.TaggedError` class whose errors are safe to retry.
@@ -94,6 +94,8 @@ interface Call {
   /** The retries so far. */
   readonly count: number
   readonly longPolling: boolean
+  /** What the retry took that is under way. It stays taken, whatever becomes of the retry. */
+  readonly held: Held | undefined
 }
 
 /** What the strategy makes of a failure; `undefined` when it does not retry it. */
@@ -128,7 +130,7 @@ class GuideStrategy implements Service {
 
   readonly acquireInitialToken: Service["acquireInitialToken"] = (operation) =>
     Effect.withFiber((fiber) => {
-      const call = { count: 0, longPolling: operation?.longPolling === true }
+      const call = { count: 0, longPolling: operation?.longPolling === true, held: undefined }
       const terms = { attempt: 1, delayMillis: 0, waitedMillis: 0, cost: 0, undo: [] }
       return Effect.succeed(this.issuer.issue(call, terms, fiber))
     })
@@ -136,6 +138,7 @@ class GuideStrategy implements Service {
   readonly refreshRetryToken: Service["refreshRetryToken"] = (token, error) =>
     Effect.withFiber((fiber) => {
       const call = this.issuer.redeem(token)
+      call.held?.spendUnsafe()
       fiber.getRef(CurrentObserver).onAttempt?.(false, fiber)
       const info = Option.getOrUndefined(classify(fiber.getRef(CurrentClassifier), error))
       const refuse = (reason: StopReason, delayMillis?: number) =>
@@ -146,15 +149,15 @@ class GuideStrategy implements Service {
       const delayMillis = delayOf(failure, call.count, fiber.getRef(Random.Random))
       const clock = clockOf(fiber)
       const cost = failure.throttling ? throttlingRetryCost : retryCost
-      if (!this.store.take(cost, clock)) return refuse("quota-exhausted", call.longPolling ? delayMillis : 0)
-      const held = new Held(this.store, cost, clock)
+      const held = this.store.take(cost, clock)
+      if (held === undefined) return refuse("quota-exhausted", call.longPolling ? delayMillis : 0)
       const decision = new RetryToken({ attempt: call.count + 1, error, info }, delayMillis, held, Infinity)
       return Effect.succeed(this.issue(decision, call.longPolling, fiber))
     })
 
   readonly recordSuccess: Service["recordSuccess"] = (token) =>
     Effect.withFiber((fiber) => {
-      this.issuer.redeem(token)
+      this.issuer.redeem(token).held?.spendUnsafe()
       const clock = clockOf(fiber)
       if (this.store.balance(clock) <= this.capacity - successRefund) this.store.put(successRefund, clock)
       fiber.getRef(CurrentObserver).onAttempt?.(true, fiber)
@@ -163,10 +166,12 @@ class GuideStrategy implements Service {
 
   private issue(decision: RetryToken, longPolling: boolean, fiber: CallFiber): Token {
     fiber.getRef(CurrentObserver).onRetry?.(decision, fiber)
+    decision.claimUnsafe()
     const { attempt, cost, delayMillis, held } = decision
     const undo = [() => held?.giveBackUnsafe()]
-    const terms = { attempt: attempt + 1, delayMillis, waitedMillis: 0, cost, undo }
-    return this.issuer.issue({ count: attempt, longPolling }, terms, fiber)
+    const sent = (sender: CallFiber) => held?.sentUnsafe(sender)
+    const terms = { attempt: attempt + 1, delayMillis, waitedMillis: 0, cost, undo, sent }
+    return this.issuer.issue({ count: attempt, longPolling, held }, terms, fiber)
   }
 }
 

@@ -26,9 +26,11 @@ export interface QuotaState {
 
 /** Tokens that remember where they are. */
 class Noted extends Held {
-  /** Their retry has been sent, or was about to be. */
-  left = false
   place: "held" | "back" | "spent" = "held"
+  /** Their retry may leave: only then they may be spent. */
+  private claimed = false
+  /** Their retry has left. */
+  private left = false
   private readonly fiber: CallFiber | undefined = Fiber.getCurrent()
   /** The fiber in which the retry is sent, as long as it is known. */
   private sender: CallFiber | undefined = undefined
@@ -48,12 +50,13 @@ class Noted extends Held {
   }
 
   override resumeUnsafe(): void {
-    this.left = true
+    this.claimed = true
     super.resumeUnsafe()
   }
 
   /** A token that outlives the fiber it was made in was handed on, as to a promise: no fiber tells how its retry ends. */
   override sentUnsafe(fiber: CallFiber): void {
+    this.left = true
     if (this.fiber?.pollUnsafe() === undefined) this.sender = fiber
     super.sentUnsafe(fiber)
   }
@@ -61,7 +64,7 @@ class Noted extends Held {
   /** A reservation leaves when its owner says so. */
   override get spend(): Effect.Effect<boolean> {
     return Effect.suspend(() => {
-      this.left = true
+      this.claimed = true
       return super.spend
     })
   }
@@ -69,16 +72,16 @@ class Noted extends Held {
   /** A retry that was in flight when its fiber ended is spent, unless the fiber succeeded: then nothing is. */
   private get isLeftAlone(): boolean {
     const exit = (this.sender ?? this.fiber)?.pollUnsafe()
-    return exit !== undefined && (this.sender === undefined || Exit.isFailure(exit))
+    return this.left && exit !== undefined && (this.sender === undefined || Exit.isFailure(exit))
   }
 
   get isHeld(): boolean {
-    return this.place === "held" && !(this.left && this.isLeftAlone)
+    return this.place === "held" && !this.isLeftAlone
   }
 
   /** What is spent for a retry that never left is lost. */
   get isSpent(): boolean {
-    return this.left && (this.place === "spent" || (this.place === "held" && !this.isHeld))
+    return this.place === "spent" ? this.claimed : this.place === "held" && this.isLeftAlone
   }
 }
 

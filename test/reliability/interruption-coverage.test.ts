@@ -8,8 +8,6 @@ import { quotaLayers, serviceSweeps } from "./sweeps/services.ts"
 
 /** Sweeps beside the tests of their module, by the file and a part of the test's name. */
 const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>> = {
-  "SmithyGuide.make": ["SmithyGuide.test.ts", "nothing is lost at whatever step its loop is interrupted"],
-  "SmithyGuide.layer": ["SmithyGuide.test.ts", "nothing is lost at whatever step its loop is interrupted"],
   "RetryQuota.serviceOf": ["testing/sweep.test.ts", "finds no token lost"],
   "AdaptiveRateLimiter.make": ["AdaptiveRateLimiter.test.ts", "has sent or gives its token back, at whatever step"],
   "AdaptiveRateLimiter.Engine": ["AdaptiveRateLimiter.test.ts", "has sent or gives its token back, at whatever step"]
@@ -179,6 +177,14 @@ describe("of the public modules", () => {
     const exports = new Set(await exported())
     assert.deepStrictEqual([...swept, ...excepted].filter((name) => !exports.has(name)), [])
     assert.deepStrictEqual([...swept].filter((name) => excepted.has(name)), [])
+  })
+
+  it("what a sweep is named after occurs in the sweeps", () => {
+    const folder = new URL("test/reliability/sweeps/", root)
+    const sources = fs.readdirSync(folder).map((name) => fs.readFileSync(new URL(name, folder), "utf8"))
+    const code = sources.join("\n").replaceAll(/^import [^"]*".*$|"[^"\n]*"|\/\*\*.*\*\/|\/\/ .*$/gm, "")
+    const words = new Set(code.match(/\w+/g))
+    assert.deepStrictEqual(named.filter((name) => !words.has(name.split(".")[1]!)), [])
   })
 
   it("the sweeps elsewhere are there", () => {

@@ -76,6 +76,7 @@ describe("testQuota", () => {
       const first = yield* strategy.acquireInitialToken()
       const refreshed = yield* Effect.forkChild(strategy.refreshRetryToken(first, new Kit.Transient()))
       const token = yield* Fiber.join(refreshed)
+      assert.strictEqual((yield* Kit.quotaState).held, 5)
       yield* Fiber.join(yield* Effect.forkChild(token.leave))
       assert.deepStrictEqual(yield* Kit.quotaState, { balance: 495, capacity: 500, held: 0, waiting: 0 })
       yield* strategy.recordSuccess(token)

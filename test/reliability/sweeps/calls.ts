@@ -19,6 +19,7 @@ import * as JavaScriptV2 from "effect-retry/aws/JavaScriptV2"
 import * as JavaV1 from "effect-retry/aws/JavaV1"
 import * as Kotlin from "effect-retry/aws/Kotlin"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
+import * as SmithyGuide from "effect-retry/aws/SmithyGuide"
 import * as Simulator from "effect-retry/Simulator"
 import * as Kit from "effect-retry/testing"
 import * as Data from "effect/Data"
@@ -116,8 +117,9 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
   "a strategy": (call) => Effect.provide(RetryStrategy.request(call), RetryStrategy.layer(awsAdaptive)),
   "a strategy that polls": () =>
     Effect.provide(RetryStrategy.request(failing, { longPolling: true }), RetryStrategy.layer(awsStandard2026)),
-  "RetryMetrics.layer, RetryMetrics.observer": (call) =>
-    Effect.provide(withRetry(call, awsAdaptive), RetryMetrics.layer),
+  "RetryMetrics.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryMetrics.layer),
+  "RetryMetrics.observer": (call) =>
+    Effect.provide(withRetry(call, awsAdaptive), RetryObserver.layer(RetryMetrics.observer)),
   "RetryObserver.layer, RetryObserver.combine, RetryObserver.spanEvents": (call) =>
     Effect.provide(
       withRetry(call, awsStandard),
@@ -138,9 +140,8 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
   ) => {
     const observed = RequestHeaders.observeDate("Tue, 10 Nov 2026 08:00:00 GMT")
     const headers = RequestHeaders.headers({ maxAttempts: 3 })
-    return RequestHeaders.withInvocation(
-      withRetry(Effect.andThen(observed, Effect.andThen(headers, call)), awsStandard)
-    )
+    const sent = Effect.all([RequestHeaders.Invocation, observed, headers, call])
+    return RequestHeaders.withInvocation(withRetry(sent, awsStandard))
   },
   "Kotlin.adaptiveRateLimiter": (call) => Effect.provide(withRetry(call, awsAdaptive), Kotlin.adaptiveRateLimiter()),
   "AdaptiveRateLimiter.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), AdaptiveRateLimiter.layer()),
@@ -163,6 +164,11 @@ const simulated = Effect.flatMap(
 /** What is around a call, or inside. */
 export const callSweeps: Sweeps = {
   ...Object.fromEntries(Object.entries(calls).map(([name, program]) => [name, { program: on(program) }])),
+  "SmithyGuide.make, SmithyGuide.layer": {
+    // What a success of the guide puts in is never what its retry took.
+    quota: { initial: 100, successIncrement: 1 },
+    program: on((call) => Effect.provide(RetryStrategy.request(call), SmithyGuide.layer))
+  },
   "Simulator.decode, Simulator.run, Simulator.make": { program: simulated },
   "Simulator.inVirtualTime": {
     limiter: { fillRate: 1e-6, tokens: 3 },
