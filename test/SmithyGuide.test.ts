@@ -3,6 +3,7 @@ import { InvalidOption, RetryClassifier, RetryInfo, RetryObserver, RetryQuota } 
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import * as SmithyGuide from "effect-retry/aws/SmithyGuide"
 import * as ErrorInfo from "effect-retry/ErrorInfo"
+import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -11,10 +12,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../examples/smithy-guide.ts"
 import { scripted, Terminal, Throttled, TimedOut, Transient, Unsure } from "./utils/call.ts"
+import { FakeRedis } from "./utils/fakeRedis.ts"
 import { sweep } from "./utils/sweep.ts"
 import { withRandom } from "./utils/vectors.ts"
 
@@ -317,6 +320,31 @@ describe("SmithyGuide", () => {
             sends = 0
           }))
         assert.isAbove(steps, 20)
+      }))
+
+    it.effect("asks a quota in Redis, and leaves no lease there, at whatever step it is interrupted", () =>
+      Effect.gen(function*() {
+        const redis = new FakeRedis()
+        redis.latencyMillis = 5
+        const quota = yield* Effect.provideService(RetryQuotaRedis.make({ name: "test" }), Redis.Redis, redis.service)
+        const most: Array<number> = []
+        let sends = 0
+        const call = Effect.suspend(() => ++sends < 3 ? Effect.fail(new Throttled({})) : Effect.succeed("ok"))
+        const program = looped(call).pipe(Effect.provideService(RetryQuota.RetryQuota, quota), withRandom(0.5))
+        yield* sweep(program, () =>
+          Effect.gen(function*() {
+            yield* TestClock.adjust(400)
+            assert.strictEqual(redis.leases("retry-quota:test"), 0)
+            const spent = 500 - (redis.states.get("retry-quota:test")?.tokens ?? 500)
+            const retried = Math.max(0, sends - 1)
+            assert.isTrue(spent === retried * 5 || spent === (retried + 1) * 5 || (sends === 3 && spent === 9))
+            yield* Effect.orDie(quota.deposit(500))
+            yield* TestClock.adjust(400)
+            most.push(sends)
+            sends = 0
+          }), { step: 50 })
+        assert.strictEqual(most[0], 3)
+        assert.isAbove(most.length, 40)
       }))
 
     it.effect("gives back what a retry holds that is interrupted in its back-off", () =>

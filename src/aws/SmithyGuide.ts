@@ -149,10 +149,17 @@ class GuideStrategy implements Service {
       const delayMillis = delayOf(failure, call.count, fiber.getRef(Random.Random))
       const clock = clockOf(fiber)
       const cost = failure.throttling ? throttlingRetryCost : retryCost
-      const held = this.store.take(cost, clock)
-      if (held === undefined) return refuse("quota-exhausted", call.longPolling ? delayMillis : 0)
-      const decision = new RetryToken({ attempt: call.count + 1, error, info }, delayMillis, held, Infinity)
-      return Effect.succeed(this.issue(decision, call.longPolling, fiber))
+      const given = (held: Held | undefined) =>
+        held === undefined
+          ? refuse("quota-exhausted", call.longPolling ? delayMillis : 0)
+          : Effect.succeed(this.issue(
+            new RetryToken({ attempt: call.count + 1, error, info }, delayMillis, held, Infinity),
+            call.longPolling,
+            fiber
+          ))
+      return this.store.isRemote
+        ? Effect.flatten(this.store.reserve({ cost, clock, patienceMillis: Infinity }, given))
+        : given(this.store.take(cost, clock))
     })
 
   readonly recordSuccess: Service["recordSuccess"] = (token) =>
@@ -202,7 +209,8 @@ const refused = (stopped: RetryStopped, fiber: CallFiber): Effect.Effect<never, 
  * leaves gives its tokens back (the guide has no interruption); `"No"` is a veto also for a server's fault, as the
  * guide's comment has it (its code falls through).
  *
- * The `successIncrement`, `firstAttemptCost` and `whenExhausted` of the quota do not apply, nor does a limiter.
+ * The `successIncrement`, `firstAttemptCost` and `whenExhausted` of the quota do not apply, nor does a limiter; only a
+ * quota in Redis that waits has a retry wait.
  *
  * @category constructors
  * @since 0.1.0
