@@ -5,6 +5,7 @@ import {
   awsAdaptive,
   Backoff,
   InvalidOption,
+  RetryInfo,
   RetryPolicy,
   RetryQuota,
   RetryStrategy,
@@ -16,6 +17,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { Terminal, Throttled } from "./utils/call.ts"
@@ -216,6 +218,7 @@ describe("AdaptiveRateLimiter", () => {
         assert.strictEqual(error._tag, "RateLimitExceeded")
         assert.strictEqual(error.reason, "queue-full")
         assert.strictEqual(Duration.toMillis(error.retryAfter), 4000)
+        assert.strictEqual(error.message, "too many sends are waiting for a token")
         yield* TestClock.adjust("4 seconds")
         assert.deepStrictEqual(times, [2000, 4000])
       }))
@@ -229,6 +232,8 @@ describe("AdaptiveRateLimiter", () => {
         const error = yield* Effect.flip(limiter.acquire)
         assert.strictEqual(error.reason, "no-token")
         assert.strictEqual(Duration.toMillis(error.retryAfter), 1500)
+        assert.strictEqual(error.message, "no send token for another 1s 500ms")
+        assert.propertyVal(Option.getOrThrow(RetryInfo.of(error)), "safety", "No")
         yield* TestClock.adjust("1500 millis")
         yield* limiter.acquire
       }))

@@ -79,12 +79,14 @@ describe("RetryObserver", () => {
     it.effect(`${form}: none switches the events off`, () =>
       Effect.gen(function*() {
         const { events, tracer } = recording()
-        yield* inTime(
-          Effect.withSpan(run(Effect.fail(new Transient())), "call").pipe(
+        const error = new Transient()
+        const exit = yield* inTime(
+          Effect.withSpan(run(Effect.fail(error)), "call").pipe(
             Effect.provideService(Tracer.Tracer, tracer),
             Effect.provide(RetryObserver.layer(RetryObserver.none))
           )
         )
+        assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), error)
         assert.deepStrictEqual(events.filter(([name]) => name.startsWith("retry")), [])
       }).pipe(Effect.provide(RetryQuota.layer())))
 

@@ -171,6 +171,21 @@ describe("RetryPolicy", () => {
           }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer()))))
       }
 
+      it.effect("ends the second wait of a call for a send token as it ends the first", () =>
+        Effect.gen(function*() {
+          const times: Array<number> = []
+          const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+            times.push(now)
+            return Effect.fail(new Throttled({}))
+          })
+          const timely = awsAdaptive.pipe(RetryPolicy.capped("1 millis"), RetryPolicy.deadline("3 seconds"))
+          const ended = Effect.andThen(Effect.exit(withRetry(call, timely)), Clock.currentTimeMillis)
+          const fiber = yield* Effect.forkChild(ended)
+          yield* TestClock.adjust("1 minute")
+          assert.strictEqual(yield* Fiber.join(fiber), 3000)
+          assert.deepStrictEqual(times, [0, 2000])
+        }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer()))))
+
       it.effect("does not send at the deadline, when tokens of quota or limiter come just then", () =>
         Effect.gen(function*() {
           const times: Array<number> = []
