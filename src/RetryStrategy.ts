@@ -20,8 +20,9 @@ import * as Schedule from "effect/Schedule"
 import * as Limiter from "./AdaptiveRateLimiter.ts"
 import { Booking } from "./engine/booking.ts"
 import { deadlineAt, decide, type Parts, Run } from "./engine/decision.ts"
-import { Issuer, type Token } from "./engine/issue.ts"
+import { died, Issuer, type Token } from "./engine/issue.ts"
 import { inside, Mark, nesting } from "./engine/nesting.ts"
+import { isFatal } from "./engine/settling.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import { CurrentObserver } from "./RetryObserver.ts"
 import { type Attempted, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
@@ -273,6 +274,7 @@ class Strategy implements Service {
       waitedMillis,
       cost,
       undo: held === undefined ? undo : [() => held.giveBackUnsafe(), ...undo],
+      died: () => held?.spendUnsafe(),
       sent: held === undefined ? undefined : (sender) => held.sentUnsafe(sender)
     }, fiber)
   }
@@ -373,15 +375,18 @@ export const request = <A, E, R>(
   return RetryStrategy.use((strategy) => {
     const attempt = (token: Token, metadata: Schedule.Metadata): Effect.Effect<A, E, R> =>
       Effect.flatMap(departure(token), () =>
-        Effect.matchEffect(sending(send, metadata), {
+        Effect.matchCauseEffect(sending(send, metadata), {
           onSuccess: (value) => Effect.as(strategy.recordSuccess(token), value),
-          onFailure: (error) =>
-            Effect.flatMap(Clock.currentTimeMillis, (now) =>
-              Effect.matchEffect(strategy.refreshRetryToken(token, error), {
-                onSuccess: (next) =>
-                  attempt(next, following(metadata, error, next, now)),
-                onFailure: () => Effect.fail(error)
-              }))
+          onFailure: (cause) => {
+            if (isFatal(cause)) died(token)
+            return Effect.catch(Effect.failCause(cause), (error) => failed(token, metadata, error))
+          }
+        }))
+    const failed = (token: Token, metadata: Schedule.Metadata, error: E) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.matchEffect(strategy.refreshRetryToken(token, error), {
+          onSuccess: (next) => attempt(next, following(metadata, error, next, now)),
+          onFailure: () => Effect.fail(error)
         }))
     return Effect.matchEffect(strategy.acquireInitialToken(operation), {
       onSuccess: (token) => attempt(token, first),

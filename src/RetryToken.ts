@@ -68,8 +68,12 @@ export class RetryToken {
    * @internal
    */
   expired = false
-  /** @internal */
-  unwatch: (() => void) | undefined = undefined
+  /**
+   * Where the fiber that holds the token keeps it until it leaves.
+   *
+   * @internal
+   */
+  pending: { token: RetryToken | undefined } | undefined = undefined
   private claimed = false
 
   /** @internal */
@@ -100,8 +104,7 @@ export class RetryToken {
   claimUnsafe(): boolean {
     if (this.claimed) return false
     this.claimed = true
-    this.unwatch?.()
-    this.unwatch = undefined
+    if (this.pending?.token === this) this.pending.token = undefined
     this.held?.resumeUnsafe()
     return true
   }

@@ -122,7 +122,13 @@ export class Booking {
     return settling(self, (value) => this.succeeded(value), (error, cause) => {
       this.failed(error)
       return next(error, cause)
-    })
+    }, () => this.died())
+  }
+
+  /** The attempt has ended in a defect, or was interrupted alone: it has been sent, so what its retry holds is spent. */
+  private died(): void {
+    if (this.mark !== undefined) this.mark.active = false
+    this.token?.held?.spendUnsafe()
   }
 
   /** The attempt has succeeded: what its retry holds goes back. */

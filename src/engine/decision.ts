@@ -192,7 +192,7 @@ export class Run implements Failure {
 
   private issue(delayMillis: number, held: Held | undefined, fiber: CallFiber): RetryToken {
     const token = new RetryToken(this, delayMillis, held, this.deadlineAtMillis)
-    watch(token, fiber)
+    if (held !== undefined) watch(token, fiber)
     return token
   }
 

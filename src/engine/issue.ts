@@ -44,6 +44,8 @@ export interface Terms {
   readonly cost: number
   /** Puts back what the attempt holds; empty when it holds nothing. */
   readonly undo: ReadonlyArray<() => void>
+  /** The attempt was sent, and ended in a defect or an interruption: nobody will settle it. */
+  readonly died?: (() => void) | undefined
   /** The attempt is sent, in this fiber. */
   readonly sent?: ((fiber: CallFiber) => void) | undefined
 }
@@ -97,6 +99,10 @@ class Issued<Call> implements Token {
     return true
   }
 
+  diedUnsafe(): void {
+    if (this.state === "left" && this.redeemUnsafe()) this.terms.died?.()
+  }
+
   private leaveUnsafe(fiber: CallFiber): boolean {
     if (this.state !== "waiting") return false
     this.unwatch()
@@ -116,6 +122,11 @@ class Issued<Call> implements Token {
     const { attempt, cost, delayMillis, waitedMillis } = this.terms
     return { _tag: "RetryStrategyToken", attempt, delayMillis, waitedMillis, cost }
   }
+}
+
+/** The attempt of a token has ended in a defect, or was interrupted alone. */
+export const died = (token: Token): void => {
+  if (token instanceof Issued) token.diedUnsafe()
 }
 
 /** Issues the tokens of one strategy, and takes each of them once. */

@@ -4,17 +4,26 @@ import type { RetryObserver } from "../RetryObserver.ts"
 import { isRetryToken, type RetryToken } from "../RetryToken.ts"
 import type { CallFiber } from "../state/clock.ts"
 
-/** The retry that a fiber is about to make. */
-const pending = new WeakMap<CallFiber, RetryToken>()
+type Pending = NonNullable<RetryToken["pending"]>
+
+/** The retry that a fiber is about to make: one at a time, from its decision until it leaves. */
+const byFiber = new WeakMap<CallFiber, Pending>()
 
 /** The token behind a delay: combinators around a policy change its output, but seldom its delay. */
 const byDelay = new WeakMap<Duration.Duration, RetryToken>()
 
+const watched = (fiber: CallFiber): Pending => {
+  const pending: Pending = { token: undefined }
+  byFiber.set(fiber, pending)
+  fiber.addObserver(() => pending.token?.held?.giveBackUnsafe())
+  return pending
+}
+
 /** Gives back what the token holds if the fiber ends before the retry leaves, whatever ends it. */
 export const watch = (token: RetryToken, fiber: CallFiber): void => {
-  const { held } = token
-  if (held === undefined) return
-  token.unwatch = fiber.addObserver(() => held.giveBackUnsafe())
+  const pending = byFiber.get(fiber) ?? watched(fiber)
+  pending.token = token
+  token.pending = pending
 }
 
 /**
@@ -22,17 +31,13 @@ export const watch = (token: RetryToken, fiber: CallFiber): void => {
  * around it, of which it never hears.
  */
 export const lapse = (fiber: CallFiber): void => {
-  const token = pending.get(fiber)
-  if (!token?.isUnclaimed) return
-  token.held?.giveBackUnsafe()
-  token.unwatch?.()
-  token.unwatch = undefined
+  byFiber.get(fiber)?.token?.held?.giveBackUnsafe()
 }
 
 /** Remembers the token where an attempt under `Effect.retry` finds it again; returns the delay to wait. */
 export const remember = (token: RetryToken, fiber: CallFiber): Duration.Duration => {
   const delay = token.delay
-  pending.set(fiber, token)
+  watch(token, fiber)
   byDelay.set(delay, token)
   return delay
 }
@@ -41,7 +46,7 @@ export const remember = (token: RetryToken, fiber: CallFiber): Duration.Duration
 export const tokenOf = (metadata: Schedule.Metadata | undefined, fiber: CallFiber): RetryToken | undefined => {
   if (metadata === undefined || metadata.attempt === 0) return undefined
   if (isRetryToken(metadata.output)) return metadata.output
-  const known = byDelay.get(metadata.duration) ?? pending.get(fiber)
+  const known = byDelay.get(metadata.duration) ?? byFiber.get(fiber)?.token
   return known?.error === metadata.input ? known : undefined
 }
 

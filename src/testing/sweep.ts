@@ -209,9 +209,8 @@ export interface SweepOptions extends TimeOptions {
  *
  * Tokens of a quota that flow in over time can hide a loss: sweep without a refill, and begin with a full quota or less
  * so that successes do not fill the gap. An effect that brings a quota or a limiter of its own is not seen through: leave
- * it out. Whether a retry succeeded is what its fiber tells in the end: one that dies, in an effect which goes on to
- * succeed, seems to be held. Each run needs a script from its beginning: suspend the whole call, not the send, which is
- * suspended at each attempt.
+ * it out. Each run needs a script from its beginning: suspend the whole call, not the send, which is suspended at each
+ * attempt.
  *
  * **Example** (No interruption loses a token)
  *
