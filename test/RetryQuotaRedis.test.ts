@@ -10,6 +10,7 @@ import {
   withRetry
 } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -504,6 +505,27 @@ describe("RetryQuotaRedis", () => {
         assert.strictEqual(redis.states.get(key)?.tokens, 490)
         yield* Fiber.interrupt(fiber)
       }))
+  }
+
+  for (const [driver, run] of Object.entries(drivers)) {
+    for (const cause of [Cause.die("defect"), Cause.interrupt()]) {
+      it.effect(`spends the retry of ${driver} that ends so: ${cause}, though its fiber goes on`, () =>
+        Effect.gen(function*() {
+          const { quota, redis } = yield* shared()
+          let sends = 0
+          const send = Effect.suspend(() => ++sends === 1 ? Effect.fail(new Transient()) : Effect.failCause(cause))
+          const program = Effect.provideService(
+            Effect.andThen(Effect.exit(run(send)), Effect.never),
+            RetryQuota.RetryQuota,
+            quota
+          )
+          const fiber = yield* Effect.forkChild(program)
+          yield* TestClock.adjust("10 seconds")
+          yield* TestClock.adjust("1 second")
+          assert.deepStrictEqual([sends, redis.leases(key), redis.states.get(key)?.tokens], [2, 0, 495])
+          yield* Fiber.interrupt(fiber)
+        }))
+    }
   }
 
   for (const mood of ["fine", "refusing"] as const) {
