@@ -81,7 +81,7 @@ type Interrupts = (movedMillis: number) => boolean
  *
  * @internal
  */
-export const paceOf = (constructorName: string, { atMost, step }: TimeOptions): Pace => {
+const paceOf = (constructorName: string, { atMost, step }: TimeOptions): Pace => {
   const check = checks(constructorName)
   return {
     atMostMillis: check.positiveDuration("atMost", atMost ?? "1 day"),
