@@ -490,6 +490,22 @@ describe("Effect.retry", () => {
     }
   }
 
+  it.effect("ends in the defect of an attempt, the first or a later one, with a quota and without", () =>
+    Effect.gen(function*() {
+      const timed = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.deadline("1 minute"))
+      for (const policy of [awsStandard, Backoff.fixed({ delay: 1 }), timed]) {
+        for (const failures of [0, 1]) {
+          for (
+            const run of [withRetry, (self: Effect.Effect<never, Transient>) => Effect.retry(attempt(self), policy)]
+          ) {
+            let sends = 0
+            const send = Effect.suspend(() => sends++ < failures ? Effect.fail(new Transient()) : Effect.die("defect"))
+            assert.deepStrictEqual(yield* inTime(run(send, policy)), Exit.die("defect"))
+          }
+        }
+      }
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
   it.effect("around an attempt with a quota of its own has each quota paid back what it gave", () =>
     Effect.gen(function*() {
       const inner = yield* RetryQuota.make({ initial: 50 })

@@ -285,6 +285,12 @@ describe("RetryStrategy", () => {
         assert.deepStrictEqual(told, ["abandon"])
         yield* inTime(program)
         assert.deepStrictEqual(told, ["abandon", "leave", "success"])
+        const dying = Effect.provideService(
+          RetryStrategy.request(Effect.die("defect")),
+          RetryStrategy.RetryStrategy,
+          strategy
+        )
+        assert.deepStrictEqual(yield* inTime(dying), Exit.die("defect"))
       }))
 
     for (

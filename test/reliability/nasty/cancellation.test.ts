@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, onTestFinished, vi } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
   attempt,
@@ -126,8 +126,9 @@ describe("cancellation", () => {
   })
 
   it("nasty 7: an abort in a back-off of an hour ends the call at once, and leaves no timer", async () => {
-    const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length
-    const before = timers()
+    const set = vi.spyOn(globalThis, "setTimeout")
+    const clear = vi.spyOn(globalThis, "clearTimeout")
+    onTestFinished(() => void vi.restoreAllMocks())
     const controller = new AbortController()
     let sends = 0
     const result = retryPromise(
@@ -138,11 +139,12 @@ describe("cancellation", () => {
     const settled = result.catch((error: unknown) => error)
     while (sends === 0) await new Promise((resolve) => setImmediate(resolve))
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
-    assert.isAbove(timers(), before)
+    const timer = set.mock.results[set.mock.calls.findIndex(([, millis]) => millis === 3_600_000)]?.value
+    assert.isDefined(timer)
     const reason = new Error("gone")
     controller.abort(reason)
     assert.strictEqual(await settled, reason)
-    assert.strictEqual(timers(), before)
+    assert.isTrue(clear.mock.calls.some(([cleared]) => cleared === timer))
     assert.strictEqual(sends, 1)
   })
 
