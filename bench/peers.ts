@@ -31,7 +31,7 @@ const errorTypeOf = (error: ServiceError): RetryErrorType => {
 const infoOf = (error: ServiceError): RetryErrorInfo => ({ error: error as SdkError, errorType: errorTypeOf(error) })
 
 /** The loop of the SDK's middleware, and nothing else of it. `fill` keeps its quota from running dry. */
-const smithyLoop = (strategy: RetryStrategyV2, fill: () => void): Caller => (send) => async () => {
+const smithyLoop = (strategy: RetryStrategyV2, fill: () => void = constVoid): Caller => (send) => async () => {
   let token = await strategy.acquireInitialRetryToken("")
   for (;;) {
     try {
@@ -62,10 +62,7 @@ export const smithy = (wait: Wait = "its own"): Caller => {
   })
 }
 
-export const smithyAdaptive: Caller = smithyLoop(
-  new AdaptiveRetryStrategy(async () => 3) as RetryStrategyV2,
-  constVoid
-)
+export const smithyAdaptive: Caller = smithyLoop(new AdaptiveRetryStrategy(async () => 3) as RetryStrategyV2)
 
 export const cockatiel = (wait: Wait = "its own"): Caller => {
   const backoff = wait === "its own"

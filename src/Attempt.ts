@@ -189,7 +189,7 @@ const retryWith = (self: AnyEffect, { [TypeId]: parts }: RetryPolicy<any, any, a
     const call = new Call(self, run, new Booking(environment(fiber), undefined))
     return call.follow(decision, cause, fiber)
   }
-  const body = settling(self, bookFirstSuccess, firstFailed)
+  const body = settling(self, (value) => Effect.succeed(bookFirstSuccess(value)), firstFailed)
   return Effect.withFiber((fiber) => {
     const { isQuiet, metadata } = environment(fiber)
     return isQuiet && metadata === undefined && !timed && !nesting.inUse ? body : bookedCall(self, parts, fiber)

@@ -22,7 +22,7 @@ import { Booking } from "./engine/booking.ts"
 import { deadlineAt, decide, type Parts, Run } from "./engine/decision.ts"
 import { died, Issuer, type Token } from "./engine/issue.ts"
 import { inside, Mark, nesting } from "./engine/nesting.ts"
-import { isFatal } from "./engine/settling.ts"
+import { settling } from "./engine/settling.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import { CurrentObserver } from "./RetryObserver.ts"
 import { type Attempted, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
@@ -375,13 +375,12 @@ export const request = <A, E, R>(
   return RetryStrategy.use((strategy) => {
     const attempt = (token: Token, metadata: Schedule.Metadata): Effect.Effect<A, E, R> =>
       Effect.flatMap(departure(token), () =>
-        Effect.matchCauseEffect(sending(send, metadata), {
-          onSuccess: (value) => Effect.as(strategy.recordSuccess(token), value),
-          onFailure: (cause) => {
-            if (isFatal(cause)) died(token)
-            return Effect.catch(Effect.failCause(cause), (error) => failed(token, metadata, error))
-          }
-        }))
+        settling(
+          sending(send, metadata),
+          (value) => Effect.as(strategy.recordSuccess(token), value),
+          (error: any) => failed(token, metadata, error),
+          () => died(token)
+        ))
     const failed = (token: Token, metadata: Schedule.Metadata, error: E) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         Effect.matchEffect(strategy.refreshRetryToken(token, error), {

@@ -2,7 +2,6 @@ import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import type { Engine } from "../AdaptiveRateLimiter.ts"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
@@ -77,7 +76,7 @@ export class Booking {
     )
     // An attempt can be interrupted in its wait while its call goes on, as by a time-out of the attempt.
     const kept = Effect.onInterrupt(sent, () => Effect.sync(() => this.token?.cancelUnsafe()))
-    return settling(kept, identity, (error, cause) => {
+    return settling(kept, Effect.succeed, (error, cause) => {
       // What was refused was never sent, so what it held is not spent.
       this.token?.cancelUnsafe()
       return next(error, cause)
@@ -119,7 +118,7 @@ export class Booking {
   }
 
   private booked(self: AnyEffect, next: Failed): AnyEffect {
-    return settling(self, (value) => this.succeeded(value), (error, cause) => {
+    return settling(self, (value) => Effect.succeed(this.succeeded(value)), (error, cause) => {
       this.failed(error)
       return next(error, cause)
     }, () => this.died())

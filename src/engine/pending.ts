@@ -37,7 +37,8 @@ export const lapse = (fiber: CallFiber): void => {
 /** Remembers the token where an attempt under `Effect.retry` finds it again; returns the delay to wait. */
 export const remember = (token: RetryToken, fiber: CallFiber): Duration.Duration => {
   const delay = token.delay
-  watch(token, fiber)
+  // A token that holds something is watched from its decision on.
+  if (token.held === undefined) watch(token, fiber)
   byDelay.set(delay, token)
   return delay
 }
