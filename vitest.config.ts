@@ -20,7 +20,7 @@ if (!("groupBy" in Map)) {
 export default defineConfig(({ mode }) => ({
   resolve: { tsconfigPaths: true },
   test: {
-    include: ["test/**/*.test.ts"],
+    include: ["test/**/*.test.ts", "lab/test/**/*.test.ts"],
     globalSetup: ["test/utils/saysWhatIsSkipped.ts"],
     pool: "threads",
     fileParallelism: mode !== "peers",

@@ -3,7 +3,7 @@
  *
  * `npx tsx --expose-gc bench/simulator.ts`, with `--quick` in a minute. It measures the sources.
  */
-import * as Simulator from "effect-retry/Simulator"
+import * as Simulator from "@effect-retry/lab/Simulator"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
@@ -64,7 +64,7 @@ const ratios = new Map<string, Spread>()
 for (const fibers of [10, 100, 1000, 10_000]) ratios.set(`${fibers} sleepers`, await timeWakes(fibers))
 printTable(table("TestClock / simulator", "times", ratios))
 
-const file = new URL("../examples/scenarios/ten-thousand-clients.json", import.meta.url)
+const file = new URL("../lab/scenarios/ten-thousand-clients.json", import.meta.url)
 const scenario = await Effect.runPromise(Simulator.decodeJson(readFileSync(file, "utf8")))
 
 /** Runs the scenario for longer or shorter. */

@@ -6,7 +6,7 @@
  */
 import { Effect } from "effect"
 import { withRetry } from "effect-retry"
-import * as BotocoreLegacy from "effect-retry/aws/BotocoreLegacy"
+import * as BotocoreLegacy from "effect-retry/aws/legacy/BotocoreLegacy"
 
 const dynamodb = BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb")
 

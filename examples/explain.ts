@@ -3,8 +3,8 @@
  *
  * Nothing is sent and nothing waits. The answer is data, for a test or a chart, or a table for the terminal.
  */
+import { explain, toTable } from "@effect-retry/lab/Explain"
 import { awsStandard, awsStandard2026, RetryInfo } from "effect-retry"
-import { explain, toTable } from "effect-retry/Explain"
 import { patient } from "./own-policy.ts"
 
 /** A call whose attempts all time out after 2 seconds: it takes up to 9 seconds until its caller knows. */

@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import { RetryPolicy, withRetry } from "effect-retry"
-import * as JavaV1 from "effect-retry/aws/JavaV1"
+import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 
 /** `PredefinedRetryPolicies.DEFAULT`: 3 retries, from 100 ms with full jitter, after a throttle from 500 with equal. */
 export const describe = <E>(send: Effect.Effect<string, E>) =>

@@ -6,7 +6,7 @@
  */
 import { Effect } from "effect"
 import { withRetry } from "effect-retry"
-import * as JavaScriptV2 from "effect-retry/aws/JavaScriptV2"
+import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
 
 interface Client {
   readonly listTables: (input: {}) => { readonly promise: () => Promise<{ readonly TableNames?: Array<string> }> }

@@ -3,8 +3,8 @@
  * want to write the same row, of whom one succeeds at a time. What no scenario of JSON can say, a program can: any effect
  * runs in the simulator's virtual time.
  */
+import * as Simulator from "@effect-retry/lab/Simulator"
 import { Backoff, RetryInfo, withRetry } from "effect-retry"
-import * as Simulator from "effect-retry/Simulator"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"

@@ -24,7 +24,7 @@
  */
 import { Effect, Layer } from "effect"
 import { RetryClassifier, withRetry } from "effect-retry"
-import * as Kotlin from "effect-retry/aws/Kotlin"
+import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 
 export const strategy = Kotlin.adaptiveRetryStrategy({
   maxAttempts: 4,

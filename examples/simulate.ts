@@ -1,5 +1,5 @@
 /** A scenario from a file, with one policy after the other: what each makes of the same outage. */
-import * as Simulator from "effect-retry/Simulator"
+import * as Simulator from "@effect-retry/lab/Simulator"
 import * as Effect from "effect/Effect"
 
 /** What a run comes to, in three numbers. */

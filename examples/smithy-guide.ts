@@ -7,7 +7,7 @@
  */
 import { Duration, Effect, Layer, Schema } from "effect"
 import { awsStandard2026, RetryQuota } from "effect-retry"
-import * as SmithyGuide from "effect-retry/aws/SmithyGuide"
+import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
 import * as RetryStrategy from "effect-retry/RetryStrategy"
 
 /** `@retryable(throttling: true) @error("client") @httpError(429)` */

@@ -6,7 +6,7 @@
  */
 import { Duration, Effect, Result } from "effect"
 import { Backoff, RetryPolicy, withRetry } from "effect-retry"
-import * as GeneralReference from "effect-retry/aws/GeneralReference"
+import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
 import * as Waiter from "effect-retry/Waiter"
 
 export interface Table {

@@ -22,12 +22,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
-import * as Cubic from "./internal/cubic.ts"
+import * as Cubic from "./internal/math/cubic.ts"
+import { clockOf, monotonicMillis } from "./internal/state/clock.ts"
+import { Refused } from "./internal/state/refused.ts"
+import { type Grant, type Patience, Waiters } from "./internal/state/waiters.ts"
 import { checks } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
-import { clockOf, monotonicMillis } from "./state/clock.ts"
-import { Refused } from "./state/refused.ts"
-import { type Grant, type Patience, Waiters } from "./state/waiters.ts"
 
 /**
  * A send for which there was no token, or no place in the queue. It was not sent, and no policy retries it.

@@ -7,8 +7,8 @@
  * @since 0.1.0
  */
 import type * as Duration from "effect/Duration"
-import type { Delay } from "./engine/decision.ts"
-import * as Delays from "./internal/delay.ts"
+import type { Delay } from "./internal/engine/decision.ts"
+import * as Delays from "./internal/math/delay.ts"
 import { checks } from "./InvalidOption.ts"
 import { fromSource, type Jitter, jitterOf, type RetryPolicy } from "./RetryPolicy.ts"
 

@@ -12,10 +12,10 @@ import * as Context from "effect/Context"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as codes from "./internal/codes.ts"
-import * as Hint from "./internal/hint.ts"
+import * as codes from "./internal/facts/codes.ts"
+import * as Hint from "./internal/facts/hint.ts"
+import { statusOf } from "./internal/facts/wire.ts"
 import { get, look } from "./internal/safe.ts"
-import { statusOf } from "./internal/wire.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**

@@ -16,8 +16,9 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import type * as Types from "effect/Types"
+import * as Traits from "./internal/facts/traits.ts"
+import { statusOf } from "./internal/facts/wire.ts"
 import { get } from "./internal/safe.ts"
-import * as Traits from "./internal/traits.ts"
 
 /**
  * The key under which an error carries its facts.
@@ -203,6 +204,33 @@ export const of = (error: unknown): Option.Option<RetryInfo> => {
   } catch {
     return Option.none()
   }
+}
+
+const byTraits = (error: unknown): Fault | undefined => {
+  const annotations = get(get(get(error, "constructor"), "ast"), "annotations")
+  return annotations === undefined ? undefined : Traits.faultOf(annotations as Traits.Traits)
+}
+
+const ofSdk = (fault: unknown): Fault | undefined => fault === "client" || fault === "server" ? fault : undefined
+
+/**
+ * Whose fault an error says it is; none when it says nothing. Never throws.
+ *
+ * **Details**
+ *
+ * Of many failures nothing is known about retrying but this: a server that answers 501 has failed, and one that answers
+ * 404 has not. So it is told apart from the facts, as in Smithy's retry guide. The traits of the error's class decide,
+ * then its `RetryInfo`, then the `$fault` of an AWS SDK error, then its HTTP status: a 4xx is the client's fault, a 5xx
+ * the server's.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const faultOf = (error: unknown): Option.Option<Fault> => {
+  const own = Option.getOrUndefined(of(error))?.fault
+  const known = byTraits(error) ?? (own === "other" ? undefined : own) ?? ofSdk(get(error, "$fault")) ??
+    Traits.faultOfStatus(statusOf(error))
+  return Option.fromNullishOr(known ?? own)
 }
 
 /**

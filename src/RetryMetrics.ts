@@ -10,10 +10,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import { AdaptiveRateLimiter } from "./AdaptiveRateLimiter.ts"
+import { clockOf } from "./internal/state/clock.ts"
 import { type CallFiber, combine, CurrentObserver, failureClass, type RetryObserver } from "./RetryObserver.ts"
 import { RetryQuota } from "./RetryQuota.ts"
 import type { StopReason } from "./RetryToken.ts"
-import { clockOf } from "./state/clock.ts"
 
 /**
  * Attempts that ended with a success or a typed failure; attribute `outcome`: `"success"` or `"failure"`.

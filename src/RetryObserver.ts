@@ -10,9 +10,9 @@
 import * as Context from "effect/Context"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import { clockOf } from "./internal/state/clock.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 import type { RetryStopped, RetryToken } from "./RetryToken.ts"
-import { clockOf } from "./state/clock.ts"
 
 /**
  * The fiber that retries. Its context holds the services and the span of the call.

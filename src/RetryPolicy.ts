@@ -17,10 +17,10 @@ import * as Duration from "effect/Duration"
 import { dual } from "effect/Function"
 import type * as Schedule from "effect/Schedule"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
-import { type Adjust, type Delay, type Failure, hintTooLong, noDelay, type Parts } from "./engine/decision.ts"
-import { nesting } from "./engine/nesting.ts"
-import { toSchedule } from "./engine/schedule.ts"
-import * as Delays from "./internal/delay.ts"
+import { type Adjust, type Delay, type Failure, hintTooLong, noDelay, type Parts } from "./internal/engine/decision.ts"
+import { nesting } from "./internal/engine/nesting.ts"
+import { toSchedule } from "./internal/engine/schedule.ts"
+import * as Delays from "./internal/math/delay.ts"
 import { get } from "./internal/safe.ts"
 import { checks } from "./InvalidOption.ts"
 import type { RetryQuota } from "./RetryQuota.ts"
@@ -48,7 +48,7 @@ export type TypeId = typeof TypeId
  * @category models
  * @since 0.1.0
  */
-export type { Failure } from "./engine/decision.ts"
+export type { Failure } from "./internal/engine/decision.ts"
 
 /**
  * The mark that `attempt` leaves on the error type of an effect, and that a policy which books outcomes asks for. It

@@ -16,11 +16,11 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { clockOf, monotonicMillis } from "./internal/state/clock.ts"
+import { Refused } from "./internal/state/refused.ts"
+import { MemoryStore, type Store, type StoreOptions } from "./internal/state/store.ts"
 import { checks, type InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
-import { clockOf, monotonicMillis } from "./state/clock.ts"
-import { Refused } from "./state/refused.ts"
-import { MemoryStore, type Store, type StoreOptions } from "./state/store.ts"
 
 /**
  * Tokens taken for one retry. They are settled once: given back, or spent. Whatever is asked of a settled reservation

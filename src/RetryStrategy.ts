@@ -18,19 +18,19 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Limiter from "./AdaptiveRateLimiter.ts"
-import { Booking } from "./engine/booking.ts"
-import { deadlineAt, decide, type Parts, Run } from "./engine/decision.ts"
-import { died, Issuer, type Token } from "./engine/issue.ts"
-import { inside, Mark, nesting } from "./engine/nesting.ts"
-import { settling } from "./engine/settling.ts"
+import { Booking } from "./internal/engine/booking.ts"
+import { deadlineAt, decide, type Parts, Run } from "./internal/engine/decision.ts"
+import { died, Issuer, type Token } from "./internal/engine/issue.ts"
+import { inside, Mark, nesting } from "./internal/engine/nesting.ts"
+import { settling } from "./internal/engine/settling.ts"
+import { type CallFiber, clockOf, monotonicMillis } from "./internal/state/clock.ts"
+import type { Store } from "./internal/state/store.ts"
+import type { Patience } from "./internal/state/waiters.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import { CurrentObserver } from "./RetryObserver.ts"
 import { type Attempted, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
 import { QuotaExhausted, RetryQuota } from "./RetryQuota.ts"
 import { isRetryToken, type RetryDecision, type RetryStopped, type RetryToken, type StopReason } from "./RetryToken.ts"
-import { type CallFiber, clockOf, monotonicMillis } from "./state/clock.ts"
-import type { Store } from "./state/store.ts"
-import type { Patience } from "./state/waiters.ts"
 
 /**
  * Leave to make one attempt. A strategy takes each of its tokens once.
@@ -45,7 +45,7 @@ import type { Patience } from "./state/waiters.ts"
  * @category models
  * @since 0.1.0
  */
-export type { Token } from "./engine/issue.ts"
+export type { Token } from "./internal/engine/issue.ts"
 
 /**
  * The defect of a token that a strategy does not take: another one issued it (`"foreign"`), or a refresh, a success or
@@ -54,7 +54,7 @@ export type { Token } from "./engine/issue.ts"
  * @category errors
  * @since 0.1.0
  */
-export { InvalidToken } from "./engine/issue.ts"
+export { InvalidToken } from "./internal/engine/issue.ts"
 
 /**
  * What is known of the operation that is called.

@@ -8,8 +8,8 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import type { Held } from "./internal/state/store.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
-import type { Held } from "./state/store.ts"
 
 /**
  * Why a call is not retried.

@@ -12,6 +12,7 @@
  * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
@@ -19,16 +20,13 @@ import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
-import { WaiterFailed, WaiterTimedOut } from "./engine/waiterErrors.ts"
-import * as Delays from "./internal/delay.ts"
+import * as Delays from "./internal/math/delay.ts"
 import { get } from "./internal/safe.ts"
+import { monotonicMillis } from "./internal/state/clock.ts"
 import { checks } from "./InvalidOption.ts"
 import { classify, CurrentClassifier, type RetryClassifier } from "./RetryClassifier.ts"
 import * as RetryObserver from "./RetryObserver.ts"
 import { fromDelay, fromParts, isRetryPolicy, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
-import { monotonicMillis } from "./state/clock.ts"
-
-export { WaiterFailed, WaiterTimedOut } from "./engine/waiterErrors.ts"
 
 /**
  * What a poll gave: its output or its typed failure.
@@ -296,6 +294,74 @@ export const make = <A, E, RDelay = never, RAttempt = never>(
     onAttempt: options.onAttempt ?? (() => Effect.void)
   }
 }
+
+/**
+ * The wait is in vain: an acceptor says so, or a poll failed with an error that none knows.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class WaiterFailed<out A = unknown, out E = unknown> extends Data.TaggedError("WaiterFailed")<{
+  /** Whether an acceptor matched it. */
+  readonly matched: boolean
+  /** What the acceptor says of it; `undefined` when it says nothing. */
+  readonly reason: string | undefined
+  /** The polls made. */
+  readonly attempts: number
+  /** Since the wait began. */
+  readonly elapsed: Duration.Duration
+}> {
+  readonly #outcome: Result.Result<A, E>
+  constructor(
+    { outcome, ...shown }: Pick<WaiterFailed<A, E>, "outcome" | "matched" | "reason" | "attempts" | "elapsed">
+  ) {
+    super(shown)
+    this.#outcome = outcome
+  }
+  /** The outcome that ended the wait. It may be a whole response: nothing that prints the error shows it. */
+  get outcome(): Result.Result<A, E> {
+    return this.#outcome
+  }
+  override get message(): string {
+    const why = this.reason ??
+      (this.matched ? "an acceptor took the outcome for failure" : "no acceptor knows the error")
+    return `waited in vain, ${count(this.attempts)}: ${why}`
+  }
+}
+
+/**
+ * The wait has ended before its state came about: the time to wait is over, or the schedule of the delays has ended.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class WaiterTimedOut<out A = unknown, out E = unknown> extends Data.TaggedError("WaiterTimedOut")<{
+  /** What has ended: the time to wait, or the delays. */
+  readonly reason: "time" | "delays"
+  /** The time there was. */
+  readonly maxWait: Duration.Duration
+  /** The polls made, one that was interrupted included. */
+  readonly attempts: number
+  /** Since the wait began. */
+  readonly elapsed: Duration.Duration
+}> {
+  readonly #last: Result.Result<A, E> | undefined
+  constructor({ last, ...shown }: Pick<WaiterTimedOut<A, E>, "last" | "reason" | "maxWait" | "attempts" | "elapsed">) {
+    super(shown)
+    this.#last = last
+  }
+  /** The last outcome; `undefined` when no poll came to an end. Nothing that prints the error shows it. */
+  get last(): Result.Result<A, E> | undefined {
+    return this.#last
+  }
+  override get message(): string {
+    const { attempts, elapsed, maxWait, reason } = this
+    const what = reason === "time" ? "still waiting" : "the delays have ended"
+    return `${what} after ${Duration.format(elapsed)} of ${Duration.format(maxWait)}, ${count(attempts)}`
+  }
+}
+
+const count = (attempts: number): string => attempts === 1 ? "1 poll" : `${attempts} polls`
 
 /** What the outcome means, and what the acceptor that says so says of it. */
 const judge = ({ acceptors }: AnyWaiter, outcome: Outcome, classifier: RetryClassifier) => {

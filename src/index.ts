@@ -5,8 +5,8 @@
  */
 export * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 export { attempt, withRetry } from "./Attempt.ts"
-export { awsAdaptive, awsDynamoDB2026, awsStandard, awsStandard2026 } from "./aws/Modes.ts"
-export * as AwsModes from "./aws/Modes.ts"
+export { awsAdaptive, awsDynamoDB2026, awsStandard, awsStandard2026 } from "./aws/AwsModes.ts"
+export * as AwsModes from "./aws/AwsModes.ts"
 export * as Backoff from "./Backoff.ts"
 export { InvalidOption } from "./InvalidOption.ts"
 export * as ResourceLimiters from "./ResourceLimiters.ts"

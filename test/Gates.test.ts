@@ -95,9 +95,8 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
   it("is nothing of the adapters, of other modes, of simulation and testing", () => {
     const own = modules.filter((path) => path.startsWith("src/"))
     assert.include(own, "src/Attempt.ts")
-    assert.deepStrictEqual(own.filter((path) => path.startsWith("src/aws/")), ["src/aws/Modes.ts"])
-    const rooms =
-      /^src\/((http|grpc|aws-sdk|redis|simulator|explain|testing)\/|RetryHttp|AwsSdk|RetryGrpc|RetryQuotaRedis)/
+    assert.deepStrictEqual(own.filter((path) => path.startsWith("src/aws/")), ["src/aws/AwsModes.ts"])
+    const rooms = /^(src\/(http|grpc|redis|testing)|lab)\//
     assert.deepStrictEqual(own.filter((path) => rooms.test(path)), [])
   })
 

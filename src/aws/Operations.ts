@@ -8,7 +8,7 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
-import { type Options, standard2026 } from "./Modes.ts"
+import { type Options, standard2026 } from "./AwsModes.ts"
 
 /**
  * An operation of an AWS service, however the SDKs spell it.

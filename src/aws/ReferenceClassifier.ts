@@ -13,9 +13,9 @@
  * @since 0.1.0
  */
 import * as Option from "effect/Option"
-import { retryAfterMillis } from "../internal/hint.ts"
+import { retryAfterMillis } from "../internal/facts/hint.ts"
+import { statusOf } from "../internal/facts/wire.ts"
 import { get } from "../internal/safe.ts"
-import { statusOf } from "../internal/wire.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 

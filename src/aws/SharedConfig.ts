@@ -34,7 +34,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import * as Ini from "../internal/ini.ts"
+import * as Ini from "./internal/ini.ts"
 
 /**
  * Something in the environment or in the config file that cannot be used: where it is, what stands there, and what is
@@ -72,7 +72,7 @@ const shown = (line: string): string => /secret|token|password/i.test(line) ? "a
  * @category models
  * @since 0.1.0
  */
-export type { Property } from "../internal/ini.ts"
+export type { Property } from "./internal/ini.ts"
 
 /**
  * The properties of a profile, by their names in lower case.
@@ -80,7 +80,7 @@ export type { Property } from "../internal/ini.ts"
  * @category models
  * @since 0.1.0
  */
-export type { Profile } from "../internal/ini.ts"
+export type { Profile } from "./internal/ini.ts"
 
 /**
  * A config file.

@@ -1,19 +1,18 @@
+import * as Simulator from "@effect-retry/lab/Simulator"
 import { describe, it } from "@effect/vitest"
 import { awsStandard, awsStandard2026, RetryClassifier, RetryInfo, RetryQuota, withRetry } from "effect-retry"
 import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
-import * as BotocoreLegacy from "effect-retry/aws/BotocoreLegacy"
-import * as GeneralReference from "effect-retry/aws/GeneralReference"
-import * as JavaScriptV2 from "effect-retry/aws/JavaScriptV2"
-import * as JavaV1 from "effect-retry/aws/JavaV1"
-import * as Kotlin from "effect-retry/aws/Kotlin"
+import * as BotocoreLegacy from "effect-retry/aws/legacy/BotocoreLegacy"
+import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
+import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
+import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
+import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as ReferenceClassifier from "effect-retry/aws/ReferenceClassifier"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import * as SharedConfig from "effect-retry/aws/SharedConfig"
 import * as AwsSdk from "effect-retry/AwsSdk"
-import * as ErrorInfo from "effect-retry/ErrorInfo"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as RetryHttp from "effect-retry/RetryHttp"
-import * as Simulator from "effect-retry/Simulator"
 import * as Kit from "effect-retry/testing"
 import * as Cause from "effect/Cause"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -21,8 +20,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import { carry } from "../../src/aws-sdk/facts.ts"
-import { replyOf } from "../../src/redis/script.ts"
+import { carry } from "../../src/aws/internal/sdk/facts.ts"
+import { replyOf } from "../../src/redis/internal/script.ts"
 import { filesOf } from "../utils/files.ts"
 import { hostileError, hostileJson, hostileText } from "./utils/hostile.ts"
 import { responseOf } from "./utils/http.ts"
@@ -106,8 +105,8 @@ describe("classifiers, given errors of any shape", () => {
 
   it("whose fault: one of three, or nothing", () => {
     forSeeds(1500, (chance) => {
-      const info = ErrorInfo.of(hostileError(chance))
-      ensure("the fault is none", Option.isNone(info) || ["client", "server", "other"].includes(info.value.fault))
+      const info = RetryInfo.faultOf(hostileError(chance))
+      ensure("the fault is none", Option.isNone(info) || ["client", "server", "other"].includes(info.value))
     })
   })
 

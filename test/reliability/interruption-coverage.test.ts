@@ -9,8 +9,14 @@ import { quotaLayers, serviceSweeps } from "./sweeps/services.ts"
 /** Sweeps beside the tests of their module, by the file and a part of the test's name. */
 const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>> = {
   "RetryQuota.serviceOf": ["testing/sweep.test.ts", "finds no token lost"],
-  "AdaptiveRateLimiter.make": ["AdaptiveRateLimiter.test.ts", "has sent or gives its token back, at whatever step"],
-  "AdaptiveRateLimiter.Engine": ["AdaptiveRateLimiter.test.ts", "has sent or gives its token back, at whatever step"]
+  "AdaptiveRateLimiter.make": [
+    "core/AdaptiveRateLimiter.test.ts",
+    "has sent or gives its token back, at whatever step"
+  ],
+  "AdaptiveRateLimiter.Engine": [
+    "core/AdaptiveRateLimiter.test.ts",
+    "has sent or gives its token back, at whatever step"
+  ]
 }
 
 /** What there is nothing to sweep of. */
@@ -59,7 +65,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryHttp.makeClassifier"
   ],
   "a pure function of facts, headers or requests": [
-    "ErrorInfo.of",
+    "RetryInfo.faultOf",
     "RetryHttp.SafeToRepeat",
     "RetryHttp.bodyFactory",
     "RetryHttp.hintMillis",
@@ -138,7 +144,7 @@ const root = new URL("../..", import.meta.url)
 
 /** Names as `Module.name`. `index` says again what others export; the kit is what sweeps. */
 const exported = async (): Promise<ReadonlyArray<string>> => {
-  const files = ["src", "src/aws"].flatMap((folder) =>
+  const files = ["src", "src/aws", "src/aws/legacy", "src/http", "src/grpc", "src/redis", "lab/src"].flatMap((folder) =>
     fs.readdirSync(new URL(folder, root)).filter((name) => /^[A-Z].*\.ts$/.test(name)).map((name) =>
       `${folder}/${name}`
     )

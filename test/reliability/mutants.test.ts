@@ -18,7 +18,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
-import type { Request, Use } from "../../src/state/store.ts"
+import type { Request, Use } from "../../src/internal/state/store.ts"
 import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
 import { steppedClock } from "./utils/clocks.ts"
 

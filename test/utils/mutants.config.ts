@@ -1,27 +1,27 @@
 import { defineConfig } from "vitest/config"
 
 const core = [
-  "AdaptiveRateLimiter",
-  "Attempt",
-  "BackoffVectors",
-  "CubicVectors",
-  "Nesting",
-  "ResourceLimiters",
-  "RetryInfo",
-  "RetryObserver",
-  "RetryPolicy",
-  "RetryPromise",
-  "RetryQuota",
-  "RetryQuotaContract",
-  "RetryQuotaRedis",
-  "RetryQuotaRedisOutbox",
-  "RetryStrategy",
-  "SmithyRateLimiter",
-  "StandardVectors",
-  "Waiter",
-  "bucket",
-  "delay",
-  "waiters"
+  "core/AdaptiveRateLimiter",
+  "core/Attempt",
+  "core/BackoffVectors",
+  "internal/CubicVectors",
+  "core/Nesting",
+  "core/ResourceLimiters",
+  "core/RetryInfo",
+  "core/RetryObserver",
+  "core/RetryPolicy",
+  "core/RetryPromise",
+  "core/RetryQuota",
+  "core/RetryQuotaContract",
+  "redis/RetryQuotaRedis",
+  "redis/RetryQuotaRedisOutbox",
+  "core/RetryStrategy",
+  "core/SmithyRateLimiter",
+  "core/StandardVectors",
+  "core/Waiter",
+  "internal/bucket",
+  "internal/delay",
+  "internal/waiters"
 ]
 
 const reliability = ["model", "mutants", "nasty/{arithmetic,concurrency,failures,redis,requests,time}"]

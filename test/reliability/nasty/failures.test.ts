@@ -9,7 +9,6 @@ import {
   RetryQuota,
   withRetry
 } from "effect-retry"
-import * as ErrorInfo from "effect-retry/ErrorInfo"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Kit from "effect-retry/testing"
 import * as Cause from "effect/Cause"
@@ -181,7 +180,7 @@ describe("failures and defects", () => {
         assert.isTrue(Exit.isFailure(exit) && Cause.squash(exit.cause) === error)
         assert.strictEqual(call.sends, 1)
         // Nor does asking whose fault it is.
-        assert.isTrue(Option.isNone(ErrorInfo.of(error)))
+        assert.isTrue(Option.isNone(RetryInfo.faultOf(error)))
       }).pipe(Effect.provide(Kit.testQuota())))
   }
 

@@ -1,3 +1,4 @@
+import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it, vi } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
@@ -9,7 +10,6 @@ import {
   withRetry
 } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
-import * as Simulator from "effect-retry/Simulator"
 import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,3 +1,4 @@
+import * as Simulator from "@effect-retry/lab/Simulator"
 import {
   AdaptiveRateLimiter,
   attempt,
@@ -14,13 +15,12 @@ import {
   RetryStrategy,
   withRetry
 } from "effect-retry"
-import * as GeneralReference from "effect-retry/aws/GeneralReference"
-import * as JavaScriptV2 from "effect-retry/aws/JavaScriptV2"
-import * as JavaV1 from "effect-retry/aws/JavaV1"
-import * as Kotlin from "effect-retry/aws/Kotlin"
+import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
+import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
+import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
+import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
+import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
-import * as SmithyGuide from "effect-retry/aws/SmithyGuide"
-import * as Simulator from "effect-retry/Simulator"
 import * as Kit from "effect-retry/testing"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"

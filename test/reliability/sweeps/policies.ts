@@ -9,11 +9,11 @@ import {
   RetryPolicy,
   withRetry
 } from "effect-retry"
-import * as BotocoreLegacy from "effect-retry/aws/BotocoreLegacy"
-import * as GeneralReference from "effect-retry/aws/GeneralReference"
-import * as JavaScriptV2 from "effect-retry/aws/JavaScriptV2"
-import * as JavaV1 from "effect-retry/aws/JavaV1"
-import * as Kotlin from "effect-retry/aws/Kotlin"
+import * as BotocoreLegacy from "effect-retry/aws/legacy/BotocoreLegacy"
+import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
+import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
+import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
+import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as Operations from "effect-retry/aws/Operations"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as Effect from "effect/Effect"
@@ -25,13 +25,13 @@ const gated = RetryPolicy.quotaGated({ cost: 5, throttlingCost: 3, timeoutCost: 
 const botocore = BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb")
 
 const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, Services, unknown>>> = {
-  "Modes.awsStandard": awsStandard,
-  "Modes.awsStandard2026": awsStandard2026,
-  "Modes.awsDynamoDB2026": awsDynamoDB2026,
-  "Modes.awsAdaptive, RetryPolicy.rateLimited": awsAdaptive,
-  "Modes.standard with a deadline": RetryPolicy.deadline("1 second")(AwsModes.standard()),
-  "Modes.awsAdaptive with a deadline": RetryPolicy.deadline("1 second")(awsAdaptive),
-  "Modes.standard2026 that polls": AwsModes.standard2026({ longPolling: true }),
+  "AwsModes.awsStandard": awsStandard,
+  "AwsModes.awsStandard2026": awsStandard2026,
+  "AwsModes.awsDynamoDB2026": awsDynamoDB2026,
+  "AwsModes.awsAdaptive, RetryPolicy.rateLimited": awsAdaptive,
+  "AwsModes.standard with a deadline": RetryPolicy.deadline("1 second")(AwsModes.standard()),
+  "AwsModes.awsAdaptive with a deadline": RetryPolicy.deadline("1 second")(awsAdaptive),
+  "AwsModes.standard2026 that polls": AwsModes.standard2026({ longPolling: true }),
   "Operations.forOperation that polls": Operations.forOperation({ service: "SQS", operation: "ReceiveMessage" }),
   "Operations.forOperation of DynamoDB": Operations.forOperation({ service: "DynamoDB", operation: "GetItem" }),
   "Operations.make": Operations.make({ maxAttempts: 2 })({ service: "DynamoDB Streams", operation: "GetRecords" }),

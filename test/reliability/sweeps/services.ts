@@ -8,8 +8,8 @@ import {
   Waiter,
   withRetry
 } from "effect-retry"
-import * as GeneralReference from "effect-retry/aws/GeneralReference"
-import * as Kotlin from "effect-retry/aws/Kotlin"
+import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
+import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

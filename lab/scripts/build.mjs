@@ -1,0 +1,100 @@
+/**
+ * Builds the lab into dist of a folder, its own unless another is given: the command line as one file, with what it takes
+ * from other packages inside and their licences beside it; and the JSON Schema of scenarios. Into its own folder it also
+ * builds the modules and their types, which import `effect` and `effect-retry`.
+ */
+import { build } from "esbuild"
+import { execFileSync } from "node:child_process"
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { tsImport } from "tsx/esm/api"
+
+const lab = fileURLToPath(new URL("..", import.meta.url))
+const tsconfig = join(lab, "..", "tsconfig.json")
+const other = process.argv[2]
+const dist = join(other ?? lab, "dist")
+const { version } = JSON.parse(readFileSync(join(lab, "package.json"), "utf8"))
+
+const common = {
+  absWorkingDir: lab,
+  bundle: true,
+  format: "esm",
+  platform: "node",
+  target: "node20",
+  legalComments: "none",
+  tsconfig,
+  logLevel: "warning"
+}
+
+const buildCommandLine = async () => {
+  const { metafile } = await build({
+    ...common,
+    entryPoints: ["src/cli/bin.ts"],
+    outfile: join(dist, "bin.js"),
+    minify: true,
+    metafile: true,
+    external: ["effect"],
+    define: { VERSION: JSON.stringify(version) },
+    banner: { js: "#!/usr/bin/env node" }
+  })
+  const [output] = Object.values(metafile.outputs)
+  const packages = new Set(
+    Object.entries(output.inputs)
+      .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+      .flatMap(([path]) => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? [])
+  )
+  const texts = [...packages].sort().map((path) => {
+    const folder = join(lab, path)
+    const { license, name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
+    const files = readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isFile() && /^(licen[cs]e|notice|copying)/i.test(entry.name))
+      .map((entry) => entry.name)
+      .sort()
+    if (files.length === 0 && license !== "MIT") throw new Error(`${name} is bundled and has no licence file`)
+    return [`${name} ${version} (${license})`, ...files.map((file) => readFileSync(join(folder, file), "utf8").trim())]
+      .join("\n\n")
+  })
+  writeFileSync(
+    join(dist, "bin.licenses.txt"),
+    `bin.js contains parts of these packages.\n\n${texts.join(`\n\n${"-".repeat(80)}\n\n`)}\n`
+  )
+}
+
+const buildSchema = async () => {
+  const Simulator = await tsImport("../src/Simulator.ts", { parentURL: import.meta.url, tsconfig })
+  writeFileSync(join(dist, "scenario.schema.json"), `${JSON.stringify(Simulator.jsonSchema(), null, 2)}\n`)
+}
+
+const buildModules = () =>
+  build({
+    ...common,
+    entryPoints: ["src/Explain.ts", "src/Simulator.ts"],
+    outdir: dist,
+    splitting: true,
+    external: ["effect", "effect-retry"]
+  })
+
+/** The compiler also writes the types of what is borrowed, beside those of the lab; they are let go. */
+const buildTypes = () => {
+  const types = join(dist, "types")
+  execFileSync(process.execPath, [tsc, "-p", join(lab, "tsconfig.build.json")], { stdio: "inherit" })
+  const own = join(types, "lab", "src")
+  for (const path of readdirSync(own, { recursive: true, encoding: "utf8" })) {
+    if (!path.endsWith(".d.ts")) continue
+    mkdirSync(dirname(join(dist, path)), { recursive: true })
+    renameSync(join(own, path), join(dist, path))
+  }
+  rmSync(types, { recursive: true })
+}
+
+const tsc = fileURLToPath(new URL("../node_modules/typescript/bin/tsc", new URL("..", import.meta.url)))
+
+rmSync(dist, { recursive: true, force: true })
+mkdirSync(dist, { recursive: true })
+await buildCommandLine()
+await buildSchema()
+if (other === undefined) {
+  await buildModules()
+  buildTypes()
+}

@@ -1,0 +1,69 @@
+/**
+ * What a policy will do, before it does it.
+ *
+ * Numbers in a configuration do not show how long a call can take, how often it sends, or what a quota still lets through
+ * when half of the attempts fail. {@link explain} answers that for any policy and any schedule. It runs calls whose
+ * attempts all fail through the library's own retry loop, on a clock of its own: nothing is modelled a second time,
+ * nothing waits, and no layer is needed. {@link toTable} prints the answer.
+ *
+ * @since 0.1.0
+ */
+import type { AdaptiveRateLimiter } from "effect-retry/AdaptiveRateLimiter"
+import type * as RetryQuota from "effect-retry/RetryQuota"
+import type * as Schedule from "effect/Schedule"
+import { explained } from "./explain/explained.ts"
+import type { Explanation } from "./explain/model.ts"
+import type { Options } from "./explain/options.ts"
+import { tableOf } from "./explain/table.ts"
+
+export type { Costs, End, EndReason, Explanation, Load, Retry, Spread } from "./explain/model.ts"
+export type { Options } from "./explain/options.ts"
+
+/**
+ * Tells what a policy, or any schedule, does about a call whose attempts all fail.
+ *
+ * **Details**
+ *
+ * - The least and the greatest delay are those at the extremes of chance; the percentiles are exact where a delay depends
+ *   on one draw (`exact`), otherwise those of the samples.
+ * - `latestMillis` and `latency.maxMillis` are bounds where delays rise with chance, as those of all policies here do;
+ *   otherwise, and for a schedule that stops by itself after a time, the greatest of all calls that were run. With a
+ *   deadline, a retry may begin just before it, and the attempt is not interrupted.
+ * - The load per failure rate is that of a client in the long run, attempts failing independently: `1 + f + f^2 + ...`
+ *   as far as the policy goes, and with the quota at most `1 + successIncrement * (1 - f) / (cost * f)`. Below
+ *   `quota.bitesAt` more comes into the quota than is spent, and only a small one is empty now and then.
+ * - The wait for a send token of an `AdaptiveRateLimiter` depends on all calls of a client and is left out.
+ *
+ * Throws `InvalidOption` when an option is impossible, the policy is none, or the schedule waits for anything but time;
+ * and what a function in the policy throws.
+ *
+ * **Example** (How long can a call take?)
+ *
+ * ```ts
+ * const { latency, quota } = Explain.explain(awsStandard, { attempt: "2 seconds" })
+ * latency.maxMillis // 9000
+ * quota?.bitesAt // 0.3207
+ * ```
+ *
+ * @see {@link toTable} for the same in a terminal
+ * @category constructors
+ * @since 0.1.0
+ */
+export const explain = (
+  policy: Schedule.Schedule<unknown, any, unknown, RetryQuota.RetryQuota | AdaptiveRateLimiter>,
+  options?: Options
+): Explanation => explained(policy, options ?? {})
+
+/**
+ * Prints an explanation as plain text, aligned, every number with its unit, without a line end at the end.
+ *
+ * **Example** (In a terminal)
+ *
+ * ```ts
+ * console.log(Explain.toTable(Explain.explain(awsStandard, { name: "awsStandard" })))
+ * ```
+ *
+ * @category formatting
+ * @since 0.1.0
+ */
+export const toTable = (explanation: Explanation): string => tableOf(explanation)

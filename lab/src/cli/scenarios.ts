@@ -1,0 +1,55 @@
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Simulator from "../Simulator.ts"
+import { read } from "./files.ts"
+import { Installed } from "./Installed.ts"
+import { Refusal, refusal } from "./refusal.ts"
+import { suggestion } from "./suggestion.ts"
+import { quoted } from "./text.ts"
+
+const shippedFolder = Effect.gen(function*() {
+  const { folder } = yield* Installed
+  const paths = yield* Path.Path
+  return paths.join(folder, "scenarios")
+})
+
+/** The names of the scenarios that ship, in the order of the alphabet. */
+export const shippedNames = Effect.gen(function*() {
+  const fs = yield* FileSystem.FileSystem
+  const folder = yield* shippedFolder
+  const files = yield* Effect.mapError(
+    fs.readDirectory(folder),
+    () => refusal(`the scenarios that ship are not in ${quoted(folder)}`)
+  )
+  return files.filter((file) => file.endsWith(".json")).map((file) => file.slice(0, -".json".length)).sort()
+})
+
+const decoded = (path: string, json: string) =>
+  Effect.mapError(
+    Simulator.decodeJson(json),
+    ({ problems }) =>
+      new Refusal({
+        lines: problems.map(({ path: at, problem }) => at === "" ? `${path}: ${problem}` : `${path}: ${at}: ${problem}`)
+      })
+  )
+
+/** A scenario that ships. */
+export const shipped = Effect.fnUntraced(function*(name: string) {
+  const paths = yield* Path.Path
+  const path = paths.join(yield* shippedFolder, `${name}.json`)
+  return yield* decoded(path, yield* read(path))
+})
+
+const looksLikeAFile = (text: string): boolean => /[/\\]|\.json$/i.test(text)
+
+/** A scenario as it is written on the command line: the name of one that ships, otherwise a file. */
+export const scenarioFrom = Effect.fnUntraced(function*(text: string) {
+  const fs = yield* FileSystem.FileSystem
+  const names = yield* shippedNames
+  if (names.includes(text)) return yield* shipped(text)
+  if (looksLikeAFile(text) || (yield* Effect.orElseSucceed(fs.exists(text), () => false))) {
+    return yield* decoded(text, yield* read(text))
+  }
+  return yield* refusal(`${quoted(text)} is neither a scenario that ships nor a file: ${suggestion(text, names)}`)
+})

@@ -1,0 +1,292 @@
+import type { AdaptiveRateLimiter } from "effect-retry/AdaptiveRateLimiter"
+import { checks } from "effect-retry/InvalidOption"
+import { classify, CurrentClassifier } from "effect-retry/RetryClassifier"
+import { failureClass } from "effect-retry/RetryObserver"
+import * as RetryPolicy from "effect-retry/RetryPolicy"
+import * as RetryQuota from "effect-retry/RetryQuota"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import { fromParts, type Parts, TypeId } from "../borrowed.ts"
+import * as Load from "./load.ts"
+import type * as Model from "./model.ts"
+import { type Asked, errorOf, type Options, validated } from "./options.ts"
+import { delaySpread, everyTrace, greatest, least, type Spread, spreadOf, type Traces } from "./spread.ts"
+import { constant, seeded, type Setting, type Trace, trace } from "./trace.ts"
+
+/** The greatest number that chance gives. */
+const almostOne = 1 - 2 ** -53
+
+type Policy = Setting["policy"]
+
+type AnySchedule = Schedule.Schedule<unknown, any, unknown, RetryQuota.RetryQuota | AdaptiveRateLimiter>
+
+/** A policy, its parts and its calls. */
+interface Subject {
+  readonly asked: Asked
+  readonly parts: Parts
+  readonly setting: Setting
+  /** The calls as they are. */
+  readonly traces: Traces
+  /** The same calls without a deadline: every delay that the policy gives, made or not. */
+  readonly unhurried: Traces
+  /** How many retries the longest of them makes. */
+  readonly retries: number
+}
+
+const tracesOf = (setting: Setting, { samples, seed }: Asked): Traces => {
+  const random = seeded(seed)
+  return {
+    lowest: trace(setting, constant(0)),
+    highest: trace(setting, constant(almostOne)),
+    p01: trace(setting, constant(0.01)),
+    p50: trace(setting, constant(0.5)),
+    p99: trace(setting, constant(0.99)),
+    sampled: Array.from({ length: samples }, () => trace(setting, random))
+  }
+}
+
+const policyOf = (schedule: AnySchedule, { deadlineMillis }: Asked): Policy => {
+  if (!Schedule.isSchedule(schedule)) checks("Explain.explain").reject("policy", schedule, "a policy or a schedule")
+  const policy: Policy = RetryPolicy.isRetryPolicy(schedule) ? schedule : RetryPolicy.fromSchedule(schedule)
+  return deadlineMillis === Infinity ? policy : RetryPolicy.deadline(deadlineMillis)(policy)
+}
+
+const changed = (policy: Policy, changes: Partial<Parts>): Policy => fromParts({ ...policy[TypeId], ...changes })
+
+const withoutDeadline = (policy: Policy): Policy => changed(policy, { deadlineMillis: Infinity })
+
+const limitOf = ({ retries }: Asked, { deadlineMillis, maxAttempts }: Parts): number =>
+  retries ?? (maxAttempts === Infinity && deadlineMillis === Infinity ? 10 : 100)
+
+const subjectOf = (schedule: AnySchedule, asked: Asked): Subject => {
+  const policy = policyOf(schedule, asked)
+  const parts = policy[TypeId]
+  const { attemptMillis, error, quota } = asked
+  const setting = { policy, error, attemptMillis, quota, limit: limitOf(asked, parts) }
+  const traces = tracesOf(setting, asked)
+  const retries = greatest(everyTrace(traces).map((trace) => trace.retries.length))
+  const unhurried = parts.deadlineMillis === Infinity ? traces : tracesOf(
+    { ...setting, policy: withoutDeadline(policy), limit: Math.max(1, retries) },
+    asked
+  )
+  return { asked, parts, setting, traces, unhurried, retries }
+}
+
+const shareOf = (traces: Traces, is: (trace: Trace) => boolean): number =>
+  traces.sampled.filter(is).length / traces.sampled.length
+
+/** How the calls end, those with fewer attempts first. */
+const endsOf = (traces: Traces): ReadonlyArray<Model.End> => {
+  const ends = new Map<string, Model.End>()
+  for (const { attempts, reason } of everyTrace(traces)) {
+    const key = `${attempts} ${reason}`
+    if (ends.has(key)) continue
+    const share = shareOf(traces, (trace) => trace.attempts === attempts && trace.reason === reason)
+    ends.set(key, { reason, attempts, share })
+  }
+  return [...ends.values()].sort((a, b) => a.attempts - b.attempts || b.share - a.share)
+}
+
+/** More tokens than any call takes. */
+const boundless: RetryQuota.Options = { capacity: Number.MAX_SAFE_INTEGER }
+
+/** What every retry takes of the quota after a failure of each class. */
+const costsOf = ({ retries, setting }: Subject): (retry: number) => Model.Costs => {
+  const policy = withoutDeadline(setting.policy)
+  const costs = (facts: Parameters<typeof errorOf>[0]) =>
+    trace({ ...setting, policy, error: errorOf(facts), quota: boundless, limit: Math.max(1, retries) }, constant(0.5))
+  const [transient, timeout, throttling] = [costs({}), costs({ timeout: true }), costs({ throttling: true })]
+  return (retry) => ({
+    transient: transient.retries[retry]?.cost ?? null,
+    timeout: timeout.retries[retry]?.cost ?? null,
+    throttling: throttling.retries[retry]?.cost ?? null
+  })
+}
+
+const finite = (value: number | undefined): number | null =>
+  value === undefined || !Number.isFinite(value) ? null : value
+
+const finiteSpread = ({ maxMillis, minMillis, p50Millis, p99Millis }: Spread): Model.Spread => ({
+  minMillis: finite(minMillis),
+  p50Millis: finite(p50Millis),
+  p99Millis: finite(p99Millis),
+  maxMillis: finite(maxMillis)
+})
+
+/** When a retry, from 0, is sent at the latest. */
+const latestMillis = ({ parts, unhurried }: Subject, retry: number): number =>
+  Math.min(parts.deadlineMillis, greatest(everyTrace(unhurried).map((trace) => trace.sentAtMillis[retry + 1] ?? 0)))
+
+const retriesOf = (
+  subject: Subject,
+  costs: (retry: number) => Model.Costs,
+  ends: ReadonlyArray<Model.End>
+): ReadonlyArray<Model.Retry> =>
+  Array.from({ length: subject.retries }, (_, n) => {
+    const made = everyTrace(subject.traces).flatMap((trace) => trace.retries[n] ?? [])
+    const delay = delaySpread(subject.unhurried, n)
+    return {
+      retry: n + 1,
+      delay: { ...finiteSpread(delay), exact: delay.exact },
+      costs: costs(n),
+      cost: greatest(made.map(({ cost }) => cost)),
+      balance: subject.parts.quota === undefined ? null : least(made.map(({ balance }) => balance)),
+      latestMillis: latestMillis(subject, n),
+      share: shareOf(subject.traces, (trace) => trace.retries.length > n),
+      ends: ends.filter(({ attempts }) => attempts === n + 2)
+    }
+  })
+
+/** From the beginning of a call to its error; with a deadline, the last attempt may begin just before it. */
+const latencyOf = (subject: Subject): Model.Spread => {
+  const { parts: { deadlineMillis }, retries, setting: { attemptMillis }, traces } = subject
+  const spread = spreadOf(traces, ({ endMillis }) => endMillis)
+  const atDeadline = deadlineMillis === Infinity || retries === 0
+    ? 0
+    : latestMillis(subject, retries - 1) + attemptMillis
+  const maxMillis = Math.min(Math.max(spread.maxMillis, atDeadline), deadlineMillis + attemptMillis)
+  return finiteSpread({ ...spread, maxMillis })
+}
+
+/** How far one call is followed that goes on until its deadline. */
+const furthest = 10_000
+
+/**
+ * How many retries more the calls make that were not followed: as many as the policy allows, with a deadline as many as a
+ * call with chance in its middle.
+ */
+const moreOf = ({ parts, setting }: Subject, followed: number): number => {
+  const most = parts.maxAttempts - 1 - followed
+  if (parts.deadlineMillis === Infinity) return most
+  const { reason, retries } = trace({ ...setting, quota: boundless, limit: furthest }, constant(0.5))
+  return reason === "not-followed" ? most : Math.max(0, retries.length - followed)
+}
+
+/** How far calls get when no quota stops them. */
+const reachOf = (subject: Subject): Load.Reach => {
+  const { asked, parts, setting, traces } = subject
+  const bounded = parts.quota !== undefined &&
+    (asked.quota?.whenExhausted === "wait" || everyTrace(traces).some(({ reason }) => reason === "quota-exhausted"))
+  const free = bounded ? tracesOf({ ...setting, quota: boundless }, asked) : traces
+  const longest = greatest(free.sampled.map((trace) => trace.retries.length))
+  const shares = Array.from({ length: longest }, (_, n) => shareOf(free, (trace) => trace.retries.length > n))
+  const cut = free.sampled.some(({ reason }) => reason === "not-followed")
+  return { shares, more: cut ? moreOf(subject, longest) : 0 }
+}
+
+const loadOf = (reach: Load.Reach, price: Load.Price | undefined, f: number): Model.Load => {
+  const attempts = 1 + Load.paidRetriesPerCall(reach, price, f)
+  return {
+    failureRate: f,
+    attempts: finite(attempts),
+    attemptsWithoutQuota: finite(1 + Load.retriesPerCall(reach, f)),
+    success: f === 1 ? 0 : Math.min(1, Number((attempts * (1 - f)).toFixed(12)))
+  }
+}
+
+const quotaOf = (
+  costs: Model.Costs,
+  price: Load.Price,
+  subject: Subject,
+  reach: Load.Reach
+): Model.Explanation["quota"] => {
+  const { capacity } = price
+  const initial = subject.asked.quota?.initial ?? capacity
+  return {
+    capacity,
+    initial,
+    costs,
+    retriesInOutage: finite(Math.floor(initial / price.cost + 1e-9)),
+    bitesAt: finite(Load.bitesAt(reach, price))
+  }
+}
+
+/** What a retry after the failure costs, be it refused or not. */
+const priceOf = ({ asked, parts, setting }: Subject): Load.Price | undefined => {
+  if (parts.quota === undefined) return undefined
+  const policy = withoutDeadline(setting.policy)
+  const [first] = trace({ ...setting, policy, quota: boundless, limit: 1 }, constant(0.5)).retries
+  if (first === undefined) return undefined
+  const { capacity, store, whenExhausted } = Effect.runSync(RetryQuota.make(asked.quota))
+  return { cost: first.cost, increment: store.successIncrement, capacity, waits: whenExhausted === "wait" }
+}
+
+/** A quota that pays for fewer retries is emptied by chance too. */
+const steady = 10
+
+const notesOf = (
+  { asked, parts, retries, traces }: Subject,
+  price: Load.Price | undefined,
+  complete: boolean
+): ReadonlyArray<string> => {
+  const quota = price === undefined ? undefined : asked.quota
+  const notes: ReadonlyArray<readonly [applies: boolean, note: string]> = [
+    [!complete, `Only the first ${retries} retries are shown: the policy goes on.`],
+    [
+      everyTrace(traces).some(({ reason }) => reason === "deadline"),
+      "Delays are those that the policy gives: a retry whose delay would pass the deadline is not made."
+    ],
+    [
+      parts.adaptive,
+      "The wait for a send token of the rate limiter is left out: it depends on all calls of the client."
+    ],
+    [
+      (quota?.refillPerSecond ?? 0) > 0,
+      "What is said of failure rates and outages leaves the refill of the quota out."
+    ],
+    [
+      (quota?.firstAttemptCost ?? 0) > 0,
+      "What is said of failure rates and outages leaves out what first attempts cost."
+    ],
+    [
+      price !== undefined && price.cost <= price.capacity && price.capacity < price.cost * steady,
+      "A quota for so few retries is empty now and then at lower failure rates too, and then the load is less."
+    ],
+    [
+      price?.waits === true,
+      "A retry that the quota cannot pay for waits: from that failure rate on calls take longer, and send as much."
+    ]
+  ]
+  return notes.filter(([applies]) => applies).map(([, note]) => note)
+}
+
+const failureOf = (error: unknown): Model.Explanation["failure"] => {
+  const info = Option.getOrUndefined(classify(CurrentClassifier.defaultValue(), error))
+  return {
+    class: failureClass(info),
+    safety: info?.safety ?? null,
+    retryAfterMillis: info?.retryAfter === undefined ? null : finite(Duration.toMillis(info.retryAfter))
+  }
+}
+
+/** The explanation of a policy or schedule. */
+export const explained = (
+  schedule: AnySchedule,
+  options: Options
+): Model.Explanation => {
+  const asked = validated(options)
+  const subject = subjectOf(schedule, asked)
+  const ends = endsOf(subject.traces)
+  const costs = costsOf(subject)
+  const reach = reachOf(subject)
+  const price = priceOf(subject)
+  const complete = ends.every(({ reason }) => reason !== "not-followed")
+  return {
+    name: asked.name,
+    failure: failureOf(asked.error),
+    attemptMillis: asked.attemptMillis,
+    maxAttempts: finite(subject.parts.maxAttempts),
+    deadlineMillis: finite(subject.parts.deadlineMillis),
+    retries: retriesOf(subject, costs, ends),
+    ends,
+    complete,
+    latency: latencyOf(subject),
+    quota: price === undefined ? null : quotaOf(costs(0), price, subject, reach),
+    load: asked.failureRates.map((f) => loadOf(reach, price, f)),
+    notes: notesOf(subject, price, complete),
+    samples: asked.samples,
+    seed: asked.seed
+  }
+}

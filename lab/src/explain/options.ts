@@ -1,0 +1,95 @@
+import { checks } from "effect-retry/InvalidOption"
+import * as RetryInfo from "effect-retry/RetryInfo"
+import type * as RetryQuota from "effect-retry/RetryQuota"
+import type * as Duration from "effect/Duration"
+
+/**
+ * What is asked of a policy. All of it is optional.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** A title. Default: none. */
+  readonly name?: string | undefined
+  /**
+   * The facts of the failures, such as `RetryInfo.throttled("2 seconds")` or `{ timeout: true }`. Default
+   * `RetryInfo.transient`.
+   */
+  readonly failure?: RetryInfo.Facts | undefined
+  /** The error itself, for a policy that looks at more than facts; its facts come from the default classifier. */
+  readonly error?: unknown
+  /** How long an attempt takes to fail: its time-out, at worst. Default 0. */
+  readonly attempt?: Duration.Input | undefined
+  /** A deadline of the call; the policy's own still holds if it is earlier. Default: none but the policy's. */
+  readonly deadline?: Duration.Input | undefined
+  /** The quota of the call, which it has to itself. Default: that of `RetryQuota.layer()`. */
+  readonly quota?: RetryQuota.Options | undefined
+  /**
+   * How many retries to look at: a whole number from 1 to 1000. Default 100 where the policy limits its attempts or has a
+   * deadline, otherwise 10.
+   */
+  readonly retries?: number | undefined
+  /** How many calls to sample: a whole number from 1 to 100,000, of which fewer than 20 are taken for 20. Default 1000. */
+  readonly samples?: number | undefined
+  /** What determines the samples. Default 1. */
+  readonly seed?: string | number | undefined
+  /** The failure rates to compute the load for: numbers from 0 to 1. Default: nine from 0 to 1. */
+  readonly failureRates?: ReadonlyArray<number> | undefined
+}
+
+/**
+ * The options, valid and with their defaults.
+ *
+ * @internal
+ */
+export interface Asked {
+  readonly name: string | null
+  readonly error: unknown
+  readonly attemptMillis: number
+  readonly deadlineMillis: number
+  readonly quota: RetryQuota.Options | undefined
+  readonly retries: number | undefined
+  readonly samples: number
+  readonly seed: string | number
+  readonly failureRates: ReadonlyArray<number>
+}
+
+/** Fewer samples do not show whether a delay depends on more than its own draw. */
+const fewest = 20
+
+const defaultRates = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1]
+
+/**
+ * An error with these facts, and nothing else.
+ *
+ * @internal
+ */
+export const errorOf = (facts: RetryInfo.Facts): unknown => ({ [RetryInfo.TypeId]: RetryInfo.make(facts) })
+
+const check = checks("Explain.explain")
+
+const whole = (field: string, value: number, maximum: number): number =>
+  check.between(field, check.count(field, value, 1), 1, maximum)
+
+const optional = <A, B>(value: A | undefined, valid: (value: A) => B, absent: B): B =>
+  value === undefined ? absent : valid(value)
+
+/**
+ * Refuses impossible options.
+ *
+ * @internal
+ */
+export const validated = (options: Options): Asked => ({
+  name: options.name ?? null,
+  error: "error" in options && options.error !== undefined
+    ? options.error
+    : errorOf(options.failure ?? RetryInfo.transient),
+  attemptMillis: optional(options.attempt, (attempt) => check.duration("attempt", attempt), 0),
+  deadlineMillis: optional(options.deadline, (deadline) => check.positiveDuration("deadline", deadline), Infinity),
+  quota: options.quota,
+  retries: optional<number, number | undefined>(options.retries, (n) => whole("retries", n, 1000), undefined),
+  samples: Math.max(fewest, whole("samples", options.samples ?? 1000, 100_000)),
+  seed: options.seed ?? 1,
+  failureRates: (options.failureRates ?? defaultRates).map((rate) => check.between("failureRates", rate, 0, 1))
+})

@@ -1,0 +1,143 @@
+import type * as Limiter from "effect-retry/AdaptiveRateLimiter"
+import * as Modes from "effect-retry/aws/AwsModes"
+import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
+import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
+import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
+import * as Backoff from "effect-retry/Backoff"
+import * as RetryPolicy from "effect-retry/RetryPolicy"
+import type * as RetryQuota from "effect-retry/RetryQuota"
+import { fromParts, noDelay, TypeId } from "../borrowed.ts"
+import type { Budget, BudgetOptions } from "./budget.ts"
+import type { PolicyName } from "./policyNames.ts"
+import type { Policy, PolicySettings } from "./policySchema.ts"
+import { millis } from "./units.ts"
+
+/** What policies may need. */
+export type Needs = RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter
+
+/** A policy of the library, whatever it decides about. */
+export type AnyPolicy = RetryPolicy.RetryPolicy<any, Needs, unknown>
+
+/** What the clients of a fleet retry with, and what each process has of its own. */
+export interface Retrying {
+  readonly label: string
+  /** `undefined`: no retries. */
+  readonly policy: AnyPolicy | undefined
+  readonly quota: RetryQuota.Options | undefined
+  readonly limiter: Limiter.Options | undefined
+  readonly budget: BudgetOptions | undefined
+}
+
+const nothing = { policy: undefined, quota: undefined, limiter: undefined, budget: undefined }
+
+const thrice = (policy: AnyPolicy): AnyPolicy => policy.pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+
+const jittered = thrice(Backoff.exponential({ base: "100 millis", cap: "20 seconds", jitter: "full" }))
+
+const named: { readonly [Name in PolicyName]: Omit<Retrying, "label"> } = {
+  none: nothing,
+  naive: { ...nothing, policy: thrice(Backoff.fixed({ delay: 0 })) },
+  backoff: { ...nothing, policy: thrice(Backoff.exponential({ base: "100 millis", cap: "20 seconds" })) },
+  jitter: { ...nothing, policy: jittered },
+  awsStandard: { ...nothing, policy: Modes.awsStandard, quota: {} },
+  awsStandard2026: { ...nothing, policy: Modes.awsStandard2026, quota: {} },
+  awsDynamoDB2026: { ...nothing, policy: Modes.awsDynamoDB2026, quota: {} },
+  awsAdaptive: { ...nothing, policy: Modes.awsAdaptive, quota: {}, limiter: {} },
+  awsJavaV1: {
+    ...nothing,
+    policy: RetryPolicy.quotaGated({ cost: 5, throttlingCost: 0 })(JavaV1.defaultPolicy),
+    quota: {}
+  },
+  awsJavaScriptV2: { ...nothing, policy: JavaScriptV2.defaultPolicy },
+  awsGeneralReference: { ...nothing, policy: GeneralReference.policy() },
+  grpc: { ...nothing, policy: jittered, budget: { kind: "grpc", maxTokens: 10, tokenRatio: 0.1 } },
+  finagle: {
+    ...nothing,
+    policy: jittered,
+    budget: { kind: "finagle", ttlMillis: 10_000, minPerSecond: 10, share: 0.2 }
+  },
+  envoy: { ...nothing, policy: jittered, budget: { kind: "envoy", share: 0.2, minConcurrency: 3 } },
+  sre: { ...nothing, policy: jittered, budget: { kind: "ratio", share: 0.1, of: "attempts", windowMillis: 120_000 } },
+  tokenBucket: {
+    ...nothing,
+    policy: jittered,
+    budget: { kind: "bucket", capacity: 10, perCall: 0, perSuccess: 0.1, above: 0 }
+  }
+}
+
+const backoffOf = (backoff: PolicySettings["backoff"]): AnyPolicy => {
+  if (backoff === undefined) return Backoff.fixed({ delay: 0 })
+  const { factor, increment, jitter, kind } = backoff
+  const base = millis(backoff.base)
+  const cap = millis(backoff.cap)
+  switch (kind) {
+    case "fixed":
+      return Backoff.fixed({ delay: base, jitter })
+    case "linear":
+      return Backoff.linear({ base, cap, jitter, increment: increment === undefined ? undefined : millis(increment) })
+    case "exponential":
+      return Backoff.exponential({ base, cap, jitter, factor })
+    case "fibonacci":
+      return Backoff.fibonacci({ base, cap, jitter })
+    case "decorrelated":
+      return Backoff.decorrelated({ base, cap })
+  }
+}
+
+const policyOf = (settings: PolicySettings): AnyPolicy => {
+  const attempts = settings.maxAttempts === "unlimited" ? Infinity : settings.maxAttempts
+  const { deadline, limiter, quota } = settings
+  const steps: Array<(policy: AnyPolicy) => AnyPolicy> = [
+    RetryPolicy.whileRetryable,
+    RetryPolicy.maxAttempts(attempts)
+  ]
+  if (settings.honourRetryAfter) steps.push(RetryPolicy.honourRetryAfter())
+  if (deadline !== undefined) steps.push(RetryPolicy.deadline(millis(deadline)))
+  if (quota !== undefined) steps.push(RetryPolicy.quotaGated(quota))
+  if (limiter !== undefined) steps.push(RetryPolicy.rateLimited)
+  return steps.reduce((policy, step) => step(policy), backoffOf(settings.backoff))
+}
+
+const budgetOf = (budget: PolicySettings["budget"]): BudgetOptions | undefined => {
+  switch (budget?.kind) {
+    case undefined:
+      return undefined
+    case "finagle":
+      return { ...budget, ttlMillis: millis(budget.ttl) }
+    case "ratio":
+      return { ...budget, windowMillis: millis(budget.window) }
+    default:
+      return budget
+  }
+}
+
+const describe = ({ backoff, budget, limiter, maxAttempts, quota }: PolicySettings): string =>
+  [
+    maxAttempts === "unlimited" ? "unlimited attempts" : `${maxAttempts} ${maxAttempts === 1 ? "attempt" : "attempts"}`,
+    backoff === undefined ? "no delay" : `${backoff.kind} back-off`,
+    ...quota === undefined ? [] : [`quota ${quota.capacity}/${quota.cost}`],
+    ...limiter === undefined ? [] : ["rate limiter"],
+    ...budget === undefined ? [] : [`${budget.kind} budget`]
+  ].join(", ")
+
+/** The policy of a scenario. Throws `InvalidOption` when its settings do not go together. */
+export const resolve = (policy: Policy): Retrying =>
+  typeof policy === "string" ? { label: policy, ...named[policy] } : {
+    label: policy.label ?? describe(policy),
+    policy: policyOf(policy),
+    quota: policy.quota,
+    limiter: policy.limiter,
+    budget: budgetOf(policy.budget)
+  }
+
+/** The policy with a budget that every retry has to pass, last of all; a retry that does not is stopped by its schedule. */
+export const within = (policy: AnyPolicy, budget: Budget, nowMillis: () => number): AnyPolicy => {
+  const parts = policy[TypeId]
+  return fromParts({
+    ...parts,
+    adjust: (delay, failure) => {
+      const adjusted = parts.adjust(delay, failure)
+      return adjusted < 0 || budget.withdraw(nowMillis()) ? adjusted : noDelay
+    }
+  })
+}

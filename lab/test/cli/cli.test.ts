@@ -1,0 +1,475 @@
+import * as Explain from "@effect-retry/lab/Explain"
+import * as Simulator from "@effect-retry/lab/Simulator"
+import { assert, describe, it } from "@effect/vitest"
+import { awsStandard } from "effect-retry/aws/AwsModes"
+import * as Effect from "effect/Effect"
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { folder, lab, run } from "./commandLine.ts"
+
+const here = folder()
+const inHere = (name: string): string => join(here, name)
+const text = (path: string): string => readFileSync(path, "utf8")
+
+const small = {
+  name: "small",
+  duration: "10 seconds",
+  drain: "5 seconds",
+  fleets: [{ name: "app", to: "db", rate: 20, timeout: "1 second", policy: "naive" }],
+  services: [{ name: "db", latency: "10 millis", outages: [{ kind: "fail", from: "2 seconds", to: "4 seconds" }] }]
+}
+const smallFile = inHere("small.json")
+writeFileSync(smallFile, JSON.stringify(small))
+
+const good = async (args: ReadonlyArray<string>): Promise<string> => {
+  const { code, err, out } = await run(args)
+  assert.strictEqual(code, 0, err)
+  return out
+}
+
+describe("effect-retry", () => {
+  it("shows its help when it is given nothing, and its version", async () => {
+    const help = await run([])
+    assert.strictEqual(help.code, 0)
+    for (const command of ["explain", "simulate", "compare", "scenarios", "init"]) assert.include(help.out, command)
+    assert.strictEqual(await good(["--version"]), "effect-retry v1.2.3\n")
+  })
+
+  it("has a help of each command, without colour where no terminal is, in 100 columns but for the shells", async () => {
+    for (const command of ["explain", "simulate", "compare", "scenarios", "init"]) {
+      const out = await good([command, "--help"])
+      assert.include(out, `effect-retry ${command}`)
+      assert.notInclude(out, "\u001b")
+      const wide = out.split("\n").filter((line) => line.length > 100 && !line.includes("--completions"))
+      assert.deepStrictEqual(wide, [])
+    }
+  })
+})
+
+describe("explain", () => {
+  it("prints what Explain tells", async () => {
+    const explanation = Explain.explain(awsStandard, { name: "awsStandard" })
+    assert.strictEqual(await good(["explain", "awsStandard"]), `${Explain.toTable(explanation)}\n`)
+    assert.deepStrictEqual(JSON.parse(await good(["explain", "awsStandard", "--json"])), explanation)
+  })
+
+  it("takes the options of Explain", async () => {
+    const out = await good([
+      "explain",
+      "awsStandard",
+      "--json",
+      "--attempt",
+      "2 seconds",
+      "--failure",
+      "throttled",
+      "--retry-after",
+      "1500",
+      "--deadline",
+      "8 seconds",
+      "--failure-rate",
+      "0.25",
+      "--failure-rate",
+      "1"
+    ])
+    assert.deepStrictEqual(
+      JSON.parse(out),
+      Explain.explain(awsStandard, {
+        name: "awsStandard",
+        attempt: "2 seconds",
+        failure: { throttling: true, retryAfter: 1500 },
+        deadline: "8 seconds",
+        failureRates: [0.25, 1]
+      })
+    )
+  })
+
+  it("knows every policy of the simulator", async () => {
+    for (const name of Simulator.policies) {
+      assert.match(await good(["explain", name]), new RegExp(`^${name}: at most \\d+ attempts?,`))
+    }
+  })
+
+  it("counts one attempt as one, in the table and in the picture", async () => {
+    const path = inHere("none.svg")
+    const { out } = await run(["explain", "none", "--svg", path])
+    assert.match(out, /^none: at most 1 attempt, /)
+    assert.match(text(path), /at most 1 attempt; /)
+  })
+
+  it("takes settings, with their quota", async () => {
+    const { maxAttempts, quota } = JSON.parse(
+      await good(["explain", `{"maxAttempts":4,"quota":{"capacity":100,"cost":14}}`, "--json"])
+    )
+    assert.strictEqual(maxAttempts, 4)
+    assert.strictEqual(quota.capacity, 100)
+    assert.deepStrictEqual(quota.costs, { transient: 14, timeout: 14, throttling: 14 })
+  })
+
+  it("says of a policy with a budget that the budget is left out", async () => {
+    assert.include(await good(["explain", "finagle"]), "The retry budget is left out")
+    assert.notInclude(await good(["explain", "jitter"]), "budget")
+  })
+
+  it("writes a picture", async () => {
+    const { code, err } = await run(["explain", "awsStandard", "--svg", inHere("policy.svg")])
+    assert.strictEqual(code, 0)
+    assert.strictEqual(err, `wrote ${inHere("policy.svg")}\n`)
+    assert.match(text(inHere("policy.svg")), /^<svg/)
+  })
+})
+
+describe("simulate", () => {
+  it("runs a file as the simulator does", async () => {
+    const result = await Effect.runPromise(
+      Effect.flatMap(Simulator.decode(small), (scenario) => Simulator.run(scenario))
+    )
+    assert.deepStrictEqual(
+      JSON.parse(await good(["simulate", smallFile, "--json"])),
+      JSON.parse(JSON.stringify(result))
+    )
+  })
+
+  it("gives the same output for the same seed, and another for another", async () => {
+    const first = await good(["simulate", smallFile])
+    assert.strictEqual(await good(["simulate", smallFile]), first)
+    assert.strictEqual(await good(["simulate", smallFile, "--seed", "1"]), first)
+    assert.notStrictEqual(await good(["simulate", smallFile, "--seed", "2"]), first)
+  })
+
+  it("prints clients, services and what became of the calls", async () => {
+    const out = await good(["simulate", "layers"])
+    for (const words of ["front > orders", "database", "max-attempts 17, quota-exhausted 83", "275        0"]) {
+      assert.include(out, words)
+    }
+    assert.isAtMost(Math.max(...out.split("\n").map((line) => line.length)), 100)
+  })
+
+  it("counts calls that never end as not well", async () => {
+    const path = inHere("endless.json")
+    const endless = { ...small.fleets[0], policy: { maxAttempts: "unlimited", backoff: {} } }
+    const outage = { kind: "fail", from: "5 seconds", to: "1 minute" }
+    writeFileSync(path, JSON.stringify({ ...small, fleets: [endless], services: [{ name: "db", outages: [outage] }] }))
+    const { clients: [client] } = JSON.parse(await good(["simulate", path, "--json"]))
+    const { calls, failed, succeeded } = client.totals
+    assert.deepStrictEqual([failed, calls > succeeded], [0, true])
+    const out = await good(["simulate", path])
+    assert.include(out, ` ${(100 * succeeded / calls).toFixed(1)} %`)
+    assert.include(out, `  calls not ended: ${calls - succeeded}\n`)
+    assert.include(out, "well again: never\n")
+    const page = inHere("endless.html")
+    await good(["compare", path, "--policy", "none", "--report", page])
+    assert.include(text(page), `${(100 * succeeded / calls).toFixed(1)} %`)
+  })
+
+  it("says what stops retries where a budget does", async () => {
+    const line = "schedule: retries that the retry budget did not let pass"
+    assert.include(await good(["simulate", "finagle-budget"]), line)
+    assert.notInclude(await good(["simulate", "layers"]), line)
+  })
+
+  it("says from when on it counts, whichever service has the outage", async () => {
+    const path = inHere("behind.json")
+    const calls = [{ to: "store", policy: "none" }]
+    const services = [{ name: "db", calls }, { ...small.services[0], name: "store" }]
+    writeFileSync(path, JSON.stringify({ ...small, services }))
+    assert.include(await good(["simulate", path]), "counted from the end of the last outage")
+  })
+
+  it("writes a page that names the command", async () => {
+    const path = inHere("it's.html")
+    const out = await run(["simulate", smallFile, "--report", path])
+    assert.strictEqual(out.code, 0)
+    assert.strictEqual(out.err, `wrote ${path}\n`)
+    const page = text(path)
+    assert.match(page, /^<!doctype html>/i)
+    assert.include(page, "effect-retry simulate")
+    assert.isEmpty(readdirSync(here).filter((name) => name.includes(".tmp")))
+  })
+
+  it("reads a file that begins with a byte order mark", async () => {
+    writeFileSync(inHere("bom.json"), `\uFEFF${JSON.stringify(small)}`)
+    assert.strictEqual(await good(["simulate", inHere("bom.json")]), await good(["simulate", smallFile]))
+  })
+
+  it("prints no control character of a scenario", async () => {
+    const path = inHere("evil.json")
+    writeFileSync(path, JSON.stringify({ ...small, name: "a\u001b[31m\u202e" }))
+    const out = await good(["simulate", path])
+    assert.include(out, "a\\x1b[31m\\u202e")
+    assert.notMatch(out.replaceAll("\n", ""), /[\p{Cc}\u202e]/u)
+  })
+})
+
+describe("compare", () => {
+  const rows = (out: string): ReadonlyArray<string> => {
+    const lines = out.split("\n")
+    const head = lines.findIndex((line) => line.startsWith("policy"))
+    return lines.slice(head + 1, lines.indexOf("", head))
+  }
+
+  it("has the scenario as it is written first, then each policy once", async () => {
+    const out = await good([
+      "compare",
+      smallFile,
+      "--policy",
+      "awsStandard",
+      "--policy",
+      "naive",
+      "--policy",
+      "awsStandard"
+    ])
+    assert.deepStrictEqual(rows(out).map((row) => row.split(" ")[0]), ["naive", "awsStandard"])
+  })
+
+  it("has the numbers of the runs", async () => {
+    const { runs } = JSON.parse(await good(["compare", smallFile, "--policy", "none", "--json"]))
+    assert.deepStrictEqual(runs.map(({ label }: { label: string }) => label), ["naive", "none"])
+    const [, none] = rows(await good(["compare", smallFile, "--policy", "none"]))
+    const { totals } = runs[1].result.clients[0]
+    const cells = none!.trim().split(/ {2,}/)
+    assert.strictEqual(cells[1], String(totals.calls))
+    assert.strictEqual(cells[2], `${Number((100 * totals.succeeded / totals.calls).toFixed(1))} %`)
+    assert.strictEqual(cells[3], "1.00")
+    assert.strictEqual(cells[4], `${Number(totals.latency.p50Millis.toPrecision(3))} ms`)
+    assert.strictEqual(cells[5], `${Number(totals.latency.p99Millis.toPrecision(3))} ms`)
+    const perSecond = runs[1].result.services[0].series.map(({ received }: { received: number }) => received)
+    assert.strictEqual(cells[6], `${Math.max(...perSecond)}/s`)
+    assert.strictEqual(cells[7], "at once")
+  })
+
+  it("gives policies that are called the same names of their own, and long names a line", async () => {
+    const label = "a policy with a name that is long"
+    const out = await good([
+      "compare",
+      smallFile,
+      "--policy",
+      JSON.stringify({ label, maxAttempts: 2 }),
+      "--policy",
+      JSON.stringify({ label, maxAttempts: 4 })
+    ])
+    const found = rows(out)
+    assert.strictEqual(found[1], label)
+    assert.match(found[2]!, /^ +\d/)
+    assert.strictEqual(found[3], `${label} (2)`)
+    assert.isAtMost(Math.max(...found.map((row) => row.length)), 100)
+  })
+
+  it("has a row for each fleet", async () => {
+    const two = { ...small, fleets: [...small.fleets, { ...small.fleets[0], name: "batch", policy: "none" }] }
+    writeFileSync(inHere("two.json"), JSON.stringify(two))
+    const out = await good(["compare", inHere("two.json"), "--policy", "none"])
+    assert.include(out, "nine of ten calls in all succeed")
+    assert.isAtMost(Math.max(...out.split("\n").map((line) => line.length)), 100)
+    const found = rows(out)
+    assert.deepStrictEqual(found.map((row) => row.split(/ {2,}/)[0]), [
+      "as written: app",
+      "as written: batch",
+      "none: app",
+      "none: batch"
+    ])
+  })
+
+  it("writes one page of all", async () => {
+    const path = inHere("compared.html")
+    await good(["compare", smallFile, "--policy", "awsStandard", "--report", path])
+    assert.include(text(path), "awsStandard")
+    assert.include(text(path), "naive")
+  })
+})
+
+describe("scenarios", () => {
+  const shipped = readdirSync(join(lab, "scenarios")).map((name) => name.replace(".json", "")).sort()
+
+  it("lists what ships and what it shows, in 100 columns", async () => {
+    const out = await good(["scenarios"])
+    assert.deepStrictEqual(out.split("\n").flatMap((line) => /^\S+/.exec(line) ?? []), shipped)
+    assert.isAtMost(Math.max(...out.split("\n").map((line) => line.length)), 100)
+    const data: ReadonlyArray<{ name: string; description: string }> = JSON.parse(await good(["scenarios", "--json"]))
+    assert.deepStrictEqual(data.map(({ name }) => name), shipped)
+    for (const { description } of data) assert.isAbove(description.length, 20)
+  })
+
+  it("says where it looked if they are not there", async () => {
+    const { code, err } = await run(["scenarios"], { folder: inHere("nowhere") })
+    assert.strictEqual(code, 2)
+    assert.include(err, "nowhere")
+  })
+})
+
+describe("init", () => {
+  it("writes a scenario that runs", async () => {
+    const path = inHere("mine.json")
+    assert.strictEqual(await good(["init", path]), `wrote ${path}; next: effect-retry simulate ${path}\n`)
+    assert.include(await good(["simulate", path]), "my-service")
+    const spaced = inHere("my own.json")
+    assert.include(await good(["init", spaced]), `next: effect-retry simulate '${spaced}'\n`)
+  })
+
+  it("overwrites nothing unless it is forced to", async () => {
+    const path = inHere("theirs.json")
+    writeFileSync(path, "theirs")
+    const { code, err } = await run(["init", path])
+    assert.strictEqual(code, 2)
+    assert.include(err, "--force")
+    assert.strictEqual(text(path), "theirs")
+    await good(["init", path, "--force"])
+    assert.include(text(path), "$schema")
+  })
+
+  it("names the schema of the package that is installed above the file, otherwise the published one", async () => {
+    const project = inHere("project")
+    mkdirSync(join(project, "node_modules", "@effect-retry"), { recursive: true })
+    mkdirSync(join(project, "sub"))
+    symlinkSync(lab, join(project, "node_modules", "@effect-retry", "lab"))
+    const schemaOf = async (path: string): Promise<string> => {
+      await good(["init", path])
+      return JSON.parse(text(path)).$schema
+    }
+    assert.strictEqual(
+      await schemaOf(join(project, "a.json")),
+      "./node_modules/@effect-retry/lab/dist/scenario.schema.json"
+    )
+    const inSub = await schemaOf(join(project, "sub", "b.json"))
+    assert.strictEqual(inSub, "../node_modules/@effect-retry/lab/dist/scenario.schema.json")
+    assert.strictEqual(
+      await schemaOf(inHere("alone.json")),
+      "https://unpkg.com/@effect-retry/lab@1.2.3/dist/scenario.schema.json"
+    )
+  })
+})
+
+describe("what is refused", () => {
+  writeFileSync(inHere("bad.json"), JSON.stringify({ ...small, fleets: [{ ...small.fleets[0], rate: -1, polcy: 1 }] }))
+  writeFileSync(inHere("broken.json"), "{ \"name\": ")
+  writeFileSync(inHere("file"), "")
+  const report = (path: string) => ["simulate", smallFile, "--report", path]
+
+  const cases: ReadonlyArray<readonly [why: string, args: ReadonlyArray<string>, lines: ReadonlyArray<string>]> = [
+    ["every mistake of a scenario, with its path", ["simulate", inHere("bad.json")], [
+      `${inHere("bad.json")}: fleets[0].polcy: is no key of a scenario here`,
+      `${inHere("bad.json")}: fleets[0].rate: expected a number from 0 to 1000000, got -1`
+    ]],
+    ["a file that is no JSON", ["simulate", inHere("broken.json")], [`${inHere("broken.json")}: is no JSON: `]],
+    ["a file that is not there", ["simulate", inHere("none.json")], ["there is no such file or folder"]],
+    ["a folder", ["simulate", here], ["it is a folder"]],
+    ["a scenario that is spelt wrongly", ["simulate", "outag"], [
+      "\"outag\" is neither a scenario that ships nor a file: did you mean outage?"
+    ]],
+    ["a scenario that is like none", ["simulate", "qqqqqqqqqq"], ["there are adaptive, client-throttling"]],
+    ["a policy that is spelt wrongly", ["explain", "awsstandart"], [
+      "unknown policy \"awsstandart\": did you mean awsStandard"
+    ]],
+    ["a policy that is like none", ["explain", "qqqqqqqqqq"], ["there are none, naive,"]],
+    ["settings that are no JSON", ["explain", "{a"], ["policy is no JSON: "]],
+    ["every mistake of settings", ["explain", `{"maxAttempts":0,"quota":{"costs":4}}`], [
+      "policy: maxAttempts: expected a whole number from 1",
+      "policy: quota.costs: is no key of a scenario here"
+    ]],
+    ["a policy that is unknown, before the scenario is read", ["compare", "none.json", "--policy", "x"], [
+      "unknown policy \"x\": "
+    ]],
+    ["a comparison of nothing", ["compare", "outage"], [
+      "Missing required flag: --policy",
+      "see effect-retry compare --help"
+    ]],
+    ["a missing scenario", ["simulate"], ["Missing required argument: scenario", "see effect-retry simulate --help"]],
+    ["an unknown command", ["simulat"], ["Did you mean this? simulate", "see effect-retry --help"]],
+    ["an unknown flag", ["simulate", "outage", "--sead", "1"], ["--sead", "see effect-retry simulate --help"]],
+    ["a negative seed", ["simulate", "outage", "--seed=-1"], ["a whole number from 0", "see "]],
+    ["a seed that is too large", ["simulate", "outage", "--seed", "1e300"], ["--seed", "see "]],
+    ["a duration that is none", ["explain", "none", "--attempt", "soon"], [
+      "Expected: milliseconds, or a text such as \"2 seconds\"",
+      "see "
+    ]],
+    ["a deadline of nothing", ["explain", "naive", "--deadline", "0"], ["deadline must be "]],
+    ["a failure rate above 1", ["explain", "none", "--failure-rate", "2"], ["a number from 0 to 1", "see "]],
+    ["a folder that is not there", report(join(here, "no", "r.html")), ["there is no such file or folder"]],
+    ["a folder to write to", report(here), ["it is a folder"]],
+    ["a path through a file", report(join(here, "file", "r.html")), ["a part of its path is no folder"]],
+    ["a picture that cannot be written", ["explain", "none", "--svg", join(here, "no", "p.svg")], ["cannot write"]],
+    ["a start that cannot be written", ["init", join(here, "no", "s.json")], ["cannot write"]]
+  ]
+  for (const [why, args, lines] of cases) {
+    it(`is ${why}: exit code 2, a clear line each, and nothing written`, async () => {
+      const before = readdirSync(here)
+      const { code, err, out } = await run(args)
+      assert.strictEqual(code, 2)
+      assert.strictEqual(out, "")
+      const found = err.trimEnd().split("\n")
+      assert.strictEqual(found.length, lines.length, err)
+      for (const [index, line] of lines.entries()) {
+        assert.match(found[index]!, /^effect-retry: /)
+        assert.include(found[index], line)
+      }
+      assert.deepStrictEqual(readdirSync(here), before)
+    })
+  }
+
+  it("is a path that cannot be written, before anything runs", async () => {
+    for (const path of [here, join(here, "no", "r.html")]) {
+      const args = ["simulate", "ten-thousand-clients", "--report", path]
+      const { code, progress } = await run(args, { onProgress: (interrupt) => interrupt() })
+      assert.deepStrictEqual([code, progress], [2, []])
+    }
+  })
+
+  it("leaves a page that is there as it is when it cannot be replaced, and no other file", async () => {
+    const path = inHere("page")
+    mkdirSync(path)
+    const before = readdirSync(here)
+    assert.strictEqual((await run(report(path))).code, 2)
+    assert.deepStrictEqual(readdirSync(here), before)
+  })
+
+  it("is a scenario in which time stands still", async () => {
+    const path = inHere("still.json")
+    const endless = { name: "c", to: "s", clients: 1, policy: { maxAttempts: "unlimited" } }
+    writeFileSync(path, JSON.stringify({ name: "still", fleets: [endless], services: [{ name: "s", failureRate: 1 }] }))
+    const { code, err } = await run(["simulate", path])
+    assert.strictEqual(code, 2)
+    assert.match(err, /^effect-retry: still .*time stands still/)
+  })
+})
+
+describe("progress", () => {
+  it("is told on a terminal, with the time left, and cleared at the end", async () => {
+    const { code, progress } = await run(["simulate", "outage"], { onProgress: () => {} })
+    assert.strictEqual(code, 0)
+    assert.isAbove(progress.length, 1)
+    assert.strictEqual(progress.at(-1), "\r\u001b[2K")
+    const last = progress.at(-2)!.replace("\r\u001b[2K", "")
+    assert.match(last, /^\d+(\.\d)? %, [\d.]+ (s|min) left: retry once, [\d,]+ attempts$/)
+  })
+
+  it("is not told elsewhere", async () => {
+    assert.deepStrictEqual((await run(["simulate", smallFile])).progress, [])
+  })
+})
+
+describe("Ctrl-C", () => {
+  it("leaves what there is, marked as partial", async () => {
+    const path = inHere("partial.html")
+    const { code, err, out, progress } = await run(["simulate", "ten-thousand-clients", "--report", path], {
+      onProgress: (interrupt) => interrupt()
+    })
+    assert.strictEqual(code, 130)
+    assert.match(out, /^PARTIAL: stopped after [\d.]+ (ms|s) of virtual time, with awsStandard\n/)
+    assert.strictEqual(err, `wrote ${path}\n`)
+    assert.match(text(path), /partial/i)
+    assert.strictEqual(progress.at(-1), "\r\u001b[2K")
+  })
+
+  it("keeps the runs of a comparison that are whole", async () => {
+    const { code, out } = await run(["compare", "outage", "--policy", "awsStandard", "--policy", "none", "--json"], {
+      onProgress: (interrupt, text) => {
+        if (text.includes("(2 of 3)")) interrupt()
+      }
+    })
+    assert.strictEqual(code, 130)
+    const { runs }: { runs: ReadonlyArray<{ label: string; result: { partial: boolean } }> } = JSON.parse(out)
+    assert.deepStrictEqual(
+      runs.map(({ label, result }) => [label, result.partial]),
+      [["retry once", false], ["awsStandard", true]]
+    )
+  })
+})

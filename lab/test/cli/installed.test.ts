@@ -1,0 +1,209 @@
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { delimiter, join } from "node:path"
+import { lab, root } from "./commandLine.ts"
+
+/** The package as it is published, installed in an empty folder beside `effect`. */
+let home: string
+let user: string
+let command: string
+
+const quietly = { encoding: "utf8", stdio: "pipe" } as const
+
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), "effect-retry-installed-"))
+  const [source, empty] = [join(home, "source"), join(home, "user")]
+  mkdirSync(join(source, "dist"), { recursive: true })
+  mkdirSync(empty)
+  for (const path of ["package.json", "README.md", "LICENSE", "scenarios"]) {
+    cpSync(join(lab, path), join(source, path), { recursive: true })
+  }
+  execFileSync(process.execPath, [join(lab, "scripts", "build.mjs"), source], quietly)
+  const tarball = execFileSync("npm", ["pack", "--silent", "--ignore-scripts"], { cwd: source, ...quietly }).trim()
+  writeFileSync(join(empty, "package.json"), "{}")
+  execFileSync(
+    "npm",
+    [
+      "install",
+      "--offline",
+      "--no-audit",
+      "--no-fund",
+      "--ignore-scripts",
+      "--no-package-lock",
+      join(source, tarball),
+      join(root, "node_modules", "effect"),
+      root
+    ],
+    { cwd: empty, ...quietly }
+  )
+  user = empty
+  command = join(empty, "node_modules", ".bin", "effect-retry")
+}, 120_000)
+
+const children = new Set<ChildProcess>()
+
+afterAll(() => {
+  for (const child of children) child.kill("SIGKILL")
+  rmSync(home, { recursive: true, force: true })
+})
+
+interface Ended {
+  readonly code: number | null
+  readonly signal: string | null
+  readonly out: string
+  readonly err: string
+}
+
+const ended = (child: ChildProcess): Promise<Ended> =>
+  new Promise((resolve, reject) => {
+    children.add(child)
+    const text = { out: "", err: "" }
+    child.stdout?.on("data", (data) => (text.out += data))
+    child.stderr?.on("data", (data) => (text.err += data))
+    child.on("error", reject)
+    child.on("close", (code, signal) => {
+      children.delete(child)
+      resolve({ code, signal, ...text })
+    })
+  })
+
+const started = (...args: ReadonlyArray<string>): ChildProcess =>
+  spawn(command, args, { cwd: user, stdio: ["ignore", "pipe", "pipe"] })
+
+const files = () => readdirSync(user).filter((name) => !["node_modules", "package.json"].includes(name)).sort()
+
+/** Sends Ctrl-C as soon as the program heeds it and has something to tell, and so many times while it goes on. */
+const interrupted = async (times: number, ...args: ReadonlyArray<string>): Promise<Ended> => {
+  for (let millis = 1000; millis < 30_000; millis *= 2) {
+    const child = started(...args)
+    let sent = 0
+    const timer = setInterval(() => {
+      if (sent === times) return
+      sent++
+      child.kill("SIGINT")
+    }, millis)
+    const end = await ended(child)
+    clearInterval(timer)
+    if (sent === times && (times > 1 || (end.signal === null && end.out !== ""))) return end
+  }
+  return assert.fail("it never heeds Ctrl-C")
+}
+
+/** What a page shows of the terminal: a command and all that it prints. */
+const consoles = (page: string) =>
+  [...readFileSync(join(root, page), "utf8").matchAll(/^```console\n\$ (.*)\n([^]*?)^```$/gm)].map((
+    [, line, output]
+  ) => ({ line: line!, output: output! }))
+
+describe.each(["docs/cli.md", "docs/choosing-a-policy.md"])("%s", (page) => {
+  for (const { line, output } of consoles(page)) {
+    it(`has what is really printed: ${line}`, async () => {
+      const path = `${join(user, "node_modules", ".bin")}${delimiter}${process.env["PATH"]}`
+      const shell = line.replaceAll("npx ", "")
+      const { err, out } = await ended(spawn("sh", ["-c", shell], { cwd: user, env: { ...process.env, PATH: path } }))
+      assert.strictEqual(err + out, output)
+    }, 60_000)
+  }
+  afterAll(() => {
+    for (const name of files()) rmSync(join(user, name))
+  })
+})
+
+describe("docs/cli.md", () => {
+  it("shows every command", () => {
+    const shown = consoles("docs/cli.md").map(({ line }) => line.split(" ").slice(1, 3).join(" "))
+    for (const name of ["explain", "simulate", "compare", "scenarios", "init"]) {
+      assert.include(shown, `effect-retry ${name}`)
+    }
+  })
+})
+
+describe("the command that is installed", () => {
+  it("is of the version of the package", async () => {
+    const { version } = JSON.parse(readFileSync(join(lab, "package.json"), "utf8"))
+    assert.deepStrictEqual(await ended(started("--version")), {
+      code: 0,
+      signal: null,
+      out: `effect-retry v${version}\n`,
+      err: ""
+    })
+  })
+
+  it("finds the scenarios that ship, and runs under npx", async () => {
+    const out = execFileSync("npx", ["--no-install", "effect-retry", "simulate", "layers"], { cwd: user, ...quietly })
+    assert.match(out, /^layers: /)
+  })
+
+  it("brings its licences along, and nothing but scenarios and the schema beside itself", () => {
+    const installed = join(user, "node_modules", "@effect-retry", "lab")
+    assert.deepStrictEqual(readdirSync(installed).sort(), [
+      "LICENSE",
+      "README.md",
+      "dist",
+      "package.json",
+      "scenarios"
+    ])
+    const licences = readFileSync(join(installed, "dist", "bin.licenses.txt"), "utf8")
+    for (const name of ["@effect/platform-node", "echarts", "zrender"]) {
+      assert.match(licences, new RegExp(`^${name} \\d`, "m"))
+    }
+    assert.include(licences, "Apache License")
+  })
+
+  it("writes a scenario for editors, runs it and refuses to overwrite it", async () => {
+    assert.strictEqual((await ended(started("init"))).code, 0)
+    const { $schema } = JSON.parse(readFileSync(join(user, "scenario.json"), "utf8"))
+    assert.strictEqual(JSON.parse(readFileSync(join(user, $schema), "utf8")).$ref, "#/$defs/Scenario")
+    assert.strictEqual((await ended(started("simulate", "scenario.json"))).code, 0)
+    const again = await ended(started("init"))
+    assert.strictEqual(again.code, 2)
+    assert.match(again.err, /^effect-retry: "scenario.json" is there already: --force overwrites it\n$/)
+    rmSync(join(user, "scenario.json"))
+  })
+
+  it("ends with 2 and a line where it cannot write, and with 0 when its reader goes", async () => {
+    const refused = await ended(started("simulate", "layers", "--report", "no/report.html"))
+    assert.deepStrictEqual([refused.code, refused.out], [2, ""])
+    assert.strictEqual(
+      refused.err,
+      "effect-retry: cannot write \"no/report.html\": there is no such file or folder\n"
+    )
+    const full = await ended(spawn("sh", ["-c", `"${command}" simulate layers > /dev/full`]))
+    assert.deepStrictEqual(
+      [full.code, full.err],
+      [2, "effect-retry: cannot write the standard output: the disk is full\n"]
+    )
+    const child = started("simulate", "outage", "--json")
+    child.stdout?.destroy()
+    assert.deepStrictEqual(await ended(child), { code: 0, signal: null, out: "", err: "" })
+  })
+
+  it("writes a page into a pipe", async () => {
+    const { code, err, out } = await ended(
+      spawn("sh", ["-c", `"${command}" simulate layers --report /dev/stdout | cat`])
+    )
+    assert.deepStrictEqual([code, err], [0, "wrote /dev/stdout\n"])
+    assert.match(out, /^<!doctype html>[^]*<\/html>\s*layers: /i)
+  })
+
+  it("leaves a partial page after Ctrl-C, and ends with 130", async () => {
+    const { code, err, out } = await interrupted(1, "simulate", "ten-thousand-clients", "--report", "partial.html")
+    assert.strictEqual(code, 130)
+    assert.match(out, /^PARTIAL: /)
+    assert.strictEqual(err, "wrote partial.html\n")
+    assert.match(readFileSync(join(user, "partial.html"), "utf8"), /partial/i)
+    assert.deepStrictEqual(files(), ["partial.html"])
+    rmSync(join(user, "partial.html"))
+  }, 60_000)
+
+  it("ends at once at the second Ctrl-C, though it is about to write", async () => {
+    // Nobody reads from the pipe, so it takes no end of writing.
+    execFileSync("mkfifo", [join(user, "pipe")])
+    const { out, signal } = await interrupted(2, "simulate", "ten-thousand-clients", "--report", "pipe")
+    assert.deepStrictEqual([signal, out], ["SIGINT", ""])
+    assert.deepStrictEqual(files(), ["pipe"])
+    rmSync(join(user, "pipe"))
+  }, 60_000)
+})

@@ -1,0 +1,50 @@
+import * as Data from "effect/Data"
+import { get } from "../../../internal/safe.ts"
+import { Refused } from "../../../internal/state/refused.ts"
+import * as RetryInfo from "../../../RetryInfo.ts"
+import type { SdkError } from "./errors.ts"
+
+/** The input of a command has a stream that has left with another send: nothing was sent, and no policy retries it. */
+export class StreamUsed extends Data.TaggedError("StreamUsed")<{
+  /** The command, such as `"PutObjectCommand"`. */
+  readonly command: string
+}> {
+  /** @internal */
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    return `the stream in the input of ${this.command} was sent before`
+  }
+}
+
+const isOneShot = (value: unknown): value is object =>
+  typeof value === "object" && value !== null &&
+  [get(value, "pipe"), get(value, "getReader"), get(value, Symbol.asyncIterator)]
+    .some((member) => typeof member === "function")
+
+/** The stream in the input of a command: a stream of Node or of the web, or an async iterable. It can be sent once. */
+export const streamOf = (input: object): object | undefined => Object.values(input).find(isOneShot)
+
+/** The streams that have left with a send, with the errors of the sends that failed. */
+const used = new WeakMap<object, SdkError | undefined>()
+
+/** Remembers that a stream leaves with a send. */
+export const leaves = (stream: object | undefined): void => {
+  if (stream !== undefined) used.set(stream, undefined)
+}
+
+/** Whether the stream has left with a send. */
+export const hasLeft = (stream: object | undefined): boolean => stream !== undefined && used.has(stream)
+
+/** Remembers the error of a send that the stream has left with. */
+export const failed = (stream: object | undefined, error: SdkError): void => {
+  if (stream !== undefined) used.set(stream, error)
+}
+
+/** Why a stream cannot be sent: the error of the send that it has left with, if that failed. */
+export const refusal = (stream: object | undefined, command: Function): SdkError | undefined => {
+  if (stream === undefined || !used.has(stream)) return undefined
+  return used.get(stream) ?? new StreamUsed({ command: command.name })
+}

@@ -1,0 +1,409 @@
+/**
+ * The legacy retry mode of botocore, and any other that its `_retry.json` documents describe.
+ *
+ * A document names policies: a status, a status and an error code, a failed connection, a damaged body. It has a
+ * default for all services and overrides for some. {@link forService} makes of it what the library works with: a
+ * classifier that knows what the document retries, and a policy that knows how often and how long after. The mode has no
+ * quota and no cap.
+ *
+ * The package's index does not export this module: import `effect-retry/aws/BotocoreLegacy`.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Backoff from "../../Backoff.ts"
+import * as codes from "../../internal/facts/codes.ts"
+import { statusOf } from "../../internal/facts/wire.ts"
+import { maxDelayMillis } from "../../internal/math/delay.ts"
+import { get } from "../../internal/safe.ts"
+import { checks } from "../../InvalidOption.ts"
+import * as RetryClassifier from "../../RetryClassifier.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
+import {
+  BotocoreLegacyError,
+  decodeUnsafe,
+  type Document,
+  type Rule,
+  type Settings,
+  settingsOf,
+  summary
+} from "../internal/botocoreDocument.ts"
+
+export { BotocoreLegacyError, type Document } from "../internal/botocoreDocument.ts"
+
+const refused = (document: unknown) => (cause: unknown): BotocoreLegacyError =>
+  cause instanceof BotocoreLegacyError
+    ? cause
+    : new BotocoreLegacyError({ path: [], value: summary(document), problem: "Expected plain data" })
+
+/**
+ * Decodes a document, as `JSON.parse` gives it.
+ *
+ * **Details**
+ *
+ * | key | value |
+ * | --- | --- |
+ * | `definitions` | policies to refer to, by name; may be missing |
+ * | `retry.__default__` | `max_attempts`, `delay` and `policies` of every service |
+ * | `retry.<service>.__default__` | the same, all optional: laid over the default, key by key |
+ * | `retry.<service>.<Operation>` | `policies` that the operation has besides |
+ * | `max_attempts` | attempts, the first included: a whole number of at least 1 |
+ * | `delay` | `type` `"exponential"`; `base` `"rand"` or seconds above 0; `growth_factor` of at least 1 |
+ * | `policies` | by name, `{ "$ref": definition }` or `{ "applies_when": condition }` |
+ * | condition | `response` with `http_status_code` (100 to 599) and perhaps `service_error_code`, or with `crc32body`, the name of a header; or `socket_errors: ["GENERAL_CONNECTION_ERROR"]` |
+ *
+ * Fails with a `BotocoreLegacyError` that names the path and the value when anything is missing, unknown, out of range,
+ * named like a property of every object (`__proto__`, `constructor`), deeper than 16 levels, longer than 256 characters,
+ * or when there are more than 10,000 values in all. Never throws.
+ *
+ * **Gotchas**
+ *
+ * botocore takes a `growth_factor` below 1, whose delays shrink. This does not.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const decode = (document: unknown): Effect.Effect<Document, BotocoreLegacyError> =>
+  Effect.try({ try: () => decodeUnsafe(document), catch: refused(document) })
+
+const maxJsonLength = 1_000_000
+
+/**
+ * Decodes a document from the text of a `_retry.json` file: at most 1,000,000 characters. Fails as {@link decode} does,
+ * and when the text is no JSON, or no text.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const decodeJson = (json: string): Effect.Effect<Document, BotocoreLegacyError> => {
+  const refuse = (problem: string) => Effect.fail(new BotocoreLegacyError({ path: [], value: summary(json), problem }))
+  if (typeof json !== "string") return refuse("Expected text")
+  if (json.length > maxJsonLength) return refuse(`Expected at most ${maxJsonLength} characters`)
+  return Effect.matchEffect(Effect.try(() => JSON.parse(json) as unknown), {
+    onFailure: () => refuse("Expected JSON"),
+    onSuccess: decode
+  })
+}
+
+const onStatus = (http_status_code: number) => ({ applies_when: { response: { http_status_code } } })
+
+const onCode = (service_error_code: string, http_status_code: number) => ({
+  applies_when: { response: { service_error_code, http_status_code } }
+})
+
+const override = (policies: Readonly<Record<string, object>>, rest: object = {}) => ({
+  __default__: { ...rest, policies }
+})
+
+/**
+ * The built-in {@link document} before it was decoded: to spread into a document of one's own.
+ *
+ * **Details**
+ *
+ * Five attempts, `random * 2^(n - 1)` seconds before retry `n`; DynamoDB ten attempts and `0.05 * 2^(n - 1)` seconds.
+ * Source: botocore 1.43, `botocore/data/_retry.json`, restated.
+ *
+ * **Gotchas**
+ *
+ * As in botocore, the `too_many_requests` of `organizations` replaces that of the default, so a 429 without
+ * `TooManyRequestsException` and 400 is not retried there.
+ *
+ * @category documents
+ * @since 0.1.0
+ */
+export const documentJson: {
+  readonly definitions: Readonly<Record<string, object>>
+  readonly retry: Readonly<Record<string, object>>
+} = {
+  definitions: {
+    connection_failed: { applies_when: { socket_errors: ["GENERAL_CONNECTION_ERROR"] } },
+    throttling: onCode("Throttling", 400)
+  },
+  retry: {
+    __default__: {
+      max_attempts: 5,
+      delay: { type: "exponential", base: "rand", growth_factor: 2 },
+      policies: {
+        general_socket_errors: { $ref: "connection_failed" },
+        general_server_error: onStatus(500),
+        bad_gateway: onStatus(502),
+        service_unavailable: onStatus(503),
+        gateway_timeout: onStatus(504),
+        limit_exceeded: onStatus(509),
+        too_many_requests: onStatus(429),
+        throttling: { $ref: "throttling" },
+        throttling_exception: onCode("ThrottlingException", 400),
+        throttled_exception: onCode("ThrottledException", 400),
+        request_throttled_exception: onCode("RequestThrottledException", 400),
+        throughput_exceeded: onCode("ProvisionedThroughputExceededException", 400)
+      }
+    },
+    cloudsearch: override({ request_limit_exceeded: onCode("BandwidthLimitExceeded", 509) }),
+    dynamodb: override({
+      write_conflict: onCode("ReplicatedWriteConflictException", 409),
+      still_processing: onCode("TransactionInProgressException", 400),
+      crc32: { applies_when: { response: { crc32body: "x-amz-crc32" } } }
+    }, { max_attempts: 10, delay: { base: 0.05 } }),
+    ec2: override({
+      request_limit_exceeded: onCode("RequestLimitExceeded", 503),
+      ec2_throttled_exception: onCode("EC2ThrottledException", 503)
+    }),
+    glacier: override({ timeouts: onCode("RequestTimeoutException", 408) }),
+    kinesis: override({ request_limit_exceeded: onCode("LimitExceededException", 400) }),
+    organizations: override({ too_many_requests: onCode("TooManyRequestsException", 400) }),
+    route53: override({
+      request_limit_exceeded: { $ref: "throttling" },
+      still_processing: onCode("PriorRequestNotComplete", 400)
+    }),
+    s3: override({ timeouts: onCode("RequestTimeout", 400), contentmd5: onCode("BadDigest", 400) }),
+    sqs: override({ request_limit_exceeded: onCode("RequestThrottled", 403) }),
+    sts: override({ idp_unreachable_error: onCode("IDPCommunicationError", 400) })
+  }
+}
+
+/**
+ * The legacy mode of botocore: {@link documentJson}, decoded.
+ *
+ * @category documents
+ * @since 0.1.0
+ */
+export const document: Document = decodeUnsafe(documentJson)
+
+/**
+ * A body whose CRC-32 is not the one that a header of its response names. Its own facts call it transient; a service of
+ * a document retries it when one of its policies names the header.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ChecksumError extends RetryInfo.TaggedError("ChecksumError", { fault: "server" })<{
+  /** The header, in lower case. */
+  readonly header: string
+  /** The CRC-32 that the header names. */
+  readonly expected: number
+  /** The CRC-32 of the body. */
+  readonly actual: number
+}> {
+  override get message(): string {
+    return `the body has the CRC-32 ${this.actual}, its ${this.header} header says ${this.expected}`
+  }
+}
+
+/**
+ * A response of which a {@link ServiceRetry} can check the body.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CheckedResponse {
+  /** A record by name, in any case; or an object that is asked for a name, such as the `Headers` of fetch. */
+  readonly headers:
+    | { readonly [name: string]: string | undefined }
+    | { readonly get: (name: string) => string | null | undefined }
+  /** The bytes as they were sent: before decompression. */
+  readonly body: Uint8Array
+}
+
+/**
+ * What {@link forService} gives.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ServiceRetry {
+  /** How often and when errors are retried that the classifier in the context knows: provide `layer`. */
+  readonly policy: RetryPolicy.RetryPolicy
+  /** What is retried. Vetoes all other responses; knows nothing of errors that are neither response nor connection. */
+  readonly classifier: RetryClassifier.RetryClassifier
+  /** Sets the classifier. */
+  readonly layer: Layer.Layer<never>
+  /**
+   * Fails with a `ChecksumError` when a policy of the service names a header that differs from the CRC-32 of the body.
+   * Other services check nothing; a header that is missing, or no whole number, is not compared.
+   */
+  readonly checkBody: (response: CheckedResponse) => Effect.Effect<void, ChecksumError>
+}
+
+/**
+ * What a client may set.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * Attempts, the first included, instead of those of the document: a whole number of at least 1. It is botocore's
+   * `total_max_attempts`, and wins over `maxRetries`.
+   */
+  readonly maxAttempts?: number | undefined
+  /** Retries, the first attempt not counted: a whole number of at least 0. It is botocore's `max_attempts`. */
+  readonly maxRetries?: number | undefined
+  /** The operation, for documents that have policies for it. Default: none. */
+  readonly operation?: string | undefined
+}
+
+const limitOf = ({ maxAttempts, maxRetries }: Options, documented: number): number => {
+  const check = checks("BotocoreLegacy.forService")
+  const retries = maxRetries === undefined ? undefined : check.count("maxRetries", maxRetries, 0)
+  if (maxAttempts !== undefined) return check.count("maxAttempts", maxAttempts, 1)
+  return retries === undefined ? documented : retries + 1
+}
+
+const known = {
+  throttled: Option.some(RetryInfo.throttled()),
+  client: Option.some(RetryInfo.make({ fault: "client" })),
+  server: Option.some(RetryInfo.transient),
+  timedOut: Option.some(RetryInfo.timedOut),
+  veto: Option.some(RetryInfo.notRetryable),
+  none: Option.none<RetryInfo.RetryInfo>()
+}
+
+/** The statuses and headers that rules name. A status without codes is retried whatever the code. */
+interface Index {
+  readonly statuses: ReadonlyMap<number, ReadonlySet<string> | "any">
+  readonly headers: ReadonlySet<string>
+  readonly socketErrors: boolean
+}
+
+const indexOf = (rules: Iterable<Rule>): Index => {
+  const statuses = new Map<number, Set<string> | "any">()
+  const headers = new Set<string>()
+  let socketErrors = false
+  for (const rule of rules) {
+    if (rule._tag === "SocketErrors") socketErrors = true
+    else if (rule._tag === "Crc32") headers.add(rule.header)
+    else {
+      const codes = statuses.get(rule.status) ?? new Set<string>()
+      statuses.set(rule.status, rule.code === undefined || codes === "any" ? "any" : codes.add(rule.code))
+    }
+  }
+  return { statuses, headers, socketErrors }
+}
+
+/** The codes of a response: the class name, the `Code` of the query and XML protocols, the `__type` of the JSON ones. */
+const codesOf = (error: unknown): ReadonlyArray<unknown> => {
+  const type = get(error, "__type")
+  return [
+    get(error, "name"),
+    get(error, "Code"),
+    get(error, "code"),
+    typeof type === "string" ? type.slice(type.lastIndexOf("#") + 1) : undefined
+  ]
+}
+
+const response = ({ statuses }: Index, status: number, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
+  const wanted = statuses.get(status)
+  if (wanted === undefined) return known.veto
+  const found = codesOf(error)
+  if (wanted !== "any" && !found.some((code) => wanted.has(code as string))) return known.veto
+  if (status === 429 || found.some((code) => codes.awsThrottlingCodes.has(code as string))) return known.throttled
+  return status >= 500 ? known.server : known.client
+}
+
+/** What botocore calls a general connection error: no connection, a broken one, or no answer in time. */
+const connection: RetryClassifier.RetryClassifier = (error) => {
+  const tag = get(error, "_tag")
+  if (tag === "TimeoutError" || get(error, "name") === "TimeoutError") return known.timedOut
+  if (tag === "HttpClientError" && get(get(error, "reason"), "_tag") === "TransportError") return known.server
+  return RetryClassifier.network(error)
+}
+
+const classifierOf = (index: Index): RetryClassifier.RetryClassifier =>
+  RetryClassifier.followingCause((error) => {
+    if (get(error, "_tag") === "ChecksumError") {
+      return index.headers.has(get(error, "header") as string) ? known.server : known.veto
+    }
+    const status = statusOf(error)
+    if (status !== undefined) return response(index, status, error)
+    return index.socketErrors ? connection(error) : known.none
+  })
+
+const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
+  return crc
+})
+
+/** The CRC-32 of ISO 3309, as zlib has it. */
+const crc32 = (bytes: Uint8Array): number => {
+  let crc = 0xffffffff
+  for (const byte of bytes) crc = (crc >>> 8) ^ crcTable[(crc ^ byte) & 0xff]!
+  return (crc ^ 0xffffffff) >>> 0
+}
+
+/** The values of a header, whose name is in lower case. */
+const valuesOf = (headers: CheckedResponse["headers"], header: string): ReadonlyArray<unknown> =>
+  typeof headers.get === "function"
+    ? [headers.get(header)]
+    : Object.entries(headers).filter(([name]) => name.toLowerCase() === header).map(([, value]) => value)
+
+const checkerOf = ({ headers: checked }: Index): ServiceRetry["checkBody"] => ({ body, headers }) =>
+  Effect.suspend(() => {
+    for (const header of checked) {
+      for (const value of valuesOf(headers, header)) {
+        const text = String(value).trim()
+        if (!/^\d+$/.test(text)) continue
+        const actual = crc32(body)
+        if (actual !== Number(text)) return Effect.fail(new ChecksumError({ header, expected: Number(text), actual }))
+      }
+    }
+    return Effect.void
+  })
+
+const policyOf = ({ base, growthFactor: factor }: Settings, maxAttempts: number): RetryPolicy.RetryPolicy =>
+  Backoff.exponential({
+    base: base === "rand" ? 1000 : Math.min(base * 1000, maxDelayMillis),
+    factor,
+    jitter: base === "rand" ? "full" : "none"
+  }).pipe(
+    RetryPolicy.maxAttempts(maxAttempts),
+    RetryPolicy.whileRetryable
+  )
+
+/**
+ * Makes the policy and the classifier of a service.
+ *
+ * **Details**
+ *
+ * The delay before retry `n` is `base * growth_factor^(n - 1)` seconds, with a new `base` in `[0, 1)` each time where
+ * the document says `"rand"`, and no cap: it saturates at 2^53 milliseconds. There is no quota, and no server's hint is
+ * followed. A response is retried when its status, and its error code where the policy names one, are those of a policy;
+ * all others are vetoed. Connection errors are retried whatever the method of the request. A service that the document
+ * does not name has the default's policies.
+ *
+ * **Gotchas**
+ *
+ * Throws `InvalidOption` for an impossible `maxAttempts` or `maxRetries`. The classifier asks neither the facts that an
+ * error carries nor the default chain: put `RetryClassifier.own` before it, with `RetryClassifier.orElse`, for those.
+ *
+ * **Example** (DynamoDB as botocore retries it)
+ *
+ * ```ts
+ * const dynamodb = BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb")
+ * const program = send.pipe(withRetry(dynamodb.policy), Effect.provide(dynamodb.layer))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const forService = (
+  document: Document,
+  /** The endpoint prefix, such as `"dynamodb"`. */
+  service: string,
+  options: Options = {}
+): ServiceRetry => {
+  const settings = settingsOf(document, service)
+  const operation = options.operation === undefined ? undefined : settings.operations.get(options.operation)
+  const policies = new Map([...document.fallback.policies, ...settings.policies])
+  const index = indexOf([...policies.values(), ...(operation?.values() ?? [])].flat())
+  const classifier = classifierOf(index)
+  return {
+    policy: policyOf(settings, limitOf(options, settings.maxAttempts)),
+    classifier,
+    layer: RetryClassifier.layer(classifier),
+    checkBody: checkerOf(index)
+  }
+}

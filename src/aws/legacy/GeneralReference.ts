@@ -1,0 +1,209 @@
+/**
+ * "Error retries and exponential backoff in AWS", of the AWS General Reference: what to do without an SDK.
+ *
+ * Server errors (5xx) and throttling are retried, client errors (4xx) are not. The waits double, from 100 milliseconds up
+ * to a longest one, without jitter. The result of an asynchronous operation is polled with the same waits, for as long as
+ * it is not ready or the service throttles.
+ *
+ * The page has a rule for the waits and names for the bounds, `MAX_WAIT_INTERVAL` and `MAX_RETRIES`. It has no figures
+ * for those, which depend on the operation, it says: the defaults here are the library's own.
+ *
+ * **Source**: AWS General Reference 1.0, "Error Retries and Exponential Backoff in AWS", text and pseudocode.
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { awsThrottlingCodes } from "../../internal/facts/codes.ts"
+import { retryAfterMillis } from "../../internal/facts/hint.ts"
+import { statusOf } from "../../internal/facts/wire.ts"
+import { exponential } from "../../internal/math/delay.ts"
+import { get } from "../../internal/safe.ts"
+import { checks } from "../../InvalidOption.ts"
+import * as RetryClassifier from "../../RetryClassifier.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
+import * as Waiter from "../../Waiter.ts"
+
+const isThrottlingCode = (code: unknown): boolean =>
+  typeof code === "string" && awsThrottlingCodes.has(code.slice(code.lastIndexOf("#") + 1))
+
+const isThrottle = (error: unknown, status: number | undefined): boolean =>
+  status === 429 || ["name", "code", "Code", "__type"].some((key) => isThrottlingCode(get(error, key)))
+
+const isServerError = (status: number | undefined): boolean => status !== undefined && status >= 500 && status < 600
+
+const service: RetryClassifier.RetryClassifier = (error) => {
+  const status = statusOf(error)
+  const retryAfter = retryAfterMillis(get(get(error, "reason"), "response") ?? error)
+  if (isThrottle(error, status)) return Option.some(RetryInfo.throttled(retryAfter))
+  return isServerError(status) ? Option.some(RetryInfo.make({ fault: "server", retryAfter })) : Option.none()
+}
+
+/**
+ * What the page retries: throttling and server errors, nothing else.
+ *
+ * **Details**
+ *
+ * Throttling is one of the 14 codes that the AWS SDKs share, whatever the status, or the status 429. A code is the
+ * `name`, `code`, `Code` or `__type` of the error. A server error is any status from 500 to 599, 501 and 505 too. Where
+ * the error tells nothing and is no response, its causes are asked. Facts that an error carries itself come first.
+ *
+ * Unlike `RetryClassifier.defaultClassifier` it knows no failure of the network and no time-out, a 408 among them. The
+ * page has no list of codes: which are throttling, and that 429 is, comes from the SDKs.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.followingCause(
+  RetryClassifier.chain([RetryClassifier.own, service])
+)
+
+/**
+ * A layer that sets the {@link classifier} of the page.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<never> = RetryClassifier.layer(classifier)
+
+const baseMillis = 100
+
+/** The waits of the page: `min(2^retries * 100 ms, MAX_WAIT_INTERVAL)`. */
+const waitMillis = (retries: number, maxWaitIntervalMillis: number): number =>
+  Math.min(exponential(baseMillis, 2, retries + 1), maxWaitIntervalMillis)
+
+/**
+ * What can be set in the policy.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * Retries, the first attempt not counted: a whole number of at least 0, or `Infinity`. The page's `MAX_RETRIES`, for
+   * which it has no figure. Default 3.
+   */
+  readonly maxRetries?: number | undefined
+  /**
+   * The longest wait: a finite duration above 0. The page's `MAX_WAIT_INTERVAL`, for which it has no figure. Default 20
+   * seconds.
+   */
+  readonly maxWaitInterval?: Duration.Input | undefined
+}
+
+/**
+ * Makes the policy of the page: it waits `min(2^n * 100 ms, maxWaitInterval)`, `n` the retries made so far, from 0.
+ *
+ * **Details**
+ *
+ * So the waits are 100, 200, 400 milliseconds and so on, exactly: there is no jitter, and a server's hint is not
+ * followed. `RetryPolicy.jittered` and `RetryPolicy.honourRetryAfter` add them. What is retried, and what is a throttle,
+ * says the classifier: {@link layer} sets that of the page. Throws `InvalidOption` for options out of their ranges.
+ *
+ * The page's loop has a wait before its first try too, as it polls: see {@link polling}. A call has none.
+ *
+ * **Example** (Up to five retries, of server errors and throttling only)
+ *
+ * ```ts
+ * call.pipe(withRetry(GeneralReference.policy({ maxRetries: 5 })), Effect.provide(GeneralReference.layer))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const policy = ({ maxRetries = 3, maxWaitInterval = "20 seconds" }: Options = {}): RetryPolicy.RetryPolicy => {
+  const check = checks("GeneralReference.policy")
+  const retries = check.count("maxRetries", maxRetries, 0)
+  const maxMillis = check.positiveDuration("maxWaitInterval", maxWaitInterval)
+  return RetryPolicy.fromDelay(({ attempt }) => waitMillis(attempt - 1, maxMillis)).pipe(
+    RetryPolicy.maxAttempts(retries + 1),
+    RetryPolicy.whileRetryable
+  )
+}
+
+/**
+ * The statuses of an asynchronous operation: three that the page names, and all others, which end the wait.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Status = "SUCCESS" | "NOT_READY" | "THROTTLED" | (string & {})
+
+/**
+ * How to poll for the result of an asynchronous operation.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PollingOptions<in A> {
+  /** The status that a poll gave. */
+  readonly status: (output: A) => Status
+  /**
+   * Polls: a whole number of at least 1, or `Infinity`. The page's `MAX_RETRIES`, by which its loop counts polls, and for
+   * which it has no figure. Default 10.
+   */
+  readonly maxPolls?: number | undefined
+  /**
+   * The longest wait: a finite duration of at least 1 ms. The page's `MAX_WAIT_INTERVAL`, for which it has no figure.
+   * Default 20 seconds.
+   */
+  readonly maxWaitInterval?: Duration.Input | undefined
+  /**
+   * The time to wait, all polls included: a finite duration above the first wait, which is 100 ms or `maxWaitInterval`.
+   * The page has no such bound. Default 10 minutes.
+   */
+  readonly maxWait?: Duration.Input | undefined
+}
+
+/**
+ * Makes the waiter of the page: it polls for the result of an operation that was begun, with an incremental delay.
+ *
+ * **Details**
+ *
+ * Before every poll, the first too, it waits `min(2^n * 100 ms, maxWaitInterval)`, `n` the polls made so far, from 0.
+ * What a poll gives is asked in this order: `SUCCESS` ends the wait; with `NOT_READY` it goes on; with `THROTTLED`, or an
+ * error that the classifier of the fiber holds for a throttle, it goes on too; any other status or error ends it with
+ * `WaiterFailed`. When the polls are used up it fails with `WaiterTimedOut` and the reason `"delays"`, with `"time"` when
+ * `maxWait` is over. Throws `InvalidOption` for options out of their ranges.
+ *
+ * The Java version of the page differs from its pseudocode, which this is: it makes its first poll at once, makes one
+ * poll more than `MAX_RETRIES`, and goes on after a server error. For the last, retry within the poll:
+ * `poll.pipe(withRetry(GeneralReference.policy()), Waiter.waitUntil(waiter))`.
+ *
+ * **Example** (Until a job is done, at most 8 polls)
+ *
+ * ```ts
+ * GeneralReference.polling({ status: (job: Job) => job.status, maxPolls: 8 })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const polling = <A>(options: PollingOptions<A>): Waiter.Waiter<A> => {
+  const { maxPolls = 10, maxWait = "10 minutes", maxWaitInterval = "20 seconds", status } = options
+  const check = checks("GeneralReference.polling")
+  if (typeof status !== "function") check.reject("status", status, "a function from an output to its status")
+  const polls = check.count("maxPolls", maxPolls, 1)
+  const maxMillis = check.duration("maxWaitInterval", maxWaitInterval)
+  if (maxMillis < 1) check.reject("maxWaitInterval", maxWaitInterval, "a finite duration of at least 1 ms")
+  const firstMillis = waitMillis(0, maxMillis)
+  const maxWaitMillis = check.duration("maxWait", maxWait)
+  if (maxWaitMillis <= firstMillis) check.reject("maxWait", maxWait, "a duration above the first wait")
+  const is = (expected: Status) => (output: A) => status(output) === expected
+  return Waiter.make({
+    acceptors: [
+      Waiter.output("success", is("SUCCESS")),
+      Waiter.output("retry", is("NOT_READY")),
+      Waiter.output("retry", is("THROTTLED")),
+      Waiter.throttled("retry"),
+      Waiter.output("failure", () => true, (output: A) => `the status is ${status(output)}`)
+    ],
+    delay: RetryPolicy.fromDelay(({ attempt }) => waitMillis(attempt, maxMillis)).pipe(RetryPolicy.maxAttempts(polls)),
+    initialDelay: firstMillis,
+    minDelay: firstMillis,
+    maxDelay: maxMillis,
+    maxWait: maxWaitMillis
+  })
+}

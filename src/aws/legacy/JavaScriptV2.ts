@@ -1,0 +1,222 @@
+/**
+ * The retry system of the AWS SDK for JavaScript 2.x: full jitter under a ceiling that doubles without end, a back-off
+ * function of one's own that can stop retrying, a server's hint on top of the delay.
+ *
+ * @since 0.1.0
+ */
+import * as Duration from "effect/Duration"
+import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as codes from "../../internal/facts/codes.ts"
+import { header } from "../../internal/facts/hint.ts"
+import { statusOf } from "../../internal/facts/wire.ts"
+import * as Delays from "../../internal/math/delay.ts"
+import { get } from "../../internal/safe.ts"
+import { checks } from "../../InvalidOption.ts"
+import * as RetryClassifier from "../../RetryClassifier.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
+import { withTransport } from "../internal/transport.ts"
+
+/**
+ * What can be set in the policy.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The first ceiling: a finite duration of at least 0. Default 100 milliseconds. */
+  readonly base?: Duration.Input | undefined
+  /** Retries, the first attempt not counted: a whole number of at least 0, or `Infinity`. Default 3. */
+  readonly maxRetries?: number | undefined
+  /**
+   * Gives the delay in milliseconds, instead of `base` and chance, from the retries made so far (0 at first) and the
+   * error. A negative one stops retrying; one that is no number counts as 0.
+   */
+  readonly customBackoff?: ((retryCount: number, error: unknown) => number) | undefined
+  /** Whether a server's hint is added to the delay. Default `true`. */
+  readonly addRetryAfter?: boolean | undefined
+}
+
+type Backoff = (failure: RetryPolicy.Failure) => number
+
+const backoffOf = (baseMillis: number, custom: Options["customBackoff"]): Backoff =>
+  custom === undefined
+    ? ({ attempt, random }) => Delays.fullJitter(Delays.exponential(baseMillis, 2, attempt), random.nextDoubleUnsafe())
+    : ({ attempt, error }) => numberOf(custom(attempt - 1, error))
+
+const numberOf = (value: unknown): number => typeof value === "number" && !Number.isNaN(value) ? value : 0
+
+/**
+ * Makes a policy of the SDK: `random * 2^n * base`, `n` the retries made so far, from 0, plus what the server asked.
+ *
+ * **Details**
+ *
+ * There is no cap: `RetryPolicy.capped` adds one. A redirect is retried at once, without hint. A `customBackoff` that
+ * stops retrying does so with the reason `"schedule"`. What is retried says the classifier: {@link layer} sets that of
+ * the SDK. Source: aws-sdk 2.1693.0 `lib/util.js`, `lib/service.js`, `lib/event_listeners.js`.
+ *
+ * **Gotchas**
+ *
+ * The SDK adds the hint where it asks for credentials, and ignores it in the calls of its service clients: those are
+ * `addRetryAfter: false`. They also follow up to 10 redirects once all retries are made; here a redirect is a retry like
+ * any other. And they ask `customBackoff` about errors, too, that are not retried then.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const policy = (
+  { addRetryAfter = true, base = 100, customBackoff, maxRetries = 3 }: Options = {}
+): RetryPolicy.RetryPolicy => {
+  const check = checks("JavaScriptV2.policy")
+  const backoff = backoffOf(check.duration("base", base), customBackoff)
+  const retries = check.count("maxRetries", maxRetries, 0)
+  return RetryPolicy.fromDelay((failure) => {
+    if (Option.isSome(redirects(failure.error))) return 0
+    const delay = backoff(failure)
+    if (delay < 0) return undefined
+    return addRetryAfter ? delay + hintMillis(failure) : delay
+  }).pipe(
+    RetryPolicy.maxAttempts(retries + 1),
+    RetryPolicy.whileRetryable
+  )
+}
+
+const hintMillis = ({ info }: RetryPolicy.Failure): number =>
+  info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
+
+/**
+ * The policy of the SDK for most services: 3 retries, base 100 milliseconds. See {@link policy}.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const defaultPolicy: RetryPolicy.RetryPolicy = policy()
+
+/**
+ * The policy of the SDK for DynamoDB: 10 retries, base 50 milliseconds.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const dynamoDBPolicy: RetryPolicy.RetryPolicy = policy({ base: 50, maxRetries: 10 })
+
+const throttlingCodes: ReadonlySet<unknown> = new Set([
+  "EC2ThrottledException",
+  "ProvisionedThroughputExceededException",
+  "RequestLimitExceeded",
+  "RequestThrottled",
+  "RequestThrottledException",
+  "Throttling",
+  "ThrottlingException",
+  "TooManyRequestsException",
+  "TransactionInProgressException"
+])
+
+/** The network, credentials that the SDK has renewed by then, and what only DynamoDB raises. */
+const retryableCodes: ReadonlySet<unknown> = new Set([
+  "NetworkingError",
+  "UnknownEndpoint",
+  "ExpiredToken",
+  "ExpiredTokenException",
+  "RequestExpired",
+  "CRC32CheckFailed"
+])
+
+const codesOf = (error: unknown): ReadonlyArray<unknown> => [
+  get(error, "code"),
+  get(error, "name"),
+  get(error, "Code")
+]
+
+const hasCode = (error: unknown, set: ReadonlySet<unknown>): boolean => codesOf(error).some((code) => set.has(code))
+
+const headerOf = (error: unknown, name: string): unknown => {
+  const headers = get(get(error, "$response") ?? get(error, "response") ?? error, "headers")
+  return typeof headers === "object" && headers !== null
+    ? header(headers as Record<string, unknown>, name) ?? undefined
+    : undefined
+}
+
+const isRedirect = (error: unknown): boolean => {
+  if (get(error, "redirect") === true) return true
+  const status = statusOf(error) ?? 0
+  return status >= 300 && status < 400 && headerOf(error, "location") !== undefined
+}
+
+const redirects = RetryClassifier.followingCause((error) =>
+  isRedirect(error) ? Option.some(RetryInfo.make()) : Option.none()
+)
+
+const isExpiredSignature = (error: unknown): boolean => {
+  const message = get(error, "message")
+  return typeof message === "string" && message.includes("expired") &&
+    codesOf(error).some((code) => typeof code === "string" && code.includes("Signature"))
+}
+
+/** Whole seconds, as `parseInt` reads them; on an error of the SDK the hint is milliseconds already. */
+const retryAfterOf = (error: unknown): unknown =>
+  get(error, "retryAfter") ?? Number.parseInt(String(headerOf(error, "retry-after")), 10) * 1000
+
+const isRetryable = (error: unknown): boolean =>
+  get(error, "retryable") === true || hasCode(error, retryableCodes) || isRedirect(error) || isExpiredSignature(error)
+
+const factsOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
+  if (get(error, "retryable") === false) return RetryInfo.notRetryable
+  const status = statusOf(error) ?? 0
+  if (status === 429 || hasCode(error, throttlingCodes)) return RetryInfo.throttled()
+  if (codesOf(error).includes("TimeoutError")) return RetryInfo.timedOut
+  if (status >= 500) return RetryInfo.transient
+  return isRetryable(error) ? RetryInfo.make() : undefined
+}
+
+const service: RetryClassifier.RetryClassifier = (error) =>
+  Option.map(
+    Option.fromUndefinedOr(factsOf(error)),
+    (info) => RetryInfo.make({ ...info, retryAfter: retryAfterOf(error) as Duration.Input })
+  )
+
+/**
+ * What the SDK retries: its throttling codes and any 429 as throttling; every status of at least 500; failures of the
+ * network, time-outs among them; expired credentials and signatures; redirects; DynamoDB's `CRC32CheckFailed`.
+ *
+ * **Details**
+ *
+ * An error of the SDK itself says so in `retryable`, and its word counts. Else a code is the `code`, `name` or `Code` of
+ * the error, a status its `$metadata.httpStatusCode`, `statusCode` or `status`, or that of its response. The hint is
+ * `retry-after` in whole seconds. A `TransportError` of Effect's HTTP client is a `NetworkingError`: retried, whatever the
+ * method. Where the error tells nothing, its causes are asked. Facts that an error carries itself come first.
+ *
+ * Unlike `RetryClassifier.defaultClassifier`, 501 and 505 are retried; `BandwidthLimitExceeded`,
+ * `LimitExceededException`, `PriorRequestNotComplete`, `RequestTimeout`, `SlowDown` and `ThrottledException` are not,
+ * unless their status is: some of them are retried by the client of one service, which sets `retryable`.
+ * Source: aws-sdk 2.1693.0 `lib/service.js`, `lib/event_listeners.js`, `lib/services/dynamodb.js`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const classifier: RetryClassifier.RetryClassifier = withTransport(
+  RetryClassifier.chain([RetryClassifier.own, service, RetryClassifier.network])
+)
+
+/**
+ * What the SDK retries when its `correctClockSkew` is set: what {@link classifier} retries, and six codes of a skewed
+ * clock. The caller corrects the clock.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const correctingClockSkew: RetryClassifier.RetryClassifier = RetryClassifier.orElse(
+  classifier,
+  RetryClassifier.followingCause((error) =>
+    hasCode(error, codes.awsClockSkewCodes) ? Option.some(RetryInfo.make({ fault: "client" })) : Option.none()
+  )
+)
+
+/**
+ * A layer that sets the {@link classifier} of the SDK.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<never> = RetryClassifier.layer(classifier)

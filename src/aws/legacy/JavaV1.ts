@@ -1,0 +1,241 @@
+/**
+ * The retry system of the AWS SDK for Java 1.x: a ceiling that doubles, full jitter after ordinary failures, equal
+ * jitter after throttles.
+ *
+ * Full jitter answers a passing failure fast and spreads clients widest; equal jitter leaves a throttling service at
+ * least half the ceiling in peace.
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as codes from "../../internal/facts/codes.ts"
+import { statusOf } from "../../internal/facts/wire.ts"
+import { get } from "../../internal/safe.ts"
+import { checks } from "../../InvalidOption.ts"
+import * as RetryClassifier from "../../RetryClassifier.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
+import { withTransport } from "../internal/transport.ts"
+
+/** From here on the ceiling stays, capped or not: in the SDK the shift would overflow. */
+const maxExponent = 30
+
+type Ceiling = (failure: RetryPolicy.Failure) => number
+
+const ceilingOf = (baseMillis: number, maxMillis: number): Ceiling => ({ attempt }) =>
+  Math.min(baseMillis * 2 ** Math.min(attempt - 1, maxExponent), maxMillis)
+
+/** `java.util.Random.nextInt(bound)`: a whole number from 0 to `bound - 1`. */
+const nextInt = ({ random }: RetryPolicy.Failure, bound: number): number =>
+  Math.floor(random.nextDoubleUnsafe() * bound)
+
+const fullJitter = (ceiling: Ceiling): RetryPolicy.RetryPolicy =>
+  RetryPolicy.fromDelay((failure) => nextInt(failure, ceiling(failure)))
+
+const equalJitter = (ceiling: Ceiling): RetryPolicy.RetryPolicy =>
+  RetryPolicy.fromDelay((failure) => {
+    const half = Math.floor(ceiling(failure) / 2)
+    return half + nextInt(failure, half + 1)
+  })
+
+/**
+ * What the back-offs take.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BackoffOptions {
+  /** The first ceiling: a finite duration above 0. */
+  readonly baseDelay: Duration.Input
+  /** The highest ceiling: a finite duration above 0. It may be below `baseDelay`, and then is the ceiling throughout. */
+  readonly maxBackoff: Duration.Input
+}
+
+const checkedCeiling = (constructorName: string, { baseDelay, maxBackoff }: BackoffOptions): Ceiling => {
+  const check = checks(constructorName)
+  return ceilingOf(check.positiveDuration("baseDelay", baseDelay), check.positiveDuration("maxBackoff", maxBackoff))
+}
+
+/**
+ * Waits the whole ceiling: `min(baseDelay * 2^min(n, 30), maxBackoff)`, `n` the retries made so far, from 0.
+ *
+ * **Details**
+ *
+ * The bound on the exponent shows where `maxBackoff` exceeds `2^30` times `baseDelay`: the delay then stays below it.
+ * Source: aws-sdk-java `PredefinedBackoffStrategies.ExponentialBackoffStrategy`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const exponentialBackoff = (options: BackoffOptions): RetryPolicy.RetryPolicy =>
+  RetryPolicy.fromDelay(checkedCeiling("JavaV1.exponentialBackoff", options))
+
+/**
+ * Waits whole milliseconds from 0 to the ceiling of {@link exponentialBackoff}, the ceiling itself excluded.
+ *
+ * **Details**
+ *
+ * `floor(random * ceiling)`. Source: aws-sdk-java `PredefinedBackoffStrategies.FullJitterBackoffStrategy`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fullJitterBackoff = (options: BackoffOptions): RetryPolicy.RetryPolicy =>
+  fullJitter(checkedCeiling("JavaV1.fullJitterBackoff", options))
+
+/**
+ * Waits whole milliseconds from half the ceiling of {@link exponentialBackoff} to the ceiling, both included.
+ *
+ * **Details**
+ *
+ * `half + floor(random * (half + 1))`, `half = floor(ceiling / 2)`.
+ * Source: aws-sdk-java `PredefinedBackoffStrategies.EqualJitterBackoffStrategy`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const equalJitterBackoff = (options: BackoffOptions): RetryPolicy.RetryPolicy =>
+  equalJitter(checkedCeiling("JavaV1.equalJitterBackoff", options))
+
+/**
+ * What can be set in the policy.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The first ceiling after a failure that is no throttle: a finite duration above 0. Default 100 milliseconds. */
+  readonly baseDelay?: Duration.Input | undefined
+  /** The first ceiling after a throttle: a finite duration above 0. Default 500 milliseconds. */
+  readonly throttledBaseDelay?: Duration.Input | undefined
+  /** The highest ceiling: a finite duration above 0. Default 20 seconds. */
+  readonly maxBackoff?: Duration.Input | undefined
+  /** Retries, the first attempt not counted: a whole number of at least 0, or `Infinity`. Default 3. */
+  readonly maxRetries?: number | undefined
+}
+
+/**
+ * Makes a policy of the SDK: {@link fullJitterBackoff} from `baseDelay`, after a throttle {@link equalJitterBackoff}
+ * from `throttledBaseDelay`. The retries count through both.
+ *
+ * **Details**
+ *
+ * A server's hint is not followed. What is retried, and what is a throttle, says the classifier: {@link layer} sets that
+ * of the SDK. Source: aws-sdk-java `PredefinedBackoffStrategies.SDKDefaultBackoffStrategy`, `PredefinedRetryPolicies`.
+ *
+ * **Gotchas**
+ *
+ * The SDK's client also limits retries by a quota, which is no part of its policies and none of this one. Its costs are
+ * `RetryPolicy.quotaGated({ cost: 5, throttlingCost: 0 })`, its capacity is that of `RetryQuota.layer()`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const policy = (
+  { baseDelay = 100, maxBackoff = 20_000, maxRetries = 3, throttledBaseDelay = 500 }: Options = {}
+): RetryPolicy.RetryPolicy => {
+  const check = checks("JavaV1.policy")
+  const maxMillis = check.positiveDuration("maxBackoff", maxBackoff)
+  const ordinary = ceilingOf(check.positiveDuration("baseDelay", baseDelay), maxMillis)
+  const throttled = ceilingOf(check.positiveDuration("throttledBaseDelay", throttledBaseDelay), maxMillis)
+  const retries = check.count("maxRetries", maxRetries, 0)
+  return fullJitter(ordinary).pipe(
+    RetryPolicy.whenThrottled(equalJitter(throttled)),
+    RetryPolicy.maxAttempts(retries + 1),
+    RetryPolicy.whileRetryable
+  )
+}
+
+/**
+ * The default policy of the SDK: 3 retries, ceilings from 100 milliseconds, after a throttle from 500 milliseconds, up to
+ * 20 seconds. See {@link policy}.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const defaultPolicy: RetryPolicy.RetryPolicy = policy()
+
+/**
+ * The policy of the SDK for DynamoDB: 10 retries and ceilings from 25 milliseconds; after a throttle as ever, from 500.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const dynamoDBPolicy: RetryPolicy.RetryPolicy = policy({ baseDelay: 25, maxRetries: 10 })
+
+const throttlingCodes: ReadonlySet<unknown> = new Set([
+  "BandwidthLimitExceeded",
+  "EC2ThrottledException",
+  "PriorRequestNotComplete",
+  "ProvisionedThroughputExceededException",
+  "RequestLimitExceeded",
+  "RequestThrottled",
+  "RequestThrottledException",
+  "SlowDown",
+  "ThrottledException",
+  "Throttling",
+  "ThrottlingException",
+  "TooManyRequestsException"
+])
+
+const retryableCodes: ReadonlySet<unknown> = new Set([
+  ...codes.awsTransientCodes,
+  "IDPCommunicationError",
+  "TransactionInProgressException"
+])
+
+const serviceInfo = (given: ReadonlyArray<unknown>, status: number | undefined): RetryInfo.RetryInfo | undefined => {
+  const isIn = (set: ReadonlySet<unknown>) => given.some((code) => set.has(code))
+  if (status === 429 || isIn(throttlingCodes)) return RetryInfo.throttled()
+  const passes = status !== undefined && codes.awsTransientStatuses.has(status)
+  if (passes || isIn(retryableCodes)) return RetryInfo.transient
+  return isIn(codes.awsClockSkewCodes) ? RetryInfo.make({ fault: "client" }) : undefined
+}
+
+/** Without a body the SDK makes the code of status and reason phrase: "503 Slow Down" is `SlowDown`. */
+const spelled = (code: unknown, status: number | undefined): unknown =>
+  typeof code === "string" && status !== undefined && code.startsWith(String(status))
+    ? code.slice(String(status).length).replace(/\s/g, "")
+    : code
+
+const service: RetryClassifier.RetryClassifier = (error) => {
+  const status = statusOf(error)
+  const given = [get(error, "name"), get(error, "code"), get(error, "Code")].map((code) => spelled(code, status))
+  if (given.includes("TimeoutError")) return Option.some(RetryInfo.timedOut)
+  return Option.fromUndefinedOr(serviceInfo(given, status))
+}
+
+/**
+ * What the SDK retries: its throttling codes and any 429 as throttling; the statuses 500, 502, 503 and 504; the codes
+ * `IDPCommunicationError`, `RequestTimeout`, `RequestTimeoutException` and `TransactionInProgressException`; six codes of
+ * a skewed clock; failures of the network, time-outs among them.
+ *
+ * **Details**
+ *
+ * A code is the `name`, `code` or `Code` of the error, or what follows the status in one such as `"503 Slow Down"`. A
+ * status is its `$metadata.httpStatusCode`, `statusCode` or `status`, or that of its response. A `TransportError` of
+ * Effect's HTTP client is an `IOException`: retried, whatever the method. Where the error tells nothing, its causes are
+ * asked. Facts that an error carries itself come first.
+ *
+ * Unlike `RetryClassifier.defaultClassifier`, `TransactionInProgressException` is no throttle, `LimitExceededException`
+ * is not retried unless its status is, `IDPCommunicationError` is, and so is a skewed clock: the SDK has corrected it by
+ * then, and so should the caller.
+ * Source: aws-sdk-java `RetryUtils` of the late 1.x, which has `RETRYABLE_ERROR_CODES` (that of 1.11 in 2017 lacks them
+ * and two of the throttling codes), `PredefinedRetryPolicies.SDKDefaultRetryCondition`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const classifier: RetryClassifier.RetryClassifier = withTransport(
+  RetryClassifier.chain([RetryClassifier.own, service, RetryClassifier.network])
+)
+
+/**
+ * A layer that sets the {@link classifier} of the SDK.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<never> = RetryClassifier.layer(classifier)

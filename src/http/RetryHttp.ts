@@ -1,0 +1,197 @@
+/**
+ * Retries for Effect's HTTP client.
+ *
+ * {@link retry} turns a client into one that retries: every request is an attempt of a policy, its outcome is booked, its
+ * failures are classified. A response with a status such as 503 is a failure to the policy and stays a response to the
+ * caller: when retrying ends, the last response is the result, body and all, as it is without retries. So
+ * `HttpClient.filterStatusOk` works before and after it alike.
+ *
+ * A request is sent again only if that does no harm: its method is idempotent, or it carries an `Idempotency-Key`, or it
+ * is marked with {@link safe}, or the server has surely not begun with it. A body that may be used up is never sent again.
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import { dual } from "effect/Function"
+import * as HttpClient from "effect/http/HttpClient"
+import type { HttpClientError } from "effect/http/HttpClientError"
+import type * as Schedule from "effect/Schedule"
+import { checks } from "../InvalidOption.ts"
+import * as RetryClassifier from "../RetryClassifier.ts"
+import { type Attempted, isRetryPolicy, type RetryPolicy, TypeId, whileRetryable } from "../RetryPolicy.ts"
+import { retrying, type Send, type Settings } from "./internal/call.ts"
+import { classifierOf, isRetryStatus } from "./internal/classify.ts"
+import { defaultHints, type HintReader } from "./internal/hints.ts"
+
+export { bodyFactory, repeatable } from "./internal/bodies.ts"
+export type { Send } from "./internal/call.ts"
+export { isRetryStatus } from "./internal/classify.ts"
+export { defaultHints, hintMillis, type HintReader, hintReset, hintRetryAfter, hintSeconds } from "./internal/hints.ts"
+export { safe, SafeToRepeat } from "./internal/safety.ts"
+
+/**
+ * What the classifier can be told.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ClassifierOptions {
+  /** Who is asked, in turn, how long a response wants the client to wait. Default `defaultHints`. */
+  readonly hints?: ReadonlyArray<HintReader> | undefined
+  /** Which statuses from 400 on are worth a retry. Default `isRetryStatus`: 408, 425, 429 and most of 5xx. */
+  readonly retryStatus?: ((status: number) => boolean) | undefined
+}
+
+/**
+ * How a client retries.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends ClassifierOptions {
+  /**
+   * Asked first about every failure: an `HttpClientResponse` with a status from 400 on, or an error. About what it does
+   * not know the classifier of this module is asked, and about errors that are not HTTP's the one in `CurrentClassifier`.
+   * A veto of a classifier that you have put there always holds.
+   */
+  readonly classifier?: RetryClassifier.RetryClassifier | undefined
+  /**
+   * How long one attempt may take until its response begins. No retry begins after `RetryPolicy.deadline`, so with both
+   * a call has its response, or has failed, after the sum of the two. An attempt that takes longer is aborted and fails
+   * with an `HttpClientError`: a `TransportError` whose cause is a `TimeoutError`. Its request has the method, host and
+   * path only; classifiers are asked about it with the whole request. Above 0. Default: no such limit.
+   */
+  readonly attemptTimeout?: Duration.Input | undefined
+  /**
+   * After which failures a retry may use the connection again: after throttling only, as in the AWS reference; always, as
+   * in its retry behaviour 2.1; never. Where it may, the response that is thrown away is read to its end, up to 64 KiB and
+   * for at most a second; where it may not, it is aborted. Default `"throttling"`.
+   */
+  readonly reuseConnection?: "throttling" | "always" | "never" | undefined
+  /**
+   * Sends the retries that must not use the old connection. Needed with `fetch` only: it takes a connection back when a
+   * response has arrived whole, before anybody can abort it. Default: they are sent like all others.
+   */
+  readonly newConnection?: (<E, R>(send: Send<E, R>) => Send<E, R>) | undefined
+  /**
+   * By which share at most chance lengthens a hint, so that clients which were told the same do not return together: a
+   * hint becomes `hint * (1 + random * hintSpread)`. From 0 to 1. Default 0.1.
+   */
+  readonly hintSpread?: number | undefined
+}
+
+/**
+ * Makes a classifier of responses and of the errors of Effect's HTTP client, for use outside of {@link retry} too.
+ *
+ * **Details**
+ *
+ * | failure | facts | a POST or PATCH is safe |
+ * | --- | --- | --- |
+ * | 429 | throttling | yes |
+ * | 425 | the server has not begun | yes |
+ * | 408, other 5xx but 501, 505, 506, 508, 510, 511 | passes | with a key or mark |
+ * | `x-should-retry: true` / `false`, status from 400 on | the server permits / forbids | yes / no |
+ * | no connection: refused, DNS, no route, refused HTTP/2 stream | passes | yes |
+ * | connection broken, time-out | passes | with a key or mark |
+ * | bad certificate, bad argument, cancelled by the caller's own signal | forbidden | no |
+ * | `InvalidUrlError`, `EncodeError`, body of a good response unreadable | forbidden | no |
+ * | any other 4xx | unknown: the response is an answer | no |
+ *
+ * After a redirect that `fetch` has followed, a POST or PATCH is safe only with a key or mark.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const makeClassifier = (options?: ClassifierOptions): RetryClassifier.RetryClassifier =>
+  classifierOf({
+    hints: options?.hints ?? defaultHints,
+    retryStatus: options?.retryStatus ?? isRetryStatus
+  })
+
+/**
+ * The classifier with its defaults: see {@link makeClassifier}.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const classifier: RetryClassifier.RetryClassifier = makeClassifier()
+
+type AnySchedule<Err, R> = Schedule.Schedule<unknown, Attempted, Err, R>
+
+const settingsOf = (policy: AnySchedule<unknown, unknown>, options: Options): Settings => {
+  const check = checks("RetryHttp.retry")
+  const { attemptTimeout, classifier, newConnection } = options
+  const own = makeClassifier(options)
+  return {
+    classifier: classifier === undefined ? own : RetryClassifier.orElse(classifier, own),
+    attemptTimeoutMillis: attemptTimeout === undefined
+      ? undefined
+      : check.positiveDuration("attemptTimeout", attemptTimeout),
+    reuseConnection: check.oneOf("reuseConnection", options.reuseConnection ?? "throttling", [
+      "throttling",
+      "always",
+      "never"
+    ]),
+    newConnection,
+    hintSpread: check.between("hintSpread", options.hintSpread ?? 0.1, 0, 1),
+    retriesMaybe: isRetryPolicy(policy) && policy[TypeId].whileRetryable === "maybe"
+  }
+}
+
+/** A policy that asks nobody would send a used-up body again. */
+const asking = <Err, R>(policy: AnySchedule<Err, R>): AnySchedule<Err, R> =>
+  isRetryPolicy(policy) && policy[TypeId].whileRetryable === "off"
+    ? whileRetryable(policy as RetryPolicy<Attempted, R, Err>)
+    : policy
+
+/**
+ * Turns a client into one that retries.
+ *
+ * **Details**
+ *
+ * The policy may be any schedule; whatever it is, only failures that may be retried are. The client needs what the policy
+ * needs, such as a `RetryQuota`. The request is prepared once: what `HttpClient.mapRequest` does is done before the first
+ * attempt, and an idempotency key stays the same. A transform of the client that is applied before `retry` runs with
+ * every attempt, one that is applied after it runs once.
+ *
+ * Each attempt has its own client span; from the first retry on it carries `http.request.resend_count`.
+ *
+ * **Gotchas**
+ *
+ * An attempt ends when the response begins: what goes wrong while its body is read is not retried. When the deadline of
+ * the policy passes while a retry waits for its send token, the body of the last response is gone.
+ *
+ * Follow redirects above it: `HttpClient.followRedirects` below makes all of them one attempt, and `fetch` hides them. A
+ * POST that a redirect has made a GET of was carried out: whatever becomes of the GET, it is not sent again without a key
+ * or mark.
+ *
+ * **Example** (A client with the standard policy of AWS)
+ *
+ * ```ts
+ * const client = (yield* HttpClient.HttpClient).pipe(
+ *   RetryHttp.retry(awsStandard, { attemptTimeout: "2 seconds" })
+ * )
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const retry: {
+  <Err, R2>(
+    policy: Schedule.Schedule<unknown, Attempted, Err, R2>,
+    options?: Options
+  ): <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2>
+  <E, R, Err, R2>(
+    self: HttpClient.HttpClient.With<E, R>,
+    policy: Schedule.Schedule<unknown, Attempted, Err, R2>,
+    options?: Options
+  ): HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2>
+} = dual(
+  (args) => HttpClient.isHttpClient(args[0]),
+  <E, R, Err, R2>(
+    self: HttpClient.HttpClient.With<E, R>,
+    policy: Schedule.Schedule<unknown, Attempted, Err, R2>,
+    options: Options = {}
+  ): HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2> =>
+    HttpClient.transform(self, retrying(settingsOf(policy, options), asking(policy)))
+)

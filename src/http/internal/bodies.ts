@@ -1,0 +1,60 @@
+import * as Effect from "effect/Effect"
+import * as HttpBody from "effect/http/HttpBody"
+import * as Stream from "effect/Stream"
+import { get } from "../../internal/safe.ts"
+
+const repeatableBodies = new WeakSet<HttpBody.HttpBody>()
+
+/**
+ * Says that a stream body can be sent again: running its stream again gives the same bytes, as with `HttpBody.file`.
+ *
+ * **Gotchas**
+ *
+ * It marks this one body object. What makes a new one of it, such as `HttpClientRequest.compressBody`, loses the mark.
+ *
+ * @category bodies
+ * @since 0.1.0
+ */
+export const repeatable = (body: HttpBody.Stream): HttpBody.Stream => {
+  const marked = HttpBody.stream(body.stream, body.contentType, body.contentLength)
+  repeatableBodies.add(marked)
+  return marked
+}
+
+/**
+ * A body whose bytes are made anew for every attempt.
+ *
+ * **Details**
+ *
+ * `make` is called when an attempt begins to send the body, or run if it is an effect. It is an ordinary stream body
+ * for clients without retries.
+ *
+ * @category bodies
+ * @since 0.1.0
+ */
+export const bodyFactory = <E = never>(
+  make:
+    | (() => Stream.Stream<Uint8Array, E>)
+    | Effect.Effect<Stream.Stream<Uint8Array, E>, E>,
+  options?: {
+    /** Default `"application/octet-stream"`. */
+    readonly contentType?: string | undefined
+    /** In bytes, if it is known. */
+    readonly contentLength?: number | undefined
+  }
+): HttpBody.Stream =>
+  repeatable(
+    HttpBody.stream(
+      Effect.isEffect(make) ? Stream.unwrap(make) : Stream.suspend(make),
+      options?.contentType,
+      options?.contentLength
+    )
+  )
+
+/** A Web stream, a stream of Node, an iterator: things that can be read once. */
+const isReader = (body: unknown): boolean =>
+  ["getReader", "pipe", "next", Symbol.asyncIterator].some((method) => typeof get(body, method) === "function")
+
+/** Whether the body may be used up by the first attempt. */
+export const isOneShot = (body: HttpBody.HttpBody): boolean =>
+  body._tag === "Stream" ? !repeatableBodies.has(body) : body._tag === "Raw" && isReader(body.body)

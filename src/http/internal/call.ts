@@ -1,0 +1,217 @@
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientError"
+import type { HttpClientRequest } from "effect/http/HttpClientRequest"
+import type { HttpClientResponse } from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
+import type * as Pull from "effect/Pull"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import { attempt } from "../../Attempt.ts"
+import type { CallFiber } from "../../internal/state/clock.ts"
+import { classify, CurrentClassifier, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
+import { CurrentObserver } from "../../RetryObserver.ts"
+import { type Attempted, isRetryPolicy } from "../../RetryPolicy.ts"
+import { RetryStopped } from "../../RetryToken.ts"
+import { isOneShot } from "./bodies.ts"
+import { isResponse } from "./classify.ts"
+import { discard } from "./discard.ts"
+import { isRepeatable } from "./safety.ts"
+import { timedOut, wholeOf } from "./timeout.ts"
+
+/**
+ * The sending of a request, until its response has begun.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Send<E, R> = Effect.Effect<HttpClientResponse, E, R>
+
+/** How a client retries. */
+export interface Settings {
+  readonly classifier: RetryClassifier
+  readonly attemptTimeoutMillis: number | undefined
+  readonly reuseConnection: "throttling" | "always" | "never"
+  readonly newConnection: (<E, R>(send: Send<E, R>) => Send<E, R>) | undefined
+  readonly hintSpread: number
+  /** The policy retries what is only `"Maybe"` safe. */
+  readonly retriesMaybe: boolean
+}
+
+/** One call: the attempts at one request. */
+export class Call {
+  private readonly settings: Settings
+  private readonly request: HttpClientRequest
+  /** The classifier around the call: of errors that are not HTTP's, and of vetoes. */
+  private readonly outer: RetryClassifier
+  private sends = 0
+  private failure: unknown = undefined
+  private info: Option.Option<RetryInfo.RetryInfo> = Option.none()
+  /** The response that the attempt has failed with; `undefined` when it has failed with an error. */
+  private response: HttpClientResponse | undefined = undefined
+  private readonly oneShot: boolean
+  private bodyForbids = false
+  private isDropped = false
+  private reuse = true
+
+  constructor(settings: Settings, request: HttpClientRequest, fiber: CallFiber) {
+    this.settings = settings
+    this.request = request
+    this.outer = fiber.getRef(CurrentClassifier)
+    this.oneShot = isOneShot(request.body)
+  }
+
+  /** One attempt: a response that is a failure comes out as an error. */
+  attempt<E, R>(send: Send<E, R>): Effect.Effect<HttpClientResponse, E | HttpClientError | HttpClientResponse, R> {
+    return Effect.suspend(() => {
+      const resends = this.sends++
+      this.response = undefined
+      this.failure = undefined
+      this.isDropped = false
+      const { newConnection } = this.settings
+      const fresh = resends > 0 && !this.reuse && newConnection !== undefined ? newConnection(send) : send
+      const plain = Effect.provideService(this.timely(fresh), CurrentClassifier, this.outer)
+      const counted = resends === 0 ? plain : Effect.annotateSpans(plain, "http.request.resend_count", resends)
+      return Effect.flatMap(counted, this.inspected)
+    })
+  }
+
+  private timely<E, R>(send: Send<E, R>): Send<E | HttpClientError, R> {
+    const { attemptTimeoutMillis } = this.settings
+    if (attemptTimeoutMillis === undefined) return send
+    return Effect.timeoutOrElse(send, {
+      duration: attemptTimeoutMillis,
+      orElse: () => Effect.fail(timedOut(this.request, attemptTimeoutMillis))
+    })
+  }
+
+  private readonly inspected = (
+    response: HttpClientResponse
+  ): Effect.Effect<HttpClientResponse, HttpClientResponse> => {
+    if (response.status < 400 || Option.isNone(this.facts(response))) return Effect.succeed(response)
+    this.response = response
+    return Effect.fail(response)
+  }
+
+  /** The facts of a failure, worked out once. */
+  readonly facts: RetryClassifier = (failure) => {
+    if (failure === this.failure) return this.info
+    const info = Option.map(this.known(failure), (known) => this.forRequest(known, failure))
+    if (!isResponse(failure) || Option.isSome(info)) {
+      this.failure = failure
+      this.info = info
+    }
+    return info
+  }
+
+  private known(shown: unknown): Option.Option<RetryInfo.RetryInfo> {
+    const failure = wholeOf(shown)
+    const own = classify(this.settings.classifier, failure)
+    const isAnswer = isResponse(failure) && Option.isNone(own)
+    if (isAnswer || (Option.isSome(own) && this.outer === defaultClassifier)) return own
+    const outer = classify(this.outer, failure)
+    const isVeto = Option.isSome(outer) && outer.value.safety === "No"
+    return isVeto || Option.isNone(own) ? outer : own
+  }
+
+  /** A redirect or a used-up body forbids a retry, and chance spreads the hint. */
+  private forRequest(info: RetryInfo.RetryInfo, failure: unknown): RetryInfo.RetryInfo {
+    const { hintSpread, retriesMaybe } = this.settings
+    const safety = info.safety === "Yes" && !this.mayRepeat(failure) ? "Maybe" : info.safety
+    const retried = safety === "Yes" || (safety === "Maybe" && retriesMaybe)
+    this.bodyForbids = retried && this.oneShot
+    const retryAfter = info.retryAfter === undefined || hintSpread === 0
+      ? info.retryAfter
+      : Duration.times(info.retryAfter, 1 + hintSpread * this.random())
+    return RetryInfo.make({ ...info, safety: this.bodyForbids ? "No" : safety, retryAfter })
+  }
+
+  /** What has failed may be what a redirect has made of the request; then the request itself was carried out. */
+  private mayRepeat(failure: unknown): boolean {
+    const failed = isResponse(failure) || isHttpClientError(failure) ? failure.request : this.request
+    return failed.method === this.request.method || isRepeatable(this.request)
+  }
+
+  private random(): number {
+    return Fiber.getCurrent()!.getRef(Random.Random).nextDoubleUnsafe()
+  }
+
+  /** A retry is decided on: the response of the attempt before is of no use any more. */
+  readonly retrying = (): Effect.Effect<void> => {
+    const { reuseConnection } = this.settings
+    const throttled = Option.isSome(this.info) && this.info.value.throttling
+    this.reuse = reuseConnection === "always" || (reuseConnection === "throttling" && throttled)
+    return this.dropped(this.reuse)
+  }
+
+  /** Whether the failure may be retried, for schedules that do not ask. The observer is told if not. */
+  mayRetry(failure: unknown, fiber: CallFiber): boolean {
+    const info = Option.getOrUndefined(this.facts(failure))
+    if (info?.safety === "Yes") return true
+    fiber.getRef(CurrentObserver).onStop?.(new RetryStopped("not-retryable", this.sends, info), fiber)
+    return false
+  }
+
+  /** The end of the call: the last response is its answer, as it is without retries; an error comes out as it is. */
+  ended<E>(failure: E | HttpClientResponse): Effect.Effect<HttpClientResponse, E> {
+    const { response } = this
+    const given = response !== undefined && failure === response
+      ? Effect.succeed(response)
+      : Effect.fail(failure as E)
+    // The schedule itself has failed.
+    if (failure !== this.failure) return Effect.andThen(this.abandoned(), given)
+    return this.bodyForbids ? Effect.andThen(sayOneShot, given) : given
+  }
+
+  /** The call ends without an outcome: nobody will read the response that it holds. */
+  abandoned(): Effect.Effect<void> {
+    return this.dropped(false)
+  }
+
+  private dropped(reuse: boolean): Effect.Effect<void> {
+    const { failure, response } = this
+    const held = response ?? (isHttpClientError(failure) ? failure.response : undefined)
+    if (held === undefined) return Effect.void
+    return Effect.uninterruptible(Effect.suspend(() => {
+      if (this.isDropped) return Effect.void
+      this.isDropped = true
+      return discard(held, reuse)
+    }))
+  }
+}
+
+const sayOneShot = Effect.andThen(
+  Effect.annotateCurrentSpan("http.request.body.one_shot", true),
+  Effect.logWarning("The request is not sent again: its body is a stream that may be used up.")
+)
+
+/** Stops the schedule at a failure that must not be retried, before it hears of it. */
+const guarded = <Output, Input, Err, R>(
+  schedule: Schedule.Schedule<Output, Input, Err, R>,
+  call: Call
+): Schedule.Schedule<Output | void, Input, Err, R> =>
+  Schedule.fromStep(
+    Effect.map(Schedule.toStep(schedule), (step) => (now: number, input: Input) =>
+      Effect.withFiber((fiber): Pull.Pull<[Output, Duration.Duration], Err, Output | void, R> =>
+        call.mayRetry(input, fiber) ? step(now, input) : Cause.done(undefined)
+      ))
+  )
+
+/** Sends a request, again and again if need be. */
+export const retrying = <Err, R2>(
+  settings: Settings,
+  policy: Schedule.Schedule<unknown, Attempted, Err, R2>
+): <E, R>(send: Send<E, R>, request: HttpClientRequest) => Send<E | HttpClientError | Err, R | R2> =>
+<E, R>(send: Send<E, R>, request: HttpClientRequest) =>
+  Effect.withFiber((fiber) => {
+    const call = new Call(settings, request, fiber)
+    const schedule = isRetryPolicy(policy) ? policy : guarded(policy, call)
+    return Effect.retry(attempt(call.attempt(send)), Schedule.tap(schedule, call.retrying)).pipe(
+      Effect.provideService(CurrentClassifier, call.facts),
+      Effect.catch((failure) => call.ended<E | HttpClientError | Err>(failure)),
+      Effect.onError((cause) => Cause.hasFails(cause) ? Effect.void : call.abandoned())
+    )
+  })

@@ -1,0 +1,150 @@
+import * as Clock from "effect/Clock"
+import * as Fiber from "effect/Fiber"
+import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientError"
+import { type HttpClientRequest, toUrl } from "effect/http/HttpClientRequest"
+import { type HttpClientResponse, TypeId as ResponseTypeId } from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
+import { fetchRefusals, isNeverSent, maxCauseDepth, timeoutCodes } from "../../internal/facts/codes.ts"
+import { faultOfStatus } from "../../internal/facts/traits.ts"
+import { get } from "../../internal/safe.ts"
+import type { RetryClassifier } from "../../RetryClassifier.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
+import { type HintReader, readHint } from "./hints.ts"
+import { isRepeatable } from "./safety.ts"
+import { wholeOf } from "./timeout.ts"
+
+/** What a classifier of HTTP failures can be told. */
+export interface ClassifierSettings {
+  readonly hints: ReadonlyArray<HintReader>
+  readonly retryStatus: (status: number) => boolean
+}
+
+type Info = Option.Option<RetryInfo.RetryInfo>
+
+const notRetryable: Info = Option.some(RetryInfo.notRetryable)
+
+/** 5xx with which a server says that it never will. */
+const finalStatuses: ReadonlySet<number> = new Set([501, 505, 506, 508, 510, 511])
+
+/**
+ * The statuses that are retried by default: 408, 425, 429 and the 5xx, but 501, 505, 506, 508, 510 and 511.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const isRetryStatus = (status: number): boolean =>
+  status === 408 || status === 425 || status === 429 || (status >= 500 && status < 600 && !finalStatuses.has(status))
+
+/** Whether a value is a response of Effect's HTTP client. */
+export const isResponse = (u: unknown): u is HttpClientResponse => get(u, ResponseTypeId) === ResponseTypeId
+
+const safetyOf = (request: HttpClientRequest, neverProcessed: boolean): RetryInfo.Safety =>
+  neverProcessed || isRepeatable(request) ? "Yes" : "Maybe"
+
+/** What the server itself says about a retry. */
+const shouldRetry = ({ headers }: HttpClientResponse): boolean | undefined => {
+  const header: unknown = headers["x-should-retry"]
+  if (typeof header !== "string" || header.length > 16) return undefined
+  const value = header.trim().toLowerCase()
+  return value === "true" ? true : value === "false" ? false : undefined
+}
+
+const wallMillis = (): number => Fiber.getCurrent()?.getRef(Clock.Clock).currentTimeMillisUnsafe() ?? Number.NaN
+
+/** `fetch` has followed a redirect: the response is to another request, and the first one may have been carried out. */
+const isRedirected = ({ request, url }: HttpClientResponse): boolean => {
+  const asked = Option.getOrUndefined(toUrl(request))
+  if (asked === undefined) return false
+  asked.hash = ""
+  return asked.href !== url
+}
+
+/** The server has turned the request away, and not begun with it. A 503 with a hint may be that of a gateway's time-out. */
+const isTurnedAway = (status: number): boolean => status === 429 || status === 425
+
+/** The facts of a response; none when it is an answer and no failure. */
+const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse): Info => {
+  const { status } = response
+  if (!(status >= 400)) return Option.none()
+  const said = shouldRetry(response)
+  if (said === false) return notRetryable
+  if (said === undefined && !settings.retryStatus(status)) {
+    return status >= 500 ? Option.some(RetryInfo.make({ safety: "No", fault: "server" })) : Option.none()
+  }
+  const neverProcessed = (said === true || isTurnedAway(status)) && !isRedirected(response)
+  return Option.some(RetryInfo.make({
+    safety: safetyOf(response.request, neverProcessed),
+    throttling: status === 429,
+    fault: faultOfStatus(status) ?? "other",
+    retryAfter: readHint(settings.hints, response, wallMillis())
+  }))
+}
+
+/** How codes of Node and undici begin that no second try will change: a certificate, an argument, a closed client. */
+const finalCodes: ReadonlyArray<string> = [
+  "CERT_",
+  "DEPTH_ZERO_",
+  "ERR_HTTP_INVALID_",
+  "ERR_INVALID_",
+  "ERR_TLS_CERT",
+  "ERR_UNESCAPED_",
+  "SELF_SIGNED_",
+  "UNABLE_TO_",
+  "UND_ERR_CLOSED",
+  "UND_ERR_DESTROYED",
+  "UND_ERR_INVALID_",
+  "UND_ERR_NOT_SUPPORTED",
+  "UND_ERR_REQ_CONTENT_LENGTH_"
+]
+
+/** No second try will make it right, or the caller has cancelled it. */
+const isFinalCause = (error: unknown): boolean => {
+  if (get(error, "name") === "AbortError") return true
+  const code = get(error, "code")
+  if (typeof code === "string") return finalCodes.some((beginning) => code.startsWith(beginning))
+  const message = get(error, "message")
+  return typeof message === "string" && fetchRefusals.some((words) => words.test(message))
+}
+
+const isTimeout = (error: unknown): boolean =>
+  timeoutCodes.has(get(error, "code") as string) || get(error, "name") === "TimeoutError" ||
+  get(error, "_tag") === "TimeoutError"
+
+const hasCause = (error: unknown, holds: (error: unknown) => boolean): boolean => {
+  let current = error
+  for (let depth = 0; depth <= maxCauseDepth && current !== undefined; depth++) {
+    if (holds(current)) return true
+    current = get(current, "cause")
+  }
+  return false
+}
+
+const ofTransport = (request: HttpClientRequest, cause: unknown): RetryInfo.RetryInfo => {
+  if (hasCause(cause, isFinalCause)) return RetryInfo.notRetryable
+  return RetryInfo.make({
+    safety: safetyOf(request, isNeverSent(cause)),
+    timeout: hasCause(cause, isTimeout)
+  })
+}
+
+const ofError = (settings: ClassifierSettings, { reason }: HttpClientError): Info => {
+  switch (reason._tag) {
+    case "TransportError":
+      return Option.some(ofTransport(reason.request, reason.cause))
+    case "StatusCodeError":
+      return ofResponse(settings, reason.response)
+    case "EmptyBodyError":
+    case "DecodeError":
+      return Option.orElse(ofResponse(settings, reason.response), () => notRetryable)
+    default:
+      return notRetryable
+  }
+}
+
+/** The classifier of responses and of the errors of Effect's HTTP client; it knows nothing else. */
+export const classifierOf = (settings: ClassifierSettings): RetryClassifier => (shown) => {
+  const failure = wholeOf(shown)
+  if (isResponse(failure)) return ofResponse(settings, failure)
+  if (isHttpClientError(failure)) return ofError(settings, failure)
+  return Option.none()
+}

@@ -1,0 +1,35 @@
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import { HttpClientError, TransportError } from "effect/http/HttpClientError"
+import { empty, type HttpClientRequest, makeWith } from "effect/http/HttpClientRequest"
+import { look } from "../../internal/safe.ts"
+
+/** Where a request goes: scheme, host and path. Of an address that is relative the path, of what is none nothing. */
+const placeOf = (url: string): string => {
+  const absolute = look(() => new URL(url))
+  const path = (absolute ?? look(() => new URL(url, "http://relative")))?.pathname
+  const origin = absolute === undefined || absolute.host === "" ? "" : `${absolute.protocol}//${absolute.host}`
+  return origin + (path?.startsWith("/") ? path : "")
+}
+
+/** The method and the place of a request: no user, no query, no header, no body. */
+const outlineOf = ({ method, url }: HttpClientRequest): HttpClientRequest =>
+  makeWith(method, placeOf(url), empty.urlParams, empty.hash, empty.headers, empty.body)
+
+/** The same errors, with the request as it was sent. */
+const wholes = new WeakMap<object, HttpClientError>()
+
+/** The error of an attempt that has got no response in time. It shows no more of the request than its outline. */
+export const timedOut = (request: HttpClientRequest, millis: number): HttpClientError => {
+  const description = `no response within ${Duration.format(Duration.millis(millis))}`
+  const cause = new Cause.TimeoutError(description)
+  const errorOf = (request: HttpClientRequest) =>
+    new HttpClientError({ reason: new TransportError({ request, cause, description }) })
+  const error = errorOf(outlineOf(request))
+  wholes.set(error, errorOf(request))
+  return error
+}
+
+/** A failure with the whole request, for those who decide by it whether a retry does harm. */
+export const wholeOf = (failure: unknown): unknown =>
+  typeof failure === "object" && failure !== null ? wholes.get(failure) ?? failure : failure

@@ -1,0 +1,133 @@
+import { get, look } from "../safe.ts"
+
+/** The 14 throttling codes of the AWS SDKs: the same list in JavaScript v3, botocore, Go v2, Rust and Kotlin. */
+export const awsThrottlingCodes: ReadonlySet<string> = new Set([
+  "BandwidthLimitExceeded",
+  "EC2ThrottledException",
+  "LimitExceededException",
+  "PriorRequestNotComplete",
+  "ProvisionedThroughputExceededException",
+  "RequestLimitExceeded",
+  "RequestThrottled",
+  "RequestThrottledException",
+  "SlowDown",
+  "ThrottledException",
+  "Throttling",
+  "ThrottlingException",
+  "TooManyRequestsException",
+  "TransactionInProgressException"
+])
+
+/** The transient codes that every AWS SDK shares. */
+export const awsTransientCodes: ReadonlySet<string> = new Set(["RequestTimeout", "RequestTimeoutException"])
+
+/** The transient statuses that every AWS SDK shares; 501, 505 and the rest of the 5xx are not retried. */
+export const awsTransientStatuses: ReadonlySet<number> = new Set([500, 502, 503, 504])
+
+/** What signatures fail with when the clock is wrong: the same list in Java v1 and JavaScript v2. */
+export const awsClockSkewCodes: ReadonlySet<string> = new Set([
+  "AuthFailure",
+  "InvalidSignatureException",
+  "RequestExpired",
+  "RequestInTheFuture",
+  "RequestTimeTooSkewed",
+  "SignatureDoesNotMatch"
+])
+
+/** HTTP statuses that are worth a retry when the error has no AWS shape. */
+export const httpTransientStatuses: ReadonlySet<number> = new Set([408, 425, 500, 502, 503, 504])
+
+/** Network failures of Node, its DNS and undici: the connection was never made, so nothing was processed. */
+export const neverSentCodes: ReadonlySet<string> = new Set([
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "UND_ERR_CONNECT_TIMEOUT"
+])
+
+/** How far a chain of causes is followed, as in the AWS SDK for JavaScript. */
+export const maxCauseDepth = 10
+
+/** Whether an HTTP/2 server refused the stream, which it does before it looks at the request. */
+export const isRefusedStream = (error: any): boolean => {
+  if (look(() => error.code) !== "ERR_HTTP2_STREAM_ERROR") return false
+  const message = look(() => error.message)
+  return typeof message === "string" && message.includes("NGHTTP2_REFUSED_STREAM")
+}
+
+/** What caused the error, or the reason in it. */
+export const causeOf = (error: any): unknown => look(() => error.cause) ?? look(() => error.reason?.cause)
+
+/**
+ * Whether there was no connection. The system call says so where it is named: the lookup of the name, then the connect. A
+ * route can be lost later too, with the same code.
+ */
+const isUnconnected = (error: unknown): boolean => {
+  const syscall = get(error, "syscall")
+  if (typeof syscall === "string") return /^(?:connect|getaddrinfo|query\w+)$/.test(syscall)
+  const code = get(error, "code")
+  return typeof code === "string" && neverSentCodes.has(code)
+}
+
+/** Node tries all addresses of a name, and tells in `errors` what became of each. */
+const areUnconnected = (errors: unknown): boolean =>
+  Array.isArray(errors) && errors.length > 0 && errors.every(isUnconnected)
+
+const saysNeverSent = (error: unknown): boolean =>
+  isUnconnected(error) || isRefusedStream(error) || areUnconnected(get(error, "errors"))
+
+/** Whether the error, or one that caused it, says that nothing was sent, or nothing of it was looked at. */
+export const isNeverSent = (error: unknown): boolean => {
+  let current = error
+  for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
+    if (saysNeverSent(current)) return true
+    current = causeOf(current)
+  }
+  return false
+}
+
+/** Network failures after which nobody knows whether the request was processed. */
+export const brokenCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"])
+
+/** The client gave up waiting. */
+export const timeoutCodes: ReadonlySet<string> = new Set([
+  "ESOCKETTIMEDOUT",
+  "ETIMEDOUT",
+  "UND_ERR_BODY_TIMEOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT"
+])
+
+/** How browsers word a failed fetch. */
+export const browserNetworkMessages: ReadonlySet<string> = new Set([
+  "Failed to fetch",
+  "NetworkError when attempting to fetch resource",
+  "The Internet connection appears to be offline",
+  "Load failed",
+  "Network request failed"
+])
+
+/** How `fetch` words that it does not send such a request, in Node and in browsers. Source: undici `lib/web/fetch`. */
+export const fetchRefusals: ReadonlyArray<RegExp> = [
+  /^Headers\.|ByteString/,
+  /^Request (?:cannot be constructed|with GET)/,
+  /HTTP method(?: is unsupported)?\.$/,
+  /^(?:unknown scheme|bad port)$/,
+  /^Failed to execute '/
+]
+
+/**
+ * How grpc-js words an `UNAVAILABLE` of a call that no server has looked at: no connection, or a stream that was refused
+ * (REFUSED_STREAM) before its application heard of it. Source: grpc-js `load-balancer-*.ts`, `resolver-dns.ts`,
+ * `subchannel-call.ts`.
+ */
+export const grpcNeverProcessed: RegExp =
+  /^(?:(?:weighted_)?round_robin: )?No connection established|^Name resolution failed for target|^Stream refused by server/
+
+/**
+ * How gRPC libraries word a `RESOURCE_EXHAUSTED` of a message that is too long, which no retry makes shorter. Source:
+ * grpc-js, grpc-go, grpc core (`larger than`), grpc-java (`exceeds maximum size`).
+ */
+export const grpcTooLong: RegExp = /message (?:\S+ ){0,6}larger than|message exceeds maximum size/i

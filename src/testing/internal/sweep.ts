@@ -1,0 +1,264 @@
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Scheduler from "effect/Scheduler"
+import * as AdaptiveRateLimiter from "../../AdaptiveRateLimiter.ts"
+import * as RetryQuota from "../../RetryQuota.ts"
+import { makeSteady, type SteadyLimiter, type SteadyLimiterOptions } from "./limiter.ts"
+import { type Ledger, makeQuota } from "./quota.ts"
+import { runOn, sweepPaceOf, type TimeOptions, withTestClock } from "./time.ts"
+
+/**
+ * Where an effect was interrupted.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Interruption {
+  /** At its first step, 1; 0 when it ran undisturbed; after its last step the moments at which it waits are counted on. */
+  readonly step: number
+  /** When it waited: how long it had gone on, in virtual time. */
+  readonly waited: Duration.Duration | undefined
+}
+
+/**
+ * What an interruption has left behind.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class SweepFailure extends Data.TaggedError("SweepFailure")<
+  Interruption & {
+    /** What is not as it should be, such as `"balance"`. */
+    readonly what: "balance" | "held" | "send tokens" | "waiting" | "sleeping"
+    readonly actual: number
+    readonly expected: number
+  }
+> {
+  override get message(): string {
+    const { actual, expected, step, waited, what } = this
+    const when = step === 0
+      ? "undisturbed"
+      : waited === undefined
+      ? `interrupted at step ${step}`
+      : `interrupted in its wait after ${Duration.format(waited)}`
+    return `${when}, the effect leaves ${what}: ${actual} where ${expected} is right`
+  }
+}
+
+/** Interrupts the fiber which makes step `at.step`, or the effect in its wait `at.wait`, and counts both. */
+class Interrupting implements Scheduler.Scheduler {
+  steps = 0
+  waits = 0
+  waited: Duration.Duration | undefined = undefined
+  readonly executionMode: Scheduler.Scheduler["executionMode"]
+  private readonly base: Scheduler.Scheduler
+  private readonly at: { readonly step: number; readonly wait: number }
+
+  constructor(base: Scheduler.Scheduler, at: { readonly step: number; readonly wait: number }) {
+    this.base = base
+    this.at = at
+    this.executionMode = base.executionMode
+  }
+
+  makeDispatcher(): Scheduler.SchedulerDispatcher {
+    return this.base.makeDispatcher()
+  }
+
+  shouldYield(fiber: Parameters<Scheduler.Scheduler["shouldYield"]>[0]): boolean {
+    if (++this.steps === this.at.step) fiber.interruptUnsafe()
+    return this.base.shouldYield(fiber)
+  }
+
+  readonly interrupts = (movedMillis: number): boolean => {
+    if (++this.waits !== this.at.wait) return false
+    this.waited = Duration.millis(movedMillis)
+    return true
+  }
+}
+
+/** The most moments of waiting at which an effect is interrupted. */
+const mostWaits = 100
+
+/** Some of the numbers up to `count`, evenly spread: all, if they are not too many. */
+const spread = (count: number): ReadonlyArray<number> => {
+  const many = Math.min(count, mostWaits)
+  return Array.from({ length: many }, (_, n) => Math.ceil((n + 1) * count / many))
+}
+
+/**
+ * Runs an effect once undisturbed under `TestClock`, then again and again: interrupted at its first step of the scheduler,
+ * at its second, and so on to its last; then at each moment at which it waits, between one move of the clock and the next.
+ * Runs `check` after each run, with the number of the interruption (0 for the first run), how many sleeps of the effect go
+ * on, and for an interruption while it waited, when that was. Answers how many interruptions there were.
+ *
+ * **Details**
+ *
+ * Fibers that the effect forks are interrupted in their steps too. Time is moved to where the next sleep of the effect
+ * ends. What it waits for may sleep in fibers forked elsewhere: while nothing sleeps in the effect itself, time is moved in
+ * steps of 100 milliseconds. With a `step` of your own it is never moved further than that, so that what goes on elsewhere
+ * is met halfway. Of more than 100 moments of waiting, 100 are tried, evenly spread. An effect that never ends dies with
+ * `NotEnded`.
+ *
+ * **Gotchas**
+ *
+ * State that outlives a run is seen by the next: put it back in `check`, or make it inside the effect. An effect that does
+ * the same whenever it runs is interrupted everywhere; one that does not, somewhere.
+ *
+ * **Example** (A lock that is always released)
+ *
+ * ```ts
+ * const interruptions = yield* sweep(withLock(send), () => Effect.sync(() => assert.isFalse(isLocked())))
+ * ```
+ *
+ * @see {@link sweepQuota} for the tokens of a quota
+ * @category running
+ * @since 0.1.0
+ */
+export const sweep = <A, E, R, R2>(
+  self: Effect.Effect<A, E, R>,
+  check: (step: number, sleeping: number, waited: Duration.Duration | undefined) => Effect.Effect<void, never, R2>,
+  options?: TimeOptions
+): Effect.Effect<number, never, R | R2> => {
+  const pace = sweepPaceOf(options ?? {})
+  return withTestClock((clock) =>
+    Effect.gen(function*() {
+      const base = yield* Scheduler.Scheduler
+      let runs = 0
+      const run = (step: number, wait: number) =>
+        Effect.gen(function*() {
+          const scheduler = new Interrupting(base, { step, wait })
+          const swept = Effect.provideService(self, Scheduler.Scheduler, scheduler)
+          const { sleeping } = yield* runOn(clock, swept, pace, scheduler.interrupts)
+          yield* check(runs++, sleeping, scheduler.waited)
+          return scheduler
+        })
+      const { steps, waits } = yield* run(0, 0)
+      for (let step = 1; step <= steps; step++) yield* run(step, 0)
+      for (const wait of spread(waits)) yield* run(0, wait)
+      return runs - 1
+    })
+  )
+}
+
+/** A shortfall below this many tokens is a rounding error. */
+const epsilon = 1e-6
+
+/** What each run of an effect is given. */
+interface Given {
+  readonly quota: RetryQuota.Service
+  readonly ledger: Ledger
+  readonly initial: number
+  readonly steady: SteadyLimiter | undefined
+}
+
+type Fail = (what: SweepFailure["what"], actual: number, expected: number) => Effect.Effect<void>
+
+const checkedQuota = ({ initial, ledger }: Given, fail: Fail) =>
+  Effect.gen(function*() {
+    const { held } = ledger
+    if (held > epsilon) return yield* fail("held", held, 0)
+    const balance = yield* ledger.look
+    const expected = initial - ledger.spent
+    const off = ledger.gains ? expected - balance : Math.abs(expected - balance)
+    if (off > epsilon) yield* fail("balance", balance, expected)
+  })
+
+const checkedTokens = ({ expected, limiter }: SteadyLimiter, fail: Fail) =>
+  Effect.gen(function*() {
+    const { capacity } = yield* limiter.snapshot
+    const right = yield* expected
+    if (Math.abs(capacity - right) > epsilon) yield* fail("send tokens", capacity, right)
+  })
+
+const checked = ({ sleeping, step, waited }: Interruption & { readonly sleeping: number }, given: Given) =>
+  Effect.gen(function*() {
+    const fail: Fail = (what, actual, expected) =>
+      Effect.die(new SweepFailure({ step, waited, what, actual, expected }))
+    yield* checkedQuota(given, fail)
+    const { ledger, steady } = given
+    const around = yield* Effect.serviceOption(AdaptiveRateLimiter.AdaptiveRateLimiter)
+    const limiter = steady?.limiter ?? Option.getOrUndefined(around)
+    const limited = limiter === undefined ? 0 : (yield* limiter.snapshot).waiting
+    const waiting = ledger.waiters.size + limited
+    if (waiting > 0) yield* fail("waiting", waiting, 0)
+    if (sleeping > 0) yield* fail("sleeping", sleeping, 0)
+    if (steady !== undefined) yield* checkedTokens(steady, fail)
+  })
+
+/**
+ * What a sweep is made with.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SweepOptions extends TimeOptions {
+  /** How the quota is made. Default: that of `RetryQuota.layer()`, but a success puts nothing in. */
+  readonly quota?: RetryQuota.Options | undefined
+}
+
+/**
+ * Interrupts an effect as {@link sweep} does, each time with a new `RetryQuota`, and checks that no token is lost: only
+ * retries that were sent and did not succeed, and reservations that were spent, may cost any; nothing is held, nobody
+ * waits, neither for the quota nor for an `AdaptiveRateLimiter` around, and no fiber of the effect still sleeps. With a
+ * `limiter` it has a new limiter each time too, whose send tokens are there unless their sends have left. Otherwise it dies
+ * with {@link SweepFailure}. Answers how many interruptions there were.
+ *
+ * **Gotchas**
+ *
+ * Tokens of a quota that flow in over time can hide a loss: sweep without a refill, and begin with a full quota or less
+ * so that successes do not fill the gap. An effect that brings a quota or a limiter of its own is not seen through: leave
+ * it out. Each run needs a script from its beginning: suspend the whole call, not the send, which is suspended at each
+ * attempt.
+ *
+ * **Example** (No interruption loses a token)
+ *
+ * ```ts
+ * yield* sweepQuota(Effect.suspend(() => outcomes([transient, throttled, ok()]).send.pipe(withRetry(awsStandard))))
+ * ```
+ *
+ * @see {@link sweep} for checks of your own
+ * @category running
+ * @since 0.1.0
+ */
+export const sweepQuota: {
+  <A, E, R>(
+    self: Effect.Effect<A, E, R>,
+    options: SweepOptions & {
+      /** How the limiter is made. Default: none; the effect may have one around. */
+      readonly limiter: SteadyLimiterOptions
+    }
+  ): Effect.Effect<number, never, Exclude<R, RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter>>
+  <A, E, R>(
+    self: Effect.Effect<A, E, R>,
+    options?: SweepOptions
+  ): Effect.Effect<number, never, Exclude<R, RetryQuota.RetryQuota>>
+} = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  options?: SweepOptions & { readonly limiter?: SteadyLimiterOptions }
+): Effect.Effect<number, never, Exclude<R, RetryQuota.RetryQuota>> =>
+  Effect.gen(function*() {
+    const quota = makeQuota({ successIncrement: 0, ...options?.quota })
+    const limiter = options?.limiter
+    const make: Effect.Effect<Given> = Effect.gen(function*() {
+      const made = yield* quota
+      const initial = yield* made.quota.balance
+      return { ...made, initial, steady: limiter === undefined ? undefined : yield* makeSteady(limiter) }
+    })
+    let given = yield* make
+    const limited = Effect.suspend(() =>
+      given.steady === undefined
+        ? self
+        : Effect.provideService(self, AdaptiveRateLimiter.AdaptiveRateLimiter, given.steady.limiter)
+    )
+    return yield* sweep(
+      Effect.suspend(() => Effect.provideService(limited, RetryQuota.RetryQuota, given.quota)),
+      (step, sleeping, waited) =>
+        Effect.gen(function*() {
+          yield* checked({ step, sleeping, waited }, given)
+          given = yield* make
+        }),
+      options
+    )
+  })

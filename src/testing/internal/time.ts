@@ -1,0 +1,269 @@
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { constFalse } from "effect/Function"
+import * as TestClock from "effect/testing/TestClock"
+import { checks } from "../../InvalidOption.ts"
+
+/**
+ * An effect that would not have ended under `TestClock`: a defect, for it is a mistake of the test.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class NotEnded extends Data.TaggedError("NotEnded")<{
+  /**
+   * `"too-long"` when it sleeps beyond `atMost` or more than 100,000 times; `"stuck"` when it waits for something that time
+   * does not bring.
+   */
+  readonly reason: "too-long" | "stuck"
+  /** How far time had been moved. */
+  readonly after: Duration.Duration
+  /** How often time had been moved. */
+  readonly moves: number
+}> {
+  override get message(): string {
+    const moved = Duration.format(this.after)
+    return this.reason === "too-long"
+      ? `the effect goes on for longer than it may: time has been moved by ${moved}, in ${this.moves} steps`
+      : `after ${moved} the effect waits for something that time does not bring: nothing in it sleeps`
+  }
+}
+
+/**
+ * How time is moved.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TimeOptions {
+  /**
+   * How long the effect may take, in virtual time: a finite duration above 0. Default one day. Time is moved 100,000 times
+   * at most in any case.
+   */
+  readonly atMost?: Duration.Input | undefined
+  /**
+   * For an effect that waits on a fiber which sleeps elsewhere: the steps in which time is moved while nothing in the
+   * effect itself sleeps, 10,000 of them in a row at most. A sweep never moves it further than that, if it is given.
+   * Default: none, and the effect is given a second of real time to go on; for a sweep 100 milliseconds.
+   */
+  readonly step?: Duration.Input | undefined
+}
+
+/** How long an effect may wait in real time, in polls of one millisecond. */
+const patience = 1000
+
+/** How long an effect may wait for fibers elsewhere, in steps. */
+const idleSteps = 10_000
+
+/** How often time is moved for one effect: some seconds of real time. */
+const mostMoves = 100_000
+
+/**
+ * The options, valid.
+ *
+ * @internal
+ */
+interface Pace {
+  readonly atMostMillis: number
+  readonly stepMillis: number | undefined
+  /** The most by which time is moved at once. */
+  readonly mostMillis: number
+}
+
+/** Told at each moment at which the effect waits, before time is moved, how far that has been: whether it ends here. */
+type Interrupts = (movedMillis: number) => boolean
+
+/**
+ * Refuses impossible options.
+ *
+ * @internal
+ */
+const paceOf = (constructorName: string, { atMost, step }: TimeOptions): Pace => {
+  const check = checks(constructorName)
+  return {
+    atMostMillis: check.positiveDuration("atMost", atMost ?? "1 day"),
+    stepMillis: step === undefined ? undefined : check.positiveDuration("step", step),
+    mostMillis: Infinity
+  }
+}
+
+/**
+ * The pace of a sweep: a step that is given bounds each move.
+ *
+ * @internal
+ */
+export const sweepPaceOf = (options: TimeOptions): Pace => {
+  const pace = paceOf("sweep", options)
+  return { ...pace, stepMillis: pace.stepMillis ?? 100, mostMillis: pace.stepMillis ?? Infinity }
+}
+
+const isTestClock = (clock: Clock.Clock): clock is TestClock.TestClock => "adjust" in clock && "withLive" in clock
+
+/** The clock, with a list of who sleeps: `TestClock` tells nobody when its next sleeper wakes. */
+class Watched {
+  readonly clock: TestClock.TestClock
+  private readonly ends = new Set<{ readonly atMillis: number }>()
+
+  constructor(clock: TestClock.TestClock) {
+    this.clock = {
+      ...clock,
+      // In one step with the release: an interruption between them would leave a sleeper that never wakes.
+      sleep: (duration) =>
+        Effect.acquireUseRelease(
+          Effect.sync(() => {
+            const end = { atMillis: clock.currentTimeMillisUnsafe() + Duration.toMillis(duration) }
+            this.ends.add(end)
+            return end
+          }),
+          () => clock.sleep(duration),
+          (end) => Effect.sync(() => this.ends.delete(end))
+        )
+    }
+  }
+
+  /** How many sleep. */
+  get sleeping(): number {
+    return this.ends.size
+  }
+
+  /** Milliseconds until the next sleeper wakes; `Infinity` when nobody sleeps. */
+  get untilNext(): number {
+    const now = this.clock.currentTimeMillisUnsafe()
+    let next = Infinity
+    for (const { atMillis } of this.ends) next = Math.min(next, atMillis)
+    return Math.max(0, next - now)
+  }
+}
+
+/** How far time is moved while the next sleeper wakes in so many milliseconds. */
+const moveOf = (asleep: number, { mostMillis, stepMillis }: Pace): number | undefined =>
+  asleep === Infinity ? stepMillis : Math.min(asleep, mostMillis)
+
+/** Moves time until the fiber has ended. */
+const drive = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  watched: Watched,
+  pace: Pace,
+  interrupts: Interrupts = constFalse
+): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const { clock } = watched
+    const startMillis = clock.currentTimeMillisUnsafe()
+    const patient = pace.stepMillis === undefined ? patience : idleSteps
+    let idle = 0
+    let moves = 0
+    for (;;) {
+      yield* clock.adjust(0)
+      if (fiber.pollUnsafe() !== undefined) return
+      const moved = clock.currentTimeMillisUnsafe() - startMillis
+      if (interrupts(moved)) {
+        fiber.interruptUnsafe()
+        continue
+      }
+      const asleep = watched.untilNext
+      const ended = (reason: NotEnded["reason"]) =>
+        Effect.die(new NotEnded({ reason, after: Duration.millis(moved), moves }))
+      idle = asleep === Infinity ? idle + 1 : 0
+      if (idle > patient) return yield* ended("stuck")
+      const wait = moveOf(asleep, pace)
+      if (wait === undefined) {
+        yield* clock.withLive(Effect.sleep(1))
+      } else {
+        if (moved + wait > pace.atMostMillis || moves === mostMoves) return yield* ended("too-long")
+        moves++
+        yield* clock.adjust(wait)
+      }
+    }
+  })
+
+/** Interrupts the fiber and moves time until its finalizers are through; one that goes on all the same is left. */
+const stop = (fiber: Fiber.Fiber<unknown, unknown>, watched: Watched, pace: Pace): Effect.Effect<unknown> =>
+  Effect.suspend(() => {
+    if (fiber.pollUnsafe() !== undefined) return Effect.void
+    fiber.interruptUnsafe()
+    return Effect.exit(drive(fiber, watched, pace))
+  })
+
+/**
+ * An effect that has ended.
+ *
+ * @internal
+ */
+interface Ended<A, E> {
+  readonly fiber: Fiber.Fiber<A, E>
+  /** How many sleeps of its fibers go on. */
+  readonly sleeping: number
+}
+
+/**
+ * Runs the effect to its end on a clock that is moved as far as it needs.
+ *
+ * @internal
+ */
+export const runOn = <A, E, R>(
+  clock: TestClock.TestClock,
+  self: Effect.Effect<A, E, R>,
+  pace: Pace,
+  interrupts?: Interrupts
+): Effect.Effect<Ended<A, E>, never, R> =>
+  Effect.suspend(() => {
+    const watched = new Watched(clock)
+    return Effect.acquireUseRelease(
+      // Detached: a parent waits for its children, and this one may refuse to end.
+      Effect.forkDetach(Effect.interruptible(Effect.provideService(self, Clock.Clock, watched.clock))),
+      (fiber) =>
+        Effect.gen(function*() {
+          yield* drive(fiber, watched, pace, interrupts)
+          // Fibers that it has just forked fall asleep, those that it has just interrupted end.
+          yield* Effect.repeat(Effect.yieldNow, { times: 2 })
+          return { fiber, sleeping: watched.sleeping }
+        }),
+      (fiber) => stop(fiber, watched, pace)
+    )
+  })
+
+/**
+ * Runs an effect with the test clock at hand, or with one of its own.
+ *
+ * @internal
+ */
+export const withTestClock = <A, E, R>(
+  use: (clock: TestClock.TestClock) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.clockWith((clock) =>
+    isTestClock(clock) ? use(clock) : Effect.provide(TestClock.testClockWith(use), TestClock.layer())
+  )
+
+/**
+ * Runs an effect to its end under `TestClock`, moving time exactly as far as it sleeps, and ends as the effect does.
+ *
+ * **Details**
+ *
+ * It is the fork, the adjustments and the join of a test in one word. Time stands where the effect ended. Without a
+ * `TestClock` around, as outside `it.effect`, it provides one.
+ *
+ * **Gotchas**
+ *
+ * What an effect waits for must sleep inside it. For fibers that were forked elsewhere give a `step`. An effect that never
+ * ends dies with {@link NotEnded}.
+ *
+ * **Example** (A call with its retries)
+ *
+ * ```ts
+ * it.effect("retries", () =>
+ *   Effect.gen(function*() {
+ *     const call = outcomes([transient, ok("x")])
+ *     assert.strictEqual(yield* call.send.pipe(withRetry(policy), runToEnd), "x")
+ *   }))
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runToEnd = <A, E, R>(self: Effect.Effect<A, E, R>, options?: TimeOptions): Effect.Effect<A, E, R> => {
+  const pace = paceOf("runToEnd", options ?? {})
+  return withTestClock((clock) => Effect.flatMap(runOn(clock, self, pace), ({ fiber }) => Fiber.join(fiber)))
+}

@@ -1,0 +1,138 @@
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as RetryObserver from "../../RetryObserver.ts"
+import { format, formatTime, parse } from "./notation.ts"
+
+/**
+ * A timeline that is not as expected. Test runners show the difference of `actual` and `expected`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class TimelineMismatch extends Data.TaggedError("TimelineMismatch")<{
+  readonly actual: string
+  readonly expected: string
+}> {
+  override get message(): string {
+    return `the timeline is not as expected\n  expected: ${this.expected}\n  actual:   ${this.actual}`
+  }
+}
+
+/**
+ * What happened, and when.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TimelineEvent {
+  readonly name: string
+  /** Milliseconds of the clock, which begins at 0 under `TestClock`. */
+  readonly atMillis: number
+}
+
+/**
+ * Events with their times, and assertions about them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Timeline {
+  /** All events, in order. */
+  readonly events: ReadonlyArray<TimelineEvent>
+  /** Notes an event, now. */
+  readonly record: (name: string) => Effect.Effect<void>
+  /** The effect, which notes an `"attempt"` whenever it begins. */
+  readonly attempts: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /**
+   * An observer that notes each decision of a policy when it is made: a `"retry"`, or the reason of a stop, such as
+   * `"max-attempts"`. The observer in force is told as well.
+   */
+  readonly layer: Layer.Layer<never>
+  /** The times of the events of this name, in milliseconds. */
+  readonly at: (name: string) => ReadonlyArray<number>
+  /**
+   * Checks the events that are named, and no others, and throws {@link TimelineMismatch}: clauses between semicolons,
+   * `attempts at 0 ms, 430 ms, 1.2 s` or `no retries`. A plural names the events of its singular, which is the name
+   * itself or the name without an `s`, or `y` for `ies`. Units are `ms`, `s`, `min` and `h`. Throws `InvalidOption` for
+   * text that it cannot read.
+   */
+  readonly expect: (expected: string) => void
+  /** Forgets all events. */
+  readonly clear: Effect.Effect<void>
+}
+
+const singulars = (name: string): ReadonlyArray<string> => [name, name.replace(/s$/, ""), name.replace(/ies$/, "y")]
+
+class Recorded implements Timeline {
+  readonly events: Array<TimelineEvent> = []
+
+  private note(name: string, atMillis: number): void {
+    this.events.push({ name, atMillis })
+  }
+
+  record(name: string): Effect.Effect<void> {
+    return Effect.map(Clock.currentTimeMillis, (now) => this.note(name, now))
+  }
+
+  attempts = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      this.note("attempt", now)
+      return self
+    })
+
+  get layer(): Layer.Layer<never> {
+    const now = (fiber: RetryObserver.CallFiber) => fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+    const observer: RetryObserver.RetryObserver = {
+      onRetry: (_, fiber) => this.note("retry", now(fiber)),
+      onStop: ({ reason }, fiber) => this.note(reason, now(fiber))
+    }
+    const { CurrentObserver } = RetryObserver
+    return Layer.effect(
+      CurrentObserver,
+      CurrentObserver.use((inForce) => Effect.succeed(RetryObserver.combine(inForce, observer)))
+    )
+  }
+
+  at(name: string): ReadonlyArray<number> {
+    return this.events.filter((event) => event.name === name).map(({ atMillis }) => atMillis)
+  }
+
+  expect(expected: string): void {
+    const clauses = parse(expected)
+    const found = clauses.map(({ name }) => {
+      const names = singulars(name)
+      const times = this.events.filter((event) => names.includes(event.name)).map(({ atMillis }) => atMillis)
+      return format({ name, times })
+    })
+    const [actualText, expectedText] = [found.join("; "), clauses.map(format).join("; ")]
+    if (actualText !== expectedText) throw new TimelineMismatch({ actual: actualText, expected: expectedText })
+  }
+
+  get clear(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.events.length = 0
+    })
+  }
+
+  toString(): string {
+    return this.events.map(({ atMillis, name }) => `${formatTime(atMillis)} ${name}`).join("\n")
+  }
+}
+
+/**
+ * Makes a timeline without events.
+ *
+ * **Example** (What a policy decided, and when)
+ *
+ * ```ts
+ * const events = timeline()
+ * yield* call.pipe(events.attempts, withRetry(policy), Effect.provide(events.layer), Effect.exit, runToEnd)
+ * events.expect("attempts at 0 ms, 500 ms, 1.5 s; max-attempts at 1.5 s")
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const timeline = (): Timeline => new Recorded()

@@ -1,0 +1,884 @@
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import { AdaptiveRateLimiter, InvalidOption, RetryClassifier, RetryQuota, withRetry } from "effect-retry"
+import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
+import * as BotocoreLegacy from "effect-retry/aws/legacy/BotocoreLegacy"
+import * as ReferenceClassifier from "effect-retry/aws/ReferenceClassifier"
+import type { AwsConfigError } from "effect-retry/aws/SharedConfig"
+import * as Clock from "effect/Clock"
+import type * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
+import * as References from "effect/References"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import * as Example from "../../examples/aws-configuration.ts"
+import { filesOf } from "../utils/files.ts"
+import { sdkError, withRandom } from "../utils/vectors.ts"
+
+const modes = ["legacy", "standard", "adaptive"] as const
+
+describe("AwsRetryConfig", () => {
+  describe("load", () => {
+    const probes = "[default]\nmax_attempts = 7\nretry_mode = adaptive\n[profile p2]\nmax_attempts = 9\n" +
+      "[profile bad]\nmax_attempts = abc\nretry_mode = bogus\n"
+    const attempts = "must be a whole number from 1 to 9007199254740991"
+    const mode = "must be \"legacy\" or \"standard\" or \"adaptive\""
+    const flag = "must be \"true\" or \"false\""
+
+    // What the SDKs make of the same values: JavaScript falls back or truncates, botocore fails, most others fail too.
+    const rows: ReadonlyArray<Probe> = [
+      { name: "nothing", expected: ["standard", 3] },
+      {
+        name: "attempts abc",
+        env: { AWS_MAX_ATTEMPTS: "abc" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "abc"`
+      },
+      { name: "attempts 0", env: { AWS_MAX_ATTEMPTS: "0" }, expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "0"` },
+      { name: "attempts 00", env: { AWS_MAX_ATTEMPTS: "00" }, expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "00"` },
+      { name: "attempts -1", env: { AWS_MAX_ATTEMPTS: "-1" }, expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "-1"` },
+      { name: "attempts +1", env: { AWS_MAX_ATTEMPTS: "+1" }, expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "+1"` },
+      {
+        name: "attempts 1.5",
+        env: { AWS_MAX_ATTEMPTS: "1.5" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "1.5"`
+      },
+      {
+        name: "attempts 2.9",
+        env: { AWS_MAX_ATTEMPTS: "2.9" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "2.9"`
+      },
+      {
+        name: "attempts 3abc",
+        env: { AWS_MAX_ATTEMPTS: "3abc" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "3abc"`
+      },
+      {
+        name: "attempts 1e3",
+        env: { AWS_MAX_ATTEMPTS: "1e3" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "1e3"`
+      },
+      {
+        name: "attempts 0x10",
+        env: { AWS_MAX_ATTEMPTS: "0x10" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "0x10"`
+      },
+      {
+        name: "attempts 1_000",
+        env: { AWS_MAX_ATTEMPTS: "1_000" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "1_000"`
+      },
+      {
+        name: "attempts NaN",
+        env: { AWS_MAX_ATTEMPTS: "NaN" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "NaN"`
+      },
+      {
+        name: "attempts Infinity",
+        env: { AWS_MAX_ATTEMPTS: "Infinity" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "Infinity"`
+      },
+      { name: "attempts ３", env: { AWS_MAX_ATTEMPTS: "３" }, expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "３"` },
+      {
+        name: "attempts 1 2",
+        env: { AWS_MAX_ATTEMPTS: "1 2" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "1 2"`
+      },
+      {
+        name: "attempts of 20 digits",
+        env: { AWS_MAX_ATTEMPTS: "12345678901234567890" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "12345678901234567890"`
+      },
+      {
+        name: "attempts one beyond the largest",
+        env: { AWS_MAX_ATTEMPTS: "9007199254740992" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "9007199254740992"`
+      },
+      {
+        name: "the most attempts",
+        env: { AWS_MAX_ATTEMPTS: "9007199254740991" },
+        expected: ["standard", 2 ** 53 - 1]
+      },
+      { name: "attempts 1", env: { AWS_MAX_ATTEMPTS: "1" }, expected: ["standard", 1] },
+      { name: "attempts with blanks", env: { AWS_MAX_ATTEMPTS: " 4 " }, expected: ["standard", 4] },
+      { name: "attempts 004", env: { AWS_MAX_ATTEMPTS: "004" }, expected: ["standard", 4] },
+      { name: "empty attempts", env: { AWS_MAX_ATTEMPTS: "" }, expected: ["standard", 3] },
+      { name: "blank attempts", env: { AWS_MAX_ATTEMPTS: " \t" }, expected: ["standard", 3] },
+      { name: "mode legacy", env: { AWS_RETRY_MODE: "legacy" }, expected: ["legacy", 5] },
+      { name: "mode standard", env: { AWS_RETRY_MODE: "standard" }, expected: ["standard", 3] },
+      { name: "mode adaptive", env: { AWS_RETRY_MODE: "adaptive" }, expected: ["adaptive", 3] },
+      { name: "mode bogus", env: { AWS_RETRY_MODE: "bogus" }, expected: `AWS_RETRY_MODE: ${mode}, got "bogus"` },
+      {
+        name: "mode ADAPTIVE",
+        env: { AWS_RETRY_MODE: "ADAPTIVE" },
+        expected: `AWS_RETRY_MODE: ${mode}, got "ADAPTIVE"`
+      },
+      {
+        name: "mode with blanks",
+        env: { AWS_RETRY_MODE: " standard " },
+        expected: `AWS_RETRY_MODE: ${mode}, got " standard "`
+      },
+      {
+        name: "mode __proto__",
+        env: { AWS_RETRY_MODE: "__proto__" },
+        expected: `AWS_RETRY_MODE: ${mode}, got "__proto__"`
+      },
+      { name: "empty mode", env: { AWS_RETRY_MODE: "" }, expected: ["standard", 3] },
+      { name: "the file", env: { AWS_CONFIG_FILE: "cfg1" }, expected: ["adaptive", 7] },
+      {
+        name: "file and environment",
+        env: { AWS_CONFIG_FILE: "cfg1", AWS_MAX_ATTEMPTS: "2", AWS_RETRY_MODE: "standard" },
+        expected: ["standard", 2]
+      },
+      {
+        name: "file, environment and code",
+        env: { AWS_CONFIG_FILE: "cfg1", AWS_MAX_ATTEMPTS: "2", AWS_RETRY_MODE: "standard" },
+        options: { maxAttempts: 11, mode: "adaptive" },
+        expected: ["adaptive", 11]
+      },
+      { name: "a profile", env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "p2" }, expected: ["standard", 9] },
+      { name: "a missing profile", env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "nope" }, expected: ["standard", 3] },
+      {
+        name: "a profile named as a prototype",
+        env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "__proto__" },
+        expected: ["standard", 3]
+      },
+      { name: "an empty profile name", env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "" }, expected: ["adaptive", 7] },
+      { name: "a missing file", env: { AWS_CONFIG_FILE: "nowhere" }, expected: ["standard", 3] },
+      {
+        name: "a bad mode in the file",
+        env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "bad" },
+        expected: `cfg1:8: retry_mode ${mode}, got "bogus"`
+      },
+      {
+        name: "bad attempts in the file",
+        env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "bad", AWS_RETRY_MODE: "standard" },
+        expected: `cfg1:7: max_attempts ${attempts}, got "abc"`
+      },
+      {
+        name: "bad attempts in the environment, good ones in the file",
+        env: { AWS_CONFIG_FILE: "cfg1", AWS_MAX_ATTEMPTS: "abc" },
+        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "abc"`
+      },
+      {
+        name: "good attempts in the environment, bad ones in the file",
+        env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "bad", AWS_MAX_ATTEMPTS: "2", AWS_RETRY_MODE: "legacy" },
+        expected: ["legacy", 2]
+      },
+      {
+        name: "good attempts in code, bad ones in the environment",
+        env: { AWS_MAX_ATTEMPTS: "abc" },
+        options: { maxAttempts: 2 },
+        expected: ["standard", 2]
+      },
+      { name: "code Infinity", options: { maxAttempts: Infinity }, expected: ["standard", Infinity] },
+      ...[0, -5, NaN, 1.5, 2 ** 53, "3"].map((value) => ({
+        name: `code ${String(value)}`,
+        options: { maxAttempts: value as number },
+        expected: "AwsRetryConfig.load: maxAttempts must be a whole number of at least 1, or Infinity, got " +
+          (typeof value === "string" ? JSON.stringify(value) : String(value))
+      })),
+      {
+        name: "code bogus mode",
+        options: { mode: "bogus" as "standard" },
+        expected: `AwsRetryConfig.load: mode ${mode}, got "bogus"`
+      },
+      {
+        name: "code bogus send token",
+        options: { sendToken: "bogus" as "wait" },
+        expected: "AwsRetryConfig.load: sendToken must be \"wait\" or \"fail\", got \"bogus\""
+      },
+      ...["false", "true", 0, null].map((value) => ({
+        name: `code new retries ${JSON.stringify(value)}`,
+        options: { newRetries2026: value as unknown as boolean },
+        expected: `AwsRetryConfig.load: newRetries2026 must be a boolean, got ${JSON.stringify(value)}`
+      })),
+      ...(["profile", "configFile", "service", "operation"] as const).map((field) => ({
+        name: `code ${field} 5`,
+        options: { [field]: 5 as unknown as string },
+        expected: `AwsRetryConfig.load: ${field} must be a string, got 5`
+      })),
+      ...[null, 5, "standard"].map((value) => ({
+        name: `code ${JSON.stringify(value)} for the options`,
+        options: value as AwsRetryConfig.Options,
+        expected: `AwsRetryConfig.load: options must be an object, got ${JSON.stringify(value)}`
+      })),
+      {
+        name: "code empty profile",
+        env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "p2" },
+        options: { profile: "" },
+        expected: ["standard", 9]
+      },
+      {
+        name: "code blank profile, and none in the environment",
+        env: { AWS_CONFIG_FILE: "cfg1" },
+        options: { profile: " \t" },
+        expected: ["adaptive", 7]
+      },
+      {
+        name: "code empty file",
+        env: { AWS_CONFIG_FILE: "cfg1" },
+        options: { configFile: "" },
+        expected: ["adaptive", 7]
+      },
+      {
+        name: "code blank file",
+        env: { AWS_CONFIG_FILE: "cfg1" },
+        options: { configFile: " " },
+        expected: ["adaptive", 7]
+      },
+      { name: "new retries", env: { AWS_NEW_RETRIES_2026: "true" }, expected: ["standard", 3, true] },
+      { name: "new retries TRUE", env: { AWS_NEW_RETRIES_2026: "TRUE" }, expected: ["standard", 3, true] },
+      { name: "new retries False", env: { AWS_NEW_RETRIES_2026: " False " }, expected: ["standard", 3, false] },
+      { name: "empty new retries", env: { AWS_NEW_RETRIES_2026: "" }, expected: ["standard", 3, false] },
+      {
+        name: "new retries 1",
+        env: { AWS_NEW_RETRIES_2026: "1" },
+        expected: `AWS_NEW_RETRIES_2026: ${flag}, got "1"`
+      },
+      {
+        name: "new retries yes",
+        env: { AWS_NEW_RETRIES_2026: "yes" },
+        expected: `AWS_NEW_RETRIES_2026: ${flag}, got "yes"`
+      },
+      {
+        name: "new retries in code",
+        env: { AWS_NEW_RETRIES_2026: "true" },
+        options: { newRetries2026: false },
+        expected: ["standard", 3, false]
+      },
+      {
+        name: "new retries and legacy",
+        env: { AWS_NEW_RETRIES_2026: "true", AWS_RETRY_MODE: "legacy" },
+        expected: ["legacy", 5, true]
+      },
+      { name: "DynamoDB", options: { service: "dynamodb" }, expected: ["standard", 3] },
+      { name: "DynamoDB, legacy", options: { service: "dynamodb", mode: "legacy" }, expected: ["legacy", 10] },
+      {
+        name: "DynamoDB Streams, legacy",
+        options: { service: "streams.dynamodb", mode: "legacy" },
+        expected: ["legacy", 5]
+      },
+      {
+        name: "DynamoDB, new retries",
+        options: { service: "dynamodb", newRetries2026: true },
+        expected: ["standard", 4, true]
+      },
+      {
+        name: "DynamoDB Streams, new retries",
+        options: { service: "streams.dynamodb", newRetries2026: true },
+        expected: ["standard", 4, true]
+      },
+      {
+        name: "DynamoDB, new retries, adaptive",
+        options: { service: "dynamodb", newRetries2026: true, mode: "adaptive" },
+        expected: ["adaptive", 4, true]
+      },
+      ...["DynamoDB", "Dynamo DB", "dynamoDb"].flatMap((service): ReadonlyArray<Probe> => [
+        {
+          name: `${service}, new retries, by any spelling`,
+          options: { service, newRetries2026: true },
+          expected: ["standard", 4, true]
+        },
+        { name: `${service}, legacy, by any spelling`, options: { service, mode: "legacy" }, expected: ["legacy", 10] }
+      ]),
+      {
+        name: "DynamoDB Streams by its id, new retries",
+        options: { service: "DynamoDB Streams", newRetries2026: true },
+        expected: ["standard", 4, true]
+      },
+      {
+        name: "DynamoDB Streams by its id, legacy",
+        options: { service: "DynamoDB Streams", mode: "legacy" },
+        expected: ["legacy", 5]
+      },
+      {
+        name: "a service named as a prototype, legacy",
+        options: { service: "__proto__", mode: "legacy" },
+        expected: ["legacy", 5]
+      },
+      { name: "S3, new retries", options: { service: "s3", newRetries2026: true }, expected: ["standard", 3, true] }
+    ]
+    for (const { env = {}, expected, name, options } of rows) {
+      it.effect(`vector: ${name}`, () =>
+        Effect.gen(function*() {
+          const loaded = yield* AwsRetryConfig.load(options).pipe(
+            Effect.map((
+              { maxAttempts, mode, newRetries2026 }
+            ) => [mode.value, maxAttempts.value, newRetries2026.value]),
+            Effect.catch((error) => Effect.succeed(error.message))
+          )
+          const wanted: unknown = typeof expected === "string" || expected.length === 3
+            ? expected
+            : [...expected, false]
+          assert.deepStrictEqual(loaded, wanted)
+        }).pipe(Effect.provide([filesOf({ cfg1: probes }).layer, environment(env)])))
+    }
+
+    for (
+      const [name, options] of [
+        ["that throw when they are read", throwing()],
+        ["whose mode throws when it is read", {
+          get mode(): never {
+            throw new Error("do not look")
+          }
+        }],
+        ["that are null", null]
+      ] as const
+    ) {
+      it.effect(`options ${name} are a typed error`, () =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(AwsRetryConfig.load(options as AwsRetryConfig.Options))
+          assert.instanceOf(error, InvalidOption)
+          assert.deepStrictEqual([error._tag === "InvalidOption" && error.field], ["options"])
+        }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
+    }
+
+    describe("precedence", () => {
+      const places = { code: 11, environment: 12, profile: 13 }
+      const given = [false, true]
+      for (const code of given) {
+        for (const env of given) {
+          for (const profile of given) {
+            const source = code ? "code" : env ? "environment" : profile ? "profile" : "default"
+            it.effect(`takes the ${source}'s of code: ${code}, environment: ${env}, profile: ${profile}`, () =>
+              Effect.gen(function*() {
+                const loaded = yield* AwsRetryConfig.load(code ? { maxAttempts: places.code, mode: "adaptive" } : {})
+                const found = {
+                  code: "adaptive",
+                  environment: "legacy",
+                  profile: "adaptive",
+                  default: "standard"
+                } as const
+                assert.deepStrictEqual(loaded.mode, {
+                  value: found[source],
+                  source,
+                  at: { code: "mode", environment: "AWS_RETRY_MODE", profile: "/config:3", default: "default" }[source]
+                })
+                assert.deepStrictEqual(loaded.maxAttempts, {
+                  value: { ...places, default: 3 }[source],
+                  source,
+                  at: {
+                    code: "maxAttempts",
+                    environment: "AWS_MAX_ATTEMPTS",
+                    profile: "/config:2",
+                    default: "default"
+                  }[source]
+                })
+              }).pipe(Effect.provide([
+                filesOf({
+                  "/config": `[default]\n${profile ? `max_attempts = ${places.profile}\nretry_mode = adaptive\n` : ""}`
+                }).layer,
+                environment({
+                  AWS_CONFIG_FILE: "/config",
+                  ...(env && { AWS_MAX_ATTEMPTS: String(places.environment), AWS_RETRY_MODE: "legacy" })
+                })
+              ])))
+          }
+        }
+      }
+
+      it.effect("decides on each setting alone", () =>
+        Effect.gen(function*() {
+          const { maxAttempts, mode, newRetries2026 } = yield* AwsRetryConfig.load({ mode: "adaptive" })
+          assert.deepStrictEqual([mode.source, maxAttempts.source, newRetries2026.source], [
+            "code",
+            "profile",
+            "environment"
+          ])
+          assert.deepStrictEqual([mode.value, maxAttempts.value, newRetries2026.value], ["adaptive", 6, true])
+        }).pipe(Effect.provide([
+          filesOf({ "/h/.aws/config": "[default]\nmax_attempts = 6\nretry_mode = legacy" }).layer,
+          environment({ HOME: "/h", AWS_NEW_RETRIES_2026: "true" })
+        ])))
+
+      it.effect("takes profile and file of code before those of the environment", () =>
+        Effect.gen(function*() {
+          const { maxAttempts } = yield* AwsRetryConfig.load({ configFile: "/own", profile: "mine" })
+          assert.deepStrictEqual(maxAttempts, { value: 8, source: "profile", at: "/own:2" })
+        }).pipe(Effect.provide([
+          filesOf({ "/own": "[profile mine]\nmax_attempts = 8\n[profile other]\nmax_attempts = 9", "/config": "[" })
+            .layer,
+          environment({ AWS_CONFIG_FILE: "/config", AWS_PROFILE: "other" })
+        ])))
+
+      for (
+        const [name, env, options, expected] of [
+          ["not at all when code decides", { AWS_CONFIG_FILE: "/config" }, { mode: "legacy", maxAttempts: 2 }, 0],
+          [
+            "not at all when the environment decides",
+            { AWS_CONFIG_FILE: "/config", AWS_RETRY_MODE: "legacy", AWS_MAX_ATTEMPTS: "2" },
+            {},
+            0
+          ],
+          ["once for one setting", { AWS_CONFIG_FILE: "/config", AWS_RETRY_MODE: "legacy" }, {}, 1],
+          ["once for two settings", { AWS_CONFIG_FILE: "/config" }, {}, 1]
+        ] as const
+      ) {
+        it.effect(`reads the file ${name}`, () => {
+          const { layer, reads } = filesOf({ "/config": "[default]" })
+          return Effect.gen(function*() {
+            yield* AwsRetryConfig.load(options)
+            assert.strictEqual(reads.length, expected)
+          }).pipe(Effect.provide([layer, environment(env)]))
+        })
+      }
+
+      const Place = Schema.UndefinedOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 99 })))
+      it.effect.prop(
+        "law: the first place that has attempts decides, for any mode",
+        [Place, Place, Place, Schema.Literals(modes)],
+        ([code, env, profile, mode]) =>
+          Effect.gen(function*() {
+            const { maxAttempts } = yield* AwsRetryConfig.load({ mode, maxAttempts: code })
+            assert.strictEqual(maxAttempts.value, code ?? env ?? profile ?? (mode === "legacy" ? 5 : 3))
+          }).pipe(Effect.provide([
+            filesOf({ "/config": `[default]\nmax_attempts =${profile ?? ""}` }).layer,
+            environment({ AWS_CONFIG_FILE: "/config", AWS_MAX_ATTEMPTS: String(env ?? "") })
+          ]))
+      )
+
+      it.effect.prop(
+        "law: a text is a number of attempts, or a typed error with that text",
+        [Schema.String],
+        ([text]) =>
+          Effect.gen(function*() {
+            const result = yield* AwsRetryConfig.load().pipe(
+              Effect.map(({ maxAttempts }) => maxAttempts.value),
+              Effect.catchTag("AwsConfigError", ({ value }) => Effect.succeed(value))
+            )
+            assert.isTrue(
+              result === text || (text.trim() === "" ? result === 3 : result === Number(text) && Number(result) >= 1)
+            )
+          }).pipe(Effect.provide([filesOf({}).layer, environment({ AWS_MAX_ATTEMPTS: text })]))
+      )
+    })
+
+    describe("the file", () => {
+      for (
+        const [name, text, expected] of [
+          [
+            "a malformed line",
+            "[default]\nmax_attempts = 7\n[profile x",
+            "/config:3: expected a ']' that ends the section header, got \"[profile x\""
+          ],
+          [
+            "a nested block named like a setting",
+            "[default]\nmax_attempts =\n  x = 1",
+            `/config:2: max_attempts ${attempts}, got "\\nx = 1"`
+          ],
+          ["a continued value", "[default]\nmax_attempts = 1\n  2", `/config:2: max_attempts ${attempts}, got "1\\n2"`],
+          [
+            "a later bad value",
+            "[default]\nmax_attempts = 1\nMAX_ATTEMPTS = 1e3",
+            `/config:3: max_attempts ${attempts}, got "1e3"`
+          ]
+        ] as const
+      ) {
+        it.effect(`fails at ${name}`, () =>
+          Effect.gen(function*() {
+            assert.strictEqual((yield* Effect.flip(AwsRetryConfig.load({ configFile: "/config" }))).message, expected)
+          }).pipe(Effect.provide([filesOf({ "/config": text }).layer, environment({})])))
+      }
+
+      for (
+        const [name, text, expected] of [
+          ["an empty property", "[default]\nmax_attempts =\nretry_mode =\n", ["standard", 3]],
+          ["a property of a nested block", "[default]\ns3 =\n  max_attempts = 9\n  retry_mode = legacy\n", [
+            "standard",
+            3
+          ]],
+          ["a section of another type", "[sso-session default]\nmax_attempts = 9\n[services default]\nretry_mode = x", [
+            "standard",
+            3
+          ]],
+          ["comments, CRLF, capitals", "\uFEFF[ default ] # c\r\nMAX_ATTEMPTS = 9 ; c\r\nRetry_Mode=legacy\r\n", [
+            "legacy",
+            9
+          ]],
+          ["both defaults", "[profile default]\nmax_attempts = 8\n[default]\nmax_attempts = 9\nretry_mode = legacy", [
+            "standard",
+            8
+          ]]
+        ] as const
+      ) {
+        it.effect(`reads ${name}`, () =>
+          Effect.gen(function*() {
+            const { maxAttempts, mode } = yield* AwsRetryConfig.load({ configFile: "/config" })
+            assert.deepStrictEqual([mode.value, maxAttempts.value], [...expected])
+          }).pipe(Effect.provide([filesOf({ "/config": text }).layer, environment({})])))
+      }
+
+      it.effect("tells the log of a missing profile, for debugging", () => {
+        const lines: Array<unknown> = []
+        const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel}: ${String(message)}`))
+        return Effect.gen(function*() {
+          yield* AwsRetryConfig.load({ profile: "nope", configFile: "/config" })
+          assert.deepStrictEqual(lines, ["Debug: no profile \"nope\" in the AWS config file"])
+        }).pipe(
+          Effect.provide([filesOf({ "/config": "[default]" }).layer, environment({}), Logger.layer([logger])]),
+          Effect.provideService(References.MinimumLogLevel, "Debug")
+        )
+      })
+
+      it.effect("is read from a disk", () =>
+        Effect.gen(function*() {
+          const files = yield* FileSystem.FileSystem
+          const configFile = `${yield* files.makeTempDirectoryScoped()}/config`
+          yield* files.writeFileString(configFile, "[profile ops]\nretry_mode = adaptive\nmax_attempts = 6\n")
+          const { maxAttempts, mode } = yield* AwsRetryConfig.load({ configFile, profile: "ops" })
+          assert.deepStrictEqual(mode, { value: "adaptive", source: "profile", at: `${configFile}:2` })
+          assert.deepStrictEqual(maxAttempts, { value: 6, source: "profile", at: `${configFile}:3` })
+        }).pipe(Effect.scoped, Effect.provide([NodeFileSystem.layer, environment({})])))
+    })
+
+    it("fails with three typed errors, and needs a file system", () => {
+      expectTypeOf(AwsRetryConfig.load()).toEqualTypeOf<
+        Effect.Effect<
+          AwsRetryConfig.AwsRetryConfig,
+          AwsConfigError | Config.ConfigError | InvalidOption,
+          FileSystem.FileSystem
+        >
+      >()
+    })
+  })
+
+  describe("policy and layer", () => {
+    const unavailable = sdkError({ status: 503 })
+    const throttled = sdkError({ status: 400, code: "ThrottlingException" })
+
+    // With a chance of 0.5.
+    for (
+      const [name, options, error, expected, balance] of [
+        ["legacy", { mode: "legacy" }, unavailable, [0, 500, 1500, 3500, 7500], 500],
+        ["legacy, without a cap", { mode: "legacy", maxAttempts: 8 }, throttled, [
+          0,
+          500,
+          1500,
+          3500,
+          7500,
+          15_500,
+          31_500,
+          63_500
+        ], 500],
+        [
+          "legacy, DynamoDB",
+          { mode: "legacy", service: "dynamodb", maxAttempts: 4 },
+          throttled,
+          [0, 50, 150, 350],
+          500
+        ],
+        ["standard", { mode: "standard" }, unavailable, [0, 500, 1500], 490],
+        ["standard, throttled", { mode: "standard" }, throttled, [0, 500, 1500], 490],
+        ["standard of 2026", { newRetries2026: true }, unavailable, [0, 25, 75], 472],
+        ["standard of 2026, throttled", { newRetries2026: true }, throttled, [0, 500, 1500], 490],
+        [
+          "standard of 2026, DynamoDB",
+          { newRetries2026: true, service: "dynamodb" },
+          unavailable,
+          [0, 13, 38, 88],
+          458
+        ],
+        ["adaptive, not throttled", { mode: "adaptive" }, unavailable, [0, 500, 1500], 490],
+        ["adaptive of 2026, not throttled", { mode: "adaptive", newRetries2026: true }, unavailable, [0, 25, 75], 472],
+        ["an error that is not retried", {}, sdkError({ status: 403 }), [0], 500],
+        ["a status of the reference", {}, sdkError({ status: 509 }), [0, 500, 1500], 490]
+      ] as const
+    ) {
+      it.effect(`vector: ${name} sends at ${expected.join(", ")} ms`, () =>
+        Effect.gen(function*() {
+          const times: Array<number> = []
+          const { layer, policy } = yield* AwsRetryConfig.load(options)
+          const [exit, left] = yield* travel(
+            Effect.gen(function*() {
+              return [yield* Effect.exit(withRetry(failing(error, times), policy)), yield* RetryQuota.balance] as const
+            }).pipe(Effect.provide(layer))
+          )
+          assert.deepStrictEqual(exit, Exit.fail(error))
+          assert.deepStrictEqual(times, [...expected])
+          assert.strictEqual(left, balance)
+        }).pipe(withRandom(0.5), Effect.provide([filesOf({}).layer, environment({})])))
+    }
+
+    for (const mode of modes) {
+      for (const newRetries2026 of [false, true]) {
+        it.effect(`sends once with one attempt: ${mode}, 2026: ${newRetries2026}`, () =>
+          Effect.gen(function*() {
+            const times: Array<number> = []
+            const { layer, policy } = yield* AwsRetryConfig.load({ mode, newRetries2026 })
+            const exit = yield* travel(
+              Effect.exit(withRetry(failing(throttled, times), policy)).pipe(Effect.provide(layer))
+            )
+            assert.deepStrictEqual(exit, Exit.fail(throttled))
+            assert.deepStrictEqual(times, [0])
+          }).pipe(Effect.provide([filesOf({}).layer, environment({ AWS_MAX_ATTEMPTS: "1" })])))
+      }
+    }
+
+    for (const mode of modes) {
+      it.effect(`after a throttle, ${mode} mode ${mode === "adaptive" ? "holds the next send back" : "holds nothing back"}`, () =>
+        Effect.gen(function*() {
+          const { layer, policy } = yield* AwsRetryConfig.load({ mode, maxAttempts: 1 })
+          const program = Effect.gen(function*() {
+            const times: Array<number> = []
+            yield* Effect.ignore(withRetry(failing(throttled, times), policy))
+            yield* Effect.ignore(withRetry(failing(throttled, times), policy))
+            yield* AdaptiveRateLimiter.update(true)
+            yield* Effect.ignore(AdaptiveRateLimiter.acquire)
+            return { times, at: yield* Clock.currentTimeMillis, enabled: (yield* AdaptiveRateLimiter.snapshot).enabled }
+          })
+          const { at, enabled, times } = yield* travel(program.pipe(Effect.provide(layer)))
+          assert.strictEqual(enabled, mode === "adaptive")
+          if (mode === "adaptive") {
+            assert.deepStrictEqual(times, [0, 2000])
+          } else {
+            assert.deepStrictEqual(times, [0, 0])
+            assert.strictEqual(at, 0)
+          }
+        }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
+    }
+
+    for (const mode of modes) {
+      it.effect(`${mode} mode ${mode === "adaptive" ? "fails" : "sends"} when there is no send token and waiting is off`, () =>
+        Effect.gen(function*() {
+          const { layer, policy } = yield* AwsRetryConfig.load({ mode, maxAttempts: 1, sendToken: "fail" })
+          const program = Effect.gen(function*() {
+            const times: Array<number> = []
+            yield* Effect.ignore(withRetry(failing(throttled, times), policy))
+            const error = yield* Effect.flip(withRetry(failing(throttled, times), policy))
+            return { times, refused: "_tag" in error && error._tag === "RateLimitExceeded" }
+          })
+          const { refused, times } = yield* travel(program.pipe(Effect.provide(layer)))
+          assert.strictEqual(refused, mode === "adaptive")
+          assert.deepStrictEqual(times, mode === "adaptive" ? [0] : [0, 0])
+        }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
+    }
+
+    describe("legacy", () => {
+      const services = [
+        undefined,
+        "dynamodb",
+        "DynamoDB",
+        "Route 53",
+        "route53",
+        "organizations",
+        "sqs",
+        "kinesis",
+        "ec2"
+      ]
+      const errors = [
+        sdkError({ status: 400, code: "LimitExceededException" }),
+        sdkError({ status: 400, code: "SlowDown" }),
+        sdkError({ status: 400, code: "TransactionInProgressException" }),
+        sdkError({ status: 400, code: "PriorRequestNotComplete" }),
+        sdkError({ status: 400, code: "ThrottlingException" }),
+        sdkError({ status: 403, code: "Throttling" }),
+        sdkError({ status: 403, code: "RequestThrottled" }),
+        sdkError({ status: 408 }),
+        sdkError({ status: 429 }),
+        sdkError({ status: 503, code: "RequestLimitExceeded" }),
+        sdkError({ status: 509 }),
+        { code: "ECONNRESET" },
+        { name: "ThrottlingException" },
+        new RangeError("no such value")
+      ]
+
+      for (const service of services) {
+        it.effect(`sends when botocore does, for ${service ?? "no service"}`, () =>
+          Effect.gen(function*() {
+            const prefix = (service ?? "").toLowerCase().replace(" ", "")
+            for (const maxAttempts of [undefined, 3]) {
+              const loaded = yield* AwsRetryConfig.load({ mode: "legacy", service, maxAttempts })
+              const own = BotocoreLegacy.forService(BotocoreLegacy.document, prefix, { maxAttempts })
+              for (const error of errors) {
+                const times: Array<number> = []
+                const exit = yield* travelFar(
+                  Effect.exit(withRetry(failing(error, times), loaded.policy)).pipe(Effect.provide(loaded.layer))
+                )
+                assert.deepStrictEqual(exit, Exit.fail(error))
+                const expected: Array<number> = []
+                yield* travelFar(
+                  Effect.exit(withRetry(failing(error, expected), own.policy)).pipe(Effect.provide(own.layer))
+                )
+                const since = (all: ReadonlyArray<number>) => all.map((time) => time - all[0]!)
+                assert.deepStrictEqual(since(times), since(expected), JSON.stringify(error))
+              }
+            }
+          }).pipe(withRandom(0.5), Effect.provide([filesOf({}).layer, environment({})])))
+      }
+
+      for (
+        const [service, error, sends] of [
+          [undefined, sdkError({ status: 400, code: "LimitExceededException" }), 1],
+          [undefined, sdkError({ status: 400, code: "SlowDown" }), 1],
+          [undefined, sdkError({ status: 408 }), 1],
+          [undefined, sdkError({ status: 400, code: "TransactionInProgressException" }), 1],
+          [undefined, sdkError({ status: 403, code: "Throttling" }), 1],
+          ["kinesis", sdkError({ status: 400, code: "LimitExceededException" }), 5],
+          ["dynamodb", sdkError({ status: 400, code: "TransactionInProgressException" }), 10],
+          ["Route 53", sdkError({ status: 400, code: "PriorRequestNotComplete" }), 5],
+          ["organizations", sdkError({ status: 429 }), 1]
+        ] as const
+      ) {
+        const { $metadata: { httpStatusCode }, name } = error
+        it.effect(`vector: ${service ?? "no service"} sends ${sends} times for ${httpStatusCode} ${name}`, () =>
+          Effect.gen(function*() {
+            const times: Array<number> = []
+            const { layer, policy } = yield* AwsRetryConfig.load({ service })
+            yield* travelFar(Effect.exit(withRetry(failing(error, times), policy)).pipe(Effect.provide(layer)))
+            assert.strictEqual(times.length, sends)
+          }).pipe(withRandom(0.5), Effect.provide([filesOf({}).layer, environment({ AWS_RETRY_MODE: "legacy" })])))
+      }
+    })
+
+    for (
+      const [name, env, options, held] of [
+        ["a long poll", {}, { service: "sqs", operation: "ReceiveMessage" }, 25],
+        ["a long poll with attempts", { AWS_MAX_ATTEMPTS: "5" }, { service: "SQS", operation: "receive_message" }, 25],
+        ["a long poll, adaptive", { AWS_RETRY_MODE: "adaptive" }, { service: "sqs", operation: "ReceiveMessage" }, 25],
+        ["a long poll by its last attempt", { AWS_MAX_ATTEMPTS: "1" }, {
+          service: "sqs",
+          operation: "ReceiveMessage"
+        }, 0],
+        ["a long poll of 2.0", { AWS_NEW_RETRIES_2026: "false" }, { service: "sqs", operation: "ReceiveMessage" }, 0],
+        ["another operation", {}, { service: "sqs", operation: "SendMessage" }, 0],
+        ["no operation", {}, { service: "sqs" }, 0],
+        ["an operation of no service", {}, { operation: "ReceiveMessage" }, 0]
+      ] as const
+    ) {
+      it.effect(`${name} is held back for ${held} ms when the quota refuses`, () =>
+        Effect.gen(function*() {
+          const { layer, policy } = yield* AwsRetryConfig.load(options)
+          const times: Array<number> = []
+          const program = Effect.gen(function*() {
+            yield* RetryQuota.reserve(500)
+            const exit = yield* Effect.exit(withRetry(failing(unavailable, times), policy))
+            return [exit, yield* Clock.currentTimeMillis] as const
+          })
+          const [exit, ended] = yield* travel(program.pipe(Effect.provide(layer)))
+          assert.deepStrictEqual(exit, Exit.fail(unavailable))
+          assert.deepStrictEqual([times, ended], [[0], held])
+        }).pipe(
+          withRandom(0.5),
+          Effect.provide([filesOf({}).layer, environment({ AWS_NEW_RETRIES_2026: "true", ...env })])
+        ))
+    }
+
+    it.effect("provides the classifier of the reference", () =>
+      Effect.gen(function*() {
+        const { layer } = yield* AwsRetryConfig.load()
+        const classifier = yield* RetryClassifier.CurrentClassifier.pipe(Effect.provide(layer))
+        assert.strictEqual(classifier, ReferenceClassifier.classifier)
+        assert.isTrue(Option.isSome(classifier(sdkError({ status: 408 }))))
+      }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
+
+    it.effect("the layer of another load has a quota of its own", () =>
+      Effect.gen(function*() {
+        const [one, two] = yield* Effect.all([AwsRetryConfig.load(), AwsRetryConfig.load()])
+        const spend = Effect.andThen(RetryQuota.reserve(500), RetryQuota.balance)
+        assert.strictEqual(yield* spend.pipe(Effect.provide(one.layer)), 0)
+        assert.strictEqual(yield* RetryQuota.balance.pipe(Effect.provide(two.layer)), 500)
+      }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
+  })
+
+  describe("the example aws-configuration", () => {
+    const busy = sdkError({ status: 400, code: "ProvisionedThroughputExceededException" })
+
+    const sendsOf = (env: Record<string, string>, text: string) =>
+      Effect.gen(function*() {
+        const times: Array<number> = []
+        const lines: Array<unknown> = []
+        const logger = Logger.make(({ message }) => void lines.push(String(message)))
+        const table = Layer.succeed(Example.Table, { get: () => failing(busy, times) })
+        const program = Example.Orders.use((orders) => orders.get("1")).pipe(
+          Effect.provide(Example.Orders.layer.pipe(Layer.provide(table))),
+          Effect.provide([
+            filesOf({ "/h/.aws/config": text }).layer,
+            environment({ HOME: "/h", ...env }),
+            Logger.layer([logger])
+          ]),
+          Effect.flip
+        )
+        const error = yield* travel(program)
+        return { error, lines, times }
+      }).pipe(withRandom(0.5))
+
+    it.effect("retries as the profile says", () =>
+      Effect.gen(function*() {
+        const { error, lines, times } = yield* sendsOf({ AWS_PROFILE: "batch" }, "[profile batch]\nmax_attempts = 2\n")
+        assert.strictEqual(error, busy)
+        assert.deepStrictEqual(lines, ["retries: standard (default), 2 attempts (/h/.aws/config:2)"])
+        assert.deepStrictEqual(times, [0, 500])
+      }))
+
+    it.effect("retries as the environment says, and fails fast in adaptive mode", () =>
+      Effect.gen(function*() {
+        const { error, lines, times } = yield* sendsOf({ AWS_RETRY_MODE: "adaptive" }, "")
+        assert.strictEqual("_tag" in error ? error._tag : error, "RateLimitExceeded")
+        assert.deepStrictEqual(lines, ["retries: adaptive (AWS_RETRY_MODE), 3 attempts (default)"])
+        assert.deepStrictEqual(times, [0])
+      }))
+
+    it.effect("retries as botocore does in legacy mode", () =>
+      Effect.gen(function*() {
+        const { error, lines, times } = yield* sendsOf({ AWS_RETRY_MODE: "legacy", AWS_MAX_ATTEMPTS: "3" }, "")
+        assert.strictEqual(error, busy)
+        assert.deepStrictEqual(lines, ["retries: legacy (AWS_RETRY_MODE), 3 attempts (AWS_MAX_ATTEMPTS)"])
+        assert.deepStrictEqual(times, [0, 50, 150])
+      }))
+
+    it.effect("says where a bad value stands", () =>
+      Effect.gen(function*() {
+        const { error } = yield* sendsOf({}, "[default]\nretry_mode = fast\n")
+        assert.include(String((error as Error).message), "/h/.aws/config:2: retry_mode must be")
+      }))
+  })
+})
+
+interface Probe {
+  readonly name: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly options?: AwsRetryConfig.Options
+  /** Mode, attempts, and whether the retries are those of 2026 (else not); or the message of the error. */
+  readonly expected: readonly [string, number, boolean?] | string
+}
+
+const environment = (env: Readonly<Record<string, string>>): Layer.Layer<never> =>
+  ConfigProvider.layer(ConfigProvider.fromEnv({ env: { ...env }, preserveEmptyStrings: true }))
+
+const throwing = () =>
+  new Proxy({}, {
+    get: () => {
+      throw new Error("do not look")
+    }
+  })
+
+/** A call that always fails, and notes when. */
+const failing = <E>(error: E, times: Array<number>): Effect.Effect<never, E> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    times.push(now)
+    return Effect.fail(error)
+  })
+
+/** Runs a program to its end, a day later. */
+const travelFar = <A, E, R>(program: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(program, { startImmediately: true })
+    yield* TestClock.adjust("1 day")
+    return yield* Fiber.join(fiber)
+  })
+
+/** Runs a program to its end while time passes. */
+const travel = <A, E, R>(program: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(program)
+    yield* TestClock.adjust(0)
+    while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust(1)
+    return yield* Fiber.join(fiber)
+  })

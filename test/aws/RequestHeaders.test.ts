@@ -1,0 +1,509 @@
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import { attempt, awsStandard2026, Backoff, InvalidOption, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import * as Operations from "effect-retry/aws/Operations"
+import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
+import * as TestClock from "effect/testing/TestClock"
+import * as Aws2026 from "../../examples/aws-2026.ts"
+import { constantRandom, Transient } from "../utils/call.ts"
+import { type Driver, drivers, type Policy, type SdkError, sdkError, type Wire } from "../utils/vectors.ts"
+
+const s3 = { service: "s3", operation: "GetObject" }
+const getItem = { service: "dynamodb", operation: "GetItem" }
+
+// Behaviour 2.1: botocore tests/unit/retries/test_standard_retry_v2_1.py @0e6e2404b8; the AWS SDK for JavaScript with
+// @smithy/core 3.41.0, observed. All with the default options, and no `ttl`.
+const requests: ReadonlyArray<{
+  readonly name: string
+  readonly operation: Operations.Operation
+  readonly responses: ReadonlyArray<Wire>
+  readonly expected: ReadonlyArray<string>
+}> = [
+  {
+    name: "botocore 2.1 has max in the first attempt",
+    operation: s3,
+    responses: [{ status: 200 }],
+    expected: ["attempt=1; max=3"]
+  },
+  {
+    name: "botocore 2.1 has max in every attempt",
+    operation: s3,
+    responses: [{ status: 500 }, { status: 500 }, { status: 200 }],
+    expected: ["attempt=1; max=3", "attempt=2; max=3", "attempt=3; max=3"]
+  },
+  {
+    name: "botocore 2.1, DynamoDB",
+    operation: getItem,
+    responses: [{ status: 200 }],
+    expected: ["attempt=1; max=4"]
+  },
+  {
+    name: "JavaScript",
+    operation: { service: "STS", operation: "GetCallerIdentityCommand" },
+    responses: [{ status: 503 }, { status: 200 }],
+    expected: ["attempt=1; max=3", "attempt=2; max=3"]
+  },
+  {
+    name: "JavaScript, DynamoDB",
+    operation: { service: "DynamoDB", operation: "ListTablesCommand" },
+    responses: [{ status: 400, code: "ThrottlingException" }, { status: 200 }],
+    expected: ["attempt=1; max=4", "attempt=2; max=4"]
+  }
+]
+
+const readTimeout = "10 seconds" as const
+
+// The `ttl`: botocore tests/functional/test_retry.py @0e6e2404b8, each answer 5 s after its send and each retry 1 s
+// after the answer. That test is of behaviour 2.0, whose first attempt is "attempt=1" without `max`.
+const dated: ReadonlyArray<{
+  readonly name: string
+  readonly dates: ReadonlyArray<string | undefined>
+  readonly options: Pick<RequestHeaders.Options, "maxInFirst" | "readTimeout" | "ttlPosition">
+  readonly expected: ReadonlyArray<string>
+}> = [
+  {
+    name: "botocore, clocks agree",
+    dates: ["Sat, 01 Jun 2019 00:00:00 GMT", "Sat, 01 Jun 2019 00:00:01 GMT", "Sat, 01 Jun 2019 00:00:02 GMT"],
+    options: { readTimeout, maxInFirst: false },
+    expected: ["attempt=1", "ttl=20190601T000011Z; attempt=2; max=3", "ttl=20190601T000012Z; attempt=3; max=3"]
+  },
+  {
+    name: "botocore, the server is ten minutes ahead",
+    dates: ["Sat, 01 Jun 2019 00:10:03 GMT", "Sat, 01 Jun 2019 00:10:09 GMT", "Sat, 01 Jun 2019 00:10:15 GMT"],
+    options: { readTimeout, maxInFirst: false },
+    expected: ["attempt=1", "ttl=20190601T001014Z; attempt=2; max=3", "ttl=20190601T001020Z; attempt=3; max=3"]
+  },
+  {
+    name: "the form of botocore 2.1",
+    dates: ["Sat, 01 Jun 2019 00:10:03 GMT", "Sat, 01 Jun 2019 00:10:09 GMT", "Sat, 01 Jun 2019 00:10:15 GMT"],
+    options: { readTimeout },
+    expected: ["attempt=1; max=3", "ttl=20190601T001014Z; attempt=2; max=3", "ttl=20190601T001020Z; attempt=3; max=3"]
+  },
+  {
+    name: "the form of Go",
+    dates: ["Sat, 01 Jun 2019 00:10:03 GMT", "Sat, 01 Jun 2019 00:10:09 GMT", undefined],
+    options: { readTimeout, ttlPosition: "last" },
+    expected: ["attempt=1; max=3", "attempt=2; max=3; ttl=20190601T001014Z", "attempt=3; max=3; ttl=20190601T001020Z"]
+  },
+  {
+    name: "no ttl without a date",
+    dates: [undefined, "soon", undefined],
+    options: { readTimeout },
+    expected: ["attempt=1; max=3", "attempt=2; max=3", "attempt=3; max=3"]
+  },
+  {
+    name: "no ttl without a time-out, as in JavaScript",
+    dates: ["Sat, 01 Jun 2019 00:10:03 GMT", "Sat, 01 Jun 2019 00:10:09 GMT", undefined],
+    options: {},
+    expected: ["attempt=1; max=3", "attempt=2; max=3", "attempt=3; max=3"]
+  },
+  {
+    name: "the date of an earlier attempt holds until there is another",
+    dates: ["Sat, 01 Jun 2019 00:10:03 GMT", undefined, undefined],
+    options: { readTimeout },
+    expected: ["attempt=1; max=3", "ttl=20190601T001014Z; attempt=2; max=3", "ttl=20190601T001020Z; attempt=3; max=3"]
+  }
+]
+
+/** The loop of a retry strategy. */
+const requestLoop: Driver = {
+  name: "RetryStrategy.request",
+  run: (call, policy) => RetryStrategy.request(call).pipe(Effect.provide(RetryStrategy.layer(policy)))
+}
+
+describe("RequestHeaders", () => {
+  describe("amz-sdk-request", () => {
+    for (const driver of [...drivers, requestLoop]) {
+      it.effect.each(requests)(
+        `vector: $name, by ${driver.name}`,
+        ({ expected, operation, responses }) =>
+          Effect.gen(function*() {
+            const policy = Operations.forOperation(operation)
+            const { call, seen } = recording({ maxAttempts: policy }, responses)
+            assert.deepStrictEqual(yield* travel(calledBy(driver, call, policy)), Exit.succeed(200))
+            assert.deepStrictEqual(seen.map((headers) => headers["amz-sdk-request"]), [...expected])
+          }).pipe(Effect.provide(RetryQuota.layer()))
+      )
+    }
+
+    it.effect.each(dated)("vector: $name", ({ dates, expected, options }) =>
+      Effect.gen(function*() {
+        yield* TestClock.setTime(DateTime.toEpochMillis(DateTime.makeUnsafe("2019-06-01T00:00:00Z")))
+        const seen: Array<string> = []
+        const send = Effect.gen(function*() {
+          const headers = yield* RequestHeaders.headers({ maxAttempts: 3, ...options })
+          const date = dates[seen.push(headers["amz-sdk-request"]) - 1]
+          yield* Effect.sleep("5 seconds")
+          yield* RequestHeaders.observeDate(date)
+          if (seen.length < dates.length) return yield* new Transient()
+        })
+        yield* travel(send.pipe(withRetry(everySecond), RequestHeaders.withInvocation))
+        assert.deepStrictEqual(seen, [...expected])
+      }))
+
+    // aws-sdk-go-v2 aws/retry/middleware_test.go, TestMetricsHeaderMiddleware: a deadline in a minute, one second of skew.
+    it.effect("vector: Go, attempt 1 of 5 with a deadline and a known skew", () =>
+      Effect.gen(function*() {
+        assert.strictEqual(
+          yield* requestAt("2020-01-02T03:04:05Z", "Thu, 02 Jan 2020 03:04:06 GMT", {
+            maxAttempts: 5,
+            readTimeout: "1 minute",
+            ttlPosition: "last"
+          }),
+          "attempt=1; max=5; ttl=20200102T030506Z"
+        )
+      }))
+
+    for (
+      const [name, now, date, timeout, expected] of [
+        ["cuts fractions off", "2020-01-02T03:04:05.999Z", "Thu, 02 Jan 2020 03:04:05 GMT", 1999, "20200102T030406Z"],
+        ["rolls over the year", "2019-12-31T23:59:59Z", "Tue, 31 Dec 2019 23:59:59 GMT", 1000, "20200101T000000Z"],
+        [
+          "follows a server that is behind",
+          "2020-01-02T03:04:05Z",
+          "Thu, 02 Jan 2020 03:00:05 GMT",
+          1,
+          "20200102T030005Z"
+        ],
+        ["ends with the year 9999", "9999-12-31T23:59:58Z", "Fri, 31 Dec 9999 23:59:58 GMT", 1999, "99991231T235959Z"],
+        ["knows no year 10000", "9999-12-31T23:59:58Z", "Fri, 31 Dec 9999 23:59:58 GMT", 2000, undefined],
+        [
+          "knows no time beyond that of dates",
+          "2020-01-02T03:04:05Z",
+          "Thu, 02 Jan 2020 03:04:05 GMT",
+          1e300,
+          undefined
+        ]
+      ] as const
+    ) {
+      it.effect(`ttl ${name}`, () =>
+        Effect.gen(function*() {
+          const request = yield* requestAt(now, date, { maxAttempts: 3, readTimeout: timeout })
+          assert.strictEqual(request, expected === undefined ? "attempt=1; max=3" : `ttl=${expected}; attempt=1; max=3`)
+        }))
+    }
+
+    for (
+      const date of [
+        "",
+        "0",
+        "2020-01-02T03:04:05Z",
+        "Thursday, 02-Jan-20 03:04:05 GMT",
+        "Thu, 99 Jan 2020 03:04:05 GMT",
+        "Thu, 02 Jan 2020 03:04:05 UTC",
+        " Thu, 02 Jan 2020 03:04:05 GMT",
+        ["Thu, 02 Jan 2020 03:04:05 GMT"] as unknown as string
+      ]
+    ) {
+      it.effect(`ignores the date ${JSON.stringify(date)}`, () =>
+        Effect.gen(function*() {
+          const options = { maxAttempts: 3, readTimeout }
+          assert.strictEqual(yield* requestAt("2020-01-02T03:04:05Z", date, options), "attempt=1; max=3")
+        }))
+    }
+
+    for (
+      const [name, maxAttempts, expected] of [
+        ["a number", 7, "attempt=1; max=7"],
+        ["one", 1, "attempt=1; max=1"],
+        ["Infinity", Infinity, "attempt=1"],
+        ["a policy", Operations.make({ maxAttempts: 9 })(s3), "attempt=1; max=9"],
+        ["a policy with a smaller limit on top", RetryPolicy.maxAttempts(2)(everySecond), "attempt=1; max=2"],
+        ["a policy without a limit", Backoff.fixed({ delay: "1 second" }), "attempt=1"]
+      ] as const
+    ) {
+      it.effect(`takes max from ${name}`, () =>
+        Effect.gen(function*() {
+          const headers = yield* RequestHeaders.withInvocation(RequestHeaders.headers({ maxAttempts }))
+          assert.strictEqual(headers["amz-sdk-request"], expected)
+        }))
+    }
+
+    it.effect("counts the attempts of any schedule", () =>
+      Effect.gen(function*() {
+        const { call, seen } = recording({ maxAttempts: 3 }, [{ status: 500 }, { status: 500 }, { status: 200 }])
+        yield* RequestHeaders.withInvocation(Effect.retry(call, Schedule.recurs(2)))
+        assert.deepStrictEqual(numbers(seen), [1, 2, 3])
+      }))
+
+    it.effect("counts the attempts of each request loop, inside an attempt of another call too", () =>
+      Effect.gen(function*() {
+        const seen: Array<RequestHeaders.RequestHeaders> = []
+        const send = Effect.flatMap(RequestHeaders.headers({ maxAttempts: awsStandard2026 }), (headers) => {
+          seen.push(headers)
+          return Effect.fail(new Transient())
+        })
+        const program = RequestHeaders.withInvocation(RetryStrategy.request(send)).pipe(
+          Effect.provide(RetryStrategy.layer(awsStandard2026))
+        )
+        yield* travel(Effect.retry(program, Schedule.recurs(1)))
+        assert.deepStrictEqual(numbers(seen), [1, 2, 3, 1, 2, 3])
+        assert.strictEqual(ids(seen).size, 2)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it.effect("counts the innermost of retries within retries, so one invocation around both repeats numbers", () =>
+      Effect.gen(function*() {
+        const seen: Array<RequestHeaders.RequestHeaders> = []
+        const send = Effect.flatMap(RequestHeaders.headers({ maxAttempts: 2 }), (headers) => {
+          seen.push(headers)
+          return Effect.fail(new Transient())
+        })
+        const inner = send.pipe(withRetry(RetryPolicy.maxAttempts(2)(everySecond)))
+        yield* travel(RequestHeaders.withInvocation(Effect.retry(inner, Schedule.recurs(1))))
+        assert.deepStrictEqual([numbers(seen), ids(seen).size], [[1, 2, 1, 2], 1])
+        yield* travel(Effect.retry(RequestHeaders.withInvocation(inner), Schedule.recurs(1)))
+        assert.deepStrictEqual([numbers(seen.slice(4)), ids(seen).size], [[1, 2, 1, 2], 3])
+      }))
+
+    it.effect("takes the number that a loop of one's own gives, whatever schedule is around", () =>
+      Effect.gen(function*() {
+        const seen: Array<RequestHeaders.RequestHeaders> = []
+        const strategy = yield* RetryStrategy.make(awsStandard2026)
+        const note = (attempt: number) =>
+          Effect.map(RequestHeaders.headers({ maxAttempts: 3, maxInFirst: false, attempt }), (headers) => {
+            seen.push(headers)
+          })
+        const call = Effect.gen(function*() {
+          const first = yield* strategy.acquireInitialToken()
+          yield* note(first.attempt)
+          const second = yield* strategy.refreshRetryToken(first, new Transient())
+          yield* Effect.repeat(note(second.attempt), Schedule.recurs(1))
+        })
+        yield* travel(RequestHeaders.withInvocation(call))
+        assert.deepStrictEqual(seen.map((headers) => headers["amz-sdk-request"]), [
+          "attempt=1",
+          "attempt=2; max=3",
+          "attempt=2; max=3"
+        ])
+        assert.strictEqual(ids(seen).size, 1)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  })
+
+  describe("amz-sdk-invocation-id", () => {
+    const threeSends = [{ status: 500 }, { status: 500 }, { status: 200 }]
+
+    it.effect.each(drivers)(
+      "vector: is the same in all attempts of a call, by $name",
+      (driver) =>
+        Effect.gen(function*() {
+          const policy = Operations.forOperation(s3)
+          const { call, seen } = recording({ maxAttempts: policy }, threeSends)
+          yield* travel(calledBy(driver, call, policy))
+          assert.strictEqual(seen.length, 3)
+          assert.strictEqual(ids(seen).size, 1)
+        }).pipe(Effect.provide(RetryQuota.layer()))
+    )
+
+    it.effect("vector: differs between calls, in turn or at once", () =>
+      Effect.gen(function*() {
+        const one = RequestHeaders.withInvocation(RequestHeaders.headers({ maxAttempts: 3 }))
+        const inTurn = yield* Effect.all([one, one])
+        const atOnce = yield* Effect.all([one, one, one], { concurrency: "unbounded" })
+        assert.strictEqual(ids([...inTurn, ...atOnce]).size, 5)
+      }))
+
+    it.effect("is a UUID of version 4", () =>
+      Effect.gen(function*() {
+        const one = RequestHeaders.withInvocation(RequestHeaders.headers({ maxAttempts: 3 }))
+        const seen = yield* Effect.replicateEffect(one, 200)
+        assert.strictEqual(ids(seen).size, 200)
+        for (const id of ids(seen)) {
+          assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+        }
+        assert.deepStrictEqual([...new Set([...ids(seen)].map((id) => id[19]))].sort(), ["8", "9", "a", "b"])
+      }))
+
+    for (
+      const [chance, id] of [
+        [0, "00000000-0000-4000-8000-000000000000"],
+        [1 - 2 ** -53, "ffffffff-ffff-4fff-bfff-ffffffffffff"],
+        [1, "00000000-0000-4000-8000-000000000000"]
+      ] as const
+    ) {
+      it.effect(`is well formed where chance is ${chance}`, () =>
+        Effect.gen(function*() {
+          const call = Effect.map(RequestHeaders.Invocation, (invocation) => invocation.id)
+          const random = Effect.provideService(Random.Random, constantRandom(chance))
+          assert.strictEqual(yield* RequestHeaders.withInvocation(call).pipe(random), id)
+        }))
+    }
+
+    it.effect("is repeated by a seed", () =>
+      Effect.gen(function*() {
+        const one = RequestHeaders.withInvocation(RequestHeaders.headers({ maxAttempts: 3 }))
+        const seeded = (seed: string) => Effect.all([one, one]).pipe(Random.withSeed(seed))
+        assert.deepStrictEqual(yield* seeded("a"), yield* seeded("a"))
+        assert.strictEqual(ids([...yield* seeded("a"), ...yield* seeded("b")]).size, 4)
+      }))
+  })
+
+  describe("withInvocation", () => {
+    const innerCalls = [
+      ["a retried call", (call: Sending) => call.pipe(withRetry(everySecond))],
+      ["a call with a schedule", (call: Sending) => Effect.retry(call, Schedule.recurs(1))],
+      ["a call that is not retried", (call: Sending) => call]
+    ] as const
+
+    it.effect.each(innerCalls)("gives %s inside an attempt its own id and count", ([, run]) =>
+      Effect.gen(function*() {
+        const outer: Array<RequestHeaders.RequestHeaders> = []
+        const inner: Array<RequestHeaders.RequestHeaders> = []
+        const note = (seen: Array<RequestHeaders.RequestHeaders>) =>
+          Effect.map(RequestHeaders.headers({ maxAttempts: 3 }), (headers) => void seen.push(headers))
+        const send = note(outer).pipe(
+          Effect.andThen(RequestHeaders.withInvocation(run(note(inner)))),
+          Effect.andThen(note(outer)),
+          Effect.andThen(Effect.fail(new Transient()))
+        )
+        yield* travel(send.pipe(withRetry(everySecond), RequestHeaders.withInvocation))
+        assert.deepStrictEqual(numbers(outer), [1, 1, 2, 2, 3, 3])
+        assert.deepStrictEqual(numbers(inner), [1, 1, 1])
+        assert.strictEqual(ids(outer).size, 1)
+        assert.strictEqual(ids([...outer, ...inner]).size, 4)
+      }))
+
+    it.effect("keeps the skew of each call to itself", () =>
+      Effect.gen(function*() {
+        const headers = RequestHeaders.headers({ maxAttempts: 3, readTimeout })
+        yield* RequestHeaders.withInvocation(RequestHeaders.observeDate("Thu, 01 Jan 1970 00:10:00 GMT"))
+        const before = yield* RequestHeaders.withInvocation(headers)
+        assert.strictEqual(before["amz-sdk-request"], "attempt=1; max=3")
+      }))
+
+    it.effect("regression: hides no token from an attempt, even where it is put inside the retried effect", () =>
+      Effect.gen(function*() {
+        const policy = Operations.forOperation(s3)
+        const { call, seen } = recording({ maxAttempts: policy }, [{ status: 500 }, { status: 500 }, { status: 200 }])
+        yield* travel(Effect.retry(RequestHeaders.withInvocation(attempt(call)), policy))
+        assert.strictEqual(ids(seen).size, 3)
+        assert.strictEqual(yield* RetryQuota.balance, 486)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it("asks for nothing but what is inside, and headers for a call around them", () => {
+      const headers = RequestHeaders.headers({ maxAttempts: 3 })
+      expectTypeOf(headers).toEqualTypeOf<
+        Effect.Effect<RequestHeaders.RequestHeaders, never, RequestHeaders.Invocation>
+      >()
+      expectTypeOf(RequestHeaders.withInvocation(headers)).toEqualTypeOf<
+        Effect.Effect<RequestHeaders.RequestHeaders>
+      >()
+      // @ts-expect-error no call encloses the attempt
+      // @effect-diagnostics-next-line missingEffectContext:off
+      void (() => Effect.runPromise(headers))
+    })
+  })
+
+  for (
+    const [field, options, value] of [
+      ["maxAttempts", { maxAttempts: 0 }, 0],
+      ["maxAttempts", { maxAttempts: 1.5 }, 1.5],
+      ["maxAttempts", { maxAttempts: NaN }, NaN],
+      ["maxAttempts", { maxAttempts: undefined as unknown as number }, undefined],
+      ["readTimeout", { maxAttempts: 3, readTimeout: 0 }, 0],
+      ["readTimeout", { maxAttempts: 3, readTimeout: NaN }, NaN],
+      ["readTimeout", { maxAttempts: 3, readTimeout: Infinity }, Infinity],
+      ["ttlPosition", { maxAttempts: 3, ttlPosition: "middle" as "first" }, "middle"],
+      ["maxInFirst", { maxAttempts: 3, maxInFirst: 0 as unknown as boolean }, 0],
+      ["attempt", { maxAttempts: 3, attempt: 0 }, 0],
+      ["attempt", { maxAttempts: 3, attempt: 1.5 }, 1.5],
+      ["attempt", { maxAttempts: 3, attempt: Infinity }, Infinity],
+      ["attempt", { maxAttempts: 3, attempt: "2" as unknown as number }, "2"]
+    ] as const
+  ) {
+    it(`refuses ${field} ${String(value)}`, () => {
+      const error = Result.getOrThrow(Result.flip(Result.try(() => void RequestHeaders.headers(options))))
+      assert.instanceOf(error, InvalidOption)
+      assert.deepStrictEqual(
+        [error.constructorName, error.field, error.value],
+        ["RequestHeaders.headers", field, value]
+      )
+    })
+  }
+
+  describe("example aws-2026", () => {
+    const bodies = { headers: { date: "Thu, 01 Jan 1970 00:00:01 GMT" } }
+
+    it.effect("sends the headers of each attempt, and follows the server's hint", () =>
+      Effect.gen(function*() {
+        const seen: Array<RequestHeaders.RequestHeaders> = []
+        const transport: Aws2026.Transport = (_operation, headers) =>
+          Effect.sync(() =>
+            seen.push(headers) < 3
+              ? { status: 500, headers: { ...bodies.headers, "x-amz-retry-after": "2000" } }
+              : { status: 200, ...bodies }
+          )
+        yield* travel(Aws2026.call(transport, getItem))
+        assert.deepStrictEqual(seen.map((headers) => headers["amz-sdk-request"]), [
+          "attempt=1; max=4",
+          "ttl=19700101T000013Z; attempt=2; max=4",
+          "ttl=19700101T000013Z; attempt=3; max=4"
+        ])
+        assert.strictEqual(ids(seen).size, 1)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it.effect("holds a long poll back when the quota refuses it", () =>
+      Effect.gen(function*() {
+        const transport: Aws2026.Transport = () => Effect.succeed({ status: 503, ...bodies })
+        const poll = Aws2026.call(transport, { service: "sqs", operation: "ReceiveMessage" }).pipe(
+          Effect.provideService(Random.Random, constantRandom(1))
+        )
+        const fiber = yield* Effect.forkChild(poll, { startImmediately: true })
+        yield* TestClock.adjust(49)
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(fiber.pollUnsafe(), Exit.fail({ status: 503, ...bodies }))
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 0 }))))
+  })
+})
+
+type Sending = Effect.Effect<void, never, RequestHeaders.Invocation>
+
+const everySecond = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(3))
+
+/** A call that gets the responses in turn, and keeps the headers of its sends. */
+const recording = (options: RequestHeaders.Options, responses: ReadonlyArray<Wire>) => {
+  const seen: Array<RequestHeaders.RequestHeaders> = []
+  const call = Effect.flatMap(RequestHeaders.headers(options), (headers) => {
+    const wire = responses[seen.push(headers) - 1]!
+    return wire.status === 200 ? Effect.succeed(200) : Effect.fail(sdkError(wire))
+  })
+  return { call, seen }
+}
+
+/** A driver takes calls that need nothing, so the invocation is provided within. */
+const calledBy = (driver: Driver, call: Effect.Effect<number, SdkError, RequestHeaders.Invocation>, policy: Policy) =>
+  Effect.flatMap(
+    RequestHeaders.Invocation,
+    (invocation) => driver.run(Effect.provideService(call, RequestHeaders.Invocation, invocation), policy, () => {})
+  ).pipe(
+    RequestHeaders.withInvocation
+  )
+
+const ids = (seen: ReadonlyArray<RequestHeaders.RequestHeaders>) =>
+  new Set(seen.map((headers) => headers["amz-sdk-invocation-id"]))
+
+const numbers = (seen: ReadonlyArray<RequestHeaders.RequestHeaders>) =>
+  seen.map((headers) => Number(/attempt=(\d+)/.exec(headers["amz-sdk-request"])![1]))
+
+/** The `amz-sdk-request` of a call that is sent at `now`, and has just had this date from the server. */
+const requestAt = (now: string, date: string, options: RequestHeaders.Options) =>
+  Effect.gen(function*() {
+    yield* TestClock.setTime(DateTime.toEpochMillis(DateTime.makeUnsafe(now)))
+    yield* RequestHeaders.observeDate(date)
+    return (yield* RequestHeaders.headers(options))["amz-sdk-request"]
+  }).pipe(RequestHeaders.withInvocation)
+
+/** Runs a program to its end, however long it takes. */
+const travel = <A, E, R>(program: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(Effect.exit(program), { startImmediately: true })
+    yield* TestClock.adjust("1 hour")
+    return yield* Fiber.join(fiber)
+  })

@@ -1,0 +1,862 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  Backoff,
+  InvalidOption,
+  RetryClassifier,
+  RetryInfo,
+  type RetryPolicy,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
+import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as TestClock from "effect/testing/TestClock"
+import * as Example from "../../../examples/kotlin.ts"
+import { scripted, Terminal, Throttled, TimedOut, Transient } from "../../utils/call.ts"
+import {
+  drivers,
+  playVector,
+  type Policy,
+  scriptedCall,
+  sdkError,
+  steppedDelays,
+  withRandom
+} from "../../utils/vectors.ts"
+import { exponentials, kotlinRanges, kotlinThrottling } from "../../vectors/backoff.ts"
+import { shared2026, standard2026 } from "../../vectors/standard2026.ts"
+import { standardClassic } from "../../vectors/standardClassic.ts"
+
+const transient = sdkError({ status: 500 })
+const throttling = sdkError({ status: 400, code: "Throttling" })
+
+/** The delays that a configuration gives, with a constant chance. */
+const delaysOf = (config: Kotlin.ExponentialBackoffWithJitterConfig, count: number, error = transient, chance = 0) =>
+  steppedDelays(Kotlin.exponentialBackoffWithJitter(config), count, error).pipe(
+    withRandom(chance),
+    Effect.provide(RetryQuota.layerUnlimited)
+  )
+
+/** The balance while a call that fails with the errors in turn waits for its first retry. */
+const balanceAfter = <E, R, Err>(
+  errors: ReadonlyArray<E>,
+  policy: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, R, Err>
+) =>
+  Effect.gen(function*() {
+    yield* Effect.forkChild(Effect.exit(withRetry(scripted(errors).effect, policy)), { startImmediately: true })
+    return yield* RetryQuota.balance
+  }).pipe(withRandom(0))
+
+describe("Kotlin", () => {
+  describe("defaults", () => {
+    it("are those of behaviour 2.0", () => {
+      assert.deepStrictEqual(Kotlin.defaults, {
+        useNewRetries: false,
+        maxAttempts: 3,
+        enableLongPollingBackoff: false,
+        tokenBucket: {
+          useNewRetries: false,
+          useCircuitBreakerMode: true,
+          initialTryCost: 0,
+          initialTrySuccessIncrement: 1,
+          maxCapacity: 500,
+          refillUnitsPerSecond: 0,
+          retryCost: 5,
+          timeoutRetryCost: 10
+        },
+        delayProvider: {
+          useNewRetries: false,
+          initialDelay: "10 millis",
+          scaleFactor: 1.5,
+          jitter: 1,
+          maxBackoff: "20 seconds",
+          throttlingBaseDelay: "1 second",
+          retryAfterMaxOvershoot: "5 seconds"
+        },
+        rateLimiter: {
+          beta: 0.7,
+          measurementBucketDuration: "500 millis",
+          minCapacity: 1,
+          minFillRate: 0.5,
+          scaleConstant: 0.4,
+          smoothing: 0.8
+        }
+      })
+    })
+
+    it("differ in behaviour 2.1 by first delay, scale and costs", () => {
+      const { delayProvider, tokenBucket, useNewRetries, ...rest } = Kotlin.defaults2026
+      assert.deepStrictEqual(useNewRetries, true)
+      assert.deepStrictEqual(rest, {
+        maxAttempts: 3,
+        enableLongPollingBackoff: false,
+        rateLimiter: Kotlin.defaults.rateLimiter
+      })
+      assert.deepStrictEqual(tokenBucket, {
+        useNewRetries: true,
+        useCircuitBreakerMode: true,
+        initialTryCost: 0,
+        initialTrySuccessIncrement: 1,
+        maxCapacity: 500,
+        refillUnitsPerSecond: 0,
+        retryCost: 14,
+        timeoutRetryCost: 5
+      })
+      assert.deepStrictEqual(delayProvider, {
+        useNewRetries: true,
+        initialDelay: "50 millis",
+        scaleFactor: 2,
+        jitter: 1,
+        maxBackoff: "20 seconds",
+        throttlingBaseDelay: "1 second",
+        retryAfterMaxOvershoot: "5 seconds"
+      })
+    })
+
+    const undefineds = {
+      useNewRetries: undefined,
+      maxAttempts: undefined,
+      enableLongPollingBackoff: undefined,
+      tokenBucket: { useNewRetries: undefined, maxCapacity: undefined, retryCost: undefined },
+      delayProvider: { useNewRetries: undefined, initialDelay: undefined, maxBackoff: undefined }
+    }
+    const presets: ReadonlyArray<readonly [string, Kotlin.StandardRetryStrategyConfig, ReadonlyArray<number>]> = [
+      ["nothing", {}, [10, 15, 490, 500]],
+      ["undefined fields", undefineds, [10, 15, 490, 500]],
+      ["defaults", Kotlin.defaults, [10, 15, 490, 500]],
+      ["useNewRetries: false", { useNewRetries: false }, [10, 15, 490, 500]],
+      ["useNewRetries: true", { useNewRetries: true }, [50, 100, 472, 500]],
+      ["defaults2026", Kotlin.defaults2026, [50, 100, 472, 500]],
+      ["a bucket of 2.1", { tokenBucket: { useNewRetries: true } }, [10, 15, 472, 500]],
+      ["delays of 2.1", { delayProvider: { useNewRetries: true } }, [50, 100, 490, 500]],
+      [
+        "2.1, but for its parts",
+        { useNewRetries: true, tokenBucket: { useNewRetries: false }, delayProvider: { useNewRetries: false } },
+        [10, 15, 490, 500]
+      ]
+    ]
+    it.effect.each(presets)("apply to %s", ([, config, [first, second, left, before]]) =>
+      Effect.gen(function*() {
+        const { layer, policy } = Kotlin.standardRetryStrategy(config)
+        yield* Effect.gen(function*() {
+          const script = scriptedCall([{ status: 500 }, { status: 500 }, { status: 500 }])
+          assert.strictEqual(yield* RetryQuota.balance, before)
+          const fiber = yield* Effect.forkChild(withRetry(script.call, policy), { startImmediately: true })
+          yield* TestClock.adjust("1 minute")
+          assert.deepStrictEqual(script.sentAt, [0, first!, first! + second!])
+          assert.strictEqual(yield* Effect.flip(Fiber.join(fiber)), script.errors[2])
+          assert.strictEqual(yield* RetryQuota.balance, left)
+        }).pipe(withRandom(0), Effect.provide(layer))
+      }))
+
+    it.effect("give a success 1 token back, and never more than 500", () =>
+      Effect.gen(function*() {
+        const { layer, policy } = Kotlin.standardRetryStrategy()
+        yield* Effect.gen(function*() {
+          yield* RetryQuota.reserve(2)
+          const balances: Array<number> = []
+          for (let call = 0; call < 3; call++) {
+            yield* withRetry(Effect.void, policy)
+            balances.push(yield* RetryQuota.balance)
+          }
+          assert.deepStrictEqual(balances, [499, 500, 500])
+        }).pipe(Effect.provide(layer))
+      }))
+  })
+
+  describe("exponentialBackoffWithJitter", () => {
+    it.effect.each(exponentials.filter(({ name }) => name.startsWith("Kotlin")))(
+      "vector: $name",
+      ({ base, cap, delays }) =>
+        Effect.gen(function*() {
+          const config = { initialDelay: base, scaleFactor: 2, jitter: 0, maxBackoff: cap ?? Infinity }
+          assert.deepStrictEqual(yield* delaysOf(config, delays.length), delays)
+        })
+    )
+
+    it.effect("vector: Kotlin, throttling", () =>
+      Effect.gen(function*() {
+        const { base, delays, throttlingBase } = kotlinThrottling
+        const config = { initialDelay: base, scaleFactor: 2, jitter: 0, maxBackoff: Duration.infinity }
+        assert.deepStrictEqual(yield* delaysOf(config, 3, throttling), delays)
+        assert.deepStrictEqual(
+          yield* delaysOf({ ...config, throttlingBaseDelay: throttlingBase }, 3, throttling),
+          delays
+        )
+        assert.deepStrictEqual(yield* delaysOf({ ...config, throttlingBaseDelay: 7 }, 3, throttling), [7, 14, 28])
+      }))
+
+    it.effect("vector: Kotlin, jitter 0.6", () =>
+      Effect.gen(function*() {
+        const { base, jitter, ranges } = kotlinRanges
+        const config = { initialDelay: base, scaleFactor: 2, jitter, maxBackoff: "Infinity" } as const
+        const count = ranges.length
+        assert.deepStrictEqual(yield* delaysOf(config, count, transient, 0), ranges.map(([, highest]) => highest))
+        assert.deepStrictEqual(yield* delaysOf(config, count, transient, 1), ranges.map(([lowest]) => lowest))
+        const drawn = yield* steppedDelays(Kotlin.exponentialBackoffWithJitter(config), count, transient).pipe(
+          Random.withSeed("kotlin"),
+          Effect.provide(RetryQuota.layerUnlimited)
+        )
+        for (const [retry, [lowest, highest]] of ranges.entries()) {
+          assert.isTrue(lowest <= drawn[retry]! && drawn[retry]! <= highest)
+        }
+      }))
+
+    const table: ReadonlyArray<
+      readonly [string, Kotlin.ExponentialBackoffWithJitterConfig, number, ReadonlyArray<number>]
+    > = [
+      ["grows by 1.5 from 10 ms, cut to whole milliseconds", {}, 0, [10, 15, 22, 33, 50, 75]],
+      ["removes what chance says, all of it at most", {}, 0.5, [5, 7, 11, 16, 25, 37]],
+      ["removes nearly all", {}, 0.999, [0, 0, 0, 0, 0, 0]],
+      ["removes up to the share alone", { jitter: 0.2, scaleFactor: 1 }, 0.5, [9, 9]],
+      ["draws nothing without jitter", { jitter: 0 }, 0.999, [10, 15, 22]],
+      ["caps before jitter", { initialDelay: "15 seconds", scaleFactor: 2 }, 0.5, [7500, 10_000, 10_000]],
+      ["caps the first delay too", { initialDelay: "1 minute" }, 0, [20_000]],
+      ["caps at nothing", { maxBackoff: 0 }, 0, [0, 0]],
+      ["waits nothing from nothing", { initialDelay: 0, maxBackoff: Infinity }, 0, [0, 0]]
+    ]
+    it.effect.each(table)("%s", ([, config, chance, delays]) =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* delaysOf(config, delays.length, transient, chance), delays)
+      }))
+
+    it.effect("saturates", () =>
+      Effect.gen(function*() {
+        assert.strictEqual((yield* delaysOf({ scaleFactor: 10 }, 1100)).at(-1), 20_000)
+        const endless = yield* delaysOf({ scaleFactor: 10, maxBackoff: Infinity }, 1100)
+        assert.strictEqual(endless.at(-1), Number.MAX_SAFE_INTEGER)
+      }))
+
+    const hints: ReadonlyArray<readonly [number | undefined, number, Kotlin.ExponentialBackoffWithJitterConfig]> = [
+      [1500, 1500, {}],
+      [0, 50, {}],
+      [10_000, 5050, {}],
+      [undefined, 50, {}],
+      [5049, 5049, {}],
+      [5051, 5050, {}],
+      [10_000, 150, { retryAfterMaxOvershoot: 100 }],
+      [10_000, 50, { retryAfterMaxOvershoot: 0 }],
+      [1500.5, 1501, {}],
+      [30_000, 5010, { maxBackoff: 10 }]
+    ]
+    it.effect.each(hints)(
+      "vector: a hint of %s ms leads to %s ms",
+      ([retryAfter, delay, config]) =>
+        Effect.gen(function*() {
+          class Hinted extends RetryInfo.TaggedError("Hinted", { fault: "server", retryAfter }) {}
+          const policy = Kotlin.exponentialBackoffWithJitter({ useNewRetries: true, jitter: 0, ...config })
+          const call = scripted([new Hinted()])
+          const fiber = yield* Effect.forkChild(withRetry(call.effect, policy), { startImmediately: true })
+          yield* TestClock.adjust(delay - 1)
+          assert.isUndefined(fiber.pollUnsafe())
+          yield* TestClock.adjust(1)
+          assert.deepStrictEqual(fiber.pollUnsafe(), Exit.succeed("ok"))
+        })
+    )
+
+    const hinted = { $metadata: { httpStatusCode: 503 }, $response: { headers: { "x-amz-retry-after": "1500" } } }
+    const followed: ReadonlyArray<readonly [string, Kotlin.StandardRetryStrategyConfig, number]> = [
+      ["2.0 ignores", {}, 10],
+      ["2.0 ignores, said so,", { useNewRetries: false, delayProvider: { retryAfterMaxOvershoot: 9000 } }, 10],
+      ["2.1 follows", { useNewRetries: true }, 1500],
+      ["delays of 2.1 follow", { delayProvider: { useNewRetries: true } }, 1500],
+      ["delays of 2.0 ignore", { useNewRetries: true, delayProvider: { useNewRetries: false } }, 10]
+    ]
+    it.effect.each(followed)("%s a hint", ([, config, delay]) => {
+      const { layer, policy } = Kotlin.standardRetryStrategy(config)
+      return Effect.gen(function*() {
+        const call = scripted([hinted])
+        const sent = Effect.andThen(call.effect, Clock.currentTimeMillis)
+        const fiber = yield* Effect.forkChild(withRetry(sent, policy), { startImmediately: true })
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* Fiber.join(fiber), delay)
+      }).pipe(withRandom(0), Effect.provide(layer))
+    })
+  })
+
+  for (const driver of drivers) {
+    describe(`standardRetryStrategy, by ${driver.name}`, () => {
+      it.effect.each(standardClassic)("vector: classic $name", (vector) => {
+        const { maxAttempts, maxBackoff } = vector.given
+        const { policy } = Kotlin.standardRetryStrategy({
+          maxAttempts,
+          delayProvider: { initialDelay: "1 second", scaleFactor: 2, jitter: 0, maxBackoff }
+        })
+        return playVector(vector, policy, driver)
+      })
+
+      it.effect.each(standard2026)("vector: 2026 $name", (vector) => {
+        const { dynamoDB, longPolling, maxAttempts, maxBackoff } = vector.given
+        const { policy } = Kotlin.standardRetryStrategy({
+          useNewRetries: true,
+          maxAttempts: dynamoDB ? 4 : maxAttempts,
+          delayProvider: { initialDelay: dynamoDB && "25 millis", jitter: 0, maxBackoff },
+          enableLongPollingBackoff: longPolling
+        })
+        return playVector(vector, policy, driver)
+      })
+
+      it.effect("vector: 2026 9 shared multi-threaded scenarios", () => {
+        const { layer, policy } = Kotlin.standardRetryStrategy({
+          useNewRetries: true,
+          maxAttempts: shared2026.given.maxAttempts,
+          delayProvider: { jitter: 0 }
+        })
+        return Effect.gen(function*() {
+          const calls = shared2026.calls.map(({ statuses }) =>
+            driver.run(scriptedCall(statuses.map((status) => ({ status }))).call, policy, () => {})
+          )
+          const fiber = yield* Effect.forkChild(Effect.all(calls, { concurrency: "unbounded" }))
+          yield* TestClock.adjust("150 millis")
+          assert.deepStrictEqual(fiber.pollUnsafe(), Exit.succeed([200, 200]))
+          assert.strictEqual(yield* RetryQuota.balance, shared2026.finalQuota)
+        }).pipe(Effect.provide(layer))
+      })
+    })
+  }
+
+  describe("standardRetryTokenBucket", () => {
+    // Source: smithy-kotlin StandardRetryTokenBucketTest.kt @6373a5f747, testRetryCapacityAdjustments; the first four
+    // rows under the classifier of AWS are its error types.
+    const modelled = { name: "Odd", $fault: "server", $retryable: {}, $metadata: { httpStatusCode: 501 } }
+    const reset = Object.assign(new Error("reset"), { code: "ECONNRESET" })
+    const both = { classic: 0, new: 0 }
+    const costs: ReadonlyArray<readonly [string, unknown, typeof both, typeof both]> = [
+      ["Throttling", throttling, { classic: 3, new: 3 }, { classic: 3, new: 3 }],
+      ["Transient, a status", transient, { classic: 2, new: 2 }, { classic: 3, new: 2 }],
+      ["ClientSide", { ...modelled, $fault: "client" }, { classic: 2, new: 2 }, { classic: 2, new: 2 }],
+      ["ServerSide", modelled, { classic: 2, new: 2 }, { classic: 2, new: 2 }],
+      ["Transient, a time-out", new TimedOut(), { classic: 3, new: 2 }, { classic: 3, new: 2 }],
+      ["Transient, the network", reset, { classic: 2, new: 2 }, { classic: 3, new: 2 }],
+      ["no error to retry", new Terminal(), { classic: 0, new: 0 }, { classic: 0, new: 0 }]
+    ]
+    describe.each([["classic", false], ["new", true]] as const)("%s", (behaviour, useNewRetries) => {
+      it.effect.each(costs)("charges for %s", ([, error, byDefault, byKotlin]) =>
+        Effect.gen(function*() {
+          const cost = Effect.suspend(() => {
+            const { layer, policy } = Kotlin.standardRetryStrategy({
+              tokenBucket: { useNewRetries, maxCapacity: 10, retryCost: 2, timeoutRetryCost: 3 }
+            })
+            return Effect.map(balanceAfter([error], policy), (balance) => 10 - balance).pipe(Effect.provide(layer))
+          })
+          assert.strictEqual(yield* cost, byDefault[behaviour])
+          const underKotlin = Effect.provide(cost, RetryClassifier.layer(Kotlin.awsRetryPolicy))
+          assert.strictEqual(yield* underKotlin, byKotlin[behaviour])
+        }))
+    })
+
+    // Source: the same file, testReturnCapacityOnSuccess, testNoCapacityChangeOnFailure; further rows are ours.
+    const firsts: ReadonlyArray<
+      readonly [string, Kotlin.StandardRetryTokenBucketConfig, ReadonlyArray<unknown>, ReadonlyArray<number>]
+    > = [
+      ["takes the cost, puts the increment in", { initialTryCost: 5, initialTrySuccessIncrement: 3 }, [], [5, 8]],
+      ["takes the cost, puts nothing in", { initialTryCost: 5, initialTrySuccessIncrement: 0 }, [], [5, 5]],
+      ["takes nothing, and is never fuller than full", { initialTrySuccessIncrement: 3 }, [], [10, 10]],
+      ["takes the cost, and a failure keeps it", { initialTryCost: 1 }, [new Terminal()], [9, 9]],
+      [
+        "takes the cost, then a retry its own, which its success returns",
+        {
+          initialTryCost: 3,
+          initialTrySuccessIncrement: 2
+        },
+        [new Transient()],
+        [7, 7]
+      ],
+      ["takes all there is", { initialTryCost: 10, initialTrySuccessIncrement: 10 }, [], [0, 10]]
+    ]
+    it.effect.each(firsts)("a first attempt %s", ([, config, errors, [during, after]]) =>
+      Effect.gen(function*() {
+        const { layer, policy } = Kotlin.standardRetryStrategy({
+          tokenBucket: { maxCapacity: 10, retryCost: 2, timeoutRetryCost: 3, ...config }
+        })
+        yield* Effect.gen(function*() {
+          const { effect } = scripted(errors)
+          const seen: Array<number> = []
+          const call = Effect.andThen(
+            Effect.tap(RetryQuota.balance, (now) => Effect.sync(() => seen.push(now))),
+            effect
+          )
+          const fiber = yield* Effect.forkChild(Effect.exit(withRetry(call, policy)))
+          yield* TestClock.adjust("1 minute")
+          assert.isDefined(fiber.pollUnsafe())
+          assert.strictEqual(seen[0], during)
+          assert.strictEqual(yield* RetryQuota.balance, after)
+        }).pipe(Effect.provide(layer))
+      }))
+
+    it.effect("refuses a first attempt with QuotaExhausted in circuit-breaker mode", () =>
+      Effect.gen(function*() {
+        const { layer, policy } = Kotlin.standardRetryStrategy({ tokenBucket: { maxCapacity: 10, initialTryCost: 10 } })
+        yield* Effect.gen(function*() {
+          let sends = 0
+          const call = withRetry(Effect.suspend(() => (++sends, Effect.fail(new Terminal()))), policy)
+          yield* Effect.exit(call)
+          const exit = yield* Effect.exit(call)
+          const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+          assert.instanceOf(error, RetryQuota.QuotaExhausted)
+          assert.deepStrictEqual([error.cost, error.balance, sends], [10, 0, 1])
+        }).pipe(Effect.provide(layer))
+      }))
+
+    it.effect("refills in circuit-breaker mode too, and keeps the fraction that Kotlin drops", () =>
+      Effect.gen(function*() {
+        const bucket = Kotlin.standardRetryTokenBucket({ maxCapacity: 10, refillUnitsPerSecond: 10 })
+        yield* Effect.gen(function*() {
+          assert.isTrue(Option.isSome(yield* RetryQuota.reserve(5)))
+          yield* TestClock.adjust(250)
+          assert.isTrue(Option.isSome(yield* RetryQuota.reserve(5)))
+          assert.closeTo(yield* RetryQuota.balance, 2.5, 1e-9)
+          assert.isTrue(Option.isNone(yield* RetryQuota.reserve(5)))
+        }).pipe(Effect.provide(bucket.layer))
+      }))
+
+    const modes: ReadonlyArray<readonly [Kotlin.StandardRetryTokenBucketConfig, "stop" | "wait"]> = [
+      [{}, "stop"],
+      [{ useCircuitBreakerMode: false }, "stop"],
+      [{ useCircuitBreakerMode: false, refillUnitsPerSecond: 0 }, "stop"],
+      [{ useCircuitBreakerMode: false, refillUnitsPerSecond: 1 }, "wait"],
+      [{ useCircuitBreakerMode: true, refillUnitsPerSecond: 1 }, "stop"],
+      [{ refillUnitsPerSecond: 1 }, "stop"]
+    ]
+    it.effect.each(modes)("%j is whenExhausted: %s", ([config, whenExhausted]) =>
+      Effect.gen(function*() {
+        const quota = yield* RetryQuota.RetryQuota
+        assert.strictEqual(quota.whenExhausted, whenExhausted)
+      }).pipe(Effect.provide(Kotlin.standardRetryTokenBucket(config).layer)))
+
+    it.effect("takes a cost above the capacity in circuit-breaker mode, and then never retries", () => {
+      const { layer, policy } = Kotlin.standardRetryStrategy({ tokenBucket: { maxCapacity: 4 } })
+      return Effect.gen(function*() {
+        const call = scripted([new Transient()])
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(withRetry(call.effect, policy))))
+        assert.strictEqual(call.sends, 1)
+      }).pipe(Effect.provide(layer))
+    })
+  })
+
+  describe("useCircuitBreakerMode: false", () => {
+    // 10 tokens take 3333.3 ms; Kotlin would wait 4 s and forget what flowed in meanwhile.
+    const waiting = (config: Kotlin.StandardRetryTokenBucketConfig = {}) =>
+      Kotlin.standardRetryStrategy({
+        tokenBucket: {
+          useCircuitBreakerMode: false,
+          maxCapacity: 20,
+          refillUnitsPerSecond: 3,
+          retryCost: 10,
+          ...config
+        },
+        delayProvider: { initialDelay: 0 }
+      })
+    /** A call that fails, is retried, notes when that is, and fails for good. */
+    const retriedAt = (policy: Policy, sent: Array<readonly [string, number]>, name: string) => {
+      let sends = 0
+      return withRetry(
+        Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<never, Transient | Terminal> => {
+          if (++sends === 1) return Effect.fail(new Transient())
+          sent.push([name, now])
+          return Effect.fail(new Terminal())
+        }),
+        policy
+      )
+    }
+
+    it.effect("waits to the millisecond, first come, first served, and loses no refill", () => {
+      const { layer, policy } = waiting()
+      return Effect.gen(function*() {
+        const sent: Array<readonly [string, number]> = []
+        for (const name of ["at once", "too", "first", "second", "third"]) {
+          yield* Effect.forkChild(retriedAt(policy, sent, name), { startImmediately: true })
+        }
+        yield* TestClock.adjust(3333)
+        assert.deepStrictEqual(sent, [["at once", 0], ["too", 0]])
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(sent.slice(2), [["first", 3334]])
+        yield* TestClock.adjust("1 minute")
+        assert.deepStrictEqual(sent.slice(3), [["second", 6667], ["third", 10_000]])
+      }).pipe(Effect.provide(layer))
+    })
+
+    it.effect("keeps the fractions of a refill that is looked at often", () => {
+      const { layer, policy } = waiting()
+      return Effect.gen(function*() {
+        const sent: Array<readonly [string, number]> = []
+        yield* RetryQuota.reserve(20)
+        yield* Effect.forkChild(retriedAt(policy, sent, "first"), { startImmediately: true })
+        for (let look = 0; look < 3333; look++) {
+          yield* RetryQuota.balance
+          yield* TestClock.adjust(1)
+        }
+        assert.deepStrictEqual(sent, [])
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(sent, [["first", 3334]])
+      }).pipe(Effect.provide(layer))
+    })
+
+    for (
+      const [who, interrupted, left] of [
+        ["first", 0, [["second", 3334], ["third", 6667]]],
+        ["second", 1, [["first", 3334], ["third", 6667]]],
+        ["last", 2, [["first", 3334], ["second", 6667]]]
+      ] as const
+    ) {
+      it.effect(`lets the others move up when the ${who} that waits is interrupted`, () => {
+        const { layer, policy } = waiting()
+        return Effect.gen(function*() {
+          const sent: Array<readonly [string, number]> = []
+          yield* RetryQuota.reserve(20)
+          const fibers = yield* Effect.forEach(
+            ["first", "second", "third"],
+            (name) => Effect.forkChild(retriedAt(policy, sent, name), { startImmediately: true })
+          )
+          yield* TestClock.adjust(1000)
+          yield* Fiber.interrupt(fibers[interrupted]!)
+          yield* TestClock.adjust("1 minute")
+          assert.deepStrictEqual(sent, [...left])
+          assert.strictEqual(yield* RetryQuota.balance, 20)
+        }).pipe(Effect.provide(layer))
+      })
+    }
+
+    it.effect("holds first attempts back that cost", () => {
+      const { layer, policy } = waiting({
+        maxCapacity: 10,
+        initialTryCost: 10,
+        initialTrySuccessIncrement: 0,
+        refillUnitsPerSecond: 10
+      })
+      return Effect.gen(function*() {
+        const times = Effect.forEach([1, 2, 3], () => withRetry(Clock.currentTimeMillis, policy))
+        const fiber = yield* Effect.forkChild(times)
+        yield* TestClock.adjust("2 seconds")
+        assert.deepStrictEqual(yield* Fiber.join(fiber), [0, 1000, 2000])
+      }).pipe(Effect.provide(layer))
+    })
+
+    it.effect("backs off after the wait", () => {
+      const { layer, policy } = Kotlin.standardRetryStrategy({
+        tokenBucket: { useCircuitBreakerMode: false, maxCapacity: 10, refillUnitsPerSecond: 3, retryCost: 10 },
+        delayProvider: { initialDelay: "1 second", jitter: 0 }
+      })
+      return Effect.gen(function*() {
+        yield* RetryQuota.reserve(10)
+        const sent: Array<readonly [string, number]> = []
+        yield* Effect.forkChild(retriedAt(policy, sent, "call"), { startImmediately: true })
+        yield* TestClock.adjust("1 minute")
+        assert.deepStrictEqual(sent, [["call", 4334]])
+      }).pipe(Effect.provide(layer))
+    })
+  })
+
+  describe("parts", () => {
+    it.effect("a shared bucket is one quota, and each strategy else has its own", () =>
+      Effect.gen(function*() {
+        const tokenBucket = Kotlin.standardRetryTokenBucket({ maxCapacity: 100 })
+        const [one, two] = [
+          Kotlin.standardRetryStrategy({ tokenBucket }),
+          Kotlin.adaptiveRetryStrategy({ tokenBucket })
+        ]
+        const other = Kotlin.standardRetryStrategy({ tokenBucket: { maxCapacity: 100 } })
+        assert.strictEqual(one.layer, tokenBucket.layer)
+        yield* Effect.gen(function*() {
+          yield* balanceAfter([new Transient()], one.policy)
+          yield* Effect.provide(balanceAfter([new Transient()], two.policy), two.layer)
+          assert.strictEqual(yield* RetryQuota.balance, 90)
+          assert.strictEqual(yield* Effect.provide(RetryQuota.balance, other.layer), 100)
+        }).pipe(Effect.provide(one.layer))
+      }))
+
+    it.effect("three calls that each provide the layer share one quota", () =>
+      Effect.gen(function*() {
+        const { layer, policy } = Kotlin.standardRetryStrategy({
+          tokenBucket: { maxCapacity: 10 },
+          delayProvider: { initialDelay: 0 }
+        })
+        const sends = yield* Effect.forEach([1, 2, 3], () => {
+          const call = scripted([new Transient(), new Transient(), new Transient()])
+          return Effect.as(Effect.exit(call.effect.pipe(withRetry(policy), Effect.provide(layer))), () => call.sends)
+        })
+        assert.deepStrictEqual(sends.map((count) => count()), [3, 1, 1])
+      }))
+
+    it.effect("strategies that are provided apart share a bucket, which refills by the time of the calls", () =>
+      Effect.gen(function*() {
+        const tokenBucket = Kotlin.standardRetryTokenBucket({ maxCapacity: 10, refillUnitsPerSecond: 1 })
+        const one = Kotlin.standardRetryStrategy({ tokenBucket })
+        const two = Kotlin.adaptiveRetryStrategy({ tokenBucket })
+        yield* TestClock.adjust("1 hour")
+        yield* Effect.provide(RetryQuota.reserve(10), one.layer)
+        assert.strictEqual(yield* Effect.provide(RetryQuota.balance, two.layer), 0)
+        yield* TestClock.adjust("4 seconds")
+        assert.strictEqual(yield* Effect.provide(RetryQuota.balance, two.layer, { local: true }), 4)
+        const other = Effect.provide(RetryQuota.balance, one.layer)
+        assert.strictEqual(yield* Effect.provide(other, TestClock.layer()), 10)
+        assert.strictEqual(yield* Effect.provide(RetryQuota.balance, one.layer), 4)
+      }))
+
+    it.effect("fibers that provide it at the same time share it", () =>
+      Effect.gen(function*() {
+        const { layer } = Kotlin.adaptiveRetryStrategy()
+        const services = yield* Effect.forEach(
+          Array.from({ length: 50 }),
+          () => Effect.provide(Effect.all([RetryQuota.RetryQuota, AdaptiveRateLimiter.AdaptiveRateLimiter]), layer),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(new Set(services.map(([quota]) => quota)).size, 1)
+        assert.strictEqual(new Set(services.map(([, limiter]) => limiter)).size, 1)
+      }))
+
+    it.effect("the limiter of an adaptive strategy stays, however often it is provided", () =>
+      Effect.gen(function*() {
+        const { layer } = Kotlin.adaptiveRetryStrategy()
+        yield* TestClock.adjust("1 second")
+        yield* Effect.provide(AdaptiveRateLimiter.update(true), layer)
+        assert.isTrue((yield* Effect.provide(AdaptiveRateLimiter.snapshot, layer)).enabled)
+        const another = Kotlin.adaptiveRetryStrategy().layer
+        assert.isFalse((yield* Effect.provide(AdaptiveRateLimiter.snapshot, another)).enabled)
+      }))
+
+    it.effect("infiniteTokenBucket pays for everything", () => {
+      const { layer, policy } = Kotlin.standardRetryStrategy({
+        maxAttempts: 1001,
+        tokenBucket: Kotlin.infiniteTokenBucket
+      })
+      return Effect.gen(function*() {
+        const call = scripted(Array.from({ length: 1000 }, () => new Transient()))
+        const fiber = yield* Effect.forkChild(withRetry(call.effect, policy))
+        yield* TestClock.adjust("1 day")
+        assert.deepStrictEqual(fiber.pollUnsafe(), Exit.succeed("ok"))
+        assert.strictEqual(yield* RetryQuota.balance, Infinity)
+      }).pipe(Effect.provide(layer))
+    })
+
+    it.effect("any policy gives the delays, within the strategy's limits", () => {
+      const { layer, policy } = Kotlin.standardRetryStrategy({ delayProvider: Backoff.fixed({ delay: 7 }) })
+      return Effect.gen(function*() {
+        const script = scriptedCall([500, 500, 500].map((status) => ({ status })))
+        yield* Effect.forkChild(Effect.exit(Effect.retry(attempt(script.call), policy)))
+        yield* TestClock.adjust("1 minute")
+        assert.deepStrictEqual(script.sentAt, [0, 7, 14])
+      }).pipe(Effect.provide(layer))
+    })
+
+    it.effect("a shared limiter is one limiter", () => {
+      const rateLimiter = Kotlin.adaptiveRateLimiter()
+      const { layer } = Kotlin.adaptiveRetryStrategy({ rateLimiter })
+      return Effect.gen(function*() {
+        yield* Effect.provide(Effect.andThen(TestClock.adjust(1000), AdaptiveRateLimiter.update(true)), layer)
+        assert.isTrue((yield* AdaptiveRateLimiter.snapshot).enabled)
+      }).pipe(Effect.provide(rateLimiter))
+    })
+  })
+
+  describe("adaptiveRetryStrategy", () => {
+    type Seen = Partial<AdaptiveRateLimiter.Snapshot>
+    const seen: ReadonlyArray<readonly [Kotlin.AdaptiveRateLimiterConfig, Seen]> = [
+      [{}, { measuredTxRate: 0.8, fillRate: 0.56, maxCapacity: 1, timeWindow: Math.cbrt(0.6) }],
+      [Kotlin.defaults.rateLimiter, {
+        measuredTxRate: 0.8,
+        fillRate: 0.56,
+        maxCapacity: 1,
+        timeWindow: Math.cbrt(0.6)
+      }],
+      [{ beta: 0.9 }, { fillRate: 0.72, timeWindow: Math.cbrt(0.2) }],
+      [{ measurementBucketDuration: "2 seconds" }, { measuredTxRate: 0 }],
+      [{ minCapacity: 4 }, { maxCapacity: 4 }],
+      [{ minFillRate: 2 }, { fillRate: 2 }],
+      [{ scaleConstant: 3.2 }, { timeWindow: Math.cbrt(0.075) }],
+      [{ smoothing: 0.5 }, { measuredTxRate: 0.5 }]
+    ]
+    it.effect.each(seen)(
+      "a throttle after a second, with rateLimiter %j",
+      ([rateLimiter, expected]) =>
+        Effect.gen(function*() {
+          yield* TestClock.adjust("1 second")
+          yield* AdaptiveRateLimiter.update(true)
+          const snapshot = yield* AdaptiveRateLimiter.snapshot
+          for (const [name, value] of Object.entries(expected)) {
+            assert.closeTo(snapshot[name as keyof Seen] as number, value as number, 1e-9, name)
+          }
+        }).pipe(Effect.provide(Kotlin.adaptiveRetryStrategy({ rateLimiter }).layer))
+    )
+
+    it.effect("holds sends back after a throttle, and charges the quota as the standard one", () => {
+      const { layer, policy } = Kotlin.adaptiveRetryStrategy({ delayProvider: { jitter: 0 } })
+      return Effect.gen(function*() {
+        const call = scripted([new Throttled({})])
+        const fiber = yield* Effect.forkChild(withRetry(Effect.andThen(call.effect, Clock.currentTimeMillis), policy))
+        yield* TestClock.adjust(0)
+        assert.strictEqual(yield* RetryQuota.balance, 490)
+        yield* TestClock.adjust("1 minute")
+        // The bucket starts empty at 0.5 tokens a second; the back-off of 1 s passes first.
+        assert.strictEqual(yield* Fiber.join(fiber), 2000)
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+      }).pipe(Effect.provide(layer))
+    })
+  })
+
+  describe("awsRetryPolicy", () => {
+    type Kind = "Throttling" | "Transient" | "ServerSide or ClientSide" | "none"
+    const status = (httpStatusCode: number, rest = {}) => ({ name: "Odd", $metadata: { httpStatusCode }, ...rest })
+    class Modelled extends RetryInfo.TaggedError("Modelled", { fault: "client" }) {}
+    class Vague extends RetryInfo.TaggedError("Vague") {}
+    const kinds: ReadonlyArray<readonly [string, unknown, Kind]> = [
+      ["a throttling code", throttling, "Throttling"],
+      ["a throttling code with a status that passes", sdkError({ status: 503, code: "SlowDown" }), "Throttling"],
+      ["a bare 429", status(429), "Throttling"],
+      ["RequestTimeout", sdkError({ status: 400, code: "RequestTimeout" }), "Transient"],
+      ["RequestTimeoutException", sdkError({ status: 400, code: "RequestTimeoutException" }), "Transient"],
+      ["IDPCommunicationError", sdkError({ status: 400, code: "IDPCommunicationError" }), "Transient"],
+      ["IDPCommunicationError, modelled", { Code: "IDPCommunicationError", $retryable: {} }, "Transient"],
+      ["500", status(500), "Transient"],
+      ["502", status(502), "Transient"],
+      ["503", status(503), "Transient"],
+      ["504", status(504), "Transient"],
+      ["501", status(501), "none"],
+      ["400", status(400), "none"],
+      ["a modelled error with 500", status(500, { $retryable: {} }), "Transient"],
+      ["a modelled error with 501", status(501, { $retryable: {} }), "ServerSide or ClientSide"],
+      ["a modelled error with 400", status(400, { $retryable: {} }), "ServerSide or ClientSide"],
+      ["own facts, the server's fault", new Transient(), "ServerSide or ClientSide"],
+      ["own facts, the client's fault", new Modelled(), "ServerSide or ClientSide"],
+      ["own facts, nobody's fault", new Vague(), "Transient"],
+      ["own facts, a throttle", new Throttled({}), "Throttling"],
+      ["own facts, not to be retried", new Terminal(), "none"],
+      ["a time-out", new TimedOut(), "Transient"],
+      ["a time-out of Effect", new Cause.TimeoutError(), "Transient"],
+      ["a rate limiter of Effect", { _tag: "RateLimiterError", reason: { _tag: "RateLimitExceeded" } }, "Throttling"],
+      ["a query that may run again", { _tag: "SqlError", isRetryable: true }, "Transient"],
+      ["a broken connection", { code: "ECONNRESET" }, "Transient"],
+      ["a cause", new Error("failed", { cause: status(500) }), "Transient"],
+      ["an error of any other shape", new Error("odd"), "none"],
+      ["null", null, "none"]
+    ]
+    const kindOf = (error: unknown): Kind => {
+      const info = Option.getOrElse(Kotlin.awsRetryPolicy(error), () => RetryInfo.notRetryable)
+      if (info.safety === "No") return info.timeout ? "Transient" : "none"
+      return info.throttling ? "Throttling" : info.timeout ? "Transient" : "ServerSide or ClientSide"
+    }
+    it.each(kinds)("%s is %s", (_, error, kind) => {
+      assert.strictEqual(kindOf(error), kind)
+    })
+
+    it("an error that throws is none", () => {
+      assert.strictEqual(kindOf(new Proxy({}, { get: () => assert.fail("looked at") })), "none")
+    })
+
+    it("leaves the facts of a throttle as they are", () => {
+      assert.deepStrictEqual(Kotlin.awsRetryPolicy(throttling), Option.some(RetryInfo.throttled()))
+      assert.deepStrictEqual(Kotlin.awsRetryPolicy(new Throttled({})), RetryInfo.of(new Throttled({})))
+    })
+
+    it("keeps the hint", () => {
+      const error = { ...status(503), $response: { headers: { "x-amz-retry-after": "1500" } } }
+      const info = Option.getOrThrow(Kotlin.awsRetryPolicy(error))
+      assert.strictEqual(Duration.toMillis(info.retryAfter!), 1500)
+    })
+  })
+
+  describe("refuses", () => {
+    type Config = Kotlin.AdaptiveRetryStrategyConfig
+    const waits = { useCircuitBreakerMode: false, refillUnitsPerSecond: 1, maxCapacity: 20 }
+    const bad: Array<readonly [field: string, value: unknown, around?: object]> = [
+      ...[0, -1, 1.5, NaN, "3"].map((value) => ["maxAttempts", value] as const),
+      ...["true", 1, null].map((value) => ["useNewRetries", value] as const),
+      ...["true", null].map((value) => ["enableLongPollingBackoff", value] as const),
+      ...["none", 5, null].flatMap((value) =>
+        ["tokenBucket", "delayProvider", "rateLimiter"].map((field) => [field, value] as const)
+      ),
+      ["tokenBucket.useNewRetries", "true"],
+      ["tokenBucket.useCircuitBreakerMode", "false"],
+      ...[0, 0.5, -1, NaN, Infinity, "500"].map((value) => ["tokenBucket.maxCapacity", value] as const),
+      ...[-1, NaN, Infinity].map((value) => ["tokenBucket.refillUnitsPerSecond", value] as const),
+      ...[-1, NaN, 501].map((value) => ["tokenBucket.initialTryCost", value] as const),
+      ...[-1, NaN, 501].map((value) => ["tokenBucket.initialTrySuccessIncrement", value] as const),
+      ...[-1, NaN, Infinity].map((value) => ["tokenBucket.retryCost", value] as const),
+      ...[-1, NaN, Infinity].map((value) => ["tokenBucket.timeoutRetryCost", value] as const),
+      ["tokenBucket.retryCost", 21, waits],
+      ["tokenBucket.timeoutRetryCost", 21, waits],
+      ["delayProvider.useNewRetries", 1],
+      ...[-1, NaN, Infinity, "soon"].map((value) => ["delayProvider.initialDelay", value] as const),
+      ...[-1, NaN, Infinity].map((value) => ["delayProvider.throttlingBaseDelay", value] as const),
+      ...[0.99, 0, -1, NaN, Infinity].map((value) => ["delayProvider.scaleFactor", value] as const),
+      ...[-0.1, 1.1, NaN].map((value) => ["delayProvider.jitter", value] as const),
+      ...[-1, NaN, "-Infinity", "long"].map((value) => ["delayProvider.maxBackoff", value] as const),
+      ...[-1, NaN, Infinity].map((value) => ["delayProvider.retryAfterMaxOvershoot", value] as const),
+      ...[0, 1, NaN].map((value) => ["rateLimiter.beta", value] as const),
+      ...[0, NaN, Infinity].map((value) => ["rateLimiter.measurementBucketDuration", value] as const),
+      ...[0.5, NaN].map((value) => ["rateLimiter.minCapacity", value] as const),
+      ...[0, NaN, Infinity].map((value) => ["rateLimiter.minFillRate", value] as const),
+      ...[0, NaN].map((value) => ["rateLimiter.scaleConstant", value] as const),
+      ...[0, 1.1, NaN].map((value) => ["rateLimiter.smoothing", value] as const)
+    ]
+    const thrown = (make: () => unknown): InvalidOption => {
+      try {
+        make()
+      } catch (error) {
+        assert.instanceOf(error, InvalidOption)
+        return error
+      }
+      return assert.fail("nothing was thrown")
+    }
+    it.each(bad.map(([path, value, around]) => ({ path, value, around })))(
+      "$path: $value",
+      ({ around, path, value }) => {
+        const [first, second] = path.split(".") as [string, string?]
+        const inner = { ...around, [second ?? first]: value }
+        const config: Config = second === undefined ? inner : { [first]: inner }
+        const error = thrown(() => Kotlin.adaptiveRetryStrategy(config))
+        assert.deepStrictEqual([error.constructorName, error.field], ["Kotlin.adaptiveRetryStrategy", path])
+        assert.deepStrictEqual(error.value, value)
+        if (first === "rateLimiter") return
+        const standard = thrown(() => Kotlin.standardRetryStrategy(config))
+        assert.deepStrictEqual([standard.constructorName, standard.field], ["Kotlin.standardRetryStrategy", path])
+      }
+    )
+
+    const alone = [
+      ["standardRetryTokenBucket", "maxCapacity", () => Kotlin.standardRetryTokenBucket({ maxCapacity: 0 })],
+      ["exponentialBackoffWithJitter", "jitter", () => Kotlin.exponentialBackoffWithJitter({ jitter: 2 })],
+      ["adaptiveRateLimiter", "beta", () => Kotlin.adaptiveRateLimiter({ beta: 1 })]
+    ] as const
+    it.each(alone)("%s names its %s", (name, field, make) => {
+      const error = thrown(make)
+      assert.deepStrictEqual([error.constructorName, error.field], [`Kotlin.${name}`, field])
+    })
+
+    it("nothing at the edges", () => {
+      Kotlin.adaptiveRetryStrategy({
+        maxAttempts: 1,
+        tokenBucket: {
+          ...waits,
+          retryCost: 20,
+          timeoutRetryCost: 0,
+          initialTryCost: 20,
+          initialTrySuccessIncrement: 20
+        },
+        delayProvider: { initialDelay: 0, throttlingBaseDelay: 0, scaleFactor: 1, jitter: 1, maxBackoff: 0 },
+        rateLimiter: { smoothing: 1 }
+      })
+      Kotlin.standardRetryStrategy({ maxAttempts: Infinity, tokenBucket: { maxCapacity: 1, retryCost: 1000 } })
+    })
+  })
+
+  it.effect("the example waits for the refill, and is charged as a Kotlin client", () =>
+    Effect.gen(function*() {
+      yield* RetryQuota.reserve(95)
+      const call = scripted([{ $metadata: { httpStatusCode: 503 } }])
+      const sent = Effect.map(Effect.andThen(call.effect, Clock.currentTimeMillis), String)
+      const fiber = yield* Effect.forkChild(Example.getItem(sent))
+      yield* TestClock.adjust("1 second")
+      // 5 tokens are missing, at 10 a second; then 25 ms pass.
+      assert.strictEqual(yield* Fiber.join(fiber), "525")
+      assert.strictEqual(yield* RetryQuota.balance, 15)
+    }).pipe(withRandom(0), Effect.provide(Example.layer)))
+})

@@ -1,0 +1,420 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  awsAdaptive,
+  Backoff,
+  InvalidOption,
+  RetryInfo,
+  RetryPolicy,
+  RetryQuota,
+  RetryStrategy,
+  withRetry
+} from "effect-retry"
+import { testLimiter } from "effect-retry/testing"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Schedule from "effect/Schedule"
+import * as TestClock from "effect/testing/TestClock"
+import { Terminal, Throttled } from "../utils/call.ts"
+import { sweep } from "../utils/sweep.ts"
+
+type Limiter = AdaptiveRateLimiter.Service
+
+/** A limiter that one throttle has just enabled, at the least fill rate of one token in two seconds. */
+const throttled = (options?: AdaptiveRateLimiter.Options) =>
+  Effect.tap(AdaptiveRateLimiter.make(options), (limiter) => limiter.update(true))
+
+/** When each of the calls of `acquire` was granted, in milliseconds. */
+const grants = (limiter: Limiter, count: number) =>
+  Effect.gen(function*() {
+    const times: Array<number> = []
+    for (let i = 0; i < count; i++) {
+      yield* Effect.forkChild(
+        Effect.andThen(limiter.acquire, Effect.map(Clock.currentTimeMillis, (now) => times.push(now)))
+      )
+      yield* Effect.yieldNow
+    }
+    return times
+  })
+
+describe("AdaptiveRateLimiter", () => {
+  it.effect("lets everything through until the first throttle", () =>
+    Effect.gen(function*() {
+      const limiter = yield* AdaptiveRateLimiter.make()
+      for (let i = 0; i < 1000; i++) yield* limiter.acquire
+      yield* limiter.update(false)
+      yield* limiter.acquire
+      assert.isFalse((yield* limiter.snapshot).enabled)
+    }))
+
+  it.effect("holds sends back at the least rate after a throttle, to the millisecond", () =>
+    Effect.gen(function*() {
+      const limiter = yield* throttled()
+      const times = yield* grants(limiter, 3)
+      yield* TestClock.adjust("1999 millis")
+      assert.deepStrictEqual(times, [])
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(times, [2000])
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(times, [2000, 4000, 6000])
+    }))
+
+  it.effect("serves first come, first served", () =>
+    Effect.gen(function*() {
+      const limiter = yield* throttled()
+      const served: Array<number> = []
+      for (let i = 0; i < 20; i++) {
+        yield* Effect.forkChild(Effect.andThen(limiter.acquire, Effect.sync(() => served.push(i))))
+        yield* TestClock.adjust("100 millis")
+      }
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(served, Array.from({ length: 20 }, (_, i) => i))
+    }))
+
+  it.effect("has one timer for any number of waiters, and fires it once a grant", () =>
+    Effect.gen(function*() {
+      const clock = yield* Clock.clockWith(Effect.succeed)
+      const count = { sleeping: 0, most: 0, fired: 0 }
+      const counting: Clock.Clock = Object.assign(Object.create(clock), {
+        sleep: (duration: Duration.Duration) =>
+          Effect.suspend(() => {
+            count.most = Math.max(count.most, ++count.sleeping)
+            return Effect.ensuring(
+              Effect.tap(clock.sleep(duration), () => Effect.sync(() => count.fired++)),
+              Effect.sync(() => count.sleeping--)
+            )
+          })
+      })
+      const limiter = yield* throttled()
+      const times = yield* Effect.provideService(grants(limiter, 200), Clock.Clock, counting)
+      yield* TestClock.adjust("400 seconds")
+      assert.strictEqual(times.length, 200)
+      assert.deepStrictEqual(count, { sleeping: 0, most: 1, fired: 200 })
+    }))
+
+  it.effect("wakes the head early when the rate rises", () =>
+    Effect.gen(function*() {
+      const limiter = yield* throttled()
+      const times = yield* grants(limiter, 1)
+      for (let i = 0; i < 100; i++) {
+        yield* TestClock.adjust("20 millis")
+        yield* limiter.update(false)
+      }
+      assert.strictEqual(times.length, 1)
+      assert.isBelow(times[0]!, 1900)
+    }))
+
+  it.effect("is not changed by being looked at", () =>
+    Effect.gen(function*() {
+      const [watched, unwatched] = [yield* AdaptiveRateLimiter.make(), yield* AdaptiveRateLimiter.make()]
+      const steps: ReadonlyArray<boolean> = [false, false, true, false, true, false, false]
+      for (const throttles of steps) {
+        yield* watched.snapshot
+        yield* TestClock.adjust("300 millis")
+        yield* watched.snapshot
+        yield* Effect.all([watched.update(throttles), unwatched.update(throttles)])
+      }
+      assert.deepStrictEqual(yield* watched.snapshot, yield* unwatched.snapshot)
+    }))
+
+  it.effect("keeps its rate when the wall clock steps back", () =>
+    Effect.gen(function*() {
+      yield* TestClock.adjust("1 hour")
+      const limiter = yield* throttled()
+      const fiber = yield* Effect.forkChild(limiter.acquire)
+      yield* TestClock.adjust(0)
+      yield* TestClock.setTime(0)
+      const before = yield* limiter.snapshot
+      yield* limiter.update(false)
+      assert.isAtLeast((yield* limiter.snapshot).capacity, before.capacity)
+      yield* Fiber.interrupt(fiber)
+      const late = yield* Effect.forkChild(limiter.acquire)
+      yield* TestClock.adjust("2 seconds")
+      assert.isDefined(late.pollUnsafe())
+    }))
+
+  describe("an interrupted waiter", () => {
+    it.effect("leaves no trace: twenty of them cost the next nothing", () =>
+      Effect.gen(function*() {
+        const limiter = yield* throttled()
+        const fibers = yield* Effect.forEach(
+          Array.from({ length: 20 }),
+          () => Effect.forkChild(limiter.acquire)
+        )
+        yield* TestClock.adjust("50 millis")
+        assert.strictEqual((yield* limiter.snapshot).waiting, 20)
+        yield* Fiber.interruptAll(fibers)
+        assert.strictEqual((yield* limiter.snapshot).waiting, 0)
+        const times = yield* grants(limiter, 1)
+        yield* TestClock.adjust("1950 millis")
+        assert.deepStrictEqual(times, [2000])
+      }))
+
+    it.effect("lets those behind move up, from the head and from the middle", () =>
+      Effect.gen(function*() {
+        const limiter = yield* throttled()
+        const served: Array<number> = []
+        const fibers: Array<Fiber.Fiber<unknown, unknown>> = []
+        for (let i = 0; i < 5; i++) {
+          fibers.push(yield* Effect.forkChild(Effect.andThen(limiter.acquire, Effect.sync(() => served.push(i)))))
+          yield* TestClock.adjust(0)
+        }
+        yield* Fiber.interrupt(fibers[0]!)
+        yield* Fiber.interrupt(fibers[2]!)
+        yield* TestClock.adjust("2 seconds")
+        assert.deepStrictEqual(served, [1])
+        yield* TestClock.adjust("4 seconds")
+        assert.deepStrictEqual(served, [1, 3, 4])
+      }))
+
+    for (const tokens of [3, 0.999_999]) {
+      it.effect(`has sent or gives its token back, at whatever step it is interrupted (of ${tokens} tokens)`, () =>
+        Effect.gen(function*() {
+          const fillRate = 1e-6
+          const options = { fillRate, minFillRate: fillRate, minCapacity: 3, tokens }
+          let limiter: Limiter | undefined = undefined
+          let sent = 0
+          let start = 0
+          const program = Effect.gen(function*() {
+            start = yield* Clock.currentTimeMillis
+            const made = limiter = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
+            const clock = yield* Clock.clockWith(Effect.succeed)
+            const used = (sends: () => void) =>
+              Effect.sync(() => {
+                sends()
+                sent++
+              })
+            yield* made.engine!.afterToken((sends) => Effect.andThen(Effect.yieldNow, used(sends)), clock)
+          }).pipe(Effect.provide(Layer.fresh(testLimiter(options))))
+          const outcomes = new Set<number>()
+          yield* sweep(program, () =>
+            Effect.gen(function*() {
+              if (limiter === undefined) return
+              const { capacity, waiting } = yield* limiter.snapshot
+              const flowedIn = fillRate * ((yield* Clock.currentTimeMillis) - start) / 1000
+              assert.strictEqual(waiting, 0)
+              assert.closeTo(capacity + sent, tokens + flowedIn, 1e-9)
+              outcomes.add(sent)
+              limiter = undefined
+              sent = 0
+            }))
+          assert.deepStrictEqual([...outcomes].sort(), [0, 1])
+        }))
+    }
+  })
+
+  describe("a full queue", () => {
+    it.effect("refuses with a typed error and loses nobody who waits", () =>
+      Effect.gen(function*() {
+        const limiter = yield* throttled({ maxWaiters: 2 })
+        const times = yield* grants(limiter, 2)
+        yield* TestClock.adjust(0)
+        const error = yield* Effect.flip(limiter.acquire)
+        assert.strictEqual(error._tag, "RateLimitExceeded")
+        assert.strictEqual(error.reason, "queue-full")
+        assert.strictEqual(Duration.toMillis(error.retryAfter), 4000)
+        assert.strictEqual(error.message, "too many sends are waiting for a token")
+        yield* TestClock.adjust("4 seconds")
+        assert.deepStrictEqual(times, [2000, 4000])
+      }))
+  })
+
+  describe("whenExceeded: fail", () => {
+    it.effect("fails at once, says when, and takes nothing", () =>
+      Effect.gen(function*() {
+        const limiter = yield* throttled({ whenExceeded: "fail" })
+        yield* TestClock.adjust("500 millis")
+        const error = yield* Effect.flip(limiter.acquire)
+        assert.strictEqual(error.reason, "no-token")
+        assert.strictEqual(Duration.toMillis(error.retryAfter), 1500)
+        assert.strictEqual(error.message, "no send token for another 1s 500ms")
+        assert.propertyVal(Option.getOrThrow(RetryInfo.of(error)), "safety", "No")
+        yield* TestClock.adjust("1500 millis")
+        yield* limiter.acquire
+      }))
+
+    it.effect("is not retried, costs no quota, and is no attempt", () =>
+      Effect.gen(function*() {
+        yield* AdaptiveRateLimiter.update(true)
+        let sends = 0
+        const call = Effect.sync(() => ++sends)
+        for (const program of [withRetry(call, awsAdaptive), Effect.retry(attempt(call), awsAdaptive)]) {
+          const error = yield* Effect.flip(program)
+          assert.strictEqual(error._tag, "RateLimitExceeded")
+        }
+        assert.strictEqual(sends, 0)
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+      }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer({ whenExceeded: "fail" })))))
+
+    it.effect("gives back what a refused retry held, and is retried by no policy", () =>
+      Effect.gen(function*() {
+        const eager = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.quotaGated({ cost: 5 }), RetryPolicy.rateLimited)
+        for (const run of [withRetry, (self: Effect.Effect<never, Throttled>) => Effect.retry(attempt(self), eager)]) {
+          let sends = 0
+          const call = Effect.suspend(() => {
+            sends++
+            return Effect.fail(new Throttled({}))
+          })
+          const error = yield* Effect.flip(run(call, eager))
+          assert.strictEqual(error._tag, "RateLimitExceeded")
+          assert.isAtMost(sends, 1)
+          assert.strictEqual(yield* RetryQuota.balance, 500)
+        }
+      }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer({ whenExceeded: "fail" })))))
+  })
+
+  describe("an attempt", () => {
+    const layer = Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer())
+
+    it.effect("is measured, and waits for a token before every send once throttled", () =>
+      Effect.gen(function*() {
+        const times: Array<number> = []
+        const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          times.push(now)
+          return times.length < 3 ? Effect.fail(new Throttled({})) : Effect.succeed("ok")
+        })
+        const fiber = yield* Effect.forkChild(withRetry(call, awsAdaptive))
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* Fiber.join(fiber), "ok")
+        assert.strictEqual(times.length, 3)
+        assert.isAtLeast(times[1]!, 2000)
+        assert.isAtLeast(times[2]!, times[1]! + 2000)
+      }).pipe(Effect.provide(layer)))
+
+    for (
+      const [form, stepsOut, run] of [
+        ["Effect.retry", 1, <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.retry(attempt(self), awsAdaptive)],
+        ["withRetry", 1, <A, E, R>(self: Effect.Effect<A, E, R>) => withRetry(self, awsAdaptive)],
+        [
+          "RetryStrategy.request",
+          5,
+          <A, E, R>(self: Effect.Effect<A, E, R>) =>
+            Effect.provide(RetryStrategy.request(self), RetryStrategy.layer(awsAdaptive))
+        ]
+      ] as const
+    ) {
+      it.effect(`${form}: interrupted at whatever step, leaves no waiter and loses no token`, () =>
+        Effect.gen(function*() {
+          const quota = yield* RetryQuota.make()
+          const steady = { fillRate: 1e-6, minFillRate: 1e-6, minCapacity: 1000, tokens: 1000 }
+          const limiter = yield* Effect.provide(AdaptiveRateLimiter.AdaptiveRateLimiter, testLimiter(steady))
+          let tokens = 1000
+          let sends = 0
+          const call = Effect.suspend(() => {
+            sends++
+            return Effect.fail(new Throttled({}))
+          })
+          const program = run(call).pipe(
+            Effect.provideService(RetryQuota.RetryQuota, quota),
+            Effect.provideService(AdaptiveRateLimiter.AdaptiveRateLimiter, limiter)
+          )
+          const inBetween: Array<number> = []
+          const steps = yield* sweep(program, (step) =>
+            Effect.gen(function*() {
+              const { capacity, waiting } = yield* limiter.snapshot
+              assert.strictEqual(waiting, 0)
+              const left = Math.round(tokens - capacity)
+              assert.closeTo(tokens - left, capacity, 0.01)
+              // Between the moment in which a send leaves and its first step there are a few steps of the scheduler.
+              assert.include([sends, sends + 1], left)
+              if (left > sends) inBetween.push(step)
+              tokens = capacity
+              const spent = 500 - (yield* quota.balance)
+              const retried = Math.max(0, sends - 1)
+              assert.isTrue(spent === retried * 5 || spent === (retried + 1) * 5)
+              yield* Effect.orDie(quota.deposit(500))
+              sends = 0
+            }))
+          assert.isAbove(steps, 40)
+          assert.isAtMost(inBetween.length, 3 * stepsOut)
+        }))
+    }
+
+    it.effect("that times out while it waits for its token was never sent, and costs nothing", () =>
+      Effect.gen(function*() {
+        const call = Effect.fail(new Throttled({}))
+        const policy = Backoff.fixed({ delay: 0 }).pipe(
+          RetryPolicy.maxAttempts(4),
+          RetryPolicy.quotaGated({ cost: 10 }),
+          RetryPolicy.rateLimited
+        )
+        const ofAnyError: Schedule.Schedule<
+          unknown,
+          any,
+          AdaptiveRateLimiter.RateLimitExceeded,
+          RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
+        > = policy
+        const limited = Effect.timeout(attempt(call), "500 millis")
+        const fiber = yield* Effect.forkChild(Effect.exit(Effect.retry(limited, ofAnyError)))
+        yield* TestClock.adjust("1900 millis")
+        yield* Fiber.join(fiber)
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+      }).pipe(Effect.provide(Layer.fresh(layer))))
+
+    it.effect("that ends by defect or interruption is booked neither as success nor as throttle", () =>
+      Effect.gen(function*() {
+        const before = yield* AdaptiveRateLimiter.snapshot
+        yield* Effect.exit(withRetry(Effect.die("boom"), awsAdaptive))
+        yield* Effect.exit(withRetry(Effect.interrupt, awsAdaptive))
+        const fiber = yield* Effect.forkChild(withRetry(Effect.never, awsAdaptive))
+        yield* TestClock.adjust("2 seconds")
+        yield* Fiber.interrupt(fiber)
+        const after = yield* AdaptiveRateLimiter.snapshot
+        assert.deepStrictEqual(after, before)
+        yield* Effect.exit(withRetry(Effect.fail(new Terminal()), awsAdaptive))
+        assert.isAbove((yield* AdaptiveRateLimiter.snapshot).measuredTxRate, 0)
+      }).pipe(Effect.provide(Layer.fresh(layer))))
+  })
+
+  it.effect("layerUnlimited holds nothing back, whatever it hears", () =>
+    Effect.gen(function*() {
+      for (let i = 0; i < 10; i++) yield* AdaptiveRateLimiter.update(true)
+      yield* AdaptiveRateLimiter.acquire
+      assert.isFalse((yield* AdaptiveRateLimiter.snapshot).enabled)
+      let sends = 0
+      const call = Effect.suspend(() => ++sends < 3 ? Effect.fail(new Throttled({})) : Effect.succeed(sends))
+      const quick = awsAdaptive.pipe(RetryPolicy.capped("1 millis"))
+      const fiber = yield* Effect.forkChild(withRetry(call, quick))
+      yield* TestClock.adjust("2 millis")
+      assert.strictEqual(yield* Fiber.join(fiber), 3)
+    }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layerUnlimited))))
+
+  describe("refuses", () => {
+    const bad: ReadonlyArray<readonly [string, AdaptiveRateLimiter.Options]> = [
+      ["beta", { beta: NaN }],
+      ["beta", { beta: 0 }],
+      ["beta", { beta: 1 }],
+      ["minFillRate", { minFillRate: 0 }],
+      ["minFillRate", { minFillRate: Infinity }],
+      ["minCapacity", { minCapacity: 0.5 }],
+      ["minCapacity", { minCapacity: Infinity }],
+      ["scaleConstant", { scaleConstant: 0 }],
+      ["smoothing", { smoothing: 0 }],
+      ["smoothing", { smoothing: 1.1 }],
+      ["smoothing", { smoothing: NaN }],
+      ["measurementBucketDuration", { measurementBucketDuration: 0 }],
+      ["measurementBucketDuration", { measurementBucketDuration: NaN }],
+      ["maxWaiters", { maxWaiters: -1 }],
+      ["maxWaiters", { maxWaiters: 1.5 }],
+      ["whenExceeded", { whenExceeded: "perhaps" as "wait" }]
+    ]
+    for (const [field, options] of bad) {
+      it(`${field} of ${String(Object.values(options)[0])}`, () => {
+        for (const make of [AdaptiveRateLimiter.make, AdaptiveRateLimiter.layer]) {
+          try {
+            make(options)
+            assert.fail("made it")
+          } catch (error) {
+            assert.instanceOf(error, InvalidOption)
+            assert.strictEqual(error.field, field)
+          }
+        }
+      })
+    }
+  })
+})

@@ -1,0 +1,85 @@
+import { assert, describe, it } from "@effect/vitest"
+import { attempt, awsStandard, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Schedule from "effect/Schedule"
+import * as TestClock from "effect/testing/TestClock"
+import { Terminal, Transient } from "../utils/call.ts"
+
+type Standard = typeof awsStandard
+
+const drivers = [
+  {
+    form: "Effect.retry(attempt)",
+    run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => Effect.retry(attempt(self), policy)
+  },
+  { form: "withRetry", run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => withRetry(self, policy) }
+] as const
+
+const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(self)
+    yield* TestClock.adjust("10 minutes")
+    return yield* Fiber.await(fiber)
+  })
+
+const leaf = () => {
+  const call = { sends: 0, effect: undefined as unknown as Effect.Effect<never, Transient> }
+  call.effect = Effect.suspend(() => {
+    call.sends++
+    return Effect.fail(new Transient())
+  })
+  return call
+}
+
+// In a file of its own: from the first policy that is outermostOnly, attempts carry a mark for the rest of the process.
+describe.each(drivers)("outermostOnly with $form", ({ run }) => {
+  const policy = awsStandard.pipe(RetryPolicy.outermostOnly)
+
+  for (const outer of drivers) {
+    it.effect(`inside ${outer.form}, sends as often as the outer call alone`, () =>
+      Effect.gen(function*() {
+        const call = leaf()
+        const stops: Array<string> = []
+        const observer: RetryObserver.RetryObserver = { onStop: (stopped) => stops.push(stopped.reason) }
+        const layered = outer.run(run(run(call.effect, policy), policy), awsStandard)
+        yield* inTime(Effect.provideService(layered, RetryObserver.CurrentObserver, observer))
+        assert.strictEqual(call.sends, 3)
+        assert.deepStrictEqual([...new Set(stops)].sort(), ["max-attempts", "nested"])
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  }
+
+  it.effect("alone, or inside Effect.repeat, retries", () =>
+    Effect.gen(function*() {
+      const call = leaf()
+      yield* inTime(run(call.effect, policy))
+      assert.strictEqual(call.sends, 3)
+      yield* inTime(Effect.repeat(Effect.ignore(run(call.effect, policy)), Schedule.recurs(1)))
+      assert.strictEqual(call.sends, 9)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("in a child fiber of the attempt, under a time-out, leaves retrying to the outer call", () =>
+    Effect.gen(function*() {
+      const call = leaf()
+      yield* inTime(run(Effect.timeout(run(call.effect, policy), "1 minute"), awsStandard))
+      assert.strictEqual(call.sends, 3)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("after the outer call has ended, retries again", () =>
+    Effect.gen(function*() {
+      const call = leaf()
+      yield* inTime(Effect.andThen(Effect.exit(run(run(call.effect, policy), awsStandard)), run(call.effect, policy)))
+      assert.strictEqual(call.sends, 6)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  for (const [ending, end] of [["succeeded", Effect.void], ["failed", Effect.fail(new Terminal())]] as const) {
+    it.effect(`in a fiber that outlives the attempt it was forked in, retries once the attempt has ${ending}`, () =>
+      Effect.gen(function*() {
+        const call = leaf()
+        const forking = Effect.forkDetach(Effect.delay(Effect.ignore(run(call.effect, policy)), "1 second"))
+        const outer = run(Effect.andThen(forking, end), awsStandard)
+        yield* inTime(Effect.provide(outer, yield* Effect.context<RetryQuota.RetryQuota>()))
+        assert.strictEqual(call.sends, 3)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  }
+})

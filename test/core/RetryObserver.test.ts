@@ -1,0 +1,193 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  awsAdaptive,
+  awsStandard,
+  RetryMetrics,
+  RetryObserver,
+  RetryQuota,
+  RetryToken,
+  withRetry
+} from "effect-retry"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Random from "effect/Random"
+import * as TestClock from "effect/testing/TestClock"
+import * as Tracer from "effect/Tracer"
+import { constantRandom, scripted, Terminal, Throttled, TimedOut, Transient } from "../utils/call.ts"
+
+const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(Effect.provideService(self, Random.Random, constantRandom(0.5)))
+    yield* TestClock.adjust("10 minutes")
+    return yield* Fiber.await(fiber)
+  })
+
+/** A tracer that keeps the events of all spans. */
+const recording = () => {
+  const events: Array<readonly [string, Record<string, unknown> | undefined]> = []
+  const tracer = Tracer.make({
+    span: (options) => {
+      const span = new Tracer.NativeSpan(options)
+      span.event = (name, _time, attributes) => void events.push([name, attributes])
+      return span
+    }
+  })
+  return { events, tracer }
+}
+
+const drivers = [
+  ["Effect.retry", <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.retry(attempt(self), awsStandard)],
+  ["withRetry", <A, E, R>(self: Effect.Effect<A, E, R>) => withRetry(self, awsStandard)]
+] as const
+
+describe("RetryObserver", () => {
+  for (const [form, run] of drivers) {
+    it.effect(`${form}: each retry and each stop is an event of the span`, () =>
+      Effect.gen(function*() {
+        const { events, tracer } = recording()
+        const call = scripted([new Transient(), new Throttled({}), new TimedOut()])
+        yield* inTime(Effect.withSpan(run(call.effect), "call").pipe(Effect.provideService(Tracer.Tracer, tracer)))
+        assert.deepStrictEqual(events, [
+          ["retry", { "retry.attempt": 1, "retry.delay_ms": 500, "retry.class": "transient", "retry.cost": 5 }],
+          ["retry", { "retry.attempt": 2, "retry.delay_ms": 1000, "retry.class": "throttling", "retry.cost": 5 }],
+          ["retry.stopped", { "retry.reason": "max-attempts", "retry.attempts": 3, "retry.class": "timeout" }]
+        ])
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it.effect(`${form}: nothing of the error is in the events`, () =>
+      Effect.gen(function*() {
+        const { events, tracer } = recording()
+        const secret = Object.assign(new Error("secret"), {
+          $metadata: { httpStatusCode: 500, requestId: "secret" },
+          $response: { headers: { authorization: "secret", "x-amz-retry-after": "700" }, body: "secret" },
+          url: "https://x.test/?token=secret"
+        })
+        yield* inTime(
+          Effect.withSpan(run(Effect.fail(secret)), "call").pipe(Effect.provideService(Tracer.Tracer, tracer))
+        )
+        const retries = events.filter(([name]) => name.startsWith("retry"))
+        assert.strictEqual(retries.length, 3)
+        assert.notInclude(JSON.stringify(retries), "secret")
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it.effect(`${form}: none switches the events off`, () =>
+      Effect.gen(function*() {
+        const { events, tracer } = recording()
+        const error = new Transient()
+        const exit = yield* inTime(
+          Effect.withSpan(run(Effect.fail(error)), "call").pipe(
+            Effect.provideService(Tracer.Tracer, tracer),
+            Effect.provide(RetryObserver.layer(RetryObserver.none))
+          )
+        )
+        assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), error)
+        assert.deepStrictEqual(events.filter(([name]) => name.startsWith("retry")), [])
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it.effect(`${form}: an observer that throws is a defect of the call, and no token is lost`, () =>
+      Effect.gen(function*() {
+        const broken: RetryObserver.RetryObserver = {
+          onRetry: () => {
+            throw new Error("broken observer")
+          }
+        }
+        const exit = yield* inTime(
+          Effect.provideService(run(Effect.fail(new Transient())), RetryObserver.CurrentObserver, broken)
+        )
+        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+        const caught = Effect.catchDefect(
+          Effect.provideService(run(Effect.fail(new Transient())), RetryObserver.CurrentObserver, broken),
+          () => Effect.void
+        )
+        const fiber = yield* Effect.forkChild(Effect.andThen(Effect.exit(caught), Effect.never))
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+        yield* Fiber.interrupt(fiber)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  }
+
+  it("combine tells both, the first one first", () => {
+    const told: Array<string> = []
+    const combined = RetryObserver.combine(
+      { onAttempt: () => told.push("first"), onStop: () => told.push("stop") },
+      { onAttempt: () => told.push("second") }
+    )
+    combined.onAttempt?.(true, {} as any)
+    combined.onStop?.({} as any, {} as any)
+    assert.deepStrictEqual(told, ["first", "second", "stop"])
+    assert.isUndefined(combined.onRetry)
+  })
+})
+
+describe("RetryMetrics", () => {
+  const reading = Effect.map(Metric.snapshot, (snapshots) =>
+    Object.fromEntries(
+      snapshots.filter(({ id }) => id.startsWith("retry_")).map(({ attributes, id, state }) => [
+        [id, ...Object.values(attributes ?? {})].join(" "),
+        "count" in state ? state.count : "value" in state ? state.value : state
+      ])
+    ))
+  const ownRegistry = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+    Effect.provideService(self, Metric.MetricRegistry, new Map() as any)
+
+  for (const [form, run] of drivers) {
+    it.effect(`${form}: counts attempts, retries, delays and stops, and shows the balance`, () =>
+      Effect.gen(function*() {
+        yield* inTime(run(scripted([new Transient(), new Throttled({})]).effect))
+        yield* inTime(run(scripted([new Terminal()]).effect))
+        const seen = yield* reading
+        assert.deepStrictEqual(seen, {
+          "retry_attempts failure": 3,
+          "retry_attempts success": 1,
+          "retry_retries transient": 1,
+          "retry_retries throttling": 1,
+          "retry_delay_ms transient": 1,
+          "retry_delay_ms throttling": 1,
+          "retry_stops not-retryable": 1,
+          "retry_quota_balance": 495
+        })
+      }).pipe(ownRegistry, Effect.provide(Layer.merge(RetryQuota.layer(), RetryMetrics.layer)), ownRegistry))
+  }
+
+  it.effect("shows the balance after a stop, too", () =>
+    Effect.gen(function*() {
+      yield* Effect.orDie(RetryQuota.reserve(100))
+      RetryMetrics.observer.onStop?.(
+        new RetryToken.RetryStopped("quota-exhausted", 1, undefined),
+        yield* Effect.withFiber((fiber) => Effect.succeed(fiber))
+      )
+      assert.strictEqual((yield* reading)["retry_quota_balance"], 400)
+    }).pipe(ownRegistry, Effect.provide(RetryQuota.layer()), ownRegistry))
+
+  it.effect("shows the fill rate of the limiter", () =>
+    Effect.gen(function*() {
+      yield* inTime(withRetry(scripted([new Throttled({})]).effect, awsAdaptive))
+      assert.isAtLeast((yield* reading)["retry_fill_rate"] as number, 0.5)
+    }).pipe(
+      ownRegistry,
+      Effect.provide(Layer.mergeAll(RetryQuota.layer(), AdaptiveRateLimiter.layer(), RetryMetrics.layer))
+    ))
+
+  it.effect("is nowhere until it is provided", () =>
+    Effect.gen(function*() {
+      yield* inTime(withRetry(Effect.fail(new Transient()), awsStandard))
+      assert.deepStrictEqual(yield* reading, {})
+    }).pipe(ownRegistry, Effect.provide(RetryQuota.layer())))
+
+  it.effect("keeps the observer that was in force", () =>
+    Effect.gen(function*() {
+      let told = 0
+      const program = inTime(withRetry(Effect.fail(new Terminal()), awsStandard)).pipe(
+        Effect.provide(RetryMetrics.layer.pipe(Layer.provide(RetryObserver.layer({ onStop: () => told++ }))))
+      )
+      yield* program
+      assert.strictEqual(told, 1)
+    }).pipe(ownRegistry, Effect.provide(RetryQuota.layer())))
+})

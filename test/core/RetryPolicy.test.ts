@@ -1,0 +1,706 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  awsAdaptive,
+  AwsModes,
+  awsStandard,
+  Backoff,
+  InvalidOption,
+  RetryInfo,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  RetryToken,
+  withRetry
+} from "effect-retry"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Pull from "effect/Pull"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import { constantRandom, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
+
+type AnyPolicy = RetryPolicy.RetryPolicy<any, any, any>
+
+/** What a policy decides about the errors in turn, in one call: delays in milliseconds, then perhaps the reason it stops. */
+const decisions = (policy: AnyPolicy, errors: ReadonlyArray<unknown>) =>
+  Effect.gen(function*() {
+    const step = yield* Schedule.toStep(policy)
+    const seen: Array<number | string> = []
+    for (const error of errors) {
+      const decision = yield* Pull.matchEffect(step(0, error), {
+        onSuccess: ([output]) => Effect.succeed(output),
+        onDone: (output) => Effect.succeed(output),
+        onFailure: () => Effect.die("failed")
+      })
+      seen.push(RetryToken.isRetryToken(decision) ? decision.delayMillis : (decision as RetryToken.RetryStopped).reason)
+    }
+    return seen
+  })
+
+const repeated = (error: unknown, times: number) => Array.from({ length: times }, () => error)
+const transient = new Transient()
+
+describe("RetryPolicy", () => {
+  describe("limits", () => {
+    for (const attempts of [1, 2, 3]) {
+      it.effect(`maxAttempts(${attempts}) sends ${attempts} times`, () =>
+        Effect.gen(function*() {
+          let sends = 0
+          const call = Effect.suspend(() => {
+            sends++
+            return Effect.fail(transient)
+          })
+          const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(attempts))
+          yield* Effect.exit(withRetry(call, policy))
+          assert.strictEqual(sends, attempts)
+        }))
+    }
+
+    it.effect("maxAttempts keeps the smaller of two limits", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.maxAttempts(5))
+        assert.deepStrictEqual(yield* decisions(policy, repeated(transient, 2)), [0, "max-attempts"])
+      }))
+
+    it.effect("whileRetryable retries what is safe, and nothing the classifier does not know", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.fixed({ delay: 7 }).pipe(RetryPolicy.whileRetryable)
+        for (const error of [new Terminal(), new Unsure(), new Error("unknown"), "text", null, undefined, 7]) {
+          assert.deepStrictEqual(yield* decisions(policy, [error]), ["not-retryable"])
+        }
+        for (const error of [transient, new Throttled({}), new TimedOut()]) {
+          assert.deepStrictEqual(yield* decisions(policy, [error]), [7])
+        }
+        const bold = Backoff.fixed({ delay: 7 }).pipe(RetryPolicy.whileMaybeRetryable)
+        assert.deepStrictEqual(yield* decisions(bold, [new Unsure()]), [7])
+        assert.deepStrictEqual(yield* decisions(bold, [new Terminal()]), ["not-retryable"])
+      }))
+
+    describe("deadline", () => {
+      const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.deadline("10 seconds"))
+      const drivers = { "Effect.retry": Effect.retry, withRetry } as const
+
+      for (const [form, run] of Object.entries(drivers) as ReadonlyArray<[string, typeof Effect.retry]>) {
+        for (const [first, sends] of [[8999, 2], [9000, 1], [20_000, 1]] as const) {
+          it.effect(`${form}: a first attempt of ${first} ms leaves time for ${sends} attempts in all`, () =>
+            Effect.gen(function*() {
+              const times: Array<number> = []
+              const call = Effect.gen(function*() {
+                times.push(yield* Clock.currentTimeMillis)
+                yield* Effect.sleep(first)
+                return yield* transient
+              })
+              const fiber = yield* Effect.forkChild(Effect.exit(run(attempt(call), policy)))
+              yield* TestClock.adjust("1 minute")
+              yield* Fiber.join(fiber)
+              assert.strictEqual(times.length, sends)
+            }))
+        }
+      }
+
+      it.effect("ends the call when the retry could not begin in time, without sleeping", () =>
+        Effect.gen(function*() {
+          const slow = Backoff.fixed({ delay: "1 hour" }).pipe(RetryPolicy.deadline("1 minute"))
+          assert.strictEqual(yield* Effect.flip(withRetry(Effect.fail(transient), slow)), transient)
+          assert.strictEqual(yield* Clock.currentTimeMillis, 0)
+        }))
+
+      it.effect("bounds a server's hint, and gives back what the retry would have cost", () =>
+        Effect.gen(function*() {
+          const hinted = awsStandard.pipe(RetryPolicy.deadline("3 seconds"))
+          const error = yield* Effect.flip(withRetry(Effect.fail(new Throttled({ retryAfter: 4000 })), hinted))
+          assert.strictEqual(error._tag, "Throttled")
+          assert.strictEqual(yield* RetryQuota.balance, 500)
+        }).pipe(Effect.provide(RetryQuota.layer())))
+
+      it.effect("does not wait for a quota that cannot refill in time", () =>
+        Effect.gen(function*() {
+          const call = withRetry(Effect.fail(transient), awsStandard.pipe(RetryPolicy.deadline("3 seconds")))
+          assert.strictEqual(yield* Effect.flip(call), transient)
+          assert.strictEqual(yield* Clock.currentTimeMillis, 0)
+        }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+
+      it.effect("ends the wait for a quota that others empty, in time for the delay after it", () =>
+        Effect.gen(function*() {
+          const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+            RetryPolicy.deadline("10 seconds"),
+            RetryPolicy.quotaGated({ cost: 5 })
+          )
+          const first = yield* Effect.forkChild(RetryQuota.reserve(6))
+          yield* TestClock.adjust(0)
+          const fiber = yield* Effect.forkChild(Effect.exit(withRetry(Effect.fail(transient), policy)))
+          yield* TestClock.adjust("8999 millis")
+          assert.isUndefined(fiber.pollUnsafe())
+          yield* TestClock.adjust("1 millis")
+          assert.isDefined(fiber.pollUnsafe())
+          assert.isDefined(first.pollUnsafe())
+          assert.closeTo(yield* RetryQuota.balance, 3, 1e-9)
+        }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+
+      for (const [form, run] of Object.entries(drivers) as ReadonlyArray<[string, typeof Effect.retry]>) {
+        it.effect(`${form}: ends the wait of a retry for its send token, with the last error, and costs nothing`, () =>
+          Effect.gen(function*() {
+            const times: Array<number> = []
+            const stops: Array<string> = []
+            const observer: RetryObserver.RetryObserver = { onStop: ({ reason }) => stops.push(reason) }
+            const throttled = new Throttled({})
+            const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+              times.push(now)
+              return Effect.fail(throttled)
+            })
+            const timely = awsAdaptive.pipe(RetryPolicy.capped("1 millis"), RetryPolicy.deadline("1500 millis"))
+            const fiber = yield* Effect.forkChild(
+              Effect.flip(run(attempt(call), timely)).pipe(
+                Effect.provideService(RetryObserver.CurrentObserver, observer)
+              )
+            )
+            yield* TestClock.adjust("1499 millis")
+            assert.isUndefined(fiber.pollUnsafe())
+            yield* TestClock.adjust("1 millis")
+            assert.isTrue(Object.is(yield* Fiber.join(fiber), throttled))
+            assert.deepStrictEqual([times, stops], [[0], ["deadline"]])
+            assert.strictEqual(yield* RetryQuota.balance, 500)
+          }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer()))))
+      }
+
+      it.effect("ends the second wait of a call for a send token as it ends the first", () =>
+        Effect.gen(function*() {
+          const times: Array<number> = []
+          const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+            times.push(now)
+            return Effect.fail(new Throttled({}))
+          })
+          const timely = awsAdaptive.pipe(RetryPolicy.capped("1 millis"), RetryPolicy.deadline("3 seconds"))
+          const ended = Effect.andThen(Effect.exit(withRetry(call, timely)), Clock.currentTimeMillis)
+          const fiber = yield* Effect.forkChild(ended)
+          yield* TestClock.adjust("1 minute")
+          assert.strictEqual(yield* Fiber.join(fiber), 3000)
+          assert.deepStrictEqual(times, [0, 2000])
+        }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer()))))
+
+      it.effect("does not send at the deadline, when tokens of quota or limiter come just then", () =>
+        Effect.gen(function*() {
+          const times: Array<number> = []
+          const throttled = new Throttled({})
+          const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+            times.push(now)
+            return Effect.fail(throttled)
+          })
+          const timely = awsAdaptive.pipe(RetryPolicy.capped("1 millis"), RetryPolicy.deadline("2 seconds"))
+          const fiber = yield* Effect.forkChild(Effect.exit(withRetry(call, timely)))
+          yield* TestClock.adjust("1 minute")
+          yield* Fiber.join(fiber)
+          assert.deepStrictEqual(times, [0])
+        }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer()))))
+
+      it.effect("does not retry at the deadline after a wait for the quota", () =>
+        Effect.gen(function*() {
+          const times: Array<number> = []
+          const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+            times.push(now)
+            return Effect.fail(transient)
+          })
+          const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+            RetryPolicy.deadline("7 seconds"),
+            RetryPolicy.quotaGated({ cost: 5 })
+          )
+          yield* Effect.forkChild(Effect.delay(RetryQuota.deposit(10), "6 seconds"))
+          yield* Effect.forkChild(RetryQuota.reserve(9))
+          yield* TestClock.adjust(0)
+          const fiber = yield* Effect.forkChild(Effect.exit(withRetry(call, policy)))
+          yield* TestClock.adjust("1 minute")
+          yield* Fiber.join(fiber)
+          assert.deepStrictEqual(times, [0])
+          assert.strictEqual(yield* RetryQuota.balance, 20)
+        }).pipe(
+          Effect.provide(RetryQuota.layer({ capacity: 20, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))
+        ))
+
+      it.effect("counts on the monotonic clock: a step of the wall clock moves it not", () =>
+        Effect.gen(function*() {
+          yield* TestClock.adjust("1 hour")
+          let sends = 0
+          const call = Effect.gen(function*() {
+            if (sends++ === 0) yield* TestClock.setTime(0)
+            return yield* transient
+          })
+          const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.deadline("1 minute"), RetryPolicy.maxAttempts(3))
+          yield* Effect.exit(withRetry(call, policy))
+          assert.strictEqual(sends, 3)
+        }))
+
+      it.effect("is the earlier of two", () =>
+        Effect.gen(function*() {
+          const policy = Backoff.fixed({ delay: "2 seconds" }).pipe(
+            RetryPolicy.deadline("1 second"),
+            RetryPolicy.deadline("1 hour")
+          )
+          assert.deepStrictEqual(yield* decisions(policy, [transient]), ["deadline"])
+        }))
+    })
+  })
+
+  describe("order of the checks", () => {
+    const empty = RetryQuota.layer({ initial: 0 })
+    const gates = [
+      RetryPolicy.maxAttempts(2),
+      RetryPolicy.whileRetryable,
+      RetryPolicy.quotaGated({ cost: 5 }),
+      RetryPolicy.deadline("1 second")
+    ]
+    const orders = gates.flatMap((a) =>
+      gates.flatMap((b) => gates.flatMap((c) => gates.map((d) => [a, b, c, d]))).filter((order) =>
+        new Set(order).size === 4
+      )
+    )
+    const policies = orders.map((order): AnyPolicy =>
+      order.reduce(
+        (policy: AnyPolicy, gate) => gate(policy as any) as AnyPolicy,
+        Backoff.fixed({ delay: "2 seconds" }) as AnyPolicy
+      )
+    )
+
+    it.effect("is retryable, attempts, quota, delay, deadline, in whatever order the combinators came", () =>
+      Effect.gen(function*() {
+        assert.strictEqual(policies.length, 24)
+        for (const policy of policies) {
+          assert.deepStrictEqual(yield* decisions(policy, [new Terminal()]), ["not-retryable"])
+          assert.deepStrictEqual(yield* decisions(policy, [transient]), ["quota-exhausted"])
+          assert.deepStrictEqual(yield* decisions(policy, [transient, transient]), ["quota-exhausted", "max-attempts"])
+          assert.deepStrictEqual(
+            yield* decisions(policy, [transient, new Terminal()]),
+            ["quota-exhausted", "not-retryable"]
+          )
+        }
+      }).pipe(Effect.provide(empty)))
+
+    const failures = {
+      transient,
+      throttled: new Throttled({ retryAfter: 5000 }),
+      timedOut: new TimedOut(),
+      unsure: new Unsure(),
+      terminal: new Terminal()
+    }
+
+    it.effect.prop(
+      "law: a retry that is refused waits for nothing and takes nothing, whatever the policy, the quota and the failure",
+      [
+        Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 23 })),
+        Schema.Literals(["transient", "throttled", "timedOut", "unsure", "terminal"]),
+        Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 })),
+        Schema.Boolean
+      ],
+      ([index, failure, tokens, wait]) =>
+        Effect.gen(function*() {
+          const quota = yield* RetryQuota.make({
+            capacity: 20,
+            initial: tokens,
+            ...(wait ? { refillPerSecond: 1, whenExhausted: "wait" as const } : undefined)
+          })
+          const error = failures[failure]
+          const start = yield* Clock.currentTimeMillis
+          const policy = policies[index]!
+          for (
+            const call of [withRetry(Effect.fail(error), policy), Effect.retry(attempt(Effect.fail(error)), policy)]
+          ) {
+            assert.strictEqual(yield* Effect.flip(Effect.provideService(call, RetryQuota.RetryQuota, quota)), error)
+            assert.strictEqual(yield* quota.balance, tokens)
+          }
+          assert.strictEqual(yield* Clock.currentTimeMillis, start)
+        })
+    )
+  })
+
+  describe("quotaGated", () => {
+    it.effect("refuses a cost above the capacity at once, also where the quota would wait", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.quotaGated({ cost: 11 }))
+        assert.deepStrictEqual(yield* decisions(policy, [transient]), ["quota-exhausted"])
+      }).pipe(Effect.provide(RetryQuota.layer({ capacity: 10, refillPerSecond: 1, whenExhausted: "wait" }))))
+
+    it.effect("charges a throttle that is a time-out, too, as a throttle", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.fixed({ delay: 0 }).pipe(
+          RetryPolicy.quotaGated({ cost: 1, timeoutCost: 10, throttlingCost: 5 })
+        )
+        yield* Effect.exit(
+          withRetry(
+            Effect.fail({ [RetryInfo.TypeId]: RetryInfo.make({ throttling: true, timeout: true }) }),
+            policy.pipe(RetryPolicy.maxAttempts(2))
+          )
+        )
+        assert.strictEqual(yield* RetryQuota.balance, 495)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it.effect("waits for a quota that refills, then backs off", () =>
+      Effect.gen(function*() {
+        const times: Array<number> = []
+        const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          times.push(now)
+          return times.length < 2 ? Effect.fail(transient) : Effect.succeed("ok")
+        })
+        const policy = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.quotaGated({ cost: 5 }))
+        const fiber = yield* Effect.forkChild(withRetry(call, policy))
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* Fiber.join(fiber), "ok")
+        assert.deepStrictEqual(times, [0, 5100])
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+
+    it.effect("holds a long poll back for its delay, but not when attempts are used up", () =>
+      Effect.gen(function*() {
+        const policy = AwsModes.standard2026({ longPolling: true, maxAttempts: 2 }).pipe(RetryPolicy.jittered("none"))
+        const poll = (error: unknown) =>
+          Effect.gen(function*() {
+            const before = yield* Clock.currentTimeMillis
+            const fiber = yield* Effect.forkChild(Effect.exit(withRetry(Effect.fail(error), policy)))
+            yield* TestClock.adjust(0)
+            while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust(1)
+            return (yield* Clock.currentTimeMillis) - before
+          })
+        const full = Effect.provideService(Random.Random, constantRandom(1))
+        assert.strictEqual(yield* full(poll(transient)), 50)
+        assert.strictEqual(yield* full(poll(new Throttled({}))), 1000)
+        assert.strictEqual(yield* full(poll(new Terminal())), 0)
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 0 }))))
+  })
+
+  describe("delays", () => {
+    it.effect("capped bounds what jitter made when it comes after, and what jitter starts from when before", () =>
+      Effect.gen(function*() {
+        const base = Backoff.exponential({ base: "8 seconds" })
+        const half = Effect.provideService(Random.Random, constantRandom(0.5))
+        const after = base.pipe(RetryPolicy.jittered("full"), RetryPolicy.capped("20 seconds"))
+        const before = base.pipe(RetryPolicy.capped("20 seconds"), RetryPolicy.jittered("full"))
+        assert.deepStrictEqual(yield* half(decisions(after, repeated(transient, 4))), [4000, 8000, 16_000, 20_000])
+        assert.deepStrictEqual(yield* half(decisions(before, repeated(transient, 4))), [4000, 8000, 10_000, 10_000])
+      }))
+
+    it.effect.prop(
+      "law: a delay never exceeds a cap that comes last, whatever the jitter and the attempt",
+      [
+        Schema.Literals(["none", "full", "equal"]),
+        Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 60_000 })),
+        Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 60_000 })),
+        Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 0.9999999 })),
+        Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+      ],
+      ([jitter, base, cap, random, share]) =>
+        Effect.gen(function*() {
+          for (const mode of [jitter, { proportional: share }] as const) {
+            const policy = Backoff.exponential({ base }).pipe(
+              RetryPolicy.jittered(mode),
+              RetryPolicy.honourRetryAfter(),
+              RetryPolicy.capped(cap)
+            )
+            const errors = repeated(new Throttled({ retryAfter: 99_999 }), 12)
+            for (const delay of yield* decisions(policy, errors)) {
+              assert.isAtLeast(delay as number, 0)
+              assert.isAtMost(delay as number, cap)
+            }
+          }
+        }).pipe(Effect.provideService(Random.Random, constantRandom(random)))
+    )
+
+    const extremes: ReadonlyArray<readonly [string, RetryPolicy.RetryPolicy]> = [
+      ["exponential", Backoff.exponential({ base: "1 second", cap: "20 seconds" })],
+      [
+        "exponential, full jitter then cap",
+        Backoff.exponential({ base: "1 second" }).pipe(RetryPolicy.capped("20 seconds"))
+      ],
+      ["linear", Backoff.linear({ base: "1 second", cap: "20 seconds" })],
+      ["fibonacci", Backoff.fibonacci({ base: "1 second", cap: "20 seconds" })],
+      ["a factor of 10", Backoff.exponential({ base: "1 second", factor: 10, cap: "20 seconds" })]
+    ]
+    for (const [name, policy] of extremes) {
+      for (const retry of [1024, 1025, 1100, 1_000_000]) {
+        it(`${name}: retry ${retry} waits exactly the cap`, () => {
+          const { adjust, source } = policy[RetryPolicy.TypeId]
+          const failure = {
+            error: transient,
+            info: undefined,
+            attempt: retry,
+            previousMillis: 0,
+            random: constantRandom(0.5)
+          }
+          const delay = typeof source === "function" ? adjust(source(failure), failure) : NaN
+          assert.strictEqual(delay, 20_000)
+        })
+      }
+    }
+
+    it.effect("without a cap saturates, and never becomes Infinity or NaN", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.exponential({ base: "1 second" }).pipe(RetryPolicy.jittered("full"))
+        const { adjust, source } = policy[RetryPolicy.TypeId]
+        const failure = {
+          error: transient,
+          info: undefined,
+          attempt: 2000,
+          previousMillis: 0,
+          random: constantRandom(0)
+        }
+        assert.strictEqual(typeof source === "function" ? adjust(source(failure), failure) : NaN, 0)
+        const last = (yield* decisions(Backoff.exponential({ base: "1 second", factor: 1e6 }), repeated(transient, 60)))
+          .at(-1)
+        assert.strictEqual(last, Number.MAX_SAFE_INTEGER)
+      }))
+
+    describe("honourRetryAfter", () => {
+      const rows: ReadonlyArray<readonly [RetryPolicy.HonourOptions, number, number | string]> = [
+        [{}, 0, 1000],
+        [{}, 500, 1000],
+        [{}, 3000, 3000],
+        [{}, 6000, 6000],
+        [{}, 6001, 6000],
+        [{}, 1e15, 6000],
+        [{ atMost: "20 seconds" }, 19_000, 19_000],
+        [{ atMost: "20 seconds" }, 21_000, 20_000],
+        [{ atMost: "20 seconds", overshoot: "2 seconds" }, 19_000, 3000],
+        [{ atMost: 0 }, 19_000, 1000],
+        [{ beyond: "stop" }, 6000, 6000],
+        [{ beyond: "stop" }, 6001, "retry-after-too-long"]
+      ]
+
+      it.effect("says so too where other delays hold after a throttle", () =>
+        Effect.gen(function*() {
+          const policy = Backoff.fixed({ delay: 1 }).pipe(
+            RetryPolicy.whenThrottled(
+              Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.honourRetryAfter({ beyond: "stop" }))
+            )
+          )
+          assert.deepStrictEqual(
+            yield* decisions(policy, [new Throttled({ retryAfter: 6001 })]),
+            ["retry-after-too-long"]
+          )
+        }))
+
+      for (const [options, hint, expected] of rows) {
+        it.effect(`${JSON.stringify(options)}: a hint of ${hint} ms on a delay of 1 s gives ${expected}`, () =>
+          Effect.gen(function*() {
+            const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.honourRetryAfter(options))
+            assert.deepStrictEqual(yield* decisions(policy, [new Throttled({ retryAfter: hint })]), [expected])
+          }))
+      }
+
+      it.effect("never makes an error retryable, nor revives a stopped policy", () =>
+        Effect.gen(function*() {
+          const policy = awsStandard.pipe(RetryPolicy.maxAttempts(1))
+          assert.deepStrictEqual(yield* decisions(policy, [new Throttled({ retryAfter: 1 })]), ["max-attempts"])
+        }).pipe(Effect.provide(RetryQuota.layer())))
+    })
+
+    it.effect("whenThrottled uses the other delays after a throttle, and keeps counting", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.exponential({ base: 50 }).pipe(
+          RetryPolicy.whenThrottled(Backoff.exponential({ base: 1000 }))
+        )
+        const throttled = new Throttled({})
+        assert.deepStrictEqual(
+          yield* decisions(policy, [transient, throttled, transient, throttled]),
+          [50, 2000, 200, 8000]
+        )
+      }))
+
+    it.effect("a back-off caps again after proportional jitter", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.exponential({ base: 600, cap: 1000, jitter: { proportional: 0.5 } })
+        const high = Effect.provideService(
+          decisions(policy, repeated(transient, 3)),
+          Random.Random,
+          constantRandom(0.999)
+        )
+        assert.deepStrictEqual(yield* high, [900, 1000, 1000])
+      }))
+
+    it.effect("decorrelated grows from its own delay, not from what is made of it", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.decorrelated({ base: 100, cap: 10_000 }).pipe(RetryPolicy.capped(150))
+        const { source } = policy[RetryPolicy.TypeId]
+        const seen: Array<number> = []
+        const run = Effect.provideService(decisions(policy, repeated(transient, 3)), Random.Random, constantRandom(0.5))
+        assert.deepStrictEqual(yield* run, [150, 150, 150])
+        const failure = {
+          error: transient,
+          info: undefined,
+          attempt: 2,
+          previousMillis: 200,
+          random: constantRandom(0.5)
+        }
+        seen.push(typeof source === "function" ? source(failure) : NaN)
+        assert.deepStrictEqual(seen, [350])
+      }))
+
+    it.effect("decorrelated starts at base and stays between base and three times the delay before", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.decorrelated({ base: 100, cap: 10_000 })
+        const delays = (yield* Effect.provideService(
+          decisions(policy, repeated(transient, 6)),
+          Random.Random,
+          constantRandom(0.5)
+        )) as ReadonlyArray<number>
+        assert.deepStrictEqual(delays, [200, 350, 575, 913, 1419, 2179])
+        const low = Effect.provideService(decisions(policy, repeated(transient, 3)), Random.Random, constantRandom(0))
+        assert.deepStrictEqual(yield* low, [100, 100, 100])
+      }))
+  })
+
+  it.effect("fromDelay takes delays from a function, and stops where it gives none", () =>
+    Effect.gen(function*() {
+      const policy = RetryPolicy.fromDelay(({ attempt }) => attempt < 3 ? attempt * 10 : undefined)
+      assert.deepStrictEqual(yield* decisions(policy, repeated(transient, 3)), [10, 20, "schedule"])
+      const odd = RetryPolicy.fromDelay(({ attempt }) => [NaN, -5, 0.2][attempt - 1])
+      assert.deepStrictEqual(yield* decisions(odd, repeated(transient, 4)), [0, 0, 1, "schedule"])
+    }))
+
+  it.effect("a delay function that throws is a defect of the call, and costs no token", () =>
+    Effect.gen(function*() {
+      const policy = RetryPolicy.fromDelay(() => {
+        throw new Error("broken delay")
+      }).pipe(RetryPolicy.quotaGated({ cost: 5 }))
+      for (
+        const run of [withRetry(Effect.fail(transient), policy), Effect.retry(attempt(Effect.fail(transient)), policy)]
+      ) {
+        const exit = yield* Effect.exit(run)
+        assert.isTrue(exit._tag === "Failure" && Cause.hasDies(exit.cause))
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+      }
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  describe("fromSchedule", () => {
+    it.effect("takes delays and end from the schedule, and the rest from the policy", () =>
+      Effect.gen(function*() {
+        const policy = RetryPolicy.fromSchedule(Schedule.upTo(Schedule.exponential("100 millis"), { times: 3 })).pipe(
+          RetryPolicy.capped("300 millis"),
+          RetryPolicy.whileRetryable
+        )
+        assert.deepStrictEqual(yield* decisions(policy, repeated(transient, 4)), [100, 200, 300, "schedule"])
+        assert.deepStrictEqual(yield* decisions(policy, [transient, new Terminal()]), [100, "not-retryable"])
+        assert.strictEqual(
+          yield* Effect.flip(withRetry(Effect.fail(new Terminal()), policy)).pipe(Effect.map((e) => e._tag)),
+          "Terminal"
+        )
+      }))
+
+    it.effect("starts anew for every call", () =>
+      Effect.gen(function*() {
+        const policy = RetryPolicy.fromSchedule(Schedule.recurs(1))
+        for (let i = 0; i < 3; i++) {
+          let sends = 0
+          const call = Effect.suspend(() => ++sends < 2 ? Effect.fail(transient) : Effect.succeed(sends))
+          assert.strictEqual(yield* withRetry(call, policy), 2)
+        }
+      }))
+
+    it.effect("fails with the schedule's own error", () =>
+      Effect.gen(function*() {
+        const broken = Schedule.modifyDelay(Schedule.forever, () => Effect.fail("broken schedule"))
+        const error = yield* Effect.flip(withRetry(Effect.fail(transient), RetryPolicy.fromSchedule(broken)))
+        assert.strictEqual(error, "broken schedule")
+      }))
+  })
+
+  it.effect("is a Schedule like any other", () =>
+    Effect.gen(function*() {
+      const policy = Backoff.exponential({ base: 100 })
+      assert.isTrue(Schedule.isSchedule(policy))
+      assert.isTrue(RetryPolicy.isRetryPolicy(policy))
+      assert.isFalse(RetryPolicy.isRetryPolicy(Schedule.forever))
+      const slowest = Schedule.max([policy, Schedule.spaced("300 millis")])
+      const step = yield* Schedule.toStep(slowest)
+      const delays: Array<number> = []
+      for (let i = 0; i < 4; i++) {
+        const [, delay] = yield* Effect.orDie(step(0, transient))
+        delays.push(Duration.toMillis(delay))
+      }
+      assert.deepStrictEqual(delays, [300, 300, 400, 800])
+      let polls = 0
+      const poll = Effect.sync(() => ++polls)
+      const fiber = yield* Effect.forkChild(Effect.repeat(poll, policy.pipe(Schedule.upTo({ times: 2 }))))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(fiber)
+      assert.strictEqual(polls, 3)
+    }))
+
+  describe("refuses", () => {
+    const bad: ReadonlyArray<readonly [string, unknown, () => unknown]> = [
+      ...[NaN, Infinity, -1, "soon", null].flatMap((base: any) =>
+        [
+          ["base", base, () => Backoff.exponential({ base })],
+          ["base", base, () => Backoff.linear({ base })],
+          ["base", base, () => Backoff.fibonacci({ base })],
+          ["base", base, () => Backoff.decorrelated({ base, cap: 1000 })],
+          ["delay", base, () => Backoff.fixed({ delay: base })],
+          ["increment", base, () => Backoff.linear({ base: 1, increment: base })]
+        ] as const
+      ),
+      ...[NaN, Infinity, 0, 0.5, -2].map((factor) =>
+        ["factor", factor, () => Backoff.exponential({ base: 1, factor })] as const
+      ),
+      ...[NaN, Infinity, 0, -1].flatMap((cap) =>
+        [
+          ["cap", cap, () => Backoff.exponential({ base: 1, cap })],
+          ["cap", cap, () => RetryPolicy.capped(cap)],
+          ["cap", cap, () => Backoff.decorrelated({ base: 1, cap })]
+        ] as const
+      ),
+      ["cap", "1 second", () => Backoff.exponential({ base: "2 seconds", cap: "1 second" })],
+      ["cap", 99, () => Backoff.decorrelated({ base: 100, cap: 99 })],
+      ["jitter", "half", () => RetryPolicy.jittered("half" as "full")],
+      ["proportional", 1.1, () => RetryPolicy.jittered({ proportional: 1.1 })],
+      ["proportional", NaN, () => Backoff.fixed({ delay: 1, jitter: { proportional: NaN } })],
+      ...[NaN, 0, -1, 1.5, "3", 2 ** 53].map((attempts) =>
+        ["maxAttempts", attempts, () => RetryPolicy.maxAttempts(attempts as number)] as const
+      ),
+      ...[NaN, 0, -1, Infinity].map((limit) => ["deadline", limit, () => RetryPolicy.deadline(limit)] as const),
+      ...[NaN, -1, Infinity].flatMap((cost) =>
+        [
+          ["cost", cost, () => RetryPolicy.quotaGated({ cost })],
+          ["timeoutCost", cost, () => RetryPolicy.quotaGated({ cost: 1, timeoutCost: cost })],
+          ["throttlingCost", cost, () => RetryPolicy.quotaGated({ cost: 1, throttlingCost: cost })],
+          ["atMost", cost, () => RetryPolicy.honourRetryAfter({ atMost: cost })],
+          ["overshoot", cost, () => RetryPolicy.honourRetryAfter({ overshoot: cost })]
+        ] as const
+      ),
+      ["beyond", "wait", () => RetryPolicy.honourRetryAfter({ beyond: "wait" as "stop" })],
+      [
+        "that",
+        "a lifted schedule",
+        () => RetryPolicy.whenThrottled(Backoff.fixed({ delay: 1 }), RetryPolicy.fromSchedule(Schedule.forever))
+      ],
+      ["maxAttempts", 0, () => AwsModes.standard({ maxAttempts: 0 })],
+      ["maxBackoff", 0, () => AwsModes.standard({ maxBackoff: 0 })],
+      ["maxBackoff", NaN, () => AwsModes.standard({ maxBackoff: NaN })],
+      ["maxBackoff", "1 millis", () => AwsModes.standard({ maxBackoff: "1 millis" })],
+      ["maxBackoff", "20 seconds", () => AwsModes.standard2026({ base: "30 seconds" })],
+      ["base", -1, () => AwsModes.standard2026({ base: -1 })]
+    ]
+    for (const [row, [field, value, make]] of bad.entries()) {
+      it(`${field} of ${String(value)} (row ${row})`, () => {
+        try {
+          make()
+          assert.fail("made it")
+        } catch (error) {
+          assert.instanceOf(error, InvalidOption)
+          assert.strictEqual(error.field, field)
+          assert.deepStrictEqual(error.value, value)
+        }
+      })
+    }
+
+    it("nothing that is right", () => {
+      RetryPolicy.maxAttempts(Infinity)
+      RetryPolicy.maxAttempts(2 ** 53 - 1)
+      Backoff.exponential({ base: 0, cap: 1 })
+      Backoff.exponential({ base: "20 seconds", cap: "20 seconds", factor: 1 })
+      RetryPolicy.quotaGated({ cost: 0 })
+    })
+  })
+})

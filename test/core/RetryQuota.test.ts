@@ -1,0 +1,297 @@
+import { assert, describe, it } from "@effect/vitest"
+import { InvalidOption, RetryQuota } from "effect-retry"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import { sweep } from "../utils/sweep.ts"
+
+const amount = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 50 }))
+
+describe("RetryQuota", () => {
+  describe("reserve", () => {
+    it.effect("takes tokens until there are too few", () =>
+      Effect.gen(function*() {
+        const quota = yield* RetryQuota.make({ capacity: 12 })
+        assert.isTrue(Option.isSome(yield* quota.reserve(5)))
+        assert.isTrue(Option.isSome(yield* quota.reserve(5)))
+        assert.isTrue(Option.isNone(yield* quota.reserve(5)))
+        assert.strictEqual(yield* quota.balance, 2)
+        assert.isTrue(Option.isSome(yield* quota.reserve(2)))
+        assert.strictEqual(yield* quota.balance, 0)
+      }))
+
+    it.effect("has exactly 100 winners among 10,000 fibers at 500 tokens and cost 5", () =>
+      Effect.gen(function*() {
+        const quota = yield* RetryQuota.make()
+        const taken = yield* Effect.forEach(Array.from({ length: 10_000 }), () => quota.reserve(5), {
+          concurrency: "unbounded"
+        })
+        assert.strictEqual(taken.filter(Option.isSome).length, 100)
+        assert.strictEqual(yield* quota.balance, 0)
+      }))
+
+    it.effect("settles a reservation once", () =>
+      Effect.gen(function*() {
+        const quota = yield* RetryQuota.make({ capacity: 10 })
+        const first = Option.getOrThrow(yield* quota.reserve(4))
+        assert.isTrue(yield* first.giveBack)
+        assert.isFalse(yield* first.giveBack)
+        assert.isFalse(yield* first.spend)
+        assert.strictEqual(yield* quota.balance, 10)
+        const second = Option.getOrThrow(yield* quota.reserve(4))
+        assert.isTrue(yield* second.spend)
+        assert.isFalse(yield* second.giveBack)
+        assert.strictEqual(yield* quota.balance, 6)
+      }))
+
+    for (const cost of [NaN, -1, Infinity, 501, "5" as unknown as number]) {
+      it.effect(`fails for a cost of ${String(cost)}, naming it`, () =>
+        Effect.gen(function*() {
+          const quota = yield* RetryQuota.make()
+          const error = yield* Effect.flip(quota.reserve(cost))
+          assert.instanceOf(error, InvalidOption)
+          assert.deepStrictEqual([error.field, error.value], ["cost", cost])
+          assert.strictEqual(yield* quota.balance, 500)
+        }))
+    }
+  })
+
+  describe("deposit", () => {
+    it.effect("never goes above the capacity", () =>
+      Effect.gen(function*() {
+        const quota = yield* RetryQuota.make({ capacity: 10, initial: 9.5 })
+        yield* quota.deposit(0.4)
+        assert.closeTo(yield* quota.balance, 9.9, 1e-12)
+        yield* quota.deposit(100)
+        assert.strictEqual(yield* quota.balance, 10)
+      }))
+
+    it.effect("adds fractions without loss: ten times 0.1 pay for 1", () =>
+      Effect.gen(function*() {
+        const quota = yield* RetryQuota.make({ capacity: 10, initial: 0 })
+        for (let i = 0; i < 10; i++) yield* quota.deposit(0.1)
+        assert.isTrue(Option.isSome(yield* quota.reserve(1)))
+        assert.isAtLeast(yield* quota.balance, 0)
+      }))
+
+    it.effect("fails for a negative number of tokens", () =>
+      Effect.gen(function*() {
+        const quota = yield* RetryQuota.make()
+        const error = yield* Effect.flip(quota.deposit(-1))
+        assert.strictEqual(error.field, "tokens")
+      }))
+  })
+
+  it.effect.prop("law: the balance stays from 0 to the capacity", [
+    Schema.Array(Schema.Tuple([Schema.Boolean, amount]))
+  ], ([
+    steps
+  ]) =>
+    Effect.gen(function*() {
+      const quota = yield* RetryQuota.make({ capacity: 50, initial: 25 })
+      let expected = 25
+      for (const [isReserve, tokens] of steps) {
+        if (isReserve) {
+          const taken = yield* quota.reserve(tokens)
+          if (Option.isSome(taken)) expected -= tokens
+        } else {
+          yield* quota.deposit(tokens)
+          expected = Math.min(50, expected + tokens)
+        }
+        const balance = yield* quota.balance
+        assert.isAtLeast(balance, 0)
+        assert.isAtMost(balance, 50)
+        assert.closeTo(balance, expected, 1e-6)
+      }
+    }))
+
+  describe("refill", () => {
+    it.effect("flows in over time, up to the capacity", () =>
+      Effect.gen(function*() {
+        const quota = yield* RetryQuota.make({ capacity: 10, initial: 0, refillPerSecond: 2 })
+        yield* TestClock.adjust("1500 millis")
+        assert.closeTo(yield* quota.balance, 3, 1e-9)
+        yield* TestClock.adjust("100 days")
+        assert.strictEqual(yield* quota.balance, 10)
+      }))
+
+    it.effect("is not moved by a step of the wall clock", () =>
+      Effect.gen(function*() {
+        yield* TestClock.adjust("1 hour")
+        const quota = yield* RetryQuota.make({ capacity: 10, initial: 0, refillPerSecond: 1 })
+        yield* TestClock.setTime(0)
+        yield* TestClock.adjust("2 seconds")
+        assert.closeTo(yield* quota.balance, 2, 1e-9)
+      }))
+  })
+
+  describe("whenExhausted: wait", () => {
+    const waiting = RetryQuota.make({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" })
+
+    it.effect("waits for the refill, to the millisecond", () =>
+      Effect.gen(function*() {
+        const quota = yield* waiting
+        const fiber = yield* Effect.forkChild(quota.reserve(3))
+        yield* TestClock.adjust("2999 millis")
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust("1 millis")
+        assert.isTrue(Option.isSome(yield* Fiber.join(fiber)))
+        assert.closeTo(yield* quota.balance, 0, 1e-9)
+      }))
+
+    it.effect("serves first come, first served, whatever they cost, and loses no refill", () =>
+      Effect.gen(function*() {
+        const quota = yield* waiting
+        const served: Array<string> = []
+        for (const [name, cost] of [["big", 8], ["small", 1], ["middle", 3]] as const) {
+          yield* Effect.forkChild(Effect.tap(quota.reserve(cost), () => Effect.sync(() => served.push(name))))
+          yield* Effect.yieldNow
+        }
+        yield* TestClock.adjust("7999 millis")
+        assert.deepStrictEqual(served, [])
+        yield* TestClock.adjust("1 millis")
+        assert.deepStrictEqual(served, ["big"])
+        yield* TestClock.adjust("1 seconds")
+        assert.deepStrictEqual(served, ["big", "small"])
+        yield* TestClock.adjust("2999 millis")
+        assert.deepStrictEqual(served, ["big", "small"])
+        yield* TestClock.adjust("1 millis")
+        assert.deepStrictEqual(served, ["big", "small", "middle"])
+      }))
+
+    it.effect("loses no refill to whole milliseconds, nor to a timer that comes late", () =>
+      Effect.gen(function*() {
+        const quota = yield* RetryQuota.make({ capacity: 10, initial: 0, refillPerSecond: 3, whenExhausted: "wait" })
+        const served: Array<number> = []
+        for (let i = 0; i < 6; i++) {
+          const reserved = Effect.andThen(
+            quota.reserve(10),
+            Effect.map(Clock.currentTimeMillis, (now) => served.push(now))
+          )
+          yield* Effect.forkChild(reserved)
+          yield* Effect.yieldNow
+        }
+        yield* TestClock.adjust("21 seconds")
+        assert.deepStrictEqual(served, [3334, 6667, 10_000, 13_334, 16_667, 20_000])
+        assert.closeTo(yield* quota.balance, 3, 1e-9)
+      }))
+
+    it.effect("lets nobody overtake, though there are tokens for the late one", () =>
+      Effect.gen(function*() {
+        const quota = yield* waiting
+        const big = yield* Effect.forkChild(quota.reserve(5))
+        yield* TestClock.adjust("3 seconds")
+        const small = yield* Effect.forkChild(quota.reserve(1))
+        yield* TestClock.adjust(0)
+        assert.isUndefined(small.pollUnsafe())
+        yield* TestClock.adjust("2 seconds")
+        assert.isDefined(big.pollUnsafe())
+        assert.isUndefined(small.pollUnsafe())
+        yield* TestClock.adjust("1 seconds")
+        assert.isDefined(small.pollUnsafe())
+      }))
+
+    it.effect("serves the head early when a deposit comes in", () =>
+      Effect.gen(function*() {
+        const quota = yield* waiting
+        const fiber = yield* Effect.forkChild(quota.reserve(5))
+        yield* TestClock.adjust("1 seconds")
+        yield* quota.deposit(4)
+        yield* TestClock.adjust(0)
+        assert.isDefined(fiber.pollUnsafe())
+      }))
+
+    it.effect("lets those behind move up when the head is interrupted", () =>
+      Effect.gen(function*() {
+        const quota = yield* waiting
+        const head = yield* Effect.forkChild(quota.reserve(9))
+        yield* TestClock.adjust(0)
+        const next = yield* Effect.forkChild(quota.reserve(1))
+        yield* TestClock.adjust("2 seconds")
+        assert.isUndefined(next.pollUnsafe())
+        yield* Fiber.interrupt(head)
+        yield* TestClock.adjust(0)
+        assert.isDefined(next.pollUnsafe())
+        assert.closeTo(yield* quota.balance, 1, 1e-9)
+      }))
+
+    it.effect("loses no token to an interruption, at whatever step it comes", () =>
+      Effect.gen(function*() {
+        const quota = yield* RetryQuota.make({ capacity: 1e6, initial: 0, refillPerSecond: 1, whenExhausted: "wait" })
+        const clock = yield* Clock.Clock
+        const request = { cost: 2, clock, patienceMillis: Infinity }
+        let taken = 0
+        let handedOver = 0
+        const steps = yield* sweep(
+          quota.store.reserve(request, (held) => {
+            handedOver++
+            taken += held!.cost
+          }),
+          () =>
+            Effect.gen(function*() {
+              const flowedIn = (yield* Clock.currentTimeMillis) / 1000
+              const rest = yield* quota.balance
+              assert.closeTo(rest + taken, flowedIn, 1e-6)
+              yield* Effect.orDie(quota.reserve(rest))
+              taken += rest
+            })
+        )
+        assert.isAbove(handedOver, 1)
+        assert.isAbove(steps, handedOver)
+      }))
+  })
+
+  it.effect("layerUnlimited never runs out", () =>
+    Effect.gen(function*() {
+      for (let i = 0; i < 1000; i++) assert.isTrue(Option.isSome(yield* RetryQuota.reserve(1e12)))
+      assert.strictEqual(yield* RetryQuota.balance, Infinity)
+      assert.strictEqual((yield* Effect.flip(RetryQuota.reserve(Infinity))).field, "cost")
+      assert.strictEqual(yield* RetryQuota.balance, Infinity)
+    }).pipe(Effect.provide(RetryQuota.layerUnlimited)))
+
+  it.effect("gives each layer a quota of its own", () =>
+    Effect.gen(function*() {
+      const [first, second] = [RetryQuota.layer({ capacity: 10 }), RetryQuota.layer({ capacity: 10 })]
+      const drained = Effect.andThen(RetryQuota.reserve(10), RetryQuota.balance)
+      assert.strictEqual(yield* Effect.provide(drained, first), 0)
+      assert.strictEqual(yield* Effect.provide(RetryQuota.balance, second), 10)
+    }))
+
+  describe("refuses", () => {
+    const bad: ReadonlyArray<readonly [string, RetryQuota.Options]> = [
+      ["capacity", { capacity: NaN }],
+      ["capacity", { capacity: 0 }],
+      ["capacity", { capacity: -1 }],
+      ["capacity", { capacity: Infinity }],
+      ["capacity", { capacity: "500" as unknown as number }],
+      ["initial", { capacity: 10, initial: 11 }],
+      ["initial", { initial: -1 }],
+      ["initial", { initial: NaN }],
+      ["refillPerSecond", { refillPerSecond: -1 }],
+      ["refillPerSecond", { refillPerSecond: Infinity }],
+      ["refillPerSecond", { whenExhausted: "wait" }],
+      ["firstAttemptCost", { firstAttemptCost: NaN }],
+      ["firstAttemptCost", { capacity: 10, firstAttemptCost: 11 }],
+      ["successIncrement", { successIncrement: -1 }],
+      ["successIncrement", { capacity: 10, successIncrement: 11 }],
+      ["whenExhausted", { whenExhausted: "sometimes" as "wait" }]
+    ]
+    for (const [field, options] of bad) {
+      it(`${field} in ${JSON.stringify(options)}`, () => {
+        for (const make of [RetryQuota.make, RetryQuota.layer]) {
+          try {
+            make(options)
+            assert.fail("made it")
+          } catch (error) {
+            assert.instanceOf(error, InvalidOption)
+            assert.strictEqual(error.field, field)
+            assert.include(error.message, field)
+          }
+        }
+      })
+    }
+  })
+})

@@ -1,0 +1,101 @@
+import { assert, describe, it } from "@effect/vitest"
+import { RetryQuota } from "effect-retry"
+import * as RetryHttp from "effect-retry/RetryHttp"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import * as fs from "node:fs"
+import * as Http from "../../examples/http.ts"
+
+/** Sends the call to a server that answers with each of the statuses in turn; gives what was sent. */
+const sent = <A, E>(
+  call: Effect.Effect<A, E, HttpClient.HttpClient | RetryQuota.RetryQuota>,
+  statuses: ReadonlyArray<number>
+) =>
+  Effect.gen(function*() {
+    const requests: Array<HttpClientRequest.HttpClientRequest> = []
+    const bodies: Array<string> = []
+    const client = HttpClient.make((request) =>
+      Effect.gen(function*() {
+        const status = statuses[Math.min(requests.push(request), statuses.length) - 1]!
+        if (request.body._tag === "Stream") {
+          bodies.push(yield* Stream.mkString(Stream.decodeText(Stream.orDie(request.body.stream))))
+        }
+        return HttpClientResponse.fromWeb(request, new Response("", { status }))
+      })
+    )
+    const fiber = yield* Effect.forkChild(
+      Effect.exit(call).pipe(
+        Effect.provideService(HttpClient.HttpClient, client),
+        Effect.provide(RetryQuota.layer())
+      )
+    )
+    while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("1 second")
+    return { exit: yield* Fiber.join(fiber), requests, bodies }
+  })
+
+describe("examples/http", () => {
+  it.effect("retries a GET, at most twice, and fails as a filtered client does", () =>
+    Effect.gen(function*() {
+      const first = yield* sent(Http.getOrder(7), [503, 200])
+      assert.strictEqual(first.exit._tag, "Success")
+      assert.deepStrictEqual(first.requests.map(({ url }) => url), Array(2).fill("https://shop.example/orders/7"))
+      const second = yield* sent(Http.getOrder(7), [503])
+      assert.strictEqual(second.exit._tag, "Failure")
+      assert.strictEqual(second.requests.length, 3)
+    }))
+
+  it.effect("retries an order with its key", () =>
+    Effect.gen(function*() {
+      const { requests } = yield* sent(Http.order("tea", "key-1"), [500, 200])
+      assert.deepStrictEqual(requests.map(({ headers }) => headers["idempotency-key"]), ["key-1", "key-1"])
+    }))
+
+  it.effect("retries a search", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* sent(Http.search("tea"), [500, 200])).requests.length, 2)
+    }))
+
+  it.effect("uploads a stream that is opened anew", () =>
+    Effect.gen(function*() {
+      let opened = 0
+      const open = () => Stream.make(new TextEncoder().encode(`stream ${++opened}`))
+      assert.deepStrictEqual((yield* sent(Http.upload("a", open), [500, 200])).bodies, ["stream 1", "stream 2"])
+    }))
+
+  it.effect("retries for what asks for a client and knows of no retries, from one quota", () =>
+    Effect.gen(function*() {
+      const quota = yield* RetryQuota.make({ capacity: 500 })
+      const layer = Layer.provide(Http.layer, Layer.succeed(RetryQuota.RetryQuota, quota))
+      const get = Effect.flatMap(HttpClient.HttpClient, (client) => client.get("http://a/"))
+      const spent = sent(Effect.andThen(get, get).pipe(Effect.provide(layer)), [503])
+      assert.strictEqual((yield* spent).requests.length, 6)
+      assert.strictEqual(yield* quota.balance, 500 - 4 * 14)
+    }))
+
+  it("knows a server's own header and status", () => {
+    const response = HttpClientResponse.fromWeb(
+      HttpClientRequest.get("http://a/"),
+      new Response("", { status: 423, headers: { "x-vendor-wait": "3" } })
+    )
+    const info = Option.getOrThrow(RetryHttp.makeClassifier(Http.vendor)(response))
+    assert.deepStrictEqual(info.retryAfter, Duration.seconds(3))
+  })
+})
+
+describe("docs/http.md", () => {
+  const read = (path: string) => fs.readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
+  const blocks = Array.from(read("docs/http.md").matchAll(/^```ts excerpt=(\S+)\n([^]*?)^```$/gm))
+
+  it("shows code of the example only, as it is", () => {
+    assert.strictEqual(blocks.length, read("docs/http.md").split("```ts").length - 1)
+    for (const [, file = "", code = ""] of blocks) assert.include(read(file), code)
+  })
+})

@@ -1,0 +1,91 @@
+import { assert, describe, it } from "@effect/vitest"
+import { AdaptiveRateLimiter } from "effect-retry"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+import * as Cubic from "../../src/internal/math/cubic.ts"
+import { millis } from "../utils/vectors.ts"
+import { clientSendingRate, cubic } from "../vectors/cubic.ts"
+
+const config: Cubic.CubicConfig = {
+  beta: 0.7,
+  scaleConstant: 0.4,
+  smoothing: 0.8,
+  minFillRate: 0.5,
+  minCapacity: 1,
+  measurementBucketSeconds: 0.5
+}
+
+const isNear = (actual: number, expected: number, what: string): void => {
+  const tolerance = 1e-9 * Math.max(1, Math.abs(expected))
+  assert.isAtMost(Math.abs(actual - expected), tolerance, `${what}: ${actual} for ${expected}`)
+}
+
+/** A limiter that measures far more than it is allowed, so that the calculated rate alone decides. */
+const unbounded = ({ lastMaxRate, lastThrottleTime }: (typeof cubic)[number]["given"]): Cubic.Cubic => ({
+  ...Cubic.initial(config, 0),
+  enabled: true,
+  lastMaxRate,
+  lastThrottleTime,
+  measuredTxRate: 1e6,
+  lastTxRateBucket: 1e6
+})
+
+describe("cubic", () => {
+  it("a token that is put back fills the bucket up to what it can hold", () => {
+    const holding = (tokens: number): Cubic.Cubic => ({ ...Cubic.initial(config, 0), tokens, maxTokens: 3 })
+    assert.deepStrictEqual([0, 1.5, 2.5, 3].map((tokens) => Cubic.putBack(holding(tokens)).tokens), [1, 2.5, 3, 3])
+  })
+
+  it("less than a token by less than a clock tick is a token", () => {
+    const holding = (tokens: number): Cubic.Cubic => ({ ...Cubic.initial(config, 0), tokens })
+    for (const tokens of [1, 1 - 1e-10]) assert.strictEqual(Cubic.millisUntilToken(holding(tokens)), 0)
+    for (const tokens of [1, 1 - 1e-10, 1 - 1e-9]) assert.strictEqual(Cubic.take(holding(tokens))?.tokens, 0)
+    assert.isUndefined(Cubic.take(holding(1 - 2e-9)))
+    assert.strictEqual(Cubic.millisUntilToken(holding(1 - 2e-9)), 1)
+  })
+
+  it.each(cubic)("vector: $name", ({ given, steps }) => {
+    let state = unbounded(given)
+    for (const { rate, response, timestamp } of steps) {
+      state = Cubic.update(state, config, timestamp, response === "throttle")
+      isNear(state.fillRate, rate, `rate at ${timestamp}`)
+    }
+  })
+
+  it.each([cubic[0]])("vector: $name, by the curve alone", ({ given, steps }) => {
+    const timeWindow = Cubic.timeWindow(config, given.lastMaxRate)
+    for (const { rate, timestamp } of steps) {
+      isNear(Cubic.cubicRate(config, { ...given, timeWindow }, timestamp), rate, `rate at ${timestamp}`)
+    }
+  })
+
+  // At 7 s the first table calculates 10.00003; the published pseudocode allows twice the measured rate.
+  it.each([
+    { measuredTxRate: 4, fillRate: 8 },
+    { measuredTxRate: 5, fillRate: 10 },
+    { measuredTxRate: 5.1, fillRate: 10.000030849917364 }
+  ])("bounds the rate by twice the measured $measuredTxRate", ({ fillRate, measuredTxRate }) => {
+    const state = Cubic.update({ ...unbounded(cubic[0].given), measuredTxRate }, config, 7, false)
+    isNear(state.fillRate, fillRate, "rate at 7")
+    isNear(state.maxTokens, fillRate, "capacity at 7")
+  })
+})
+
+describe("AdaptiveRateLimiter", () => {
+  it.effect("vector: client sending rate", () =>
+    Effect.gen(function*() {
+      let throttles = 0
+      for (const { fillRate, measuredTxRate, response, timestamp } of clientSendingRate) {
+        yield* TestClock.adjust(millis(0.2))
+        assert.strictEqual(yield* Clock.currentTimeMillis, millis(timestamp))
+        const throttled = response === "throttle"
+        if (throttled) throttles++
+        yield* AdaptiveRateLimiter.update(throttled)
+        const snapshot = yield* AdaptiveRateLimiter.snapshot
+        isNear(snapshot.measuredTxRate, measuredTxRate, `measured rate at ${timestamp}`)
+        isNear(snapshot.fillRate, fillRate, `fill rate at ${timestamp}`)
+        assert.strictEqual(snapshot.enabled, throttles > 0)
+      }
+    }).pipe(Effect.provide(AdaptiveRateLimiter.layer())))
+})

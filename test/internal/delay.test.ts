@@ -1,0 +1,37 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Delays from "../../src/internal/math/delay.ts"
+
+describe("delay arithmetic", () => {
+  for (
+    const [delay, expected] of [[0, 0], [0.2, 1], [1, 1], [49.5, 50], [50.00000000000001, 50], [
+      1e15 + 0.5,
+      1e15 + 1
+    ]] as const
+  ) {
+    it(`takes ${delay} ms for ${expected} whole ones: up, but for float noise`, () =>
+      assert.strictEqual(Delays.wholeMillis(delay), expected))
+  }
+
+  for (const retry of [54, 1024, 1025, 1_000_000]) {
+    it(`saturates at retry ${retry}, also from a base of 0`, () => {
+      assert.strictEqual(Delays.exponential(1000, 2, retry), Number.MAX_SAFE_INTEGER)
+      assert.strictEqual(Delays.exponential(0, 2, retry), 0)
+      assert.strictEqual(Delays.fibonacci(0, retry), 0)
+      assert.strictEqual(Delays.linear(Number.MAX_SAFE_INTEGER, 1000, retry), Number.MAX_SAFE_INTEGER)
+    })
+  }
+
+  it("fibonacci gives 1, 1, 2, 3, 5, 8 times the base, then saturates", () => {
+    assert.deepStrictEqual([1, 2, 3, 4, 5, 6].map((retry) => Delays.fibonacci(10, retry)), [10, 10, 20, 30, 50, 80])
+    assert.strictEqual(Delays.fibonacci(1000, 1_000_000), Number.MAX_SAFE_INTEGER)
+  })
+
+  it("fibonacci of a base of 0 counts nothing, however late the retry", () =>
+    assert.strictEqual(Delays.fibonacci(0, Number.MAX_SAFE_INTEGER), 0))
+
+  it("decorrelated jitter saturates", () => {
+    const most = Number.MAX_SAFE_INTEGER
+    assert.strictEqual(Delays.decorrelatedJitter(1, most, 0.9), most)
+    assert.strictEqual(Delays.additiveDecorrelatedJitter(1, most, 0.9), most)
+  })
+})

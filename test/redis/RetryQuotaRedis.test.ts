@@ -1,0 +1,763 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  attempt,
+  awsStandard,
+  InvalidOption,
+  ResourceLimiters,
+  RetryPolicy,
+  RetryQuota,
+  RetryStrategy,
+  withRetry
+} from "effect-retry"
+import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
+import * as Redis from "effect/persistence/Redis"
+import * as Random from "effect/Random"
+import type * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import { constantRandom, scripted, Transient } from "../utils/call.ts"
+import { FakeRedis, type Mood } from "../utils/fakeRedis.ts"
+import { sweep } from "../utils/sweep.ts"
+
+const key = "retry-quota:test"
+
+/** A shared quota on a played Redis. */
+const shared = (options?: Partial<RetryQuotaRedis.Options>, redis = new FakeRedis()) =>
+  Effect.gen(function*() {
+    const quota = yield* RetryQuotaRedis.make({ name: "test", ...options }).pipe(
+      Effect.provideService(Redis.Redis, redis.service)
+    )
+    return { redis, quota }
+  })
+
+const logged = () => {
+  const lines: Array<string> = []
+  const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
+    lines.push(`${logLevel}: ${String(Array.isArray(message) ? message[0] : message)}`)
+  })
+  return { lines, layer: Logger.layer([logger]) }
+}
+
+const decided = (quota: string, by: "redis" | "fallback") =>
+  Effect.map(Metric.value(Metric.withAttributes(RetryQuotaRedis.decisions, { quota, by })), ({ count }) => count)
+
+const isOnFallback = (quota: string) =>
+  Effect.map(Metric.value(Metric.withAttributes(RetryQuotaRedis.fallback, { quota })), ({ value }) => value === 1)
+
+/** Runs an effect while time passes. */
+const inTime = <A, E, R>(self: Effect.Effect<A, E, R>, millis = 60_000) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(self)
+    for (let passed = 0; passed < millis && fiber.pollUnsafe() === undefined; passed += 10) yield* TestClock.adjust(10)
+    return yield* Fiber.await(fiber)
+  })
+
+const drivers = {
+  "Effect.retry": <A>(call: Effect.Effect<A, Transient>) => Effect.retry(attempt(call), awsStandard),
+  "withRetry": <A>(call: Effect.Effect<A, Transient>) => withRetry(call, awsStandard),
+  "RetryStrategy": <A>(call: Effect.Effect<A, Transient>) =>
+    Effect.provide(RetryStrategy.request(call), RetryStrategy.layer(awsStandard))
+}
+
+const moods: ReadonlyArray<Mood> = ["silent", "deaf", "refusing", "garbage"]
+
+describe("RetryQuotaRedis", () => {
+  describe("when Redis does not answer as it should", () => {
+    for (const mood of moods) {
+      it.effect(`(${mood}) decides locally within the timeout, tells it once, and loses and doubles nothing`, () => {
+        const name = `mood-${mood}`
+        const { layer, lines } = logged()
+        return Effect.gen(function*() {
+          const redis = new FakeRedis()
+          const quota = yield* RetryQuotaRedis.make({ name, capacity: 100, fallback: { capacity: 20 } }).pipe(
+            Effect.provideService(Redis.Redis, redis.service)
+          )
+          const [first, second] = yield* Effect.all([quota.reserve(10), quota.reserve(10)])
+          assert.strictEqual(yield* quota.balance, 80)
+          redis.mood = mood
+          yield* Option.getOrThrow(first).giveBack
+          const asked = yield* Effect.forkChild(
+            Effect.forEach([1, 2, 3, 4, 5], () => quota.reserve(10), { concurrency: "unbounded" })
+          )
+          yield* TestClock.adjust(50)
+          const local = yield* Fiber.join(asked)
+          assert.deepStrictEqual(local.map(Option.isSome), [true, true, false, false, false])
+          assert.strictEqual(yield* quota.balance, 0)
+          yield* Option.getOrThrow(second).spend
+          yield* TestClock.adjust("5 seconds")
+          for (const arrives of redis.late) arrives()
+          redis.mood = "fine"
+          yield* TestClock.adjust("40 seconds")
+          assert.strictEqual(yield* quota.balance, 90)
+          for (const lease of local) if (Option.isSome(lease)) yield* lease.value.giveBack
+          assert.strictEqual(yield* quota.balance, 90)
+          assert.strictEqual(redis.leases(`retry-quota:${name}`), 0)
+          assert.strictEqual(lines.length, 2, lines.join("\n"))
+          assert.deepStrictEqual([yield* decided(name, "redis"), yield* decided(name, "fallback")], [2, 5])
+        }).pipe(Effect.scoped, Effect.provide(layer))
+      })
+    }
+
+    it.effect("decides at once while it is known that Redis does not answer", () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared()
+        redis.mood = "refusing"
+        assert.isTrue(Option.isSome(yield* quota.reserve(5)))
+        const exchanges = redis.exchanges
+        for (let i = 0; i < 20; i++) yield* quota.reserve(5)
+        assert.strictEqual(redis.exchanges, exchanges)
+      }))
+
+    it.effect("has one exchange under way at most, however long Redis is silent", () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared()
+        redis.mood = "silent"
+        const asked = yield* Effect.forkChild(quota.reserve(5))
+        yield* TestClock.adjust("25 seconds")
+        assert.isTrue(Option.isSome(yield* Fiber.join(asked)))
+        assert.strictEqual(redis.exchanges, 1)
+        yield* TestClock.adjust("35 seconds")
+        assert.strictEqual(redis.exchanges, 2)
+      }))
+
+    it.effect("begins the fallback with the tokens there last were: an outage that has drained the quota stays without retries", () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({ capacity: 10 })
+        yield* quota.reserve(10)
+        redis.mood = "refusing"
+        assert.isTrue(Option.isNone(yield* quota.reserve(1)))
+        const { quota: other, redis: another } = yield* shared({ capacity: 10, fallback: { capacity: 4, initial: 3 } })
+        yield* other.reserve(10)
+        another.mood = "refusing"
+        assert.isTrue(Option.isSome(yield* other.reserve(1)))
+        assert.strictEqual(yield* other.balance, 2)
+      }))
+
+    it.effect("fills no fallback anew for a Redis that comes and goes, until it has been back for the lease time", () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({ fallback: { capacity: 20, initial: 15 }, leaseTime: "1 minute" })
+        const granted: Array<RetryQuota.Reservation> = []
+        /** How often the fallback grants until Redis is back. */
+        const outage = Effect.gen(function*() {
+          redis.mood = "refusing"
+          const taken = yield* Effect.forEach([1, 2, 3, 4, 5], () => quota.reserve(2))
+          redis.mood = "fine"
+          yield* TestClock.adjust("1 second")
+          const before = granted.length
+          for (const each of taken) if (Option.isSome(each)) granted.push(each.value)
+          return granted.length - before
+        })
+        assert.deepStrictEqual([yield* outage, yield* outage, yield* outage], [5, 2, 0])
+        yield* TestClock.adjust("58 seconds")
+        assert.strictEqual(yield* outage, 0)
+        // What comes back of what it granted is there the next time.
+        for (const lease of granted.slice(0, 3)) yield* lease.giveBack
+        assert.strictEqual(yield* outage, 3)
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* outage, 5)
+        assert.strictEqual(yield* quota.balance, 500)
+      }))
+
+    it.effect("shows who decides from the start to the end, and tells of news only", () => {
+      const { layer, lines } = logged()
+      const shown: Array<boolean> = []
+      const look = Effect.map(isOnFallback("shown"), (is) => shown.push(is))
+      return Effect.gen(function*() {
+        const redis = new FakeRedis()
+        redis.latencyMillis = 10
+        const connecting = RetryQuotaRedis.layerConnecting({ name: "shown" }, Layer.succeed(Redis.Redis, redis.service))
+        const scope = yield* Scope.make()
+        yield* Layer.buildWithScope(connecting, scope)
+        yield* look
+        yield* TestClock.adjust(10)
+        yield* look
+        const quota = yield* Effect.map(
+          Layer.buildWithScope(Layer.fresh(connecting), scope),
+          (context) => Context.get(context, RetryQuota.RetryQuota)
+        )
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual(lines, [])
+        redis.mood = "refusing"
+        redis.latencyMillis = 0
+        yield* quota.reserve(5)
+        yield* look
+        yield* Scope.close(scope, Exit.void)
+        yield* look
+        assert.deepStrictEqual(shown, [true, false, true, false])
+        assert.strictEqual(lines.length, 1)
+      }).pipe(Effect.provide(layer))
+    })
+
+    it.effect("tells the code of an error that has no message, as where a name has several addresses", () => {
+      const { layer, lines } = logged()
+      const cause = Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" })
+      const quotaLayer = RetryQuotaRedis.layerConnecting(
+        { name: "addresses" },
+        Layer.effect(Redis.Redis, Effect.fail(new Redis.RedisError({ cause })))
+      )
+      return Effect.gen(function*() {
+        yield* TestClock.adjust(1)
+        assert.include(lines[0], "ECONNREFUSED")
+      }).pipe(Effect.provide(Layer.provide(quotaLayer, layer)))
+    })
+
+    it.effect("answers thousands who ask a slow Redis at once, 500 with each exchange, as many as there are tokens for", () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({ capacity: 700 })
+        redis.latencyMillis = 49
+        const asked = yield* Effect.forkChild(
+          Effect.forEach(Array.from({ length: 2000 }), () => quota.reserve(1), { concurrency: "unbounded" })
+        )
+        yield* TestClock.adjust(4 * 49)
+        const taken = (yield* Fiber.join(asked)).filter(Option.isSome)
+        assert.strictEqual(taken.length, 700)
+        assert.strictEqual(redis.exchanges, 4)
+        redis.latencyMillis = 0
+        for (const lease of taken) yield* lease.value.giveBack
+        assert.strictEqual(yield* quota.balance, 700)
+        assert.strictEqual(redis.leases(key), 0)
+      }))
+
+    for (const [driver, run] of Object.entries(drivers)) {
+      it.effect(`${driver} never loses a call: it retries with the local tokens`, () =>
+        Effect.gen(function*() {
+          const { quota, redis } = yield* shared()
+          redis.mood = "silent"
+          const call = scripted([new Transient(), new Transient()])
+          const exit = yield* inTime(Effect.provideService(run(call.effect), RetryQuota.RetryQuota, quota))
+          assert.deepStrictEqual(exit, Exit.succeed("ok"))
+          assert.strictEqual(call.sends, 3)
+        }))
+    }
+
+    it.effect("a call with a deadline is not held beyond it by a question", () =>
+      Effect.gen(function*() {
+        const error = new Transient()
+        const reasons: Array<string> = []
+        for (const whenExhausted of ["stop", "wait"] as const) {
+          const { quota: own, redis: its } = yield* shared({ timeout: "10 seconds", whenExhausted, refillPerSecond: 1 })
+          its.mood = "silent"
+          const fiber = yield* Effect.forkChild(
+            Effect.retryOrElse(
+              attempt(Effect.fail(error)),
+              awsStandard.pipe(RetryPolicy.deadline("500 millis")),
+              (failure, decision) =>
+                Effect.sync(() => {
+                  assert.strictEqual(failure, error)
+                  reasons.push((decision as { reason: string }).reason)
+                })
+            ).pipe(
+              Effect.provideService(RetryQuota.RetryQuota, own),
+              Effect.provideService(Random.Random, constantRandom(0))
+            )
+          )
+          yield* TestClock.adjust(499)
+          assert.isUndefined(fiber.pollUnsafe())
+          yield* TestClock.adjust(1)
+          assert.isDefined(fiber.pollUnsafe())
+        }
+        assert.deepStrictEqual(reasons, ["deadline", "deadline"])
+        // The last exchange is still waited for, or the scope could not close.
+        yield* TestClock.adjust("10 seconds")
+      }))
+  })
+
+  describe("interruption", () => {
+    const reserving = [
+      ["answers are there at once", 0, { capacity: 10 }],
+      ["answers take 20 ms", 20, { capacity: 10 }],
+      ["tokens are waited for", 5, { capacity: 10, refillPerSecond: 100, whenExhausted: "wait" }]
+    ] as const
+    for (const [when, latency, options] of reserving) {
+      it.effect(`at whatever step of a reservation leaves no lease: ${when}`, () =>
+        Effect.gen(function*() {
+          const { quota, redis } = yield* shared(options)
+          redis.latencyMillis = latency
+          yield* inTime(quota.balance)
+          let took = 0
+          const reserving = Effect.acquireUseRelease(
+            quota.reserve(2),
+            () => Effect.sync(() => took++),
+            (taken) => Option.isSome(taken) ? taken.value.giveBack : Effect.void
+          )
+          const drained = Effect.acquireUseRelease(
+            quota.reserve(10),
+            () => Effect.void,
+            (taken) => Option.isSome(taken) ? taken.value.spend : Effect.void
+          )
+          const steps = yield* sweep(
+            quota.whenExhausted === "wait" ? Effect.andThen(drained, reserving) : reserving,
+            () =>
+              Effect.gen(function*() {
+                yield* TestClock.adjust(200)
+                const looked = yield* Effect.forkChild(quota.balance)
+                yield* TestClock.adjust(50)
+                assert.strictEqual(yield* Fiber.join(looked), 10)
+                assert.strictEqual(redis.leases(key), 0)
+              }),
+            { step: 10 }
+          )
+          assert.isAbove(steps, 5)
+          assert.isAbove(took, 0)
+        }))
+    }
+
+    for (const [driver, run] of Object.entries(drivers)) {
+      for (const whenExhausted of ["stop", "wait"] as const) {
+        it.effect(`at whatever step of ${driver} leaves no lease (${whenExhausted})`, () =>
+          Effect.gen(function*() {
+            const { quota, redis } = yield* shared({
+              whenExhausted,
+              ...(whenExhausted === "wait" ? { refillPerSecond: 1e-6 } : {})
+            })
+            redis.latencyMillis = 5
+            let sends = 0
+            const call = Effect.suspend(() => {
+              sends++
+              return Effect.fail(new Transient())
+            })
+            const program = run(call).pipe(
+              Effect.provideService(RetryQuota.RetryQuota, quota),
+              Effect.provideService(Random.Random, constantRandom(0.5))
+            )
+            const steps = yield* sweep(program, () =>
+              Effect.gen(function*() {
+                yield* TestClock.adjust(400)
+                assert.strictEqual(redis.leases(key), 0)
+                const spent = 500 - (redis.states.get(key)?.tokens ?? 500)
+                const retried = Math.max(0, sends - 1)
+                // Between the hand-over of a retry and its first step there is one step of the scheduler: it counts as sent.
+                assert.include([retried, retried + 1], Math.round(spent / 5))
+                assert.closeTo(spent, Math.round(spent / 5) * 5, 0.01)
+                yield* Effect.orDie(quota.deposit(500))
+                yield* TestClock.adjust(400)
+                sends = 0
+              }), { step: 50 })
+            assert.isAbove(steps, 20)
+          }))
+      }
+    }
+
+    for (const mood of moods) {
+      it.effect(`at whatever step of a reservation leaves no lease, here or there, when Redis fails (${mood})`, () =>
+        Effect.gen(function*() {
+          const { quota, redis } = yield* shared({ capacity: 10, timeout: "20 millis" })
+          redis.latencyMillis = 5
+          let took = 0
+          const reserving = Effect.acquireUseRelease(
+            quota.reserve(2),
+            () => Effect.sync(() => took++),
+            (taken) => Option.isSome(taken) ? taken.value.giveBack : Effect.void
+          )
+          const failing = Effect.andThen(Effect.sync(() => redis.mood = mood), reserving)
+          const steps = yield* sweep(failing, () =>
+            Effect.gen(function*() {
+              yield* TestClock.adjust(30)
+              const isLocal = yield* isOnFallback("test")
+              if (isLocal) assert.strictEqual(yield* quota.balance, 10)
+              redis.mood = "fine"
+              for (const arrives of redis.late.splice(0)) arrives()
+              yield* TestClock.adjust("32 seconds")
+              const looked = yield* Effect.forkChild(quota.balance)
+              yield* TestClock.adjust(5)
+              assert.strictEqual(yield* Fiber.join(looked), 10)
+              assert.isFalse(yield* isOnFallback("test"))
+              assert.strictEqual(redis.leases(key), 0)
+            }), { step: 10 })
+          assert.isAbove(steps, 5)
+          assert.isAbove(took, 0)
+        }))
+    }
+
+    for (const whenExhausted of ["stop", "wait"] as const) {
+      it.effect(`by one whose answer came with the same exchange leaves no lease (${whenExhausted})`, () =>
+        Effect.gen(function*() {
+          const { quota, redis } = yield* shared({
+            capacity: 10,
+            initial: whenExhausted === "wait" ? 0 : 10,
+            refillPerSecond: 10,
+            whenExhausted
+          })
+          redis.latencyMillis = 5
+          const raced = yield* Effect.forkChild(
+            Effect.raceAllFirst([quota.reserve(3), quota.reserve(3), quota.reserve(3)])
+          )
+          yield* TestClock.adjust("2 seconds")
+          const winner = Option.getOrThrow(yield* Fiber.join(raced))
+          assert.strictEqual(redis.leases(key), 1)
+          yield* winner.giveBack
+          yield* TestClock.adjust("2 seconds")
+          assert.strictEqual(redis.leases(key), 0)
+          redis.latencyMillis = 0
+          assert.strictEqual(yield* quota.balance, 10)
+        }))
+    }
+
+    it.effect("at whatever step of its making leaves no connection open", () =>
+      Effect.gen(function*() {
+        let open = 0
+        let opened = 0
+        const connection = Effect.acquireRelease(
+          Effect.sync(() => {
+            open++
+            opened++
+            return new FakeRedis().service
+          }),
+          () => Effect.sync(() => open--)
+        )
+        const quotaLayer = RetryQuotaRedis.layerConnecting({ name: "test" }, Layer.effect(Redis.Redis, connection))
+        const steps = yield* sweep(
+          Effect.scoped(Effect.andThen(Layer.build(Layer.fresh(quotaLayer)), Effect.sleep(10))),
+          () => Effect.andThen(TestClock.adjust("1 minute"), Effect.sync(() => assert.strictEqual(open, 0))),
+          { step: 10 }
+        )
+        assert.isAbove(steps, 10)
+        assert.isAbove(opened, 10)
+      }))
+
+    it.effect("at whatever step of a paid first attempt leaves no lease, and spends what was sent", () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({ capacity: 100, firstAttemptCost: 3, successIncrement: 0 })
+        redis.latencyMillis = 5
+        let sends = 0
+        const program = withRetry(Effect.sync(() => sends++), awsStandard).pipe(
+          Effect.provideService(RetryQuota.RetryQuota, quota)
+        )
+        const steps = yield* sweep(program, () =>
+          Effect.gen(function*() {
+            yield* TestClock.adjust(400)
+            assert.strictEqual(redis.leases(key), 0)
+            const spent = 100 - (redis.states.get(key)?.tokens ?? 100)
+            assert.include([sends * 3, sends * 3 + 3], spent)
+            yield* Effect.orDie(quota.deposit(100))
+            yield* TestClock.adjust(400)
+            sends = 0
+          }), { step: 10 })
+        assert.isAbove(steps, 10)
+      }))
+  })
+
+  it.effect.prop(
+    "law: whatever Redis does, what was given back is back and what was spent is spent, once",
+    [
+      Schema.Array(Schema.Tuple([
+        Schema.Literals(["fine", "silent", "deaf", "refusing", "garbage"]),
+        Schema.Literals(["giveBack", "spend", "keep"]),
+        Schema.Boolean
+      ])).check(Schema.isMaxLength(25))
+    ],
+    ([steps]) =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({
+          capacity: 1000,
+          fallback: { initial: 0 },
+          leaseTime: "1 day",
+          idleTimeToLive: "2 days"
+        })
+        const kept: Array<RetryQuota.Reservation> = []
+        let spent = 0
+        for (const [mood, settle, arrives] of steps) {
+          redis.mood = mood
+          const asked = yield* Effect.forkChild(quota.reserve(7))
+          yield* TestClock.adjust(50)
+          const taken = yield* Fiber.join(asked)
+          if (Option.isSome(taken)) {
+            if (settle === "spend") spent += 7
+            if (settle === "keep") kept.push(taken.value)
+            else yield* taken.value[settle]
+          }
+          // An exchange that was given up arrives after all, in the middle of others.
+          if (arrives) redis.late.shift()?.()
+          yield* TestClock.adjust("31 seconds")
+        }
+        redis.mood = "fine"
+        yield* TestClock.adjust("2 minutes")
+        for (const arrives of redis.late) arrives()
+        assert.strictEqual(yield* quota.balance, 1000 - spent - 7 * kept.length)
+        assert.strictEqual(redis.leases(key), kept.length)
+        for (const lease of kept) yield* lease.giveBack
+        assert.strictEqual(yield* quota.balance, 1000 - spent)
+        assert.strictEqual(redis.total(key), 1000 - spent)
+      }).pipe(Effect.scoped),
+    { arbitrary: { runs: 60 } } as any
+  )
+
+  for (const [driver, run] of Object.entries(drivers)) {
+    it.effect(`spends the retries of ${driver} when they have failed, though their fiber goes on`, () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared()
+        const call = Effect.ignore(run(Effect.fail(new Transient())))
+        const program = Effect.provideService(Effect.andThen(call, Effect.never), RetryQuota.RetryQuota, quota)
+        const fiber = yield* Effect.forkChild(program)
+        yield* TestClock.adjust("10 seconds")
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual(redis.leases(key), 0)
+        assert.strictEqual(redis.states.get(key)?.tokens, 490)
+        yield* Fiber.interrupt(fiber)
+      }))
+  }
+
+  for (const [driver, run] of Object.entries(drivers)) {
+    for (const cause of [Cause.die("defect"), Cause.interrupt()]) {
+      it.effect(`spends the retry of ${driver} that ends so: ${cause}, though its fiber goes on`, () =>
+        Effect.gen(function*() {
+          const { quota, redis } = yield* shared()
+          let sends = 0
+          const send = Effect.suspend(() => ++sends === 1 ? Effect.fail(new Transient()) : Effect.failCause(cause))
+          const program = Effect.provideService(
+            Effect.andThen(Effect.exit(run(send)), Effect.never),
+            RetryQuota.RetryQuota,
+            quota
+          )
+          const fiber = yield* Effect.forkChild(program)
+          yield* TestClock.adjust("10 seconds")
+          yield* TestClock.adjust("1 second")
+          assert.deepStrictEqual([sends, redis.leases(key), redis.states.get(key)?.tokens], [2, 0, 495])
+          yield* Fiber.interrupt(fiber)
+        }))
+    }
+  }
+
+  for (const mood of ["fine", "refusing"] as const) {
+    it.effect(`has what a first attempt paid that is abandoned before it leaves (${mood})`, () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({ capacity: 50, firstAttemptCost: 5 })
+        redis.mood = mood
+        const abandoned = Effect.gen(function*() {
+          const strategy = yield* RetryStrategy.make(awsStandard)
+          const token = yield* strategy.acquireInitialToken()
+          return yield* token.abandon
+        })
+        const exit = yield* inTime(Effect.provideService(abandoned, RetryQuota.RetryQuota, quota))
+        assert.deepStrictEqual(exit, Exit.succeed(true))
+        assert.strictEqual(Exit.getSuccess(yield* inTime(quota.balance)).pipe(Option.getOrUndefined), 50)
+      }))
+  }
+
+  it.effect("spends a retry that failed as a whole though the attempt in it had succeeded, and keeps no lease", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({ successIncrement: 0 })
+      const whole = Effect.andThen(attempt(Effect.succeed(1)), Effect.fail(new Transient()))
+      const program = Effect.retry(
+        whole,
+        awsStandard as Schedule.Schedule<unknown, unknown, never, RetryQuota.RetryQuota>
+      )
+      yield* inTime(Effect.provideService(program, RetryQuota.RetryQuota, quota))
+      yield* TestClock.adjust(400)
+      assert.strictEqual(redis.leases(key), 0)
+      assert.strictEqual(redis.states.get(key)?.tokens, 490)
+    }))
+
+  describe("what need not be known at once", () => {
+    it.effect("costs a success no exchange, and many successes one", () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({ initial: 0 })
+        const calls = Effect.forEach(Array.from({ length: 100 }), () => withRetry(Effect.succeed(1), awsStandard))
+        yield* Effect.provideService(calls, RetryQuota.RetryQuota, quota)
+        assert.strictEqual(redis.exchanges, 0)
+        yield* TestClock.adjust(99)
+        assert.strictEqual(redis.exchanges, 0)
+        yield* TestClock.adjust(1)
+        assert.strictEqual(redis.exchanges, 1)
+        assert.strictEqual(redis.states.get(key)?.tokens, 100)
+        yield* TestClock.adjust("1 hour")
+        assert.strictEqual(redis.exchanges, 1)
+      }))
+
+    it.effect("is sent when the scope closes", () =>
+      Effect.gen(function*() {
+        const redis = new FakeRedis()
+        const scope = yield* Scope.make()
+        const quota = yield* RetryQuotaRedis.make({ name: "test" }).pipe(
+          Effect.provideService(Redis.Redis, redis.service),
+          Scope.provide(scope)
+        )
+        const [first, second] = yield* Effect.all([quota.reserve(5), quota.reserve(5)])
+        yield* Option.getOrThrow(first).giveBack
+        yield* Option.getOrThrow(second).spend
+        assert.strictEqual(redis.leases(key), 2)
+        yield* Scope.close(scope, Exit.void)
+        assert.strictEqual(redis.leases(key), 0)
+        assert.strictEqual(redis.states.get(key)?.tokens, 495)
+        // Whoever has kept the quota is served locally.
+        assert.isTrue(Option.isSome(yield* quota.reserve(5)))
+        assert.strictEqual(yield* quota.balance, 490)
+      }))
+
+    it.effect("does not hold the closing up when the connection does not close", () =>
+      Effect.gen(function*() {
+        const connection = Effect.acquireRelease(Effect.succeed(new FakeRedis().service), () => Effect.never)
+        const quotaLayer = RetryQuotaRedis.layerConnecting({ name: "test" }, Layer.effect(Redis.Redis, connection))
+        const scope = yield* Scope.make()
+        yield* Layer.buildWithScope(quotaLayer, scope)
+        yield* TestClock.adjust(1)
+        const closed = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+        yield* TestClock.adjust(50)
+        assert.isDefined(closed.pollUnsafe())
+      }))
+
+    it.effect("does not hold the closing up when Redis is silent", () =>
+      Effect.gen(function*() {
+        const redis = new FakeRedis()
+        const scope = yield* Scope.make()
+        const quota = yield* RetryQuotaRedis.make({ name: "test" }).pipe(
+          Effect.provideService(Redis.Redis, redis.service),
+          Scope.provide(scope)
+        )
+        yield* quota.deposit(1)
+        redis.mood = "silent"
+        const closed = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+        yield* TestClock.adjust(50)
+        assert.isDefined(closed.pollUnsafe())
+      }))
+  })
+
+  it.effect("has a waiter look once a second for what another process puts back, however slow the refill", () =>
+    Effect.gen(function*() {
+      const options = { capacity: 10, refillPerSecond: 0.001, whenExhausted: "wait" } as const
+      const { quota, redis } = yield* shared(options)
+      const { quota: other } = yield* shared(options, redis)
+      const taken = Option.getOrThrow(yield* other.reserve(10))
+      const waiter = yield* Effect.forkChild(quota.reserve(5))
+      yield* TestClock.adjust("1 minute")
+      assert.isUndefined(waiter.pollUnsafe())
+      assert.isAtMost(redis.exchanges, 62)
+      yield* taken.giveBack
+      yield* TestClock.adjust(1100)
+      assert.isDefined(waiter.pollUnsafe())
+    }))
+
+  it.effect("tells with the balance what was put in before it was asked for, though an exchange was under way", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({ capacity: 10, initial: 0 })
+      redis.latencyMillis = 20
+      yield* Effect.forkChild(quota.balance)
+      yield* TestClock.adjust(10)
+      yield* quota.deposit(5)
+      const looked = yield* Effect.forkChild(quota.balance)
+      yield* TestClock.adjust(30)
+      redis.latencyMillis = 0
+      assert.strictEqual(yield* Fiber.join(looked), 5)
+    }))
+
+  it.effect("lets processes with different options share: the smaller capacity cuts, each refills at its own rate", () =>
+    Effect.gen(function*() {
+      const redis = new FakeRedis()
+      const of = (options: Partial<RetryQuotaRedis.Options>) =>
+        RetryQuotaRedis.make({ name: "test", ...options }).pipe(Effect.provideService(Redis.Redis, redis.service))
+      const big = yield* of({ capacity: 100, initial: 80, refillPerSecond: 0 })
+      const small = yield* of({ capacity: 50, refillPerSecond: 2 })
+      assert.strictEqual(yield* big.balance, 80)
+      assert.strictEqual(yield* small.balance, 50)
+      yield* big.reserve(20)
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* big.balance, 30)
+      yield* TestClock.adjust("5 seconds")
+      assert.closeTo(yield* small.balance, 40, 1e-9)
+    }))
+
+  it.effect("serves the pieces of one quota to the policies of many calls: a layer like any other", () =>
+    Effect.gen(function*() {
+      const redis = new FakeRedis()
+      const layer = RetryQuotaRedis.layer({ name: "test", capacity: 10 }).pipe(
+        Layer.provide(Layer.succeed(Redis.Redis, redis.service))
+      )
+      const balance = yield* Effect.provide(Effect.andThen(RetryQuota.reserve(4), RetryQuota.balance), layer)
+      assert.strictEqual(balance, 6)
+    }))
+
+  it.effect("gives each resource a shared quota of its own", () =>
+    Effect.gen(function*() {
+      const redis = new FakeRedis()
+      const fleet = ResourceLimiters.layer({ quota: (name) => RetryQuotaRedis.layer({ name, capacity: 10 }) }).pipe(
+        Layer.provide(Layer.succeed(Redis.Redis, redis.service))
+      )
+      const balance = (name: string) => Effect.provide(RetryQuota.balance, ResourceLimiters.quota(name))
+      yield* Effect.gen(function*() {
+        yield* Effect.provide(RetryQuota.reserve(4), ResourceLimiters.quota("orders"))
+        assert.deepStrictEqual([yield* balance("orders"), yield* balance("customers")], [6, 10])
+      }).pipe(Effect.provide(Layer.fresh(fleet)))
+      assert.deepStrictEqual([...redis.states.keys()], ["retry-quota:orders", "retry-quota:customers"])
+    }))
+
+  it.effect("has told all and is gone when its resource was idle, and is there again when it is used", () =>
+    Effect.gen(function*() {
+      const redis = new FakeRedis()
+      const fleet = ResourceLimiters.layer({
+        quota: (name) => RetryQuotaRedis.layer({ name, capacity: 10, flushInterval: "1 hour" }),
+        idleTimeToLive: "1 minute"
+      }).pipe(Layer.provide(Layer.succeed(Redis.Redis, redis.service)))
+      const names = Array.from({ length: 50 }, (_, index) => `table-${index}`)
+      const on = (name: string) => ResourceLimiters.quota(name)
+      yield* Effect.gen(function*() {
+        for (const name of names) {
+          const taken = yield* Effect.provide(RetryQuota.reserve(4), on(name))
+          yield* Option.getOrThrow(taken).spend
+        }
+        const asked = redis.exchanges
+        yield* TestClock.adjust("59 seconds")
+        assert.strictEqual(redis.exchanges, asked)
+        yield* TestClock.adjust("2 minutes")
+        assert.strictEqual(redis.exchanges, asked + 50)
+        assert.deepStrictEqual(names.map((name) => redis.leases(`retry-quota:${name}`)), names.map(() => 0))
+        yield* TestClock.adjust("2 hours")
+        assert.strictEqual(redis.exchanges, asked + 50)
+        assert.strictEqual(yield* Effect.provide(RetryQuota.balance, on("table-7")), 6)
+      }).pipe(Effect.provide(Layer.fresh(fleet)))
+    }))
+
+  describe("refuses", () => {
+    const bad: ReadonlyArray<readonly [string, Partial<RetryQuotaRedis.Options>]> = [
+      ["name", { name: "" }],
+      ["name", { name: 5 as unknown as string }],
+      ["prefix", { prefix: 5 as unknown as string }],
+      ["capacity", { capacity: 0 }],
+      ["refillPerSecond", { whenExhausted: "wait" }],
+      ["timeout", { timeout: 0 }],
+      ["timeout", { timeout: Infinity }],
+      ["leaseTime", { leaseTime: 0 }],
+      ["leaseTime", { leaseTime: NaN }],
+      ["idleTimeToLive", { leaseTime: "1 minute", idleTimeToLive: "119 seconds" }],
+      ["flushInterval", { flushInterval: -1 }],
+      ["fallbackTime", { fallbackTime: 0 }],
+      ["fallback.capacity", { fallback: { capacity: 0 } }],
+      ["fallback.capacity", { firstAttemptCost: 5, fallback: { capacity: 4 } }],
+      ["fallback.initial", { fallback: { capacity: 4, initial: 5 } }],
+      ["fallback.refillPerSecond", { fallback: { refillPerSecond: -1 } }],
+      ["fallback.refillPerSecond", { whenExhausted: "wait", refillPerSecond: 1, fallback: { refillPerSecond: 0 } }]
+    ]
+    for (const [field, options] of bad) {
+      it(`${field} in ${JSON.stringify(options)}`, () => {
+        for (const make of [RetryQuotaRedis.make, RetryQuotaRedis.layer]) {
+          try {
+            make({ name: "test", ...options })
+            assert.fail("made it")
+          } catch (error) {
+            assert.instanceOf(error, InvalidOption)
+            assert.deepStrictEqual([error.constructorName, error.field], ["RetryQuotaRedis.make", field])
+          }
+        }
+      })
+    }
+
+    it("nothing at the limits", () => {
+      for (
+        const options of [{ leaseTime: 60_000, idleTimeToLive: 120_000, flushInterval: 0 }, {
+          leaseTime: "2 hours"
+        }] as const
+      ) {
+        assert.isTrue(Layer.isLayer(RetryQuotaRedis.layer({ name: "test", ...options })))
+      }
+    })
+  })
+})
