@@ -1,24 +1,35 @@
 #!/usr/bin/env bash
-# Builds the package twice, in two folders, and compares the tarballs byte for byte.
+# Builds both packages twice, in two folders, and compares the tarballs byte for byte.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 folder="$(mktemp -d)"
 trap 'rm -rf "$folder"' EXIT
 
-tarball() {
+tarballs() {
   local copy="$folder/$1"
   mkdir -p "$copy"
-  tar cf - package.json README.md LICENSE tsconfig.json tsconfig.build.json schema examples/scenarios scripts src | tar xf - -C "$copy"
+  tar cf - --exclude=dist package.json README.md LICENSE tsconfig.json tsconfig.build.json src lab | tar xf - -C "$copy"
   # Other times than those of the checkout must not show.
   find "$copy" -type f -exec touch -d "$2" {} +
-  ln -s "$PWD/node_modules" "$copy/node_modules"
-  (cd "$copy" && npm run --silent build && npm pack --silent --ignore-scripts > /dev/null)
-  sha512sum < "$copy"/effect-retry-*.tgz
+  # The links of the workspace have to lead into the copy.
+  mkdir "$copy/node_modules"
+  ln -s "$PWD"/node_modules/* "$PWD"/node_modules/.bin "$copy/node_modules"
+  rm "$copy/node_modules/effect-retry" "$copy/node_modules/@effect-retry"
+  mkdir "$copy/node_modules/@effect-retry"
+  ln -s .. "$copy/node_modules/effect-retry"
+  ln -s ../../lab "$copy/node_modules/@effect-retry/lab"
+  (
+    cd "$copy"
+    npm run --silent build
+    npm pack --silent --ignore-scripts > /dev/null
+    npm pack --silent --ignore-scripts --workspace @effect-retry/lab > /dev/null
+    sha512sum ./*.tgz
+  )
 }
 
-first="$(tarball first 2001-02-03T04:05:06)"
-second="$(tarball another-name-of-another-length 2020-01-02T03:04:05)"
+first="$(tarballs first 2001-02-03T04:05:06)"
+second="$(tarballs another-name-of-another-length 2020-01-02T03:04:05)"
 echo "$first"
 echo "$second"
 [[ "$first" == "$second" ]] || { echo "two builds give two packages" >&2; exit 1; }

@@ -6,7 +6,7 @@
  * the terms of Smithy's retry guide, without a decision: policies decide.
  *
  * An error tells them in one of three ways: it is made with {@link TaggedError}, it has a `RetryInfo.TypeId` property, or
- * its `Schema.TaggedError` class is annotated, with {@link annotation} or with Smithy's traits (`aws/SmithyGuide`).
+ * its `Schema.TaggedError` class is annotated, with {@link annotation} or with Smithy's traits (`aws/legacy/SmithyGuide`).
  * {@link of} reads all three.
  *
  * @since 0.1.0

@@ -705,13 +705,9 @@ describe("the lesson", () => {
 })
 
 describe("docs/simulator.md", () => {
-  const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
-  const page = read("docs/simulator.md")
+  const page = readFileSync(new URL("../../docs/simulator.md", import.meta.url), "utf8")
 
-  it("has excerpts of examples, and names all scenarios that ship", () => {
-    const blocks = [...page.matchAll(/^```ts excerpt=(\S+)\n([^]*?)^```$/gm)]
-    assert.strictEqual(blocks.length, page.split("```ts").length - 1)
-    for (const [, path, code] of blocks) assert.isTrue(read(path!).includes(code!), path)
+  it("names all scenarios that ship", () => {
     for (const name of shipped) assert.isTrue(page.includes(`\`${name}\``), name)
   })
 

@@ -354,12 +354,3 @@ describe("HttpClientError", () => {
       assert.strictEqual(words(yield* Effect.flip(client.post("http://service.test/"))), "Maybe")
     }))
 })
-
-describe("docs/effect-errors.md", () => {
-  it("shows the code of the examples", () => {
-    const blocks = [...page.matchAll(/^```ts excerpt=(.*)\n([^]*?)^```$/gm)]
-    assert.isAtLeast(blocks.length, 2)
-    assert.strictEqual(page.split("```").length - 1, blocks.length * 2)
-    for (const [, file, code] of blocks) assert.include(read(file!), code!)
-  })
-})

@@ -27,7 +27,6 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Scheduler from "effect/Scheduler"
 import { getEventListeners } from "node:events"
-import * as fs from "node:fs"
 import { vi } from "vitest"
 import * as Promises from "../../examples/promises.ts"
 import { constantRandom, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
@@ -814,14 +813,6 @@ describe("examples/promises.ts", () => {
       status: "fulfilled",
       value: { page: "/", balance: 45 }
     })
-  })
-
-  it("is the code of docs/promises.md", () => {
-    const read = (path: string) => fs.readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
-    const blocks = [...read("docs/promises.md").matchAll(/^```ts excerpt=(.*)\n([^]*?)^```$/gm)]
-    assert.isAtLeast(blocks.length, 2)
-    assert.strictEqual(read("docs/promises.md").split("```").length - 1, blocks.length * 2)
-    for (const [, file, code] of blocks) assert.include(read(file!), code!)
   })
 })
 

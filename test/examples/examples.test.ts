@@ -284,21 +284,6 @@ describe("examples", () => {
 describe("README.md", () => {
   const read = (path: string) => fs.readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
   const readme = read("README.md")
-  const blocks = Array.from(readme.matchAll(/^```ts(.*)\n([^]*?)^```$/gm), ([, info, code]) => ({
-    file: info!.trim().replace("excerpt=", ""),
-    code: code!
-  }))
-
-  it("has TypeScript, all of it excerpts", () => {
-    assert.isAtLeast(blocks.length, 3)
-    assert.strictEqual(readme.split("```ts").length - 1, readme.split("```ts excerpt=examples/").length - 1)
-  })
-
-  for (const { code, file } of blocks) {
-    it(`shows ${file} as it is, from "${code.split("\n")[0]}"`, () => {
-      assert.include(read(file), code)
-    })
-  }
 
   it("links to every example and to no other", () => {
     const named = new Set(Array.from(readme.matchAll(/\]\((examples\/[\w-]+\.ts)\)/g), ([, name]) => name))

@@ -8,7 +8,6 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import * as fs from "node:fs"
 import * as http2 from "node:http2"
 import type * as net from "node:net"
 import * as Grpc from "../../examples/grpc.ts"
@@ -294,12 +293,4 @@ describe("examples/grpc.ts", () => {
       assert.strictEqual(state.seen.length, 3)
       assert.strictEqual(yield* RetryQuota.balance, 495)
     }).pipe(Effect.scoped, Effect.provide(RetryQuota.layer())))
-
-  it("is the code of docs/grpc.md", () => {
-    const read = (path: string) => fs.readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
-    const blocks = [...read("docs/grpc.md").matchAll(/^```ts excerpt=(.*)\n([^]*?)^```$/gm)]
-    assert.isAtLeast(blocks.length, 1)
-    assert.strictEqual(read("docs/grpc.md").split("```").length - 1, blocks.length * 2)
-    for (const [, file, code] of blocks) assert.include(read(file!), code!)
-  })
 })

@@ -11,7 +11,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
-import * as fs from "node:fs"
 import * as Http from "../../examples/http.ts"
 
 /** Sends the call to a server that answers with each of the statuses in turn; gives what was sent. */
@@ -87,15 +86,5 @@ describe("examples/http", () => {
     )
     const info = Option.getOrThrow(RetryHttp.makeClassifier(Http.vendor)(response))
     assert.deepStrictEqual(info.retryAfter, Duration.seconds(3))
-  })
-})
-
-describe("docs/http.md", () => {
-  const read = (path: string) => fs.readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
-  const blocks = Array.from(read("docs/http.md").matchAll(/^```ts excerpt=(\S+)\n([^]*?)^```$/gm))
-
-  it("shows code of the example only, as it is", () => {
-    assert.strictEqual(blocks.length, read("docs/http.md").split("```ts").length - 1)
-    for (const [, file = "", code = ""] of blocks) assert.include(read(file), code)
   })
 })

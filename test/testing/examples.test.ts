@@ -44,18 +44,6 @@ describe("examples/explain", () => {
 
 describe("docs/testing.md", () => {
   const page = read("docs/testing.md")
-  const blocks = Array.from(page.matchAll(/^```ts excerpt=(\S+)\n([^]*?)^```$/gm))
-
-  it("has no code but excerpts", () => {
-    assert.strictEqual(blocks.length * 2, page.split("```").length - 1)
-  })
-
-  for (const [, file, code] of blocks) {
-    it(`shows ${file} as it is, from "${code!.split("\n")[0]}"`, () => {
-      assert.include(read(file!), code!)
-    })
-  }
-
   it("names every helper of the kit but its errors", () => {
     const errors = [
       "NotEnded",

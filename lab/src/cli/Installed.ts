@@ -5,4 +5,4 @@ export class Installed extends Context.Service<Installed, {
   readonly version: string
   /** Where it lies: the folder of its `package.json`. */
   readonly folder: string
-}>()("effect-retry/cli/Installed") {}
+}>()("@effect-retry/lab/cli/Installed") {}

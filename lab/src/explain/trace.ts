@@ -12,7 +12,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import { balanceOf } from "../borrowed.ts"
-import { runVirtually, VirtualClock } from "./clock.ts"
+import { runVirtually, VirtualTime } from "../simulator/time.ts"
 
 /** Why nothing more is known of a call: a stop, a failure of the policy itself, or the explanation looked no further. */
 export type EndReason = StopReason | "policy-error" | "not-followed"
@@ -67,7 +67,7 @@ const unlimited = () => built ??= Effect.runSync(Effect.scoped(Layer.build(Adapt
 class Recorder {
   readonly retries: Array<Retried> = []
   readonly sentAtMillis: Array<number> = []
-  readonly clock = new VirtualClock()
+  readonly clock = new VirtualTime()
   readonly random: Random.Random
   quota: RetryQuota.Service | undefined = undefined
   reason: EndReason | undefined = undefined

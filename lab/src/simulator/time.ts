@@ -1,6 +1,7 @@
-import type * as Clock from "effect/Clock"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import * as Scheduler from "effect/Scheduler"
 import { Heap, Timer } from "./heap.ts"
 
@@ -143,4 +144,18 @@ class SharedQueue extends Scheduler.MixedScheduler {
   override makeDispatcher() {
     return this.dispatcher as ReturnType<Scheduler.MixedScheduler["makeDispatcher"]>
   }
+}
+
+/** Runs an effect to its end, at once; `undefined` when it waits for what no time brings. */
+export const runVirtually = <A, E>(effect: Effect.Effect<A, E>, time: VirtualTime): Exit.Exit<A, E> | undefined => {
+  const fiber = Effect.runFork(Effect.provideService(effect, Clock.Clock, time), { scheduler: time.scheduler })
+  fiber.addObserver(() => {
+    time.halted = true
+  })
+  if (fiber.pollUnsafe() === undefined) time.pass(Infinity, Infinity)
+  const exit = fiber.pollUnsafe()
+  if (exit !== undefined) return exit
+  fiber.interruptUnsafe()
+  time.pass(time.nowMillis, Infinity)
+  return undefined
 }

@@ -6,7 +6,7 @@
  * classifier that knows what the document retries, and a policy that knows how often and how long after. The mode has no
  * quota and no cap.
  *
- * The package's index does not export this module: import `effect-retry/aws/BotocoreLegacy`.
+ * The package's index does not export this module: import `effect-retry/aws/legacy/BotocoreLegacy`.
  *
  * @since 0.1.0
  */

@@ -18,7 +18,7 @@
  * share one. What is measured by different clocks cannot be shared: under a `TestClock` of its own, each test has a quota
  * of its own.
  *
- * The package's index does not export this module: import `effect-retry/aws/Kotlin`.
+ * The package's index does not export this module: import `effect-retry/aws/legacy/Kotlin`.
  *
  * **Source**: smithy-kotlin 6373a5f747, `runtime-core`, package `retries`; aws-sdk-kotlin `AwsRetryPolicy.kt`.
  *

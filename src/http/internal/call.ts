@@ -42,7 +42,7 @@ export interface Settings {
 }
 
 /** One call: the attempts at one request. */
-export class Call {
+class Call {
   private readonly settings: Settings
   private readonly request: HttpClientRequest
   /** The classifier around the call: of errors that are not HTTP's, and of vetoes. */

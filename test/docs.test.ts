@@ -1,0 +1,38 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fs from "node:fs"
+
+const root = new URL("../", import.meta.url)
+const read = (path: string) => fs.readFileSync(new URL(path, root), "utf8")
+const pages = [
+  ...fs.readdirSync(root).filter((name) => name.endsWith(".md")),
+  "lab/README.md",
+  ...fs.readdirSync(new URL("docs", root)).filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)
+]
+
+/** A block with a comment before its end is found too: fences stand at the beginning of a line. */
+const blocksOf = (page: string) =>
+  Array.from(page.matchAll(/^```ts(.*)\n([^]*?)^```$/gm), ([, info, code]) => ({ info: info!.trim(), code: code! }))
+
+describe.each(pages)("%s", (path) => {
+  const page = read(path)
+
+  it("has no TypeScript but excerpts of examples, as they are", () => {
+    const blocks = blocksOf(page)
+    assert.strictEqual(blocks.length, page.split("```ts").length - 1)
+    for (const { code, info } of blocks) {
+      const [, file] = /^excerpt=(examples\/\S+)$/.exec(info) ?? []
+      assert.isDefined(file, code)
+      assert.include(read(file), code)
+    }
+  })
+
+  it("links to files that are there", () => {
+    const links = Array.from(page.matchAll(/\]\((?!\w+:|#)([^)#\s]+)[^)]*\)/g), ([, link]) => link!)
+    const missing = links.filter((link) => !fs.existsSync(new URL(link, new URL(path, root))))
+    assert.deepStrictEqual(missing, [])
+  })
+})
+
+it("some pages have excerpts", () => {
+  assert.isAtLeast(pages.filter((path) => blocksOf(read(path)).length > 0).length, 8)
+})
