@@ -15,6 +15,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"

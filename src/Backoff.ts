@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Duration from "effect/Duration"
 import type { Delay } from "./internal/engine/decision.ts"
 import * as Delays from "./internal/math/delay.ts"

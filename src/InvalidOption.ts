@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 

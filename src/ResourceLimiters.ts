@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

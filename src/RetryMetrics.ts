@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

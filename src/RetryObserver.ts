@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Context from "effect/Context"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"

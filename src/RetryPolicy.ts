@@ -13,6 +13,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Duration from "effect/Duration"
 import { dual } from "effect/Function"
 import type * as Schedule from "effect/Schedule"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -11,6 +11,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Duration from "effect/Duration"
 import type { Held } from "./internal/state/store.ts"
 import type { RetryInfo } from "./RetryInfo.ts"

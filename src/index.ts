@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 export * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 export { attempt, withRetry } from "./Attempt.ts"
 export { awsAdaptive, awsDynamoDB2026, awsStandard, awsStandard2026 } from "./aws/AwsModes.ts"

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import type { AdaptiveRateLimiter } from "effect-retry/AdaptiveRateLimiter"
 import type * as RetryQuota from "effect-retry/RetryQuota"
 import type * as Schedule from "effect/Schedule"

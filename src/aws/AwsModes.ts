@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Duration from "effect/Duration"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import * as Backoff from "../Backoff.ts"

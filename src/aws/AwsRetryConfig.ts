@@ -15,6 +15,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"

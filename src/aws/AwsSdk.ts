@@ -13,6 +13,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Client, Command, HttpHandlerOptions, MetadataBearer, Pluggable, RetryStrategyV2 } from "@smithy/types"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Duration from "effect/Duration"
 import { type Options, standard2026 } from "./AwsModes.ts"
 

@@ -12,6 +12,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Option from "effect/Option"
 import { retryAfterMillis } from "../internal/facts/hint.ts"
 import { statusOf } from "../internal/facts/wire.ts"

@@ -28,6 +28,7 @@
  *
  * @since 0.1.0
  */
+
 import * as ByteSize from "effect/ByteSize"
 import * as Config from "effect/Config"
 import * as Data from "effect/Data"

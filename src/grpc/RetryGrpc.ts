@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -11,6 +11,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Duration from "effect/Duration"
 import { dual } from "effect/Function"
 import * as HttpClient from "effect/http/HttpClient"

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 export { fixedRandom, seededRandom } from "./internal/chance.ts"
 export { limiterState, type SteadyLimiterOptions, testLimiter, type TestLimiterOptions } from "./internal/limiter.ts"
 export {

@@ -10,6 +10,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"

@@ -24,6 +24,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"

@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,0 +1,42 @@
+import { assert, describe, it } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = fileURLToPath(new URL("../", import.meta.url))
+const tsc = path.join(root, "node_modules/typescript/bin/tsc")
+
+/** The source of each public module, by the name it is imported under. */
+const sources = Object.entries<readonly [string]>(
+  JSON.parse(fs.readFileSync(path.join(root, "tsconfig.json"), "utf8")).compilerOptions.paths
+).map(([name, [source]]) => ({ name, source: path.normalize(source) }))
+
+/** The comment that a file begins with. */
+const moduleComment = (file: string): string | undefined =>
+  /^\/\*\*\n(?: \*.*\n)*? \*\/\n/.exec(fs.readFileSync(file, "utf8"))?.[0]
+
+/** Writes the declarations of a project into the folder. */
+const declare = (project: string, folder: string): void => {
+  execFileSync(process.execPath, [tsc, "-p", project, "--emitDeclarationOnly", "--outDir", folder], { cwd: root })
+}
+
+describe("the published declarations", () => {
+  it("begin with the comment of their module", () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "declarations-"))
+    try {
+      declare("tsconfig.build.json", path.join(folder, "src"))
+      declare("lab/tsconfig.build.json", folder)
+      const without = sources.filter(({ source }) => moduleComment(path.join(root, source)) === undefined)
+      // An import that is in no declaration is left out, with its comments. One before an empty line is not the import's.
+      const lost = sources.filter(({ source }) =>
+        moduleComment(path.join(root, source)) !== moduleComment(path.join(folder, source.replace(/\.ts$/, ".d.ts")))
+      )
+      assert.deepStrictEqual({ without, lost }, { without: [], lost: [] })
+      assert.isAbove(sources.length, 30)
+    } finally {
+      fs.rmSync(folder, { recursive: true })
+    }
+  })
+})
