@@ -1,11 +1,13 @@
 /**
  * The retry mode of an AWS client, from where the AWS SDKs take it: code, environment, config file.
  *
- * {@link load} gives a policy and the layer that it needs, whichever mode was configured:
+ * {@link load} gives a policy and the layer that it needs, whichever mode was configured.
+ *
+ * **Example** (The mode of the environment)
  *
  * ```ts
  * const { layer, policy } = yield* AwsRetryConfig.load()
- * return yield* program(withRetry(policy)).pipe(Effect.provide(layer))
+ * return yield* callDynamo.pipe(withRetry(policy), Effect.provide(layer))
  * ```
  *
  * The package's index does not export this module: import `effect-retry/aws/AwsRetryConfig`.

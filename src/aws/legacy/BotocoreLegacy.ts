@@ -384,7 +384,7 @@ const policyOf = ({ base, growthFactor: factor }: Settings, maxAttempts: number)
  *
  * ```ts
  * const dynamodb = BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb")
- * const program = send.pipe(withRetry(dynamodb.policy), Effect.provide(dynamodb.layer))
+ * const program = callDynamo.pipe(withRetry(dynamodb.policy), Effect.provide(dynamodb.layer))
  * ```
  *
  * @category constructors

@@ -170,6 +170,7 @@ export const makeQuota = (options: RetryQuota.Options) => {
  *
  * ```ts
  * const program = Effect.gen(function*() {
+ *   const call = outcomes([throttled])
  *   yield* Effect.exit(call.send.pipe(withRetry(awsStandard), runToEnd))
  *   assert.strictEqual((yield* quotaState).balance, 3)
  * }).pipe(Effect.provide(testQuota({ initial: 3 })))

@@ -109,7 +109,7 @@ const spread = (count: number): ReadonlyArray<number> => {
  * **Example** (A lock that is always released)
  *
  * ```ts
- * const interruptions = yield* sweep(withLock(send), () => Effect.sync(() => assert.isFalse(isLocked())))
+ * const interruptions = yield* sweep(withLock(call), () => Effect.sync(() => assert.isFalse(isLocked())))
  * ```
  *
  * @see {@link sweepQuota} for the tokens of a quota

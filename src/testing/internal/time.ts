@@ -256,8 +256,8 @@ export const withTestClock = <A, E, R>(
  * it.effect("retries", () =>
  *   Effect.gen(function*() {
  *     const call = outcomes([transient, ok("x")])
- *     assert.strictEqual(yield* call.send.pipe(withRetry(policy), runToEnd), "x")
- *   }))
+ *     assert.strictEqual(yield* call.send.pipe(withRetry(awsStandard), runToEnd), "x")
+ *   }).pipe(Effect.provide(testQuota())))
  * ```
  *
  * @category running

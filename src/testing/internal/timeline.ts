@@ -128,7 +128,8 @@ class Recorded implements Timeline {
  *
  * ```ts
  * const events = timeline()
- * yield* call.pipe(events.attempts, withRetry(policy), Effect.provide(events.layer), Effect.exit, runToEnd)
+ * const call = events.attempts(Effect.fail(new Transient())).pipe(withRetry(awsStandard), Effect.provide(events.layer))
+ * yield* call.pipe(Effect.exit, runToEnd, Effect.provide(fixedRandom(0.5)))
  * events.expect("attempts at 0 ms, 500 ms, 1.5 s; max-attempts at 1.5 s")
  * ```
  *
