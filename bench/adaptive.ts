@@ -1,6 +1,6 @@
 /** What the adaptive limiter costs a call that succeeds, before the service has throttled and after. */
 import { DefaultRateLimiter } from "@smithy/core/retry"
-import { AdaptiveRateLimiter, awsAdaptive, awsStandard, RetryQuota, withRetry } from "effect-retry"
+import { AdaptiveRateLimiter, awsAdaptive, awsStandard, RetryQuota, type SendGate, withRetry } from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -47,17 +47,27 @@ const contextOf = async (clock: Clock.Clock, throttles: number) => {
 
 /** The two limiters alone, as the two libraries drive them on the way of a call that succeeds. */
 const alone = (context: Awaited<ReturnType<typeof contextOf>>): ReadonlyArray<Subject> => {
-  const { engine } = Context.get(context, AdaptiveRateLimiter.AdaptiveRateLimiter)
+  const { gate } = Context.get(context, AdaptiveRateLimiter.AdaptiveRateLimiter)
   const clock = Context.get(context, Clock.Clock)
   const limiter = new DefaultRateLimiter()
-  const passed = Effect.void
+  let pass!: SendGate.Pass
+  const send: SendGate.Send = {
+    attempt: 1,
+    context,
+    get nowMillis() {
+      return Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    },
+    hold: (held) => {
+      pass = held
+    }
+  }
   return [
     {
       name: bookkeeping,
       run: async (operations) => {
         for (let n = 0; n < operations; n++) {
-          void engine!.afterToken(() => passed, clock)
-          engine!.update(false, clock)
+          void gate!.enter(send)
+          pass.settle({ _tag: "Success", error: undefined, info: undefined, nowMillis: send.nowMillis })
         }
       }
     },

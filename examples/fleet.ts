@@ -5,7 +5,7 @@
  * Redis keeps the quota. It is asked before a retry only, never on the way of a call that succeeds. When it does not
  * answer in time, each process decides with a small quota of its own, and no call fails for it.
  */
-import { Effect, Metric } from "effect"
+import { Config, Effect, Metric } from "effect"
 import { awsStandard, RetryQuota, withRetry } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 
@@ -16,6 +16,14 @@ export const layer = RetryQuotaRedis.layer({
   timeout: "50 millis",
   // A hundred processes with 500 tokens each would be no quota at all.
   fallback: { capacity: 20 }
+})
+
+/** The same, where deployments differ: `RETRY_QUOTA_CAPACITY=2000`, `RETRY_QUOTA_TIMEOUT="20 millis"`. */
+export const configured = RetryQuotaRedis.layerConfig({
+  name: Config.succeed("orders"),
+  capacity: Config.Finite("RETRY_QUOTA_CAPACITY"),
+  timeout: Config.Duration("RETRY_QUOTA_TIMEOUT"),
+  fallback: { capacity: Config.succeed(20) }
 })
 
 /** A call like any other: it does not know who shares its quota. */

@@ -2,7 +2,7 @@
  * Smithy's retry guide: errors that say what they are, and a strategy for clients that own their request loop.
  *
  * The traits of a model become annotations of its error classes; every policy reads them. A strategy decides as its
- * policy does, but is asked: before the first attempt, after each failure, after a success. `RetryStrategy.request` is
+ * policy does, but is asked: before the first attempt, after each failure, after a success. `RetryStrategy.run` is
  * the loop of the guide; a generated client, or a promise, can be the loop instead.
  */
 import { Duration, Effect, Layer, Schema } from "effect"
@@ -21,7 +21,7 @@ export class NoSuchOrder extends Schema.TaggedError<NoSuchOrder>()("NoSuchOrder"
 }, { ...SmithyGuide.error("client"), ...SmithyGuide.httpError(404) }) {}
 
 /** The loop of the guide, on whatever strategy the client is given. */
-export const getOrder = <E>(send: Effect.Effect<string, E>) => send.pipe(RetryStrategy.request)
+export const getOrder = <E>(send: Effect.Effect<string, E>) => send.pipe(RetryStrategy.run)
 
 /** The standard mode of AWS as a strategy. */
 export const standard = RetryStrategy.layer(awsStandard2026).pipe(Layer.provideMerge(RetryQuota.layer()))

@@ -17,7 +17,7 @@ export const retriesTwice = Effect.gen(function*() {
   const call = Kit.outcomes([Kit.throttled, Kit.transient, Kit.ok("x")], { latency: "30 millis" })
   assert.equal(yield* load(call.send).pipe(Kit.runToEnd), "x")
   call.timeline.expect("attempts at 0 ms, 530 ms, 1.56 s")
-}).pipe(Effect.provide([Kit.testQuota(), Kit.fixedRandom(0.5)]))
+}).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.fixedRandom(0.5)]))
 
 /** What the policy decided: a send that hangs is cut off after a second, and the last one is not retried. */
 export const givesUp = Effect.gen(function*() {
@@ -26,15 +26,15 @@ export const givesUp = Effect.gen(function*() {
   const error = yield* load(call.send).pipe(Effect.provide(events.layer), Effect.flip, Kit.runToEnd)
   assert.equal(error._tag, "TimeoutError")
   events.expect("retries at 1 s, 2.5 s; max-attempts at 4.5 s")
-}).pipe(Effect.provide([Kit.testQuota(), Kit.fixedRandom(0.5)]))
+}).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.fixedRandom(0.5)]))
 
 /** An empty quota: the call is sent once. Each time-out would have cost 10. */
 export const sparesAServiceThatIsDown = Effect.gen(function*() {
   const call = Kit.outcomes([Kit.timeout])
   yield* load(call.send).pipe(Effect.exit, Kit.runToEnd)
   call.timeline.expect("attempts at 0 ms")
-  assert.deepEqual(yield* Kit.quotaState, { balance: 9, capacity: 500, held: 0, waiting: 0 })
-}).pipe(Effect.provide(Kit.testQuota({ initial: 9 })))
+  assert.deepEqual(yield* Kit.TestQuota.state, { balance: 9, capacity: 500, held: 0, waiting: 0 })
+}).pipe(Effect.provide(Kit.TestQuota.layer({ initial: 9 })))
 
 /** A service that is down for three seconds, and ten calls a second: the quota bounds what reaches it. */
 export const survivesAnOutage = Effect.gen(function*() {
@@ -42,10 +42,10 @@ export const survivesAnOutage = Effect.gen(function*() {
   const caller = Effect.exit(load(Effect.as(orders.send, "order")))
   const callers = Array.from({ length: 60 }, (_, n) => Effect.delay(caller, n * 100))
   yield* Effect.all(callers, { concurrency: "unbounded" }).pipe(Kit.runToEnd)
-  const { balance } = yield* Kit.quotaState
+  const { balance } = yield* Kit.TestQuota.state
   assert.ok(orders.requests <= 60 + 8, `${orders.requests} requests`)
   return { requests: orders.requestsPerSecond, balance }
-}).pipe(Effect.provide([Kit.testQuota({ capacity: 40 }), Kit.seededRandom("outage")]))
+}).pipe(Effect.provide([Kit.TestQuota.layer({ capacity: 40 }), Kit.seededRandom("outage")]))
 
 /** A limiter that begins as after a throttle, at two sends a second; answers, which let it go faster, take longer. */
 export const paysForEverySend = Effect.gen(function*() {
@@ -53,8 +53,8 @@ export const paysForEverySend = Effect.gen(function*() {
   const send = attempt(call.send)
   yield* Effect.all([send, send, send], { concurrency: "unbounded" }).pipe(Kit.runToEnd)
   call.timeline.expect("attempts at 500 ms, 1 s, 1.5 s")
-  return yield* Kit.limiterState
-}).pipe(Effect.provide(Kit.testLimiter({ fillRate: 2 })))
+  return yield* Kit.TestLimiter.state
+}).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 2 })))
 
 /** A call that is interrupted, at whatever step, loses no token: the sweep tries them all. */
 export const losesNoToken = Effect.gen(function*() {

@@ -5,7 +5,7 @@
  * `retry.stopped`, come without being asked for.
  */
 import { Effect, Layer } from "effect"
-import { attempt, awsStandard, RetryMetrics, RetryObserver, RetryToken } from "effect-retry"
+import { attempt, awsStandard, RetryMetrics, RetryObserver, RetryDecision } from "effect-retry"
 
 /** The last output of the policy, with `Effect.retryOrElse`: for code that goes on differently. */
 export const orCached = <E>(send: Effect.Effect<string, E>) =>
@@ -13,14 +13,14 @@ export const orCached = <E>(send: Effect.Effect<string, E>) =>
     attempt(send),
     awsStandard,
     (error, decision) =>
-      RetryToken.isRetryStopped(decision) && decision.reason === "quota-exhausted"
+      RetryDecision.isStop(decision) && decision.reason === "quota-exhausted"
         ? Effect.succeed("from the cache")
         : Effect.fail(error)
   )
 
 /** An observer, for logs and the like. It is told synchronously, while the call runs, so it has to be quick. */
 export const logging = (log: (line: string) => void): RetryObserver.RetryObserver => ({
-  onRetry: (token) => log(`retry ${token.attempt} in ${token.delayMillis} ms for ${token.cost} tokens`),
+  onRetry: (token) => log(`retry ${token.retry} in ${token.delayMillis} ms for ${token.cost} tokens`),
   onStop: (stopped) => log(`stopped after ${stopped.attempts}: ${stopped.reason}`)
 })
 

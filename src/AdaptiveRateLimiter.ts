@@ -16,19 +16,19 @@
  * @since 0.1.0
  */
 
-import type * as Clock from "effect/Clock"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Cubic from "./internal/math/cubic.ts"
+import { AdaptiveGate, type AdaptiveOptions } from "./internal/state/adaptive.ts"
 import { clockOf, monotonicMillis } from "./internal/state/clock.ts"
 import { Refused } from "./internal/state/refused.ts"
-import { type Grant, type Patience, Waiters } from "./internal/state/waiters.ts"
 import { checks } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
+import * as SendGate from "./SendGate.ts"
 
 /**
  * A send for which there was no token, or no place in the queue. It was not sent, and no policy retries it.
@@ -92,11 +92,19 @@ export interface Service {
   readonly update: (throttled: boolean) => Effect.Effect<void>
   /** The limiter now. */
   readonly snapshot: Effect.Effect<Snapshot>
-  /**
-   * What holds sends back; `undefined` for a limiter that limits nothing. Its form is the library's own affair, and
-   * changes without notice.
-   */
-  readonly engine: Engine | undefined
+  /** What holds sends back; `undefined` for a limiter that limits nothing. */
+  readonly gate: Gate | undefined
+}
+
+/**
+ * The gate of a limiter.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Gate extends SendGate.SendGate<RateLimitExceeded> {
+  /** Send tokens that flow in per second. */
+  readonly fillRate: number
 }
 
 /**
@@ -106,7 +114,7 @@ export interface Service {
  * @since 0.1.0
  */
 export class AdaptiveRateLimiter extends Context.Service<AdaptiveRateLimiter, Service>()(
-  "effect-retry/AdaptiveRateLimiter"
+  SendGate.register("effect-retry/AdaptiveRateLimiter", ({ gate }: Service) => gate) as "effect-retry/AdaptiveRateLimiter"
 ) {}
 
 /**
@@ -134,13 +142,12 @@ export interface Options {
   readonly maxWaiters?: number | undefined
 }
 
-interface Valid {
-  readonly cubic: Cubic.CubicConfig
-  readonly whenExceeded: "wait" | "fail"
-  readonly maxWaiters: number
-}
-
-const validated = ({
+/**
+ * Options with their defaults, checked.
+ *
+ * @internal
+ */
+export const validated = ({
   beta = 0.7,
   maxWaiters = 100_000,
   measurementBucketDuration = 500,
@@ -149,7 +156,7 @@ const validated = ({
   scaleConstant = 0.4,
   smoothing = 0.8,
   whenExceeded = "wait"
-}: Options): Valid => {
+}: Options): AdaptiveOptions<RateLimitExceeded> => {
   const check = checks("AdaptiveRateLimiter.make")
   return {
     cubic: {
@@ -161,108 +168,10 @@ const validated = ({
       measurementBucketSeconds: check.positiveDuration("measurementBucketDuration", measurementBucketDuration) / 1000
     },
     whenExceeded: check.oneOf("whenExceeded", whenExceeded, ["wait", "fail"]),
-    maxWaiters: check.count("maxWaiters", maxWaiters, 0)
+    maxWaiters: check.count("maxWaiters", maxWaiters, 0),
+    refused: (reason, millis) => new RateLimitExceeded({ reason, retryAfter: Duration.millis(millis) })
   }
 }
-
-/**
- * The limiter as the library drives it, synchronously where it can. Its form is the library's own affair, and changes
- * without notice.
- *
- * @category models
- * @since 0.1.0
- */
-export class Engine {
-  readonly waiters = new Waiters()
-  private readonly config: Cubic.CubicConfig
-  private readonly whenExceeded: "wait" | "fail"
-  private readonly maxWaiters: number
-  private state: Cubic.Cubic
-
-  constructor(options: Valid, clock: Clock.Clock) {
-    this.config = options.cubic
-    this.whenExceeded = options.whenExceeded
-    this.maxWaiters = options.maxWaiters
-    this.state = Cubic.initial(this.config, seconds(clock))
-  }
-
-  /** A throttle has been seen: sends take tokens. */
-  get enabled(): boolean {
-    return this.state.enabled
-  }
-
-  get fillRate(): number {
-    return this.state.fillRate
-  }
-
-  update(throttled: boolean, clock: Clock.Clock): void {
-    const before = this.state.fillRate
-    this.state = Cubic.update(this.state, this.config, seconds(clock), throttled)
-    if (this.waiters.size > 0 && this.state.fillRate > before) this.waiters.wakeHead()
-  }
-
-  /** Runs `use` once a send token has been taken for it; the token goes back unless `use` says that it sends. */
-  afterToken<A, E, R, E2 = never>(
-    use: (sends: () => void) => Effect.Effect<A, E, R>,
-    clock: Clock.Clock,
-    atMost?: Patience<E2>["atMost"]
-  ): Effect.Effect<A, E | E2 | RateLimitExceeded, R> {
-    if (!this.state.enabled) return use(constVoid)
-    return this.waiters.run<A, E, R, E2 | RateLimitExceeded>(this.grant(clock), use, { refuses: this.refusal, atMost })
-  }
-
-  /** Puts back the send token of a send that never left. */
-  putBack(): void {
-    this.state = Cubic.putBack(this.state)
-    this.waiters.wakeHead()
-  }
-
-  snapshot(clock: Clock.Clock): Snapshot {
-    const state = this.state.lastTimestamp === undefined ? this.state : Cubic.refill(this.state, seconds(clock))
-    return {
-      enabled: state.enabled,
-      capacity: state.tokens,
-      maxCapacity: state.maxTokens,
-      fillRate: state.fillRate,
-      measuredTxRate: state.measuredTxRate,
-      lastMaxRate: state.lastMaxRate,
-      timeWindow: state.timeWindow,
-      waiting: this.waiters.size
-    }
-  }
-
-  private refilled(clock: Clock.Clock): Cubic.Cubic {
-    return this.state = Cubic.refill(this.state, seconds(clock))
-  }
-
-  private grant(clock: Clock.Clock): Grant {
-    return {
-      take: () => {
-        const state = this.refilled(clock)
-        const taken = Cubic.take(state)
-        if (taken === undefined) return Cubic.millisUntilToken(state)
-        this.state = taken
-        return 0
-      },
-      undo: () => {
-        this.state = Cubic.putBack(this.state)
-      }
-    }
-  }
-
-  private readonly refusal = (millis: number): RateLimitExceeded | undefined => {
-    const reason = this.whenExceeded === "fail"
-      ? "no-token"
-      : this.waiters.size >= this.maxWaiters
-      ? "queue-full"
-      : undefined
-    if (reason === undefined) return undefined
-    const queueMillis = Math.ceil(this.waiters.size / this.state.fillRate * 1000)
-    return new RateLimitExceeded({ reason, retryAfter: Duration.millis(millis + queueMillis) })
-  }
-}
-
-const seconds = (clock: Clock.Clock): number => monotonicMillis(clock) / 1000
 
 /**
  * Makes a limiter. Throws `InvalidOption` when an option is impossible.
@@ -273,17 +182,39 @@ const seconds = (clock: Clock.Clock): number => monotonicMillis(clock) / 1000
 export const make = (options?: Options): Effect.Effect<Service> => {
   const valid = validated(options ?? {})
   return Effect.clockWith((clock) =>
-    Effect.sync(() => {
-      const engine = new Engine(valid, clock)
-      return {
-        acquire: Effect.withFiber((fiber) => engine.afterToken(Effect.sync, clockOf(fiber))),
-        update: (throttled) => Effect.withFiber((fiber) => Effect.sync(() => engine.update(throttled, clockOf(fiber)))),
-        snapshot: Effect.withFiber((fiber) => Effect.sync(() => engine.snapshot(clockOf(fiber)))),
-        engine
-      }
-    })
+    Effect.sync(() => serviceOf(new AdaptiveGate(valid, Cubic.initial(valid.cubic, monotonicMillis(clock) / 1000))))
   )
 }
+
+/**
+ * The service of a gate.
+ *
+ * @internal
+ */
+export const serviceOf = (gate: AdaptiveGate<RateLimitExceeded>): Service => ({
+  acquire: Effect.withFiber(({ context }) => {
+    const clock = Context.get(context, Clock.Clock)
+    return gate.enter({ attempt: 1, context, nowMillis: monotonicMillis(clock), hold: () => undefined }) ?? Effect.void
+  }),
+  update: (throttled) =>
+    Effect.withFiber((fiber) => Effect.sync(() => gate.update(throttled, monotonicMillis(clockOf(fiber))))),
+  snapshot: Effect.withFiber((fiber) =>
+    Effect.sync(() => {
+      const state = gate.stateAt(monotonicMillis(clockOf(fiber)))
+      return {
+        enabled: state.enabled,
+        capacity: state.tokens,
+        maxCapacity: state.maxTokens,
+        fillRate: state.fillRate,
+        measuredTxRate: state.measuredTxRate,
+        lastMaxRate: state.lastMaxRate,
+        timeWindow: state.timeWindow,
+        waiting: gate.waiting
+      }
+    })
+  ),
+  gate
+})
 
 /**
  * A layer with a limiter of its own. Throws `InvalidOption` when an option is impossible.
@@ -318,7 +249,7 @@ export const layerUnlimited: Layer.Layer<AdaptiveRateLimiter> = /* @__PURE__ */ 
     timeWindow: 0,
     waiting: 0
   }),
-  engine: undefined
+  gate: undefined
 })
 
 /**

@@ -8,7 +8,7 @@
  */
 
 import type * as Duration from "effect/Duration"
-import type { Delay } from "./internal/engine/decision.ts"
+import type { Delay } from "./internal/engine/verdict.ts"
 import * as Delays from "./internal/math/delay.ts"
 import { checks } from "./InvalidOption.ts"
 import { fromSource, type Jitter, jitterOf, type RetryPolicy } from "./RetryPolicy.ts"
@@ -36,7 +36,7 @@ const backoff = (
 ): RetryPolicy => {
   const capMillis = capOf(constructorName, options.cap, baseMillis)
   const jitter = jitterOf(constructorName, options.jitter ?? "none")
-  const source: Delay = (failure) => Math.min(capMillis, jitter(Math.min(capMillis, ceiling(failure.attempt)), failure))
+  const source: Delay = (failure) => Math.min(capMillis, jitter(Math.min(capMillis, ceiling(failure.nth)), failure))
   return fromSource(source)
 }
 
@@ -150,7 +150,7 @@ export const decorrelated = (options: {
   const baseMillis = checks("Backoff.decorrelated").duration("base", options.base)
   const capMillis = capOf("Backoff.decorrelated", options.cap, baseMillis)
   const next = options.additive === true ? Delays.additiveDecorrelatedJitter : Delays.decorrelatedJitter
-  const source: Delay = ({ attempt, previousMillis, random }) =>
-    Math.min(capMillis, next(baseMillis, attempt === 1 ? baseMillis : previousMillis, random.nextDoubleUnsafe()))
+  const source: Delay = ({ previousMillis, random, nth }) =>
+    Math.min(capMillis, next(baseMillis, nth === 1 ? baseMillis : previousMillis, random.nextDoubleUnsafe()))
   return fromSource(source)
 }

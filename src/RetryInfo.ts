@@ -156,7 +156,13 @@ export const notRetryable: RetryInfo = make({ safety: "No" })
  * @category guards
  * @since 0.1.0
  */
-export const isRetryInfo = (u: unknown): u is RetryInfo => get(u, madeHere) === true
+export const isRetryInfo = (u: unknown): u is RetryInfo => {
+  try {
+    return (u as any)?.[madeHere] === true
+  } catch {
+    return false
+  }
+}
 
 /**
  * Annotations that give every error of a `Schema.TaggedError` class its facts, as Smithy's `@retryable` and `@error`

@@ -6,15 +6,15 @@
  * @since 0.1.0
  */
 
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import { AdaptiveRateLimiter } from "./AdaptiveRateLimiter.ts"
-import { clockOf } from "./internal/state/clock.ts"
-import { type CallFiber, combine, CurrentObserver, failureClass, type RetryObserver } from "./RetryObserver.ts"
+import { type Caller, combine, CurrentObserver, failureClass, type RetryObserver } from "./RetryObserver.ts"
 import { RetryQuota } from "./RetryQuota.ts"
-import type { StopReason } from "./RetryToken.ts"
+import type { StopReason } from "./RetryDecision.ts"
 
 /**
  * Attempts that ended with a success or a typed failure; attribute `outcome`: `"success"` or `"failure"`.
@@ -97,11 +97,15 @@ const retriesBy = by<number, Metric.CounterState<number>, string>(retries, "clas
 const delaysBy = by<number, Metric.HistogramState, string>(delays, "class")
 const stopsBy = by<number, Metric.CounterState<number>, StopReason>(stops, "reason")
 
-const gauges = (fiber: CallFiber): void => {
-  const quota = Context.getOrUndefined(fiber.context, RetryQuota)
-  if (quota !== undefined) quotaBalance.updateUnsafe(quota.store.balance(clockOf(fiber)), fiber.context)
-  const limiter = Context.getOrUndefined(fiber.context, AdaptiveRateLimiter)?.engine
-  if (limiter !== undefined) fillRate.updateUnsafe(limiter.fillRate, fiber.context)
+const gauges = (context: Caller): void => {
+  const quota = Context.getOrUndefined(context, RetryQuota)
+  if (quota !== undefined) {
+    const clock = Context.get(context, Clock.Clock)
+    quota.lapses?.lapse(clock)
+    quotaBalance.updateUnsafe(quota.store.balance(clock), context)
+  }
+  const gate = Context.getOrUndefined(context, AdaptiveRateLimiter)?.gate
+  if (gate !== undefined) fillRate.updateUnsafe(gate.fillRate, context)
 }
 
 /**
@@ -111,19 +115,19 @@ const gauges = (fiber: CallFiber): void => {
  * @since 0.1.0
  */
 export const observer: RetryObserver = {
-  onAttempt: (succeeded, fiber) => {
-    attemptsBy(succeeded ? "success" : "failure").updateUnsafe(1, fiber.context)
-    gauges(fiber)
+  onAttempt: (succeeded, _error, context) => {
+    attemptsBy(succeeded ? "success" : "failure").updateUnsafe(1, context)
+    gauges(context)
   },
-  onRetry: (token, fiber) => {
-    const kind = failureClass(token.info)
-    retriesBy(kind).updateUnsafe(1, fiber.context)
-    delaysBy(kind).updateUnsafe(token.delayMillis, fiber.context)
-    gauges(fiber)
+  onRetry: ({ delayMillis, info }, _error, context) => {
+    const kind = failureClass(info)
+    retriesBy(kind).updateUnsafe(1, context)
+    delaysBy(kind).updateUnsafe(delayMillis, context)
+    gauges(context)
   },
-  onStop: (stopped, fiber) => {
-    stopsBy(stopped.reason).updateUnsafe(1, fiber.context)
-    gauges(fiber)
+  onStop: ({ reason }, _error, context) => {
+    stopsBy(reason).updateUnsafe(1, context)
+    gauges(context)
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Who is told what a policy does.
+ * Who is notified of what a policy does.
  *
  * By default each retry and each stop becomes an event of the current span, and nothing else happens. `RetryMetrics`
  * is an observer that counts; {@link none} switches everything off. An observer that does not ask for attempts costs
@@ -9,34 +9,40 @@
  */
 
 import * as Context from "effect/Context"
-import type * as Fiber from "effect/Fiber"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { clockOf } from "./internal/state/clock.ts"
+import * as Tracer from "effect/Tracer"
 import type { RetryInfo } from "./RetryInfo.ts"
-import type { RetryStopped, RetryToken } from "./RetryToken.ts"
+import type { Retry, Stop } from "./RetryDecision.ts"
 
 /**
- * The fiber that retries. Its context holds the services and the span of the call.
- *
- * @category models
- * @since 0.1.0
- */
-export type CallFiber = Fiber.Fiber<unknown, unknown>
-
-/**
- * Told synchronously, while the call runs: it must be quick, and what it throws is a defect of the call.
+ * Notified while a call runs. A callback is given the error and the services of the caller, its span among them. The call
+ * goes on when it returns; if it returns an effect (that needs nothing and cannot fail), when that is done. So it must be
+ * quick. What it throws, or dies of, is a defect of the call.
  *
  * @category models
  * @since 0.1.0
  */
 export interface RetryObserver {
-  /** An attempt ended with a success or a typed failure. */
-  readonly onAttempt?: ((succeeded: boolean, fiber: CallFiber) => void) | undefined
-  /** A retry will be made, after the token's delay. */
-  readonly onRetry?: ((token: RetryToken, fiber: CallFiber) => void) | undefined
+  /** An attempt ended with a success, or with a typed failure and its error. */
+  readonly onAttempt?: ((succeeded: boolean, error: unknown, context: Caller) => unknown) | undefined
+  /**
+   * A retry will be made, after its delay. Under `Effect.retry`, whose other conditions may still stop a retry that pays
+   * from a quota, it is notified when that is sent.
+   */
+  readonly onRetry?: ((retry: Retry, error: unknown, context: Caller) => unknown) | undefined
   /** A failed call is not retried. */
-  readonly onStop?: ((stopped: RetryStopped, fiber: CallFiber) => void) | undefined
+  readonly onStop?: ((stop: Stop, error: unknown, context: Caller) => unknown) | undefined
 }
+
+/**
+ * The services of the caller.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Caller = Context.Context<never>
 
 /**
  * The class of a failure: `"throttling"`, `"timeout"`, `"transient"`, or `"unknown"` when the classifier did not know it.
@@ -50,10 +56,12 @@ export const failureClass = (info: RetryInfo | undefined): "throttling" | "timeo
   return info.timeout ? "timeout" : "transient"
 }
 
-const event = (fiber: CallFiber, name: string, attributes: () => Record<string, unknown>): void => {
-  const span = fiber.cache.span
-  if (span?._tag === "Span") span.event(name, clockOf(fiber).currentTimeNanosUnsafe(), attributes())
+const spanOf = (context: Caller): Tracer.Span | undefined => {
+  const span = Context.getOrUndefined(context, Tracer.ParentSpan)
+  return span?._tag === "Span" ? span : undefined
 }
+
+const nowOf = (context: Caller): bigint => Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
 
 /**
  * The observer that adds events to the current span: `retry` (`retry.attempt`, `retry.delay_ms`, `retry.class`,
@@ -64,19 +72,19 @@ const event = (fiber: CallFiber, name: string, attributes: () => Record<string, 
  * @since 0.1.0
  */
 export const spanEvents: RetryObserver = {
-  onRetry: (token, fiber) =>
-    event(fiber, "retry", () => ({
-      "retry.attempt": token.attempt,
-      "retry.delay_ms": token.delayMillis,
-      "retry.class": failureClass(token.info),
-      "retry.cost": token.cost
-    })),
-  onStop: (stopped, fiber) =>
-    event(fiber, "retry.stopped", () => ({
-      "retry.reason": stopped.reason,
-      "retry.attempts": stopped.attempts,
-      "retry.class": failureClass(stopped.info)
-    }))
+  onRetry: ({ cost, delayMillis, info, retry }, _error, context) =>
+    spanOf(context)?.event("retry", nowOf(context), {
+      "retry.attempt": retry,
+      "retry.delay_ms": delayMillis,
+      "retry.class": failureClass(info),
+      "retry.cost": cost
+    }),
+  onStop: ({ attempts, info, reason }, _error, context) =>
+    spanOf(context)?.event("retry.stopped", nowOf(context), {
+      "retry.reason": reason,
+      "retry.attempts": attempts,
+      "retry.class": failureClass(info)
+    })
 }
 
 /**
@@ -87,18 +95,25 @@ export const spanEvents: RetryObserver = {
  */
 export const none: RetryObserver = {}
 
-type Callback<A> = ((value: A, fiber: CallFiber) => void) | undefined
+type Callback<A> = ((value: A, error: unknown, context: Caller) => unknown) | undefined
 
 const both = <A>(first: Callback<A>, second: Callback<A>): Callback<A> => {
   if (first === undefined || second === undefined) return first ?? second
-  return (value, fiber) => {
-    first(value, fiber)
-    second(value, fiber)
+  return (value, error, context) => {
+    const told = first(value, error, context)
+    if (!Effect.isEffect(told)) return second(value, error, context)
+    return Effect.andThen(
+      told,
+      Effect.suspend(() => {
+        const next = second(value, error, context)
+        return Effect.isEffect(next) ? next : Effect.void
+      })
+    )
   }
 }
 
 /**
- * Tells both observers, `self` first.
+ * Notifies both observers, `self` first.
  *
  * @category combinators
  * @since 0.1.0

@@ -18,14 +18,14 @@ import * as Duration from "effect/Duration"
 import { dual } from "effect/Function"
 import type * as Schedule from "effect/Schedule"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
-import { type Adjust, type Delay, type Failure, hintTooLong, noDelay, type Parts } from "./internal/engine/decision.ts"
-import { nesting } from "./internal/engine/nesting.ts"
-import { toSchedule } from "./internal/engine/schedule.ts"
+import { type Adjust, type Delay, type Failing as Failure, hintTooLong, noDelay, type Parts } from "./internal/engine/verdict.ts"
+import { shared } from "./internal/shared.ts"
+import { toSchedule } from "./internal/engine/bridge.ts"
 import * as Delays from "./internal/math/delay.ts"
 import { get } from "./internal/safe.ts"
 import { checks } from "./InvalidOption.ts"
 import type { RetryQuota } from "./RetryQuota.ts"
-import type { RetryDecision } from "./RetryToken.ts"
+import type { RetryDecision } from "./RetryDecision.ts"
 
 /**
  * The key under which a policy carries its parts.
@@ -49,7 +49,7 @@ export type TypeId = typeof TypeId
  * @category models
  * @since 0.1.0
  */
-export type { Failure } from "./internal/engine/decision.ts"
+export type { Failing as Failure } from "./internal/engine/verdict.ts"
 
 /**
  * The mark that `attempt` leaves on the error type of an effect, and that a policy which books outcomes asks for. It
@@ -117,7 +117,7 @@ export const fromSource = <E, R, Err>(source: Parts["source"]): RetryPolicy<E, R
  */
 export const fromDelay = (delayMillis: (failure: Failure) => number | undefined): RetryPolicy => {
   const source: Delay = (failure) => {
-    const delay = delayMillis(failure)
+    const delay = delayMillis({ ...failure, attempt: failure.nth })
     if (delay === undefined) return noDelay
     return delay > 0 ? delay : 0
   }
@@ -304,7 +304,7 @@ export const deadline = (limit: Duration.Input): Same => {
  * @since 0.1.0
  */
 export const outermostOnly: Same = (self) => {
-  nesting.inUse = true
+  shared.nesting = true
   return with_({ outermostOnly: true })(self)
 }
 

@@ -14,14 +14,17 @@
 
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { clockOf, monotonicMillis } from "./internal/state/clock.ts"
+import { Lapses } from "./internal/state/lapses.ts"
+import { MemoryStore, type StoreOptions } from "./internal/state/memoryStore.ts"
 import { Refused } from "./internal/state/refused.ts"
-import { MemoryStore, type Store, type StoreOptions } from "./internal/state/store.ts"
 import { checks, type InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
+import type { Reservation as Held, RetryQuotaStore } from "./RetryQuotaStore.ts"
 
 /**
  * Tokens taken for one retry. They are settled once: given back, or spent. Whatever is asked of a settled reservation
@@ -59,8 +62,14 @@ export interface Service {
   readonly deposit: (tokens: number) => Effect.Effect<void, InvalidOption>
   /** The tokens there are now: from 0 to `capacity`. */
   readonly balance: Effect.Effect<number>
-  /** The bucket under the service. Its form is the library's own affair, and changes without notice. */
-  readonly store: Store
+  /** Where the tokens are kept. Calls take tokens here. */
+  readonly store: RetryQuotaStore
+  /**
+   * The retries that may never come.
+   *
+   * @internal
+   */
+  readonly lapses?: Lapses
 }
 
 /**
@@ -148,38 +157,91 @@ export const validated = ({
 const attempted = <A>(f: () => A): Effect.Effect<A, InvalidOption> =>
   Effect.try({ try: f, catch: (error) => error as InvalidOption })
 
+const reservationOf = (held: Held): Reservation => ({
+  cost: held.cost,
+  giveBack: Effect.sync(() => held.giveBack()),
+  spend: Effect.sync(() => {
+    held.sent?.()
+    return held.spend()
+  })
+})
+
+/** Asks a store for tokens, and waits as long as it takes. */
+const reserved = (
+  store: RetryQuotaStore,
+  cost: number,
+  lapses: Lapses
+): Effect.Effect<Option.Option<Reservation>> =>
+  Effect.withFiber((fiber) => {
+    lapses.lapse(clockOf(fiber))
+    const answer = store.reserve(cost, clockOf(fiber))
+    if (answer === undefined) return Effect.succeedNone
+    if (typeof answer !== "function") return Effect.succeedSome(reservationOf(answer))
+    let held: Held | undefined
+    const asked = answer(Duration.infinity, (reservation) => {
+      held = reservation
+    })
+    // Tokens that come when nobody waits for them any more go back.
+    return Effect.onInterrupt(
+      Effect.map(asked, () => held === undefined ? Option.none() : Option.some(reservationOf(held))),
+      () => Effect.sync(() => held?.giveBack())
+    )
+  })
+
 /**
- * The service over a store.
+ * Makes a quota over a store of your own.
  *
- * @internal
+ * **Details**
+ *
+ * Every call that pays from the quota asks the store; nothing else decides. A reservation for a retry that is never made
+ * goes back to the store by itself.
+ *
+ * **Example** (A store that refuses every retry)
+ *
+ * ```ts
+ * const quota = RetryQuota.fromStore({ ...store, reserve: () => undefined })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
  */
-export const serviceOf = (capacity: number, store: Store): Service => {
+export const fromStore = (store: RetryQuotaStore): Service => {
+  const { capacity } = store
+  const lapses = new Lapses()
   const check = checks("RetryQuota.reserve")
+  const look = Effect.withFiber((fiber) => Effect.sync(() => store.balance(clockOf(fiber))))
+  const looked = store.refresh === undefined ? look : Effect.andThen(store.refresh, look)
+  const balance = Effect.andThen(
+    Effect.withFiber((fiber) => Effect.sync(() => lapses.lapse(clockOf(fiber)))),
+    looked
+  )
   return {
     capacity,
     whenExhausted: store.whenExhausted,
     store,
+    lapses,
     reserve: (cost) =>
       Effect.flatMap(
         attempted(() => check.between("cost", check.amount("cost", cost), 0, capacity)),
-        () =>
-          Effect.withFiber((fiber) => {
-            const clock = clockOf(fiber)
-            const held = store.take(cost, clock)
-            if (held !== undefined) return Effect.succeedSome(held)
-            return store.whenExhausted === "stop" && !store.isRemote
-              ? Effect.succeedNone
-              : store.reserve({ cost, clock, patienceMillis: Infinity }, Option.fromUndefinedOr)
-          })
+        () => reserved(store, cost, lapses)
       ),
     deposit: (tokens) =>
       Effect.flatMap(
         attempted(() => checks("RetryQuota.deposit").amount("tokens", tokens)),
-        () => Effect.withFiber((fiber) => Effect.sync(() => store.put(tokens, clockOf(fiber))))
+        () => Effect.withFiber((fiber) => Effect.sync(() => store.deposit(tokens, clockOf(fiber))))
       ),
-    balance: store.look
+    balance
   }
 }
+
+/**
+ * A layer with a quota over a store of your own: see {@link fromStore}.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerStore = <E, R>(store: Effect.Effect<RetryQuotaStore, E, R>): Layer.Layer<RetryQuota, E, R> =>
+  Layer.effect(RetryQuota, Effect.map(store, fromStore))
 
 /**
  * Makes a quota. Throws `InvalidOption` when an option is impossible.
@@ -190,7 +252,7 @@ export const serviceOf = (capacity: number, store: Store): Service => {
 export const make = (options?: Options): Effect.Effect<Service> => {
   const valid = validated(options ?? {})
   return Effect.clockWith((clock) =>
-    Effect.sync(() => serviceOf(valid.capacity, new MemoryStore(valid, monotonicMillis(clock))))
+    Effect.sync(() => fromStore(new MemoryStore(valid, monotonicMillis(clock))))
   )
 }
 
@@ -213,8 +275,7 @@ export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effec
  * @since 0.1.0
  */
 export const layerUnlimited: Layer.Layer<RetryQuota> = /* @__PURE__ */ Layer.sync(RetryQuota, () =>
-  serviceOf(
-    Infinity,
+  fromStore(
     new MemoryStore({
       capacity: Infinity,
       initial: Infinity,

@@ -4,7 +4,7 @@
  * A schedule is driven from outside: `Effect.retry` owns the loop. The clients that Smithy generates own their loop
  * themselves, and ask a strategy three things: a token before the first attempt, another one after each failure, and to
  * take note of a success. Here is that interface for our policies, so that a policy decides alike wherever the loop is;
- * and here is that loop, {@link request}, for any strategy with this interface.
+ * and here is that loop, {@link run}, for any strategy with this interface.
  *
  * **Source**: Smithy documentation, "Retrying Requests" (client guidance).
  *
@@ -18,35 +18,45 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
-import * as Limiter from "./AdaptiveRateLimiter.ts"
-import { Booking } from "./internal/engine/booking.ts"
-import { deadlineAt, decide, type Parts, Run } from "./internal/engine/decision.ts"
-import { died, Issuer, type Token } from "./internal/engine/issue.ts"
-import { inside, Mark, nesting } from "./internal/engine/nesting.ts"
-import { settling } from "./internal/engine/settling.ts"
-import { type CallFiber, clockOf, monotonicMillis } from "./internal/state/clock.ts"
-import type { Store } from "./internal/state/store.ts"
-import type { Patience } from "./internal/state/waiters.ts"
+import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
+import { asEffect, Call, clockOf, deadlineAt, failed, succeeded } from "./internal/engine/call.ts"
+import { Permit, permitOf, watchOf } from "./internal/engine/permit.ts"
+import { admission, admissionUntil, settling } from "./internal/engine/send.ts"
+import type { Parts } from "./internal/engine/verdict.ts"
+import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./internal/engine/world.ts"
+import { type AnyContext, shared } from "./internal/shared.ts"
+import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "./RetryDecision.ts"
 import * as RetryInfo from "./RetryInfo.ts"
-import { CurrentObserver } from "./RetryObserver.ts"
 import { type Attempted, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
-import { QuotaExhausted, RetryQuota } from "./RetryQuota.ts"
-import { isRetryToken, type RetryDecision, type RetryStopped, type RetryToken, type StopReason } from "./RetryToken.ts"
+import { type QuotaExhausted, RetryQuota } from "./RetryQuota.ts"
 
 /**
- * Leave to make one attempt. A strategy takes each of its tokens once.
+ * Permission to make one attempt. A strategy takes each of its tokens once.
  *
  * **Details**
  *
- * What a token holds of the quota (and of the send rate) is settled once: it goes back when the attempt succeeds, when
- * the token is abandoned before the attempt has left, and when the fiber that was given the token fails or is
+ * What a token holds of the quota (and of gates) is settled once: it goes back when the attempt succeeds, when
+ * the token is abandoned before the attempt is sent, and when the fiber that was given the token fails or is
  * interrupted before that; otherwise it is spent. A fiber that succeeds may have handed the token on, so a token that it
  * leaves behind is held until someone uses or abandons it.
  *
  * @category models
  * @since 0.1.0
  */
-export type { Token } from "./internal/engine/issue.ts"
+export interface Token {
+  /** The number of the attempt that it is for: 1 for the first. */
+  readonly attempt: number
+  /** How long to wait before the attempt is sent. */
+  readonly delay: Duration.Duration
+  /** The back-off that the strategy has waited out itself before it gave the token. */
+  readonly waited: Duration.Duration
+  /** Tokens of the quota that the attempt holds. */
+  readonly cost: number
+  /** The attempt is sent: what it holds is spent unless it succeeds. Answers `false` when the token is used up. */
+  readonly leave: Effect.Effect<boolean>
+  /** The attempt is never sent: what it holds goes back. Answers `false` when it was sent or the token is used up. */
+  readonly abandon: Effect.Effect<boolean>
+}
 
 /**
  * The defect of a token that a strategy does not take: another one issued it (`"foreign"`), or a refresh, a success or
@@ -55,7 +65,16 @@ export type { Token } from "./internal/engine/issue.ts"
  * @category errors
  * @since 0.1.0
  */
-export { InvalidToken } from "./internal/engine/issue.ts"
+export class InvalidToken extends Data.TaggedError("InvalidToken")<{
+  /** What is wrong with the token. */
+  readonly reason: "foreign" | "used"
+}> {
+  override get message(): string {
+    return this.reason === "foreign"
+      ? "the retry token is not one of this strategy"
+      : "the retry token has been used up already"
+  }
+}
 
 /**
  * What is known of the operation that is called.
@@ -76,17 +95,17 @@ export interface Operation {
  */
 export class RetryRefused extends Data.TaggedError("RetryRefused")<{
   /** What the strategy decided. */
-  readonly stopped: RetryStopped
+  readonly stop: Stop
 }> {
   /** Why the call is not retried. */
   get reason(): StopReason {
-    return this.stopped.reason
+    return this.stop.reason
   }
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable
   }
   override get message(): string {
-    return `not retried after ${this.stopped.attempts} attempts: ${this.reason}`
+    return `not retried after ${this.stop.attempts} attempts: ${this.reason}`
   }
 }
 
@@ -98,21 +117,21 @@ export class RetryRefused extends Data.TaggedError("RetryRefused")<{
  */
 export interface Service {
   /**
-   * Leave for the first attempt. Fails where the first attempt costs tokens that are not there, and where the limiter
+   * Permission for the first attempt. Fails where the first attempt costs tokens that are not there, and where the limiter
    * lets no more sends through; may wait for either, as they are configured.
    */
   readonly acquireInitialToken: (
     operation?: Operation
-  ) => Effect.Effect<Token, QuotaExhausted | Limiter.RateLimitExceeded>
+  ) => Effect.Effect<Token, QuotaExhausted | RateLimitExceeded>
   /**
-   * Leave to retry after a failure of the token's attempt. Fails with `RetryRefused` when it is not retried, after the
+   * Permission to retry after a failure of the token's attempt. Fails with `RetryRefused` when it is not retried, after the
    * delay for which a long-polling call is held back, or at the deadline when the limiter has no send token until then;
    * with `RateLimitExceeded` when the limiter refuses the send. Dies with `InvalidToken`.
    */
   readonly refreshRetryToken: (
     token: Token,
     error: unknown
-  ) => Effect.Effect<Token, RetryRefused | Limiter.RateLimitExceeded>
+  ) => Effect.Effect<Token, RetryRefused | RateLimitExceeded>
   /** Books the success of the token's attempt. Never waits. Dies with `InvalidToken`. */
   readonly recordSuccess: (token: Token) => Effect.Effect<void>
 }
@@ -125,161 +144,208 @@ export interface Service {
  */
 export class RetryStrategy extends Context.Service<RetryStrategy, Service>()("effect-retry/RetryStrategy") {}
 
-/** One call: its decisions and what is booked of it. */
-interface Call {
-  readonly run: Run
-  readonly booking: Booking
-}
-
-type Policy<R> = RetryPolicy<Attempted, R, Limiter.RateLimitExceeded>
-
-type Undo = ReadonlyArray<() => void>
+type Policy<R> = RetryPolicy<Attempted, R, RateLimitExceeded>
 
 const forLongPolling = (parts: Parts): Parts =>
   parts.quota === undefined ? parts : { ...parts, quota: { ...parts.quota, longPolling: true } }
 
-class Strategy implements Service {
-  private readonly issuer = new Issuer<Call>()
-  private readonly parts: Parts
-  private readonly quota: RetryQuota["Service"] | undefined
-  private readonly store: Store | undefined
-  private readonly limiter: Limiter.Engine | undefined
-  /** What a lifted schedule finds in its context beside that of the caller. */
-  private readonly lifted: Context.Context<never> | undefined
+/** A token of a strategy: a call, and what is held for its next attempt. */
+class Issued implements Token {
+  readonly strategy: Strategy
+  readonly call: Call
+  readonly permit: Permit
+  readonly attempt: number
+  readonly cost: number
+  readonly delay: Duration.Duration
+  readonly waited: Duration.Duration
+  private isUsed = false
 
-  constructor(parts: Parts, context: Context.Context<never>) {
+  constructor(strategy: Strategy, call: Call, permit: Permit, delayMillis: number, waitedMillis: number) {
+    this.strategy = strategy
+    this.call = call
+    this.permit = permit
+    this.attempt = permit.attempt
+    this.cost = permit.reservation?.cost ?? 0
+    this.delay = Duration.millis(delayMillis)
+    this.waited = Duration.millis(waitedMillis)
+  }
+
+  get leave(): Effect.Effect<boolean> {
+    return Effect.withFiber((fiber) => {
+      if (this.permit.state !== "taken") return Effect.succeed(false)
+      // From now on the fiber that sends answers for what is held.
+      this.permit.watch?.release(this.permit)
+      watchOf(fiber).hold(this.permit)
+      this.permit.leave()
+      return Effect.succeed(true)
+    })
+  }
+
+  get abandon(): Effect.Effect<boolean> {
+    return Effect.sync(() => this.permit.cancel() && this.use())
+  }
+
+  /** Answers `false` when the token has been used up before. */
+  use(): boolean {
+    if (this.isUsed) return false
+    return this.isUsed = true
+  }
+
+  toJSON(): unknown {
+    const { attempt, cost, delay, waited } = this
+    const [delayMillis, waitedMillis] = [Duration.toMillis(delay), Duration.toMillis(waited)]
+    return { _tag: "RetryStrategyToken", attempt, delayMillis, waitedMillis, cost }
+  }
+}
+
+/**
+ * The attempt of a token was sent and has ended without an outcome, as one does that is aborted in flight. Nothing happens
+ * when the token is used up.
+ *
+ * @internal
+ */
+export const discard = (token: Token): void => {
+  if (!(token instanceof Issued && token.use())) return
+  token.permit.leave()
+  token.permit.abandon()
+}
+
+class Strategy implements Service {
+  private readonly parts: Parts
+  private readonly context: AnyContext
+  private readonly around: World
+
+  constructor(parts: Parts, context: AnyContext) {
     this.parts = parts
-    this.quota = Context.getOrUndefined(context, RetryQuota)
-    this.store = this.quota?.store
-    this.limiter = Context.getOrUndefined(context, Limiter.AdaptiveRateLimiter)?.engine
-    this.lifted = typeof parts.source === "function" ? undefined : context
+    this.context = context
+    this.around = worldOf(context)
   }
 
   readonly acquireInitialToken: Service["acquireInitialToken"] = (operation) =>
     Effect.withFiber((fiber) => {
-      const { limiter, store } = this
+      const world = this.worldOf(fiber.context)
       const parts = operation?.longPolling === true ? forLongPolling(this.parts) : this.parts
-      const observer = fiber.getRef(CurrentObserver)
-      const environment = { limiter, store, observer, metadata: undefined, isQuiet: false }
-      const run = new Run(parts, deadlineAt(parts, fiber))
-      const call = { run, booking: new Booking(environment, undefined) }
-      const issue = (undo: Undo, cost = 0) =>
-        this.issuer.issue(call, { attempt: 1, delayMillis: 0, waitedMillis: 0, cost, undo }, fiber)
-      const cost = store?.firstAttemptCost
-      if (store === undefined || cost === undefined || cost === 0) return this.afterSendToken(fiber, issue)
-      const clock = clockOf(fiber)
-      return store.afterFirstCost(
-        clock,
-        (paid) =>
-          this.afterSendToken(fiber, (undo) => {
-            paid.sends()
-            return issue([paid.undo, ...undo], cost)
-          }),
-        () => new QuotaExhausted({ cost, balance: store.balance(clock) })
-      )
+      const call = new Call(parts, deadlineAt(parts, world))
+      const permit = new Permit(world, 0)
+      // First sends cost nothing in the guide.
+      const isFree = parts.refund !== undefined || (world.gates.length === 0 && !world.store?.firstAttemptCost)
+      const admitted = isFree ? undefined : admission(world, this.held(permit, fiber))
+      const issue = () => new Issued(this, call, permit, 0, 0)
+      return admitted === undefined
+        ? Effect.succeed(issue())
+        : Effect.map(this.canceling(admitted, permit), issue) as Effect.Effect<Token, any>
     })
 
   readonly refreshRetryToken: Service["refreshRetryToken"] = (token, error) =>
     Effect.updateContext(
       Effect.withFiber((fiber) => {
-        const call = this.issuer.redeem(token)
-        call.booking.failed(error)
-        const decision = decide(call.run, error, fiber) as RetryDecision | Effect.Effect<RetryDecision>
-        return Effect.isEffect(decision)
-          ? Effect.flatMap(decision, (decided) => this.follow(decided, call, fiber))
-          : this.follow(decision, call, fiber)
+        const { call, permit } = this.redeemed(token)
+        const world = this.worldOf(fiber.context)
+        permit.leave()
+        const told = failed(world, permit, error)
+        const next = () => {
+          const decision = call.failed(world, error, fiber)
+          return Effect.isEffect(decision)
+            ? Effect.flatMap(decision, (decided) => this.follow(decided, call, fiber))
+            : this.follow(decision, call, fiber)
+        }
+        return (told === undefined ? next() : Effect.flatMap(told, next)) as Effect.Effect<Token, any>
       }),
-      this.ownServices
+      (caller: AnyContext) => this.own(caller)
     )
 
   readonly recordSuccess: Service["recordSuccess"] = (token) =>
-    Effect.sync(() => this.issuer.redeem(token).booking.succeeded(undefined))
-
-  /** The context of the caller, but with the quota that the strategy was made with. */
-  private readonly ownServices = (caller: Context.Context<never>): Context.Context<never> => {
-    const context = this.lifted === undefined ? caller : Context.merge(this.lifted, caller)
-    return this.quota === undefined ? context : Context.add(context, RetryQuota, this.quota) as Context.Context<never>
-  }
-
-  /** Issues a token once a send token, if sends take any, has been taken for its attempt. */
-  private afterSendToken<E = never>(
-    fiber: CallFiber,
-    issue: (undo: Undo) => Token,
-    atMost?: Patience<E>["atMost"]
-  ): Effect.Effect<Token, E | Limiter.RateLimitExceeded> {
-    const { limiter } = this
-    if (limiter === undefined || !limiter.enabled) return Effect.succeed(issue([]))
-    return limiter.afterToken(
-      (sends) =>
-        Effect.sync(() => {
-          sends()
-          return issue([() => limiter.putBack()])
-        }),
-      clockOf(fiber),
-      atMost
-    )
-  }
-
-  private follow(
-    decision: RetryDecision,
-    call: Call,
-    fiber: CallFiber
-  ): Effect.Effect<Token, RetryRefused | Limiter.RateLimitExceeded> {
-    const { observer } = call.booking.environment
-    if (!isRetryToken(decision)) {
-      observer.onStop?.(decision, fiber)
-      const refused = Effect.fail(new RetryRefused({ stopped: decision }))
-      return decision.delayMillis === 0 ? refused : Effect.andThen(Effect.sleep(decision.delayMillis), refused)
-    }
-    observer.onRetry?.(decision, fiber)
-    call.booking.token = decision
-    return this.limiter === undefined
-      ? Effect.succeed(this.handOver(decision, call, fiber, []))
-      : this.backedOff(decision, call, fiber)
-  }
-
-  /** A retry waits for its send token until the deadline of its call. */
-  private atMost({ deadlineAtMillis }: RetryToken, { run }: Call, fiber: CallFiber): Patience<RetryRefused>["atMost"] {
-    return deadlineAtMillis === Infinity ? undefined : {
-      millis: Math.max(0, deadlineAtMillis - monotonicMillis(clockOf(fiber))),
-      expired: () => new RetryRefused({ stopped: run.stop("deadline") })
-    }
-  }
-
-  /** Waits for the back-off before a send token is taken, as the SDKs do: a token that waits is one less for the others. */
-  private backedOff(
-    decision: RetryToken,
-    call: Call,
-    fiber: CallFiber
-  ): Effect.Effect<Token, RetryRefused | Limiter.RateLimitExceeded> {
-    const limited = Effect.flatMap(Effect.sleep(decision.delay), () => {
-      const handOver = (undo: Undo) => this.handOver(decision, call, fiber, undo)
-      return this.afterSendToken(fiber, handOver, this.atMost(decision, call, fiber))
+    Effect.withFiber((fiber): Effect.Effect<void> => {
+      const { call, permit } = this.redeemed(token)
+      const world = this.worldOf(fiber.context)
+      permit.leave()
+      const { refund } = call.parts
+      if (refund === undefined) return succeeded(world, permit, permit.retry > 0) ?? Effect.void
+      permit.abandon()
+      const { store } = world
+      const clock = clockOf(world)
+      if (store !== undefined && store.balance(clock) <= store.capacity - refund) store.deposit(refund, clock)
+      return succeeded(world, undefined, true) ?? Effect.void
     })
-    return Effect.catch(limited, (refusal) => {
-      decision.claimUnsafe()
-      decision.held?.giveBackUnsafe()
-      if (refusal._tag === "RetryRefused") call.booking.environment.observer.onStop?.(refusal.stopped, fiber)
-      return Effect.fail(refusal)
-    })
+
+  private redeemed(token: Token): Issued {
+    if (!(token instanceof Issued) || token.strategy !== this) throw new InvalidToken({ reason: "foreign" })
+    if (!token.use()) throw new InvalidToken({ reason: "used" })
+    return token
   }
 
-  /** From here on the token, not the fiber that waits, answers for what is held. */
-  private handOver(decision: RetryToken, call: Call, fiber: CallFiber, undo: Undo): Token {
-    decision.claimUnsafe()
-    const { attempt, cost, delayMillis, held } = decision
-    const waitedMillis = this.limiter === undefined ? 0 : delayMillis
-    return this.issuer.issue(call, {
-      attempt: attempt + 1,
-      delayMillis: delayMillis - waitedMillis,
-      waitedMillis,
-      cost,
-      undo: held === undefined ? undo : [() => held.giveBackUnsafe(), ...undo],
-      died: () => held?.spendUnsafe(),
-      sent: held === undefined ? undefined : (sender) => held.sentUnsafe(sender)
-    }, fiber)
+  /** The caller's clock, randomness, classifier and observer, and the quota and the gates of the strategy. */
+  private worldOf(context: AnyContext): World {
+    return new World(context, Context.getOrUndefined(this.context, RetryQuota), this.parts.refund === undefined ? this.around.gates : [])
+  }
+
+  /** What a lifted schedule finds in its context. */
+  private own(caller: AnyContext): AnyContext {
+    const context = typeof this.parts.source === "function" ? caller : Context.merge(this.context, caller)
+    const quota = Context.getOrUndefined(this.context, RetryQuota)
+    return quota === undefined ? context : Context.add(context, RetryQuota, quota) as AnyContext
+  }
+
+  private held(permit: Permit, fiber: AnyFiber): Permit {
+    permit.kind = "outlives"
+    if (permit.watch === undefined) watchOf(fiber).hold(permit)
+    return permit
+  }
+
+  private canceling<A>(self: Effect.Effect<A, unknown>, permit: Permit): Effect.Effect<A, unknown> {
+    return Effect.onError(self, () => Effect.sync(() => permit.cancel()))
+  }
+
+  private follow(decision: RetryDecision, call: Call, fiber: AnyFiber): Effect.Effect<Token, unknown> {
+    if (isStop(decision)) return refused(decision)
+    const world = this.worldOf(fiber.context)
+    const permit = call.permit ?? new Permit(world, call.attempt)
+    permit.kind = "outlives"
+    if (world.gates.length > 0) this.held(permit, fiber)
+    return world.gates.length === 0
+      ? Effect.succeed(new Issued(this, call, permit, decision.delayMillis, 0))
+      : this.backedOff(decision, call, permit, fiber)
+  }
+
+  /** Waits for the back-off before gates are asked, as the SDKs do: a send token that waits is one less for the others. */
+  private backedOff(decision: Retry, call: Call, permit: Permit, fiber: AnyFiber): Effect.Effect<Token, unknown> {
+    const { world } = permit
+    const issue = () => Effect.succeed(new Issued(this, call, permit, 0, decision.delayMillis))
+    const ended = (error: unknown): Effect.Effect<never, RetryRefused> =>
+      Effect.flatMap(
+        asEffect(call.failed(world, error, fiber)) as Effect.Effect<RetryDecision>,
+        (stop) => refused(stop as Stop)
+      )
+    const admitted = Effect.suspend((): Effect.Effect<Token, unknown> => {
+      const waiting = admissionUntil(world, permit, call.deadlineAtMillis)
+      if (waiting === undefined) return issue()
+      return Effect.flatMap(waiting, (isIn): Effect.Effect<Token, unknown> => {
+        if (isIn) return issue()
+        permit.cancel()
+        call.ends = "deadline"
+        return ended(call.error)
+      })
+    })
+    const told = Effect.catch(admitted, (refusal) =>
+      refusal instanceof RetryRefused
+        ? Effect.fail(refusal)
+        // A gate refuses: the caller gets its error, and the observer is notified that the call ends.
+        : Effect.andThen(Effect.ignore(Effect.suspend(() => (permit.cancel(), ended(refusal)))), Effect.fail(refusal)))
+    return this.canceling(Effect.andThen(Effect.sleep(decision.delay), told), permit)
   }
 }
+
+const refused = (stop: Stop): Effect.Effect<never, RetryRefused> => {
+  const failure = Effect.fail(new RetryRefused({ stop }))
+  return stop.delayMillis === 0 ? failure : Effect.andThen(Effect.sleep(stop.delay), failure)
+}
+
+/**
+ * Makes the strategy of a compiled policy.
+ *
+ * @internal
+ */
+export const fromParts = (parts: Parts, context: AnyContext): Service => new Strategy(parts, context)
 
 /**
  * Makes the strategy of a policy, with the services that are in the context: the quota, and the limiter if there is one.
@@ -300,7 +366,7 @@ class Strategy implements Service {
  */
 export const make = <R>(policy: Policy<R>): Effect.Effect<Service, never, R> =>
   Effect.contextWith((context: Context.Context<R>) =>
-    Effect.sync(() => new Strategy(policy[TypeId], context as Context.Context<never>))
+    Effect.sync(() => fromParts(policy[TypeId], context as AnyContext))
   )
 
 /**
@@ -338,10 +404,10 @@ const sending = <A, E, R>(send: Effect.Effect<A, E, R>, metadata: Schedule.Metad
     const around = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata)
     const isBare = metadata.attempt === 0 && around === undefined
     const counted = isBare ? send : Effect.provideService(send, Schedule.CurrentMetadata, metadata)
-    if (!nesting.inUse) return counted
-    const mark = new Mark()
-    const sent = Effect.updateContext(counted, (context: Context.Context<R>) => inside(context, mark))
-    return Effect.ensuring(sent, Effect.sync(() => mark.active = false))
+    if (!shared.nesting) return counted
+    const mark = new Mark(new World(fiber.context, undefined, []), fiber)
+    const sent = Effect.provideService(counted, InsideCall, mark)
+    return Effect.ensuring(sent, Effect.sync(() => mark.ended()))
   })
 
 /**
@@ -361,14 +427,14 @@ const sending = <A, E, R>(send: Effect.Effect<A, E, R>, metadata: Schedule.Metad
  * **Example** (A call with a strategy)
  *
  * ```ts
- * const program = getItem.pipe(RetryStrategy.request)
+ * const program = getItem.pipe(RetryStrategy.run)
  * const clientLayer = RetryStrategy.layer(awsStandard2026).pipe(Layer.provideMerge(RetryQuota.layer()))
  * ```
  *
  * @category combinators
  * @since 0.1.0
  */
-export const request = <A, E, R>(
+export const run = <A, E, R>(
   send: Effect.Effect<A, E, R>,
   operation?: Operation
 ): Effect.Effect<A, E, R | RetryStrategy> => {
@@ -380,7 +446,7 @@ export const request = <A, E, R>(
           sending(send, metadata),
           (value) => Effect.as(strategy.recordSuccess(token), value),
           (error: any) => failed(token, metadata, error),
-          () => died(token)
+          () => discard(token)
         ))
     const failed = (token: Token, metadata: Schedule.Metadata, error: E) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>

@@ -13,7 +13,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import { type Delay, type Failure, hintTooLong, type Parts } from "../internal/engine/decision.ts"
+import { hintTooLong } from "../internal/engine/verdict.ts"
 import * as codes from "../internal/facts/codes.ts"
 import * as Hint from "../internal/facts/hint.ts"
 import { get } from "../internal/safe.ts"
@@ -22,7 +22,7 @@ import { checks } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import { fromParts, type RetryPolicy, TypeId } from "../RetryPolicy.ts"
-import { isRetryToken } from "../RetryToken.ts"
+import { isRetry } from "../RetryDecision.ts"
 
 /**
  * The error of a failed call, as far as it is read here.
@@ -138,30 +138,17 @@ export const honourPushback = (
   const check = checks("RetryGrpc.honourPushback")
   const atMost = check.duration("atMost", options?.atMost ?? "1 minute")
   const tooLong = check.oneOf("beyond", options?.beyond ?? "stop", ["stop", "clamp"]) === "stop" ? hintTooLong : atMost
-  return ({ [TypeId]: parts }) => {
-    const restarts = new WeakMap<Failure, number>()
-    const adjust: Parts["adjust"] = (delayMillis, failure) => {
-      const pushback = pushbackOf(failure.error)
-      if (pushback === undefined) return parts.adjust(delayMillis, failure)
-      restarts.set(failure, failure.attempt)
-      if (pushback === "stop") return hintTooLong
-      return pushback > atMost ? tooLong : pushback
-    }
-    return fromParts({ ...parts, source: sinceRestart(parts.source, restarts), adjust })
-  }
-}
-
-/** The delays as if the call had begun at its last pushback. A call is one object to its policy, whatever fails. */
-const sinceRestart = (source: Parts["source"], restarts: WeakMap<Failure, number>): Parts["source"] => {
-  if (typeof source !== "function") return source
-  const delay: Delay = (failure) => {
-    const restart = restarts.get(failure)
-    if (restart === undefined) return source(failure)
-    const { error, info, random } = failure
-    const attempt = failure.attempt - restart
-    return source({ error, info, random, attempt, previousMillis: attempt === 1 ? 0 : failure.previousMillis })
-  }
-  return delay
+  return ({ [TypeId]: parts }) =>
+    fromParts({
+      ...parts,
+      adjust: (delayMillis, failing) => {
+        const pushback = pushbackOf(failing.error)
+        if (pushback === undefined) return parts.adjust(delayMillis, failing)
+        failing.restart()
+        if (pushback === "stop") return hintTooLong
+        return pushback > atMost ? tooLong : pushback
+      }
+    })
 }
 
 const pushbackOf = (error: unknown): Hint.Pushback => {
@@ -265,7 +252,7 @@ export const unary = <A>(
   return Effect.withFiber((fiber) => {
     const { attempt: runs, input, output } = fiber.getRef(Schedule.CurrentMetadata)
     // A repeated effect has metadata too, with its last result for input.
-    const previousAttempts = isRetryToken(output) || input instanceof Error ? runs : 0
+    const previousAttempts = isRetry(output) || input instanceof Error ? runs : 0
     const attempt: UnaryAttempt = {
       previousAttempts,
       deadline: clockOf(fiber).currentTimeMillisUnsafe() + timeoutMillis,

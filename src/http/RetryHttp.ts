@@ -19,7 +19,7 @@ import type { HttpClientError } from "effect/http/HttpClientError"
 import type * as Schedule from "effect/Schedule"
 import { checks } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
-import { type Attempted, isRetryPolicy, type RetryPolicy, TypeId, whileRetryable } from "../RetryPolicy.ts"
+import { type Attempted, fromSchedule, isRetryPolicy, type RetryPolicy, TypeId, whileRetryable } from "../RetryPolicy.ts"
 import { retrying, type Send, type Settings } from "./internal/call.ts"
 import { classifierOf, isRetryStatus } from "./internal/classify.ts"
 import { defaultHints, type HintReader } from "./internal/hints.ts"
@@ -139,11 +139,11 @@ const settingsOf = (policy: AnySchedule<unknown, unknown>, options: Options): Se
   }
 }
 
-/** A policy that asks nobody would send a used-up body again. */
-const asking = <Err, R>(policy: AnySchedule<Err, R>): AnySchedule<Err, R> =>
-  isRetryPolicy(policy) && policy[TypeId].whileRetryable === "off"
-    ? whileRetryable(policy as RetryPolicy<Attempted, R, Err>)
-    : policy
+/** The schedule as a policy that asks whether a failure may be retried: one that does not would resend a consumed body. */
+const asking = <Err, R>(schedule: AnySchedule<Err, R>): RetryPolicy<Attempted, R, Err> => {
+  const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy<Attempted, R, Err> : fromSchedule(schedule)
+  return policy[TypeId].whileRetryable === "off" ? whileRetryable(policy) : policy
+}
 
 /**
  * Turns a client into one that retries.

@@ -14,6 +14,7 @@
  * @since 0.1.0
  */
 
+import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -24,11 +25,11 @@ import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
 import * as Scope from "effect/Scope"
 import { clockOf, monotonicMillis } from "../internal/state/clock.ts"
-import type { Store, StoreOptions } from "../internal/state/store.ts"
-import { checks } from "../InvalidOption.ts"
+import { MemoryStore, type StoreOptions } from "../internal/state/memoryStore.ts"
+import { checks, type InvalidOption } from "../InvalidOption.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import { Client, type Terms } from "./internal/client.ts"
-import { type Decider, FallbackStore, RemoteStore } from "./internal/store.ts"
+import { type Decider, RedisStore } from "./internal/store.ts"
 
 /**
  * Decisions about tokens; attributes `quota`, its name, and `by`: `"redis"`, or `"fallback"` while Redis does not answer.
@@ -83,9 +84,9 @@ export interface Options extends RetryQuota.Options {
   /** What the key in Redis begins with, before the name. Default `"retry-quota:"`. */
   readonly prefix?: string | undefined
   /**
-   * How long Redis has to answer: a finite duration above 0. A question that comes up while an exchange is under way goes
-   * with the next, so it waits for at most twice as long, and once more for each 500 questions of the process that came
-   * up before it meanwhile. Default 50 milliseconds.
+   * How long Redis has to answer: a finite duration above 0. Retries that ask during a round trip go with the next one,
+   * so the longest wait is twice the timeout, and one timeout more for each 500 that the process has queued before.
+   * Default 50 milliseconds.
    */
   readonly timeout?: Duration.Input | undefined
   /**
@@ -100,8 +101,8 @@ export interface Options extends RetryQuota.Options {
    */
   readonly idleTimeToLive?: Duration.Input | undefined
   /**
-   * How long what successes and settled retries put back waits for company before it is sent: a finite duration of at
-   * least 0. A retry that asks takes it along at once. Default 100 milliseconds.
+   * How long tokens that go back are collected before they are sent to Redis: a finite duration of at least 0. A retry
+   * that asks takes them along immediately. Default 100 milliseconds.
    */
   readonly flushInterval?: Duration.Input | undefined
   /** The quota in memory that decides while Redis does not answer. */
@@ -188,8 +189,8 @@ const validated = (options: Options): Valid => {
 const show = (name: string, isOnFallback: boolean): Effect.Effect<void> =>
   Metric.update(Metric.withAttributes(fallback, { quota: name }), isOnFallback ? 1 : 0)
 
-/** Tells of the change of the one who decides. */
-const tell = (name: string, reason: string | undefined): Effect.Effect<void> => {
+/** Logs who decides from now on. */
+const log = (name: string, reason: string | undefined): Effect.Effect<void> => {
   const line = reason === undefined
     ? Effect.logInfo(`retry quota ${JSON.stringify(name)}: Redis answers again and decides`)
     : Effect.logWarning(
@@ -222,24 +223,21 @@ const over = (
   isConnected: boolean
 ): Effect.Effect<RetryQuota.Service, never, Scope.Scope> =>
   Effect.gen(function*() {
-    // Of its own, because a scope that closes lets nothing start any more, and there is a last word to send.
+    // Of its own, because a scope that closes lets nothing start any more, and there is a last exchange to make.
     const scope = yield* Scope.make()
     const fiber = yield* Effect.withFiber(Effect.succeed)
     const clock = clockOf(fiber)
-    const makeClient = (shared: Store) =>
-      new Client(
-        {
-          ...terms,
-          connection: connect(scope),
-          fallback: (tokens) => new FallbackStore(shared, local(tokens), monotonicMillis(clock)),
-          onChange: (reason, isNews) =>
-            Effect.andThen(show(name, reason !== undefined), isNews ? tell(name, reason) : Effect.void)
-        },
-        clock,
-        scope
-      )
-    let client!: Client
-    const remote = new RemoteStore(store, (shared) => client = makeClient(shared), counting(name, fiber.context))
+    const client = new Client(
+      {
+        ...terms,
+        connection: connect(scope),
+        fallback: (tokens) => new MemoryStore(local(tokens), monotonicMillis(clock)),
+        onChange: (reason, isNews) =>
+          Effect.andThen(show(name, reason !== undefined), isNews ? log(name, reason) : Effect.void)
+      },
+      clock,
+      scope
+    )
     if (!isConnected) client.decideLocally()
     yield* show(name, !isConnected)
     const talking = yield* Effect.forkIn(client.run, scope)
@@ -248,7 +246,7 @@ const over = (
         discard: true
       })
     )
-    return RetryQuota.serviceOf(store.capacity, remote)
+    return RetryQuota.fromStore(new RedisStore(store, client, counting(name, fiber.context)))
   }).pipe(Effect.uninterruptible)
 
 /**
@@ -260,13 +258,13 @@ const over = (
  * Redis keeps the tokens under one key, which expires when nobody uses it. The options travel with each exchange, so
  * processes with different ones can share a quota for a while, as during a deployment: each adds the refill at its own
  * rate since the last exchange, and cuts what is above its own capacity. Under `"wait"` the retries of one process are
- * served first come, first served; between processes whoever asks first once there are tokens. Who waits asks again
- * when its own refill is due, and at least once a second, for what others put in.
+ * served first come, first served; between processes the first to ask once there are tokens. A process in which a retry
+ * waits asks again when its own refill is due, and at least once a second, for what others put in.
  *
  * A retry that has no answer within the `timeout` is decided by the fallback, and so is all that follows for the
  * `fallbackTime`. What Redis may have granted meanwhile goes back when it answers again. Tokens go back to where they
  * were taken, Redis or the fallback, whichever decides by then; what successes and `deposit` put in goes to the one that
- * decides. What has to be told to Redis is kept while it is down, for half the `idleTimeToLive`, and is applied once.
+ * decides. What Redis has yet to learn is kept while it is down, for half the `idleTimeToLive`, and is applied once.
  * When the scope closes, what is left is sent, within the `timeout`.
  *
  * **Gotchas**
@@ -296,6 +294,24 @@ export const make = (options: Options): Effect.Effect<RetryQuota.Service, never,
  */
 export const layer = (options: Options): Layer.Layer<RetryQuota.RetryQuota, never, Redis.Redis> =>
   Layer.effect(RetryQuota.RetryQuota, make(options))
+
+/**
+ * A layer with a shared quota whose options come from configuration: see {@link layer}. Fails with `InvalidOption` when an
+ * option is impossible.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<RetryQuota.RetryQuota, Config.ConfigError | InvalidOption, Redis.Redis> =>
+  Layer.effect(
+    RetryQuota.RetryQuota,
+    Config.unwrap(options).pipe(
+      Effect.flatMap((read) => Effect.try({ try: () => make(read), catch: (error) => error as InvalidOption })),
+      Effect.flatten
+    )
+  )
 
 /** Builds the layer when it is first asked, and again after each failure. */
 const connecting = <E, R>(redis: Layer.Layer<Redis.Redis, E, R>, context: Context.Context<R>) => {

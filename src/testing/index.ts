@@ -3,14 +3,15 @@
  *
  * It needs no test framework: with `it.effect` of `@effect/vitest` it uses the `TestClock` that is there, elsewhere it
  * brings one. Calls follow a script ({@link outcomes}) or come to a service with a capacity ({@link service}); time is
- * moved as far as they sleep ({@link runToEnd}); chance is fixed or seeded; a {@link timeline} says what happened when, in
+ * moved as far as they sleep ({@link runToEnd}); randomness is fixed or seeded; a {@link timeline} says what happened when, in
  * a line; and {@link sweepQuota} interrupts a call at every step and in every wait, and looks for tokens that are lost.
  *
  * @since 0.1.0
  */
 
 export { fixedRandom, seededRandom } from "./internal/chance.ts"
-export { limiterState, type SteadyLimiterOptions, testLimiter, type TestLimiterOptions } from "./internal/limiter.ts"
+export { ContractBroken, type Law } from "./internal/laws.ts"
+export type { SteadyLimiterOptions, TestLimiterOptions } from "./internal/limiter.ts"
 export {
   after,
   defect,
@@ -31,8 +32,11 @@ export {
   Transient,
   transient
 } from "./internal/outcomes.ts"
-export { type QuotaState, quotaState, setBalance, testQuota } from "./internal/quota.ts"
 export { type Outage, type Service, service, type ServiceOptions } from "./internal/service.ts"
 export { type Interruption, sweep, SweepFailure, type SweepOptions, sweepQuota } from "./internal/sweep.ts"
 export { NotEnded, runToEnd, type TimeOptions } from "./internal/time.ts"
 export { type Timeline, timeline, type TimelineEvent, TimelineMismatch } from "./internal/timeline.ts"
+export * as RetryQuotaStoreSuite from "./RetryQuotaStoreSuite.ts"
+export * as TestLimiter from "./TestLimiter.ts"
+export * as TestQuota from "./TestQuota.ts"
+export type { QuotaState } from "./TestQuota.ts"

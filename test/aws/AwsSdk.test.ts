@@ -503,8 +503,8 @@ describe("AwsSdk.send", () => {
       "Effect.retry": (call: Effect.Effect<unknown, AwsSdk.SdkError>) => Effect.retry(attempt(call), awsStandard2026),
       "withRetry": (call: Effect.Effect<unknown, AwsSdk.SdkError>) => withRetry(call, awsStandard2026),
       "a plain schedule": (call: Effect.Effect<unknown, AwsSdk.SdkError>) => Effect.retry(call, Schedule.recurs(2)),
-      "RetryStrategy.request": (call: Effect.Effect<unknown, AwsSdk.SdkError>) =>
-        RetryStrategy.request(call).pipe(Effect.provide(RetryStrategy.layer(awsStandard2026)))
+      "RetryStrategy.run": (call: Effect.Effect<unknown, AwsSdk.SdkError>) =>
+        RetryStrategy.run(call).pipe(Effect.provide(RetryStrategy.layer(awsStandard2026)))
     }
     for (const [name, retry] of Object.entries(retried)) {
       for (const enclosed of [false, true]) {

@@ -18,6 +18,7 @@ import {
   RetryQuota
 } from "effect-retry"
 import * as AwsSdk from "effect-retry/AwsSdk"
+import { TestQuota } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -497,10 +498,11 @@ describe("AwsSdk.retryStrategy", () => {
           assert.strictEqual((yield* Fiber.join(fiber)).error.name, "AbortError")
           yield* flush
           yield* TestClock.adjust(60_000)
-          assert.strictEqual(yield* RetryQuota.balance, answers.length === 1 ? 500 : 486)
+          const { balance, held } = yield* TestQuota.state
+          assert.deepStrictEqual([balance, held], [answers.length === 1 ? 500 : 486, 0])
         }
         assert.deepStrictEqual(seen, [false])
-      }).pipe(withQuota()))
+      }).pipe(Effect.provide(TestQuota.layer())))
 
     for (const isTold of [false, true]) {
       it.effect(`before the call sends nothing and takes nothing${isTold ? ", told" : ""}`, () =>

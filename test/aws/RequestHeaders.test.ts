@@ -114,8 +114,8 @@ const dated: ReadonlyArray<{
 
 /** The loop of a retry strategy. */
 const requestLoop: Driver = {
-  name: "RetryStrategy.request",
-  run: (call, policy) => RetryStrategy.request(call).pipe(Effect.provide(RetryStrategy.layer(policy)))
+  name: "RetryStrategy.run",
+  run: (call, policy) => RetryStrategy.run(call).pipe(Effect.provide(RetryStrategy.layer(policy)))
 }
 
 describe("RequestHeaders", () => {
@@ -240,7 +240,7 @@ describe("RequestHeaders", () => {
           seen.push(headers)
           return Effect.fail(new Transient())
         })
-        const program = RequestHeaders.withInvocation(RetryStrategy.request(send)).pipe(
+        const program = RequestHeaders.withInvocation(RetryStrategy.run(send)).pipe(
           Effect.provide(RetryStrategy.layer(awsStandard2026))
         )
         yield* travel(Effect.retry(program, Schedule.recurs(1)))

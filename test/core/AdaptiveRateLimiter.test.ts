@@ -11,7 +11,7 @@ import {
   RetryStrategy,
   withRetry
 } from "effect-retry"
-import { testLimiter } from "effect-retry/testing"
+import { TestLimiter } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -183,14 +183,9 @@ describe("AdaptiveRateLimiter", () => {
           const program = Effect.gen(function*() {
             start = yield* Clock.currentTimeMillis
             const made = limiter = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
-            const clock = yield* Clock.clockWith(Effect.succeed)
-            const used = (sends: () => void) =>
-              Effect.sync(() => {
-                sends()
-                sent++
-              })
-            yield* made.engine!.afterToken((sends) => Effect.andThen(Effect.yieldNow, used(sends)), clock)
-          }).pipe(Effect.provide(Layer.fresh(testLimiter(options))))
+            const send = { attempt: 1, nowMillis: 0, context: yield* Effect.context<never>(), hold: () => sent++ }
+            yield* Effect.suspend(() => made.gate!.enter(send) ?? Effect.void)
+          }).pipe(Effect.provide(Layer.fresh(TestLimiter.layer(options))))
           const outcomes = new Set<number>()
           yield* sweep(program, () =>
             Effect.gen(function*() {
@@ -291,10 +286,10 @@ describe("AdaptiveRateLimiter", () => {
         ["Effect.retry", 1, <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.retry(attempt(self), awsAdaptive)],
         ["withRetry", 1, <A, E, R>(self: Effect.Effect<A, E, R>) => withRetry(self, awsAdaptive)],
         [
-          "RetryStrategy.request",
+          "RetryStrategy.run",
           5,
           <A, E, R>(self: Effect.Effect<A, E, R>) =>
-            Effect.provide(RetryStrategy.request(self), RetryStrategy.layer(awsAdaptive))
+            Effect.provide(RetryStrategy.run(self), RetryStrategy.layer(awsAdaptive))
         ]
       ] as const
     ) {
@@ -302,7 +297,7 @@ describe("AdaptiveRateLimiter", () => {
         Effect.gen(function*() {
           const quota = yield* RetryQuota.make()
           const steady = { fillRate: 1e-6, minFillRate: 1e-6, minCapacity: 1000, tokens: 1000 }
-          const limiter = yield* Effect.provide(AdaptiveRateLimiter.AdaptiveRateLimiter, testLimiter(steady))
+          const limiter = yield* Effect.provide(AdaptiveRateLimiter.AdaptiveRateLimiter, TestLimiter.layer(steady))
           let tokens = 1000
           let sends = 0
           const call = Effect.suspend(() => {

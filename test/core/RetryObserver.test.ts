@@ -7,7 +7,7 @@ import {
   RetryMetrics,
   RetryObserver,
   RetryQuota,
-  RetryToken,
+  RetryDecision,
   withRetry
 } from "effect-retry"
 import * as Cause from "effect/Cause"
@@ -119,8 +119,8 @@ describe("RetryObserver", () => {
       { onAttempt: () => told.push("first"), onStop: () => told.push("stop") },
       { onAttempt: () => told.push("second") }
     )
-    combined.onAttempt?.(true, {} as any)
-    combined.onStop?.({} as any, {} as any)
+    combined.onAttempt?.(true, undefined, {} as any)
+    combined.onStop?.({} as any, undefined, {} as any)
     assert.deepStrictEqual(told, ["first", "second", "stop"])
     assert.isUndefined(combined.onRetry)
   })
@@ -160,8 +160,9 @@ describe("RetryMetrics", () => {
     Effect.gen(function*() {
       yield* Effect.orDie(RetryQuota.reserve(100))
       RetryMetrics.observer.onStop?.(
-        new RetryToken.RetryStopped("quota-exhausted", 1, undefined),
-        yield* Effect.withFiber((fiber) => Effect.succeed(fiber))
+        new RetryDecision.Stop("quota-exhausted", 1, undefined),
+        undefined,
+        yield* Effect.context<never>()
       )
       assert.strictEqual((yield* reading)["retry_quota_balance"], 400)
     }).pipe(ownRegistry, Effect.provide(RetryQuota.layer()), ownRegistry))

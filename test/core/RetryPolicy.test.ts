@@ -11,7 +11,7 @@ import {
   RetryObserver,
   RetryPolicy,
   RetryQuota,
-  RetryToken,
+  RetryDecision,
   withRetry
 } from "effect-retry"
 import * as Cause from "effect/Cause"
@@ -40,7 +40,7 @@ const decisions = (policy: AnyPolicy, errors: ReadonlyArray<unknown>) =>
         onDone: (output) => Effect.succeed(output),
         onFailure: () => Effect.die("failed")
       })
-      seen.push(RetryToken.isRetryToken(decision) ? decision.delayMillis : (decision as RetryToken.RetryStopped).reason)
+      seen.push(RetryDecision.isRetry(decision) ? decision.delayMillis : (decision as RetryDecision.Stop).reason)
     }
     return seen
   })
@@ -427,6 +427,8 @@ describe("RetryPolicy", () => {
             error: transient,
             info: undefined,
             attempt: retry,
+            nth: retry,
+            restart: () => {},
             previousMillis: 0,
             random: constantRandom(0.5)
           }
@@ -444,6 +446,8 @@ describe("RetryPolicy", () => {
           error: transient,
           info: undefined,
           attempt: 2000,
+          nth: 2000,
+          restart: () => {},
           previousMillis: 0,
           random: constantRandom(0)
         }
@@ -531,6 +535,8 @@ describe("RetryPolicy", () => {
           error: transient,
           info: undefined,
           attempt: 2,
+          nth: 2,
+          restart: () => {},
           previousMillis: 200,
           random: constantRandom(0.5)
         }

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { InvalidOption, RetryQuota } from "effect-retry"
+import { InvalidOption, RetryQuota, type RetryQuotaStore } from "effect-retry"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -222,14 +223,17 @@ describe("RetryQuota", () => {
       Effect.gen(function*() {
         const quota = yield* RetryQuota.make({ capacity: 1e6, initial: 0, refillPerSecond: 1, whenExhausted: "wait" })
         const clock = yield* Clock.Clock
-        const request = { cost: 2, clock, patienceMillis: Infinity }
         let taken = 0
         let handedOver = 0
-        const steps = yield* sweep(
-          quota.store.reserve(request, (held) => {
+        const asking = Effect.suspend(() => {
+          const ask = quota.store.reserve(2, clock) as RetryQuotaStore.Ask
+          return ask(Duration.infinity, ({ cost }) => {
             handedOver++
-            taken += held!.cost
-          }),
+            taken += cost
+          })
+        })
+        const steps = yield* sweep(
+          asking,
           () =>
             Effect.gen(function*() {
               const flowedIn = (yield* Clock.currentTimeMillis) / 1000

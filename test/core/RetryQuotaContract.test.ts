@@ -1,24 +1,20 @@
-import { it } from "@effect/vitest"
-import { RetryQuota } from "effect-retry"
-import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import { describe, it } from "@effect/vitest"
+import { RetryQuota, type RetryQuotaStore } from "effect-retry"
+import { RetryQuotaStoreSuite, TestQuota } from "effect-retry/testing"
 import * as Effect from "effect/Effect"
-import * as Redis from "effect/persistence/Redis"
-import * as TestClock from "effect/testing/TestClock"
-import { FakeRedis } from "../utils/fakeRedis.ts"
-import { quotaContract, type Subject } from "../utils/quotaContract.ts"
+import * as Layer from "effect/Layer"
 
-const virtual: Pick<Subject<never>, "elapse" | "slack" | "test"> = {
-  elapse: (millis) => TestClock.adjust(millis),
-  slack: 1e-9,
-  test: (name, body) => it.effect(name, () => Effect.scoped(body()))
+type Make = (options: RetryQuota.Options) => Effect.Effect<RetryQuotaStore.RetryQuotaStore>
+
+const stores: Readonly<Record<string, Make>> = {
+  "in memory": (options) => Effect.map(RetryQuota.make(options), ({ store }) => store),
+  "the ledger of the testing kit": (options) =>
+    Effect.map(
+      Effect.provide(RetryQuota.RetryQuota, Layer.fresh(TestQuota.layer(options))),
+      ({ store }) => store
+    )
 }
 
-quotaContract("in memory", { ...virtual, make: RetryQuota.make })
-
-quotaContract("shared, on a Redis that is only played", {
-  ...virtual,
-  make: (options) =>
-    RetryQuotaRedis.make({ name: "contract", ...options }).pipe(
-      Effect.provideService(Redis.Redis, new FakeRedis().service)
-    )
+describe.each(Object.entries(stores))("the contract of a store: %s", (_, make) => {
+  for (const law of RetryQuotaStoreSuite.bucketLaws(make)) it.effect(law.name, () => law.run)
 })

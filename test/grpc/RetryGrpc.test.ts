@@ -6,7 +6,7 @@ import {
   RetryClassifier,
   RetryInfo,
   RetryPolicy,
-  RetryToken,
+  RetryDecision,
   withRetry
 } from "effect-retry"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
@@ -439,7 +439,7 @@ describe("honourPushback", () => {
       const reason = yield* Effect.retryOrElse(
         Effect.fail(pushedBack("70000")),
         RetryGrpc.honourPushback()(base),
-        (_, output) => Effect.succeed(RetryToken.isRetryStopped(output) ? output.reason : "retried")
+        (_, output) => Effect.succeed(RetryDecision.isStop(output) ? output.reason : "retried")
       )
       assert.strictEqual(reason, "retry-after-too-long")
     }))

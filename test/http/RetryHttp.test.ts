@@ -10,7 +10,7 @@ import {
   RetryObserver,
   RetryPolicy,
   RetryQuota,
-  type RetryToken
+  type RetryDecision
 } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Cause from "effect/Cause"
@@ -123,8 +123,8 @@ const sweepCall = <A, E, R>(program: Effect.Effect<A, E, R>, check: (step: numbe
   })
 
 const recording = () => {
-  const stops: Array<RetryToken.RetryStopped> = []
-  const retries: Array<RetryToken.RetryToken> = []
+  const stops: Array<RetryDecision.Stop> = []
+  const retries: Array<RetryDecision.Retry> = []
   const observer: RetryObserver.RetryObserver = {
     onStop: (stopped) => void stops.push(stopped),
     onRetry: (token) => void retries.push(token)

@@ -8,39 +8,27 @@ import { sweep } from "../utils/sweep.ts"
 
 describe("Waiters", () => {
   for (const blockedFor of [0, 1, 3]) {
-    it.effect(`blocked ${blockedFor} times: what is granted is used or goes back, at whatever step the waiter is interrupted`, () =>
+    it.effect(`blocked ${blockedFor} times: what is taken is handed over, at whatever step the waiter is interrupted`, () =>
       Effect.gen(function*() {
         const waiters = new Waiters()
-        const count = { asked: 0, taken: 0, undone: 0, used: 0 }
+        const count = { asked: 0, taken: 0, handedOver: 0 }
         const grant = {
           take: () => {
             if (count.asked++ < blockedFor) return 100
             count.taken++
             return 0
           },
-          undo: () => count.undone++
+          granted: () => count.handedOver++
         }
-        const program = waiters.run(grant, (used) =>
-          Effect.andThen(
-            Effect.sync(() => {
-              used()
-              count.used++
-            }),
-            Effect.yieldNow
-          ))
         const outcomes = new Set<string>()
-        yield* sweep(program, () =>
+        yield* sweep(waiters.wait(grant), () =>
           Effect.sync(() => {
             assert.strictEqual(waiters.size, 0)
-            assert.strictEqual(count.taken, count.used + count.undone)
-            outcomes.add(count.used > 0 ? "used" : count.undone > 0 ? "undone" : "never taken")
-            count.asked =
-              count.taken =
-              count.undone =
-              count.used =
-                0
+            assert.strictEqual(count.taken, count.handedOver)
+            outcomes.add(count.taken > 0 ? "taken" : "never taken")
+            count.asked = count.taken = count.handedOver = 0
           }))
-        assert.deepStrictEqual([...outcomes].sort(), ["never taken", "undone", "used"])
+        assert.deepStrictEqual([...outcomes].sort(), ["never taken", "taken"])
       }))
   }
 
@@ -48,10 +36,10 @@ describe("Waiters", () => {
     Effect.gen(function*() {
       const waiters = new Waiters()
       let open = false
-      const grant = { take: () => open ? 0 : 100, undo: () => {} }
+      const grant = { take: () => open ? 0 : 100, granted: () => {} }
       const both = Effect.all([
-        waiters.run(grant, (used) => Effect.sync(used)),
-        Effect.andThen(Effect.yieldNow, waiters.run(grant, (used) => Effect.sync(used)))
+        waiters.wait(grant),
+        Effect.andThen(Effect.yieldNow, waiters.wait(grant))
       ], { concurrency: "unbounded" })
       const opening = Effect.andThen(Effect.sleep(150), Effect.sync(() => open = true))
       yield* sweep(
@@ -64,22 +52,6 @@ describe("Waiters", () => {
       )
     }))
 
-  it.effect("what was granted and never used goes to the next at once, not when its timer is due", () =>
-    Effect.gen(function*() {
-      const waiters = new Waiters()
-      const gate = { tokens: 1 }
-      const grant = { take: () => gate.tokens > 0 ? (gate.tokens--, 0) : 1e9, undo: () => gate.tokens++ }
-      const holder = yield* Effect.forkChild(waiters.run(grant, () => Effect.never))
-      yield* Effect.yieldNow
-      const next = yield* Effect.forkChild(waiters.run(grant, (used) => Effect.sync(used)))
-      yield* TestClock.adjust(0)
-      assert.isUndefined(next.pollUnsafe())
-      yield* Fiber.interrupt(holder)
-      yield* TestClock.adjust(0)
-      assert.isDefined(next.pollUnsafe())
-      assert.strictEqual(gate.tokens, 0)
-    }))
-
   it.live.each([true, false])(
     "a head that is woken before it has gone to sleep looks once more, whatever the step (open: %s)",
     (opens) =>
@@ -88,7 +60,7 @@ describe("Waiters", () => {
         for (let at = 1; at <= 60; at++) {
           const waiters = new Waiters()
           const gate = { open: false, steps: 0, looks: 0 }
-          const grant = { take: () => (gate.looks++, gate.open) ? 0 : 1e9, undo: () => {} }
+          const grant = { take: () => (gate.looks++, gate.open) ? 0 : 1e9, granted: () => {} }
           const scheduler = new Scheduler.MixedScheduler()
           const opening: Scheduler.Scheduler = {
             executionMode: scheduler.executionMode,
@@ -104,7 +76,7 @@ describe("Waiters", () => {
               return true
             }
           }
-          const run = waiters.run(grant, (used) => Effect.sync(used))
+          const run = waiters.wait(grant)
           const fiber = Effect.runFork(Effect.provideService(run, Scheduler.Scheduler, opening))
           for (let turn = 0; turn < 5 && fiber.pollUnsafe() === undefined; turn++) {
             yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
@@ -122,17 +94,11 @@ describe("Waiters", () => {
     /** Waiters in a queue whose head finds nothing until it is open. */
     const queue = () => {
       const waiters = new Waiters()
-      const gate = { open: false, undone: 0 }
-      const grant = { take: () => gate.open ? 0 : 1e9, undo: () => gate.undone++ }
+      const gate = { open: false }
       const order: Array<number> = []
       const fibers = Array.from(
         { length: many },
-        (_, n) =>
-          Effect.runFork(waiters.run(grant, (used) =>
-            Effect.sync(() => {
-              used()
-              order.push(n)
-            })))
+        (_, n) => Effect.runFork(waiters.wait({ take: () => gate.open ? 0 : 1e9, granted: () => order.push(n) }))
       )
       return { waiters, gate, order, fibers }
     }
@@ -147,7 +113,6 @@ describe("Waiters", () => {
         assert.strictEqual(waiters.size, 0)
         assert.strictEqual(order.length, many)
         assert.isTrue(order.every((n, place) => n === place))
-        assert.strictEqual(gate.undone, 0)
       }))
 
     it.live("leave when all are interrupted at once, from the head on", () =>
@@ -156,19 +121,6 @@ describe("Waiters", () => {
         yield* Fiber.interruptAll(fibers)
         assert.strictEqual(waiters.size, 0)
         assert.deepStrictEqual(order, [])
-      }))
-
-    it.live("are served when what is granted goes back unused at once", () =>
-      Effect.gen(function*() {
-        const waiters = new Waiters()
-        const gate = { tokens: 0 }
-        const grant = { take: () => gate.tokens > 0 ? (gate.tokens--, 0) : 1e9, undo: () => gate.tokens++ }
-        const fibers = Array.from({ length: many }, () => Effect.runFork(waiters.run(grant, () => Effect.void)))
-        gate.tokens = 1
-        waiters.wakeHead()
-        yield* Fiber.awaitAll(fibers)
-        assert.strictEqual(waiters.size, 0)
-        assert.strictEqual(gate.tokens, 1)
       }))
   })
 })

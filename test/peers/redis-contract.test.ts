@@ -1,14 +1,15 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { afterAll, beforeAll, it } from "@effect/vitest"
+import type { RetryQuota } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import { RetryQuotaStoreSuite } from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { describePeers, freePort, startRedis } from "../utils/peers.ts"
-import { quotaContract } from "../utils/quotaContract.ts"
 
-describePeers("a quota that is shared through a real Redis", () => {
+describePeers("the contract of a store: shared through a real Redis", () => {
   const scope = Scope.makeUnsafe()
   let url = ""
   let names = 0
@@ -22,26 +23,19 @@ describePeers("a quota that is shared through a real Redis", () => {
   )
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-  quotaContract<never>("on redis-server", {
-    // Four times as slow, so that a busy machine has time to be late.
-    elapse: (millis) => Effect.sleep(4 * millis),
-    slack: 4,
-    test: (name, body) => it.live(name, () => Effect.scoped(body())),
-    make: (options) =>
-      Effect.suspend(() =>
-        Effect.flatMap(
-          Layer.build(NodeRedis.layer({ url })),
-          (redis) =>
-            Effect.provideContext(
-              RetryQuotaRedis.make({
-                name: `contract-${names++}`,
-                timeout: "20 seconds",
-                ...options,
-                refillPerSecond: (options?.refillPerSecond ?? 0) / 4
-              }),
-              redis
-            )
-        )
-      )
-  })
+  const make = (options: RetryQuota.Options) =>
+    Effect.gen(function*() {
+      const redis = yield* Layer.build(NodeRedis.layer({ url }))
+      const quota = RetryQuotaRedis.make({
+        name: `contract-${names++}`,
+        timeout: "20 seconds",
+        ...options,
+        refillPerSecond: (options.refillPerSecond ?? 0) / 4
+      })
+      return (yield* Effect.provideContext(quota, redis)).store
+    })
+
+  // Four times as slow, so that a busy machine has time to be late.
+  const laws = RetryQuotaStoreSuite.bucketLaws(make, { elapse: (millis) => Effect.sleep(4 * millis), slack: 4 })
+  for (const law of laws) it.live(law.name, () => law.run)
 })

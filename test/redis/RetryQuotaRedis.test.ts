@@ -6,12 +6,17 @@ import {
   ResourceLimiters,
   RetryPolicy,
   RetryQuota,
+  type RetryQuotaStore,
   RetryStrategy,
   withRetry
 } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -66,8 +71,19 @@ const drivers = {
   "Effect.retry": <A>(call: Effect.Effect<A, Transient>) => Effect.retry(attempt(call), awsStandard),
   "withRetry": <A>(call: Effect.Effect<A, Transient>) => withRetry(call, awsStandard),
   "RetryStrategy": <A>(call: Effect.Effect<A, Transient>) =>
-    Effect.provide(RetryStrategy.request(call), RetryStrategy.layer(awsStandard))
+    Effect.provide(RetryStrategy.run(call), RetryStrategy.layer(awsStandard))
 }
+
+/** Asks the store for tokens, as a call does: what it is given is its own to settle. */
+const asking = (quota: RetryQuota.Service, cost: number, patience: Duration.Input = Infinity) =>
+  Effect.clockWith((clock) => {
+    const held: Array<RetryQuotaStore.Reservation> = []
+    const answer = quota.store.reserve(cost, clock)
+    const asked = typeof answer === "function"
+      ? answer(Duration.fromInputUnsafe(patience), (reservation) => held.push(reservation))
+      : Effect.sync(() => answer === undefined ? 0 : held.push(answer))
+    return Effect.succeed({ asked, held })
+  })
 
 const moods: ReadonlyArray<Mood> = ["silent", "deaf", "refusing", "garbage"]
 
@@ -312,6 +328,45 @@ describe("RetryQuotaRedis", () => {
         }))
     }
 
+    for (const whenExhausted of ["stop", "wait"] as const) {
+      it.effect(`at whatever step of an ask has taken what it holds, and nothing else (${whenExhausted})`, () =>
+        Effect.gen(function*() {
+          const { quota, redis } = yield* shared({
+            capacity: 10,
+            whenExhausted,
+            ...(whenExhausted === "wait" ? { refillPerSecond: 100 } : {})
+          })
+          redis.latencyMillis = 5
+          let held: ReadonlyArray<RetryQuotaStore.Reservation> = []
+          let interrupted = 0
+          const ask = Effect.gen(function*() {
+            if (whenExhausted === "wait") yield* (yield* asking(quota, 10)).asked
+            const asks = yield* asking(quota, 4)
+            held = asks.held
+            yield* asks.asked
+          })
+          const steps = yield* sweep(ask, (step) =>
+            Effect.gen(function*() {
+              yield* TestClock.adjust(200)
+              assert.isAtMost(held.length, 1)
+              if (step > 0 && held.length === 1) interrupted++
+              // Those that had been held before it asked are leases of its own.
+              const before = redis.leases(key) - held.length
+              assert.include(whenExhausted === "wait" ? [0, 1] : [0], before)
+              for (const reservation of held) assert.isTrue(reservation.giveBack())
+              for (const reservation of held) assert.isFalse(reservation.giveBack() || reservation.spend())
+              held = []
+              yield* TestClock.adjust(200)
+              assert.strictEqual(redis.leases(key), before)
+              redis.states.get(key)?.leases.clear()
+              yield* Effect.orDie(quota.deposit(10))
+              yield* TestClock.adjust(200)
+            }), { step: 1 })
+          assert.isAbove(steps, 5)
+          assert.isAbove(interrupted, 0)
+        }))
+    }
+
     for (const [driver, run] of Object.entries(drivers)) {
       for (const whenExhausted of ["stop", "wait"] as const) {
         it.effect(`at whatever step of ${driver} leaves no lease (${whenExhausted})`, () =>
@@ -403,6 +458,27 @@ describe("RetryQuotaRedis", () => {
         }))
     }
 
+    it.effect("of all who wait but the last has that one served as soon as there are tokens", () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({
+          capacity: 10,
+          initial: 0,
+          refillPerSecond: 10,
+          whenExhausted: "wait"
+        })
+        const waiters = yield* Effect.forEach(Array.from({ length: 2000 }), () => Effect.forkChild(quota.reserve(5)))
+        yield* TestClock.adjust(100)
+        const last = waiters.pop()!
+        const before = redis.exchanges
+        yield* Fiber.interruptAll(waiters)
+        yield* TestClock.adjust(399)
+        assert.isUndefined(last.pollUnsafe())
+        yield* TestClock.adjust(1)
+        assert.isTrue(Option.isSome(yield* Fiber.join(last)))
+        assert.isAtMost(redis.exchanges - before, 3)
+        assert.strictEqual(redis.leases(key), 1)
+      }))
+
     it.effect("at whatever step of its making leaves no connection open", () =>
       Effect.gen(function*() {
         let open = 0
@@ -491,6 +567,29 @@ describe("RetryQuotaRedis", () => {
       }).pipe(Effect.scoped),
     { arbitrary: { runs: 60 } } as any
   )
+
+  it.effect("gives back a second after its delay what a retry holds that is never sent, though its fiber goes on", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared()
+      // The limit outside of the policy stops the retry unheard.
+      const call = Effect.ignore(Effect.retry(attempt(Effect.fail(new Transient())), {
+        schedule: awsStandard,
+        times: 0
+      }))
+      const fiber = yield* Effect.forkChild(
+        Effect.andThen(call, Effect.never).pipe(
+          Effect.provideService(RetryQuota.RetryQuota, quota),
+          Effect.provideService(Random.Random, constantRandom(0.5))
+        )
+      )
+      yield* TestClock.adjust(1499)
+      assert.strictEqual(yield* quota.balance, 495)
+      assert.strictEqual(redis.leases(key), 1)
+      yield* TestClock.adjust(1)
+      assert.strictEqual(yield* quota.balance, 500)
+      assert.strictEqual(redis.leases(key), 0)
+      yield* Fiber.interrupt(fiber)
+    }))
 
   for (const [driver, run] of Object.entries(drivers)) {
     it.effect(`spends the retries of ${driver} when they have failed, though their fiber goes on`, () =>
@@ -622,6 +721,105 @@ describe("RetryQuotaRedis", () => {
       }))
   })
 
+  it.effect("serves more waiters than go with one exchange in the order in which they came", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({
+        capacity: 1000,
+        initial: 0,
+        refillPerSecond: 1000,
+        whenExhausted: "wait"
+      })
+      redis.latencyMillis = 1
+      const served: Array<number> = []
+      yield* Effect.forEach(
+        Array.from({ length: 1200 }, (_, n) => n),
+        (n) => Effect.forkChild(Effect.map(quota.reserve(1), () => served.push(n)))
+      )
+      for (let passed = 0; passed < 1400; passed += 10) yield* TestClock.adjust(10)
+      assert.deepStrictEqual(served, Array.from({ length: 1200 }, (_, n) => n))
+    }))
+
+  it.effect("waits for local tokens no longer than is of any use", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({
+        capacity: 10,
+        initial: 0,
+        refillPerSecond: 10,
+        whenExhausted: "wait",
+        timeout: "10 seconds"
+      })
+      redis.mood = "silent"
+      const { asked, held } = yield* asking(quota, 5, "10400 millis")
+      const tooLate = yield* Effect.forkChild(asked)
+      const inTime = yield* asking(quota, 5, "10600 millis")
+      const waits = yield* Effect.forkChild(inTime.asked)
+      yield* TestClock.adjust("10 seconds")
+      assert.isDefined(tooLate.pollUnsafe())
+      assert.isUndefined(waits.pollUnsafe())
+      yield* TestClock.adjust(500)
+      assert.isDefined(waits.pollUnsafe())
+      assert.deepStrictEqual([held.length, inTime.held.length], [0, 1])
+    }))
+
+  it.effect("asks Redis nothing that is of no use, and refuses what takes longer than that immediately", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({
+        capacity: 10,
+        initial: 0,
+        refillPerSecond: 10,
+        whenExhausted: "wait"
+      })
+      yield* (yield* asking(quota, 5, 0)).asked
+      yield* (yield* asking(quota, 11)).asked
+      assert.strictEqual(redis.exchanges, 0)
+      yield* (yield* asking(quota, 5, 500)).asked
+      assert.strictEqual(redis.exchanges, 1)
+      const { asked, held } = yield* asking(quota, 5, 501)
+      const waits = yield* Effect.forkChild(asked)
+      yield* TestClock.adjust(500)
+      assert.isDefined(waits.pollUnsafe())
+      assert.strictEqual(held.length, 1)
+    }))
+
+  it.effect("asks again when there are tokens for the first who waits, not for those behind", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({
+        capacity: 10,
+        initial: 0,
+        refillPerSecond: 10,
+        whenExhausted: "wait"
+      })
+      const first = yield* Effect.forkChild(quota.reserve(9))
+      yield* Effect.forkChild(quota.reserve(1))
+      yield* TestClock.adjust(899)
+      assert.strictEqual(redis.exchanges, 1)
+      yield* Effect.forkChild(quota.reserve(1))
+      yield* TestClock.adjust(1)
+      assert.isDefined(first.pollUnsafe())
+      assert.strictEqual(redis.exchanges, 2)
+    }))
+
+  it.effect("has an ask that comes late to a Redis which is down decided locally, and immediately", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared()
+      const { asked, held } = yield* asking(quota, 5)
+      redis.mood = "refusing"
+      yield* quota.reserve(5)
+      yield* asked
+      assert.strictEqual(redis.exchanges, 1)
+      assert.isTrue(held[0]?.giveBack())
+      assert.strictEqual(yield* quota.balance, 495)
+    }))
+
+  it.effect("never tells more tokens than its capacity, whatever that of the fallback", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({ capacity: 10, fallback: { capacity: 100, initial: 100 } })
+      redis.mood = "refusing"
+      yield* quota.reserve(1)
+      const clock = yield* Clock.Clock
+      assert.deepStrictEqual([quota.store.balance(clock), yield* quota.balance], [10, 10])
+    }))
+
   it.effect("has a waiter look once a second for what another process puts back, however slow the refill", () =>
     Effect.gen(function*() {
       const options = { capacity: 10, refillPerSecond: 0.001, whenExhausted: "wait" } as const
@@ -749,6 +947,25 @@ describe("RetryQuotaRedis", () => {
         }
       })
     }
+
+    it.effect("what comes from configuration, with a typed error", () =>
+      Effect.gen(function*() {
+        const configured = (env: Record<string, string>) =>
+          RetryQuota.balance.pipe(
+            Effect.provide(RetryQuotaRedis.layerConfig({
+              name: Config.succeed("test"),
+              capacity: Config.Number("CAPACITY"),
+              fallback: { capacity: Config.Number("ALONE") }
+            })),
+            Effect.provideService(Redis.Redis, new FakeRedis().service),
+            Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(env)),
+            Effect.flip
+          )
+        const impossible = yield* configured({ CAPACITY: "10", ALONE: "0" })
+        assert.instanceOf(impossible, InvalidOption)
+        assert.deepStrictEqual([impossible.field, impossible.value], ["fallback.capacity", 0])
+        assert.instanceOf(yield* configured({ CAPACITY: "many", ALONE: "1" }), Config.ConfigError)
+      }))
 
     it("nothing at the limits", () => {
       for (

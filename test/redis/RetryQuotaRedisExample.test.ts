@@ -1,9 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
+import { RetryQuota } from "effect-retry"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
-import { layer, placeOrder, status } from "../../examples/fleet.ts"
+import { configured, layer, placeOrder, status } from "../../examples/fleet.ts"
 import { scripted, Transient } from "../utils/call.ts"
 import { FakeRedis } from "../utils/fakeRedis.ts"
 
@@ -23,5 +26,22 @@ describe("the example of a fleet", () => {
       assert.deepStrictEqual(yield* Effect.provide(retried, Layer.fresh(process)), { tokens: 480, isAlone: false })
       redis.mood = "refusing"
       assert.deepStrictEqual(yield* Effect.provide(retried, Layer.fresh(process)), { tokens: 10, isAlone: true })
+    }))
+
+  it.effect("takes its settings from the environment", () =>
+    Effect.gen(function*() {
+      const redis = new FakeRedis()
+      redis.latencyMillis = 25
+      const env = { RETRY_QUOTA_CAPACITY: "2000", RETRY_QUOTA_TIMEOUT: "20 millis" }
+      const balances = yield* Effect.forkChild(
+        Effect.all([RetryQuota.balance, RetryQuota.balance]).pipe(
+          Effect.provide(configured),
+          Effect.provideService(Redis.Redis, redis.service),
+          Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(env))
+        )
+      )
+      for (let passed = 0; passed < 60; passed += 10) yield* TestClock.adjust(10)
+      assert.deepStrictEqual(yield* Fiber.join(balances), [20, 20])
+      assert.strictEqual(redis.states.get("retry-quota:orders")?.tokens, 2000)
     }))
 })

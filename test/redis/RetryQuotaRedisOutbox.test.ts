@@ -16,7 +16,7 @@ describe("what a shared quota has to tell Redis, while it cannot", () => {
     const outbox = new Outbox(500, 1000, () => {})
     const told: Array<number> = []
     for (let now = 0; now < 100_000; now += 100) {
-      outbox.spend(outbox.nextId())
+      outbox.spend(now)
       told.push(outbox.close(now).sections.length)
     }
     assert.strictEqual(Math.max(...told), 10)
@@ -25,17 +25,20 @@ describe("what a shared quota has to tell Redis, while it cannot", () => {
     assert.isTrue(outbox.isEmpty)
   })
 
-  it("is nothing for a lease that went back and was taken again, and a new lease once that has been sent", () => {
+  it("is told again until it has arrived, and what came up since with it", () => {
     const outbox = new Outbox(500, 1000, () => {})
-    const id = outbox.nextId()
-    outbox.giveBack(id)
-    assert.strictEqual(outbox.takeAgain(id, 5), id)
+    outbox.giveBack(1)
+    outbox.deposit(3)
+    const first = outbox.close(0)
+    outbox.spend(2)
+    const second = outbox.close(10)
+    assert.deepStrictEqual(
+      second.sections.map(({ deposit, returned, sequence, spent }) => [sequence, deposit, returned, spent]),
+      [[1, 3, [1], []], [2, 0, [], [2]]]
+    )
+    outbox.arrived(first.sequence)
+    assert.deepStrictEqual(outbox.close(20).sections.map(({ sequence }) => sequence), [2])
+    outbox.arrived(second.sequence)
     assert.isTrue(outbox.isEmpty)
-    outbox.giveBack(id)
-    outbox.close(0)
-    const next = outbox.takeAgain(id, 5)
-    assert.notStrictEqual(next, id)
-    outbox.giveBack(next)
-    assert.strictEqual(outbox.close(0).sections.length, 1)
   })
 })

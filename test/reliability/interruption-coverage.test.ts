@@ -95,10 +95,10 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryPolicy.fromSource",
     "RetryPolicy.isRetryPolicy",
     "RetryPolicy.jitterOf",
-    "RetryToken.RetryStopped",
-    "RetryToken.RetryToken",
-    "RetryToken.isRetryStopped",
-    "RetryToken.isRetryToken"
+    "RetryDecision.Stop",
+    "RetryDecision.Retry",
+    "RetryDecision.isStop",
+    "RetryDecision.isRetry"
   ],
   "a constant": [
     "BotocoreLegacy.document",

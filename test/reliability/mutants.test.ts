@@ -10,7 +10,7 @@ import {
   RetryQuota,
   withRetry
 } from "effect-retry"
-import type { RetryStopped } from "effect-retry/RetryToken"
+import type { RetryDecision, RetryQuotaStore } from "effect-retry"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,6 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
-import type { Request, Use } from "../../src/internal/state/store.ts"
 import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
 import { steppedClock } from "./utils/clocks.ts"
 
@@ -35,7 +34,7 @@ const drivers = [
 /** What an observer hears of the end, and when the effect ended. */
 const ending = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
-    const stops: Array<RetryStopped> = []
+    const stops: Array<RetryDecision.Stop> = []
     const observer: RetryObserver.RetryObserver = { onStop: (stopped) => stops.push(stopped) }
     const observed = Effect.provideService(Effect.exit(self), RetryObserver.CurrentObserver, observer)
     const fiber = yield* Effect.forkChild(Effect.zip(observed, Clock.currentTimeMillis))
@@ -200,19 +199,22 @@ describe("a quota that answers late, or not", () => {
     Effect.gen(function*() {
       const stepped = yield* steppedClock
       const quota = yield* RetryQuota.make({ capacity: 10, refillPerSecond: 1e-6 })
-      const store: typeof quota.store = Object.create(quota.store, {
-        isRemote: { value: options.remote },
-        take: { value: () => undefined },
-        reserve: {
-          value: ({ clock, cost }: Request, use: Use<unknown>) =>
-            Effect.sync(() => {
-              stepped.monotonicMillis += options.millis
-              return use(options.grants ? quota.store.take(cost, clock) : undefined)
-            })
-        }
-      })
       const whenExhausted = options.remote ? "stop" : "wait"
-      return { quota, stepped, service: { ...quota, store, whenExhausted } as const }
+      const store: RetryQuotaStore.RetryQuotaStore = {
+        capacity: 10,
+        successIncrement: 1,
+        firstAttemptCost: 0,
+        whenExhausted,
+        reserve: (cost, clock) => (_patience, hold) =>
+          Effect.sync(() => {
+            stepped.monotonicMillis += options.millis
+            const answer = options.grants ? quota.store.reserve(cost, clock) : undefined
+            if (typeof answer === "object") hold(answer)
+          }),
+        deposit: (tokens, clock) => quota.store.deposit(tokens, clock),
+        balance: (clock) => quota.store.balance(clock)
+      }
+      return { quota, stepped, service: RetryQuota.fromStore(store) }
     })
   const cases = [
     ["says no", { remote: true, grants: false, millis: 0 }, gated({ cost: 5 }), "quota-exhausted"],

@@ -9,17 +9,16 @@ import {
   withRetry
 } from "effect-retry"
 import * as Kit from "effect-retry/testing"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 
-describe("testQuota", () => {
-  it.effect("tells what is held in the back-off and in flight, and what came back", () =>
+describe("TestQuota", () => {
+  it.effect("says what is held in the back-off and in flight, and what came back", () =>
     Effect.gen(function*() {
-      const held = Effect.map(Kit.quotaState, ({ balance, held }) => [balance, held])
+      const held = Effect.map(Kit.TestQuota.state, ({ balance, held }) => [balance, held])
       const call = Kit.outcomes([Kit.transient, Kit.after("1 second", Kit.ok())])
       const fiber = yield* Effect.forkChild(call.send.pipe(withRetry(awsStandard)))
       yield* TestClock.adjust(499)
@@ -30,7 +29,7 @@ describe("testQuota", () => {
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(fiber)
       assert.deepStrictEqual(yield* held, [500, 0])
-    }).pipe(Effect.provide([Kit.testQuota(), Kit.fixedRandom(0.5)])))
+    }).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.fixedRandom(0.5)])))
 
   for (
     const [when, at, balance] of [["in its back-off is given back", 499, 500], [
@@ -45,59 +44,53 @@ describe("testQuota", () => {
         const fiber = yield* Effect.forkChild(call.send.pipe(withRetry(awsStandard)))
         yield* TestClock.adjust(at)
         yield* Fiber.interrupt(fiber)
-        assert.deepStrictEqual(yield* Kit.quotaState, { balance, capacity: 500, held: 0, waiting: 0 })
-      }).pipe(Effect.provide([Kit.testQuota(), Kit.fixedRandom(0.5)])))
+        assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance, capacity: 500, held: 0, waiting: 0 })
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.fixedRandom(0.5)])))
   }
 
-  it.effect("knows a retry that succeeded, in whose fiber nobody settled its tokens, from one that was given up", () =>
+  it.effect("holds the tokens of a strategy's token until it is redeemed, whichever fibers it passes through", () =>
     Effect.gen(function*() {
-      const { store } = yield* RetryQuota.RetryQuota
-      const clock = yield* Clock.clockWith(Effect.succeed)
-      const sent = (ends: Effect.Effect<void>) =>
-        Effect.gen(function*() {
-          const held = store.take(5, clock)!
-          yield* Effect.withFiber((fiber) =>
-            Effect.sync(() => {
-              held.resumeUnsafe()
-              held.sentUnsafe(fiber)
-            })
-          )
-          yield* ends
-        })
-      yield* Fiber.join(yield* Effect.forkChild(sent(Effect.void)))
-      assert.strictEqual((yield* Kit.quotaState).held, 5)
-      yield* Fiber.interrupt(yield* Effect.forkChild(sent(Effect.never), { startImmediately: true }))
-      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 490, capacity: 500, held: 5, waiting: 0 })
-    }).pipe(Effect.provide(Kit.testQuota())))
-
-  it.effect("holds nothing any more for a token that was handed on and left elsewhere, however that ended", () =>
-    Effect.gen(function*() {
+      const held = Effect.map(Kit.TestQuota.state, ({ balance, held }) => [balance, held])
       const strategy = yield* RetryStrategy.make(awsStandard)
       const first = yield* strategy.acquireInitialToken()
       const refreshed = yield* Effect.forkChild(strategy.refreshRetryToken(first, new Kit.Transient()))
       const token = yield* Fiber.join(refreshed)
-      assert.strictEqual((yield* Kit.quotaState).held, 5)
+      assert.deepStrictEqual(yield* held, [495, 5])
       yield* Fiber.join(yield* Effect.forkChild(token.leave))
-      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 495, capacity: 500, held: 0, waiting: 0 })
+      assert.deepStrictEqual(yield* held, [495, 5])
       yield* strategy.recordSuccess(token)
-      assert.strictEqual((yield* Kit.quotaState).balance, 500)
-    }).pipe(Effect.provide([Kit.testQuota(), Kit.fixedRandom(0.5)])))
+      assert.deepStrictEqual(yield* held, [500, 0])
+    }).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.fixedRandom(0.5)])))
 
-  it.effect("holds the tokens again of a retry that leaves after it seemed given up", () =>
+  it.effect("holds nothing of a retry that seems given up, and its tokens again if it is sent after all", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient, Kit.after("1 second", Kit.ok())])
-      // Another call of the fiber begins before the retry leaves, so the retry seems to be given up.
-      const busy = Schedule.tap(awsStandard, () => attempt(Effect.void))
-      const fiber = yield* Effect.forkChild(Effect.retry(attempt(call.send), busy))
-      yield* TestClock.adjust(499)
-      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 500, capacity: 500, held: 0, waiting: 0 })
-      yield* TestClock.adjust(1)
-      call.timeline.expect("attempts at 0 ms, 500 ms")
-      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 495, capacity: 500, held: 5, waiting: 0 })
+      const late = Schedule.addDelay(awsStandard, () => Effect.succeed("5 seconds"))
+      const fiber = yield* Effect.forkChild(Effect.retry(attempt(call.send), late))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 495, capacity: 500, held: 5, waiting: 0 })
+      yield* TestClock.adjust("4 seconds")
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 500, capacity: 500, held: 0, waiting: 0 })
+      yield* TestClock.adjust(500)
+      call.timeline.expect("attempts at 0 ms, 5.5 s")
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 495, capacity: 500, held: 5, waiting: 0 })
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(fiber)
-      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 500, capacity: 500, held: 0, waiting: 0 })
-    }).pipe(Effect.provide([Kit.testQuota(), Kit.fixedRandom(0.5)])))
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 500, capacity: 500, held: 0, waiting: 0 })
+    }).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.fixedRandom(0.5)])))
+
+  it.effect("keeps the account of a store of one's own", () =>
+    Effect.gen(function*() {
+      const held = Option.getOrThrow(yield* RetryQuota.reserve(2))
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 1, capacity: 3, held: 2, waiting: 0 })
+      assert.isTrue(yield* held.giveBack)
+      yield* Kit.TestQuota.setBalance(1)
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 1, capacity: 3, held: 0, waiting: 0 })
+      yield* Kit.TestQuota.setBalance(2)
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 2, capacity: 3, held: 0, waiting: 0 })
+    }).pipe(
+      Effect.provide(Kit.TestQuota.layerStore(Effect.map(RetryQuota.make({ capacity: 3 }), ({ store }) => store)))
+    ))
 
   it.effect("begins with the balance it is given, and is exhausted there", () =>
     Effect.gen(function*() {
@@ -105,59 +98,61 @@ describe("testQuota", () => {
       const call = Kit.outcomes([Kit.transient])
       yield* call.send.pipe(withRetry(awsStandard), Effect.provide(events.layer), Effect.exit, Kit.runToEnd)
       events.expect("quota-exhausted at 0 ms; no retries")
-      assert.strictEqual((yield* Kit.quotaState).balance, 4)
-    }).pipe(Effect.provide(Kit.testQuota({ initial: 4 }))))
+      assert.strictEqual((yield* Kit.TestQuota.state).balance, 4)
+    }).pipe(Effect.provide(Kit.TestQuota.layer({ initial: 4 }))))
 
   it.effect("holds a reservation until it is settled", () =>
     Effect.gen(function*() {
-      const held = Effect.map(Kit.quotaState, ({ held }) => held)
+      const held = Effect.map(Kit.TestQuota.state, ({ held }) => held)
       const [a, b] = yield* Effect.all([RetryQuota.reserve(3), RetryQuota.reserve(4)])
       assert.strictEqual(yield* held, 7)
       yield* Option.getOrThrow(a).giveBack
       assert.strictEqual(yield* held, 4)
       yield* Option.getOrThrow(b).spend
-      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 6, capacity: 10, held: 0, waiting: 0 })
-    }).pipe(Effect.provide(Kit.testQuota({ capacity: 10 }))))
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 6, capacity: 10, held: 0, waiting: 0 })
+    }).pipe(Effect.provide(Kit.TestQuota.layer({ capacity: 10 }))))
 
   it.effect("counts who waits for tokens", () =>
     Effect.gen(function*() {
       yield* Effect.forkChild(Effect.all([RetryQuota.reserve(3), RetryQuota.reserve(4)], { concurrency: 2 }))
       yield* Effect.yieldNow
-      assert.strictEqual((yield* Kit.quotaState).waiting, 2)
+      assert.strictEqual((yield* Kit.TestQuota.state).waiting, 2)
       yield* TestClock.adjust("3 seconds")
-      assert.strictEqual((yield* Kit.quotaState).waiting, 1)
+      assert.strictEqual((yield* Kit.TestQuota.state).waiting, 1)
       yield* TestClock.adjust("4 seconds")
-      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 0, capacity: 10, held: 7, waiting: 0 })
-    }).pipe(Effect.provide(Kit.testQuota({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 0, capacity: 10, held: 7, waiting: 0 })
+    }).pipe(
+      Effect.provide(Kit.TestQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))
+    ))
 
   it.effect("reads and sets other quotas too, whose holdings it does not know", () =>
     Effect.gen(function*() {
       yield* RetryQuota.reserve(5)
-      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 495, capacity: 500, held: 0, waiting: 0 })
-      yield* Kit.setBalance(12)
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 495, capacity: 500, held: 0, waiting: 0 })
+      yield* Kit.TestQuota.setBalance(12)
       assert.strictEqual(yield* RetryQuota.balance, 12)
-      yield* Kit.setBalance(500)
+      yield* Kit.TestQuota.setBalance(500)
       assert.strictEqual(yield* RetryQuota.balance, 500)
-      assert.strictEqual((yield* Effect.flip(Kit.setBalance(501))).field, "tokens")
+      assert.strictEqual((yield* Effect.flip(Kit.TestQuota.setBalance(501))).field, "tokens")
     }).pipe(Effect.provide(RetryQuota.layer())))
 
   it("refuses impossible options under its own name", () => {
     try {
-      Kit.testQuota({ capacity: -1 })
+      Kit.TestQuota.layer({ capacity: -1 })
       assert.fail("accepted")
     } catch (error) {
       assert.instanceOf(error, InvalidOption)
-      assert.strictEqual((error as InvalidOption).constructorName, "testQuota")
+      assert.strictEqual((error as InvalidOption).constructorName, "TestQuota.layer")
     }
   })
 })
 
-describe("testLimiter", () => {
+describe("TestLimiter", () => {
   it.effect("limits nothing at first", () =>
     Effect.gen(function*() {
-      const { enabled, waiting } = yield* Kit.limiterState
+      const { enabled, waiting } = yield* Kit.TestLimiter.state
       assert.deepStrictEqual([enabled, waiting], [false, 0])
-    }).pipe(Effect.provide(Kit.testLimiter())))
+    }).pipe(Effect.provide(Kit.TestLimiter.layer())))
 
   it.effect("begins throttled at a fill rate, and sends wait", () =>
     Effect.gen(function*() {
@@ -165,12 +160,12 @@ describe("testLimiter", () => {
       const sends = Effect.forEach([call.send, call.send, call.send], attempt, { concurrency: "unbounded" })
       yield* Effect.forkChild(sends)
       yield* Effect.yieldNow
-      const { enabled, fillRate, lastMaxRate, waiting } = yield* Kit.limiterState
+      const { enabled, fillRate, lastMaxRate, waiting } = yield* Kit.TestLimiter.state
       assert.deepStrictEqual([enabled, fillRate, waiting], [true, 2, 3])
       assert.closeTo(lastMaxRate, 2 / 0.7, 1e-12)
       yield* TestClock.adjust("10 seconds")
       call.timeline.expect("attempts at 500 ms, 1 s, 1.5 s")
-    }).pipe(Effect.provide(Kit.testLimiter({ fillRate: 2 }))))
+    }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 2 }))))
 
   it.effect("begins where a throttle at that rate leaves the limiter, and goes on from there", () =>
     Effect.gen(function*() {
@@ -183,7 +178,8 @@ describe("testLimiter", () => {
       assert.closeTo(reference.fillRate, rate, 1e-9)
       const started = Effect.gen(function*() {
         const limiter = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
-        const { capacity, fillRate, lastMaxRate, maxCapacity, measuredTxRate, timeWindow } = yield* Kit.limiterState
+        const { capacity, fillRate, lastMaxRate, maxCapacity, measuredTxRate, timeWindow } = yield* Kit.TestLimiter
+          .state
         for (
           const [actual, expected] of [
             [fillRate, reference.fillRate],
@@ -197,17 +193,20 @@ describe("testLimiter", () => {
         for (let n = 0; n < 5; n++) {
           yield* TestClock.adjust(400)
           yield* Effect.all([throttled.update(false), limiter.update(false)])
-          assert.closeTo((yield* Kit.limiterState).fillRate, (yield* throttled.snapshot).fillRate, 1e-6)
+          assert.closeTo((yield* Kit.TestLimiter.state).fillRate, (yield* throttled.snapshot).fillRate, 1e-6)
         }
       })
-      yield* Effect.provide(started, Kit.testLimiter({ fillRate: reference.fillRate, tokens: reference.capacity }))
+      yield* Effect.provide(
+        started,
+        Kit.TestLimiter.layer({ fillRate: reference.fillRate, tokens: reference.capacity })
+      )
     }))
 
   for (
     const options of [{ fillRate: 0.4 }, { fillRate: NaN }, { fillRate: 2, tokens: 3 }, { tokens: 1 }, { beta: 2 }]
   ) {
     it(`refuses ${JSON.stringify(options)}`, () => {
-      assert.throws(() => Kit.testLimiter(options), InvalidOption)
+      assert.throws(() => Kit.TestLimiter.layer(options), InvalidOption)
     })
   }
 })

@@ -7,6 +7,8 @@ import {
   awsStandard,
   awsStandard2026,
   RetryQuota,
+  type RetryQuotaStore,
+  type SendGate,
   withRetry
 } from "effect-retry"
 import * as Kit from "effect-retry/testing"
@@ -222,8 +224,8 @@ describe("sweepQuota", () => {
   it.effect("finds no waiter left at a limiter around", () =>
     Effect.gen(function*() {
       assert.isAbove(yield* Kit.sweepQuota(scripted(withRetry(awsAdaptive))), 20)
-      assert.strictEqual((yield* Kit.limiterState).waiting, 0)
-    }).pipe(Effect.provide([Kit.testLimiter({ fillRate: 2 }), Kit.fixedRandom(0.5)])))
+      assert.strictEqual((yield* Kit.TestLimiter.state).waiting, 0)
+    }).pipe(Effect.provide([Kit.TestLimiter.layer({ fillRate: 2 }), Kit.fixedRandom(0.5)])))
 
   it.effect("accounts for every send token of a limiter that it makes", () =>
     Effect.gen(function*() {
@@ -234,36 +236,62 @@ describe("sweepQuota", () => {
       }
     }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
 
-  it.effect("finds a send token that is taken and neither used nor given back", () =>
+  const entering = (hold: (pass: SendGate.Pass) => void) =>
     Effect.gen(function*() {
-      const taking = Effect.gen(function*() {
-        const { engine } = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
-        const clock = yield* Clock.clockWith(Effect.succeed)
-        const grant: unknown = Reflect.apply(Reflect.get(engine!, "grant"), engine, [clock])
-        const lossy = Object.assign({ take: () => 0 }, grant, { undo: () => {} })
-        yield* engine!.waiters.run(lossy, () => Effect.sleep(10))
+      const { gate } = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
+      const context = yield* Effect.context<never>()
+      gate!.enter({ attempt: 1, context, nowMillis: 0, hold })
+    })
+  const limiter = { fillRate: 1e-6, tokens: 2 }
+
+  for (
+    const [name, hold, unsettled] of [
+      ["neither settled nor canceled", () => {}, 1],
+      ["settled twice", (pass: SendGate.Pass) => {
+        pass.cancel()
+        pass.cancel()
+      }, -1]
+    ] as const
+  ) {
+    it.effect(`finds a pass that is ${name}`, () =>
+      Effect.gen(function*() {
+        const { actual, expected, message, what } = yield* failureOf(Kit.sweepQuota(entering(hold), { limiter }))
+        assert.deepStrictEqual([what, actual, expected], ["passes", unsettled, 0])
+        assert.strictEqual(message, `undisturbed, the effect leaves passes: ${unsettled} where 0 is right`)
+      }))
+  }
+
+  it.effect("finds a send token that comes back though nobody has canceled its pass", () =>
+    Effect.gen(function*() {
+      const generous = Effect.gen(function*() {
+        const { gate } = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
+        yield* AdaptiveRateLimiter.acquire
+        Reflect.get(Reflect.get(gate!, "gate"), "paid").cancel()
       })
-      const limiter = { fillRate: 1e-6, tokens: 2 }
-      const { actual, expected, message, what } = yield* failureOf(Kit.sweepQuota(taking, { limiter }))
+      const { actual, expected, message, what } = yield* failureOf(Kit.sweepQuota(generous, { limiter }))
       assert.strictEqual(what, "send tokens")
-      assert.closeTo(actual, 1, 1e-6)
-      assert.closeTo(expected, 2, 1e-6)
-      assert.match(message, /^undisturbed, the effect leaves send tokens: 1/)
+      assert.closeTo(actual, 2, 1e-6)
+      assert.closeTo(expected, 1, 1e-6)
+      assert.match(message, /^undisturbed, the effect leaves send tokens: 2/)
     }))
+
+  /** The effect, with a quota over a store that gives out other reservations than it should. */
+  const over = <A, E>(
+    self: Effect.Effect<A, E, RetryQuota.RetryQuota>,
+    changed: (held: RetryQuotaStore.Reservation) => Partial<RetryQuotaStore.Reservation>
+  ) =>
+    Effect.flatMap(RetryQuota.RetryQuota, ({ store }) => {
+      const reserve: typeof store.reserve = (cost, clock) => {
+        const answer = store.reserve(cost, clock)
+        return typeof answer === "object" ? { ...answer, ...changed(answer) } : answer
+      }
+      const own: typeof store = Object.assign(Object.create(store), { reserve })
+      return Effect.provideService(self, RetryQuota.RetryQuota, RetryQuota.fromStore(own))
+    })
 
   it.effect("finds a retry that succeeds and keeps its tokens", () =>
     Effect.gen(function*() {
-      const keeping = Effect.gen(function*() {
-        const quota = yield* RetryQuota.RetryQuota
-        const { store } = quota
-        const greedy = Object.assign(Object.create(store), {
-          take: (...args: Parameters<typeof store.take>) => {
-            const held = store.take(...args)
-            return held === undefined ? undefined : Object.assign(held, { giveBackUnsafe: () => false })
-          }
-        })
-        return yield* Effect.provideService(standard, RetryQuota.RetryQuota, { ...quota, store: greedy })
-      })
+      const keeping = over(standard, () => ({ giveBack: () => false }))
       for (const program of [keeping, Effect.timeout(keeping, "1 minute")]) {
         const { actual, expected, step, what } = yield* failureOf(Kit.sweepQuota(program))
         assert.deepStrictEqual([step, what, actual, expected], [0, "held", 5, 0])
@@ -305,23 +333,24 @@ describe("sweepQuota", () => {
 
   it.effect("finds a retry whose tokens never come back though it succeeds", () =>
     Effect.gen(function*() {
-      const leaky = Effect.gen(function*() {
-        const quota = yield* RetryQuota.RetryQuota
-        const { store } = quota
-        // What goes back to this store is lost.
-        const lossy = Object.assign(Object.create(store), { put: () => {} })
-        return yield* Effect.provideService(standard, RetryQuota.RetryQuota, {
-          ...quota,
-          store: Object.assign(lossy, {
-            take: (...args: Parameters<typeof store.take>) => {
-              const held = store.take(...args)
-              return held === undefined ? undefined : Object.assign(held, { store: lossy })
-            }
-          })
-        })
-      })
-      const { actual, expected, what } = yield* failureOf(Kit.sweepQuota(leaky))
-      assert.deepStrictEqual([what, actual, expected], ["balance", 490, 495])
+      // What goes back to this store is lost.
+      const lossy = Effect.map(RetryQuota.make({ initial: 100 }), ({ store }): RetryQuotaStore.RetryQuotaStore =>
+        Object.assign(Object.create(store), {
+          successIncrement: 0,
+          reserve: (cost: number, clock: Clock.Clock) => {
+            const held = store.reserve(cost, clock)
+            return typeof held === "object"
+              ? {
+                cost,
+                giveBack: () =>
+                  held.spend(),
+                spend: () => held.spend()
+              }
+              : held
+          }
+        }))
+      const { actual, expected, what } = yield* failureOf(Kit.sweepQuota(standard, { store: lossy }))
+      assert.deepStrictEqual([what, actual, expected], ["balance", 90, 95])
     }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
 
   it.effect("finds a balance that is more than there should be", () =>
@@ -332,22 +361,10 @@ describe("sweepQuota", () => {
       assert.deepStrictEqual([what, actual, expected], ["balance", 401, 400])
     }))
 
-  it.effect("finds a retry whose tokens are spent though it never left", () =>
+  it.effect("finds a retry whose tokens are spent though it was never sent", () =>
     Effect.gen(function*() {
-      const wasteful = Effect.gen(function*() {
-        const quota = yield* RetryQuota.RetryQuota
-        const { store } = quota
-        const spending = Object.assign(Object.create(store), {
-          take: (...args: Parameters<typeof store.take>) => {
-            const held = store.take(...args)
-            // Whatever should go back is spent instead, as in an interrupted back-off.
-            return held === undefined
-              ? undefined
-              : Object.assign(held, { giveBackUnsafe: () => held.spendUnsafe() })
-          }
-        })
-        return yield* Effect.provideService(standard, RetryQuota.RetryQuota, { ...quota, store: spending })
-      })
+      // Whatever should go back is spent instead, as in an interrupted back-off.
+      const wasteful = over(standard, ({ spend }) => ({ giveBack: spend }))
       const { actual, expected, what } = yield* failureOf(Kit.sweepQuota(wasteful))
       assert.deepStrictEqual([what, actual, expected], ["balance", 495, 500])
     }).pipe(Effect.provide(Kit.fixedRandom(0.5))))

@@ -162,10 +162,6 @@ class Exchange {
       once(() => this.add(this.release(id)))
     })
     reader.each(() => {
-      const [id, cost] = [reader.number(), reader.number()]
-      once(() => this.hold(id, Math.min(cost, this.state.tokens)))
-    })
-    reader.each(() => {
       const id = reader.number()
       once(() => this.release(id))
     })

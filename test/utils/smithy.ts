@@ -102,7 +102,7 @@ const ourRefresh = (strategy: RetryStrategy.Service, token: RetryStrategy.Token,
       onSuccess: (token) => Effect.succeed({ token, delay: Duration.toMillis(token.delay) }),
       onFailure: (refused) =>
         refused._tag === "RetryRefused"
-          ? Effect.succeed({ token: undefined, delay: refused.stopped.delayMillis })
+          ? Effect.succeed({ token: undefined, delay: refused.stop.delayMillis })
           : Effect.die(refused)
     }).pipe(Effect.provideService(Random.Random, { nextDoubleUnsafe: () => chance, nextIntUnsafe: () => 0 }))
     const fiber = yield* Effect.forkChild(refresh, { startImmediately: true })

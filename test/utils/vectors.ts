@@ -1,5 +1,5 @@
 import { assert } from "@effect/vitest"
-import { attempt, RetryObserver, type RetryPolicy, RetryQuota, RetryToken, withRetry } from "effect-retry"
+import { attempt, RetryObserver, type RetryPolicy, RetryQuota, RetryDecision, withRetry } from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -62,7 +62,7 @@ export interface Driver {
   readonly run: (
     call: Call,
     policy: Policy,
-    told: (decision: RetryToken.RetryDecision) => void
+    told: (decision: RetryDecision.RetryDecision) => void
   ) => Effect.Effect<number, SdkError, RetryQuota.RetryQuota>
 }
 
@@ -112,7 +112,7 @@ interface Play {
   readonly script: ReturnType<typeof scriptedCall>
   readonly fiber: Fiber.Fiber<number, SdkError>
   /** Why calls stopped, so far. */
-  readonly stops: ReadonlyArray<RetryToken.RetryDecision>
+  readonly stops: ReadonlyArray<RetryDecision.RetryDecision>
   readonly stopsBefore: number
   /** The responses of the calls before this one. */
   readonly first: number
@@ -153,7 +153,7 @@ const succeeds = ({ fiber, stops, stopsBefore }: Play, send: number, quota: numb
 const stopsWith = (
   { fiber, first, script, stops, stopsBefore }: Play,
   send: number,
-  { delay = 0, outcome, quota }: Extract<Expected, { readonly outcome: RetryToken.StopReason }>
+  { delay = 0, outcome, quota }: Extract<Expected, { readonly outcome: RetryDecision.StopReason }>
 ) =>
   Effect.gen(function*() {
     yield* passes(millis(delay), Effect.sync(() => assert.isUndefined(fiber.pollUnsafe(), "is held back")))
@@ -162,8 +162,8 @@ const stopsWith = (
     assert.strictEqual(yield* Effect.flip(exit as Exit.Exit<number, SdkError>), script.errors[send])
     assert.strictEqual(stops.length, stopsBefore + 1)
     const stopped = stops[stopsBefore]
-    assert.isTrue(RetryToken.isRetryStopped(stopped))
-    const { attempts, delayMillis, reason } = stopped as RetryToken.RetryStopped
+    assert.isTrue(RetryDecision.isStop(stopped))
+    const { attempts, delayMillis, reason } = stopped as RetryDecision.Stop
     assert.deepStrictEqual([reason, attempts, delayMillis], [outcome, send + 1 - first, millis(delay)])
     assert.strictEqual(yield* RetryQuota.balance, quota, `balance after response ${send + 1}`)
   })
@@ -194,7 +194,7 @@ export const playVector = <Given>(vector: StandardVector<Given>, policy: Policy,
   const { given: { tokens = 500 }, responses } = vector
   return Effect.gen(function*() {
     const script = scriptedCall(responses)
-    const stops: Array<RetryToken.RetryDecision> = []
+    const stops: Array<RetryDecision.RetryDecision> = []
     const program = driver.run(script.call, policy, (decision) => stops.push(decision)).pipe(withRandom(1))
     assert.strictEqual(yield* RetryQuota.balance, tokens)
     let next = 0

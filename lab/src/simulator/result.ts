@@ -1,4 +1,4 @@
-import type { StopReason } from "effect-retry/RetryToken"
+import type { StopReason } from "effect-retry/RetryDecision"
 import type { FailureKind } from "./failure.ts"
 import type { Scenario } from "./scenario.ts"
 

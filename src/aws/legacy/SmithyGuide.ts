@@ -2,7 +2,7 @@
  * Smithy's retry guide: its example strategy, and the traits with which a model says what its errors are.
  *
  * The example is a retry strategy like any other ({@link layer}), but it is not the standard mode of AWS, and no
- * policy: {@link make} lists where it goes its own way. The loop that runs on it is `RetryStrategy.request`.
+ * policy: {@link make} lists where it goes its own way. The loop that runs on it is `RetryStrategy.run`.
  *
  * **Source**: Smithy documentation, "Retrying Requests" (client guidance) of March 2026, and the specification of the
  * `retryable`, `error` and `httpError` traits.
@@ -10,23 +10,18 @@
  * @since 0.1.0
  */
 
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Random from "effect/Random"
-import { Issuer, type Token } from "../../internal/engine/issue.ts"
+import type { Failing, Parts } from "../../internal/engine/verdict.ts"
 import * as Traits from "../../internal/facts/traits.ts"
-import { exponential, fullJitter, maxDelayMillis, wholeMillis } from "../../internal/math/delay.ts"
-import { type CallFiber, clockOf } from "../../internal/state/clock.ts"
-import type { Held, Store } from "../../internal/state/store.ts"
+import { exponential, fullJitter, maxDelayMillis } from "../../internal/math/delay.ts"
 import { checks } from "../../InvalidOption.ts"
-import { classify, CurrentClassifier } from "../../RetryClassifier.ts"
-import * as RetryInfo from "../../RetryInfo.ts"
-import { CurrentObserver } from "../../RetryObserver.ts"
-import { RetryQuota } from "../../RetryQuota.ts"
-import { RetryRefused, RetryStrategy, type Service } from "../../RetryStrategy.ts"
-import { RetryStopped, RetryToken, type StopReason } from "../../RetryToken.ts"
+import { faultOf } from "../../RetryInfo.ts"
+import type { RetryQuota } from "../../RetryQuota.ts"
+import { fromParts, RetryStrategy, type Service } from "../../RetryStrategy.ts"
 
 /**
  * The trait `@retryable`: annotations for a `Schema.TaggedError` class whose errors are safe to retry.
@@ -82,110 +77,30 @@ export const httpError = (status: number): { readonly [Traits.httpErrorKey]: num
   return { [Traits.httpErrorKey]: check.between("status", status, 400, 599) }
 }
 
-/** Compared with a counter that begins at 0, so there are six attempts. */
-const maxCount = 5
-const retryCost = 14
-const throttlingRetryCost = 5
-const successRefund = 1
+/** The guide compares a counter that begins at 0 with 5, so there are six attempts. */
+const maxAttempts = 6
 const baseMillis = 50
 const throttlingBaseMillis = 1000
 
-interface Call {
-  /** The retries so far. */
-  readonly count: number
-  readonly longPolling: boolean
-  /** What the retry took that is under way. It stays taken, whatever becomes of the retry. */
-  readonly held: Held | undefined
-}
+const hintMillis = ({ info }: Failing): number =>
+  info?.retryAfter === undefined ? 0 : Math.min(Duration.toMillis(info.retryAfter), maxDelayMillis)
 
-/** What the strategy makes of a failure; `undefined` when it does not retry it. */
-interface Retryable {
-  readonly throttling: boolean
-  readonly hintMillis: number
-}
-
-const retryableOf = (info: RetryInfo.RetryInfo | undefined, error: unknown): Retryable | undefined => {
-  if (info !== undefined) {
-    const hintMillis = info.retryAfter === undefined ? 0 : Math.min(Duration.toMillis(info.retryAfter), maxDelayMillis)
-    return info.safety === "No" ? undefined : { throttling: info.throttling, hintMillis }
-  }
-  const fault = Option.getOrUndefined(RetryInfo.faultOf(error))
-  return fault === "server" ? { throttling: false, hintMillis: 0 } : undefined
-}
-
-const delayOf = ({ hintMillis, throttling }: Retryable, count: number, random: Random.Random): number => {
-  const ceiling = exponential(throttling ? throttlingBaseMillis : baseMillis, 2, count + 1)
-  return wholeMillis(Math.max(fullJitter(ceiling, random.nextDoubleUnsafe()), hintMillis))
-}
-
-class GuideStrategy implements Service {
-  private readonly issuer = new Issuer<Call>()
-  private readonly store: Store
-  private readonly capacity: number
-
-  constructor(quota: RetryQuota["Service"]) {
-    this.store = quota.store
-    this.capacity = quota.capacity
-  }
-
-  readonly acquireInitialToken: Service["acquireInitialToken"] = (operation) =>
-    Effect.withFiber((fiber) => {
-      const call = { count: 0, longPolling: operation?.longPolling === true, held: undefined }
-      const terms = { attempt: 1, delayMillis: 0, waitedMillis: 0, cost: 0, undo: [] }
-      return Effect.succeed(this.issuer.issue(call, terms, fiber))
-    })
-
-  readonly refreshRetryToken: Service["refreshRetryToken"] = (token, error) =>
-    Effect.withFiber((fiber) => {
-      const call = this.issuer.redeem(token)
-      call.held?.spendUnsafe()
-      fiber.getRef(CurrentObserver).onAttempt?.(false, fiber)
-      const info = Option.getOrUndefined(classify(fiber.getRef(CurrentClassifier), error))
-      const refuse = (reason: StopReason, delayMillis?: number) =>
-        refused(new RetryStopped(reason, call.count + 1, info, delayMillis), fiber)
-      if (call.count >= maxCount) return refuse("max-attempts")
-      const failure = retryableOf(info, error)
-      if (failure === undefined) return refuse("not-retryable")
-      const delayMillis = delayOf(failure, call.count, fiber.getRef(Random.Random))
-      const clock = clockOf(fiber)
-      const cost = failure.throttling ? throttlingRetryCost : retryCost
-      const given = (held: Held | undefined) =>
-        held === undefined
-          ? refuse("quota-exhausted", call.longPolling ? delayMillis : 0)
-          : Effect.succeed(this.issue(
-            new RetryToken({ attempt: call.count + 1, error, info }, delayMillis, held, Infinity),
-            call.longPolling,
-            fiber
-          ))
-      return this.store.isRemote
-        ? Effect.flatten(this.store.reserve({ cost, clock, patienceMillis: Infinity }, given))
-        : given(this.store.take(cost, clock))
-    })
-
-  readonly recordSuccess: Service["recordSuccess"] = (token) =>
-    Effect.withFiber((fiber) => {
-      this.issuer.redeem(token).held?.spendUnsafe()
-      const clock = clockOf(fiber)
-      if (this.store.balance(clock) <= this.capacity - successRefund) this.store.put(successRefund, clock)
-      fiber.getRef(CurrentObserver).onAttempt?.(true, fiber)
-      return Effect.void
-    })
-
-  private issue(decision: RetryToken, longPolling: boolean, fiber: CallFiber): Token {
-    fiber.getRef(CurrentObserver).onRetry?.(decision, fiber)
-    decision.claimUnsafe()
-    const { attempt, cost, delayMillis, held } = decision
-    const undo = [() => held?.giveBackUnsafe()]
-    const sent = (sender: CallFiber) => held?.sentUnsafe(sender)
-    const terms = { attempt: attempt + 1, delayMillis, waitedMillis: 0, cost, undo, sent }
-    return this.issuer.issue({ count: attempt, longPolling, held }, terms, fiber)
-  }
-}
-
-const refused = (stopped: RetryStopped, fiber: CallFiber): Effect.Effect<never, RetryRefused> => {
-  fiber.getRef(CurrentObserver).onStop?.(stopped, fiber)
-  const failure = Effect.fail(new RetryRefused({ stopped }))
-  return stopped.delayMillis === 0 ? failure : Effect.andThen(Effect.sleep(stopped.delayMillis), failure)
+/** The guide's example as a policy, with a refund rule of its own. */
+const parts: Parts = {
+  source: (failing) => {
+    const ceiling = exponential(failing.info?.throttling ? throttlingBaseMillis : baseMillis, 2, failing.attempt)
+    return Math.max(fullJitter(ceiling, failing.random.nextDoubleUnsafe()), hintMillis(failing))
+  },
+  adjust: (delayMillis) => delayMillis,
+  maxAttempts,
+  attemptsFirst: true,
+  whileRetryable: ({ error, info }) =>
+    info === undefined ? Option.getOrUndefined(faultOf(error)) === "server" : info.safety !== "No",
+  deadlineMillis: Infinity,
+  outermostOnly: false,
+  quota: { cost: 14, timeoutCost: 14, throttlingCost: 5, longPolling: false },
+  adaptive: false,
+  refund: 1
 }
 
 /**
@@ -215,9 +130,9 @@ const refused = (stopped: RetryStopped, fiber: CallFiber): Effect.Effect<never, 
  * @category constructors
  * @since 0.1.0
  */
-export const make: Effect.Effect<Service, never, RetryQuota> = RetryQuota.use((quota) =>
-  Effect.sync(() => new GuideStrategy(quota))
-)
+export const make: Effect.Effect<Service, never, RetryQuota> = Effect.contextWith((
+  context: Context.Context<RetryQuota>
+) => Effect.sync(() => fromParts(parts, context as Context.Context<never>)))
 
 /**
  * A layer with the example strategy of the guide: see {@link make}.

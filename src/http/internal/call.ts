@@ -6,16 +6,13 @@ import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientE
 import type { HttpClientRequest } from "effect/http/HttpClientRequest"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
-import type * as Pull from "effect/Pull"
 import * as Random from "effect/Random"
-import * as Schedule from "effect/Schedule"
-import { attempt } from "../../Attempt.ts"
+import { retrying as loop } from "../../internal/engine/loop.ts"
 import type { CallFiber } from "../../internal/state/clock.ts"
 import { classify, CurrentClassifier, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
-import { CurrentObserver } from "../../RetryObserver.ts"
-import { type Attempted, isRetryPolicy } from "../../RetryPolicy.ts"
-import { RetryStopped } from "../../RetryToken.ts"
+import { combine, CurrentObserver, type RetryObserver } from "../../RetryObserver.ts"
+import { type Attempted, type RetryPolicy, TypeId } from "../../RetryPolicy.ts"
 import { isOneShot } from "./bodies.ts"
 import { isResponse } from "./classify.ts"
 import { discard } from "./discard.ts"
@@ -47,6 +44,7 @@ class Call {
   private readonly request: HttpClientRequest
   /** The classifier around the call: of errors that are not HTTP's, and of vetoes. */
   private readonly outer: RetryClassifier
+  readonly observer: RetryObserver
   private sends = 0
   private failure: unknown = undefined
   private info: Option.Option<RetryInfo.RetryInfo> = Option.none()
@@ -61,6 +59,7 @@ class Call {
     this.settings = settings
     this.request = request
     this.outer = fiber.getRef(CurrentClassifier)
+    this.observer = fiber.getRef(CurrentObserver)
     this.oneShot = isOneShot(request.body)
   }
 
@@ -73,7 +72,10 @@ class Call {
       this.isDropped = false
       const { newConnection } = this.settings
       const fresh = resends > 0 && !this.reuse && newConnection !== undefined ? newConnection(send) : send
-      const plain = Effect.provideService(this.timely(fresh), CurrentClassifier, this.outer)
+      const plain = this.timely(fresh).pipe(
+        Effect.provideService(CurrentClassifier, this.outer),
+        Effect.provideService(CurrentObserver, this.observer)
+      )
       const counted = resends === 0 ? plain : Effect.annotateSpans(plain, "http.request.resend_count", resends)
       return Effect.flatMap(counted, this.inspected)
     })
@@ -147,14 +149,6 @@ class Call {
     return this.dropped(this.reuse)
   }
 
-  /** Whether the failure may be retried, for schedules that do not ask. The observer is told if not. */
-  mayRetry(failure: unknown, fiber: CallFiber): boolean {
-    const info = Option.getOrUndefined(this.facts(failure))
-    if (info?.safety === "Yes") return true
-    fiber.getRef(CurrentObserver).onStop?.(new RetryStopped("not-retryable", this.sends, info), fiber)
-    return false
-  }
-
   /** The end of the call: the last response is its answer, as it is without retries; an error comes out as it is. */
   ended<E>(failure: E | HttpClientResponse): Effect.Effect<HttpClientResponse, E> {
     const { response } = this
@@ -188,30 +182,22 @@ const sayOneShot = Effect.andThen(
   Effect.logWarning("The request is not sent again: its body is a stream that may be used up.")
 )
 
-/** Stops the schedule at a failure that must not be retried, before it hears of it. */
-const guarded = <Output, Input, Err, R>(
-  schedule: Schedule.Schedule<Output, Input, Err, R>,
-  call: Call
-): Schedule.Schedule<Output | void, Input, Err, R> =>
-  Schedule.fromStep(
-    Effect.map(Schedule.toStep(schedule), (step) => (now: number, input: Input) =>
-      Effect.withFiber((fiber): Pull.Pull<[Output, Duration.Duration], Err, Output | void, R> =>
-        call.mayRetry(input, fiber) ? step(now, input) : Cause.done(undefined)
-      ))
-  )
-
 /** Sends a request, again and again if need be. */
 export const retrying = <Err, R2>(
   settings: Settings,
-  policy: Schedule.Schedule<unknown, Attempted, Err, R2>
+  policy: RetryPolicy<Attempted, R2, Err>
 ): <E, R>(send: Send<E, R>, request: HttpClientRequest) => Send<E | HttpClientError | Err, R | R2> =>
 <E, R>(send: Send<E, R>, request: HttpClientRequest) =>
   Effect.withFiber((fiber) => {
     const call = new Call(settings, request, fiber)
-    const schedule = isRetryPolicy(policy) ? policy : guarded(policy, call)
-    return Effect.retry(attempt(call.attempt(send)), Schedule.tap(schedule, call.retrying)).pipe(
+    const retried: Effect.Effect<HttpClientResponse, E | HttpClientError | Err | HttpClientResponse, R | R2> = loop(
+      call.attempt(send),
+      policy[TypeId]
+    )
+    return retried.pipe(
       Effect.provideService(CurrentClassifier, call.facts),
-      Effect.catch((failure) => call.ended<E | HttpClientError | Err>(failure)),
+      Effect.provideService(CurrentObserver, combine(call.observer, { onRetry: () => call.retrying() })),
+      Effect.catch((failure) => call.ended<E | HttpClientError | Err>(failure as E | HttpClientError | Err)),
       Effect.onError((cause) => Cause.hasFails(cause) ? Effect.void : call.abandoned())
     )
   })

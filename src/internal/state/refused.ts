@@ -1,7 +1,2 @@
-import { look } from "../safe.ts"
-
-/** On the errors of sends that the quota or the limiter refused: no policy retries them. */
-export const Refused = Symbol.for("effect-retry/Refused")
-
-/** Whether the error says that the library itself refused the send. */
-export const isRefused = (error: any): boolean => look(() => error?.[Refused]) === true
+/** On the errors of sends that the quota or a gate refused: nothing was sent, and no policy retries them. */
+export const Refused: unique symbol = Symbol.for("effect-retry/Refused") as any

@@ -1,17 +1,19 @@
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 
 /** What a waiter waits for. */
 export interface Grant {
   /** Takes what is wanted and returns 0, or returns the milliseconds (at least 1) until it could be there. */
   readonly take: () => number
-  /** Puts back what was taken and never used. */
-  readonly undo: () => void
+  /** What was wanted has been taken: hands it over, in the same step. */
+  readonly granted: () => void
 }
 
 class Waiter {
   previous: Waiter | undefined = undefined
   next: Waiter | undefined = undefined
-  state: "new" | "queued" | "granted" | "used" = "new"
+  isQueued = false
+  isNew = true
   signalled = false
   wake: (() => void) | undefined = undefined
   readonly grant: Grant
@@ -20,17 +22,9 @@ class Waiter {
   }
 }
 
-/** How long a waiter is ready to wait. */
-export interface Patience<out E> {
-  /** Refuses to wait at all; it is told how long it could take if the waiter is the first. */
-  readonly refuses?: ((millis: number) => E | undefined) | undefined
-  /** Refuses to wait longer than this. */
-  readonly atMost?: { readonly millis: number; readonly expired: () => E } | undefined
-}
-
 /**
  * A queue in which the first to come is the first to be served. Only the head has a timer; it hands its place on when it
- * leaves, granted or interrupted, and what it was granted but never used goes back.
+ * leaves, granted or interrupted.
  */
 export class Waiters {
   private head: Waiter | undefined = undefined
@@ -67,41 +61,30 @@ export class Waiters {
   }
 
   /**
-   * Runs `use` once it has been granted. What was granted goes back unless `use` calls the function it is given, which
-   * says that it is used from now on.
+   * Waits until it is granted. `refuses` may refuse to wait at all, given how long it could take if the waiter is the
+   * first.
    */
-  run<A, E, R, E2 = never>(
-    grant: Grant,
-    use: (used: () => void) => Effect.Effect<A, E, R>,
-    patience: Patience<E2> = {}
-  ): Effect.Effect<A, E | E2, R> {
+  wait<E = never>(grant: Grant, refuses?: (millis: number) => E | undefined): Effect.Effect<void, E> {
     return Effect.suspend(() => {
       const waiter = new Waiter(grant)
-      const used = () => {
-        waiter.state = "used"
-      }
-      const { atMost, refuses } = patience
-      const turn = this.turn(waiter, refuses)
-      const patient = atMost === undefined ? turn : Effect.timeoutOrElse(turn, {
-        duration: atMost.millis,
-        orElse: () => Effect.fail(atMost.expired())
-      })
-      const granted = Effect.flatMap(patient, () => use(used))
-      return Effect.onExit(granted, () => Effect.sync(() => this.leave(waiter)))
+      return Effect.onExit(
+        this.turn(waiter, refuses),
+        (exit) => Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => this.leave(waiter))
+      )
     })
   }
 
-  private turn<E2>(waiter: Waiter, refuses?: (millis: number) => E2 | undefined): Effect.Effect<void, E2> {
+  private turn<E>(waiter: Waiter, refuses?: (millis: number) => E | undefined): Effect.Effect<void, E> {
     return Effect.suspend(() => {
       const first = this.head === undefined || this.head === waiter
       const millis = first ? waiter.grant.take() : 0
       if (first && millis === 0) {
         this.remove(waiter)
-        waiter.state = "granted"
+        waiter.grant.granted()
         this.wakeHead()
         return Effect.void
       }
-      if (waiter.state === "new") {
+      if (waiter.isNew) {
         const refusal = refuses?.(millis)
         if (refusal !== undefined) return Effect.fail(refusal)
         this.append(waiter)
@@ -131,18 +114,15 @@ export class Waiters {
   }
 
   private leave(waiter: Waiter): void {
-    if (waiter.state === "granted") waiter.grant.undo()
-    if (waiter.state === "queued") {
-      const wasHead = this.head === waiter
-      this.remove(waiter)
-      if (wasHead) this.wakeHead()
-    } else if (waiter.state === "granted") {
-      this.wakeHead()
-    }
+    if (!waiter.isQueued) return
+    const wasHead = this.head === waiter
+    this.remove(waiter)
+    if (wasHead) this.wakeHead()
   }
 
   private append(waiter: Waiter): void {
-    waiter.state = "queued"
+    waiter.isNew = false
+    waiter.isQueued = true
     waiter.previous = this.tail
     if (this.tail === undefined) {
       this.head = waiter
@@ -154,7 +134,8 @@ export class Waiters {
   }
 
   private remove(waiter: Waiter): void {
-    if (waiter.state !== "queued") return
+    if (!waiter.isQueued) return
+    waiter.isQueued = false
     if (waiter.previous === undefined) {
       this.head = waiter.next
     } else {

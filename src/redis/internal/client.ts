@@ -2,46 +2,26 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import { constVoid } from "effect/Function"
 import * as Option from "effect/Option"
 import type * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
 import { monotonicMillis } from "../../internal/state/clock.ts"
-import type { MemoryStore } from "../../internal/state/store.ts"
+import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import { Outbox } from "./outbox.ts"
 import { reasonOf } from "./reason.ts"
 import { type Reply, replyOf, script, type Settings, type Wanted } from "./script.ts"
 
-/** What a question is answered with: `"local"` when Redis cannot say, and the fallback has to decide. */
+/** How a question is answered: `"local"` when Redis cannot say, and the fallback has to decide. */
 export type Answer = "granted" | "refused" | "local"
 
 /** A question to Redis: are there tokens? */
-export class Ask implements Wanted {
-  /** It is `"left"` when nobody waits for its answer any more. */
-  state: "queued" | "sent" | Answer | "left" = "queued"
-  readonly id: number
-  readonly cost: number
-  /** Until when it is worth waiting, in milliseconds of the monotonic clock. */
+interface Ask extends Wanted {
+  /** Nobody waits for its answer any more. */
+  isAbandoned: boolean
+  /** Until when waiting is of any use, in milliseconds of the monotonic clock. */
   readonly untilMillis: number
-  resume: (answer: Answer) => void = constVoid
-
-  constructor(id: number, cost: number, untilMillis: number) {
-    this.id = id
-    this.cost = cost
-    this.untilMillis = untilMillis
-  }
-}
-
-/**
- * Answers all of them. Who is answered goes on at once and may interrupt another one, so each has its answer before
- * anybody hears of it: one who leaves with a grant gives it back.
- */
-const answerAll = (answers: ReadonlyArray<readonly [Ask, Answer]>): void => {
-  const present = answers.filter(([ask]) => ask.state !== "left")
-  for (const [ask, answer] of present) ask.state = answer
-  for (const [ask, answer] of present) {
-    if (ask.state === answer) ask.resume(answer)
-  }
+  readonly granted: (id: number) => void
+  readonly resume: (answer: Effect.Effect<Answer>) => void
 }
 
 /** How the client and Redis get on. */
@@ -53,8 +33,8 @@ export interface Terms {
   /** The client of Redis, once there is one. */
   readonly connection: Effect.Effect<Redis.Redis["Service"], unknown>
   /** A quota in memory for as long as Redis does not answer, given the tokens that there were when it last did. */
-  readonly fallback: (tokens: number) => MemoryStore
-  /** Another decides: the fallback, for this reason, or Redis. `isNews` unless nobody has heard of the fallback. */
+  readonly fallback: (tokens: number) => RetryQuotaStore
+  /** Another decides: the fallback, for this reason, or Redis; `isNews` unless nobody was notified of the fallback. */
   readonly onChange: (reason: string | undefined, isNews: boolean) => Effect.Effect<void>
 }
 
@@ -85,11 +65,11 @@ interface Questions {
 
 /**
  * The one fiber that talks to Redis, one exchange at a time: whatever came up while an exchange was under way goes along
- * with the next. Nothing but an {@link Ask} makes it hurry.
+ * with the next. Nothing but a question makes it hurry.
  */
 export class Client {
   /** The quota that decides while Redis does not answer. */
-  local: MemoryStore | undefined = undefined
+  local: RetryQuotaStore | undefined = undefined
   /** The tokens there were when Redis last answered. */
   tokens: number
   readonly outbox: Outbox
@@ -97,16 +77,18 @@ export class Client {
   private readonly clock: Clock.Clock
   private readonly scope: Scope.Scope
   private readonly name = crypto.randomUUID()
-  private asks: Array<Ask> = []
-  private looks: Array<() => void> = []
-  /** Not before this moment there are tokens for the first who waits. */
-  private refilledAtMillis = 0
+  private ids = 0
+  /** Who waits for an answer, first come, first served. The exchange under way asks for those at the front. */
+  private readonly asks = new Set<Ask>()
+  private readonly looks = new Set<() => void>()
+  /** Who is the first to wait for tokens, and the moment before which there are none for it. */
+  private first: { readonly ask: Ask; readonly atMillis: number } | undefined = undefined
   private flushAtMillis = Infinity
   private probeAtMillis = 0
   /** The local quota that decided before. It goes on if it has to until this moment. */
-  private former: { readonly local: MemoryStore; readonly untilMillis: number } | undefined = undefined
+  private former: { readonly local: RetryQuotaStore; readonly untilMillis: number } | undefined = undefined
   private lost: { readonly fiber: Fiber.Fiber<unknown, unknown>; readonly untilMillis: number } | undefined = undefined
-  /** It has been told that Redis does not answer. */
+  /** Redis is known not to answer. */
   private down = false
   private closing = false
   private signalled = false
@@ -122,45 +104,65 @@ export class Client {
     })
   }
 
-  private get nowMillis(): number {
+  get nowMillis(): number {
     return monotonicMillis(this.clock)
   }
 
-  /** Asks, with the next exchange. Not while there is a local quota. */
-  ask(ask: Ask): void {
-    this.asks.push(ask)
+  /**
+   * Asks, with the next exchange. Tokens that are granted are a lease with the `id` that `granted` is called with, in the
+   * step in which the answer is read.
+   */
+  ask(cost: number, untilMillis: number, granted: (id: number) => void): Effect.Effect<Answer> {
+    return Effect.callback<Answer>((resume) => {
+      if (this.local !== undefined) return resume(Effect.succeed("local"))
+      const ask: Ask = { isAbandoned: false, id: ++this.ids, cost, untilMillis, granted, resume }
+      this.asks.add(ask)
+      // Behind one who waits for tokens there are none.
+      if (this.first === undefined) this.signal()
+      return Effect.sync(() => this.leave(ask))
+    })
+  }
+
+  /** Nobody waits for the answer any more. What is granted all the same goes back when the answer is read. */
+  private leave(ask: Ask): void {
+    ask.isAbandoned = true
+    this.asks.delete(ask)
+    if (ask !== this.first?.ask) return
+    this.first = undefined
     this.signal()
   }
 
-  /** Nobody waits for the answer any more: what was granted, or may be, goes back. */
-  leave(ask: Ask): void {
-    if (ask.state === "granted") this.outbox.giveBack(ask.id)
-    if (ask.state === "queued") {
-      const place = this.asks.indexOf(ask)
-      this.asks.splice(place, 1)
-      if (place === 0) this.refilledAtMillis = 0
-      this.signal()
-    }
-    ask.state = "left"
-  }
-
-  /** Calls back after the next exchange, or at once when there is a local quota. */
-  look(done: () => void): void {
-    if (this.local !== undefined) return done()
-    this.looks.push(done)
+  /** Brings `tokens` up to date with the next exchange, unless there is a local quota. */
+  readonly refresh: Effect.Effect<void> = Effect.callback<void>((resume) => {
+    if (this.local !== undefined) return resume(Effect.void)
+    const look = () => resume(Effect.void)
+    this.looks.add(look)
     this.signal()
-  }
+    return Effect.sync(() => this.looks.delete(look))
+  })
 
-  /** Decides locally from now on: whoever waits for Redis waits no longer. */
+  /** Decides locally from now on: nobody waits for Redis any more. */
   decideLocally(): void {
     const { former } = this
     const goesOn = former !== undefined && this.nowMillis < former.untilMillis
     this.local ??= goesOn ? former.local : this.terms.fallback(this.tokens)
-    const { asks, looks } = this
-    this.asks = []
-    this.looks = []
-    answerAll(asks.map((ask) => [ask, "local"]))
-    for (const done of looks) done()
+    this.first = undefined
+    this.answer([...this.asks].map((ask) => [ask, "local"]), [...this.looks])
+  }
+
+  /**
+   * Answers all of them. Whoever is answered goes on immediately and may interrupt another one, so each holds what it is
+   * granted before the first goes on.
+   */
+  private answer(answers: ReadonlyArray<readonly [Ask, Answer]>, looks: ReadonlyArray<() => void>): void {
+    for (const [ask, answer] of answers) {
+      this.asks.delete(ask)
+      if (answer === "granted") ask.granted(ask.id)
+    }
+    for (const [ask, answer] of answers) ask.resume(Effect.succeed(answer))
+    for (const look of looks) {
+      if (this.looks.delete(look)) look()
+    }
   }
 
   /** Talks to Redis until it is closed. */
@@ -174,7 +176,7 @@ export class Client {
     return Effect.flatMap(millis > 0 ? this.pause(millis) : this.exchange, () => this.loop)
   })
 
-  /** Has the last word sent, and waits for that. */
+  /** Has what is left sent, and waits for that. */
   close(fiber: Fiber.Fiber<void>): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.closing = true
@@ -210,8 +212,8 @@ export class Client {
     if (this.local !== undefined) return Math.ceil(this.probeMillis(now))
     if (this.outbox.isEmpty) this.flushAtMillis = Infinity
     else if (this.flushAtMillis === Infinity) this.flushAtMillis = now + this.terms.flushMillis
-    if (this.looks.length > 0) return 0
-    const refill = this.asks.length > 0 ? this.refilledAtMillis - now : Infinity
+    if (this.looks.size > 0) return 0
+    const refill = this.asks.size > 0 ? (this.first?.atMillis ?? now) - now : Infinity
     return Math.ceil(Math.min(refill, this.flushAtMillis - now))
   }
 
@@ -232,18 +234,25 @@ export class Client {
     return Effect.andThen(
       Effect.yieldNow,
       Effect.suspend(() => {
-        const asks = this.asks.splice(0, mostAsks)
-        for (const ask of asks) ask.state = "sent"
-        const questions = { asks, looks: this.looks.splice(0) }
+        const questions = { asks: this.nextAsks(), looks: [...this.looks] }
         const { sequence, sections } = this.outbox.close(this.nowMillis)
         this.flushAtMillis = Infinity
-        return Effect.flatMap(this.send({ client: this.name, sequence, sections, wanted: asks }), (reply) => {
-          if (typeof reply === "string") return this.failed(questions, reply)
-          this.outbox.heard(sequence)
+        return Effect.flatMap(this.send({ client: this.name, sequence, sections, wanted: questions.asks }), (reply) => {
+          if (typeof reply === "string") return this.failed(questions.asks, reply)
+          this.outbox.arrived(sequence)
           return this.answered(questions, reply)
         })
       })
     )
+  }
+
+  private nextAsks(): ReadonlyArray<Ask> {
+    const asks: Array<Ask> = []
+    for (const ask of this.asks) {
+      if (asks.length === mostAsks) break
+      asks.push(ask)
+    }
+    return asks
   }
 
   /** The reply in time, or why there is none. What comes later is not waited for, but it is known to be on its way. */
@@ -264,7 +273,7 @@ export class Client {
     )
   }
 
-  /** Who is answered finds it told already who decides. */
+  /** Whoever is answered finds it logged already who decides. */
   private answered(questions: Questions, reply: Reply): Effect.Effect<void> {
     const settle = Effect.sync(() => this.settle(questions, reply))
     return this.local === undefined ? settle : Effect.andThen(this.terms.onChange(undefined, this.down), settle)
@@ -276,45 +285,37 @@ export class Client {
     this.down = false
     this.local = undefined
     if (local !== undefined) this.former = { local, untilMillis: this.nowMillis + this.terms.settings.leaseMillis }
-    answerAll(this.answersTo(asks, reply.millis))
-    for (const done of looks) done()
+    this.answer(this.answersTo(asks, reply.millis), looks)
   }
 
   /** The answers to those who get one. The others wait on. */
   private answersTo(asks: ReadonlyArray<Ask>, millis: ReadonlyArray<number>): ReadonlyArray<readonly [Ask, Answer]> {
     const answers: Array<readonly [Ask, Answer]> = []
-    const waiting: Array<Ask> = []
-    this.refilledAtMillis = 0
+    this.first = undefined
     for (const [index, ask] of asks.entries()) {
       const wait = millis[index]!
-      if (this.waits(ask, wait)) {
-        ask.state = "queued"
-        if (waiting.push(ask) === 1) this.refilledAtMillis = this.nowMillis + Math.min(wait, mostWaitMillis)
+      if (ask.isAbandoned) {
+        if (wait === 0) this.outbox.giveBack(ask.id)
+      } else if (this.waits(ask, wait)) {
+        this.first ??= { ask, atMillis: this.nowMillis + Math.min(wait, mostWaitMillis) }
       } else {
-        if (wait === 0 && ask.state === "left") this.outbox.giveBack(ask.id)
         answers.push([ask, wait === 0 ? "granted" : "refused"])
       }
     }
-    this.asks = [...waiting, ...this.asks]
     return answers
   }
 
   private waits(ask: Ask, millis: number): boolean {
-    const canWait = this.terms.settings.inOrder && millis > 0 && ask.state !== "left"
-    return canWait && this.nowMillis + millis < ask.untilMillis
+    return this.terms.settings.inOrder && millis > 0 && this.nowMillis + millis < ask.untilMillis
   }
 
   /** Whether Redis has granted anything of it is not known, so all of it goes back with the next exchange. */
-  private failed({ asks, looks }: Questions, reason: string): Effect.Effect<void> {
+  private failed(asks: ReadonlyArray<Ask>, reason: string): Effect.Effect<void> {
     const isNews = !this.down
     this.down = true
     for (const ask of asks) this.outbox.giveBack(ask.id)
     this.probeAtMillis = this.nowMillis + this.terms.retryMillis
-    const decide = Effect.sync(() => {
-      this.asks = [...asks, ...this.asks]
-      this.looks.push(...looks)
-      this.decideLocally()
-    })
+    const decide = Effect.sync(() => this.decideLocally())
     return isNews ? Effect.andThen(this.terms.onChange(reason, true), decide) : decide
   }
 }

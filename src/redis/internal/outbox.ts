@@ -4,35 +4,31 @@ export interface Section {
   /** Tokens that successes and deposits put in. */
   readonly deposit: number
   /** Leases whose tokens go back; those of which it is unknown whether Redis granted them, too. */
-  readonly returned: ReadonlySet<number>
-  /** Leases that are taken whatever is there, with their cost. */
-  readonly taken: ReadonlyMap<number, number>
+  readonly returned: ReadonlyArray<number>
   /** Leases whose tokens stay taken. */
-  readonly spent: ReadonlySet<number>
+  readonly spent: ReadonlyArray<number>
 }
 
 class Draft implements Section {
   sequence = 0
   closedAtMillis = 0
   deposit = 0
-  readonly returned = new Set<number>()
-  readonly taken = new Map<number, number>()
-  readonly spent = new Set<number>()
+  readonly returned: Array<number> = []
+  readonly spent: Array<number> = []
 
   get isEmpty(): boolean {
-    return this.deposit === 0 && this.returned.size + this.taken.size + this.spent.size === 0
+    return this.deposit === 0 && this.returned.length + this.spent.length === 0
   }
 }
 
 /**
- * What has to be told to Redis and has not been heard there for sure. However many calls succeed, a deposit is one
- * number; beside it there is at most one entry for each lease that is out.
+ * What has to be told to Redis and is not known to have arrived there. However many calls succeed, a deposit is one
+ * number; besides, there is one entry for each lease that has ended.
  */
 export class Outbox {
   private open = new Draft()
   private closed: Array<Draft> = []
   private sequence = 0
-  private ids = 0
   private readonly capacity: number
   private readonly keptMillis: number
   private readonly changed: () => void
@@ -42,11 +38,6 @@ export class Outbox {
     this.capacity = capacity
     this.keptMillis = keptMillis
     this.changed = changed
-  }
-
-  /** An id that no lease of this client has had. */
-  nextId(): number {
-    return ++this.ids
   }
 
   get isEmpty(): boolean {
@@ -60,23 +51,13 @@ export class Outbox {
   }
 
   giveBack(id: number): void {
-    if (this.open.taken.delete(id)) return
-    this.open.returned.add(id)
+    this.open.returned.push(id)
     this.changed()
   }
 
   spend(id: number): void {
-    this.open.spent.add(id)
+    this.open.spent.push(id)
     this.changed()
-  }
-
-  /** Takes what went back again, under the id that it answers. */
-  takeAgain(id: number, cost: number): number {
-    if (this.open.returned.delete(id)) return id
-    const next = this.nextId()
-    this.open.taken.set(next, cost)
-    this.changed()
-    return next
   }
 
   /** Closes what is open: the number of the next exchange, and all that it has to tell. */
@@ -90,8 +71,8 @@ export class Outbox {
     return { sequence: this.sequence, sections: [...this.closed] }
   }
 
-  /** Redis has heard all up to this exchange. */
-  heard(sequence: number): void {
+  /** Redis has applied everything up to this exchange. */
+  arrived(sequence: number): void {
     this.closed = this.closed.filter((section) => section.sequence > sequence)
   }
 }

@@ -40,11 +40,9 @@ export interface Reply {
 const sectionArguments = (section: Section): ReadonlyArray<number> => [
   section.sequence,
   section.deposit,
-  section.returned.size,
+  section.returned.length,
   ...section.returned,
-  section.taken.size,
-  ...[...section.taken].flat(),
-  section.spent.size,
+  section.spent.length,
   ...section.spent
 ]
 
@@ -141,10 +139,6 @@ for _ = 1, argument() do
   for _ = 1, argument() do
     local id = argument()
     if isNew then add(release(id)) end
-  end
-  for _ = 1, argument() do
-    local id, cost = argument(), argument()
-    if isNew then hold(id, math.min(cost, tokens)) end
   end
   for _ = 1, argument() do
     local id = argument()

@@ -1,12 +1,15 @@
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { constVoid } from "effect/Function"
-import * as Layer from "effect/Layer"
 import * as AdaptiveRateLimiter from "../../AdaptiveRateLimiter.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
+import { AdaptiveGate } from "../../internal/state/adaptive.ts"
 import { monotonicMillis } from "../../internal/state/clock.ts"
 import { checks } from "../../InvalidOption.ts"
+import type { Pass, Send } from "../../SendGate.ts"
+import { watched } from "./gates.ts"
 
-const millisNow: Effect.Effect<number> = Effect.clockWith((clock) => Effect.sync(() => monotonicMillis(clock)))
+const constructorName = "TestLimiter.layer"
 
 /**
  * How a limiter for tests is made.
@@ -27,65 +30,49 @@ export interface TestLimiterOptions extends AdaptiveRateLimiter.Options {
 /** The limiter as a throttle leaves it that brings it to the fill rate. */
 const throttledTo = (
   fillRate: number,
-  now: number,
-  { beta = 0.7, minCapacity = 1, minFillRate = 0.5, scaleConstant = 0.4, tokens = 0 }: TestLimiterOptions
-): Cubic.Cubic => {
-  const check = checks("testLimiter")
-  check.between("fillRate", fillRate, minFillRate, Number.MAX_SAFE_INTEGER)
-  const config = { beta, minCapacity, minFillRate, scaleConstant, smoothing: 0.8, measurementBucketSeconds: 0.5 }
-  const maxTokens = Math.max(fillRate, minCapacity)
-  const lastMaxRate = fillRate / beta
-  return {
+  config: Cubic.CubicConfig,
+  tokens: number
+): (now: number) => Cubic.Cubic => {
+  const check = checks(constructorName)
+  check.between("fillRate", fillRate, config.minFillRate, Number.MAX_SAFE_INTEGER)
+  const maxTokens = Math.max(fillRate, config.minCapacity)
+  check.between("tokens", tokens, 0, maxTokens)
+  const lastMaxRate = fillRate / config.beta
+  return (now) => ({
     ...Cubic.initial(config, now),
     enabled: true,
-    tokens: check.between("tokens", tokens, 0, maxTokens),
+    tokens,
     maxTokens,
     fillRate,
     measuredTxRate: lastMaxRate,
     lastMaxRate,
     timeWindow: Cubic.timeWindow(config, lastMaxRate),
     lastTimestamp: now
-  }
+  })
 }
 
-/** Makes a limiter; throws when an option is impossible. */
-const makeLimiter = (options: TestLimiterOptions): Effect.Effect<AdaptiveRateLimiter.Service> => {
-  const made = AdaptiveRateLimiter.make(options)
-  const { fillRate } = options
-  if (fillRate === undefined) {
-    if (options.tokens !== undefined) checks("testLimiter").reject("tokens", options.tokens, "given with a fillRate")
-    return made
+type Gate = AdaptiveGate<AdaptiveRateLimiter.RateLimitExceeded>
+
+/** Makes the gate of a limiter. Throws `InvalidOption` when an option is impossible. */
+const makeGate = (options: TestLimiterOptions): Effect.Effect<Gate> => {
+  const { fillRate, tokens } = options
+  const valid = AdaptiveRateLimiter.validated(options)
+  if (fillRate === undefined && tokens !== undefined) {
+    checks(constructorName).reject("tokens", tokens, "given with a fillRate")
   }
-  const stateAt = (now: number) => throttledTo(fillRate, now, options)
-  stateAt(0)
-  return Effect.flatMap(made, (limiter) =>
-    Effect.clockWith((clock) =>
-      Effect.sync(() => {
-        // An engine begins unthrottled: only its own updates change its state, and only a test begins elsewhere.
-        Reflect.set(limiter.engine ?? {}, "state", stateAt(monotonicMillis(clock) / 1000))
-        return limiter
-      })
-    ))
+  const stateAt = fillRate === undefined
+    ? (now: number) => Cubic.initial(valid.cubic, now)
+    : throttledTo(fillRate, valid.cubic, tokens ?? 0)
+  return Effect.clockWith((clock) => Effect.sync(() => new AdaptiveGate(valid, stateAt(monotonicMillis(clock) / 1000))))
 }
 
 /**
- * A limiter of its own whose state can be read with {@link limiterState}. It behaves as that of
- * `AdaptiveRateLimiter.layer`, and can begin throttled. Throws `InvalidOption` when an option is impossible.
+ * Makes a limiter. Throws `InvalidOption` when an option is impossible.
  *
- * **Example** (Two sends a second)
- *
- * ```ts
- * const call = outcomes([ok(), ok()], { latency: "1 second" })
- * const sends = Effect.forEach([1, 2], () => attempt(call.send), { concurrency: 2 })
- * yield* sends.pipe(runToEnd, Effect.provide(testLimiter({ fillRate: 2 })))
- * call.timeline.expect("attempts at 500 ms, 1 s")
- * ```
- *
- * @category layers
- * @since 0.1.0
+ * @internal
  */
-export const testLimiter = (options?: TestLimiterOptions): Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter> =>
-  Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, makeLimiter(options ?? {}))
+export const makeLimiter = (options: TestLimiterOptions): Effect.Effect<AdaptiveRateLimiter.Service> =>
+  Effect.map(makeGate(options), AdaptiveRateLimiter.serviceOf)
 
 /**
  * How a limiter is made whose send tokens are all accounted for: its fill rate stands still, and its bucket has no top.
@@ -100,6 +87,53 @@ export interface SteadyLimiterOptions extends Pick<AdaptiveRateLimiter.Options, 
   readonly tokens?: number | undefined
 }
 
+/** A gate around that of a limiter, which counts the sends that it lets pass, and lets responses change nothing. */
+class Steady implements AdaptiveRateLimiter.Gate {
+  readonly order: number
+  readonly fillRate: number
+  /** Sends that have passed and were not canceled. */
+  sent = 0
+  /** Passes that are neither settled nor canceled. */
+  open = 0
+  private readonly gate: Gate
+
+  constructor(gate: Gate) {
+    this.gate = gate
+    this.order = gate.order
+    this.fillRate = gate.fillRate
+  }
+
+  enter(send: Send) {
+    return this.gate.enter(watched(send, (pass) => send.hold(this.counted(pass))))
+  }
+
+  private counted(pass: Pass): Pass {
+    this.sent++
+    this.open++
+    return {
+      settle: () => {
+        this.open--
+      },
+      cancel: () => {
+        this.open--
+        this.sent--
+        pass.cancel()
+      }
+    }
+  }
+
+  /** Sends without the engine. */
+  get acquire(): Effect.Effect<void, AdaptiveRateLimiter.RateLimitExceeded> {
+    return Effect.withFiber(({ context }) => {
+      const hold = () => {
+        this.sent++
+      }
+      const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
+      return this.gate.enter({ attempt: 1, context, nowMillis, hold }) ?? Effect.void
+    })
+  }
+}
+
 /**
  * A limiter with the account of its tokens.
  *
@@ -107,30 +141,13 @@ export interface SteadyLimiterOptions extends Pick<AdaptiveRateLimiter.Options, 
  */
 export interface SteadyLimiter {
   readonly limiter: AdaptiveRateLimiter.Service
-  /** Tokens at the start and those that have flowed in since, but for those of sends that have left. */
+  /** Tokens at the start and those that have flowed in since, but for those of sends. */
   readonly expected: Effect.Effect<number>
+  /** How many passes are neither settled nor canceled. */
+  readonly open: () => number
 }
 
-/** Counts the sends that leave, and lets responses change nothing. */
-const counting = (engine: AdaptiveRateLimiter.Engine): { left: number } => {
-  const sent = { left: 0 }
-  const own = { afterToken: engine.afterToken.bind(engine), putBack: engine.putBack.bind(engine) }
-  engine.update = constVoid
-  engine.putBack = () => {
-    sent.left--
-    own.putBack()
-  }
-  const afterToken: AdaptiveRateLimiter.Engine["afterToken"] = (use, clock, atMost) => {
-    const counted: typeof use = (sends) =>
-      use(() => {
-        sent.left++
-        sends()
-      })
-    return own.afterToken(counted, clock, atMost)
-  }
-  engine.afterToken = afterToken
-  return sent
-}
+const millisNow: Effect.Effect<number> = Effect.clockWith((clock) => Effect.sync(() => monotonicMillis(clock)))
 
 /**
  * Makes a limiter that keeps an account of its tokens.
@@ -139,23 +156,18 @@ const counting = (engine: AdaptiveRateLimiter.Engine): { left: number } => {
  */
 export const makeSteady = (options: SteadyLimiterOptions): Effect.Effect<SteadyLimiter> => {
   const { fillRate = 1, tokens = 0 } = options
-  const steady = { ...options, fillRate, tokens, minFillRate: fillRate, minCapacity: Number.MAX_SAFE_INTEGER }
-  const made = Effect.all([makeLimiter(steady), millisNow])
-  return Effect.map(made, ([limiter, startMillis]) => {
-    const sent = limiter.engine === undefined ? { left: 0 } : counting(limiter.engine)
-    const expected = Effect.map(millisNow, (now) => tokens + fillRate * (now - startMillis) / 1000 - sent.left)
-    return { limiter, expected }
+  const made = makeGate({ ...options, fillRate, tokens, minFillRate: fillRate, minCapacity: Number.MAX_SAFE_INTEGER })
+  return Effect.map(Effect.all([made, millisNow]), ([gate, startMillis]) => {
+    const steady = new Steady(gate)
+    return {
+      limiter: {
+        ...AdaptiveRateLimiter.serviceOf(gate),
+        acquire: steady.acquire,
+        update: () => Effect.void,
+        gate: steady
+      },
+      expected: Effect.map(millisNow, (now) => tokens + fillRate * (now - startMillis) / 1000 - steady.sent),
+      open: () => steady.open
+    }
   })
 }
-
-/**
- * The limiter now: among others its `fillRate`, and how many sends are `waiting`.
- *
- * @category getters
- * @since 0.1.0
- */
-export const limiterState: Effect.Effect<
-  AdaptiveRateLimiter.Snapshot,
-  never,
-  AdaptiveRateLimiter.AdaptiveRateLimiter
-> = AdaptiveRateLimiter.snapshot

@@ -5,8 +5,9 @@ import * as Option from "effect/Option"
 import * as Scheduler from "effect/Scheduler"
 import * as AdaptiveRateLimiter from "../../AdaptiveRateLimiter.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
+import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import { type Accounted, makeQuota, quotaOver } from "./ledger.ts"
 import { makeSteady, type SteadyLimiter, type SteadyLimiterOptions } from "./limiter.ts"
-import { type Ledger, makeQuota } from "./quota.ts"
 import { runOn, sweepPaceOf, type TimeOptions, withTestClock } from "./time.ts"
 
 /**
@@ -31,7 +32,7 @@ export interface Interruption {
 export class SweepFailure extends Data.TaggedError("SweepFailure")<
   Interruption & {
     /** What is not as it should be, such as `"balance"`. */
-    readonly what: "balance" | "held" | "send tokens" | "waiting" | "sleeping"
+    readonly what: "balance" | "held" | "send tokens" | "passes" | "waiting" | "sleeping"
     readonly actual: number
     readonly expected: number
   }
@@ -146,27 +147,26 @@ export const sweep = <A, E, R, R2>(
 const epsilon = 1e-6
 
 /** What each run of an effect is given. */
-interface Given {
-  readonly quota: RetryQuota.Service
-  readonly ledger: Ledger
+interface Given extends Accounted {
   readonly initial: number
   readonly steady: SteadyLimiter | undefined
 }
 
 type Fail = (what: SweepFailure["what"], actual: number, expected: number) => Effect.Effect<void>
 
-const checkedQuota = ({ initial, ledger }: Given, fail: Fail) =>
+const checkedQuota = ({ initial, ledger, quota }: Given, fail: Fail) =>
   Effect.gen(function*() {
     const { held } = ledger
     if (held > epsilon) return yield* fail("held", held, 0)
-    const balance = yield* ledger.look
+    const balance = yield* quota.balance
     const expected = initial - ledger.spent
     const off = ledger.gains ? expected - balance : Math.abs(expected - balance)
     if (off > epsilon) yield* fail("balance", balance, expected)
   })
 
-const checkedTokens = ({ expected, limiter }: SteadyLimiter, fail: Fail) =>
+const checkedTokens = ({ expected, limiter, open }: SteadyLimiter, fail: Fail) =>
   Effect.gen(function*() {
+    if (open() !== 0) yield* fail("passes", open(), 0)
     const { capacity } = yield* limiter.snapshot
     const right = yield* expected
     if (Math.abs(capacity - right) > epsilon) yield* fail("send tokens", capacity, right)
@@ -181,7 +181,7 @@ const checked = ({ sleeping, step, waited }: Interruption & { readonly sleeping:
     const around = yield* Effect.serviceOption(AdaptiveRateLimiter.AdaptiveRateLimiter)
     const limiter = steady?.limiter ?? Option.getOrUndefined(around)
     const limited = limiter === undefined ? 0 : (yield* limiter.snapshot).waiting
-    const waiting = ledger.waiters.size + limited
+    const waiting = ledger.waiting + limited
     if (waiting > 0) yield* fail("waiting", waiting, 0)
     if (sleeping > 0) yield* fail("sleeping", sleeping, 0)
     if (steady !== undefined) yield* checkedTokens(steady, fail)
@@ -196,14 +196,16 @@ const checked = ({ sleeping, step, waited }: Interruption & { readonly sleeping:
 export interface SweepOptions extends TimeOptions {
   /** How the quota is made. Default: that of `RetryQuota.layer()`, but a success puts nothing in. */
   readonly quota?: RetryQuota.Options | undefined
+  /** Makes the store of the quota, in place of a bucket in memory with these options. Tokens may flow into it. */
+  readonly store?: Effect.Effect<RetryQuotaStore> | undefined
 }
 
 /**
  * Interrupts an effect as {@link sweep} does, each time with a new `RetryQuota`, and checks that no token is lost: only
  * retries that were sent and did not succeed, and reservations that were spent, may cost any; nothing is held, nobody
  * waits, neither for the quota nor for an `AdaptiveRateLimiter` around, and no fiber of the effect still sleeps. With a
- * `limiter` it has a new limiter each time too, whose send tokens are there unless their sends have left. Otherwise it dies
- * with {@link SweepFailure}. Answers how many interruptions there were.
+ * `limiter` it has a new limiter each time too: each of its passes is settled or canceled once, and its send tokens are
+ * there unless they were used. Otherwise it dies with {@link SweepFailure}. Answers how many interruptions there were.
  *
  * **Gotchas**
  *
@@ -239,7 +241,9 @@ export const sweepQuota: {
   options?: SweepOptions & { readonly limiter?: SteadyLimiterOptions }
 ): Effect.Effect<number, never, Exclude<R, RetryQuota.RetryQuota>> =>
   Effect.gen(function*() {
-    const quota = makeQuota({ successIncrement: 0, ...options?.quota })
+    const quota = options?.store === undefined
+      ? makeQuota({ successIncrement: 0, ...options?.quota }, "sweepQuota")
+      : Effect.map(options.store, quotaOver)
     const limiter = options?.limiter
     const make: Effect.Effect<Given> = Effect.gen(function*() {
       const made = yield* quota

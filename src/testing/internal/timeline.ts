@@ -1,4 +1,5 @@
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -47,7 +48,7 @@ export interface Timeline {
   readonly attempts: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /**
    * An observer that notes each decision of a policy when it is made: a `"retry"`, or the reason of a stop, such as
-   * `"max-attempts"`. The observer in force is told as well.
+   * `"max-attempts"`. The observer in force is notified as well.
    */
   readonly layer: Layer.Layer<never>
   /** The times of the events of this name, in milliseconds. */
@@ -83,10 +84,11 @@ class Recorded implements Timeline {
     })
 
   get layer(): Layer.Layer<never> {
-    const now = (fiber: RetryObserver.CallFiber) => fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+    const note = (name: string, context: RetryObserver.Caller) =>
+      this.note(name, Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
     const observer: RetryObserver.RetryObserver = {
-      onRetry: (_, fiber) => this.note("retry", now(fiber)),
-      onStop: ({ reason }, fiber) => this.note(reason, now(fiber))
+      onRetry: (_, __, context) => note("retry", context),
+      onStop: ({ reason }, _, context) => note(reason, context)
     }
     const { CurrentObserver } = RetryObserver
     return Layer.effect(

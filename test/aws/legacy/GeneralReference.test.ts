@@ -1,5 +1,5 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import { InvalidOption, RetryClassifier, RetryPolicy, RetryQuota, RetryToken, withRetry } from "effect-retry"
+import { InvalidOption, RetryClassifier, RetryPolicy, RetryQuota, RetryDecision, withRetry } from "effect-retry"
 import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
 import * as Waiter from "effect-retry/Waiter"
 import * as Clock from "effect/Clock"
@@ -145,7 +145,7 @@ describe("GeneralReference", () => {
               return error === undefined ? Effect.succeed(200) : Effect.fail(error)
             })
             const run = driver.run(call, policy, (decision) => {
-              if (RetryToken.isRetryStopped(decision)) reason = decision.reason
+              if (RetryDecision.isStop(decision)) reason = decision.reason
             })
             const fiber = yield* Effect.forkChild(Effect.exit(run), { startImmediately: true })
             yield* TestClock.adjust("1 hour")

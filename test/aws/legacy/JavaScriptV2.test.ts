@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import DynamoDB from "aws-sdk/clients/dynamodb.js"
 import SQS from "aws-sdk/clients/sqs.js"
 import AWS from "aws-sdk/global.js"
-import { InvalidOption, RetryClassifier, RetryQuota, RetryToken } from "effect-retry"
+import { InvalidOption, RetryClassifier, RetryQuota, RetryDecision } from "effect-retry"
 import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -97,7 +97,7 @@ const played = (driver: Driver, policy: Policy, errors: ReadonlyArray<unknown>) 
       return send < errors.length ? Effect.fail(errors[send] as SdkError) : Effect.succeed(200)
     })
     const run = driver.run(call, policy, (decision) => {
-      if (RetryToken.isRetryStopped(decision)) reason = decision.reason
+      if (RetryDecision.isStop(decision)) reason = decision.reason
     })
     const fiber = yield* Effect.forkChild(Effect.exit(run), { startImmediately: true })
     yield* TestClock.adjust("1000 days")

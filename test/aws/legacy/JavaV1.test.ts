@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RetryClassifier } from "effect-retry"
-import { InvalidOption, RetryQuota, RetryToken, withRetry } from "effect-retry"
+import { InvalidOption, RetryQuota, RetryDecision, withRetry } from "effect-retry"
 import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -56,7 +56,7 @@ const played = (driver: Driver, policy: Policy, errors: ReadonlyArray<SdkError>)
       return error === undefined ? Effect.succeed(200) : Effect.fail(error)
     })
     const run = driver.run(call, policy, (decision) => {
-      if (RetryToken.isRetryStopped(decision)) reason = decision.reason
+      if (RetryDecision.isStop(decision)) reason = decision.reason
     })
     const fiber = yield* Effect.forkChild(Effect.exit(run), { startImmediately: true })
     yield* TestClock.adjust("1000 days")

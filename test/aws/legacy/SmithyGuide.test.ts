@@ -261,7 +261,7 @@ describe("SmithyGuide", () => {
         const strategy = yield* SmithyGuide.make
         for (const [longPolling, wait] of [[true, 4000], [false, 2000]] as const) {
           yield* RetryQuota.deposit(5)
-          const call = RetryStrategy.request(Effect.fail(new Throttled({ retryAfter: 2000 })), { longPolling })
+          const call = RetryStrategy.run(Effect.fail(new Throttled({ retryAfter: 2000 })), { longPolling })
           const fiber = yield* Effect.forkChild(
             Effect.provideService(call, RetryStrategy.RetryStrategy, strategy),
             { startImmediately: true }
@@ -278,7 +278,7 @@ describe("SmithyGuide", () => {
         const told: Array<string> = []
         const observer: RetryObserver.RetryObserver = {
           onAttempt: (succeeded) => told.push(succeeded ? "success" : "failure"),
-          onRetry: (token) => told.push(`retry ${token.attempt} after ${token.delayMillis}`),
+          onRetry: (token) => told.push(`retry ${token.retry} after ${token.delayMillis}`),
           onStop: (stopped) => told.push(stopped.reason)
         }
         const observed = Effect.provideService(RetryObserver.CurrentObserver, observer)
@@ -299,7 +299,7 @@ describe("SmithyGuide", () => {
           seen.push(headers["amz-sdk-request"])
           return Effect.fail(new Throttled({}))
         })
-        const program = RetryStrategy.request(send).pipe(RequestHeaders.withInvocation)
+        const program = RetryStrategy.run(send).pipe(RequestHeaders.withInvocation)
         yield* inTime(Effect.provide(program, SmithyGuide.layer))
         assert.deepStrictEqual(seen, [1, 2, 3, 4, 5, 6].map((attempt) => `attempt=${attempt}; max=6`))
       }).pipe(balanceOf(500)))
@@ -387,7 +387,7 @@ describe("SmithyGuide", () => {
 })
 
 /** A call in the loop of the guide, on its example strategy. */
-const looped = <A, E>(send: Effect.Effect<A, E>) => RetryStrategy.request(send).pipe(Effect.provide(SmithyGuide.layer))
+const looped = <A, E>(send: Effect.Effect<A, E>) => RetryStrategy.run(send).pipe(Effect.provide(SmithyGuide.layer))
 
 const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {

@@ -50,7 +50,7 @@ describe("arithmetic", () => {
       const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
       yield* Effect.exit(Kit.runToEnd(withRetry(call.send, AwsModes.standard())))
       assert.strictEqual(call.sends, 3)
-    }).pipe(Effect.provide(Kit.testQuota())))
+    }).pipe(Effect.provide(Kit.TestQuota.layer())))
 
   for (const attempts of [NaN, -1, 0, 1.5, -Infinity, "3" as unknown as number, null as unknown as number]) {
     it(`nasty 27: maxAttempts ${JSON.stringify(attempts)} (${String(attempts)}) is refused, naming the field and the value`, () => {

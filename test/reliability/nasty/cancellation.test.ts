@@ -37,13 +37,13 @@ describe("cancellation", () => {
       yield* acquire("c")
       yield* TestClock.adjust(100)
       yield* Fiber.interrupt(b)
-      assert.strictEqual((yield* Kit.limiterState).waiting, 2)
+      assert.strictEqual((yield* Kit.TestLimiter.state).waiting, 2)
       yield* Fiber.interrupt(a)
-      assert.strictEqual((yield* Kit.limiterState).waiting, 1)
+      assert.strictEqual((yield* Kit.TestLimiter.state).waiting, 1)
       yield* TestClock.adjust(1400)
       assert.deepStrictEqual(grantedAt, [["c", 500]])
-      assert.closeTo((yield* Kit.limiterState).capacity, 2, 1e-9)
-    }).pipe(Effect.provide(Kit.testLimiter({ fillRate: 2 }))))
+      assert.closeTo((yield* Kit.TestLimiter.state).capacity, 2, 1e-9)
+    }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 2 }))))
 
   for (const early of [true, false]) {
     it.effect(`nasty 2: an interruption in the very tick of the grant loses no token, ${early ? "before" : "after"} it`, () =>
@@ -62,24 +62,24 @@ describe("cancellation", () => {
         yield* Effect.yieldNow
         if (!early) yield* interrupter
         yield* TestClock.adjust(500)
-        const { capacity, waiting } = yield* Kit.limiterState
+        const { capacity, waiting } = yield* Kit.TestLimiter.state
         // One token has come: it was used, or is there, or was handed to the next.
         assert.closeTo(kept + capacity, 1, 1e-9)
         assert.strictEqual(waiting, 1 - (fibers[1]!.pollUnsafe() === undefined ? 0 : 1))
         yield* TestClock.adjust(500)
         assert.isDefined(fibers[1]!.pollUnsafe())
-      }).pipe(Effect.provide(Kit.testLimiter({ fillRate: 2 }))))
+      }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 2 }))))
   }
 
   it.effect("nasty 3: an interruption of a first attempt in flight books nothing, and aborts the request", () =>
     Effect.gen(function*() {
       let aborted = 0
       const call = Effect.onInterrupt(Effect.never, () => Effect.sync(() => aborted++))
-      const before = yield* Kit.limiterState
+      const before = yield* Kit.TestLimiter.state
       const fiber = yield* Effect.forkChild(withRetry(call, awsAdaptive))
       yield* TestClock.adjust("10 seconds")
       yield* Fiber.interrupt(fiber)
-      const { fillRate, lastMaxRate, measuredTxRate } = yield* Kit.limiterState
+      const { fillRate, lastMaxRate, measuredTxRate } = yield* Kit.TestLimiter.state
       assert.deepStrictEqual([fillRate, lastMaxRate, measuredTxRate, aborted, yield* RetryQuota.balance], [
         before.fillRate,
         before.lastMaxRate,
@@ -87,7 +87,7 @@ describe("cancellation", () => {
         1,
         500
       ])
-    }).pipe(Effect.provide([Kit.testQuota(), Kit.testLimiter({ fillRate: 10 })])))
+    }).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.TestLimiter.layer({ fillRate: 10 })])))
 
   for (
     const [driver, run] of [
@@ -102,18 +102,18 @@ describe("cancellation", () => {
         yield* TestClock.adjust("1 second")
         assert.strictEqual(call.sends, 2)
         yield* Fiber.interrupt(fiber)
-        assert.deepStrictEqual(yield* Kit.quotaState, { balance: 495, capacity: 500, held: 0, waiting: 0 })
-      }).pipe(Effect.provide([Kit.testQuota(), half])))
+        assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 495, capacity: 500, held: 0, waiting: 0 })
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), half])))
 
     it.effect(`nasty 5: sixty calls interrupted in their back-offs leave the quota full, with ${driver}`, () =>
       Effect.gen(function*() {
         const calls = Array.from({ length: 60 }, () => Kit.outcomes([Kit.transient]))
         const fibers = yield* Effect.forEach(calls, (call) => Effect.forkChild(run(call.send)))
         yield* TestClock.adjust(8)
-        assert.strictEqual((yield* Kit.quotaState).held, 300)
+        assert.strictEqual((yield* Kit.TestQuota.state).held, 300)
         yield* Fiber.interruptAll(fibers)
-        assert.deepStrictEqual(yield* Kit.quotaState, { balance: 500, capacity: 500, held: 0, waiting: 0 })
-      }).pipe(Effect.provide([Kit.testQuota(), half])))
+        assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 500, capacity: 500, held: 0, waiting: 0 })
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), half])))
   }
 
   it("nasty 6: with a signal that was aborted before, nothing is sent", async () => {
@@ -157,12 +157,12 @@ describe("cancellation", () => {
           const sends = Array.from({ length: 10_000 }, () => attempt(Effect.void))
           yield* Effect.forEach(sends, (send) => Effect.forkIn(send, scope))
           yield* Effect.yieldNow
-          assert.strictEqual((yield* Kit.limiterState).waiting, 10_000)
+          assert.strictEqual((yield* Kit.TestLimiter.state).waiting, 10_000)
           assert.strictEqual(counted.asleep, 1)
           yield* Scope.close(scope, Exit.void)
-          assert.strictEqual((yield* Kit.limiterState).waiting, 0)
+          assert.strictEqual((yield* Kit.TestLimiter.state).waiting, 0)
           assert.strictEqual(counted.asleep, 0)
-        }).pipe(Effect.provide([Kit.testLimiter({ fillRate: 1 }), Kit.testQuota()]))
+        }).pipe(Effect.provide([Kit.TestLimiter.layer({ fillRate: 1 }), Kit.TestQuota.layer()]))
       )
     }))
 
@@ -183,9 +183,9 @@ describe("cancellation", () => {
       yield* TestClock.adjust(1)
       assert.isDefined(fiber.pollUnsafe())
       assert.strictEqual(call.sends, 1)
-      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 500, capacity: 500, held: 0, waiting: 0 })
-      assert.isBelow((yield* Kit.limiterState).waiting, 51)
-    }).pipe(Effect.provide([Kit.testQuota(), Kit.testLimiter({ fillRate: 0.5, tokens: 1 }), half])))
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 500, capacity: 500, held: 0, waiting: 0 })
+      assert.isBelow((yield* Kit.TestLimiter.state).waiting, 51)
+    }).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.TestLimiter.layer({ fillRate: 0.5, tokens: 1 }), half])))
 
   const interrupting = () => {
     Fiber.getCurrent()!.interruptUnsafe()
@@ -211,12 +211,12 @@ describe("cancellation", () => {
           const retried = isLazy ? withRetry(call.send, awsStandard) : Effect.retry(attempt(call.send), awsStandard)
           const exit = yield* Effect.exit(Kit.runToEnd(Effect.provide(retried, layer)))
           assert.isTrue(Exit.isFailure(exit))
-          const { balance, held } = yield* Kit.quotaState
+          const { balance, held } = yield* Kit.TestQuota.state
           assert.strictEqual(held, 0)
           assert.strictEqual(balance, 500 - 5 * (call.sends - 1))
-          yield* Kit.setBalance(500)
+          yield* Kit.TestQuota.setBalance(500)
         }
         assert.isTrue(Option.isSome(yield* RetryQuota.reserve(500)))
-      }).pipe(Effect.provide([Kit.testQuota(), half])))
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), half])))
   }
 })

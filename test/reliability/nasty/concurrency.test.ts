@@ -47,11 +47,11 @@ describe("concurrency", () => {
       )
       const won = taken.filter(Option.isSome).map(({ value }) => value)
       assert.strictEqual(won.length, 100)
-      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 0, capacity: 500, held: 500, waiting: 0 })
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 0, capacity: 500, held: 500, waiting: 0 })
       yield* Effect.forEach(won, ({ giveBack }, n) => Effect.when(giveBack, Effect.succeed(n % 2 === 0)))
       yield* Effect.forEach(won, ({ spend }) => spend)
-      assert.deepStrictEqual(yield* Kit.quotaState, { balance: 250, capacity: 500, held: 0, waiting: 0 })
-    }).pipe(Effect.provide(Kit.testQuota())))
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 250, capacity: 500, held: 0, waiting: 0 })
+    }).pipe(Effect.provide(Kit.TestQuota.layer())))
 
   it.effect("nasty 32: who comes late is served late, and a big cost is not starved by small ones", () =>
     Effect.gen(function*() {
@@ -70,7 +70,7 @@ describe("concurrency", () => {
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(served, ["big", ...numbers(20).map((n) => `small ${n}`)])
     }).pipe(
-      Effect.provide(Kit.testQuota({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))
+      Effect.provide(Kit.TestQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))
     ))
 
   it.effect("nasty 32: a send that comes while others wait is served after them, though a token is there", () =>
@@ -81,7 +81,7 @@ describe("concurrency", () => {
       yield* TestClock.adjust("20 seconds")
       assert.deepStrictEqual(served.map(([who]) => who), numbers(20))
       assert.isAbove(late.served[0]![1], served[19]![1])
-    }).pipe(Effect.provide(Kit.testLimiter({ fillRate: 2 }))))
+    }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 2 }))))
 
   for (const waiters of [10, 1000, 3000]) {
     it.effect(`nasty 33: ${waiters} waiters have one timer between them, and at most two sleeps per grant`, () =>
@@ -95,7 +95,7 @@ describe("concurrency", () => {
             assert.strictEqual(served.length, waiters)
             assert.strictEqual(counted.most, 1)
             assert.isAtMost(counted.sleeps, 2 * waiters)
-          }).pipe(Effect.provide(Kit.testLimiter({ fillRate: 200 })))
+          }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 200 })))
         )
       }))
   }
@@ -116,7 +116,7 @@ describe("concurrency", () => {
       assert.closeTo(after, 10 * fillRate, 2)
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual(served.map(([who]) => who), numbers(1000))
-    }).pipe(Effect.provide(Kit.testLimiter({ fillRate: 10 }))))
+    }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 10 }))))
 
   it.effect("nasty 35: a rate that rises wakes the head before the time it had been given", () =>
     Effect.gen(function*() {
@@ -131,7 +131,7 @@ describe("concurrency", () => {
       yield* TestClock.adjust(700)
       assert.strictEqual(served.length, 1)
       assert.isBelow(served[0]![1], 2000)
-    }).pipe(Effect.provide(Kit.testLimiter({ fillRate: 0.5 }))))
+    }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 0.5 }))))
 
   it.effect("nasty 36: one key has one quota and one limiter, and another key has others", () =>
     Effect.gen(function*() {
@@ -172,19 +172,19 @@ describe("concurrency", () => {
         const flaky = Kit.outcomes([Kit.transient, Kit.ok()])
         yield* timed(withRetry(flaky.send, policy))
         assert.strictEqual(flaky.sends, 2)
-      }).pipe(Effect.provide([Kit.testQuota(), AdaptiveRateLimiter.layer(), half])))
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), AdaptiveRateLimiter.layer(), half])))
   }
 
   it.effect("nasty 38: a retry that ends in an error that is not retried has been sent, so its cost is spent", () =>
     Effect.gen(function*() {
       for (const isLazy of [true, false]) {
-        yield* Kit.setBalance(500)
+        yield* Kit.TestQuota.setBalance(500)
         const call = Kit.outcomes([Kit.transient, Kit.notRetryable])
         const retried = isLazy ? withRetry(call.send, awsStandard) : Effect.retry(attempt(call.send), awsStandard)
         assert.strictEqual((yield* Effect.flip(Kit.runToEnd(retried)))._tag, "NotRetryable")
-        assert.deepStrictEqual(yield* Kit.quotaState, { balance: 495, capacity: 500, held: 0, waiting: 0 })
+        assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 495, capacity: 500, held: 0, waiting: 0 })
       }
-    }).pipe(Effect.provide([Kit.testQuota(), half])))
+    }).pipe(Effect.provide([Kit.TestQuota.layer(), half])))
 
   it.effect("nasty 39: the limiter hears of throttles though no call is ever retried", () =>
     Effect.gen(function*() {
@@ -201,7 +201,7 @@ describe("concurrency", () => {
       const { enabled, fillRate } = yield* AdaptiveRateLimiter.snapshot
       assert.isTrue(enabled)
       assert.isBelow(fillRate, before.measuredTxRate)
-    }).pipe(Effect.provide([Kit.testQuota(), AdaptiveRateLimiter.layer()])))
+    }).pipe(Effect.provide([Kit.TestQuota.layer(), AdaptiveRateLimiter.layer()])))
 
   it.effect("nasty 40: a retry takes a send token like a first attempt", () =>
     Effect.gen(function*() {
@@ -215,7 +215,7 @@ describe("concurrency", () => {
       // The back-offs are 1 ms; the rate goes up with each answer.
       assert.isAbove(second! - first!, 500)
       assert.isAbove(third! - second!, 200)
-    }).pipe(Effect.provide(Kit.testLimiter({ fillRate: 0.5 }))))
+    }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 0.5 }))))
 
   it.effect("nasty 41: a caller in a loop is held back for the delay though the quota refuses, if it polls", () =>
     Effect.gen(function*() {
@@ -227,18 +227,18 @@ describe("concurrency", () => {
       // 25 ms between sends, as the first back-off is.
       assert.isAtMost(call.sends, 41)
       assert.isAtLeast(call.sends, 30)
-    }).pipe(Effect.provide([Kit.testQuota({ initial: 0 }), half])))
+    }).pipe(Effect.provide([Kit.TestQuota.layer({ initial: 0 }), half])))
 
   it.effect("nasty 42: a call that the quota stops says so, and after how many attempts", () =>
     Effect.gen(function*() {
       const policy = AwsModes.standard({ maxAttempts: 1000 })
       for (const isLazy of [true, false]) {
-        yield* Kit.setBalance(12)
+        yield* Kit.TestQuota.setBalance(12)
         const events = Kit.timeline()
         const stops: Array<readonly [string, number]> = []
         const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
         const retried = Effect.retryOrElse(attempt(call.send), policy, (error, stopped) => {
-          if (stopped._tag === "RetryStopped") stops.push([stopped.reason, stopped.attempts])
+          if (stopped._tag === "Stop") stops.push([stopped.reason, stopped.attempts])
           return Effect.fail(error)
         })
         const run = isLazy ? withRetry(call.send, policy) : retried
@@ -247,5 +247,5 @@ describe("concurrency", () => {
         assert.strictEqual(events.at("quota-exhausted").length, 1)
         if (!isLazy) assert.deepStrictEqual(stops, [["quota-exhausted", 3]])
       }
-    }).pipe(Effect.provide([Kit.testQuota(), half])))
+    }).pipe(Effect.provide([Kit.TestQuota.layer(), half])))
 })

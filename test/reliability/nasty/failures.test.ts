@@ -47,7 +47,7 @@ describe("failures and defects", () => {
         assert.deepStrictEqual(exit, Exit.die(defect))
         assert.strictEqual(call.sends, 1)
         assert.strictEqual(yield* RetryQuota.balance, 500)
-      }).pipe(Effect.provide(Kit.testQuota())))
+      }).pipe(Effect.provide(Kit.TestQuota.layer())))
 
     it.effect(`nasty 12: an observer that throws is a defect of the call, and the tokens are back, with ${driver}`, () =>
       Effect.gen(function*() {
@@ -60,8 +60,8 @@ describe("failures and defects", () => {
         const call = Kit.outcomes([Kit.transient])
         const exit = yield* Effect.exit(Kit.runToEnd(Effect.provide(run(Effect.as(call.send, "")), observer)))
         assert.deepStrictEqual(exit, Exit.die(defect))
-        assert.deepStrictEqual(yield* Kit.quotaState, { balance: 500, capacity: 500, held: 0, waiting: 0 })
-      }).pipe(Effect.provide(Kit.testQuota())))
+        assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 500, capacity: 500, held: 0, waiting: 0 })
+      }).pipe(Effect.provide(Kit.TestQuota.layer())))
 
     it.effect(`nasty 12: a classifier that throws knows nothing of the error, which comes out as it is, with ${driver}`, () =>
       Effect.gen(function*() {
@@ -74,7 +74,7 @@ describe("failures and defects", () => {
         assert.strictEqual(yield* failed, error)
         assert.strictEqual(call.sends, 1)
         assert.strictEqual(yield* RetryQuota.balance, 500)
-      }).pipe(Effect.provide(Kit.testQuota())))
+      }).pipe(Effect.provide(Kit.TestQuota.layer())))
 
     it.effect(`nasty 14: an error that is frozen comes out as the same object, unchanged, with ${driver}`, () =>
       Effect.gen(function*() {
@@ -96,21 +96,21 @@ describe("failures and defects", () => {
         const call = Kit.outcomes([Kit.failure(error)], { afterwards: "repeat" })
         assert.strictEqual(yield* Kit.runToEnd(Effect.flip(run(Effect.as(call.send, "")))), error)
         assert.strictEqual(call.sends, 3)
-      }).pipe(Effect.provide([Kit.testQuota(), half])))
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), half])))
 
     it.effect(`nasty 17: the caller sees the last failure, and the observer every one before it, with ${driver}`, () =>
       Effect.gen(function*() {
         const errors = [new Kit.Transient(), new Kit.Transient(), new Kit.Transient()]
         const seen: Array<string> = []
         const observer = RetryObserver.layer({
-          onRetry: ({ attempt, error }) => seen.push(`${attempt}: ${errors.indexOf(error as Kit.Transient)}`),
+          onRetry: ({ retry: attempt }, error) => seen.push(`${attempt}: ${errors.indexOf(error as Kit.Transient)}`),
           onStop: ({ attempts, reason }) => seen.push(`${reason} after ${attempts}`)
         })
         const call = Kit.outcomes(errors.map((error) => Kit.failure(error)))
         const failed = Kit.runToEnd(Effect.flip(Effect.provide(run(Effect.as(call.send, "")), observer)))
         assert.strictEqual(yield* failed, errors[2])
         assert.deepStrictEqual(seen, ["1: 0", "2: 1", "max-attempts after 3"])
-      }).pipe(Effect.provide(Kit.testQuota())))
+      }).pipe(Effect.provide(Kit.TestQuota.layer())))
   }
 
   it.effect("nasty 12: a delay function that throws is a defect of the call, and the tokens are back", () =>
@@ -125,9 +125,9 @@ describe("failures and defects", () => {
       ]
       for (const call of calls) {
         assert.deepStrictEqual(yield* Effect.exit(Kit.runToEnd(call)), Exit.die(defect))
-        assert.deepStrictEqual(yield* Kit.quotaState, { balance: 500, capacity: 500, held: 0, waiting: 0 })
+        assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 500, capacity: 500, held: 0, waiting: 0 })
       }
-    }).pipe(Effect.provide(Kit.testQuota())))
+    }).pipe(Effect.provide(Kit.TestQuota.layer())))
 
   for (
     const error of ["ThrottlingException", "", 503, 0, NaN, Symbol("x"), null, undefined, true, 10n, () => 503, [503]]
@@ -142,7 +142,7 @@ describe("failures and defects", () => {
           assert.strictEqual(call.sends, 1)
         }
         assert.strictEqual(yield* RetryQuota.balance, 500)
-      }).pipe(Effect.provide(Kit.testQuota())))
+      }).pipe(Effect.provide(Kit.TestQuota.layer())))
   }
 
   const throwing = new Proxy({}, {
@@ -181,7 +181,7 @@ describe("failures and defects", () => {
         assert.strictEqual(call.sends, 1)
         // Nor does asking whose fault it is.
         assert.isTrue(Option.isNone(RetryInfo.faultOf(error)))
-      }).pipe(Effect.provide(Kit.testQuota())))
+      }).pipe(Effect.provide(Kit.TestQuota.layer())))
   }
 
   it("nasty 15: a status up to ten causes deep is seen", () => {

@@ -188,7 +188,7 @@ describe("hints of servers", () => {
       // It is not slept on either: the call ends at once.
       assert.strictEqual(late.sends, 1)
       assert.strictEqual(exit._tag === "Success" ? exit.value - late.timeline.at("attempt")[0]! : -1, 0)
-    }).pipe(Effect.provide(Kit.testQuota({ initial: 4 }))))
+    }).pipe(Effect.provide(Kit.TestQuota.layer({ initial: 4 }))))
 
   it.effect("nasty 50: a date counts from the Date of the response, whatever the own clock says", () =>
     Effect.gen(function*() {
@@ -221,6 +221,6 @@ describe("hints of servers", () => {
         yield* send(client, policy)
         assert.strictEqual(times.length, sends)
         assert.isAtLeast(times.at(-1)! - times[0]!, lastMillis)
-      }).pipe(Effect.provide([Kit.testQuota(), Kit.fixedRandom(0)])))
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.fixedRandom(0)])))
   }
 })

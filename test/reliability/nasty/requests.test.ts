@@ -149,7 +149,7 @@ describe("requests", () => {
       const inner = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
       const nested = withRetry(withRetry(inner.send, awsStandard), awsStandard)
       yield* Effect.exit(Kit.runToEnd(nested))
-      const { balance, held } = yield* Kit.quotaState
+      const { balance, held } = yield* Kit.TestQuota.state
       assert.deepStrictEqual([held, balance, inner.sends], [0, 500 - 5 * 8, 9])
-    }).pipe(Effect.provide(Kit.testQuota())))
+    }).pipe(Effect.provide(Kit.TestQuota.layer())))
 })

@@ -40,7 +40,7 @@ const served = (step: (clocks: { wallMillis: number; monotonicMillis: number }) 
         }
         yield* Fiber.interrupt(fiber)
         return perSecond
-      }).pipe(Effect.provide(Kit.testLimiter({ fillRate: 5 })))
+      }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 5 })))
     )
   })
 
@@ -126,7 +126,7 @@ describe("time", () => {
         assert.isAtMost(fillRate, Math.max(0.5, 2 * measuredTxRate) + 1e-9)
         assert.isAtMost(maxCapacity, Math.max(1, 2 * measuredTxRate) + 1e-9)
       }))
-    }).pipe(Effect.provide(Kit.testLimiter({ fillRate: 20 }))))
+    }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 20 }))))
 
   it.effect("nasty 21: a back-off of 30 days lasts 30 days", () =>
     Effect.gen(function*() {
@@ -175,7 +175,7 @@ describe("time", () => {
         call.timeline.expect(`attempts at 0 ms, ${retryAfter === Infinity ? "20 s" : "500 ms"}`)
         const hint = RetryInfo.throttled(retryAfter).retryAfter
         if (hint !== undefined) assert.isAtLeast(Duration.toMillis(hint), 0)
-      }).pipe(Effect.provide([Kit.testQuota(), half])))
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), half])))
   }
 
   for (const delay of [NaN, -1, -0, -Infinity]) {
@@ -244,7 +244,7 @@ describe("time", () => {
           assert.isAtMost(counted.sleeps, 2 * (50 + 3) + 2)
           assert.strictEqual(counted.asleep, 0)
           assert.strictEqual((yield* limiter.snapshot).waiting, 0)
-        }).pipe(Effect.provide([Kit.testLimiter({ fillRate: 2 }), Kit.testQuota(), half]))
+        }).pipe(Effect.provide([Kit.TestLimiter.layer({ fillRate: 2 }), Kit.TestQuota.layer(), half]))
       )
     }))
 })

@@ -49,9 +49,9 @@ export const quotaSweeps: Sweeps = Object.fromEntries(
   Object.entries(quotas).flatMap(([name, quota]): ReadonlyArray<readonly [string, Sweep]> => [
     [`a call, at a quota ${name}`, { quota, program: on((call) => withRetry(call, awsAdaptive)) }],
     [`two calls at once, at a quota ${name}`, { quota, program: Effect.all([one, one], { concurrency: 2 }) }],
-    [`RetryStrategy.request, RetryStrategy.layer: at a quota ${name}`, {
+    [`RetryStrategy.run, RetryStrategy.layer: at a quota ${name}`, {
       quota,
-      program: on((call) => Effect.provide(RetryStrategy.request(call), RetryStrategy.layer(awsStandard)))
+      program: on((call) => Effect.provide(RetryStrategy.run(call), RetryStrategy.layer(awsStandard)))
     }]
   ])
 )
@@ -77,7 +77,7 @@ export const limiterSweeps: Sweeps = Object.fromEntries(
     }],
     [`a strategy, at a limiter ${name}`, {
       limiter,
-      program: on((call) => Effect.provide(RetryStrategy.request(call), RetryStrategy.layer(awsAdaptive)))
+      program: on((call) => Effect.provide(RetryStrategy.run(call), RetryStrategy.layer(awsAdaptive)))
     }]
   ])
 )
@@ -114,9 +114,9 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
   "a repeat": (call) => Effect.repeat(withRetry(call, awsStandard), Schedule.recurs(1)),
   "a tapped schedule": (call) => Effect.retry(attempt(call), Schedule.tap(awsStandard, () => Effect.sleep(5))),
   "schedules side by side": (call) => Effect.retry(attempt(call), Schedule.min([awsStandard, Schedule.spaced(70)])),
-  "a strategy": (call) => Effect.provide(RetryStrategy.request(call), RetryStrategy.layer(awsAdaptive)),
+  "a strategy": (call) => Effect.provide(RetryStrategy.run(call), RetryStrategy.layer(awsAdaptive)),
   "a strategy that polls": () =>
-    Effect.provide(RetryStrategy.request(failing, { longPolling: true }), RetryStrategy.layer(awsStandard2026)),
+    Effect.provide(RetryStrategy.run(failing, { longPolling: true }), RetryStrategy.layer(awsStandard2026)),
   "RetryMetrics.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryMetrics.layer),
   "RetryMetrics.observer": (call) =>
     Effect.provide(withRetry(call, awsAdaptive), RetryObserver.layer(RetryMetrics.observer)),
@@ -167,7 +167,7 @@ export const callSweeps: Sweeps = {
   "SmithyGuide.make, SmithyGuide.layer": {
     // What a success of the guide puts in is never what its retry took.
     quota: { initial: 100, successIncrement: 1 },
-    program: on((call) => Effect.provide(RetryStrategy.request(call), SmithyGuide.layer))
+    program: on((call) => Effect.provide(RetryStrategy.run(call), SmithyGuide.layer))
   },
   "Simulator.decode, Simulator.run, Simulator.make": { program: simulated },
   "Simulator.inVirtualTime": {

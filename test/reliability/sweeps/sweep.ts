@@ -52,7 +52,7 @@ export const swept = ({ limiter = { fillRate: 3 }, program, quota }: Sweep) =>
         }))
     })
     const interruptions = yield* limiter === "adaptive"
-      ? Effect.provide(Kit.sweepQuota(watched, { quota }), Kit.testLimiter())
+      ? Effect.provide(Kit.sweepQuota(watched, { quota }), Kit.TestLimiter.layer())
       : Kit.sweepQuota(watched, { quota, limiter })
     look()
     return { interruptions, left }

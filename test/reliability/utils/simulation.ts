@@ -57,7 +57,7 @@ const drivers: ReadonlyArray<(send: Send, policy: Policy) => Call> = [
   (send, policy) => withRetry(send, policy),
   (send, policy) => Effect.retry(attempt(send), policy),
   (send, policy) => Effect.timeout(withRetry(send, policy), "20 seconds"),
-  (send, policy) => Effect.provide(RetryStrategy.request(send), RetryStrategy.layer(policy))
+  (send, policy) => Effect.provide(RetryStrategy.run(send), RetryStrategy.layer(policy))
 ]
 
 const hints = [undefined, 0, 1, 500, 60_000, 1e12, NaN, -5, Infinity]
@@ -188,7 +188,7 @@ class Simulation {
 
   private check(): void {
     const quota = Context.get(this.context, RetryQuota.RetryQuota)
-    const { balance, held } = this.read(Effect.provideService(Kit.quotaState, RetryQuota.RetryQuota, quota))
+    const { balance, held } = this.read(Effect.provideService(Kit.TestQuota.state, RetryQuota.RetryQuota, quota))
     if (!(balance >= 0 && balance <= quota.capacity)) throw new Error(`the balance is ${balance} of ${quota.capacity}`)
     if (!(held >= 0)) throw new Error(`${held} are held`)
     const limiter = this.limiter
@@ -211,14 +211,14 @@ class Simulation {
   private build(): void {
     const wait = this.quotaOptions.refillPerSecond > 0 && this.chance.isLikely(0.4)
     const layer = Layer.mergeAll(
-      Kit.testQuota({
+      Kit.TestQuota.layer({
         ...this.quotaOptions,
         successIncrement: this.isExact ? 0 : 1,
         whenExhausted: wait ? "wait" : "stop"
       }),
       AdaptiveRateLimiter.layer({ maxWaiters: this.chance.pick([3, 1000]) }),
       RetryObserver.layer({
-        onRetry: ({ attempt, delayMillis }) => this.note(`retry ${attempt} ${delayMillis}`),
+        onRetry: ({ delayMillis, retry }) => this.note(`retry ${retry} ${delayMillis}`),
         onStop: ({ attempts, reason }) => this.note(`stop ${attempts} ${reason}`)
       })
     )
@@ -262,7 +262,9 @@ class Simulation {
 
   private atRest(): void {
     const quota = Context.get(this.context, RetryQuota.RetryQuota)
-    const { balance, held, waiting } = this.read(Effect.provideService(Kit.quotaState, RetryQuota.RetryQuota, quota))
+    const { balance, held, waiting } = this.read(
+      Effect.provideService(Kit.TestQuota.state, RetryQuota.RetryQuota, quota)
+    )
     if (held !== 0) throw new Error(`${held} tokens are still held`)
     const limiter = this.limiter
     if (waiting + limiter.waiting > 0) throw new Error("somebody still waits")

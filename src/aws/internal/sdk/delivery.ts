@@ -32,14 +32,15 @@ type Callbacks = Parameters<Promise<Deliverable>["then"]>
 
 /**
  * Calls `delivered` when the promise has delivered its value, with a function that tells, once all reactions have run,
- * whether nobody was there to take it.
+ * whether nobody was there to take it; or `rejected` when there is none.
  *
  * `Promise.race` says when it is over to nobody, but a value that comes too late is ignored, and that can be seen: it is
  * never looked at. A promise that is awaited directly, or that code of one's own listens to, counts as waited for.
  */
 export const watchDelivery = <A extends Deliverable>(
   promise: Promise<A>,
-  delivered: (value: A, isLost: () => boolean) => void
+  delivered: (value: A, isLost: () => boolean) => void,
+  rejected: () => void
 ): Promise<A> => {
   const listen = promise.then.bind(promise)
   const listeners: Array<unknown> = []
@@ -47,7 +48,7 @@ export const watchDelivery = <A extends Deliverable>(
     value.forget()
     delivered(value, () => listeners.length > 0 && listeners.every(isNative) && !value.isTaken)
   }
-  void listen(onDelivery, () => undefined)
+  void listen(onDelivery, rejected)
   const then = (...callbacks: Callbacks) => {
     listeners.push(callbacks[0])
     return listen(...callbacks as Parameters<Promise<A>["then"]>)

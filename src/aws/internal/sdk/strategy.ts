@@ -100,8 +100,10 @@ export class SdkStrategy implements RetryStrategyV2 {
   }
 
   refreshRetryTokenForRetry(tokenToRenew: RetryToken, errorInfo: RetryErrorInfo): Promise<RetryToken> {
-    const call = this.owns(tokenToRenew) ? tokenToRenew.call : { longPolling: false, signal: undefined }
-    return this.issue(this.refresh(tokenToRenew, errorInfo), call)
+    const refresh = this.refresh(tokenToRenew, errorInfo)
+    return this.owns(tokenToRenew)
+      ? this.issue(refresh, tokenToRenew.call, tokenToRenew.token)
+      : this.issue(refresh, { longPolling: false, signal: undefined })
   }
 
   recordSuccess(token: RetryToken): void {
@@ -131,14 +133,23 @@ export class SdkStrategy implements RetryStrategyV2 {
     })
   }
 
-  /** Gives a token to the middleware. One that comes after the call was aborted goes back. */
-  private issue(acquire: Effect.Effect<RetryStrategy.Token, unknown>, call: Call): Promise<RetryToken> {
+  /**
+   * Gives a token to the middleware. One that comes after the call was aborted goes back. The attempt before it has ended
+   * without an outcome if an abort keeps the strategy from looking at its error.
+   */
+  private issue(
+    acquire: Effect.Effect<RetryStrategy.Token, unknown>,
+    call: Call,
+    before?: RetryStrategy.Token
+  ): Promise<RetryToken> {
     const { signal } = call
     const token = Effect.map(acquire, (token) => new SdkToken(this, token, call))
     const promise = Effect.runPromiseWith(this.context)(token, signal === undefined ? {} : { signal })
     return watchDelivery(promise, ({ token }, isLost) => {
       const check = Effect.suspend(() => isLost() ? token.abandon : token.leave)
       Effect.runForkWith(this.context)(Effect.andThen(Effect.yieldNow, check))
+    }, () => {
+      if (before !== undefined) RetryStrategy.discard(before)
     })
   }
 }

@@ -1,0 +1,146 @@
+/**
+ * What a policy decides about a failed attempt: retry, after a delay, or stop, for a reason.
+ *
+ * Both are the output of a policy's schedule. A retried attempt finds its {@link Retry} in `Schedule.CurrentMetadata`.
+ * Why retrying stopped is the last output (`Effect.retryOrElse`, `withRetryOrElse`), and what observers, spans and
+ * metrics see. The error that the caller sees is its own, unchanged.
+ *
+ * @since 0.1.0
+ */
+
+import * as Duration from "effect/Duration"
+import { get } from "./internal/safe.ts"
+import type { RetryInfo } from "./RetryInfo.ts"
+
+const TypeId = "~effect-retry/RetryDecision"
+
+/**
+ * Why a call is not retried.
+ *
+ * - `"not-retryable"`: the classifier does not know the error, forbids a retry, or says that it is only `"Maybe"` safe.
+ * - `"max-attempts"`: the policy's attempts are used up.
+ * - `"quota-exhausted"`: the quota has too few tokens for the retry.
+ * - `"deadline"`: the retry would begin at the deadline or after it.
+ * - `"retry-after-too-long"`: the server asked for a longer wait than the policy allows.
+ * - `"nested"`: an outer call retries already, and the policy leaves it to that one.
+ * - `"schedule"`: the delays have ended: a lifted schedule, or a function that gave none.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type StopReason =
+  | "not-retryable"
+  | "max-attempts"
+  | "quota-exhausted"
+  | "deadline"
+  | "retry-after-too-long"
+  | "nested"
+  | "schedule"
+
+/**
+ * Permission to retry: which retry it is, how long to wait, and the quota tokens reserved for it. It never changes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Retry {
+  readonly _tag = "Retry"
+  /** The number of the retry: 1 for the first. As many attempts have been made. */
+  readonly retry: number
+  /** The facts of the error; `undefined` when the classifier did not know it. */
+  readonly info: RetryInfo | undefined
+  /** Tokens of the quota reserved for the retry. */
+  readonly cost: number
+  /** @internal */
+  readonly delayMillis: number
+
+  /** @internal */
+  constructor(retry: number, delayMillis: number, cost: number, info: RetryInfo | undefined) {
+    this.retry = retry
+    this.delayMillis = delayMillis
+    this.cost = cost
+    this.info = info
+  }
+
+  /** How long to wait before the retry. */
+  get delay(): Duration.Duration {
+    return Duration.millis(this.delayMillis)
+  }
+
+  /** @internal */
+  get [TypeId](): typeof TypeId {
+    return TypeId
+  }
+
+  toJSON(): unknown {
+    return { _tag: this._tag, retry: this.retry, delayMillis: this.delayMillis, cost: this.cost }
+  }
+}
+
+/**
+ * The end of retrying: why, and after how many attempts.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Stop {
+  readonly _tag = "Stop"
+  /** Why the call is not retried. */
+  readonly reason: StopReason
+  /** The attempts made. */
+  readonly attempts: number
+  /** The facts of the last error; `undefined` when the classifier did not know it. */
+  readonly info: RetryInfo | undefined
+  /** @internal */
+  readonly delayMillis: number
+
+  /** @internal */
+  constructor(reason: StopReason, attempts: number, info: RetryInfo | undefined, delayMillis = 0) {
+    this.reason = reason
+    this.attempts = attempts
+    this.info = info
+    this.delayMillis = delayMillis
+  }
+
+  /** How long the caller is still held back before it fails: zero except for long polling. */
+  get delay(): Duration.Duration {
+    return Duration.millis(this.delayMillis)
+  }
+
+  /** @internal */
+  get [TypeId](): typeof TypeId {
+    return TypeId
+  }
+
+  toJSON(): unknown {
+    return { _tag: this._tag, reason: this.reason, attempts: this.attempts, delayMillis: this.delayMillis }
+  }
+}
+
+/**
+ * What a policy decides about a failed attempt.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type RetryDecision = Retry | Stop
+
+/** By its mark, not by its class: a program may hold two copies of this package. */
+const isDecision = (u: unknown, tag: RetryDecision["_tag"]): boolean =>
+  get(u, TypeId) === TypeId && (u as RetryDecision)._tag === tag
+
+/**
+ * Checks whether a value is a {@link Retry}.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isRetry = (u: unknown): u is Retry => isDecision(u, "Retry")
+
+/**
+ * Checks whether a value is a {@link Stop}.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isStop = (u: unknown): u is Stop => isDecision(u, "Stop")

@@ -1,0 +1,346 @@
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
+import * as Schedule from "effect/Schedule"
+import type { Retry, RetryDecision } from "../../RetryDecision.ts"
+import { CurrentObserver } from "../../RetryObserver.ts"
+import type { Reservation } from "../../RetryQuotaStore.ts"
+import { type AnyContext, shared } from "../shared.ts"
+import { asking, Call, deadlineAt, earn, failed, succeeded } from "./call.ts"
+import { Permit, type Watch, watchOf } from "./permit.ts"
+import { type AnyEffect, failAgain, send, settling } from "./send.ts"
+import type { Parts } from "./verdict.ts"
+import { type AnyFiber, current, fresh, gatesOf, InsideCall, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
+
+/** How long a retry that was decided on is waited for beyond its delay, in milliseconds: a process may be busy. */
+const graceMillis = 1000
+
+/** A retry that a schedule has decided on, until the attempt that makes it finds it again. */
+class Pending {
+  readonly call: Call
+  readonly retry: Retry
+  readonly error: unknown
+  readonly world: World
+  /** What the retry holds; `undefined` when it costs nothing. */
+  permit: Permit | undefined
+  /** The observer has been notified. */
+  announced: boolean
+  /** The attempts that share what it holds, and have not ended. */
+  senders = 0
+  /** One of them has failed. */
+  hasFailed = false
+
+  constructor(call: Call, world: World, retry: Retry) {
+    this.call = call
+    this.retry = retry
+    this.error = call.error
+    this.world = world
+    this.permit = call.permit
+    this.announced = this.permit === undefined
+    if (this.permit !== undefined && world.lapses !== undefined) {
+      const now = Number(Context.get(world.context, Clock.Clock).monotonicTimeNanosUnsafe()) / 1e6
+      world.lapses.expect(this.permit, now + retry.delayMillis + graceMillis)
+    }
+  }
+
+  /** The retry is made: what it holds lapses no more. What has lapsed is taken anew, if the quota still has it. */
+  made(world: World, fiber: AnyFiber): Effect.Effect<void> | undefined {
+    const { permit } = this
+    if (permit === undefined || permit.kind !== "lapses") return undefined
+    permit.kind = "plain"
+    this.world.lapses?.forget(permit)
+    if (permit.state !== "canceled") return undefined
+    const anew = this.permit = new Permit(world, this.retry.retry)
+    watchOf(fiber).hold(anew)
+    const answer = this.world.store!.reserve(this.retry.cost, Context.get(world.context, Clock.Clock))
+    if (typeof answer === "function") return asking(answer, anew, Infinity)
+    if (answer !== undefined) anew.pay(answer)
+    else anew.cancel()
+    return undefined
+  }
+
+  /** Notifies the observer, once. */
+  announce(world: World): Effect.Effect<unknown, unknown, unknown> | undefined {
+    if (this.announced) return undefined
+    this.announced = true
+    const told = this.call.announced(world, this.retry)
+    return Effect.isEffect(told) ? told : undefined
+  }
+
+  /** The retry has failed as a whole, whatever an attempt inside it reported: the tokens are spent after all. */
+  failed(world: World, fiber: AnyFiber): Effect.Effect<void> | undefined {
+    const state = this.permit?.state
+    if (state === "returned") {
+      this.permit!.kind = "lapses"
+      this.permit!.state = "canceled"
+    }
+    const taking = state === "spent" || (state === "canceled" && this.permit!.kind !== "lapses")
+      ? undefined
+      : this.made(world, fiber)
+    const spend = () => {
+      this.permit?.leave()
+      this.permit?.abandon()
+    }
+    if (taking !== undefined) return Effect.map(taking, spend)
+    spend()
+    return undefined
+  }
+}
+
+type Stepped = Pull.Pull<[RetryDecision, Duration.Duration], unknown, RetryDecision, unknown>
+
+/** The failures of one call, as its schedule sees them. */
+class Steps {
+  private readonly call: Call
+  private pending: Pending | undefined = undefined
+
+  constructor(parts: Parts, deadlineAtMillis: number) {
+    this.call = new Call(parts, deadlineAtMillis, true)
+  }
+
+  next(error: unknown, fiber: AnyFiber): Stepped {
+    const { pending } = this
+    const world = worldOf(fiber.context)
+    if (pending === undefined) return this.decided(world, error, fiber)
+    this.pending = undefined
+    // One that could not be sent was no retry.
+    const told = this.call.ends === undefined ? pending.announce(world) : undefined
+    const spent = this.call.ends === undefined ? pending.failed(world, fiber) : undefined
+    if (told === undefined && spent === undefined) return this.decided(world, error, fiber)
+    return Effect.flatMap(
+      Effect.andThen(told ?? Effect.void, spent ?? Effect.void),
+      () => this.decided(world, error, fiber)
+    )
+  }
+
+  private decided(world: World, error: unknown, fiber: AnyFiber): Stepped {
+    const decision = this.call.failed(world, error, fiber)
+    return Effect.isEffect(decision)
+      ? Effect.flatMap(decision, (decided) => this.follow(decided, world, fiber))
+      : this.follow(decision, world, fiber)
+  }
+
+  private follow(decision: RetryDecision, world: World, fiber: AnyFiber): Stepped {
+    if (decision._tag === "Stop") {
+      const done = Cause.done<RetryDecision>(decision)
+      return decision.delayMillis === 0 ? done : Effect.andThen(Effect.sleep(decision.delayMillis), done)
+    }
+    const delay = Duration.millis(decision.delayMillis)
+    const pending = new Pending(this.call, world, decision)
+    this.pending = (pending.permit?.watch ?? watchOf(fiber)).pending = pending
+    shared.pending.set(decision, pending)
+    shared.pending.set(delay, pending)
+    return Effect.succeed([decision, delay])
+  }
+}
+
+/** The schedule of a policy: one step that decides, for `Effect.retry` and every combinator of `Schedule`. */
+export const toSchedule = (parts: Parts): Schedule.Schedule<RetryDecision, unknown, unknown, unknown> => {
+  const stepper = (deadlineAtMillis: number) => {
+    let steps: Steps | undefined
+    return (_now: number, error: unknown): Stepped =>
+      Effect.withFiber((fiber) => (steps ??= new Steps(parts, deadlineAtMillis)).next(error, fiber))
+  }
+  return Schedule.fromStep(Effect.withFiber((fiber) => {
+    const watch: Watch | undefined = shared.watches.get(fiber)
+    watch?.lapse()
+    const isTimed = parts.deadlineMillis !== Infinity
+    return Effect.succeed(stepper(isTimed ? deadlineAt(parts, worldOf(fiber.context)) : Infinity))
+  }))
+}
+
+/** The retry that an attempt in this fiber makes, if a policy has decided on one. */
+const pendingOf = (metadata: Schedule.Metadata, fiber: AnyFiber): Pending | undefined => {
+  const own: Pending | undefined = isKey(metadata.output) ? shared.pending.get(metadata.output) : undefined
+  if (own !== undefined) return own
+  // Combinators around a policy change its output, but seldom its delay.
+  const known: Pending | undefined = shared.pending.get(metadata.duration) ?? watchOf(fiber).pending
+  return known?.error === metadata.input ? known : undefined
+}
+
+const isKey = (u: unknown): u is object => typeof u === "object" && u !== null
+
+/** Whether an attempt that pays from this store can be this retry. */
+const isOpen = ({ permit, world }: Pending, own: World["store"]): boolean =>
+  permit === undefined || (world.store === own && (permit.state === "left" || permit.state === "taken" || permit.kind === "lapses"))
+
+/**
+ * A share of what a retry holds, for an attempt in a fiber of its own. Attempts that race inside one retried effect share
+ * it: whichever succeeds first gives it back, and it is spent when all have failed.
+ */
+class Share implements Reservation {
+  readonly cost: number
+  private readonly pending: Pending
+  private readonly permit: Permit
+
+  constructor(pending: Pending, permit: Permit) {
+    pending.senders++
+    this.pending = pending
+    this.permit = permit
+    this.cost = pending.retry.cost
+  }
+
+  giveBack(): boolean {
+    if (this.left(false)) return this.pending.hasFailed ? this.spent() : this.permit.cancel()
+    return false
+  }
+
+  spend(): boolean {
+    return this.left(true) && this.spent()
+  }
+
+  private spent(): boolean {
+    this.permit.failed(undefined)
+    return true
+  }
+
+  /** Answers whether it was the last one. */
+  private left(hasFailed: boolean): boolean {
+    if (hasFailed) this.pending.hasFailed = true
+    return --this.pending.senders === 0
+  }
+}
+
+/** One send of an effect, as an attempt under `Effect.retry`. */
+class Attempt {
+  private readonly self: AnyEffect
+  private readonly world: World
+  private readonly pending: Pending | undefined
+  /** What the send holds itself: a share, a fee, passes. */
+  private permit: Permit | undefined = undefined
+  private mark: Mark | undefined = undefined
+
+  constructor(self: AnyEffect, world: World, pending: Pending | undefined) {
+    this.self = self
+    this.world = world
+    this.pending = pending
+  }
+
+  begin(fiber: AnyFiber): AnyEffect {
+    const { pending, world } = this
+    if (pending === undefined) {
+      watchOf(fiber).hold(this.permit = new Permit(world, 0))
+      return this.send()
+    }
+    const taking = pending.made(world, fiber)
+    const watch: Watch = shared.watches.get(fiber) ?? watchOf(fiber)
+    return taking === undefined ? this.joins(pending, watch) : Effect.flatMap(taking, () => this.joins(pending, watch))
+  }
+
+  private joins(pending: Pending, watch: Watch): AnyEffect {
+    const { permit } = pending
+    if (permit !== undefined && permit.reservation === undefined) return this.ended("quota-exhausted")
+    const isOwn = permit !== undefined && permit.watch === watch && permit.state === "taken" && pending.senders === 0
+    if (isOwn && this.world.gates.length === 0) {
+      this.permit = permit
+    } else {
+      watch.hold(this.permit = new Permit(this.world, pending.retry.retry))
+      if (permit !== undefined) this.permit.pay(new Share(pending, permit))
+    }
+    const told = pending.announced ? undefined : pending.announce(this.world)
+    return told === undefined ? this.send() : Effect.flatMap(told, () => this.send())
+  }
+
+  private send(): AnyEffect {
+    const { pending, world } = this
+    const sent = this.settled(Effect.suspend(() => this.leave()))
+    if (pending !== undefined && world.gates.length === 0) return sent
+    return send({
+      world,
+      permit: this.permit!,
+      sent,
+      deadlineAtMillis: pending === undefined ? Infinity : pending.call.deadlineAtMillis,
+      refused: failAgain,
+      expired: () => this.ended("deadline")
+    })
+  }
+
+  private settled(self: AnyEffect): AnyEffect {
+    return settling(
+      self,
+      (value) => this.succeed(value),
+      (error, cause) => this.fail(error, cause),
+      () => {
+        this.mark?.ended()
+        this.permit!.abandon()
+      }
+    )
+  }
+
+  /** The retry cannot be sent: it fails as the attempt before, and its policy stops. */
+  private ended(reason: "deadline" | "quota-exhausted"): AnyEffect {
+    const pending = this.pending!
+    this.permit?.cancel()
+    pending.call.ends = reason
+    return Effect.fail(pending.error)
+  }
+
+  private leave(): AnyEffect {
+    this.permit!.leave()
+    if (this.pending !== undefined && this.pending.permit !== this.permit) this.pending.permit?.leave()
+    if (!shared.nesting) return this.self
+    const mark = this.mark = new Mark(this.world, current())
+    return Effect.updateContext(this.self, (context: Context.Context<any>) => Context.add(context, InsideCall, mark))
+  }
+
+  private succeed(value: unknown): AnyEffect {
+    this.mark?.ended()
+    if (this.pending?.permit !== this.permit) this.pending?.permit?.succeeded()
+    const told = succeeded(this.world, this.permit, this.pending !== undefined)
+    return told === undefined ? Effect.succeed(value) : Effect.as(told, value)
+  }
+
+  private fail(error: unknown, cause: Cause.Cause<unknown>): AnyEffect {
+    this.mark?.ended()
+    const told = failed(this.world, this.permit, error)
+    return told === undefined ? Effect.failCause(cause) : Effect.andThen(told, Effect.failCause(cause))
+  }
+}
+
+/** A first attempt that nothing but the quota needs to know of has succeeded. */
+const bookFirstSuccess = <A>(value: A): A => {
+  const { context } = current()
+  earn(quotaOf(context)?.store, context)
+  return value
+}
+
+/** What is left for an attempt to account for, inside a send of a call that accounts for itself. */
+const besides = ({ world: outer }: Mark, context: AnyContext): World => {
+  const world = worldOf(context)
+  const quota = world.store === outer.store ? undefined : quotaOf(context)
+  return new World(context, quota, world.gates.filter((gate) => !outer.gates.includes(gate)))
+}
+
+/** Whether a world is that of this context, but for the metadata of a schedule. */
+const isAround = (world: World, context: AnyContext): boolean =>
+  world.store === quotaOf(context)?.store && world.observer === Context.get(context, CurrentObserver) &&
+  world.gates.length === 0 && gatesOf(context).length === 0
+
+/** Whether the metadata is that of a send which `withRetry` makes, and of no schedule inside it. */
+const isOfLoop = (metadata: Schedule.Metadata | undefined): boolean =>
+  metadata === undefined || metadata === fresh ||
+  (isKey(metadata.output) && "_tag" in metadata.output && metadata.output._tag === "Retry" &&
+    !shared.pending.has(metadata.output))
+
+/** One send of a call that a schedule retries. */
+export const attempting = (self: AnyEffect): AnyEffect => {
+  const body = Effect.map(self, bookFirstSuccess)
+  return Effect.withFiber((fiber): AnyEffect => {
+    const { context } = fiber
+    const metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
+    const mark = Context.get(context, InsideCall)
+    if (mark !== undefined && isOfLoop(metadata)) {
+      const world = besides(mark, context)
+      return world.store === undefined && world.gates.length === 0 ? self : new Attempt(self, world, undefined).begin(fiber)
+    }
+    const isFirst = metadata === undefined || metadata.attempt === 0
+    const found = isFirst ? undefined : pendingOf(metadata, fiber)
+    const marks = metadata !== undefined && shared.nesting
+    if (found === undefined && !marks && isQuiet(context)) return body
+    const world = found !== undefined && isAround(found.world, context) ? found.world : worldOf(context)
+    return new Attempt(self, world, found !== undefined && isOpen(found, world.store) ? found : undefined).begin(fiber)
+  })
+}

@@ -1,0 +1,244 @@
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import type { Retry, RetryDecision, Stop } from "../../RetryDecision.ts"
+import { type AnyContext, shared } from "../shared.ts"
+import { Call, deadlineAt, type Decision, earn, failed, succeeded } from "./call.ts"
+import { permitOf } from "./permit.ts"
+import { type AnyEffect, mixed, send, soleFailure } from "./send.ts"
+import type { Parts } from "./verdict.ts"
+import { type AnyFiber, current, fresh, InsideCall, Mark, type World, worldOf } from "./world.ts"
+
+/** What becomes of a call that is not retried. Without it, the call fails as its last attempt did. */
+export type OrElse = (error: any, stop: Stop) => AnyEffect
+
+/** A turn of the loop: it decides on a failure, sleeps, or sends; or there is none any more. */
+type Turn = "decide" | "sleep" | "send" | "end"
+
+/** A call from its first failure on, as the loop of Effect whose options it is. */
+class Loop {
+  private readonly call: Call
+  private readonly self: AnyEffect
+  private readonly orElse: OrElse | undefined
+  private readonly world: World
+  /** The turn that runs, and the one after it. */
+  private runs: Turn = "send"
+  private turn: Turn = "send"
+  /** What the next turn runs; at the end, what the call comes to. Not kept while it runs: a call that sleeps holds little. */
+  private next: AnyEffect | undefined = undefined
+  private sent: AnyEffect | undefined = undefined
+  private cause: Cause.Cause<unknown> | undefined = undefined
+  private retry: Retry | undefined = undefined
+  private mark: Mark | undefined = undefined
+  private firstFailureMillis = 0
+  private nowMillis = 0
+  private sinceMillis = 0
+
+  constructor(self: AnyEffect, call: Call, world: World, orElse: OrElse | undefined) {
+    this.self = self
+    this.call = call
+    this.world = world
+    this.orElse = orElse
+  }
+
+  /** Goes on from what was decided about the failure of a first attempt that ran bare. */
+  proceed(decision: Decision, cause: Cause.Cause<unknown>): AnyEffect {
+    this.follow(decision, cause)
+    return this.turn === "end" ? this.take() : this.run()
+  }
+
+  run(): AnyEffect {
+    return Effect.flatMap(Effect.whileLoop(this), () => this.take())
+  }
+
+  // The options of `Effect.whileLoop`.
+
+  while(): boolean {
+    return this.turn !== "end"
+  }
+
+  body(): AnyEffect {
+    this.runs = this.turn
+    return this.turn === "send" ? this.send(current()) : this.take()
+  }
+
+  step(value: unknown): void {
+    if (this.runs === "decide") this.obey(value as RetryDecision)
+    else if (this.runs === "sleep") this.turn = "send"
+  }
+
+  private take(): AnyEffect {
+    const next = this.next!
+    this.next = undefined
+    return next
+  }
+
+  private then(turn: Turn, next: AnyEffect): void {
+    this.turn = turn
+    this.next = next
+  }
+
+  private decide(error: unknown, cause: Cause.Cause<unknown>): void {
+    this.follow(this.call.failed(this.world, error, current()), cause)
+  }
+
+  private follow(decision: Decision, cause: Cause.Cause<unknown>): void {
+    this.cause = cause
+    if (!Effect.isEffect(decision) && decision._tag === "Stop") return this.obey(decision)
+    const now = Context.get(this.world.context, Clock.Clock).currentTimeMillisUnsafe()
+    if (this.call.attempt === 1) this.firstFailureMillis = this.nowMillis = now
+    this.sinceMillis = now - this.nowMillis
+    this.nowMillis = now
+    if (Effect.isEffect(decision)) this.then("decide", decision)
+    else this.obey(decision)
+  }
+
+  private obey(decision: RetryDecision): void {
+    const cause = this.cause!
+    this.cause = undefined
+    if (decision._tag === "Retry") {
+      this.retry = decision
+      const clock = Context.get(this.world.context, Clock.Clock)
+      return this.then("sleep", clock.sleep(decision.delay))
+    }
+    const end = this.orElse === undefined ? Effect.failCause(cause) : this.orElse(this.call.error, decision)
+    // A call that polls is held back first.
+    this.then("end", decision.delayMillis === 0 ? end : Effect.andThen(Effect.sleep(decision.delayMillis), end))
+  }
+
+  /** The next send. It ends with a change of the loop's state, never with a failure. */
+  private send(fiber: AnyFiber): AnyEffect {
+    const { call, world } = this
+    const isBare = world.gates.length === 0 && !shared.nesting && (this.retry !== undefined || world.isQuiet)
+    const sent = this.sent ??= this.settled(
+      isBare ? this.self : Effect.updateContext(this.self, () => this.leave() as Context.Context<any>)
+    )
+    if (isBare) {
+      // An interruption skips what brings the context back: then finalizers see that of the send, up to the next scope.
+      fiber.setContext(this.leave())
+      return sent
+    }
+    if (world.gates.length === 0 && (this.retry !== undefined || world.isQuiet)) return sent
+    return send({
+      world,
+      permit: call.permit ??= permitOf(world, call.attempt, fiber),
+      sent,
+      deadlineAtMillis: call.attempt === 0 ? Infinity : call.deadlineAtMillis,
+      refused: (error, cause) => this.refused(error, cause),
+      expired: () => {
+        call.ends = "deadline"
+        return this.refused(call.error, Cause.fail(call.error))
+      }
+    })
+  }
+
+  private settled(self: AnyEffect): AnyEffect {
+    return Effect.matchCauseEffect(self, {
+      onSuccess: (value) => this.succeed(value),
+      onFailure: (cause) => {
+        const sole = soleFailure(cause)
+        return sole === undefined
+          ? mixed(cause, (error, cause) => this.fail(error, cause), () => this.die())
+          : this.fail(sole.error, cause)
+      }
+    })
+  }
+
+  private succeed(value: unknown): AnyEffect {
+    this.arrive()
+    const told = succeeded(this.world, this.call.permit, this.retry !== undefined)
+    this.then("end", Effect.succeed(value))
+    return told ?? Effect.void
+  }
+
+  private fail(error: unknown, cause: Cause.Cause<unknown>): AnyEffect {
+    this.arrive()
+    const told = failed(this.world, this.call.permit, error)
+    this.decide(error, cause)
+    return told ?? Effect.void
+  }
+
+  /** The send was never made. */
+  private refused(error: unknown, cause: Cause.Cause<unknown>): AnyEffect {
+    this.decide(error, cause)
+    return Effect.void
+  }
+
+  private die(): void {
+    this.arrive()
+    this.call.permit?.abandon()
+  }
+
+  private arrive(): void {
+    this.mark?.ended()
+    current().setContext(this.world.context)
+  }
+
+  /** The send leaves, in a context that says who accounts for it, and which retry it is. */
+  private leave(): AnyContext {
+    this.call.permit?.leave()
+    const { retry, world } = this
+    const inside = shared.nesting
+      ? Context.add(world.context, InsideCall, this.mark = new Mark(world, current()))
+      : world.inside
+    if (retry === undefined) {
+      return world.metadata === undefined ? inside : Context.add(inside, Schedule.CurrentMetadata, fresh)
+    }
+    return Context.add(inside, Schedule.CurrentMetadata, {
+      input: this.call.error,
+      output: retry,
+      duration: retry.delay,
+      attempt: retry.retry,
+      start: this.firstFailureMillis,
+      now: this.nowMillis,
+      elapsed: this.nowMillis - this.firstFailureMillis,
+      elapsedSincePrevious: this.sinceMillis
+    })
+  }
+}
+
+/** A first attempt that nothing but the quota needs to know of has succeeded. */
+const quietly = (value: any): AnyEffect => {
+  const world = back(current())?.world
+  if (world !== undefined) earn(world.store, world.context)
+  return Effect.succeed(value)
+}
+
+/** The context of the caller again, after a first attempt that ran bare. */
+const back = (fiber: AnyFiber): Mark | undefined => {
+  const mark = Context.get(fiber.context, InsideCall)
+  if (mark !== undefined) fiber.setContext(mark.world.context)
+  return mark
+}
+
+/** Retries an effect: its first attempt runs bare, and nothing is set up until it fails. */
+export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEffect => {
+  const failed = (error: unknown, cause: Cause.Cause<unknown>): AnyEffect => {
+    const fiber = current()
+    const { world } = back(fiber)!
+    const call = new Call(parts, Infinity)
+    const decision = call.failed(world, error, fiber)
+    const isOver = !Effect.isEffect(decision) && decision._tag === "Stop" && decision.delayMillis === 0
+    return isOver && orElse === undefined
+      ? Effect.failCause(cause)
+      : new Loop(self, call, world, orElse).proceed(decision, cause)
+  }
+  const body = Effect.matchCauseEffect(self, {
+    onSuccess: quietly,
+    onFailure: (cause) => {
+      const sole = soleFailure(cause)
+      return sole === undefined ? mixed(cause, failed, () => back(current())) : failed(sole.error, cause)
+    }
+  })
+  const timed = parts.deadlineMillis !== Infinity
+  return Effect.withFiber((fiber) => {
+    const world = worldOf(fiber.context)
+    if (!timed && world.metadata === undefined && !shared.nesting && world.isQuiet) {
+      fiber.setContext(world.inside)
+      return body
+    }
+    return new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run()
+  })
+}

@@ -1,0 +1,135 @@
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { constVoid } from "effect/Function"
+import { QuotaExhausted } from "../../RetryQuota.ts"
+import { asking, within } from "./call.ts"
+import type { Permit } from "./permit.ts"
+import type { World } from "./world.ts"
+
+export type AnyEffect = Effect.Effect<any, any, any>
+
+/** What follows on a failure: the error, and the cause that it came in. */
+export type Failed = (error: unknown, cause: Cause.Cause<unknown>) => AnyEffect
+
+/** Fails in the same way. */
+export const failAgain: Failed = (_, cause) => Effect.failCause(cause)
+
+/**
+ * `Effect.matchEffect`, which also gives the cause of a failure: that can be failed with again as it is. A cause with one
+ * error and nothing else, as nearly all are, is looked into here, and nothing is made of it in between. `died` is for a
+ * cause without an error to decide about: a defect, or an interruption alone.
+ */
+export const settling = (
+  self: AnyEffect,
+  succeeded: (value: any) => AnyEffect,
+  failed: Failed,
+  died: () => void = constVoid
+): AnyEffect =>
+  Effect.matchCauseEffect(self, {
+    onSuccess: succeeded,
+    onFailure: (cause) => {
+      const sole = soleFailure(cause)
+      return sole === undefined ? mixed(cause, failed, died) : failed(sole.error, cause)
+    }
+  })
+
+/** The failure that is all of a cause. */
+export const soleFailure = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {
+  const reason = reasons[0]
+  return reasons.length === 1 && reason?._tag === "Fail" ? reason : undefined
+}
+
+/** What follows on any other cause. */
+export const mixed = (cause: Cause.Cause<unknown>, failed: Failed, died: () => void): AnyEffect => {
+  if (Cause.hasDies(cause) || !Cause.hasFails(cause)) died()
+  return Effect.catch(Effect.failCause(cause), (error) => failed(error, Cause.fail(error)))
+}
+
+/** A first send pays its fee. */
+const paid = (world: World, permit: Permit): Effect.Effect<void, QuotaExhausted> | undefined => {
+  const { store } = world
+  if (permit.retry > 0 || store === undefined || store.firstAttemptCost === 0) return undefined
+  const cost = store.firstAttemptCost
+  const clock = Context.get(world.context, Clock.Clock)
+  const refused = () => Effect.fail(new QuotaExhausted({ cost, balance: store.balance(clock) }))
+  const answer = store.reserve(cost, clock)
+  if (typeof answer === "function") {
+    return Effect.flatMap(asking(answer, permit, Infinity), () => permit.reservation !== undefined ? Effect.void : refused())
+  }
+  if (answer === undefined) return refused()
+  permit.pay(answer)
+  return undefined
+}
+
+const passed = (world: World, permit: Permit, gate: number): Effect.Effect<void, unknown> | undefined => {
+  for (let next = gate; next < world.gates.length; next++) {
+    const waiting = world.gates[next]!.enter(permit)
+    if (waiting !== undefined) return Effect.flatMap(waiting, () => passed(world, permit, next + 1) ?? Effect.void)
+  }
+  return undefined
+}
+
+/** Waits until quota and gates let the send go; `undefined` where they let it go immediately. */
+export const admission = (world: World, permit: Permit): Effect.Effect<void, unknown> | undefined => {
+  const fee = paid(world, permit)
+  return fee === undefined
+    ? passed(world, permit, 0)
+    : Effect.flatMap(fee, () => passed(world, permit, 0) ?? Effect.void)
+}
+
+/** As {@link admission}, but no longer than until a moment. Gives `false` when that has come. */
+export const admissionUntil = (
+  world: World,
+  permit: Permit,
+  deadlineAtMillis: number
+): Effect.Effect<boolean, unknown> | undefined => {
+  if (deadlineAtMillis === Infinity) {
+    const waiting = admission(world, permit)
+    return waiting === undefined ? undefined : Effect.as(waiting, true)
+  }
+  if (world.gates.length === 0) return undefined
+  const waiting = admission(world, permit)
+  const isIn = () => world.nowMillis < deadlineAtMillis
+  if (waiting === undefined) return isIn() ? undefined : Effect.succeed(false)
+  return Effect.suspend(() =>
+    Effect.map(
+      within(waiting, Math.max(0, deadlineAtMillis - world.nowMillis)),
+      isIn
+    )
+  )
+}
+
+/** One send: admitted, made, and booked. */
+export interface Sending {
+  readonly world: World
+  readonly permit: Permit
+  /** Has the permit leave, sends, and books how it ends. */
+  readonly sent: AnyEffect
+  /** Until when it waits for gates. */
+  readonly deadlineAtMillis: number
+  /** What follows when quota or a gate refuse the send. */
+  readonly refused: Failed
+  /** What follows when the deadline comes before the gates let it go. */
+  readonly expired: () => AnyEffect
+}
+
+/** Sends once quota and gates let it. What was not sent costs nothing. */
+export const send = ({ deadlineAtMillis, expired, permit, refused, sent, world }: Sending): AnyEffect => {
+  const admitted = admissionUntil(world, permit, deadlineAtMillis)
+  if (admitted === undefined) return sent
+  return settling(
+    admitted,
+    (isIn) => {
+      if (isIn) return sent
+      permit.cancel()
+      return expired()
+    },
+    (error, cause) => {
+      permit.cancel()
+      return refused(error, cause)
+    },
+    () => permit.cancel()
+  )
+}

@@ -1,0 +1,124 @@
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Fiber from "effect/Fiber"
+import * as Schedule from "effect/Schedule"
+import { CurrentObserver, type RetryObserver } from "../../RetryObserver.ts"
+import { RetryQuota } from "../../RetryQuota.ts"
+import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import type { SendGate } from "../../SendGate.ts"
+import { type AnyContext, shared } from "../shared.ts"
+import type { Lapses } from "../state/lapses.ts"
+
+/** A fiber of any effect. */
+export type AnyFiber = Fiber.Fiber<unknown, unknown>
+
+/** The fiber that runs: for callbacks, which are given none. */
+export const current = Fiber.getCurrent as () => AnyFiber
+
+const noGates: ReadonlyArray<SendGate> = []
+
+/** The gates in this context, in the order in which they are asked. */
+export const gatesOf = (context: AnyContext): ReadonlyArray<SendGate> => {
+  let found: Array<SendGate> | undefined
+  for (const { gateOf, tag } of shared.gates) {
+    const service = Context.getOrUndefined(context, tag)
+    const gate = service === undefined ? undefined : gateOf(service)
+    if (gate !== undefined) (found ??= []).push(gate)
+  }
+  return found === undefined ? noGates : found.sort((a, b) => a.order - b.order)
+}
+
+/** The quota that a call in this context pays from. */
+export const quotaOf = (context: AnyContext): RetryQuota["Service"] | undefined =>
+  Context.getOrUndefined(context, RetryQuota)
+
+/** A first send is held back by nothing, and nobody but the quota needs to know that it succeeded. */
+const isQuietWith = (
+  store: RetryQuotaStore | undefined,
+  gates: ReadonlyArray<SendGate>,
+  observer: RetryObserver
+): boolean =>
+  gates.length === 0 && observer.onAttempt === undefined && (store === undefined || store.firstAttemptCost === 0)
+
+export const isQuiet = (context: AnyContext): boolean =>
+  isQuietWith(quotaOf(context)?.store, gatesOf(context), Context.get(context, CurrentObserver))
+
+/** All that a call needs to know of what is around it. Clock, randomness and classifier are read when they are needed. */
+export class World {
+  readonly context: AnyContext
+  readonly store: RetryQuotaStore | undefined
+  /** The retries of the quota that may never come. */
+  readonly lapses: Lapses | undefined
+  readonly gates: ReadonlyArray<SendGate>
+  readonly observer: RetryObserver
+  /** The metadata of the schedule around the call, if there is one. */
+  readonly metadata: Schedule.Metadata | undefined
+  readonly isQuiet: boolean
+  /** The context of what is inside a send: it says that the call around accounts for it. */
+  readonly inside: AnyContext
+
+  constructor(context: AnyContext, quota: RetryQuota["Service"] | undefined, gates: ReadonlyArray<SendGate>) {
+    this.context = context
+    const store = this.store = quota?.store
+    this.lapses = quota?.lapses
+    this.gates = gates
+    this.observer = Context.get(context, CurrentObserver)
+    this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
+    this.isQuiet = isQuietWith(store, gates, this.observer)
+    this.inside = Context.add(context, InsideCall, new Mark(this, undefined))
+  }
+
+  /** Milliseconds of the monotonic clock, which no step of the wall clock moves. */
+  get nowMillis(): number {
+    return Number(Context.get(this.context, Clock.Clock).monotonicTimeNanosUnsafe()) / 1e6
+  }
+}
+
+// A context never changes, and many calls share one; but a retry has one of its own.
+const known = new WeakMap<AnyContext, World>()
+
+/** What is around a call in this context. */
+export const worldOf = (context: AnyContext): World => {
+  const cached = known.get(context)
+  if (cached !== undefined) return cached
+  const world = new World(context, quotaOf(context), gatesOf(context))
+  if (world.metadata === undefined) known.set(context, world)
+  return world
+}
+
+/** The metadata of a first send. It is an object of its own, by which it can be told from that of a schedule. */
+export const fresh: Schedule.Metadata = { ...Schedule.CurrentMetadata.defaultValue() }
+
+/**
+ * What is inside a send of a call: that call accounts for it. Sends carry a mark of their own only from the first policy
+ * that asks whether it is nested (`shared.nesting`): it costs as much as all the rest of a call that succeeds.
+ */
+export class Mark {
+  /** What is around the call. */
+  readonly world: World
+  /** The fiber of the send; `undefined` where calls only account, and nobody asks whether they are nested. */
+  private readonly fiber: AnyFiber | undefined
+  private active = true
+
+  constructor(world: World, fiber: AnyFiber | undefined) {
+    this.world = world
+    this.fiber = fiber
+  }
+
+  /** The send runs. What was forked inside it and outlives it is inside no longer, however the send ended. */
+  get isActive(): boolean {
+    return this.active && this.fiber !== undefined && this.fiber.pollUnsafe() === undefined
+  }
+
+  ended(): void {
+    this.active = false
+  }
+}
+
+/** The send around this context. */
+export const InsideCall = /* @__PURE__ */ Context.Reference<Mark | undefined>("effect-retry/InsideCall", {
+  defaultValue: () => undefined
+})
+
+/** Whether an outer call, around this context, retries. */
+export const isNested = (context: AnyContext): boolean => Context.get(context, InsideCall)?.isActive === true

@@ -1,0 +1,87 @@
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import * as Cubic from "../math/cubic.ts"
+import { monotonicMillis } from "./clock.ts"
+import { Waiters } from "./waiters.ts"
+
+/** How a limiter is made, valid. */
+export interface AdaptiveOptions<E> {
+  readonly cubic: Cubic.CubicConfig
+  readonly maxWaiters: number
+  readonly whenExceeded: "wait" | "fail"
+  /** The error of a send for which there is no token for another while, in milliseconds. */
+  readonly refused: (reason: "no-token" | "queue-full", millis: number) => E
+}
+
+/** The gate of the adaptive limiter: from the first throttle on, a send takes a token that flows in at the CUBIC rate. */
+export class AdaptiveGate<E> implements SendGate<E> {
+  readonly order = 400
+  private readonly waiters = new Waiters()
+  private readonly options: AdaptiveOptions<E>
+  private state: Cubic.Cubic
+  /** The pass of a send that took no token. */
+  private readonly free: Pass
+  private readonly paid: Pass
+
+  constructor(options: AdaptiveOptions<E>, state: Cubic.Cubic) {
+    this.options = options
+    this.state = state
+    const settle = (outcome: Outcome) => this.settle(outcome)
+    this.free = { settle, cancel: () => undefined }
+    this.paid = { settle, cancel: () => this.putBack() }
+  }
+
+  get fillRate(): number {
+    return this.state.fillRate
+  }
+
+  get waiting(): number {
+    return this.waiters.size
+  }
+
+  enter(send: Send): void | Effect.Effect<void, E> {
+    if (!this.state.enabled) return send.hold(this.free)
+    const clock = Context.get(send.context, Clock.Clock)
+    if (this.waiters.size === 0 && this.take(clock) === 0) return send.hold(this.paid)
+    return this.waiters.wait(
+      { take: () => this.take(clock), granted: () => send.hold(this.paid) },
+      (millis) => this.refusal(millis)
+    )
+  }
+
+  update(throttled: boolean, nowMillis: number): void {
+    const before = this.state.fillRate
+    this.state = Cubic.update(this.state, this.options.cubic, nowMillis / 1000, throttled)
+    if (this.waiters.size > 0 && this.state.fillRate > before) this.waiters.wakeHead()
+  }
+
+  stateAt(nowMillis: number): Cubic.Cubic {
+    return this.state.lastTimestamp === undefined ? this.state : Cubic.refill(this.state, nowMillis / 1000)
+  }
+
+  private settle(outcome: Outcome): void {
+    if (outcome._tag !== "Unknown") this.update(outcome.info?.throttling === true, outcome.nowMillis)
+  }
+
+  private putBack(): void {
+    this.state = Cubic.putBack(this.state)
+    this.waiters.wakeHead()
+  }
+
+  private take(clock: Clock.Clock): number {
+    this.state = Cubic.refill(this.state, monotonicMillis(clock) / 1000)
+    const taken = Cubic.take(this.state)
+    if (taken === undefined) return Cubic.millisUntilToken(this.state)
+    this.state = taken
+    return 0
+  }
+
+  private refusal(millis: number): E | undefined {
+    const { maxWaiters, refused, whenExceeded } = this.options
+    const reason = whenExceeded === "fail" ? "no-token" : this.waiters.size >= maxWaiters ? "queue-full" : undefined
+    if (reason === undefined) return undefined
+    return refused(reason, millis + Math.ceil(this.waiters.size / this.state.fillRate * 1000))
+  }
+}

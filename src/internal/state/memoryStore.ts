@@ -1,0 +1,144 @@
+import type * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import * as Durations from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import * as Bucket from "../math/bucket.ts"
+import { monotonicMillis } from "./clock.ts"
+import { Waiters } from "./waiters.ts"
+
+/** What a store is made of, valid. */
+export interface StoreOptions {
+  readonly capacity: number
+  readonly initial: number
+  readonly refillPerSecond: number
+  readonly successIncrement: number
+  readonly firstAttemptCost: number
+  readonly whenExhausted: "stop" | "wait"
+}
+
+/** The bucket in the memory of this process. */
+export class MemoryStore implements RetryQuotaStore {
+  readonly capacity: number
+  readonly successIncrement: number
+  readonly firstAttemptCost: number
+  readonly whenExhausted: "stop" | "wait"
+  private readonly waiters = new Waiters()
+  private readonly config: Bucket.BucketConfig
+  private bucket: Bucket.Bucket
+  private latestMillis: number
+  /** How far the time of the bucket is ahead of the clock, which has gone back by as much. */
+  private aheadMillis = 0
+
+  constructor(options: StoreOptions, updatedAtMillis: number) {
+    this.config = { capacity: options.capacity, refillPerMilli: options.refillPerSecond / 1000 }
+    this.bucket = { tokens: options.initial, updatedAtMillis }
+    this.latestMillis = updatedAtMillis
+    this.capacity = options.capacity
+    this.successIncrement = options.successIncrement
+    this.firstAttemptCost = options.firstAttemptCost
+    this.whenExhausted = options.whenExhausted
+  }
+
+  /** Takes tokens immediately, unless there are too few or others wait for them. */
+  reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
+    const taken = this.waiters.size > 0 ? undefined : Bucket.take(this.refilled(clock), cost)
+    if (taken !== undefined) {
+      this.bucket = taken
+      return new Held(this, cost, clock)
+    }
+    if (this.whenExhausted === "stop") return undefined
+    return (patience, hold) => this.ask(cost, clock, patience, hold)
+  }
+
+  deposit(tokens: number, clock: Clock.Clock): void {
+    this.bucket = Bucket.put(this.refilled(clock), this.config, tokens)
+    if (this.waiters.size > 0) this.waiters.wakeHead()
+  }
+
+  get isFull(): boolean {
+    return this.bucket.tokens >= this.config.capacity && this.waiters.size === 0
+  }
+
+  balance(clock: Clock.Clock): number {
+    return this.refilled(clock).tokens
+  }
+
+  /** Sets the tokens that there are, whatever there were: for tests. */
+  setBalance(tokens: number, clock: Clock.Clock): void {
+    this.bucket = { tokens, updatedAtMillis: this.refilled(clock).updatedAtMillis }
+    this.waiters.wakeHead()
+  }
+
+  /** How many wait for tokens. */
+  get waiting(): number {
+    return this.waiters.size
+  }
+
+  /** Waits, first come, first served. */
+  private ask(
+    cost: number,
+    clock: Clock.Clock,
+    patience: Duration.Duration,
+    hold: (reservation: Reservation) => void
+  ): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const hopeless = cost > this.capacity || this.millisUntil(cost, clock) >= Durations.toMillis(patience)
+      if (hopeless) return Effect.void
+      return this.waiters.wait({
+        take: () => this.takeOrWait(cost, clock),
+        granted: () => hold(new Held(this, cost, clock))
+      })
+    })
+  }
+
+  /** Takes the tokens and answers 0, or answers as `millisUntil`. */
+  private takeOrWait(cost: number, clock: Clock.Clock): number {
+    const taken = Bucket.takeWhenDue(this.bucket, this.config, cost, this.now(clock))
+    if (taken === undefined) return this.millisUntil(cost, clock)
+    this.bucket = taken
+    return 0
+  }
+
+  /** Milliseconds until the tokens are there if nobody else takes them. */
+  private millisUntil(cost: number, clock: Clock.Clock): number {
+    return Bucket.millisUntil(this.refilled(clock), this.config, cost)
+  }
+
+  /** Never goes back: else nothing would flow in until a clock that did so has caught up. */
+  private now(clock: Clock.Clock): number {
+    if (this.config.refillPerMilli === 0) return 0
+    const millis = monotonicMillis(clock)
+    this.aheadMillis = Math.max(this.aheadMillis, this.latestMillis - millis)
+    return this.latestMillis = Math.max(this.latestMillis, millis + this.aheadMillis)
+  }
+
+  private refilled(clock: Clock.Clock): Bucket.Bucket {
+    return this.config.refillPerMilli === 0 ? this.bucket : Bucket.refill(this.bucket, this.config, this.now(clock))
+  }
+}
+
+/** Tokens that were taken, to be settled once. */
+class Held implements Reservation {
+  readonly cost: number
+  private readonly store: MemoryStore
+  private readonly clock: Clock.Clock
+  private isSettled = false
+
+  constructor(store: MemoryStore, cost: number, clock: Clock.Clock) {
+    this.store = store
+    this.cost = cost
+    this.clock = clock
+  }
+
+  giveBack(): boolean {
+    if (!this.spend()) return false
+    this.store.deposit(this.cost, this.clock)
+    return true
+  }
+
+  spend(): boolean {
+    if (this.isSettled) return false
+    return this.isSettled = true
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * A retry quota for tests, with an account of its tokens.
+ *
+ * @since 0.1.0
+ */
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { clockOf } from "../internal/state/clock.ts"
+import { MemoryStore } from "../internal/state/memoryStore.ts"
+import { checks, type InvalidOption } from "../InvalidOption.ts"
+import * as RetryQuota from "../RetryQuota.ts"
+import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
+import { ledgerOf, makeQuota, quotaOver } from "./internal/ledger.ts"
+
+/**
+ * A quota at a moment.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface QuotaState {
+  /** The tokens there are: from 0 to `capacity`. */
+  readonly balance: number
+  readonly capacity: number
+  /** Tokens of retries in their back-off or in flight, and of reservations that are not settled. */
+  readonly held: number
+  /** Retries and first attempts that wait for tokens. */
+  readonly waiting: number
+}
+
+/**
+ * A quota of its own whose state can be read with {@link state} and set with {@link setBalance}. It behaves as that of
+ * `RetryQuota.layer`, and takes the same options: `initial` is the balance at the start. Throws `InvalidOption` when an
+ * option is impossible.
+ *
+ * **Example** (An exhausted quota)
+ *
+ * ```ts
+ * const program = Effect.gen(function*() {
+ *   yield* Effect.exit(call.send.pipe(withRetry(awsStandard), runToEnd))
+ *   assert.strictEqual((yield* TestQuota.state).balance, 3)
+ * }).pipe(Effect.provide(TestQuota.layer({ initial: 3 })))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: RetryQuota.Options): Layer.Layer<RetryQuota.RetryQuota> =>
+  Layer.effect(
+    RetryQuota.RetryQuota,
+    Effect.map(makeQuota(options ?? {}, "TestQuota.layer"), ({ quota }) => quota)
+  )
+
+/**
+ * A quota over a store of your own whose state can be read with {@link state}.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerStore = <E, R>(
+  store: Effect.Effect<RetryQuotaStore, E, R>
+): Layer.Layer<RetryQuota.RetryQuota, E, R> =>
+  Layer.effect(RetryQuota.RetryQuota, Effect.map(store, (own) => quotaOver(own).quota))
+
+/**
+ * The quota now. Of a quota that is not of {@link layer} or {@link layerStore}, `held` and `waiting` are 0: it keeps no
+ * such account.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const state: Effect.Effect<QuotaState, never, RetryQuota.RetryQuota> = RetryQuota.RetryQuota.use((quota) =>
+  Effect.map(quota.balance, (balance) => {
+    const ledger = ledgerOf(quota)
+    return { balance, capacity: quota.capacity, held: ledger?.held ?? 0, waiting: ledger?.waiting ?? 0 }
+  })
+)
+
+/** Takes what is too much, or puts in what is missing. */
+const setTo = (store: RetryQuotaStore, tokens: number, clock: Clock.Clock): void => {
+  if (store instanceof MemoryStore) return store.setBalance(tokens, clock)
+  const missing = tokens - store.balance(clock)
+  if (missing >= 0) return store.deposit(missing, clock)
+  const taken = store.reserve(-missing, clock)
+  if (typeof taken === "object") taken.spend()
+}
+
+/**
+ * Sets the balance of the quota, as if others had used it: a number from 0 to its capacity. Fails for others. A store that
+ * has to ask for tokens, as one in Redis, can be given tokens, but none can be taken from it.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const setBalance = (tokens: number): Effect.Effect<void, InvalidOption, RetryQuota.RetryQuota> =>
+  RetryQuota.RetryQuota.use((quota) =>
+    Effect.flatMap(
+      Effect.try({
+        try: () => checks("TestQuota.setBalance").between("tokens", tokens, 0, quota.capacity),
+        catch: (error) => error as InvalidOption
+      }),
+      () =>
+        Effect.withFiber((fiber) =>
+          Effect.sync(() => setTo(ledgerOf(quota)?.store ?? quota.store, tokens, clockOf(fiber)))
+        )
+    )
+  )

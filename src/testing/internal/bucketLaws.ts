@@ -1,0 +1,89 @@
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as RetryQuota from "../../RetryQuota.ts"
+import { type Law, law, same, type Time, within } from "./laws.ts"
+import { lawsOf, type Make, waiting } from "./storeLaws.ts"
+import type { Subject } from "./subject.ts"
+
+/** Buckets of several kinds. */
+const kinds: Readonly<Record<string, RetryQuota.Options>> = {
+  "a bucket": {},
+  "a small bucket": { capacity: 3, initial: 0, successIncrement: 0.3 },
+  "a bucket that refills": { capacity: 30, refillPerSecond: 20 },
+  "a bucket that pays for first attempts": { capacity: 100, firstAttemptCost: 3 },
+  "a bucket whose callers wait": { capacity: 10, initial: 0, refillPerSecond: 5, whenExhausted: "wait" }
+}
+
+const begins = (subject: Subject) => subject.expect("the balance at the start", 7)
+
+const refills = (subject: Subject) =>
+  Effect.gen(function*() {
+    const { slack, store, time } = subject
+    const before = yield* subject.balance
+    yield* time.elapse(100)
+    const after = yield* subject.balance
+    within("what flows in at 100 tokens per second in 100 milliseconds", after - before, 10, 10 + slack)
+    yield* time.elapse(400)
+    yield* subject.expect("the balance when more has flowed in than there can be", store.capacity)
+  })
+
+const waitsForRefill = (subject: Subject) =>
+  Effect.gen(function*() {
+    const { slack, time } = subject
+    yield* subject.balance
+    const order: Array<string> = []
+    for (const [who, cost] of [["big", 8], ["small", 1], ["middle", 3]] as const) {
+      yield* waiting(subject, cost, () => order.push(who))
+    }
+    yield* time.elapse(120)
+    same("who has tokens when 6 of 8 have flowed in", order.join(), "")
+    yield* time.elapse(230)
+    same("who has tokens when 17 of 12 have flowed in", order.join(), "big,small,middle")
+    within("the balance when 17.5 have flowed in and 12 were taken", yield* subject.balance, 5, 5.5 + slack)
+  })
+
+const forgetsAtRefill = (subject: Subject) =>
+  Effect.gen(function*() {
+    const { slack, time } = subject
+    yield* subject.balance
+    const first = yield* waiting(subject, 10)
+    const second = yield* waiting(subject, 2)
+    yield* time.elapse(60)
+    first.fiber.interruptUnsafe()
+    yield* time.elapse(40)
+    same("how often hold was called for one behind an interrupted waiter", second.asker.holds, 1)
+    within("the balance when 5 have flowed in and 2 were taken", yield* subject.balance, 3, 3.2 + slack)
+  })
+
+const waiter = { capacity: 10, initial: 0, refillPerSecond: 50, whenExhausted: "wait" } as const
+
+const arithmetic: ReadonlyArray<
+  readonly [
+    name: string,
+    options: RetryQuota.Options,
+    body: (subject: Subject) => Effect.Effect<void, unknown, Scope.Scope>
+  ]
+> = [
+  ["begins with its initial tokens", { capacity: 10, initial: 7 }, begins],
+  ["refills over time, up to the capacity", { capacity: 30, initial: 0, refillPerSecond: 100 }, refills],
+  ["has callers wait for the refill, first come, first served, whatever they cost", waiter, waitsForRefill],
+  ["serves the one behind an interrupted waiter at the refill", waiter, forgetsAtRefill]
+]
+
+/**
+ * The laws of a token bucket.
+ *
+ * @internal
+ */
+export const bucketLawsOf = <R>(
+  make: (options: RetryQuota.Options) => Make<R>,
+  time: Time
+): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => [
+  ...Object.entries(kinds).flatMap(([kind, options]) =>
+    lawsOf(make(options), time, options.whenExhausted ?? "stop").map(({ name, run }) => ({
+      name: `${kind} ${name}`,
+      run
+    }))
+  ),
+  ...arithmetic.map(([name, options, body]) => law(`a bucket ${name}`, () => Effect.flatMap(make(options), body), time))
+]

@@ -1,0 +1,145 @@
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { monotonicMillis } from "../../internal/state/clock.ts"
+import { MemoryStore } from "../../internal/state/memoryStore.ts"
+import * as RetryQuota from "../../RetryQuota.ts"
+import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
+
+/**
+ * A store around another, with an account of what is taken from it.
+ *
+ * @internal
+ */
+export class Ledger implements RetryQuotaStore {
+  readonly capacity: number
+  readonly successIncrement: number
+  readonly firstAttemptCost: number
+  readonly whenExhausted: "stop" | "wait"
+  readonly refresh: Effect.Effect<void> | undefined
+  /** Where the tokens are. */
+  readonly store: RetryQuotaStore
+  /** Tokens may come in that nobody has held: from calls that succeed, or with time. */
+  readonly gains: boolean
+  /** Tokens of retries that were sent and did not succeed, of first sends, and of reservations that their owner spent. */
+  spent = 0
+  private readonly open = new Set<Reservation>()
+  private readonly asks = new Set<object>()
+
+  constructor(store: RetryQuotaStore, gains: boolean) {
+    this.store = store
+    this.gains = gains
+    this.capacity = store.capacity
+    this.successIncrement = store.successIncrement
+    this.firstAttemptCost = store.firstAttemptCost
+    this.whenExhausted = store.whenExhausted
+    this.refresh = store.refresh
+  }
+
+  reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
+    const answer = this.store.reserve(cost, clock)
+    if (answer === undefined) return undefined
+    return typeof answer === "function" ? this.asking(answer) : this.noted(answer)
+  }
+
+  deposit(tokens: number, clock: Clock.Clock): void {
+    this.store.deposit(tokens, clock)
+  }
+
+  balance(clock: Clock.Clock): number {
+    return this.store.balance(clock)
+  }
+
+  /** Tokens that are taken and not settled. */
+  get held(): number {
+    let sum = 0
+    for (const { cost } of this.open) sum += cost
+    return sum
+  }
+
+  /** How many wait for tokens. */
+  get waiting(): number {
+    return this.asks.size
+  }
+
+  private noted(held: Reservation): Reservation {
+    let isSent = false
+    const settled = (isSettled: boolean, spent: number): boolean => {
+      if (!isSettled) return false
+      this.open.delete(noted)
+      this.spent += spent
+      return true
+    }
+    const noted: Reservation = {
+      cost: held.cost,
+      sent: () => {
+        isSent = true
+        held.sent?.()
+      },
+      giveBack: () => settled(held.giveBack(), 0),
+      // What is spent for a send that was never made is lost: the account does not balance.
+      spend: () => settled(held.spend(), isSent ? held.cost : 0)
+    }
+    this.open.add(noted)
+    return noted
+  }
+
+  private asking(ask: Ask): Ask {
+    return (patience, hold) =>
+      Effect.suspend(() => {
+        const waiter = {}
+        const waiting = Effect.suspend(() => {
+          this.asks.add(waiter)
+          return ask(patience, (held) => {
+            this.asks.delete(waiter)
+            hold(this.noted(held))
+          })
+        })
+        return Effect.ensuring(waiting, Effect.sync(() => this.asks.delete(waiter)))
+      })
+  }
+}
+
+/**
+ * A quota, and the account of its tokens.
+ *
+ * @internal
+ */
+export interface Accounted {
+  readonly quota: RetryQuota.Service
+  readonly ledger: Ledger
+}
+
+const ledgers = new WeakMap<RetryQuotaStore, Ledger>()
+
+/**
+ * The account of a quota, if the kit has made it.
+ *
+ * @internal
+ */
+export const ledgerOf = ({ store }: RetryQuota.Service): Ledger | undefined => ledgers.get(store)
+
+const accounted = (ledger: Ledger): Accounted => {
+  const quota = RetryQuota.fromStore(ledger)
+  ledgers.set(quota.store, ledger)
+  return { quota, ledger }
+}
+
+/**
+ * Makes a quota over a store, whose tokens may come from anywhere.
+ *
+ * @internal
+ */
+export const quotaOver = (store: RetryQuotaStore): Accounted => accounted(new Ledger(store, true))
+
+/**
+ * Makes a quota over a bucket in memory. Throws `InvalidOption` when an option is impossible.
+ *
+ * @internal
+ */
+export const makeQuota = (options: RetryQuota.Options, constructorName: string): Effect.Effect<Accounted> => {
+  const valid = RetryQuota.validated(options, constructorName)
+  const gains = valid.successIncrement > 0 || valid.refillPerSecond > 0
+  return Effect.clockWith((clock) =>
+    Effect.sync(() => accounted(new Ledger(new MemoryStore(valid, monotonicMillis(clock)), gains)))
+  )
+}

@@ -1,0 +1,489 @@
+import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
+import type * as Scope from "effect/Scope"
+import { attempt, withRetry } from "../../Attempt.ts"
+import { clockOf } from "../../internal/state/clock.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
+import * as RetryQuota from "../../RetryQuota.ts"
+import type { Reservation } from "../../RetryQuotaStore.ts"
+import * as RetryStrategy from "../../RetryStrategy.ts"
+import { close, ended, type Law, law, same, stopped, type Time, turns, until, within } from "./laws.ts"
+import { ok, type Outcome, outcomes, transient } from "./outcomes.ts"
+import { Asker, type Subject, withClock } from "./subject.ts"
+import { sweep, sweepQuota } from "./sweep.ts"
+
+/**
+ * Makes a store, a new one each time.
+ *
+ * @internal
+ */
+export type Make<R> = Effect.Effect<Subject, never, R | Scope.Scope>
+
+/** How long a waiter may take to get the tokens that are there, in milliseconds. */
+const patienceMillis = 60_000
+
+/** A law of a store, and of another that sees the same but for what the law is about. */
+type Body = (subject: Subject, twin: Subject) => Effect.Effect<void, unknown, Scope.Scope>
+
+const members = (whenExhausted: "stop" | "wait"): Body => ({ store }) =>
+  Effect.sync(() => {
+    same("whether the capacity is above 0", store.capacity > 0, true)
+    within("successIncrement", store.successIncrement, 0, store.capacity)
+    within("firstAttemptCost", store.firstAttemptCost, 0, store.capacity)
+    same("whenExhausted", store.whenExhausted, whenExhausted)
+  })
+
+const takes: Body = (subject) =>
+  Effect.gen(function*() {
+    const { size, unit } = subject
+    yield* subject.left(size)
+    const full = yield* subject.balance
+    for (let count = 1; count <= 10; count++) {
+      const { cost } = yield* subject.taken(unit)
+      close("the cost of a reservation", cost, unit)
+      yield* subject.expect(`the balance after ${count} tenths were taken`, full - count * unit)
+    }
+  })
+
+const givesBackOnce: Body = (subject) =>
+  Effect.gen(function*() {
+    const { size, unit } = subject
+    yield* subject.left(size / 2)
+    const before = yield* subject.balance
+    const reservation = yield* subject.taken(unit)
+    same("giveBack of a reservation that is not settled", reservation.giveBack(), true)
+    yield* subject.expect("the balance after giveBack", before)
+    same("giveBack of a reservation that was given back", reservation.giveBack(), false)
+    same("spend of a reservation that was given back", reservation.spend(), false)
+    yield* subject.expect("the balance after a reservation was settled three times", before)
+  })
+
+const spendsOnce: Body = (subject) =>
+  Effect.gen(function*() {
+    const { size, unit } = subject
+    yield* subject.left(size / 2)
+    const before = yield* subject.balance
+    const reservation = yield* subject.taken(unit)
+    same("spend of a reservation that is not settled", reservation.spend(), true)
+    yield* subject.expect("the balance after spend", before - unit)
+    same("giveBack of a reservation that was spent", reservation.giveBack(), false)
+    same("spend of a reservation that was spent", reservation.spend(), false)
+    yield* subject.expect("the balance after a reservation was settled three times", before - unit)
+  })
+
+/** What is not there is not taken. */
+const falls = (subject: Subject, twin: Subject, tokens: number) =>
+  Effect.gen(function*() {
+    yield* subject.left(tokens)
+    yield* twin.left(tokens)
+    const answer = yield* subject.answer(subject.unit)
+    if (subject.waits) {
+      same("reserve of more tokens than there are", typeof answer, "function")
+    } else if (typeof answer === "function") {
+      const asker = new Asker()
+      yield* subject.asked(answer, asker, patienceMillis)
+      same("how often hold was called for more tokens than there are", asker.holds, 0)
+    } else {
+      same("reserve of more tokens than there are", answer, undefined)
+    }
+    yield* subject.expectAs("the balance after tokens were not granted", twin)
+  })
+
+const short: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const { unit } = subject
+    yield* falls(subject, twin, 0)
+    yield* falls(subject, twin, unit / 2)
+    yield* subject.left(unit / 2)
+    yield* subject.deposit(unit / 2)
+    yield* subject.taken(unit)
+  })
+
+const nothing: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    yield* subject.left(0)
+    yield* twin.left(0)
+    for (const settle of ["giveBack", "spend"] as const) {
+      const reservation = yield* subject.taken(0)
+      same(`${settle} of a reservation without tokens`, reservation[settle](), true)
+    }
+    yield* subject.expectAs("the balance after nothing was taken", twin)
+  })
+
+const tooMuch: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const { capacity } = subject.store
+    if (!Number.isFinite(capacity)) return
+    yield* subject.left(capacity)
+    yield* twin.left(capacity)
+    const answer = yield* subject.answer(2 * capacity)
+    const asker = new Asker()
+    if (typeof answer === "object") asker.hold(answer)
+    if (typeof answer === "function") yield* subject.asked(answer, asker, patienceMillis)
+    same("how often hold was called for more tokens than there can be", asker.holds, 0)
+    yield* subject.expectAs("the balance after more was asked for than there can be", twin)
+  })
+
+const deposits: Body = (subject) =>
+  Effect.gen(function*() {
+    const { size, store, unit } = subject
+    yield* subject.left(0)
+    const before = yield* subject.balance
+    yield* subject.deposit(unit)
+    yield* subject.expect("the balance after a deposit", before + unit)
+    yield* subject.deposit(0)
+    yield* subject.expect("the balance after a deposit of nothing", before + unit)
+    if (!Number.isFinite(store.capacity)) return
+    for (let count = 0; count < 2; count++) {
+      yield* subject.deposit(size)
+      yield* subject.expect("the balance after a deposit beyond the capacity", store.capacity)
+    }
+  })
+
+const fractions: Body = (subject) =>
+  Effect.gen(function*() {
+    const { unit } = subject
+    yield* subject.left(0)
+    for (let count = 0; count < 10; count++) yield* subject.deposit(unit / 10)
+    yield* subject.taken(unit)
+    yield* subject.balance
+  })
+
+/** One of many steps, chosen by three numbers from 0 to 1. Answers the balance that is right after it. */
+const step = (
+  subject: Subject,
+  open: Array<Reservation>,
+  before: number,
+  [kind, share, choice]: readonly [number, number, number]
+) =>
+  Effect.gen(function*() {
+    const tokens = share * subject.size
+    if (kind < 0.3) {
+      yield* subject.deposit(tokens)
+      return Math.min(subject.store.capacity, before + tokens)
+    }
+    const [reservation] = kind < 0.6 ? open.splice(Math.floor(choice * open.length), 1) : []
+    if (reservation !== undefined) {
+      same(
+        "giveBack or spend of an open reservation",
+        choice < 0.5 ? reservation.giveBack() : reservation.spend(),
+        true
+      )
+      return choice < 0.5 ? Math.min(subject.store.capacity, before + reservation.cost) : before
+    }
+    const answer = tokens > before && subject.waits ? undefined : yield* subject.reserve(tokens)
+    if (answer !== undefined) open.push(answer)
+    same("whether tokens are granted", answer !== undefined, tokens <= before)
+    return answer === undefined ? before : before - answer.cost
+  })
+
+const conserved: Body = (subject) =>
+  Effect.gen(function*() {
+    const open: Array<Reservation> = []
+    let balance = yield* subject.balance
+    for (let count = 0; count < 100; count++) {
+      const right = yield* step(subject, open, balance, [yield* Random.next, yield* Random.next, yield* Random.next])
+      yield* subject.expect(`the balance after ${count + 1} steps`, right)
+      balance = yield* subject.balance
+    }
+  }).pipe(Random.withSeed("conservation"))
+
+/** Longer than any law takes. */
+const patience = Duration.days(100)
+
+const concurrent: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const { size, time, unit, waits } = subject
+    yield* subject.left(size)
+    yield* twin.left(size)
+    const askers = Array.from({ length: 30 }, () => new Asker())
+    const asking = (asker: Asker) =>
+      Effect.flatMap(subject.answer(unit), (answer) => {
+        if (typeof answer === "object") asker.hold(answer)
+        return typeof answer === "function" ? answer(patience, asker.hold) : Effect.void
+      })
+    const fiber = yield* Effect.forkChild(Effect.forEach(askers, asking, { concurrency: "unbounded" }))
+    const winners = () => askers.filter(({ holds }) => holds > 0).length
+    yield* until(time, patienceMillis, () => (waits ? winners() >= 10 : fiber.pollUnsafe() !== undefined))
+    yield* stopped(fiber)
+    same("how many of 30 fibers get a tenth of the tokens each", winners(), 10)
+    for (const asker of askers) asker.check(unit)
+    yield* subject.expectAs("the balance after ten tenths were taken at the same time", twin, -10 * unit)
+  })
+
+/** What is interrupted: one who asks, where the tokens are there or not. */
+const asked = (subject: Subject, asker: Asker): Effect.Effect<unknown> =>
+  Effect.withFiber((fiber) => {
+    const answer = subject.store.reserve(subject.unit, clockOf(fiber))
+    if (typeof answer === "object") asker.hold(answer)
+    return typeof answer === "function" ? Effect.timeoutOption(answer(patience, asker.hold), 1000) : Effect.void
+  })
+
+/** Notes what the effect dies of. */
+const noting = <A, E, R>(asker: Asker, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.onExit(self, (exit) =>
+    Effect.sync(() => {
+      if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) asker.died = Cause.squash(exit.cause)
+    }))
+
+const interrupted = <R>(make: Make<R>, share: number) =>
+  Effect.gen(function*() {
+    const begin = Effect.gen(function*() {
+      const [subject, twin] = yield* Effect.all([make, make])
+      yield* subject.left(share * subject.size)
+      yield* twin.left(share * subject.size)
+      return { subject, twin, asker: new Asker() }
+    })
+    let given = yield* begin
+    yield* sweep(Effect.suspend(() => noting(given.asker, asked(given.subject, given.asker))), () =>
+      Effect.gen(function*() {
+        const { asker, subject, twin } = given
+        asker.check(subject.unit)
+        yield* subject.expectAs("the balance after an interruption", twin, -asker.cost)
+        asker.reservation?.giveBack()
+        yield* subject.expectAs("the balance when all has gone back after an interruption", twin)
+        given = yield* begin
+      }))
+  })
+
+/** One who waits, in a fiber of its own. */
+export const waiting = (subject: Subject, cost: number, granted: () => void = () => undefined) =>
+  Effect.gen(function*() {
+    const asker = new Asker()
+    const fiber = yield* Effect.forkChild(Effect.flatMap(subject.answer(cost), (answer) => {
+      const hold = (reservation: Reservation) => {
+        asker.hold(reservation)
+        granted()
+      }
+      if (typeof answer === "object") hold(answer)
+      return typeof answer === "function" ? answer(patience, hold) : Effect.void
+    }))
+    yield* turns
+    return { asker, fiber }
+  })
+
+const waits: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const { time, unit } = subject
+    yield* subject.left(0)
+    yield* twin.left(0)
+    const { asker, fiber } = yield* waiting(subject, unit)
+    same("how often hold was called before tokens came", asker.holds, 0)
+    yield* subject.deposit(unit)
+    yield* twin.deposit(unit)
+    yield* until(time, patienceMillis, () => asker.holds > 0)
+    same("how often hold was called when the tokens had come", asker.holds, 1)
+    yield* until(time, patienceMillis, () => fiber.pollUnsafe() !== undefined)
+    same("whether the one who asked goes on", fiber.pollUnsafe() !== undefined, true)
+    yield* subject.expectAs("the balance after a waiter got its tokens", twin, -unit)
+  })
+
+const inOrder: Body = (subject) =>
+  Effect.gen(function*() {
+    const { time, unit } = subject
+    yield* subject.left(0)
+    const order: Array<number> = []
+    const costs = [3 * unit, unit, 2 * unit]
+    for (const [place, cost] of costs.entries()) yield* waiting(subject, cost, () => order.push(place + 1))
+    yield* subject.deposit(unit)
+    yield* turns
+    const newcomer = yield* subject.answer(unit)
+    if (order.length === 0) same("reserve of tokens for which others wait", typeof newcomer, "function")
+    for (let count = 0; count < 100 && order.length < 3; count++) {
+      yield* subject.deposit(unit)
+      yield* until(time, 10, () => order.length === 3)
+    }
+    same("the order in which three waiters got their tokens", order.join(), "1,2,3")
+  })
+
+const gone: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const { size, time, unit } = subject
+    yield* subject.left(0)
+    yield* twin.left(0)
+    const first = yield* waiting(subject, size)
+    const second = yield* waiting(subject, unit)
+    yield* Fiber.interrupt(first.fiber)
+    yield* subject.deposit(unit)
+    yield* twin.deposit(unit)
+    yield* until(time, patienceMillis, () => second.asker.holds > 0)
+    same("how often hold was called for one behind an interrupted waiter", second.asker.holds, 1)
+    same("how often hold was called for an interrupted waiter", first.asker.holds, 0)
+    yield* subject.expectAs("the balance after a waiter was interrupted", twin, -unit)
+  })
+
+const impatient: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const { size, time } = subject
+    yield* subject.left(0)
+    yield* twin.left(0)
+    const answer = yield* subject.answer(size)
+    const asker = new Asker()
+    if (typeof answer === "function") yield* subject.asked(answer, asker, 50)
+    asker.reservation?.giveBack()
+    const { holds } = asker
+    yield* subject.deposit(size)
+    yield* twin.deposit(size)
+    yield* time.elapse(100)
+    same("how often hold was called after the patience had ended", asker.holds - holds, 0)
+    yield* subject.expectAs("the balance after the patience had ended", twin)
+  })
+
+/** The same clock, which shows an earlier time. */
+const earlier = (clock: Clock.Clock, millis: number): Clock.Clock => ({
+  ...clock,
+  sleep: (duration) => clock.sleep(duration),
+  currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() - millis,
+  currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe() - BigInt(millis) * 1_000_000n,
+  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe() - BigInt(millis) * 1_000_000n
+})
+
+const backwards: Body = (subject) =>
+  Effect.gen(function*() {
+    const { size, store, unit } = subject
+    yield* subject.left(size / 2)
+    const before = yield* subject.balance
+    yield* withClock((clock) => {
+      const back = earlier(clock, 3_600_000)
+      const balance = () => {
+        const balance = store.balance(back)
+        within("the balance by a clock that has gone back", balance, 0, store.capacity)
+        return balance
+      }
+      within("the balance by a clock that has gone back", balance(), before - subject.slack, store.capacity)
+      store.deposit(unit, back)
+      const answer = store.reserve(unit, back)
+      if (typeof answer === "object") same("giveBack by a clock that has gone back", answer.giveBack(), true)
+      within("the balance by a clock that has gone back", balance(), before - subject.slack, store.capacity)
+    })
+    within("the balance when the clock is right again", yield* subject.balance, before - subject.slack, store.capacity)
+  })
+
+const drivers = {
+  "withRetry": <A, E>(send: Effect.Effect<A, E>, policy: Policy) => withRetry(send, policy),
+  "Effect.retry": <A, E>(send: Effect.Effect<A, E>, policy: Policy) => Effect.retry(attempt(send), policy),
+  "RetryStrategy.run": <A, E>(send: Effect.Effect<A, E>, policy: Policy) =>
+    Effect.provide(RetryStrategy.run(send), RetryStrategy.layer(policy))
+}
+
+type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
+
+/** Three attempts, whose retries cost a tenth of the tokens each. */
+const policyOf = ({ unit }: Subject): Policy =>
+  RetryPolicy.fromDelay(() => 10).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: unit }))
+
+/** Runs a call to its end, and answers how often it was sent. */
+const called = (subject: Subject, driver: keyof typeof drivers, script: ReadonlyArray<Outcome>) =>
+  Effect.gen(function*() {
+    const call = outcomes(script, { afterwards: "repeat" })
+    const quota = RetryQuota.fromStore(subject.store)
+    const retried = Effect.provideService(drivers[driver](call.send, policyOf(subject)), RetryQuota.RetryQuota, quota)
+    const fiber = yield* Effect.forkChild(Effect.exit(retried))
+    same("whether the call ends", yield* ended(subject.time, patienceMillis, fiber), true)
+    yield* Fiber.join(fiber)
+    return call.sends
+  })
+
+const pays = (driver: keyof typeof drivers): Body => (subject, twin) =>
+  Effect.gen(function*() {
+    const { firstAttemptCost, successIncrement } = subject.store
+    const { size, unit } = subject
+    const both = (tokens: number) => Effect.andThen(subject.left(tokens), twin.left(tokens))
+    for (
+      const [name, script, sends, change] of [
+        ["that succeeds", [ok()], 1, successIncrement],
+        ["that fails and then succeeds", [transient, ok()], 2, 0],
+        ["that fails three times", [transient], 3, -2 * unit]
+      ] as const
+    ) {
+      yield* both(size / 2)
+      same(`how often a call is sent ${name}`, yield* called(subject, driver, script), sends)
+      yield* subject.expectAs(`the balance after a call ${name}`, twin, change - firstAttemptCost)
+    }
+    if (subject.waits) return
+    yield* both(firstAttemptCost + unit / 2)
+    same("how often a call is sent for whose retry there is too little", yield* called(subject, driver, [transient]), 1)
+    yield* subject.expectAs("the balance after a retry was refused", twin, -firstAttemptCost)
+    if (firstAttemptCost === 0) return
+    yield* both(firstAttemptCost / 2)
+    // The loop of a strategy makes the first attempt whatever the strategy says.
+    const sends = driver === "RetryStrategy.run" ? 1 : 0
+    same("how often a call is sent that cannot pay for its first send", yield* called(subject, driver, [ok()]), sends)
+    yield* subject.expectAs("the balance after a first send was refused", twin)
+  })
+
+const swept = <R>(make: Make<R>) =>
+  Effect.contextWith((context: Context.Context<R | Scope.Scope>) => {
+    const full = Effect.tap(make, (subject) => subject.left(subject.size))
+    const store = Effect.map(Effect.provideContext(full, context), (subject) => subject.store)
+    return Effect.gen(function*() {
+      const subject = yield* make
+      const asker = new Asker()
+      const call = Effect.suspend(() =>
+        withRetry(outcomes([transient, transient, ok()], { latency: 10 }).send, policyOf(subject))
+      )
+      yield* sweepQuota(noting(asker, call), { store })
+      asker.check(0)
+    })
+  })
+
+const always: Readonly<Record<string, Body>> = {
+  "takes what is there": takes,
+  "puts back once what is given back": givesBackOnce,
+  "keeps what is spent, once": spendsOnce,
+  "takes nothing where there is too little": short,
+  "grants a cost of 0, whatever there is": nothing,
+  "grants no more than there can be, however patient the caller": tooMuch,
+  "puts in what is deposited, up to the capacity": deposits,
+  "adds fractions without loss": fractions,
+  "conserves tokens, whatever is taken, settled and deposited": conserved,
+  "grants no token twice to concurrent fibers": concurrent,
+  "loses nothing to a clock that goes back": backwards,
+  "pays for the retries of withRetry": pays("withRetry"),
+  "pays for the retries of Effect.retry": pays("Effect.retry"),
+  "pays for the retries of RetryStrategy.run": pays("RetryStrategy.run")
+}
+
+const whereItWaits: Readonly<Record<string, Body>> = {
+  "grants a waiter its tokens when they are there": waits,
+  "serves waiters in the order in which they came": inOrder,
+  "forgets a waiter that is interrupted": gone,
+  "grants nothing when the patience has ended": impatient
+}
+
+/** What needs a clock that moves when it is told. */
+const virtually = <R>(
+  make: Make<R>
+): Readonly<Record<string, () => Effect.Effect<unknown, unknown, R | Scope.Scope>>> => ({
+  "has taken nothing when one who asks is interrupted, at whatever step": () => interrupted(make, 1),
+  "has taken nothing when one who asks for too much is interrupted, at whatever step": () => interrupted(make, 0),
+  "loses nothing of a call that is interrupted, at whatever step": () => swept(make)
+})
+
+/**
+ * The laws of every store, and those of stores that wait.
+ *
+ * @internal
+ */
+export const lawsOf = <R>(
+  make: Make<R>,
+  time: Time,
+  whenExhausted: "stop" | "wait"
+): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
+  const bodies = {
+    "says what it is": members(whenExhausted),
+    ...always,
+    ...(whenExhausted === "wait" ? whereItWaits : {})
+  }
+  const ofTwo = Object.entries(bodies).map(([name, body]) =>
+    law(name, () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => body(subject, twin)), time)
+  )
+  const swept = time.isVirtual ? Object.entries(virtually(make)).map(([name, body]) => law(name, body, time)) : []
+  return [...ofTwo, ...swept]
+}

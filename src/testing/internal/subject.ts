@@ -1,0 +1,155 @@
+import type * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { clockOf } from "../../internal/state/clock.ts"
+import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import { close, ended, same, stopped, type Time, within } from "./laws.ts"
+
+/** How long a store that has to ask for tokens gets for the answer, in milliseconds. */
+const roundTripMillis = 1000
+
+/**
+ * Does something with the clock at hand, in one step.
+ *
+ * @internal
+ */
+export const withClock = <A>(use: (clock: Clock.Clock) => A): Effect.Effect<A> =>
+  Effect.withFiber((fiber) => Effect.succeed(use(clockOf(fiber))))
+
+/**
+ * One who asks for tokens.
+ *
+ * @internal
+ */
+export class Asker {
+  /** What it has died of. */
+  died: unknown = undefined
+  holds = 0
+  reservation: Reservation | undefined = undefined
+
+  readonly hold = (reservation: Reservation): void => {
+    this.holds++
+    this.reservation = reservation
+  }
+
+  /** Tokens that it has, and has not settled. */
+  get cost(): number {
+    return this.reservation?.cost ?? 0
+  }
+
+  /** Refuses more tokens than it has asked for, and what it has died of. */
+  check(cost: number): void {
+    if (this.died !== undefined) throw this.died
+    if (this.holds > 1) same("how often hold was called", this.holds, 1)
+    if (this.reservation !== undefined) close("the cost of a reservation", this.reservation.cost, cost)
+  }
+}
+
+/**
+ * A store that is tested.
+ *
+ * @internal
+ */
+export class Subject {
+  readonly store: RetryQuotaStore
+  readonly time: Time
+  readonly slack: number
+  /** As many tokens as it can hold, or enough. */
+  readonly size: number
+
+  constructor(store: RetryQuotaStore, time: Time, slack: number) {
+    this.store = store
+    this.time = time
+    this.slack = slack
+    this.size = Number.isFinite(store.capacity) ? store.capacity : 1000
+  }
+
+  /** A tenth of its tokens. */
+  get unit(): number {
+    return this.size / 10
+  }
+
+  get waits(): boolean {
+    return this.store.whenExhausted === "wait"
+  }
+
+  get balance(): Effect.Effect<number> {
+    const { store } = this
+    const looked = withClock((clock) => {
+      const balance = store.balance(clock)
+      within("the balance", balance, 0, store.capacity)
+      return balance
+    })
+    return store.refresh === undefined ? looked : Effect.andThen(store.refresh, looked)
+  }
+
+  deposit(tokens: number): Effect.Effect<void> {
+    return withClock((clock) => this.store.deposit(tokens, clock))
+  }
+
+  answer(cost: number): Effect.Effect<Reservation | undefined | Ask> {
+    return withClock((clock) => this.store.reserve(cost, clock))
+  }
+
+  /** Takes tokens, if they are there. */
+  reserve(cost: number): Effect.Effect<Reservation | undefined> {
+    return Effect.gen({ self: this }, function*() {
+      const asker = new Asker()
+      const answer = yield* this.answer(cost)
+      if (typeof answer === "object") asker.hold(answer)
+      if (typeof answer === "function") yield* this.asked(answer, asker, roundTripMillis)
+      asker.check(cost)
+      return asker.reservation
+    })
+  }
+
+  /** Asks for tokens, and waits for so long. */
+  asked(ask: Ask, asker: Asker, patienceMillis: number): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function*() {
+      const fiber = yield* Effect.forkChild(ask(Duration.millis(patienceMillis), asker.hold))
+      yield* ended(this.time, patienceMillis, fiber)
+      yield* stopped(fiber)
+    })
+  }
+
+  /** Takes tokens that are there. */
+  taken(cost: number): Effect.Effect<Reservation> {
+    return Effect.map(this.reserve(cost), (reservation) => {
+      if (reservation === undefined) same(`reserve(${cost}) of as many tokens or more`, "refused", "granted")
+      return reservation!
+    })
+  }
+
+  /** Fills it, then leaves it so many tokens. */
+  left(tokens: number): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function*() {
+      yield* this.deposit(this.size)
+      if (tokens >= this.size) return
+      const balance = yield* this.balance
+      const reservation = yield* this.taken(balance - tokens)
+      same("spend of a reservation that is not settled", reservation.spend(), true)
+    })
+  }
+
+  /** Refuses another balance than this. */
+  expect(what: string, expected: number): Effect.Effect<void> {
+    return Effect.map(this.balance, (balance) => close(what, balance, expected, this.slack))
+  }
+
+  /** Refuses another balance than that of a store which has seen the same, but for so many tokens. */
+  expectAs(what: string, twin: Subject, tokens = 0): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function*() {
+      // What goes back to a store that is elsewhere takes some time.
+      for (let waited = 0; waited < 10 && !(yield* this.isAs(twin, tokens)); waited++) yield* this.time.elapse(100)
+      const right = Math.min(this.store.capacity, (yield* twin.balance) + tokens)
+      close(what, yield* this.balance, right, this.slack)
+    })
+  }
+
+  private isAs(twin: Subject, tokens: number): Effect.Effect<boolean> {
+    return Effect.gen({ self: this }, function*() {
+      const right = Math.min(this.store.capacity, (yield* twin.balance) + tokens)
+      return Math.abs((yield* this.balance) - right) <= this.slack + 1e-6
+    })
+  }
+}

@@ -1,0 +1,374 @@
+/** What calls and attempts hold of a shared quota while others race with them, stop them, outlive them, or copy the library. */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  AwsModes,
+  awsStandard,
+  awsStandard2026,
+  Backoff,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  RetryStrategy,
+  withRetry,
+  withRetryOrElse
+} from "effect-retry"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import * as TestClock from "effect/testing/TestClock"
+import { build } from "esbuild"
+import { mkdtempSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+
+type Standard = typeof awsStandard
+
+const drivers = [
+  {
+    form: "Effect.retry(attempt)",
+    run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => Effect.retry(attempt(self), policy)
+  },
+  { form: "withRetry", run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => withRetry(self, policy) }
+] as const
+
+const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(self)
+    yield* TestClock.adjust("10 minutes")
+    return yield* Fiber.await(fiber)
+  })
+
+const failing: Effect.Effect<never, Transient> = Effect.fail(new Transient())
+
+describe("a retry that a condition around the policy has stopped", () => {
+  const stopped = [
+    ["times", { schedule: awsStandard2026, times: 0 }],
+    ["while", { schedule: awsStandard2026, while: () => false }],
+    ["until", { schedule: awsStandard2026, until: () => true }],
+    ["Schedule.upTo", { schedule: Schedule.upTo(awsStandard2026, { times: 0 }) }]
+  ] as const
+
+  for (const [name, options] of stopped) {
+    it.effect(`${name}: 36 idle workers leave the quota full, and their observers alone`, () =>
+      Effect.gen(function*() {
+        let notified = 0
+        const job = Effect.exit(Effect.retry(attempt(failing), options as any))
+        const worker = Effect.andThen(job, Effect.never).pipe(
+          Effect.provideService(RetryObserver.CurrentObserver, { onRetry: () => notified++ })
+        )
+        const workers = yield* Effect.forEach(Array.from({ length: 36 }), () => Effect.forkChild(worker))
+        yield* TestClock.adjust("5 seconds")
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+        assert.strictEqual(notified, 0)
+
+        const other = scripted([new Transient()])
+        assert.isTrue(Exit.isSuccess(yield* inTime(withRetry(other.effect, awsStandard))))
+        assert.strictEqual(other.sends, 2)
+        yield* Fiber.interruptAll(workers)
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+      }).pipe(Effect.provide(RetryQuota.layer())) as Effect.Effect<void>)
+  }
+
+  it.effect("is seen to have lapsed by whoever takes tokens next", () =>
+    Effect.gen(function*() {
+      const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.quotaGated({ cost: 5 }))
+      const worker = Effect.andThen(
+        Effect.exit(Effect.retry(attempt(failing), { schedule: policy, times: 0 })),
+        Effect.never
+      )
+      yield* Effect.forkChild(worker)
+      yield* TestClock.adjust("1999 millis")
+      assert.isTrue((yield* RetryQuota.reserve(1))._tag === "None", "it may still come")
+      yield* TestClock.adjust("1 milli")
+      assert.isTrue((yield* RetryQuota.reserve(5))._tag === "Some")
+    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
+
+  it.effect("comes after all: it pays anew, or its call ends with its own error where the quota is dry", () =>
+    Effect.gen(function*() {
+      const late = Schedule.addDelay(
+        Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.quotaGated({ cost: 5 })),
+        () => Effect.succeed("10 seconds")
+      )
+      const reasons: Array<string> = []
+      const observer: RetryObserver.RetryObserver = {
+        onStop: ({ reason }) => reasons.push(reason),
+        onRetry: () => reasons.push("retry")
+      }
+      const observed = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+        Effect.provideService(self, RetryObserver.CurrentObserver, observer)
+      const call = scripted([new Transient()])
+      assert.isTrue(Exit.isSuccess(yield* inTime(observed(Effect.retry(attempt(call.effect), late)))))
+      assert.strictEqual(yield* RetryQuota.balance, 5)
+
+      const error = new Transient()
+      let sends = 0
+      const fiber = yield* Effect.forkChild(observed(Effect.exit(Effect.retry(
+        attempt(Effect.suspend(() => (sends++, Effect.fail(error)))),
+        late
+      ))))
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual((yield* RetryQuota.reserve(5))._tag, "Some")
+      yield* TestClock.adjust("1 minute")
+      const exit = yield* Fiber.join(fiber)
+      assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), error)
+      assert.deepStrictEqual([sends, reasons], [1, ["retry", "quota-exhausted"]])
+    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5, successIncrement: 0 }))))
+})
+
+describe("attempts that race inside one retried effect", () => {
+  const races = [
+    ["raceFirst", 1, (slow: any, fast: any) => Effect.raceFirst(slow, fast)],
+    ["race", 2, (slow: any, fast: any) => Effect.race(slow, fast)],
+    ["all", 1, (slow: any, fast: any) => Effect.all([slow, fast], { concurrency: "unbounded" })]
+  ] as const
+  for (const [name, blips, race] of races) {
+    it.effect(`${name}: 150 calls with one failure each leave the quota full`, () =>
+      Effect.gen(function*() {
+        for (let n = 0; n < 150; n++) {
+          let failures = 0
+          const blip = Effect.suspend(() => failures++ < blips ? failing : Effect.void)
+          const slow = Effect.andThen(Effect.sleep("1 second"), blip)
+          const fast = Effect.andThen(Effect.sleep("10 millis"), blip)
+          const exit = yield* inTime(Effect.retry(race(attempt(slow), attempt(fast)) as any, awsStandard as any))
+          assert.isTrue(Exit.isSuccess(exit))
+        }
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+      }).pipe(Effect.provide(RetryQuota.layer())) as Effect.Effect<void>)
+  }
+
+  it.effect("spend what they share when all have failed, and once", () =>
+    Effect.gen(function*() {
+      const slow = Effect.andThen(Effect.sleep("1 second"), failing)
+      const both = Effect.race(attempt(slow), attempt(failing))
+      yield* inTime(Effect.retry(both, awsStandard))
+      assert.strictEqual(yield* RetryQuota.balance, 490)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+})
+
+describe("withRetry around an attempt", () => {
+  const around: ReadonlyArray<readonly [string, <A, E>(self: Effect.Effect<A, E, any>) => Effect.Effect<any, any, any>]> = [
+    ["as it is", (self) => self],
+    ["mapped", (self) => Effect.map(self, (value) => [value])],
+    ["timed", (self) => Effect.timeout(self, "1 minute")],
+    ["in a fiber of its own", (self) => Effect.flatMap(Effect.forkChild(self), Fiber.join)],
+    ["of an attempt", (self) => attempt(self)]
+  ]
+  for (const [name, f] of around) {
+    it.effect(`${name}: books a first success once, and each retry once`, () =>
+      Effect.gen(function*() {
+        yield* inTime(withRetry(f(attempt(Effect.succeed(1))), awsStandard))
+        assert.strictEqual(yield* RetryQuota.balance, 101)
+        yield* inTime(withRetry(f(attempt(scripted([new Transient(), new Transient()]).effect)), awsStandard))
+        assert.strictEqual(yield* RetryQuota.balance, 96)
+        const attempts: Array<boolean> = []
+        const observer = { onAttempt: (succeeded: boolean) => attempts.push(succeeded) }
+        yield* inTime(
+          withRetry(f(attempt(scripted([new Transient()]).effect)), awsStandard).pipe(
+            Effect.provideService(RetryObserver.CurrentObserver, observer)
+          )
+        )
+        assert.deepStrictEqual(attempts, [false, true])
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+  }
+
+  it.effect("takes one send token for each send", () =>
+    Effect.gen(function*() {
+      const timesOf = (f: (self: Effect.Effect<void>) => Effect.Effect<void, any, any>) =>
+        Effect.gen(function*() {
+          yield* AdaptiveRateLimiter.update(true)
+          const start = yield* Clock.currentTimeMillis
+          const times: Array<number> = []
+          const call = Effect.map(Clock.currentTimeMillis, (now) => void times.push(now - start))
+          const calls = Effect.forEach([1, 2, 3, 4], () => withRetry(f(call), AwsModes.awsAdaptive), {
+            concurrency: "unbounded"
+          })
+          yield* inTime(calls)
+          return times
+        }).pipe(Effect.provide(Layer.mergeAll(RetryQuota.layer(), AdaptiveRateLimiter.layer())))
+      const plain = yield* timesOf((self) => self)
+      assert.isAbove(plain[3]!, 1000)
+      assert.deepStrictEqual(yield* timesOf((self) => Effect.map(attempt(self), () => undefined)), plain)
+    }) as Effect.Effect<void>)
+})
+
+describe("a fiber forked inside a send that is interrupted", () => {
+  for (const { form, run } of drivers) {
+    it.effect(`is nested no longer: ${form}`, () =>
+      Effect.gen(function*() {
+        const policy = awsStandard.pipe(RetryPolicy.outermostOnly)
+        let sends = 0
+        const call = Effect.suspend(() => (sends++, failing))
+        const forking = Effect.andThen(
+          Effect.forkDetach(Effect.delay(Effect.ignore(run(call, policy)), "1 minute")),
+          Effect.never
+        )
+        const client = Effect.timeout(run(forking, policy), "1 second")
+        yield* inTime(Effect.provide(client, yield* Effect.context<RetryQuota.RetryQuota>()))
+        assert.strictEqual(sends, 3)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  }
+})
+
+describe("observers", () => {
+  const refusals = [
+    ["withRetry", (self: Effect.Effect<string, any>) => withRetry(self, AwsModes.awsAdaptive)],
+    ["Effect.retry", (self: Effect.Effect<string, any>) => Effect.retry(attempt(self), AwsModes.awsAdaptive)],
+    [
+      "RetryStrategy.run",
+      (self: Effect.Effect<string, any>) =>
+        Effect.flatMap(RetryStrategy.make(AwsModes.awsAdaptive), (strategy) =>
+          Effect.provideService(RetryStrategy.run(self), RetryStrategy.RetryStrategy, strategy))
+    ]
+  ] as const
+  for (const [name, run] of refusals) {
+    it.effect(`are notified that a limiter which fails fast has refused a retry: ${name}`, () =>
+      Effect.gen(function*() {
+        const stops: Array<readonly [string, number]> = []
+        const observer: RetryObserver.RetryObserver = {
+          onStop: ({ attempts, reason }) => stops.push([reason, attempts])
+        }
+        yield* inTime(
+          Effect.exit(run(scripted([new Throttled({}), new Throttled({})]).effect)).pipe(
+            Effect.provideService(RetryObserver.CurrentObserver, observer)
+          )
+        )
+        assert.deepStrictEqual(stops, [["not-retryable", 2]])
+      }).pipe(
+        Effect.provide([
+          RetryQuota.layer(),
+          AdaptiveRateLimiter.layer({ whenExceeded: "fail", minFillRate: 1e-6, minCapacity: 1 })
+        ])
+      ))
+  }
+
+  it.effect("of a strategy are those of the caller of each of its methods", () =>
+    Effect.gen(function*() {
+      const strategy = yield* RetryStrategy.make(awsStandard)
+      const heard: Array<string> = []
+      const as = (name: string) =>
+        Effect.provideService(RetryObserver.CurrentObserver, {
+          onRetry: () => heard.push(`${name} retry`),
+          onStop: () => heard.push(`${name} stop`)
+        })
+      const first = yield* as("first")(strategy.acquireInitialToken())
+      const second = yield* as("second")(strategy.refreshRetryToken(first, new Transient()))
+      yield* Effect.ignore(as("third")(strategy.refreshRetryToken(second, new Terminal())))
+      assert.deepStrictEqual(heard, ["second retry", "third stop"])
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  for (const { form, run } of drivers) {
+    it.effect(`may have the call wait for an effect, and are given the error: ${form}`, () =>
+      Effect.gen(function*() {
+        const log: Array<unknown> = []
+        const start = yield* Clock.currentTimeMillis
+        const note = (what: string) => (_: unknown, error: unknown) =>
+          Effect.andThen(
+            Effect.sleep("1 second"),
+            Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sync(() => log.push([what, error, now - start])))
+          )
+        const errors = [new Transient(), new Terminal()]
+        const observer = { onAttempt: note("attempt"), onRetry: note("retry"), onStop: note("stop") }
+        const policy = Backoff.fixed({ delay: "10 seconds" }).pipe(
+          RetryPolicy.whileRetryable,
+          RetryPolicy.quotaGated({ cost: 1 })
+        )
+        yield* inTime(
+          Effect.exit(run(scripted(errors).effect, policy)).pipe(
+            Effect.provideService(RetryObserver.CurrentObserver, observer)
+          )
+        )
+        assert.deepStrictEqual(log.map(([what, error]: any) => [what, error]), [
+          ["attempt", errors[0]],
+          ["retry", errors[0]],
+          ["attempt", errors[1]],
+          ["stop", errors[1]]
+        ])
+        assert.strictEqual((log.at(-1) as any)[2], 14_000)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  }
+})
+
+describe("withRetryOrElse", () => {
+  it.effect("goes on with the reason and the last error", () =>
+    Effect.gen(function*() {
+      const errors = [new Transient(), new Terminal()]
+      const told = withRetryOrElse(
+        scripted(errors).effect,
+        awsStandard,
+        (error, { attempts, reason }) => Effect.succeed([error, reason, attempts])
+      )
+      assert.deepStrictEqual<unknown>(yield* inTime(told), Exit.succeed([errors[1], "not-retryable", 2]))
+      const fallback = Effect.succeed("ok").pipe(withRetryOrElse(awsStandard, () => Effect.succeed("unused")))
+      assert.strictEqual(yield* fallback, "ok")
+    }).pipe(Effect.provide(RetryQuota.layer())))
+})
+
+it.effect("Effect.whileLoop calls its options as methods, which the loop of withRetry relies on", () =>
+  Effect.gen(function*() {
+    class Loop {
+      turns = 0
+      seen: Array<number> = []
+      while(): boolean {
+        return this.turns < 3
+      }
+      body(): Effect.Effect<number> {
+        return Effect.succeed(++this.turns)
+      }
+      step(n: number): void {
+        this.seen.push(n)
+      }
+    }
+    const loop = new Loop()
+    yield* Effect.whileLoop(loop)
+    assert.deepStrictEqual(loop.seen, [1, 2, 3])
+  }))
+
+describe("two copies of the package in one process", () => {
+  it.live("know each other's calls and retries", () =>
+    Effect.gen(function*() {
+      const folder = mkdtempSync(join(root, "node_modules", ".copy-"))
+      try {
+        const outfile = join(folder, "copy.mjs")
+        yield* Effect.promise(() =>
+          build({
+            entryPoints: [join(root, "src/index.ts")],
+            bundle: true,
+            format: "esm",
+            platform: "node",
+            external: ["effect/*"],
+            outfile,
+            tsconfigRaw: "{}",
+            logLevel: "silent"
+          })
+        )
+        const copy: typeof import("effect-retry") = yield* Effect.promise(() => import(pathToFileURL(outfile).href))
+        assert.notStrictEqual(copy.withRetry, withRetry)
+        const fast = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 4 }))
+        const foreign = copy.Backoff.fixed({ delay: 1 }).pipe(
+          copy.RetryPolicy.maxAttempts(3),
+          copy.RetryPolicy.outermostOnly
+        )
+        for (const outer of [(self: any) => withRetry(self, fast), (self: any) => Effect.retry(attempt(self), fast)]) {
+          let sends = 0
+          const inner = copy.withRetry(Effect.suspend(() => (sends++, failing)), foreign)
+          yield* Effect.exit(outer(inner) as Effect.Effect<unknown, unknown, RetryQuota.RetryQuota>)
+          assert.strictEqual(sends, 3)
+        }
+        const before = yield* RetryQuota.balance
+        const mixed = Effect.retry(copy.attempt(scripted([new Transient()]).effect), fast as any)
+        assert.strictEqual(yield* mixed as Effect.Effect<string, unknown, RetryQuota.RetryQuota>, "ok")
+        assert.strictEqual(yield* RetryQuota.balance, before)
+      } finally {
+        rmSync(folder, { recursive: true })
+      }
+    }).pipe(Effect.provide(RetryQuota.layer())) as Effect.Effect<void>)
+})

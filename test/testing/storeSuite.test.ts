@@ -1,0 +1,297 @@
+import { assert, describe, it } from "@effect/vitest"
+import { RetryQuota, type RetryQuotaStore } from "effect-retry"
+import { ContractBroken, type Law, RetryQuotaStoreSuite } from "effect-retry/testing"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+
+type Store = RetryQuotaStore.RetryQuotaStore
+type Reservation = RetryQuotaStore.Reservation
+
+/** A bucket, and what is wrong with it. */
+const broken = (options: RetryQuota.Options, changes: (store: Store) => Partial<Store>) =>
+  Effect.map(RetryQuota.make({ capacity: 10, ...options }), ({ store }): Store => ({
+    capacity: store.capacity,
+    successIncrement: store.successIncrement,
+    firstAttemptCost: store.firstAttemptCost,
+    whenExhausted: store.whenExhausted,
+    reserve: (cost, clock) => store.reserve(cost, clock),
+    deposit: (tokens, clock) => store.deposit(tokens, clock),
+    balance: (clock) => store.balance(clock),
+    ...changes(store)
+  }))
+
+const stopping = (changes: (store: Store) => Partial<Store>) => broken({}, changes)
+
+/** What it grants immediately is another reservation than it should be. */
+const reserving = (changed: (held: Reservation, store: Store, clock: Clock.Clock) => Partial<Reservation>) =>
+  stopping((store) => ({
+    reserve: (cost, clock) => {
+      const held = store.reserve(cost, clock)
+      if (typeof held !== "object") return held
+      return { cost, giveBack: () => held.giveBack(), spend: () => held.spend(), ...changed(held, store, clock) }
+    }
+  }))
+
+/** It asks somewhere for what it could grant. */
+const asking = (
+  ask: (store: Store, cost: number, clock: Clock.Clock, hold: (held: Reservation) => void) => Effect.Effect<unknown>
+) =>
+  stopping((store) => ({
+    reserve: (cost, clock) => (_, hold) => Effect.asVoid(ask(store, cost, clock, hold))
+  }))
+
+const held = (answer: ReturnType<Store["reserve"]>) => typeof answer === "object" ? answer : undefined
+
+/** Takes the tokens, and gives them out later. */
+const tardy = asking((store, cost, clock, hold) =>
+  Effect.suspend(() => {
+    const taken = held(store.reserve(cost, clock))
+    return Effect.andThen(Effect.sleep(1), Effect.sync(() => taken === undefined ? undefined : hold(taken)))
+  })
+)
+
+const greedy = stopping((store) => ({
+  reserve: (cost, clock) => store.reserve(cost > store.balance(clock) ? cost : Math.min(10, 1.5 * cost), clock)
+}))
+
+/** A bucket whose callers wait, and how they do. */
+const waiting = (
+  wait: (store: Store, cost: number, clock: Clock.Clock, hold: (held: Reservation) => void) => Effect.Effect<unknown>
+) =>
+  broken({ initial: 0, refillPerSecond: 0.001, whenExhausted: "wait" }, (store) => ({
+    reserve: (cost, clock) =>
+      held(store.reserve(cost, clock)) ?? ((_, hold) => Effect.asVoid(wait(store, cost, clock, hold)))
+  }))
+
+/** Looks every millisecond whether the tokens are there. */
+const polling = (store: Store, cost: number, clock: Clock.Clock, hold: (held: Reservation) => void) =>
+  Effect.repeat(
+    Effect.andThen(
+      Effect.sleep(1),
+      Effect.sync(() => {
+        const taken = held(store.reserve(cost, clock))
+        if (taken !== undefined) hold(taken)
+        return taken !== undefined
+      })
+    ),
+    { until: (isTaken) => isTaken }
+  )
+
+/** Its callers wait on when they have left. */
+const stubborn = broken({ refillPerSecond: 0.001, whenExhausted: "wait" }, (store) => staying(store))
+
+const staying = (store: Store): Partial<Store> => ({
+  reserve: (cost, clock) => {
+    const answer = store.reserve(cost, clock)
+    if (typeof answer !== "function") return answer
+    return (_, hold) => Effect.andThen(Effect.forkDetach(answer(Duration.infinity, hold)), Effect.sleep("1 day"))
+  }
+})
+
+const waits = { whenExhausted: "wait" } as const
+
+/** By the law: stores that break it. */
+const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
+  "says what it is": [
+    stopping(() => ({ capacity: 0 })),
+    stopping(() => ({ successIncrement: 11 })),
+    stopping(() => ({ firstAttemptCost: -1 })),
+    stopping(() => ({ whenExhausted: "wait" }))
+  ],
+  "takes what is there": [greedy, reserving(() => ({ cost: 0 })), stopping(() => ({ reserve: () => undefined }))],
+  "puts back once what is given back": [
+    reserving((held) => ({ giveBack: () => held.spend() })),
+    reserving((_, store, clock) => ({ giveBack: () => (store.deposit(1, clock), true) })),
+    reserving((held) => ({ spend: () => (held.spend(), true) }))
+  ],
+  "keeps what is spent, once": [
+    reserving((held) => ({ spend: () => held.giveBack() })),
+    reserving((held) => ({ spend: () => (held.spend(), true) }))
+  ],
+  "takes nothing where there is too little": [
+    stopping((store) => ({
+      reserve: (cost, clock) => store.reserve(Math.min(cost, store.balance(clock)), clock)
+    })),
+    stopping((store) => ({
+      reserve: (cost, clock) => {
+        const answer = store.reserve(cost, clock)
+        if (answer === undefined) store.reserve(store.balance(clock), clock)
+        return answer
+      }
+    }))
+  ],
+  "grants a cost of 0, whatever there is": [
+    stopping((store) => ({
+      reserve: (cost, clock) => store.balance(clock) === 0 ? undefined : store.reserve(cost, clock)
+    }))
+  ],
+  "grants no more than there can be, however patient the caller": [
+    stopping((store) => ({ reserve: (cost, clock) => store.reserve(Math.min(cost, 10), clock) }))
+  ],
+  "puts in what is deposited, up to the capacity": [
+    stopping(() => ({ deposit: () => undefined })),
+    stopping((store) => ({ balance: (clock) => 2 * store.balance(clock) })),
+    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens + 1, clock) }))
+  ],
+  "adds fractions without loss": [
+    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(Math.floor(tokens), clock) }))
+  ],
+  "conserves tokens, whatever is taken, settled and deposited": [
+    greedy,
+    reserving((held) => ({ giveBack: () => held.cost > 9 ? held.spend() : held.giveBack() })),
+    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens > 9 ? 0 : tokens, clock) }))
+  ],
+  "grants no token twice to concurrent fibers": [
+    asking((store, cost, clock, hold) =>
+      Effect.suspend(() => {
+        const isThere = store.balance(clock) >= cost
+        return Effect.andThen(
+          Effect.yieldNow,
+          Effect.sync(() => {
+            const taken = held(store.reserve(cost, clock))
+            const lent = { cost, giveBack: () => true, spend: () => true }
+            if (isThere) hold(taken ?? lent)
+          })
+        )
+      })
+    )
+  ],
+  "loses nothing to a clock that goes back": [
+    Effect.flatMap(Clock.currentTimeMillis, (start) =>
+      stopping((store) => ({
+        balance: (clock) => Math.max(0, store.balance(clock) + Math.min(0, clock.currentTimeMillisUnsafe() - start))
+      })))
+  ],
+  "pays for the retries of withRetry": [
+    greedy,
+    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens === 1 ? 2 : tokens, clock) }))
+  ],
+  "pays for the retries of Effect.retry": [greedy, reserving((held) => ({ spend: () => held.giveBack() }))],
+  "pays for the retries of RetryStrategy.run": [greedy, reserving((held) => ({ giveBack: () => held.spend() }))],
+  "has taken nothing when one who asks is interrupted, at whatever step": [
+    tardy,
+    asking((store, cost, clock, hold) =>
+      Effect.sync(() => {
+        for (let count = 0; count < 2; count++) hold(held(store.reserve(cost, clock))!)
+      })
+    )
+  ],
+  "loses nothing of a call that is interrupted, at whatever step": [tardy],
+  "has taken nothing when one who asks for too much is interrupted, at whatever step": [
+    asking((store, cost, clock) =>
+      Effect.andThen(
+        Effect.sync(() => store.deposit(cost, clock)),
+        Effect.andThen(Effect.sleep(1), Effect.sync(() => store.reserve(cost, clock)))
+      )
+    )
+  ]
+}
+
+const storesThatWait: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
+  "grants a waiter its tokens when they are there": [
+    waiting(() => Effect.never),
+    waiting((store, cost, clock, hold) => Effect.andThen(polling(store, cost, clock, hold), Effect.never))
+  ],
+  "serves waiters in the order in which they came": [waiting(polling)],
+  "forgets a waiter that is interrupted": [stubborn],
+  "grants nothing when the patience has ended": [stubborn]
+}
+
+const bucketBroken: Readonly<Record<string, (options: RetryQuota.Options) => Effect.Effect<Store>>> = {
+  "a bucket begins with its initial tokens": ({ initial: _, ...options }) => broken(options, () => ({})),
+  "a bucket refills over time, up to the capacity": (options) => broken({ ...options, refillPerSecond: 0 }, () => ({})),
+  "a bucket has callers wait for the refill, first come, first served, whatever they cost": (options) =>
+    broken({ ...options, refillPerSecond: 40 }, () => ({})),
+  "a bucket serves the one behind an interrupted waiter at the refill": (options) => broken(options, staying)
+}
+
+const lawOf = (laws: ReadonlyArray<Law>, name: string): Law => {
+  const law = laws.find((law) => law.name === name)
+  assert.isDefined(law, name)
+  return law!
+}
+
+const isBroken = (law: Law) =>
+  Effect.gen(function*() {
+    const exit = yield* Effect.exit(law.run)
+    const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+    assert.instanceOf(error, ContractBroken)
+    assert.strictEqual(error!.law, law.name)
+    return error!
+  })
+
+describe("RetryQuotaStoreSuite.laws", () => {
+  for (const [name, makes] of Object.entries({ ...stores, ...storesThatWait })) {
+    for (const [place, make] of makes.entries()) {
+      it.effect(`finds a store, ${place + 1}, that breaks the law: ${name}`, () =>
+        isBroken(lawOf(RetryQuotaStoreSuite.laws(make, name in storesThatWait ? waits : {}), name)))
+    }
+  }
+
+  it("has no law that is not seen to be broken", () => {
+    const all = RetryQuotaStoreSuite.laws(Effect.die("never made"), waits).map(({ name }) => name)
+    assert.deepStrictEqual(Object.keys({ ...stores, ...storesThatWait }).sort(), [...all].sort())
+  })
+
+  it.effect("says what is wrong, where, and what would be right", () =>
+    Effect.gen(function*() {
+      const error = yield* isBroken(lawOf(RetryQuotaStoreSuite.laws(greedy), "takes what is there"))
+      assert.deepStrictEqual([error.what, error.actual, error.expected], ["the cost of a reservation", 1.5, 1])
+      assert.strictEqual(error.message, "takes what is there: the cost of a reservation: 1.5 where 1 is right")
+    }))
+
+  it.effect("takes what a store throws for a breach", () =>
+    Effect.gen(function*() {
+      const thrown = new Error("out of order")
+      const throws = stopping(() => ({
+        reserve: () => {
+          throw thrown
+        }
+      }))
+      for (const law of RetryQuotaStoreSuite.laws(throws)) {
+        if (law.name === "says what it is") continue
+        assert.include([thrown, "refused"], (yield* isBroken(law)).actual, law.name)
+      }
+    }))
+
+  it.live("needs no TestClock around", () =>
+    Effect.gen(function*() {
+      const store = Effect.map(RetryQuota.make(), ({ store }) => store)
+      yield* lawOf(RetryQuotaStoreSuite.laws(store), "conserves tokens, whatever is taken, settled and deposited").run
+    }))
+
+  it.live("runs in real time for a store that lives elsewhere, without the laws that need a TestClock", () =>
+    Effect.gen(function*() {
+      const laws = RetryQuotaStoreSuite.bucketLaws(
+        (options) => Effect.map(RetryQuota.make(options), ({ store }) => store),
+        { elapse: (millis) => Effect.sleep(millis), slack: 3 }
+      ).filter(({ name }) => name.startsWith("a small bucket "))
+      assert.isAbove(laws.length, 10)
+      assert.notInclude(laws.map(({ name }) => name).join(), "interrupted, at whatever step")
+      yield* Effect.forEach(laws, ({ run }) => run, { concurrency: "unbounded" })
+    }))
+})
+
+describe("RetryQuotaStoreSuite.bucketLaws", () => {
+  const make = (options: RetryQuota.Options) => broken(options, () => ({}))
+  const all = RetryQuotaStoreSuite.bucketLaws(make).map(({ name }) => name)
+
+  for (const [name, make] of Object.entries(bucketBroken)) {
+    it.effect(`finds a bucket that breaks the law: ${name}`, () =>
+      isBroken(lawOf(RetryQuotaStoreSuite.bucketLaws(make), name)))
+  }
+
+  it("has, besides those of every store, no law that is not seen to be broken", () => {
+    const own = all.filter((name) =>
+      !Object.keys({ ...stores, ...storesThatWait }).some((known) => name.endsWith(` ${known}`))
+    )
+    assert.deepStrictEqual(own, Object.keys(bucketBroken))
+  })
+
+  it("has no two laws of a name", () => {
+    assert.strictEqual(new Set(all).size, all.length)
+  })
+})
