@@ -99,7 +99,7 @@ export const retrying: Readonly<Record<string, Retrying>> = {
 const waiting = (millis: number) =>
   Backoff.fixed({ delay: millis }).pipe(
     RetryPolicy.capped("20 seconds"),
-    RetryPolicy.honourRetryAfter({ atMost: "20 seconds" }),
+    RetryPolicy.honorRetryAfter({ atMost: "20 seconds" }),
     RetryPolicy.maxAttempts(3),
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated({ cost: 5, timeoutCost: 10 })

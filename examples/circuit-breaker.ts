@@ -26,7 +26,7 @@ export const classify = <A, E>(exit: Exit.Exit<A, E>): CircuitBreaker.Outcome =>
 /** Four attempts. An open circuit is waited for if it is open for no more than two seconds. */
 export const policy = Backoff.exponential({ base: "100 millis", factor: 2 }).pipe(
   RetryPolicy.jittered("full"),
-  RetryPolicy.honourRetryAfter({ atMost: "2 seconds", beyond: "stop" }),
+  RetryPolicy.honorRetryAfter({ atMost: "2 seconds", beyond: "stop" }),
   RetryPolicy.maxAttempts(4),
   RetryPolicy.whileRetryable,
   RetryPolicy.quotaGated({ cost: 5 })
@@ -56,7 +56,7 @@ export const patience = RetryPolicy.fromDelay(({ attempt, error }) =>
   isRejection(error) ? 100 * 2 ** (attempt - 1) : undefined
 ).pipe(
   RetryPolicy.jittered("full"),
-  RetryPolicy.honourRetryAfter({ atMost: "2 seconds", beyond: "stop" }),
+  RetryPolicy.honorRetryAfter({ atMost: "2 seconds", beyond: "stop" }),
   RetryPolicy.maxAttempts(4)
 )
 

@@ -17,10 +17,10 @@ const backoff = Backoff.fixed({ delay: "1 second" }).pipe(
 )
 
 /** By default a hint adds at most 5 seconds to the delay, as in retry behaviour 2.1: a longer one is cut. */
-export const following = backoff.pipe(RetryPolicy.honourRetryAfter())
+export const following = backoff.pipe(RetryPolicy.honorRetryAfter())
 
 /** A longer hint can also end the call at once: the caller learns of it now and not in an hour. */
-export const givingUp = backoff.pipe(RetryPolicy.honourRetryAfter({ atMost: "1 minute", beyond: "stop" }))
+export const givingUp = backoff.pipe(RetryPolicy.honorRetryAfter({ atMost: "1 minute", beyond: "stop" }))
 
 type Send = Effect.Effect<string, TooManyRequests>
 

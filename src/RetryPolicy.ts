@@ -215,7 +215,7 @@ export const jittered = (jitter: Jitter): Same => adjusting(jitterOf("RetryPolic
  * @category models
  * @since 0.1.0
  */
-export interface HonourOptions {
+export interface HonorOptions {
   /** The longest hint that is followed. Default: no such bound, only the overshoot. */
   readonly atMost?: Duration.Input | undefined
   /** How far a hint may lengthen the delay. Default 5 seconds, or no such bound when `atMost` is given. */
@@ -235,8 +235,8 @@ export interface HonourOptions {
  * @category delays
  * @since 0.1.0
  */
-export const honourRetryAfter = (options?: HonourOptions): Same => {
-  const check = checks("RetryPolicy.honourRetryAfter")
+export const honorRetryAfter = (options?: HonorOptions): Same => {
+  const check = checks("RetryPolicy.honorRetryAfter")
   const atMost = options?.atMost === undefined ? Infinity : check.duration("atMost", options.atMost)
   const overshoot = options?.overshoot === undefined
     ? options?.atMost === undefined ? 5000 : Infinity
@@ -356,7 +356,7 @@ export const quotaGated = (options: QuotaOptions): <E, R, Err>(
  * @category limits
  * @since 0.1.0
  */
-export const rateLimited: <E, R, Err>(
+export const requiresRateLimiter: <E, R, Err>(
   self: RetryPolicy<E, R, Err>
 ) => RetryPolicy<E & Attempted, R | AdaptiveRateLimiter, Err | RateLimitExceeded> = (self) =>
   with_({ adaptive: true })(self) as any

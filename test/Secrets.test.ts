@@ -290,7 +290,7 @@ describe("secrets that are planted in requests and answers", () => {
         return { cancel: () => {} }
       }, { timeout: "1 second" })
       const classifier = RetryClassifier.layer(RetryGrpc.classifierFor({ idempotent: false }))
-      const retried = withRetry(call, RetryGrpc.honourPushback()(policy)).pipe(Effect.provide(classifier))
+      const retried = withRetry(call, RetryGrpc.honorPushback()(policy)).pipe(Effect.provide(classifier))
       const { exit, text } = yield* told(Kit.runToEnd(retried), foreign)
       assert.deepStrictEqual(
         sent.map(({ values }) => values.get("grpc-previous-rpc-attempts")),

@@ -64,7 +64,7 @@ export const standard = ({ maxAttempts = 3, maxBackoff = "20 seconds" }: Options
   return Backoff.exponential({ base: "1 second", factor: 2 }).pipe(
     RetryPolicy.jittered("full"),
     RetryPolicy.capped(maxBackoff),
-    RetryPolicy.honourRetryAfter({ atMost: maxBackoff }),
+    RetryPolicy.honorRetryAfter({ atMost: maxBackoff }),
     RetryPolicy.maxAttempts(maxAttempts),
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated({ cost: 5, timeoutCost: 10 })
@@ -113,7 +113,7 @@ export const standard2026 = (
         RetryPolicy.jittered("full")
       )
     ),
-    RetryPolicy.honourRetryAfter({ overshoot: "5 seconds" }),
+    RetryPolicy.honorRetryAfter({ overshoot: "5 seconds" }),
     RetryPolicy.maxAttempts(maxAttempts),
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated({ cost: 14, throttlingCost: 5, longPolling })
@@ -160,4 +160,4 @@ export const awsAdaptive: RetryPolicy.RetryPolicy<
   RetryPolicy.Attempted,
   RetryQuota | AdaptiveRateLimiter,
   RateLimitExceeded
-> = /* @__PURE__ */ RetryPolicy.rateLimited(awsStandard)
+> = /* @__PURE__ */ RetryPolicy.requiresRateLimiter(awsStandard)

@@ -300,7 +300,7 @@ const made = (
     ? Operations.make({ maxAttempts })(operationOf(options))
     : Modes.standard({ maxAttempts })
   return {
-    policy: isAdaptive ? RetryPolicy.rateLimited(standard) : standard,
+    policy: isAdaptive ? RetryPolicy.requiresRateLimiter(standard) : standard,
     layer: Layer.mergeAll(
       RetryQuota.layer(),
       isAdaptive ? Limiter.layer({ whenExceeded: options.sendToken }) : Limiter.layerUnlimited,

@@ -120,7 +120,7 @@ export interface PushbackOptions {
  *
  * **Details**
  *
- * `RetryPolicy.honourRetryAfter` takes the same value for the least delay, as it takes any hint: clients that were told
+ * `RetryPolicy.honorRetryAfter` takes the same value for the least delay, as it takes any hint: clients that were told
  * the same then still spread, and none comes earlier. Here the server sets the time, earlier than the back-off too.
  * A pushback that forbids the retry stops this policy even without `RetryPolicy.whileRetryable`. What was done to the
  * delay before does not apply to a pushback; what is done after it does, so put it last among the delays.
@@ -132,10 +132,10 @@ export interface PushbackOptions {
  * @category delays
  * @since 0.1.0
  */
-export const honourPushback = (
+export const honorPushback = (
   options?: PushbackOptions
 ): <E, R, Err>(self: RetryPolicy<E, R, Err>) => RetryPolicy<E, R, Err> => {
-  const check = checks("RetryGrpc.honourPushback")
+  const check = checks("RetryGrpc.honorPushback")
   const atMost = check.duration("atMost", options?.atMost ?? "1 minute")
   const tooLong = check.oneOf("beyond", options?.beyond ?? "stop", ["stop", "clamp"]) === "stop" ? hintTooLong : atMost
   return ({ [TypeId]: parts }) =>

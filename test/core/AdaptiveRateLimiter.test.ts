@@ -248,7 +248,10 @@ describe("AdaptiveRateLimiter", () => {
 
     it.effect("gives back what a refused retry held, and is retried by no policy", () =>
       Effect.gen(function*() {
-        const eager = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.quotaGated({ cost: 5 }), RetryPolicy.rateLimited)
+        const eager = Backoff.fixed({ delay: 0 }).pipe(
+          RetryPolicy.quotaGated({ cost: 5 }),
+          RetryPolicy.requiresRateLimiter
+        )
         for (const run of [withRetry, (self: Effect.Effect<never, Throttled>) => Effect.retry(attempt(self), eager)]) {
           let sends = 0
           const call = Effect.suspend(() => {
@@ -336,7 +339,7 @@ describe("AdaptiveRateLimiter", () => {
         const policy = Backoff.fixed({ delay: 0 }).pipe(
           RetryPolicy.maxAttempts(4),
           RetryPolicy.quotaGated({ cost: 10 }),
-          RetryPolicy.rateLimited
+          RetryPolicy.requiresRateLimiter
         )
         const ofAnyError: Schedule.Schedule<
           unknown,

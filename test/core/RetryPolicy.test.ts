@@ -397,7 +397,7 @@ describe("RetryPolicy", () => {
           for (const mode of [jitter, { proportional: share }] as const) {
             const policy = Backoff.exponential({ base }).pipe(
               RetryPolicy.jittered(mode),
-              RetryPolicy.honourRetryAfter(),
+              RetryPolicy.honorRetryAfter(),
               RetryPolicy.capped(cap)
             )
             const errors = repeated(new Throttled({ retryAfter: 99_999 }), 12)
@@ -457,8 +457,8 @@ describe("RetryPolicy", () => {
         assert.strictEqual(last, Number.MAX_SAFE_INTEGER)
       }))
 
-    describe("honourRetryAfter", () => {
-      const rows: ReadonlyArray<readonly [RetryPolicy.HonourOptions, number, number | string]> = [
+    describe("honorRetryAfter", () => {
+      const rows: ReadonlyArray<readonly [RetryPolicy.HonorOptions, number, number | string]> = [
         [{}, 0, 1000],
         [{}, 500, 1000],
         [{}, 3000, 3000],
@@ -477,7 +477,7 @@ describe("RetryPolicy", () => {
         Effect.gen(function*() {
           const policy = Backoff.fixed({ delay: 1 }).pipe(
             RetryPolicy.whenThrottled(
-              Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.honourRetryAfter({ beyond: "stop" }))
+              Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.honorRetryAfter({ beyond: "stop" }))
             )
           )
           assert.deepStrictEqual(
@@ -489,7 +489,7 @@ describe("RetryPolicy", () => {
       for (const [options, hint, expected] of rows) {
         it.effect(`${JSON.stringify(options)}: a hint of ${hint} ms on a delay of 1 s gives ${expected}`, () =>
           Effect.gen(function*() {
-            const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.honourRetryAfter(options))
+            const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.honorRetryAfter(options))
             assert.deepStrictEqual(yield* decisions(policy, [new Throttled({ retryAfter: hint })]), [expected])
           }))
       }
@@ -671,11 +671,11 @@ describe("RetryPolicy", () => {
           ["cost", cost, () => RetryPolicy.quotaGated({ cost })],
           ["timeoutCost", cost, () => RetryPolicy.quotaGated({ cost: 1, timeoutCost: cost })],
           ["throttlingCost", cost, () => RetryPolicy.quotaGated({ cost: 1, throttlingCost: cost })],
-          ["atMost", cost, () => RetryPolicy.honourRetryAfter({ atMost: cost })],
-          ["overshoot", cost, () => RetryPolicy.honourRetryAfter({ overshoot: cost })]
+          ["atMost", cost, () => RetryPolicy.honorRetryAfter({ atMost: cost })],
+          ["overshoot", cost, () => RetryPolicy.honorRetryAfter({ overshoot: cost })]
         ] as const
       ),
-      ["beyond", "wait", () => RetryPolicy.honourRetryAfter({ beyond: "wait" as "stop" })],
+      ["beyond", "wait", () => RetryPolicy.honorRetryAfter({ beyond: "wait" as "stop" })],
       [
         "that",
         "a lifted schedule",

@@ -66,7 +66,7 @@ type Limited = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
 const impatient = Backoff.fixed({ delay: 10 }).pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.quotaGated({ cost: 5 }),
-  RetryPolicy.rateLimited,
+  RetryPolicy.requiresRateLimiter,
   RetryPolicy.deadline("500 millis")
 )
 

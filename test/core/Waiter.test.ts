@@ -180,7 +180,7 @@ describe("Waiter", () => {
       Effect.gen(function*() {
         const delay = Backoff.fixed({ delay: 100 }).pipe(
           RetryPolicy.whenThrottled(Backoff.fixed({ delay: 1000 })),
-          RetryPolicy.honourRetryAfter()
+          RetryPolicy.honorRetryAfter()
         )
         const waiter = Waiter.make({
           acceptors: [ready, Waiter.throttled("retry")],

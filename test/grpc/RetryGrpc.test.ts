@@ -332,7 +332,7 @@ describe("google.rpc.RetryInfo in grpc-status-details-bin", () => {
   })
 })
 
-describe("honourPushback", () => {
+describe("honorPushback", () => {
   const base = Backoff.exponential({ base: "1 second", factor: 2 }).pipe(RetryPolicy.jittered("full"))
 
   /** When a call is sent that fails with each of the errors in turn. */
@@ -385,48 +385,48 @@ describe("honourPushback", () => {
   ) {
     it.effect(name, () =>
       Effect.gen(function*() {
-        assert.deepStrictEqual(yield* timesOf(RetryGrpc.honourPushback()(base), errors), [...expected])
+        assert.deepStrictEqual(yield* timesOf(RetryGrpc.honorPushback()(base), errors), [...expected])
       }))
   }
 
   it.effect("takes no chance, and no other hint, for a pushback", () =>
     Effect.gen(function*() {
-      const policy = base.pipe(RetryPolicy.honourRetryAfter(), RetryGrpc.honourPushback())
+      const policy = base.pipe(RetryPolicy.honorRetryAfter(), RetryGrpc.honorPushback())
       for (const chance of [0, 0.3, 0.999]) {
         assert.deepStrictEqual(yield* timesOf(policy, [pushedBack("250")], chance), [0, 250])
       }
     }))
 
-  it.effect("as a floor, where honourRetryAfter is asked instead", () =>
+  it.effect("as a floor, where honorRetryAfter is asked instead", () =>
     Effect.gen(function*() {
-      const policy = base.pipe(RetryPolicy.honourRetryAfter())
+      const policy = base.pipe(RetryPolicy.honorRetryAfter())
       assert.deepStrictEqual(yield* timesOf(policy, [pushedBack("250"), pushedBack("3000")]), [0, 500, 3500])
     }))
 
   it.effect("cuts what is too long, if asked to", () =>
     Effect.gen(function*() {
-      const policy = RetryGrpc.honourPushback({ atMost: "2 seconds", beyond: "clamp" })(base)
+      const policy = RetryGrpc.honorPushback({ atMost: "2 seconds", beyond: "clamp" })(base)
       assert.deepStrictEqual(yield* timesOf(policy, [pushedBack("60000"), plain]), [0, 2000, 2500])
     }))
 
   it.effect("is capped by what comes after it, and not by what comes before", () =>
     Effect.gen(function*() {
-      const before = base.pipe(RetryPolicy.capped("100 millis"), RetryGrpc.honourPushback())
+      const before = base.pipe(RetryPolicy.capped("100 millis"), RetryGrpc.honorPushback())
       assert.deepStrictEqual(yield* timesOf(before, [pushedBack("5000"), plain]), [0, 5000, 5100])
-      const after = base.pipe(RetryGrpc.honourPushback(), RetryPolicy.capped("100 millis"))
+      const after = base.pipe(RetryGrpc.honorPushback(), RetryPolicy.capped("100 millis"))
       assert.deepStrictEqual(yield* timesOf(after, [pushedBack("5000"), plain]), [0, 100, 200])
     }))
 
   it.effect("leaves a lifted schedule where it was", () =>
     Effect.gen(function*() {
-      const policy = RetryGrpc.honourPushback()(RetryPolicy.fromSchedule(Schedule.exponential("1 second")))
+      const policy = RetryGrpc.honorPushback()(RetryPolicy.fromSchedule(Schedule.exponential("1 second")))
       assert.deepStrictEqual(yield* timesOf(policy, [plain, pushedBack("10"), plain]), [0, 1000, 1010, 5010])
     }))
 
   it.effect("shows the delays a call that begins anew", () =>
     Effect.gen(function*() {
       const seen: Array<readonly [number, number]> = []
-      const policy = RetryGrpc.honourPushback()(RetryPolicy.fromDelay(({ attempt, previousMillis }) => {
+      const policy = RetryGrpc.honorPushback()(RetryPolicy.fromDelay(({ attempt, previousMillis }) => {
         seen.push([attempt, previousMillis])
         return attempt * 100
       }))
@@ -438,16 +438,16 @@ describe("honourPushback", () => {
     Effect.gen(function*() {
       const reason = yield* Effect.retryOrElse(
         Effect.fail(pushedBack("70000")),
-        RetryGrpc.honourPushback()(base),
+        RetryGrpc.honorPushback()(base),
         (_, output) => Effect.succeed(RetryDecision.isStop(output) ? output.reason : "retried")
       )
       assert.strictEqual(reason, "retry-after-too-long")
     }))
 
   it("refuses impossible bounds", () => {
-    assert.throws(() => RetryGrpc.honourPushback({ atMost: -1 }), InvalidOption, "atMost")
-    assert.throws(() => RetryGrpc.honourPushback({ atMost: Infinity }), InvalidOption, "atMost")
-    assert.throws(() => RetryGrpc.honourPushback({ beyond: JSON.parse(`"cut"`) }), InvalidOption, "beyond")
+    assert.throws(() => RetryGrpc.honorPushback({ atMost: -1 }), InvalidOption, "atMost")
+    assert.throws(() => RetryGrpc.honorPushback({ atMost: Infinity }), InvalidOption, "atMost")
+    assert.throws(() => RetryGrpc.honorPushback({ beyond: JSON.parse(`"cut"`) }), InvalidOption, "beyond")
   })
 })
 

@@ -272,7 +272,7 @@ describe("calls of grpc-js", () => {
       const { port, state } = yield* serverOf([pushback("120"), 5, pushback("0"), pushback("-1"), 6])
       const stock = yield* clientOf(port)
       const start = performance.now()
-      const slow = Backoff.fixed({ delay: "1 hour" }).pipe(RetryGrpc.honourPushback(), RetryPolicy.whileRetryable)
+      const slow = Backoff.fixed({ delay: "1 hour" }).pipe(RetryGrpc.honorPushback(), RetryPolicy.whileRetryable)
       assert.strictEqual(yield* withRetry(send(stock, "a"), slow), 5)
       assert.isAtLeast(performance.now() - start, 119)
       assert.strictEqual((yield* Effect.flip(withRetry(send(stock, "a"), slow))).code, 14)

@@ -81,7 +81,7 @@ const refused = new TypeError("fetch failed", { cause: Object.assign(new Error("
 
 /** 100, 200 and 400 ms after the failures, five attempts. */
 const policy = Backoff.exponential({ base: "100 millis", factor: 2 }).pipe(RetryPolicy.maxAttempts(5))
-const hinted = policy.pipe(RetryPolicy.honourRetryAfter({ atMost: "1 minute" }))
+const hinted = policy.pipe(RetryPolicy.honorRetryAfter({ atMost: "1 minute" }))
 
 /** Lets time pass until the effect ends. */
 const finish = <A, E, R>(effect: Effect.Effect<A, E, R>, tick = 1000) =>
@@ -969,7 +969,7 @@ describe("RetryHttp", () => {
         const { client, sends } = scripted([429])
         const adaptive = Backoff.fixed({ delay: "1 millis" }).pipe(
           RetryPolicy.maxAttempts(50),
-          RetryPolicy.rateLimited,
+          RetryPolicy.requiresRateLimiter,
           RetryPolicy.deadline("3 seconds")
         )
         const response = yield* finish(RetryHttp.retry(client, adaptive).get("http://a/"), 100).pipe(

@@ -73,7 +73,7 @@ describePeers("RetryHttp with nginx", () => {
       const url = yield* startThrottling
       const base = yield* HttpClient.HttpClient
       const policy = Backoff.exponential({ base: "100 millis", jitter: "full" }).pipe(
-        RetryPolicy.honourRetryAfter({ atMost: "5 seconds" }),
+        RetryPolicy.honorRetryAfter({ atMost: "5 seconds" }),
         RetryPolicy.maxAttempts(10)
       )
       const calls = yield* Effect.forEach(

@@ -41,7 +41,7 @@ describe("outcomes", () => {
   it.effect("throttledFor carries the hint", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.throttledFor("2 seconds"), Kit.ok()])
-      yield* call.send.pipe(withRetry(RetryPolicy.honourRetryAfter()(twice)), Kit.runToEnd)
+      yield* call.send.pipe(withRetry(RetryPolicy.honorRetryAfter()(twice)), Kit.runToEnd)
       call.timeline.expect("attempts at 0 ms, 2 s")
     }))
 

@@ -91,10 +91,10 @@ const policyOf = (settings: PolicySettings): AnyPolicy => {
     RetryPolicy.whileRetryable,
     RetryPolicy.maxAttempts(attempts)
   ]
-  if (settings.honourRetryAfter) steps.push(RetryPolicy.honourRetryAfter())
+  if (settings.honorRetryAfter) steps.push(RetryPolicy.honorRetryAfter())
   if (deadline !== undefined) steps.push(RetryPolicy.deadline(millis(deadline)))
   if (quota !== undefined) steps.push(RetryPolicy.quotaGated(quota))
-  if (limiter !== undefined) steps.push(RetryPolicy.rateLimited)
+  if (limiter !== undefined) steps.push(RetryPolicy.requiresRateLimiter)
   return steps.reduce((policy, step) => step(policy), backoffOf(settings.backoff))
 }
 

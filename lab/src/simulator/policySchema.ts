@@ -106,7 +106,7 @@ export const PolicySettings = Schema.Struct({
     Time,
     "How long after the start of its call a retry may still begin; the last attempt may end later."
   ),
-  honourRetryAfter: unlessSaid(Schema.Boolean, true, "Whether a hint of the service lengthens a delay."),
+  honorRetryAfter: unlessSaid(Schema.Boolean, true, "Whether a hint of the service lengthens a delay."),
   quota: maybe(Quota, "The retry quota of each process. Default: none."),
   limiter: maybe(Limiter, "The adaptive rate limiter of each process. Default: none."),
   budget: maybe(Budget, "The retry budget of each process. Default: none.")

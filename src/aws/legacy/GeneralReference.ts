@@ -100,7 +100,7 @@ export interface Options {
  * **Details**
  *
  * So the waits are 100, 200, 400 milliseconds and so on, exactly: there is no jitter, and a server's hint is not
- * followed. `RetryPolicy.jittered` and `RetryPolicy.honourRetryAfter` add them. What is retried, and what is a throttle,
+ * followed. `RetryPolicy.jittered` and `RetryPolicy.honorRetryAfter` add them. What is retried, and what is a throttle,
  * says the classifier: {@link layer} sets that of the page. Throws `InvalidOption` for options out of their ranges.
  *
  * The page's loop has a wait before its first try too, as it polls: see {@link polling}. A call has none.

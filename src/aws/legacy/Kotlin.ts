@@ -453,7 +453,7 @@ export const adaptiveRetryStrategy = (
 ): RetryStrategy<RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter, Limiter.RateLimitExceeded> => {
   const { layer, policy } = strategyOf("Kotlin.adaptiveRetryStrategy", config)
   const limiter = limiterOf("Kotlin.adaptiveRetryStrategy", config)
-  return { policy: RetryPolicy.rateLimited(policy), layer: Layer.merge(layer, limiter) }
+  return { policy: RetryPolicy.requiresRateLimiter(policy), layer: Layer.merge(layer, limiter) }
 }
 
 /** Kotlin books the error type `Transient` as this fact. */

@@ -206,7 +206,7 @@ describe("concurrency", () => {
   it.effect("nasty 40: a retry takes a send token like a first attempt", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient, Kit.transient, Kit.ok()])
-      const policy = RetryPolicy.rateLimited(Backoff.fixed({ delay: 1 }))
+      const policy = RetryPolicy.requiresRateLimiter(Backoff.fixed({ delay: 1 }))
       const fiber = yield* Effect.forkChild(withRetry(call.send, policy), { startImmediately: true })
       yield* TestClock.adjust("30 seconds")
       assert.isDefined(fiber.pollUnsafe())

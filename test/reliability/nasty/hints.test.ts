@@ -43,7 +43,7 @@ const send = (client: ReturnType<typeof clientOf>["client"], policy: RetryPolicy
 
 /** 100 ms, then 200, then 400, and hints up to a minute. */
 const hinted = Backoff.exponential({ base: "100 millis" }).pipe(
-  RetryPolicy.honourRetryAfter({ atMost: "1 minute" }),
+  RetryPolicy.honorRetryAfter({ atMost: "1 minute" }),
   RetryPolicy.maxAttempts(3)
 )
 
@@ -206,7 +206,7 @@ describe("hints of servers", () => {
         "a deadline",
         RetryPolicy.deadline("10500 millis")(
           RetryPolicy.maxAttempts(1000)(
-            Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.honourRetryAfter({ atMost: "1 minute" }))
+            Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.honorRetryAfter({ atMost: "1 minute" }))
           )
         ),
         11,

@@ -161,7 +161,7 @@ describe("time", () => {
           () => Backoff.decorrelated({ base: duration, cap: "1 minute" }),
           () => RetryPolicy.capped(duration),
           () => RetryPolicy.deadline(duration),
-          () => RetryPolicy.honourRetryAfter({ atMost: duration })
+          () => RetryPolicy.honorRetryAfter({ atMost: duration })
         ]
       ) assert.throws(make, InvalidOption)
     })

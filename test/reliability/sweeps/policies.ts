@@ -28,7 +28,7 @@ const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, Services, u
   "AwsModes.awsStandard": awsStandard,
   "AwsModes.awsStandard2026": awsStandard2026,
   "AwsModes.awsDynamoDB2026": awsDynamoDB2026,
-  "AwsModes.awsAdaptive, RetryPolicy.rateLimited": awsAdaptive,
+  "AwsModes.awsAdaptive, RetryPolicy.requiresRateLimiter": awsAdaptive,
   "AwsModes.standard with a deadline": RetryPolicy.deadline("1 second")(AwsModes.standard()),
   "AwsModes.awsAdaptive with a deadline": RetryPolicy.deadline("1 second")(awsAdaptive),
   "AwsModes.standard2026 that polls": AwsModes.standard2026({ longPolling: true }),
@@ -57,12 +57,12 @@ const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, Services, u
   "RetryPolicy.fromDelay, RetryPolicy.quotaGated": RetryPolicy.fromDelay(({ attempt }) => attempt * 10).pipe(gated),
   "RetryPolicy.fromSchedule": RetryPolicy.fromSchedule(Schedule.spaced(100)).pipe(gated),
   "RetryPolicy.jittered, RetryPolicy.capped": fixed.pipe(RetryPolicy.jittered("full"), RetryPolicy.capped(50), gated),
-  "RetryPolicy.honourRetryAfter": fixed.pipe(RetryPolicy.honourRetryAfter(), gated),
-  "RetryPolicy.honourRetryAfter that stops": fixed.pipe(
-    RetryPolicy.honourRetryAfter({ atMost: 1, beyond: "stop" }),
+  "RetryPolicy.honorRetryAfter": fixed.pipe(RetryPolicy.honorRetryAfter(), gated),
+  "RetryPolicy.honorRetryAfter that stops": fixed.pipe(
+    RetryPolicy.honorRetryAfter({ atMost: 1, beyond: "stop" }),
     gated
   ),
-  "RetryGrpc.honourPushback": fixed.pipe(RetryGrpc.honourPushback(), gated),
+  "RetryGrpc.honorPushback": fixed.pipe(RetryGrpc.honorPushback(), gated),
   "RetryPolicy.maxAttempts": fixed.pipe(RetryPolicy.maxAttempts(2), gated),
   "RetryPolicy.whileRetryable": fixed.pipe(RetryPolicy.whileRetryable, gated),
   "RetryPolicy.whileMaybeRetryable": fixed.pipe(RetryPolicy.whileMaybeRetryable, gated),
