@@ -26,7 +26,7 @@ import * as Cubic from "./internal/math/cubic.ts"
 import { AdaptiveGate, type AdaptiveOptions } from "./internal/state/adaptive.ts"
 import { clockOf, monotonicMillis } from "./internal/state/clock.ts"
 import { Refused } from "./internal/state/refused.ts"
-import { checks } from "./InvalidOption.ts"
+import { checks } from "./internal/checks.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as SendGate from "./SendGate.ts"
 

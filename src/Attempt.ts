@@ -13,8 +13,9 @@ import { dual } from "effect/Function"
 import type * as Schedule from "effect/Schedule"
 import { attempting } from "./internal/engine/bridge.ts"
 import { retrying } from "./internal/engine/loop.ts"
+import { partsOf } from "./internal/policy/policy.ts"
 import type { Stop } from "./RetryDecision.ts"
-import { type Attempted, fromSchedule, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
+import { type Attempted, fromSchedule, type RetryPolicy } from "./RetryPolicy.ts"
 
 /**
  * Marks an effect as one send of a call: what a retry policy with a quota can retry.
@@ -77,7 +78,7 @@ export const withRetry: {
 } = dual(
   2,
   (self: Effect.Effect<any, any, any>, policy: Schedule.Schedule<unknown, any, any, any>): Effect.Effect<any, any, any> =>
-    retrying(self, (policy as RetryPolicy<any, any, any>)[TypeId] ?? fromSchedule(policy)[TypeId])
+    retrying(self, partsOf(policy as RetryPolicy<any, any, any>) ?? partsOf(fromSchedule(policy)))
 )
 
 /**
@@ -110,7 +111,7 @@ export const withRetryOrElse: {
     self: Effect.Effect<any, any, any>,
     policy: RetryPolicy<any, any, any>,
     orElse: (error: any, stop: Stop) => Effect.Effect<any, any, any>
-  ): Effect.Effect<any, any, any> => retrying(self, policy[TypeId], orElse)
+  ): Effect.Effect<any, any, any> => retrying(self, partsOf(policy), orElse)
 )
 
 /** The errors a policy takes, without the mark that `withRetry` itself leaves on them. */

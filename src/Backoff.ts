@@ -8,10 +8,11 @@
  */
 
 import type * as Duration from "effect/Duration"
-import type { Delay } from "./internal/engine/verdict.ts"
+import { type Checks, checks } from "./internal/checks.ts"
 import * as Delays from "./internal/math/delay.ts"
-import { checks } from "./InvalidOption.ts"
-import { fromSource, type Jitter, jitterOf, type RetryPolicy } from "./RetryPolicy.ts"
+import { jitterOf } from "./internal/policy/jitter.ts"
+import { fromSource } from "./internal/policy/policy.ts"
+import type { Jitter, RetryPolicy } from "./RetryPolicy.ts"
 
 /**
  * What all back-offs take: a cap, which bounds the delay before jitter and, jitter never exceeding it, after; and a
@@ -29,22 +30,25 @@ export interface CommonOptions {
 
 /** The ceiling, capped, jittered, and capped again: only proportional jitter needs the second. */
 const backoff = (
-  constructorName: string,
-  options: CommonOptions,
+  check: Checks,
+  { cap, jitter }: CommonOptions,
   baseMillis: number,
   ceiling: (retry: number) => number
 ): RetryPolicy => {
-  const capMillis = capOf(constructorName, options.cap, baseMillis)
-  const jitter = jitterOf(constructorName, options.jitter ?? "none")
-  const source: Delay = (failure) => Math.min(capMillis, jitter(Math.min(capMillis, ceiling(failure.nth)), failure))
-  return fromSource(source)
+  const capMillis = capOf(check, baseMillis, cap)
+  const spread = jitterOf(check, jitter, "none")
+  return fromSource(
+    check.tag,
+    check.given,
+    (failing) => Math.min(capMillis, spread(Math.min(capMillis, ceiling(failing.step)), failing))
+  )
 }
 
-const capOf = (constructorName: string, cap: Duration.Input | undefined, baseMillis: number): number => {
-  if (cap === undefined) return Delays.maxDelayMillis
-  const check = checks(constructorName)
-  const capMillis = check.positiveDuration("cap", cap)
-  return capMillis >= baseMillis ? Math.ceil(capMillis) : check.reject("cap", cap, "a duration not below base")
+const capOf = (check: Checks, baseMillis: number, cap: Duration.Input | undefined): number => {
+  const capMillis = check.positiveDuration("cap", cap, Delays.maxDelayMillis)
+  return cap === undefined || capMillis >= baseMillis
+    ? Math.ceil(capMillis)
+    : check.reject("cap", cap, "a duration not below base")
 }
 
 /**
@@ -69,8 +73,8 @@ export const exponential = (
 ): RetryPolicy => {
   const check = checks("Backoff.exponential")
   const baseMillis = check.duration("base", options.base)
-  const factor = check.between("factor", options.factor ?? 2, 1, Number.MAX_VALUE)
-  return backoff("Backoff.exponential", options, baseMillis, (retry) => Delays.exponential(baseMillis, factor, retry))
+  const factor = options.factor === undefined ? 2 : check.between("factor", options.factor, 1, Number.MAX_VALUE)
+  return backoff(check, options, baseMillis, (retry) => Delays.exponential(baseMillis, factor, retry))
 }
 
 /**
@@ -89,8 +93,8 @@ export const linear = (
 ): RetryPolicy => {
   const check = checks("Backoff.linear")
   const baseMillis = check.duration("base", options.base)
-  const increment = options.increment === undefined ? baseMillis : check.duration("increment", options.increment)
-  return backoff("Backoff.linear", options, baseMillis, (retry) => Delays.linear(baseMillis, increment, retry))
+  const increment = check.duration("increment", options.increment, baseMillis)
+  return backoff(check, options, baseMillis, (retry) => Delays.linear(baseMillis, increment, retry))
 }
 
 /**
@@ -105,8 +109,9 @@ export const fibonacci = (
     readonly base: Duration.Input
   }
 ): RetryPolicy => {
-  const baseMillis = checks("Backoff.fibonacci").duration("base", options.base)
-  return backoff("Backoff.fibonacci", options, baseMillis, (retry) => Delays.fibonacci(baseMillis, retry))
+  const check = checks("Backoff.fibonacci")
+  const baseMillis = check.duration("base", options.base)
+  return backoff(check, options, baseMillis, (retry) => Delays.fibonacci(baseMillis, retry))
 }
 
 /**
@@ -123,8 +128,9 @@ export const fixed = (
     readonly jitter?: Jitter | undefined
   }
 ): RetryPolicy => {
-  const delayMillis = checks("Backoff.fixed").duration("delay", options.delay)
-  return backoff("Backoff.fixed", { jitter: options.jitter }, delayMillis, () => delayMillis)
+  const check = checks("Backoff.fixed")
+  const delayMillis = check.duration("delay", options.delay)
+  return backoff(check, { jitter: options.jitter }, delayMillis, () => delayMillis)
 }
 
 /**
@@ -147,10 +153,16 @@ export const decorrelated = (options: {
   /** Adds what chance gives to the base. Default `false`. */
   readonly additive?: boolean | undefined
 }): RetryPolicy => {
-  const baseMillis = checks("Backoff.decorrelated").duration("base", options.base)
-  const capMillis = capOf("Backoff.decorrelated", options.cap, baseMillis)
-  const next = options.additive === true ? Delays.additiveDecorrelatedJitter : Delays.decorrelatedJitter
-  const source: Delay = ({ previousMillis, random, nth }) =>
-    Math.min(capMillis, next(baseMillis, nth === 1 ? baseMillis : previousMillis, random.nextDoubleUnsafe()))
-  return fromSource(source)
+  const check = checks("Backoff.decorrelated")
+  const baseMillis = check.duration("base", options.base)
+  const capMillis = capOf(check, baseMillis, options.cap)
+  const additive = options.additive === true
+  if (additive) check.given.additive = true
+  const next = additive ? Delays.additiveDecorrelatedJitter : Delays.decorrelatedJitter
+  return fromSource(
+    check.tag,
+    check.given,
+    ({ previousMillis, random, step }) =>
+      Math.min(capMillis, next(baseMillis, step === 1 ? baseMillis : previousMillis, random.nextDoubleUnsafe()))
+  )
 }

@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as LayerMap from "effect/LayerMap"
 import * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
-import { checks } from "./InvalidOption.ts"
+import { checks } from "./internal/checks.ts"
 import * as RetryQuota from "./RetryQuota.ts"
 
 /**

@@ -15,25 +15,29 @@
  */
 
 import * as Duration from "effect/Duration"
+import type * as Equal from "effect/Equal"
 import { dual } from "effect/Function"
+import * as Option from "effect/Option"
+import type * as Random from "effect/Random"
 import type * as Schedule from "effect/Schedule"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
-import { type Adjust, type Delay, type Failing as Failure, hintTooLong, noDelay, type Parts } from "./internal/engine/verdict.ts"
-import { shared } from "./internal/shared.ts"
-import { toSchedule } from "./internal/engine/bridge.ts"
-import * as Delays from "./internal/math/delay.ts"
-import { get } from "./internal/safe.ts"
-import { checks } from "./InvalidOption.ts"
+import { checks } from "./internal/checks.ts"
+import { jitterOf } from "./internal/policy/jitter.ts"
+import { type Delay, type Failing, hintTooLong, noDelay, type Parts } from "./internal/engine/parts.ts"
+import * as Policy from "./internal/policy/policy.ts"
+import { named, Opaque } from "./internal/policy/words.ts"
+import type { RetryInfo } from "./RetryInfo.ts"
 import type { RetryQuota } from "./RetryQuota.ts"
+import { shared } from "./internal/shared.ts"
 import type { RetryDecision } from "./RetryDecision.ts"
 
 /**
- * The key under which a policy carries its parts.
+ * The key that marks a policy.
  *
  * @category guards
  * @since 0.1.0
  */
-export const TypeId = "~effect-retry/RetryPolicy" as const
+export const TypeId: TypeId = Policy.TypeId
 
 /**
  * Type of {@link TypeId}.
@@ -41,15 +45,29 @@ export const TypeId = "~effect-retry/RetryPolicy" as const
  * @category guards
  * @since 0.1.0
  */
-export type TypeId = typeof TypeId
+export type TypeId = "~effect-retry/RetryPolicy"
 
 /**
- * A failed attempt, as a policy sees it: the error, its facts, the number of the attempt, the back-off before.
+ * A failed attempt, as a function that is given to a policy sees it: a new, frozen record for each failure.
  *
  * @category models
  * @since 0.1.0
  */
-export type { Failing as Failure } from "./internal/engine/verdict.ts"
+export interface Failure {
+  /** The error of the attempt. */
+  readonly error: unknown
+  /** The facts of the error; `undefined` when the classifier does not know it. */
+  readonly info: RetryInfo | undefined
+  /**
+   * The attempts made so far, which is also the number of the retry to decide on. After `RetryGrpc.honorPushback` has
+   * made the back-off begin anew, only those since then count.
+   */
+  readonly attempt: number
+  /** The back-off of the retry before this one, before anything was done to it; zero before the first. */
+  readonly previous: Duration.Duration
+  /** The randomness of the fiber. */
+  readonly random: Random.Random
+}
 
 /**
  * The mark that `attempt` leaves on the error type of an effect, and that a policy which books outcomes asks for. It
@@ -63,16 +81,40 @@ export interface Attempted {
 }
 
 /**
+ * The JSON form of a policy: its source and the combinators around it, in the order in which `pipe` takes them.
+ *
+ * **Details**
+ *
+ * A step is the name of a combinator, such as `"whileRetryable"`, or its name and what it is given, such as
+ * `{ "capped": "20 seconds" }`. Names are those of the API, without `Backoff.` and `RetryPolicy.` in front. Durations
+ * are in words or milliseconds; no limit is `"Infinity"`. `RetryPolicyJson.fromJson` makes the policy again.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Json {
+  readonly steps: ReadonlyArray<string | { readonly [step: string]: unknown }>
+}
+
+/**
  * A schedule that decides about failures of type `E`, needs the services `R`, and adds `Err` to what a call fails with.
+ *
+ * **Details**
+ *
+ * As a string it is the code that makes it, and `toJSON` is the same as JSON. Two policies are `Equal` when they are
+ * made of the same steps in the same order; functions that were given to them are compared by identity.
  *
  * @category models
  * @since 0.1.0
  */
 export interface RetryPolicy<in E = unknown, out R = never, out Err = never>
-  extends Schedule.Schedule<RetryDecision, E, Err, R>
+  extends Schedule.Schedule<RetryDecision, E, Err, R>, Equal.Equal
 {
-  /** What the policy is made of. Its form is the library's own affair, and changes without notice. */
-  readonly [TypeId]: Parts
+  readonly [TypeId]: unknown
+  /** The policy as the code that makes it. A function shows as its name, a lifted schedule as `<schedule>`. */
+  readonly toString: () => string
+  /** The policy as JSON. A function shows as its name: it takes the function to read it again. */
+  readonly toJSON: () => Json
 }
 
 /**
@@ -81,48 +123,31 @@ export interface RetryPolicy<in E = unknown, out R = never, out Err = never>
  * @category guards
  * @since 0.1.0
  */
-export const isRetryPolicy = (u: unknown): u is RetryPolicy<never, unknown, unknown> => get(u, TypeId) !== undefined
+export const isRetryPolicy: (u: unknown) => u is RetryPolicy<never, unknown, unknown> = Policy.isPolicy as any
+
+/** What a function of the user gets: nothing that is the library's own, and nothing that changes. */
+const recordOf = ({ error, info, previousMillis, random, step }: Failing): Failure =>
+  Object.freeze({ error, info, attempt: step, previous: Duration.millis(step === 1 ? 0 : previousMillis), random })
+
+const millisOf = (delay: Duration.Input): number => {
+  const millis = typeof delay === "number"
+    ? delay
+    : Duration.toMillis(Option.getOrElse(Duration.fromInput(delay), () => Duration.zero))
+  return millis > 0 ? millis : 0
+}
 
 /**
- * Makes the policy of these parts.
- *
- * @internal
- */
-export const fromParts = <E, R, Err>(parts: Parts): RetryPolicy<E, R, Err> =>
-  Object.assign(toSchedule(parts), { [TypeId]: parts }) as any
-
-/**
- * The policy that retries for ever after the delays of `source`.
- *
- * @internal
- */
-export const fromSource = <E, R, Err>(source: Parts["source"]): RetryPolicy<E, R, Err> =>
-  fromParts({
-    source,
-    adjust: (delayMillis) => delayMillis,
-    maxAttempts: Infinity,
-    whileRetryable: "off",
-    deadlineMillis: Infinity,
-    outermostOnly: false,
-    quota: undefined,
-    adaptive: false
-  })
-
-/**
- * Makes a policy of a function from a failed attempt to the delay before its retry, in milliseconds. `undefined` stops
- * retrying with the reason `"schedule"`; a delay that is no number of at least 0 counts as 0.
+ * Makes a policy of a function from a failed attempt to the delay before its retry. `undefined` stops retrying with the
+ * reason `"schedule"`; a delay that is negative or no duration counts as 0.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const fromDelay = (delayMillis: (failure: Failure) => number | undefined): RetryPolicy => {
-  const source: Delay = (failure) => {
-    const delay = delayMillis({ ...failure, attempt: failure.nth })
-    if (delay === undefined) return noDelay
-    return delay > 0 ? delay : 0
-  }
-  return fromSource(source)
-}
+export const fromDelay = (delay: (failure: Failure) => Duration.Input | undefined): RetryPolicy =>
+  Policy.fromSource("RetryPolicy.fromDelay", named(delay), (live) => {
+    const given = delay(recordOf(live))
+    return given === undefined ? noDelay : millisOf(given)
+  })
 
 /**
  * Lifts any schedule into a policy: its delays are the policy's, and its end is the stop reason `"schedule"`. It costs
@@ -133,21 +158,9 @@ export const fromDelay = (delayMillis: (failure: Failure) => number | undefined)
  */
 export const fromSchedule = <Output, E, Err, R>(
   schedule: Schedule.Schedule<Output, E, Err, R>
-): RetryPolicy<E, R, Err> => fromSource(schedule)
+): RetryPolicy<E, R, Err> => Policy.fromSource("RetryPolicy.fromSchedule", new Opaque(schedule, "<schedule>"), schedule)
 
 type Same = <E, R, Err>(self: RetryPolicy<E, R, Err>) => RetryPolicy<E, R, Err>
-
-const with_ = (changes: Partial<Parts>): Same => (self) => fromParts({ ...self[TypeId], ...changes })
-
-const adjusting = (next: Adjust): Same => (self) => {
-  const { adjust } = self[TypeId]
-  return with_({
-    adjust: (delayMillis, failure) => {
-      const adjusted = adjust(delayMillis, failure)
-      return adjusted < 0 ? adjusted : next(adjusted, failure)
-    }
-  })(self)
-}
 
 /**
  * Bounds every delay. Applied after jitter it bounds what jitter made, applied before it bounds what jitter starts from.
@@ -159,10 +172,13 @@ const adjusting = (next: Adjust): Same => (self) => {
  * @category delays
  * @since 0.1.0
  */
-export const capped = (cap: Duration.Input): Same => {
-  const capMillis = Math.ceil(checks("RetryPolicy.capped").positiveDuration("cap", cap))
-  return adjusting((delayMillis) => Math.min(delayMillis, capMillis))
-}
+export const capped: {
+  (cap: Duration.Input): Same
+  <E, R, Err>(self: RetryPolicy<E, R, Err>, cap: Duration.Input): RetryPolicy<E, R, Err>
+} = /* @__PURE__ */ Policy.combinator("RetryPolicy.capped", (check, cap) => {
+  const capMillis = Math.ceil(check.positiveDuration("cap", cap))
+  return Policy.adjusting((delayMillis) => Math.min(delayMillis, capMillis))
+}, "cap")
 
 /**
  * How chance spreads delays, with `random` uniform in `[0, 1)`:
@@ -181,33 +197,19 @@ export const capped = (cap: Duration.Input): Same => {
 export type Jitter = "none" | "full" | "equal" | { readonly proportional: number }
 
 /**
- * The jitter as a function.
- *
- * @internal
- */
-export const jitterOf = (constructorName: string, jitter: Jitter): Adjust => {
-  const check = checks(constructorName)
-  if (typeof jitter === "object" && jitter !== null) {
-    const share = check.between("proportional", jitter.proportional, 0, 1)
-    return (delayMillis, { random }) => Delays.proportionalJitter(delayMillis, share, random.nextDoubleUnsafe())
-  }
-  switch (check.oneOf("jitter", jitter, ["none", "full", "equal"])) {
-    case "none":
-      return (delayMillis) => delayMillis
-    case "full":
-      return (delayMillis, { random }) => Delays.fullJitter(delayMillis, random.nextDoubleUnsafe())
-    case "equal":
-      return (delayMillis, { random }) => Delays.equalJitter(delayMillis, random.nextDoubleUnsafe())
-  }
-}
-
-/**
  * Spreads every delay by chance, so that clients which failed together do not retry together.
  *
  * @category delays
  * @since 0.1.0
  */
-export const jittered = (jitter: Jitter): Same => adjusting(jitterOf("RetryPolicy.jittered", jitter))
+export const jittered: {
+  (jitter: Jitter): Same
+  <E, R, Err>(self: RetryPolicy<E, R, Err>, jitter: Jitter): RetryPolicy<E, R, Err>
+} = /* @__PURE__ */ Policy.combinator(
+  "RetryPolicy.jittered",
+  (check, jitter) => Policy.adjusting(jitterOf(check, jitter)),
+  "jitter"
+)
 
 /**
  * How far a server's hint is followed.
@@ -235,20 +237,20 @@ export interface HonorOptions {
  * @category delays
  * @since 0.1.0
  */
-export const honorRetryAfter = (options?: HonorOptions): Same => {
-  const check = checks("RetryPolicy.honorRetryAfter")
-  const atMost = options?.atMost === undefined ? Infinity : check.duration("atMost", options.atMost)
-  const overshoot = options?.overshoot === undefined
-    ? options?.atMost === undefined ? 5000 : Infinity
-    : check.duration("overshoot", options.overshoot)
-  const stops = check.oneOf("beyond", options?.beyond ?? "clamp", ["clamp", "stop"]) === "stop"
-  return adjusting((delayMillis, { info }) => {
+export const honorRetryAfter: {
+  (options?: HonorOptions): Same
+  <E, R, Err>(self: RetryPolicy<E, R, Err>, options?: HonorOptions): RetryPolicy<E, R, Err>
+} = /* @__PURE__ */ Policy.combinator("RetryPolicy.honorRetryAfter", (check, options: HonorOptions = {}) => {
+  const atMost = check.duration("atMost", options.atMost, Infinity)
+  const overshoot = check.duration("overshoot", options.overshoot, atMost === Infinity ? 5000 : Infinity)
+  const stops = check.oneOf("beyond", options.beyond, ["clamp", "stop"], "clamp") === "stop"
+  return Policy.adjusting((delayMillis, { info }) => {
     if (info?.retryAfter === undefined) return delayMillis
     const hint = Duration.toMillis(info.retryAfter)
     const bound = Math.min(atMost, delayMillis + overshoot)
     return stops && hint > bound ? hintTooLong : Math.max(delayMillis, Math.min(hint, bound))
   })
-}
+})
 
 /**
  * Stops after this many attempts, the first included: 1 means no retries. Of two limits the smaller holds.
@@ -256,10 +258,13 @@ export const honorRetryAfter = (options?: HonorOptions): Same => {
  * @category limits
  * @since 0.1.0
  */
-export const maxAttempts = (attempts: number): Same => {
-  const limit = checks("RetryPolicy.maxAttempts").count("maxAttempts", attempts, 1)
-  return (self) => with_({ maxAttempts: Math.min(self[TypeId].maxAttempts, limit) })(self)
-}
+export const maxAttempts: {
+  (attempts: number): Same
+  <E, R, Err>(self: RetryPolicy<E, R, Err>, attempts: number): RetryPolicy<E, R, Err>
+} = /* @__PURE__ */ Policy.combinator("RetryPolicy.maxAttempts", (check, attempts) => {
+  const limit = check.count("maxAttempts", attempts, 1)
+  return ({ maxAttempts }) => ({ maxAttempts: Math.min(maxAttempts, limit) })
+}, "maxAttempts")
 
 /**
  * Retries only errors that the classifier knows and holds for safe to retry.
@@ -267,7 +272,8 @@ export const maxAttempts = (attempts: number): Same => {
  * @category limits
  * @since 0.1.0
  */
-export const whileRetryable: Same = /* @__PURE__ */ with_({ whileRetryable: "yes" })
+export const whileRetryable: Same = (self) =>
+  Policy.extended(self, "RetryPolicy.whileRetryable", undefined, { whileRetryable: "yes" })
 
 /**
  * Retries errors that the classifier knows, also those after which a retry is only `"Maybe"` safe: for operations that
@@ -276,7 +282,8 @@ export const whileRetryable: Same = /* @__PURE__ */ with_({ whileRetryable: "yes
  * @category limits
  * @since 0.1.0
  */
-export const whileMaybeRetryable: Same = /* @__PURE__ */ with_({ whileRetryable: "maybe" })
+export const whileMaybeRetryable: Same = (self) =>
+  Policy.extended(self, "RetryPolicy.whileMaybeRetryable", undefined, { whileRetryable: "maybe" })
 
 /**
  * Stops when the retry would begin at the deadline or after it. The time counts from the beginning of the call, its
@@ -287,10 +294,13 @@ export const whileMaybeRetryable: Same = /* @__PURE__ */ with_({ whileRetryable:
  * @category limits
  * @since 0.1.0
  */
-export const deadline = (limit: Duration.Input): Same => {
-  const millis = checks("RetryPolicy.deadline").positiveDuration("deadline", limit)
-  return (self) => with_({ deadlineMillis: Math.min(self[TypeId].deadlineMillis, millis) })(self)
-}
+export const deadline: {
+  (limit: Duration.Input): Same
+  <E, R, Err>(self: RetryPolicy<E, R, Err>, limit: Duration.Input): RetryPolicy<E, R, Err>
+} = /* @__PURE__ */ Policy.combinator("RetryPolicy.deadline", (check, limit) => {
+  const millis = check.positiveDuration("deadline", limit)
+  return ({ deadlineMillis }) => ({ deadlineMillis: Math.min(deadlineMillis, millis) })
+}, "deadline")
 
 /**
  * Leaves retrying to the outermost call: inside an attempt of another call, whatever its policy, the first failure is
@@ -305,7 +315,7 @@ export const deadline = (limit: Duration.Input): Same => {
  */
 export const outermostOnly: Same = (self) => {
   shared.nesting = true
-  return with_({ outermostOnly: true })(self)
+  return Policy.extended(self, "RetryPolicy.outermostOnly", undefined, { outermostOnly: true })
 }
 
 /**
@@ -336,19 +346,22 @@ export interface QuotaOptions {
  * @category limits
  * @since 0.1.0
  */
-export const quotaGated = (options: QuotaOptions): <E, R, Err>(
-  self: RetryPolicy<E, R, Err>
-) => RetryPolicy<E & Attempted, R | RetryQuota, Err> => {
-  const check = checks("RetryPolicy.quotaGated")
+export const quotaGated: {
+  (options: QuotaOptions): <E, R, Err>(
+    self: RetryPolicy<E, R, Err>
+  ) => RetryPolicy<E & Attempted, R | RetryQuota, Err>
+  <E, R, Err>(
+    self: RetryPolicy<E, R, Err>,
+    options: QuotaOptions
+  ): RetryPolicy<E & Attempted, R | RetryQuota, Err>
+} = /* @__PURE__ */ Policy.combinator("RetryPolicy.quotaGated", (check, options: QuotaOptions) => {
   const cost = check.amount("cost", options.cost)
-  const quota = {
-    cost,
-    timeoutCost: check.amount("timeoutCost", options.timeoutCost ?? cost),
-    throttlingCost: check.amount("throttlingCost", options.throttlingCost ?? cost),
-    longPolling: options.longPolling === true
-  }
-  return (self) => with_({ quota })(self) as any
-}
+  const timeoutCost = check.amount("timeoutCost", options.timeoutCost, cost)
+  const throttlingCost = check.amount("throttlingCost", options.throttlingCost, cost)
+  const longPolling = options.longPolling === true
+  if (longPolling) check.given.longPolling = true
+  return () => ({ quota: { cost, timeoutCost, throttlingCost, longPolling } })
+})
 
 /**
  * Asks for an `AdaptiveRateLimiter`, which then holds back every send of the call, and may refuse one.
@@ -359,7 +372,7 @@ export const quotaGated = (options: QuotaOptions): <E, R, Err>(
 export const requiresRateLimiter: <E, R, Err>(
   self: RetryPolicy<E, R, Err>
 ) => RetryPolicy<E & Attempted, R | AdaptiveRateLimiter, Err | RateLimitExceeded> = (self) =>
-  with_({ adaptive: true })(self) as any
+  Policy.extended(self, "RetryPolicy.requiresRateLimiter", undefined, { adaptive: true })
 
 /**
  * Uses the delays of another policy after a throttle: its source and what is done to it. The number of the retry keeps
@@ -372,12 +385,12 @@ export const whenThrottled: {
   (that: RetryPolicy): Same
   <E, R, Err>(self: RetryPolicy<E, R, Err>, that: RetryPolicy): RetryPolicy<E, R, Err>
 } = /* @__PURE__ */ dual(2, <E, R, Err>(self: RetryPolicy<E, R, Err>, that: RetryPolicy): RetryPolicy<E, R, Err> => {
-  const ordinary = delayOf("self", self[TypeId])
-  const throttling = delayOf("that", that[TypeId])
-  return with_({
+  const ordinary = delayOf("self", Policy.partsOf(self))
+  const throttling = delayOf("that", Policy.partsOf(that))
+  return Policy.extended(self, "RetryPolicy.whenThrottled", that, {
     source: (failure) => (failure.info?.throttling ? throttling : ordinary)(failure),
     adjust: (delayMillis) => delayMillis
-  })(self)
+  })
 })
 
 const delayOf = (field: string, { adjust, source }: Parts): Delay =>

@@ -15,9 +15,10 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 import { withRetry } from "./Attempt.ts"
+import { checks } from "./internal/checks.ts"
+import { partsOf } from "./internal/policy/policy.ts"
 import { get } from "./internal/safe.ts"
-import { checks } from "./InvalidOption.ts"
-import { type Attempted, isRetryPolicy, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
+import { type Attempted, isRetryPolicy, type RetryPolicy } from "./RetryPolicy.ts"
 import * as RetryQuota from "./RetryQuota.ts"
 
 /**
@@ -121,7 +122,7 @@ const completed = (policy: Policy<unknown>, options: Options): Context.Context<n
     env = Context.add(env, RetryQuota.RetryQuota, run(RetryQuota.make(quota)))
   }
   const { AdaptiveRateLimiter: tag, make } = AdaptiveRateLimiter
-  const isMissing = policy[TypeId].adaptive && Context.getOrUndefined(context, tag) === undefined
+  const isMissing = partsOf(policy).adaptive && Context.getOrUndefined(context, tag) === undefined
   if (limiter !== undefined || isMissing) env = Context.add(env, tag, run(make(limiter)))
   return env
 }

@@ -22,12 +22,13 @@ import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
 import { asEffect, Call, clockOf, deadlineAt, failed, succeeded } from "./internal/engine/call.ts"
 import { Permit, permitOf, watchOf } from "./internal/engine/permit.ts"
 import { admission, admissionUntil, settling } from "./internal/engine/send.ts"
-import type { Parts } from "./internal/engine/verdict.ts"
+import type { Parts } from "./internal/engine/parts.ts"
 import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./internal/engine/world.ts"
+import { partsOf } from "./internal/policy/policy.ts"
 import { type AnyContext, shared } from "./internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "./RetryDecision.ts"
 import * as RetryInfo from "./RetryInfo.ts"
-import { type Attempted, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
+import type { Attempted, RetryPolicy } from "./RetryPolicy.ts"
 import { type QuotaExhausted, RetryQuota } from "./RetryQuota.ts"
 
 /**
@@ -366,7 +367,7 @@ export const fromParts = (parts: Parts, context: AnyContext): Service => new Str
  */
 export const make = <R>(policy: Policy<R>): Effect.Effect<Service, never, R> =>
   Effect.contextWith((context: Context.Context<R>) =>
-    Effect.sync(() => fromParts(policy[TypeId], context as AnyContext))
+    Effect.sync(() => fromParts(partsOf(policy), context as AnyContext))
   )
 
 /**

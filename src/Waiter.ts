@@ -21,13 +21,14 @@ import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
+import { checks } from "./internal/checks.ts"
 import * as Delays from "./internal/math/delay.ts"
+import { fromParts, partsOf } from "./internal/policy/policy.ts"
 import { get } from "./internal/safe.ts"
 import { monotonicMillis } from "./internal/state/clock.ts"
-import { checks } from "./InvalidOption.ts"
 import { classify, CurrentClassifier, type RetryClassifier } from "./RetryClassifier.ts"
 import * as RetryObserver from "./RetryObserver.ts"
-import { fromDelay, fromParts, isRetryPolicy, type RetryPolicy, TypeId } from "./RetryPolicy.ts"
+import { fromDelay, isRetryPolicy, type RetryPolicy } from "./RetryPolicy.ts"
 
 /**
  * What a poll gave: its output or its typed failure.
@@ -233,7 +234,7 @@ const smithyDelay = (minMillis: number, maxMillis: number): RetryPolicy =>
 
 /** A policy without what it asks of an error: most outcomes of a wait that goes on are none. */
 const asDelay = <R>(delay: Waiter<never, never, R>["delay"]): Waiter<never, never, R>["delay"] =>
-  isRetryPolicy(delay) ? fromParts({ ...delay[TypeId], whileRetryable: "off", outermostOnly: false }) : delay
+  isRetryPolicy(delay) ? fromParts({ ...partsOf(delay), whileRetryable: "off", outermostOnly: false }) : delay
 
 const areAcceptors = (u: ReadonlyArray<unknown>): boolean =>
   Array.isArray(u) && u.every((one) => typeof get(one, "matches") === "function")

@@ -9,7 +9,7 @@
 import type * as Duration from "effect/Duration"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import * as Backoff from "../Backoff.ts"
-import { checks } from "../InvalidOption.ts"
+import { checks } from "../internal/checks.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
 

@@ -20,8 +20,9 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
 import type { RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
+import { partsOf } from "../internal/policy/policy.ts"
 import type { RetryClassifier } from "../RetryClassifier.ts"
-import { type Attempted, type RetryPolicy, TypeId } from "../RetryPolicy.ts"
+import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
 import * as RetryStrategy from "../RetryStrategy.ts"
 import * as Abort from "./internal/sdk/abort.ts"
 import * as Calls from "./internal/sdk/calls.ts"
@@ -223,7 +224,7 @@ export const retryStrategy = <R>(
   Effect.contextWith((context: Context.Context<R>) =>
     Effect.map(
       RetryStrategy.make(policy),
-      (service) => new SdkStrategy(service, context as Context.Context<never>, policy[TypeId])
+      (service) => new SdkStrategy(service, context as Context.Context<never>, partsOf(policy))
     )
   )
 

@@ -18,8 +18,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
-import { checks } from "../InvalidOption.ts"
-import { isRetryPolicy, type RetryPolicy, TypeId } from "../RetryPolicy.ts"
+import { checks } from "../internal/checks.ts"
+import { partsOf } from "../internal/policy/policy.ts"
+import { isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 
 /**
  * What the attempts of one call share.
@@ -163,7 +164,7 @@ const validated = ({ attempt, maxAttempts, maxInFirst = true, readTimeout, ttlPo
   return {
     attempt,
     max: isRetryPolicy(maxAttempts)
-      ? maxAttempts[TypeId].maxAttempts
+      ? partsOf(maxAttempts).maxAttempts
       : check.count("maxAttempts", maxAttempts as number, 1),
     maxFrom: maxInFirst ? 1 : 2,
     timeoutMillis: readTimeout === undefined ? undefined : check.positiveDuration("readTimeout", readTimeout),

@@ -13,15 +13,16 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import { hintTooLong } from "../internal/engine/verdict.ts"
+import { checks } from "../internal/checks.ts"
 import * as codes from "../internal/facts/codes.ts"
 import * as Hint from "../internal/facts/hint.ts"
+import { hintTooLong } from "../internal/engine/parts.ts"
+import { combinator } from "../internal/policy/policy.ts"
 import { get } from "../internal/safe.ts"
 import { clockOf } from "../internal/state/clock.ts"
-import { checks } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { fromParts, type RetryPolicy, TypeId } from "../RetryPolicy.ts"
+import type { RetryPolicy } from "../RetryPolicy.ts"
 import { isRetry } from "../RetryDecision.ts"
 
 /**
@@ -132,24 +133,23 @@ export interface PushbackOptions {
  * @category delays
  * @since 0.1.0
  */
-export const honorPushback = (
-  options?: PushbackOptions
-): <E, R, Err>(self: RetryPolicy<E, R, Err>) => RetryPolicy<E, R, Err> => {
-  const check = checks("RetryGrpc.honorPushback")
-  const atMost = check.duration("atMost", options?.atMost ?? "1 minute")
-  const tooLong = check.oneOf("beyond", options?.beyond ?? "stop", ["stop", "clamp"]) === "stop" ? hintTooLong : atMost
-  return ({ [TypeId]: parts }) =>
-    fromParts({
-      ...parts,
-      adjust: (delayMillis, failing) => {
-        const pushback = pushbackOf(failing.error)
-        if (pushback === undefined) return parts.adjust(delayMillis, failing)
-        failing.restart()
-        if (pushback === "stop") return hintTooLong
-        return pushback > atMost ? tooLong : pushback
-      }
-    })
-}
+export const honorPushback: {
+  (options?: PushbackOptions): <E, R, Err>(self: RetryPolicy<E, R, Err>) => RetryPolicy<E, R, Err>
+  <E, R, Err>(self: RetryPolicy<E, R, Err>, options?: PushbackOptions): RetryPolicy<E, R, Err>
+} = /* @__PURE__ */ combinator("RetryGrpc.honorPushback", (check, options: PushbackOptions = {}) => {
+  const atMost = check.duration("atMost", options.atMost, 60_000)
+  const beyond = check.oneOf("beyond", options.beyond, ["stop", "clamp"], "stop")
+  const tooLong = beyond === "stop" ? hintTooLong : atMost
+  return ({ adjust }) => ({
+    adjust: (delayMillis, failing) => {
+      const pushback = pushbackOf(failing.error)
+      if (pushback === undefined) return adjust(delayMillis, failing)
+      failing.restart()
+      if (pushback === "stop") return hintTooLong
+      return pushback > atMost ? tooLong : pushback
+    }
+  })
+})
 
 const pushbackOf = (error: unknown): Hint.Pushback => {
   let current = error

@@ -17,9 +17,10 @@ import { dual } from "effect/Function"
 import * as HttpClient from "effect/http/HttpClient"
 import type { HttpClientError } from "effect/http/HttpClientError"
 import type * as Schedule from "effect/Schedule"
-import { checks } from "../InvalidOption.ts"
+import { checks } from "../internal/checks.ts"
+import { partsOf } from "../internal/policy/policy.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
-import { type Attempted, fromSchedule, isRetryPolicy, type RetryPolicy, TypeId, whileRetryable } from "../RetryPolicy.ts"
+import { type Attempted, fromSchedule, isRetryPolicy, type RetryPolicy, whileRetryable } from "../RetryPolicy.ts"
 import { retrying, type Send, type Settings } from "./internal/call.ts"
 import { classifierOf, isRetryStatus } from "./internal/classify.ts"
 import { defaultHints, type HintReader } from "./internal/hints.ts"
@@ -135,14 +136,14 @@ const settingsOf = (policy: AnySchedule<unknown, unknown>, options: Options): Se
     ]),
     newConnection,
     hintSpread: check.between("hintSpread", options.hintSpread ?? 0.1, 0, 1),
-    retriesMaybe: isRetryPolicy(policy) && policy[TypeId].whileRetryable === "maybe"
+    retriesMaybe: isRetryPolicy(policy) && partsOf(policy).whileRetryable === "maybe"
   }
 }
 
 /** The schedule as a policy that asks whether a failure may be retried: one that does not would resend a consumed body. */
 const asking = <Err, R>(schedule: AnySchedule<Err, R>): RetryPolicy<Attempted, R, Err> => {
   const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy<Attempted, R, Err> : fromSchedule(schedule)
-  return policy[TypeId].whileRetryable === "off" ? whileRetryable(policy) : policy
+  return partsOf(policy).whileRetryable === "off" ? whileRetryable(policy) : policy
 }
 
 /**

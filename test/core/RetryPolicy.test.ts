@@ -25,6 +25,7 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+import { partsOf } from "../../src/internal/policy/policy.ts"
 import { constantRandom, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
 
 type AnyPolicy = RetryPolicy.RetryPolicy<any, any, any>
@@ -422,12 +423,12 @@ describe("RetryPolicy", () => {
     for (const [name, policy] of extremes) {
       for (const retry of [1024, 1025, 1100, 1_000_000]) {
         it(`${name}: retry ${retry} waits exactly the cap`, () => {
-          const { adjust, source } = policy[RetryPolicy.TypeId]
+          const { adjust, source } = partsOf(policy)
           const failure = {
             error: transient,
             info: undefined,
             attempt: retry,
-            nth: retry,
+            step: retry,
             restart: () => {},
             previousMillis: 0,
             random: constantRandom(0.5)
@@ -441,12 +442,12 @@ describe("RetryPolicy", () => {
     it.effect("without a cap saturates, and never becomes Infinity or NaN", () =>
       Effect.gen(function*() {
         const policy = Backoff.exponential({ base: "1 second" }).pipe(RetryPolicy.jittered("full"))
-        const { adjust, source } = policy[RetryPolicy.TypeId]
+        const { adjust, source } = partsOf(policy)
         const failure = {
           error: transient,
           info: undefined,
           attempt: 2000,
-          nth: 2000,
+          step: 2000,
           restart: () => {},
           previousMillis: 0,
           random: constantRandom(0)
@@ -527,7 +528,7 @@ describe("RetryPolicy", () => {
     it.effect("decorrelated grows from its own delay, not from what is made of it", () =>
       Effect.gen(function*() {
         const policy = Backoff.decorrelated({ base: 100, cap: 10_000 }).pipe(RetryPolicy.capped(150))
-        const { source } = policy[RetryPolicy.TypeId]
+        const { source } = partsOf(policy)
         const seen: Array<number> = []
         const run = Effect.provideService(decisions(policy, repeated(transient, 3)), Random.Random, constantRandom(0.5))
         assert.deepStrictEqual(yield* run, [150, 150, 150])
@@ -535,7 +536,7 @@ describe("RetryPolicy", () => {
           error: transient,
           info: undefined,
           attempt: 2,
-          nth: 2,
+          step: 2,
           restart: () => {},
           previousMillis: 200,
           random: constantRandom(0.5)
@@ -564,6 +565,46 @@ describe("RetryPolicy", () => {
       assert.deepStrictEqual(yield* decisions(policy, repeated(transient, 3)), [10, 20, "schedule"])
       const odd = RetryPolicy.fromDelay(({ attempt }) => [NaN, -5, 0.2][attempt - 1])
       assert.deepStrictEqual(yield* decisions(odd, repeated(transient, 4)), [0, 0, 1, "schedule"])
+    }))
+
+  it.effect("fromDelay takes any duration: no number of it is refused, and none is endless", () =>
+    Effect.gen(function*() {
+      const given: ReadonlyArray<Duration.Input> = [
+        "2 seconds",
+        Duration.millis(30),
+        { minutes: 1 },
+        "-1 second",
+        Infinity
+      ]
+      const policy = RetryPolicy.fromDelay(({ attempt }) => given[attempt - 1])
+      assert.deepStrictEqual(
+        yield* decisions(policy, repeated(transient, 6)),
+        [2000, 30, 60_000, 0, Number.MAX_SAFE_INTEGER, "schedule"]
+      )
+      const wrong = RetryPolicy.fromDelay(() => "soon" as "1 second")
+      assert.deepStrictEqual(yield* decisions(wrong, [transient]), [0])
+    }))
+
+  it.effect("fromDelay gets a record of its own for each failure, which nobody can change", () =>
+    Effect.gen(function*() {
+      const seen: Array<RetryPolicy.Failure> = []
+      const policy = RetryPolicy.fromDelay((failure) => {
+        seen.push(failure)
+        return failure.attempt * 10
+      }).pipe(RetryPolicy.capped(15))
+      const errors = [transient, new Throttled({}), new Error("unknown")]
+      assert.deepStrictEqual(yield* decisions(policy, errors), [10, 15, 15])
+      assert.deepStrictEqual(
+        seen.map(({ attempt, previous }) => [attempt, Duration.toMillis(previous)]),
+        [[1, 0], [2, 10], [3, 20]]
+      )
+      assert.deepStrictEqual(seen.map(({ error }) => error), errors)
+      assert.deepStrictEqual(seen.map(({ info }) => info?.throttling), [false, true, undefined])
+      for (const failure of seen) {
+        assert.isTrue(Object.isFrozen(failure))
+        assert.sameMembers(Object.keys(failure), ["attempt", "error", "info", "previous", "random"])
+        assert.strictEqual(Object.getPrototypeOf(failure), Object.prototype)
+      }
     }))
 
   it.effect("a delay function that throws is a defect of the call, and costs no token", () =>

@@ -426,8 +426,8 @@ describe("honorPushback", () => {
   it.effect("shows the delays a call that begins anew", () =>
     Effect.gen(function*() {
       const seen: Array<readonly [number, number]> = []
-      const policy = RetryGrpc.honorPushback()(RetryPolicy.fromDelay(({ attempt, previousMillis }) => {
-        seen.push([attempt, previousMillis])
+      const policy = RetryGrpc.honorPushback()(RetryPolicy.fromDelay(({ attempt, previous }) => {
+        seen.push([attempt, Duration.toMillis(previous)])
         return attempt * 100
       }))
       yield* timesOf(policy, [plain, plain, pushedBack("10"), plain, plain])

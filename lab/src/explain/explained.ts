@@ -1,5 +1,4 @@
 import type { AdaptiveRateLimiter } from "effect-retry/AdaptiveRateLimiter"
-import { checks } from "effect-retry/InvalidOption"
 import { classify, CurrentClassifier } from "effect-retry/RetryClassifier"
 import { failureClass } from "effect-retry/RetryObserver"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
@@ -8,10 +7,11 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import { fromParts, type Parts, TypeId } from "../borrowed.ts"
+import { type Parts, partsOf, withParts } from "../borrowed.ts"
 import * as Load from "./load.ts"
 import type * as Model from "./model.ts"
 import { type Asked, errorOf, type Options, validated } from "./options.ts"
+import { refuse } from "./refusal.ts"
 import { delaySpread, everyTrace, greatest, least, type Spread, spreadOf, type Traces } from "./spread.ts"
 import { constant, seeded, type Setting, type Trace, trace } from "./trace.ts"
 
@@ -48,21 +48,19 @@ const tracesOf = (setting: Setting, { samples, seed }: Asked): Traces => {
 }
 
 const policyOf = (schedule: AnySchedule, { deadlineMillis }: Asked): Policy => {
-  if (!Schedule.isSchedule(schedule)) checks("Explain.explain").reject("policy", schedule, "a policy or a schedule")
+  if (!Schedule.isSchedule(schedule)) refuse("policy", schedule, "a policy or a schedule")
   const policy: Policy = RetryPolicy.isRetryPolicy(schedule) ? schedule : RetryPolicy.fromSchedule(schedule)
   return deadlineMillis === Infinity ? policy : RetryPolicy.deadline(deadlineMillis)(policy)
 }
 
-const changed = (policy: Policy, changes: Partial<Parts>): Policy => fromParts({ ...policy[TypeId], ...changes })
-
-const withoutDeadline = (policy: Policy): Policy => changed(policy, { deadlineMillis: Infinity })
+const withoutDeadline = (policy: Policy): Policy => withParts(policy, { deadlineMillis: Infinity })
 
 const limitOf = ({ retries }: Asked, { deadlineMillis, maxAttempts }: Parts): number =>
   retries ?? (maxAttempts === Infinity && deadlineMillis === Infinity ? 10 : 100)
 
 const subjectOf = (schedule: AnySchedule, asked: Asked): Subject => {
   const policy = policyOf(schedule, asked)
-  const parts = policy[TypeId]
+  const parts = partsOf(policy)
   const { attemptMillis, error, quota } = asked
   const setting = { policy, error, attemptMillis, quota, limit: limitOf(asked, parts) }
   const traces = tracesOf(setting, asked)

@@ -1,7 +1,7 @@
-import { checks } from "effect-retry/InvalidOption"
 import * as RetryInfo from "effect-retry/RetryInfo"
 import type * as RetryQuota from "effect-retry/RetryQuota"
 import type * as Duration from "effect/Duration"
+import { between, millis, whole } from "./refusal.ts"
 
 /**
  * What is asked of a policy. All of it is optional.
@@ -67,11 +67,6 @@ const defaultRates = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1]
  */
 export const errorOf = (facts: RetryInfo.Facts): unknown => ({ [RetryInfo.TypeId]: RetryInfo.make(facts) })
 
-const check = checks("Explain.explain")
-
-const whole = (field: string, value: number, maximum: number): number =>
-  check.between(field, check.count(field, value, 1), 1, maximum)
-
 const optional = <A, B>(value: A | undefined, valid: (value: A) => B, absent: B): B =>
   value === undefined ? absent : valid(value)
 
@@ -85,11 +80,11 @@ export const validated = (options: Options): Asked => ({
   error: "error" in options && options.error !== undefined
     ? options.error
     : errorOf(options.failure ?? RetryInfo.transient),
-  attemptMillis: optional(options.attempt, (attempt) => check.duration("attempt", attempt), 0),
-  deadlineMillis: optional(options.deadline, (deadline) => check.positiveDuration("deadline", deadline), Infinity),
+  attemptMillis: optional(options.attempt, (attempt) => millis("attempt", attempt, 0), 0),
+  deadlineMillis: optional(options.deadline, (deadline) => millis("deadline", deadline, 1e-6), Infinity),
   quota: options.quota,
   retries: optional<number, number | undefined>(options.retries, (n) => whole("retries", n, 1000), undefined),
   samples: Math.max(fewest, whole("samples", options.samples ?? 1000, 100_000)),
   seed: options.seed ?? 1,
-  failureRates: (options.failureRates ?? defaultRates).map((rate) => check.between("failureRates", rate, 0, 1))
+  failureRates: (options.failureRates ?? defaultRates).map((rate) => between("failureRates", rate, 0, 1))
 })

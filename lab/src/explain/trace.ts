@@ -1,6 +1,5 @@
 import * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
 import { withRetry } from "effect-retry/Attempt"
-import { checks } from "effect-retry/InvalidOption"
 import * as RetryObserver from "effect-retry/RetryObserver"
 import type { RetryPolicy } from "effect-retry/RetryPolicy"
 import * as RetryQuota from "effect-retry/RetryQuota"
@@ -13,6 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import { balanceOf } from "../borrowed.ts"
 import { runVirtually, VirtualTime } from "../simulator/time.ts"
+import { refuse } from "./refusal.ts"
 
 /** Why nothing more is known of a call: a stop, a failure of the policy itself, or the explanation looked no further. */
 export type EndReason = StopReason | "policy-error" | "not-followed"
@@ -132,7 +132,7 @@ const endReason = (recorder: Recorder, exit: Exit.Exit<unknown, unknown>): EndRe
 export const trace = (setting: Setting, random: Random.Random): Trace => {
   const recorder = new Recorder(random)
   const exit = runVirtually(call(recorder, setting), recorder.clock) ??
-    checks("Explain.explain").reject("policy", setting.policy, "a policy that decides without waiting for the outside")
+    refuse("policy", setting.policy, "a policy that decides without waiting for the outside")
   const reason = endReason(recorder, exit)
   return {
     retries: recorder.retries.slice(0, recorder.sentAtMillis.length - 1),

@@ -6,7 +6,7 @@ import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as Backoff from "effect-retry/Backoff"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
 import type * as RetryQuota from "effect-retry/RetryQuota"
-import { fromParts, noDelay, TypeId } from "../borrowed.ts"
+import { noDelay, partsOf, withParts } from "../borrowed.ts"
 import type { Budget, BudgetOptions } from "./budget.ts"
 import type { PolicyName } from "./policyNames.ts"
 import type { Policy, PolicySettings } from "./policySchema.ts"
@@ -132,11 +132,10 @@ export const resolve = (policy: Policy): Retrying =>
 
 /** The policy with a budget that every retry has to pass, last of all; a retry that does not is stopped by its schedule. */
 export const within = (policy: AnyPolicy, budget: Budget, nowMillis: () => number): AnyPolicy => {
-  const parts = policy[TypeId]
-  return fromParts({
-    ...parts,
-    adjust: (delay, failure) => {
-      const adjusted = parts.adjust(delay, failure)
+  const { adjust } = partsOf(policy)
+  return withParts(policy, {
+    adjust: (delay, failing) => {
+      const adjusted = adjust(delay, failing)
       return adjusted < 0 || budget.withdraw(nowMillis()) ? adjusted : noDelay
     }
   })

@@ -16,12 +16,13 @@
 import type * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Backoff from "../../Backoff.ts"
+import { checks } from "../../internal/checks.ts"
 import { awsThrottlingCodes } from "../../internal/facts/codes.ts"
 import { retryAfterMillis } from "../../internal/facts/hint.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
 import { exponential } from "../../internal/math/delay.ts"
 import { get } from "../../internal/safe.ts"
-import { checks } from "../../InvalidOption.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
@@ -118,7 +119,8 @@ export const policy = ({ maxRetries = 3, maxWaitInterval = "20 seconds" }: Optio
   const check = checks("GeneralReference.policy")
   const retries = check.count("maxRetries", maxRetries, 0)
   const maxMillis = check.positiveDuration("maxWaitInterval", maxWaitInterval)
-  return RetryPolicy.fromDelay(({ attempt }) => waitMillis(attempt - 1, maxMillis)).pipe(
+  return Backoff.exponential({ base: baseMillis }).pipe(
+    RetryPolicy.capped(maxMillis),
     RetryPolicy.maxAttempts(retries + 1),
     RetryPolicy.whileRetryable
   )

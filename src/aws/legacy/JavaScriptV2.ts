@@ -8,28 +8,29 @@
 import * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { checks } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { header } from "../../internal/facts/hint.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
 import * as Delays from "../../internal/math/delay.ts"
+import { type Delay, type Failing, noDelay } from "../../internal/engine/parts.ts"
+import { fromSource } from "../../internal/policy/policy.ts"
+import { named } from "../../internal/policy/words.ts"
 import { get } from "../../internal/safe.ts"
-import { checks } from "../../InvalidOption.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import { withTransport } from "../internal/transport.ts"
 
 /**
- * What can be set in the policy.
+ * What can be set in the delays.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Options {
+export interface BackoffOptions {
   /** The first ceiling: a finite duration of at least 0. Default 100 milliseconds. */
   readonly base?: Duration.Input | undefined
-  /** Retries, the first attempt not counted: a whole number of at least 0, or `Infinity`. Default 3. */
-  readonly maxRetries?: number | undefined
   /**
    * Gives the delay in milliseconds, instead of `base` and chance, from the retries made so far (0 at first) and the
    * error. A negative one stops retrying; one that is no number counts as 0.
@@ -39,14 +40,51 @@ export interface Options {
   readonly addRetryAfter?: boolean | undefined
 }
 
-type Backoff = (failure: RetryPolicy.Failure) => number
+/**
+ * What can be set in the policy.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends BackoffOptions {
+  /** Retries, the first attempt not counted: a whole number of at least 0, or `Infinity`. Default 3. */
+  readonly maxRetries?: number | undefined
+}
 
-const backoffOf = (baseMillis: number, custom: Options["customBackoff"]): Backoff =>
+const delayOf = (baseMillis: number, custom: BackoffOptions["customBackoff"]): Delay =>
   custom === undefined
-    ? ({ attempt, random }) => Delays.fullJitter(Delays.exponential(baseMillis, 2, attempt), random.nextDoubleUnsafe())
+    ? ({ random, step }) => Delays.fullJitter(Delays.exponential(baseMillis, 2, step), random.nextDoubleUnsafe())
     : ({ attempt, error }) => numberOf(custom(attempt - 1, error))
 
 const numberOf = (value: unknown): number => typeof value === "number" && !Number.isNaN(value) ? value : 0
+
+const backoffNamed = (constructorName: string, options: BackoffOptions): RetryPolicy.RetryPolicy => {
+  const { duration, given } = checks(constructorName)
+  const { addRetryAfter, customBackoff } = options
+  const backoff = delayOf(duration("base", options.base, 100), customBackoff)
+  if (customBackoff !== undefined) given.customBackoff = named(customBackoff)
+  const addsRetryAfter = addRetryAfter ?? true
+  if (!addsRetryAfter) given.addRetryAfter = false
+  return fromSource("JavaScriptV2.backoff", given, (failing) => {
+    if (Option.isSome(redirects(failing.error))) return 0
+    const delay = backoff(failing)
+    if (delay < 0) return noDelay
+    return addsRetryAfter ? delay + hintMillis(failing) : delay
+  })
+}
+
+const hintMillis = ({ info }: Failing): number =>
+  info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
+
+/**
+ * Waits `random * 2^n * base`, `n` the retries made so far, from 0, plus what the server asked: the delays of
+ * {@link policy}. They stop when a `customBackoff` does.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const backoff = (options: BackoffOptions = {}): RetryPolicy.RetryPolicy =>
+  backoffNamed("JavaScriptV2.backoff", options)
 
 /**
  * Makes a policy of the SDK: `random * 2^n * base`, `n` the retries made so far, from 0, plus what the server asked.
@@ -66,25 +104,11 @@ const numberOf = (value: unknown): number => typeof value === "number" && !Numbe
  * @category constructors
  * @since 0.1.0
  */
-export const policy = (
-  { addRetryAfter = true, base = 100, customBackoff, maxRetries = 3 }: Options = {}
-): RetryPolicy.RetryPolicy => {
-  const check = checks("JavaScriptV2.policy")
-  const backoff = backoffOf(check.duration("base", base), customBackoff)
-  const retries = check.count("maxRetries", maxRetries, 0)
-  return RetryPolicy.fromDelay((failure) => {
-    if (Option.isSome(redirects(failure.error))) return 0
-    const delay = backoff(failure)
-    if (delay < 0) return undefined
-    return addRetryAfter ? delay + hintMillis(failure) : delay
-  }).pipe(
-    RetryPolicy.maxAttempts(retries + 1),
+export const policy = ({ maxRetries = 3, ...options }: Options = {}): RetryPolicy.RetryPolicy =>
+  backoffNamed("JavaScriptV2.policy", options).pipe(
+    RetryPolicy.maxAttempts(checks("JavaScriptV2.policy").count("maxRetries", maxRetries, 0) + 1),
     RetryPolicy.whileRetryable
   )
-}
-
-const hintMillis = ({ info }: RetryPolicy.Failure): number =>
-  info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
 
 /**
  * The policy of the SDK for most services: 3 retries, base 100 milliseconds. See {@link policy}.
@@ -92,7 +116,7 @@ const hintMillis = ({ info }: RetryPolicy.Failure): number =>
  * @category policies
  * @since 0.1.0
  */
-export const defaultPolicy: RetryPolicy.RetryPolicy = policy()
+export const defaultPolicy: RetryPolicy.RetryPolicy = /* @__PURE__ */ policy()
 
 /**
  * The policy of the SDK for DynamoDB: 10 retries, base 50 milliseconds.
@@ -100,9 +124,9 @@ export const defaultPolicy: RetryPolicy.RetryPolicy = policy()
  * @category policies
  * @since 0.1.0
  */
-export const dynamoDBPolicy: RetryPolicy.RetryPolicy = policy({ base: 50, maxRetries: 10 })
+export const dynamoDBPolicy: RetryPolicy.RetryPolicy = /* @__PURE__ */ policy({ base: 50, maxRetries: 10 })
 
-const throttlingCodes: ReadonlySet<unknown> = new Set([
+const throttlingCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
   "EC2ThrottledException",
   "ProvisionedThroughputExceededException",
   "RequestLimitExceeded",
@@ -115,7 +139,7 @@ const throttlingCodes: ReadonlySet<unknown> = new Set([
 ])
 
 /** The network, credentials that the SDK has renewed by then, and what only DynamoDB raises. */
-const retryableCodes: ReadonlySet<unknown> = new Set([
+const retryableCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
   "NetworkingError",
   "UnknownEndpoint",
   "ExpiredToken",
@@ -196,8 +220,8 @@ const service: RetryClassifier.RetryClassifier = (error) =>
  * @category constructors
  * @since 0.1.0
  */
-export const classifier: RetryClassifier.RetryClassifier = withTransport(
-  RetryClassifier.chain([RetryClassifier.own, service, RetryClassifier.network])
+export const classifier: RetryClassifier.RetryClassifier = /* @__PURE__ */ withTransport(
+  /* @__PURE__ */ RetryClassifier.chain([RetryClassifier.own, service, RetryClassifier.network])
 )
 
 /**
@@ -207,9 +231,9 @@ export const classifier: RetryClassifier.RetryClassifier = withTransport(
  * @category constructors
  * @since 0.1.0
  */
-export const correctingClockSkew: RetryClassifier.RetryClassifier = RetryClassifier.orElse(
+export const correctingClockSkew: RetryClassifier.RetryClassifier = /* @__PURE__ */ RetryClassifier.orElse(
   classifier,
-  RetryClassifier.followingCause((error) =>
+  /* @__PURE__ */ RetryClassifier.followingCause((error) =>
     hasCode(error, codes.awsClockSkewCodes) ? Option.some(RetryInfo.make({ fault: "client" })) : Option.none()
   )
 )
@@ -220,4 +244,4 @@ export const correctingClockSkew: RetryClassifier.RetryClassifier = RetryClassif
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<never> = RetryClassifier.layer(classifier)
+export const layer: Layer.Layer<never> = /* @__PURE__ */ RetryClassifier.layer(classifier)

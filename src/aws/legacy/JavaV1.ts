@@ -11,10 +11,12 @@
 import type * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { checks } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
+import type { Delay, Failing } from "../../internal/engine/parts.ts"
+import { fromSource } from "../../internal/policy/policy.ts"
 import { get } from "../../internal/safe.ts"
-import { checks } from "../../InvalidOption.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
@@ -23,23 +25,13 @@ import { withTransport } from "../internal/transport.ts"
 /** From here on the ceiling stays, capped or not: in the SDK the shift would overflow. */
 const maxExponent = 30
 
-type Ceiling = (failure: RetryPolicy.Failure) => number
+type Ceiling = (failure: Failing) => number
 
-const ceilingOf = (baseMillis: number, maxMillis: number): Ceiling => ({ attempt }) =>
-  Math.min(baseMillis * 2 ** Math.min(attempt - 1, maxExponent), maxMillis)
+const ceilingOf = (baseMillis: number, maxMillis: number): Ceiling => ({ step }) =>
+  Math.min(baseMillis * 2 ** Math.min(step - 1, maxExponent), maxMillis)
 
 /** `java.util.Random.nextInt(bound)`: a whole number from 0 to `bound - 1`. */
-const nextInt = ({ random }: RetryPolicy.Failure, bound: number): number =>
-  Math.floor(random.nextDoubleUnsafe() * bound)
-
-const fullJitter = (ceiling: Ceiling): RetryPolicy.RetryPolicy =>
-  RetryPolicy.fromDelay((failure) => nextInt(failure, ceiling(failure)))
-
-const equalJitter = (ceiling: Ceiling): RetryPolicy.RetryPolicy =>
-  RetryPolicy.fromDelay((failure) => {
-    const half = Math.floor(ceiling(failure) / 2)
-    return half + nextInt(failure, half + 1)
-  })
+const nextInt = ({ random }: Failing, bound: number): number => Math.floor(random.nextDoubleUnsafe() * bound)
 
 /**
  * What the back-offs take.
@@ -54,9 +46,15 @@ export interface BackoffOptions {
   readonly maxBackoff: Duration.Input
 }
 
-const checkedCeiling = (constructorName: string, { baseDelay, maxBackoff }: BackoffOptions): Ceiling => {
-  const check = checks(constructorName)
-  return ceilingOf(check.positiveDuration("baseDelay", baseDelay), check.positiveDuration("maxBackoff", maxBackoff))
+const backoff = (
+  tag: string,
+  options: BackoffOptions,
+  delayOf: (ceiling: Ceiling) => Delay
+): RetryPolicy.RetryPolicy => {
+  const { given, positiveDuration } = checks(tag)
+  const baseMillis = positiveDuration("baseDelay", options.baseDelay)
+  const ceiling = ceilingOf(baseMillis, positiveDuration("maxBackoff", options.maxBackoff))
+  return fromSource(tag, given, delayOf(ceiling))
 }
 
 /**
@@ -71,7 +69,7 @@ const checkedCeiling = (constructorName: string, { baseDelay, maxBackoff }: Back
  * @since 0.1.0
  */
 export const exponentialBackoff = (options: BackoffOptions): RetryPolicy.RetryPolicy =>
-  RetryPolicy.fromDelay(checkedCeiling("JavaV1.exponentialBackoff", options))
+  backoff("JavaV1.exponentialBackoff", options, (ceiling) => ceiling)
 
 /**
  * Waits whole milliseconds from 0 to the ceiling of {@link exponentialBackoff}, the ceiling itself excluded.
@@ -84,7 +82,7 @@ export const exponentialBackoff = (options: BackoffOptions): RetryPolicy.RetryPo
  * @since 0.1.0
  */
 export const fullJitterBackoff = (options: BackoffOptions): RetryPolicy.RetryPolicy =>
-  fullJitter(checkedCeiling("JavaV1.fullJitterBackoff", options))
+  backoff("JavaV1.fullJitterBackoff", options, (ceiling) => (failure) => nextInt(failure, ceiling(failure)))
 
 /**
  * Waits whole milliseconds from half the ceiling of {@link exponentialBackoff} to the ceiling, both included.
@@ -98,7 +96,10 @@ export const fullJitterBackoff = (options: BackoffOptions): RetryPolicy.RetryPol
  * @since 0.1.0
  */
 export const equalJitterBackoff = (options: BackoffOptions): RetryPolicy.RetryPolicy =>
-  equalJitter(checkedCeiling("JavaV1.equalJitterBackoff", options))
+  backoff("JavaV1.equalJitterBackoff", options, (ceiling) => (failure) => {
+    const half = Math.floor(ceiling(failure) / 2)
+    return half + nextInt(failure, half + 1)
+  })
 
 /**
  * What can be set in the policy.
@@ -138,12 +139,12 @@ export const policy = (
   { baseDelay = 100, maxBackoff = 20_000, maxRetries = 3, throttledBaseDelay = 500 }: Options = {}
 ): RetryPolicy.RetryPolicy => {
   const check = checks("JavaV1.policy")
-  const maxMillis = check.positiveDuration("maxBackoff", maxBackoff)
-  const ordinary = ceilingOf(check.positiveDuration("baseDelay", baseDelay), maxMillis)
-  const throttled = ceilingOf(check.positiveDuration("throttledBaseDelay", throttledBaseDelay), maxMillis)
+  check.positiveDuration("maxBackoff", maxBackoff)
+  check.positiveDuration("baseDelay", baseDelay)
+  check.positiveDuration("throttledBaseDelay", throttledBaseDelay)
   const retries = check.count("maxRetries", maxRetries, 0)
-  return fullJitter(ordinary).pipe(
-    RetryPolicy.whenThrottled(equalJitter(throttled)),
+  return fullJitterBackoff({ baseDelay, maxBackoff }).pipe(
+    RetryPolicy.whenThrottled(equalJitterBackoff({ baseDelay: throttledBaseDelay, maxBackoff })),
     RetryPolicy.maxAttempts(retries + 1),
     RetryPolicy.whileRetryable
   )
@@ -156,7 +157,7 @@ export const policy = (
  * @category policies
  * @since 0.1.0
  */
-export const defaultPolicy: RetryPolicy.RetryPolicy = policy()
+export const defaultPolicy: RetryPolicy.RetryPolicy = /* @__PURE__ */ policy()
 
 /**
  * The policy of the SDK for DynamoDB: 10 retries and ceilings from 25 milliseconds; after a throttle as ever, from 500.
@@ -164,9 +165,9 @@ export const defaultPolicy: RetryPolicy.RetryPolicy = policy()
  * @category policies
  * @since 0.1.0
  */
-export const dynamoDBPolicy: RetryPolicy.RetryPolicy = policy({ baseDelay: 25, maxRetries: 10 })
+export const dynamoDBPolicy: RetryPolicy.RetryPolicy = /* @__PURE__ */ policy({ baseDelay: 25, maxRetries: 10 })
 
-const throttlingCodes: ReadonlySet<unknown> = new Set([
+const throttlingCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
   "BandwidthLimitExceeded",
   "EC2ThrottledException",
   "PriorRequestNotComplete",
@@ -181,7 +182,7 @@ const throttlingCodes: ReadonlySet<unknown> = new Set([
   "TooManyRequestsException"
 ])
 
-const retryableCodes: ReadonlySet<unknown> = new Set([
+const retryableCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
   ...codes.awsTransientCodes,
   "IDPCommunicationError",
   "TransactionInProgressException"
@@ -229,8 +230,8 @@ const service: RetryClassifier.RetryClassifier = (error) => {
  * @category constructors
  * @since 0.1.0
  */
-export const classifier: RetryClassifier.RetryClassifier = withTransport(
-  RetryClassifier.chain([RetryClassifier.own, service, RetryClassifier.network])
+export const classifier: RetryClassifier.RetryClassifier = /* @__PURE__ */ withTransport(
+  /* @__PURE__ */ RetryClassifier.chain([RetryClassifier.own, service, RetryClassifier.network])
 )
 
 /**
@@ -239,4 +240,4 @@ export const classifier: RetryClassifier.RetryClassifier = withTransport(
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<never> = RetryClassifier.layer(classifier)
+export const layer: Layer.Layer<never> = /* @__PURE__ */ RetryClassifier.layer(classifier)

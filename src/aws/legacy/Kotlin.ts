@@ -29,10 +29,12 @@ import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Limiter from "../../AdaptiveRateLimiter.ts"
+import { checks } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import * as Delays from "../../internal/math/delay.ts"
+import { fromSource } from "../../internal/policy/policy.ts"
 import { get } from "../../internal/safe.ts"
-import { checks, InvalidOption } from "../../InvalidOption.ts"
+import { InvalidOption } from "../../InvalidOption.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
@@ -332,17 +334,23 @@ export const infiniteTokenBucket: TokenBucket = { layer: RetryQuota.layerUnlimit
 export const exponentialBackoffWithJitter = (
   config: ExponentialBackoffWithJitterConfig = {}
 ): RetryPolicy.RetryPolicy => {
-  const check = checks("Kotlin.exponentialBackoffWithJitter")
+  const tag = "Kotlin.exponentialBackoffWithJitter"
+  const check = checks(tag)
   const { delayProvider, useNewRetries } = presetOf(check, config)
   const valid = settled<ExponentialBackoffWithJitterConfig>(delayProvider, config)
   const base = check.duration("initialDelay", valid.initialDelay)
-  const throttlingBase = check.duration("throttlingBaseDelay", valid.throttlingBaseDelay)
   const factor = check.between("scaleFactor", valid.scaleFactor, 1, Number.MAX_VALUE)
   const share = check.between("jitter", valid.jitter, 0, 1)
   const cap = capOf(check, valid.maxBackoff)
+  const throttlingBase = check.duration("throttlingBaseDelay", valid.throttlingBaseDelay)
   const overshoot = check.duration("retryAfterMaxOvershoot", valid.retryAfterMaxOvershoot)
-  return RetryPolicy.fromDelay(({ attempt, info, random }) => {
-    const ceiling = Math.min(cap, Delays.exponential(info?.throttling ? throttlingBase : base, factor, attempt))
+  check.given.useNewRetries = useNewRetries
+  // What was given, without the defaults.
+  const given = Object.fromEntries(
+    Object.entries(check.given).filter(([field]) => config[field as keyof typeof config] !== undefined)
+  )
+  return fromSource(tag, given, ({ info, random, step }) => {
+    const ceiling = Math.min(cap, Delays.exponential(info?.throttling ? throttlingBase : base, factor, step))
     const delay = share === 0 ? ceiling : ceiling * (1 - share * random.nextDoubleUnsafe())
     const whole = Math.trunc(delay)
     if (!useNewRetries || info?.retryAfter === undefined) return whole
@@ -352,9 +360,11 @@ export const exponentialBackoffWithJitter = (
 
 const capOf = (check: Check, maxBackoff: Duration.Input): number => {
   const duration = Option.getOrUndefined(Duration.fromInput(maxBackoff))
-  return duration !== undefined && Duration.toMillis(duration) === Infinity
-    ? Delays.maxDelayMillis
-    : check.duration("maxBackoff", maxBackoff)
+  if (duration === undefined || Duration.toMillis(duration) !== Infinity) {
+    return check.duration("maxBackoff", maxBackoff)
+  }
+  check.given.maxBackoff = "Infinity"
+  return Infinity
 }
 
 /**
@@ -464,7 +474,7 @@ const asTransient = (info: RetryInfo.RetryInfo): RetryInfo.RetryInfo =>
 const carried: RetryClassifier.RetryClassifier = (error) =>
   Option.map(RetryInfo.of(error), (info) => info.fault === "other" ? asTransient(info) : info)
 
-const transientCodes = new Set<unknown>([...codes.awsTransientCodes, "IDPCommunicationError"])
+const transientCodes = /* @__PURE__ */ new Set<unknown>([...codes.awsTransientCodes, "IDPCommunicationError"])
 
 const transientCode = (error: unknown): boolean =>
   transientCodes.has(get(error, "name")) || transientCodes.has(get(error, "Code"))
@@ -479,7 +489,7 @@ const modelled: RetryClassifier.RetryClassifier = (error) =>
     : RetryClassifier.aws(error)
 
 /** The default classifier without a cause, and the one code that it does not know. */
-const others = RetryClassifier.chain([
+const others = /* @__PURE__ */ RetryClassifier.chain([
   RetryClassifier.effectErrors,
   RetryClassifier.aws,
   (error) => transientCode(error) ? Option.some(RetryInfo.transient) : Option.none(),
@@ -514,6 +524,6 @@ const others = RetryClassifier.chain([
  * @category constructors
  * @since 0.1.0
  */
-export const awsRetryPolicy: RetryClassifier.RetryClassifier = RetryClassifier.followingCause(
-  RetryClassifier.chain([carried, modelled, (error) => Option.map(others(error), asTransient)])
+export const awsRetryPolicy: RetryClassifier.RetryClassifier = /* @__PURE__ */ RetryClassifier.followingCause(
+  /* @__PURE__ */ RetryClassifier.chain([carried, modelled, (error) => Option.map(others(error), asTransient)])
 )

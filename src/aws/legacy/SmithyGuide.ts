@@ -15,10 +15,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { Failing, Parts } from "../../internal/engine/verdict.ts"
+import type { Failing, Parts } from "../../internal/engine/parts.ts"
 import * as Traits from "../../internal/facts/traits.ts"
 import { exponential, fullJitter, maxDelayMillis } from "../../internal/math/delay.ts"
-import { checks } from "../../InvalidOption.ts"
+import { checks } from "../../internal/checks.ts"
 import { faultOf } from "../../RetryInfo.ts"
 import type { RetryQuota } from "../../RetryQuota.ts"
 import { fromParts, RetryStrategy, type Service } from "../../RetryStrategy.ts"
@@ -87,6 +87,7 @@ const hintMillis = ({ info }: Failing): number =>
 
 /** The guide's example as a policy, with a refund rule of its own. */
 const parts: Parts = {
+  nodes: [["SmithyGuide.make"]],
   source: (failing) => {
     const ceiling = exponential(failing.info?.throttling ? throttlingBaseMillis : baseMillis, 2, failing.attempt)
     return Math.max(fullJitter(ceiling, failing.random.nextDoubleUnsafe()), hintMillis(failing))

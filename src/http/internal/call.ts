@@ -8,11 +8,12 @@ import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import { retrying as loop } from "../../internal/engine/loop.ts"
+import { partsOf } from "../../internal/policy/policy.ts"
 import type { CallFiber } from "../../internal/state/clock.ts"
 import { classify, CurrentClassifier, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { combine, CurrentObserver, type RetryObserver } from "../../RetryObserver.ts"
-import { type Attempted, type RetryPolicy, TypeId } from "../../RetryPolicy.ts"
+import type { Attempted, RetryPolicy } from "../../RetryPolicy.ts"
 import { isOneShot } from "./bodies.ts"
 import { isResponse } from "./classify.ts"
 import { discard } from "./discard.ts"
@@ -192,7 +193,7 @@ export const retrying = <Err, R2>(
     const call = new Call(settings, request, fiber)
     const retried: Effect.Effect<HttpClientResponse, E | HttpClientError | Err | HttpClientResponse, R | R2> = loop(
       call.attempt(send),
-      policy[TypeId]
+      partsOf(policy)
     )
     return retried.pipe(
       Effect.provideService(CurrentClassifier, call.facts),

@@ -12,7 +12,8 @@ import type { RetryInfo } from "../../RetryInfo.ts"
 import type { Ask, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { AnyContext } from "../shared.ts"
 import { type Permit, permitOf } from "./permit.ts"
-import { type Delay, delayOf, type Failing, type Lifted, type Parts, verdictOf } from "./verdict.ts"
+import type { Delay, Failing, Lifted, Parts } from "./parts.ts"
+import { delayOf, verdictOf } from "./verdict.ts"
 import { type AnyFiber, isNested, type World } from "./world.ts"
 
 /** What a policy decides: immediately, or when it has asked and waited. */
@@ -37,7 +38,7 @@ export class Call implements Failing {
   error: unknown = undefined
   info: RetryInfo | undefined = undefined
   attempt = 0
-  nth = 0
+  step = 0
   previousMillis = 0
   random!: Random.Random
   /** What is held for the retry that was decided on; `undefined` when nothing is. */
@@ -56,7 +57,7 @@ export class Call implements Failing {
   }
 
   restart(): void {
-    this.nth = 0
+    this.step = 0
     this.previousMillis = 0
   }
 
@@ -69,7 +70,7 @@ export class Call implements Failing {
     if (this.ends !== undefined) return this.stop(world, this.ends)
     this.error = error
     this.attempt++
-    this.nth++
+    this.step++
     this.info = Option.getOrUndefined(classify(Context.get(world.context, CurrentClassifier), error))
     const { parts } = this
     const verdict = verdictOf(parts, this, parts.outermostOnly && isNested(world.context))
@@ -92,9 +93,9 @@ export class Call implements Failing {
         return this.stepped(world, source, fiber)
       })
     }
-    const step = this.lifted
+    const { lifted } = this
     const decided = Effect.flatMap(
-      Effect.suspend(() => step(Context.get(world.context, Clock.Clock).currentTimeMillisUnsafe(), this.error)),
+      Effect.suspend(() => lifted(Context.get(world.context, Clock.Clock).currentTimeMillisUnsafe(), this.error)),
       ([, delay]) => asEffect(this.priced(world, () => Duration.toMillis(delay), fiber))
     )
     return Pull.catchDone(decided, () => Effect.suspend(() => asEffect(this.stop(world, "schedule"))))

@@ -8,7 +8,7 @@ import { type AnyContext, shared } from "../shared.ts"
 import { Call, deadlineAt, type Decision, earn, failed, succeeded } from "./call.ts"
 import { permitOf } from "./permit.ts"
 import { type AnyEffect, mixed, send, soleFailure } from "./send.ts"
-import type { Parts } from "./verdict.ts"
+import type { Parts } from "./parts.ts"
 import { type AnyFiber, current, fresh, InsideCall, Mark, type World, worldOf } from "./world.ts"
 
 /** What becomes of a call that is not retried. Without it, the call fails as its last attempt did. */

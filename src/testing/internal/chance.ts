@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { checks } from "../../InvalidOption.ts"
+import { checks } from "../../internal/checks.ts"
 
 const intOf = (share: number): number =>
   Math.floor(share * (Number.MAX_SAFE_INTEGER - Number.MIN_SAFE_INTEGER)) + Number.MIN_SAFE_INTEGER

@@ -5,7 +5,7 @@ import * as AdaptiveRateLimiter from "../../AdaptiveRateLimiter.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
 import { AdaptiveGate } from "../../internal/state/adaptive.ts"
 import { monotonicMillis } from "../../internal/state/clock.ts"
-import { checks } from "../../InvalidOption.ts"
+import { checks } from "../../internal/checks.ts"
 import type { Pass, Send } from "../../SendGate.ts"
 import { watched } from "./gates.ts"
 

@@ -1,4 +1,4 @@
-import { checks } from "../../InvalidOption.ts"
+import { checks } from "../../internal/checks.ts"
 
 /** What is expected of the events of one name. */
 export interface Clause {

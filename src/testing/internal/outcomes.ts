@@ -1,6 +1,6 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { checks } from "../../InvalidOption.ts"
+import { checks } from "../../internal/checks.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { type Timeline, timeline } from "./timeline.ts"
 

@@ -1,7 +1,7 @@
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { checks } from "../../InvalidOption.ts"
+import { checks } from "../../internal/checks.ts"
 import { type Outcome, play, Throttled, type Transient, transient } from "./outcomes.ts"
 
 /**

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { constFalse } from "effect/Function"
 import * as TestClock from "effect/testing/TestClock"
-import { checks } from "../../InvalidOption.ts"
+import { checks } from "../../internal/checks.ts"
 
 /**
  * An effect that would not have ended under `TestClock`: a defect, for it is a mistake of the test.

@@ -38,6 +38,7 @@ const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, Services, u
   "JavaScriptV2.policy": JavaScriptV2.policy({ maxRetries: 2 }),
   "JavaScriptV2.defaultPolicy": JavaScriptV2.defaultPolicy,
   "JavaScriptV2.dynamoDBPolicy": JavaScriptV2.dynamoDBPolicy,
+  "JavaScriptV2.backoff": JavaScriptV2.backoff({ base: 50 }).pipe(gated),
   "JavaV1.policy": JavaV1.policy({ maxRetries: 2 }),
   "JavaV1.defaultPolicy": JavaV1.defaultPolicy,
   "JavaV1.dynamoDBPolicy": JavaV1.dynamoDBPolicy,

@@ -1,0 +1,85 @@
+import * as Duration from "effect/Duration"
+import { InvalidOption } from "../InvalidOption.ts"
+import { counted, words } from "./policy/words.ts"
+
+type Reject = (field: string, value: unknown, expected: string) => never
+
+/** What was given, as JSON has it. */
+interface Given {
+  [field: string]: unknown
+}
+
+const isAmount = (n: number): boolean => n >= 0 && n < Infinity
+
+const isPositive = (n: number): boolean => n > 0 && n < Infinity
+
+/** Checks of numbers and, in milliseconds, of durations. */
+const numbers =
+  (given: Given, reject: Reject) =>
+  <A extends Duration.Input>(expected: string, valid: (n: number) => boolean, isTime = false) =>
+  (field: string, value: A | undefined, otherwise?: number): number => {
+    if (value === undefined && otherwise !== undefined) return otherwise
+    const number = isTime ? toMillis(value) : value
+    if (typeof number !== "number" || !valid(number)) return reject(field, value, expected)
+    given[field] = isTime ? words(number) : counted(number)
+    return number
+  }
+
+/**
+ * The checks of one constructor: each returns the value in the unit the library works in, or what it is otherwise where
+ * it is `undefined`, or throws `InvalidOption`. What was given is kept.
+ */
+export const checks = (constructorName: string) => {
+  const given: Given = {}
+  const reject: Reject = (field, value, expected) => {
+    throw new InvalidOption({ constructorName, field, value, expected })
+  }
+  const check = numbers(given, reject)
+  return {
+    tag: constructorName,
+    given,
+    reject,
+    /** A finite number of at least 0. */
+    amount: check<number>("a finite number of at least 0", isAmount),
+    /** A finite number above 0. */
+    positive: check<number>("a finite number above 0", isPositive),
+    /** A number from `minimum` to `maximum`. */
+    between: (field: string, value: number, minimum: number, maximum: number): number =>
+      check<number>(`a number from ${minimum} to ${maximum}`, (n) => n >= minimum && n <= maximum)(field, value),
+    /** A number above `minimum` and below `maximum`. */
+    inside: (field: string, value: number, minimum: number, maximum: number): number =>
+      check<number>(`a number above ${minimum} and below ${maximum}`, (n) => n > minimum && n < maximum)(field, value),
+    /** A whole number of at least `minimum`, or `Infinity` for no limit. */
+    count: (field: string, value: number, minimum: number): number =>
+      check<number>(
+        `a whole number of at least ${minimum}, or Infinity`,
+        (n) => (Number.isSafeInteger(n) || n === Infinity) && n >= minimum
+      )(field, value),
+    /** A finite duration of at least 0, in milliseconds. */
+    duration: check<Duration.Input>("a finite duration of at least 0", isAmount, true),
+    /** A finite duration above 0, in milliseconds. */
+    positiveDuration: check<Duration.Input>("a finite duration above 0", isPositive, true),
+    /** One of the listed words. */
+    oneOf: <const A extends string>(field: string, value: A | undefined, of: ReadonlyArray<A>, otherwise?: A): A => {
+      if (value === undefined && otherwise !== undefined) return otherwise
+      if (!of.includes(value!)) return reject(field, value, of.map((word) => `"${word}"`).join(" or "))
+      given[field] = value
+      return value!
+    }
+  }
+}
+
+export type Checks = ReturnType<typeof checks>
+
+/** `Duration` reads NaN as zero, so numbers, alone or in an array or object, are looked at before. */
+const toMillis = (input: Duration.Input | undefined): number | undefined => {
+  if (typeof input === "number") return Number.isNaN(input) ? undefined : input
+  if (typeof input === "object" && input !== null && Object.values(input).some((part) => Number.isNaN(part))) {
+    return undefined
+  }
+  try {
+    return Duration.toMillis(Duration.fromInputUnsafe(input!))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,69 @@
+import type * as Random from "effect/Random"
+import type * as Schedule from "effect/Schedule"
+import type { RetryInfo } from "../../RetryInfo.ts"
+
+/** In place of a delay: the delays have ended. */
+export const noDelay = -1
+
+/** In place of a delay: the server asks for a longer one than the policy allows. */
+export const hintTooLong = -2
+
+/** A failed attempt, as the functions of the library's own combinators see it. It is read, never kept. */
+export interface Failing {
+  readonly error: unknown
+  /** The facts of the error; `undefined` when the classifier does not know it. */
+  readonly info: RetryInfo | undefined
+  /** The attempts made so far, which is also the number of the retry to decide on. */
+  readonly attempt: number
+  /** The number of the retry since the back-off began: `attempt`, unless it has begun again. */
+  readonly step: number
+  /** The back-off of the retry before this one, in milliseconds; 0 before the first. */
+  previousMillis: number
+  readonly random: Random.Random
+  /** Has the back-off begin again with the next failure. */
+  readonly restart: () => void
+}
+
+/** The delay before the retry of a failure, in milliseconds, or one of the two above. */
+export type Delay = (failing: Failing) => number
+
+/** Changes a delay, or answers with one of the two above. */
+export type Adjust = (delayMillis: number, failing: Failing) => number
+
+/** What a retry takes of the quota, by the class of the failure. */
+export interface Cost {
+  readonly cost: number
+  readonly timeoutCost: number
+  readonly throttlingCost: number
+  /** A refused retry is still held back for its delay. */
+  readonly longPolling: boolean
+}
+
+/** A schedule that was lifted into a policy. */
+export type Lifted = Schedule.Schedule<unknown, any, unknown, any>
+
+/**
+ * One step of a policy: the constructor or combinator of the API, such as `"RetryPolicy.capped"`, and what it was given
+ * as JSON has it, unless it takes nothing. Policies are themselves, functions and schedules are `Opaque`.
+ */
+export type Node = readonly [tag: string, given?: unknown]
+
+/** A policy: the steps that it is made of, and what they compile to. */
+export interface Parts {
+  /** A source first, then the combinators in the order in which they were applied. */
+  readonly nodes: ReadonlyArray<Node>
+  /** Where the delay comes from: a function, or a schedule that was lifted into the policy. */
+  readonly source: Delay | Lifted
+  /** What is done to the delay, in the order in which the combinators were applied. */
+  readonly adjust: Adjust
+  readonly maxAttempts: number
+  readonly whileRetryable: "off" | "yes" | "maybe" | ((failing: Failing) => boolean)
+  readonly deadlineMillis: number
+  readonly outermostOnly: boolean
+  readonly quota: Cost | undefined
+  readonly adaptive: boolean
+  /** The limit on attempts is checked before anything else, as in Smithy's guide. */
+  readonly attemptsFirst?: boolean | undefined
+  /** What any success puts into the quota, in place of what its retry took, as in Smithy's guide. */
+  readonly refund?: number | undefined
+}

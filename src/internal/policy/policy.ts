@@ -1,0 +1,92 @@
+import * as Equal from "effect/Equal"
+import * as Hash from "effect/Hash"
+import { NodeInspectSymbol } from "effect/Inspectable"
+import * as Schedule from "effect/Schedule"
+import { type Checks, checks } from "../checks.ts"
+import { toSchedule } from "../engine/bridge.ts"
+import { get } from "../safe.ts"
+import type { Adjust, Parts } from "../engine/parts.ts"
+import { toSteps, toText } from "./words.ts"
+
+/** The key under which a policy carries its parts. */
+export const TypeId = "~effect-retry/RetryPolicy" as const
+
+/** Any policy, whatever it decides about. */
+export interface AnyPolicy extends Schedule.Schedule<unknown, never, unknown, unknown> {
+  readonly [TypeId]: unknown
+}
+
+/** What a policy is made of. */
+export const partsOf = (policy: AnyPolicy): Parts => policy[TypeId] as Parts
+
+export const isPolicy = (u: unknown): u is AnyPolicy => get(u, TypeId) !== undefined
+
+/** What policies can do besides being schedules: they print, and compare. */
+const Proto: object = /* @__PURE__ */ Object.assign(
+  /* @__PURE__ */ Object.create(/* @__PURE__ */ Object.getPrototypeOf(Schedule.forever)),
+  {
+    toString(this: AnyPolicy): string {
+      return toText(partsOf(this).nodes)
+    },
+    toJSON(this: AnyPolicy) {
+      return JSON.parse(JSON.stringify({ steps: toSteps(partsOf(this).nodes) }))
+    },
+    [NodeInspectSymbol](): string {
+      return String(this)
+    },
+    [Equal.symbol](this: AnyPolicy, that: unknown): boolean {
+      return isPolicy(that) && Equal.equals(partsOf(this).nodes, partsOf(that).nodes)
+    },
+    [Hash.symbol](): number {
+      return Hash.string(String(this))
+    }
+  }
+)
+
+/** The policy of these parts. */
+export const fromParts = (parts: Parts): any =>
+  Object.assign(Object.create(Proto), toSchedule(parts), { [TypeId]: parts })
+
+/** The policy that retries forever after the delays of `source`. */
+export const fromSource = (tag: string, given: unknown, source: Parts["source"]): any =>
+  fromParts({
+    nodes: [[tag, given]],
+    source,
+    adjust: (delayMillis) => delayMillis,
+    maxAttempts: Infinity,
+    whileRetryable: "off",
+    deadlineMillis: Infinity,
+    outermostOnly: false,
+    quota: undefined,
+    adaptive: false
+  })
+
+/** The policy with one step more, and what that changes. */
+export const extended = (self: AnyPolicy, tag: string, given: unknown, changes: Partial<Parts>): any => {
+  const parts = partsOf(self)
+  return fromParts({ ...parts, ...changes, nodes: [...parts.nodes, [tag, given]] })
+}
+
+type Change = (parts: Parts) => Partial<Parts>
+
+/** What does something to every delay that there is. */
+export const adjusting = (next: Adjust): Change => ({ adjust }) => ({
+  adjust: (delayMillis, failing) => {
+    const before = adjust(delayMillis, failing)
+    return before < 0 ? before : next(before, failing)
+  }
+})
+
+/**
+ * A combinator that takes the policy first or is given it later. Its option is checked at once. It is kept as the checks
+ * keep it: all fields of it, or the only one.
+ */
+export const combinator = (tag: string, compile: (check: Checks, option: any) => Change, field?: string): any => {
+  const applied = (option: unknown) => {
+    const check = checks(tag)
+    const change = compile(check, option)
+    return (self: AnyPolicy) =>
+      extended(self, tag, field === undefined ? check.given : check.given[field], change(partsOf(self)))
+  }
+  return (...args: ReadonlyArray<unknown>) => isPolicy(args[0]) ? applied(args[1])(args[0]) : applied(args[0])
+}
