@@ -13,6 +13,7 @@ import * as SharedConfig from "effect-retry/aws/SharedConfig"
 import * as AwsSdk from "effect-retry/AwsSdk"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as RetryHttp from "effect-retry/RetryHttp"
+import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as Kit from "effect-retry/testing"
 import * as Cause from "effect/Cause"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -232,6 +233,14 @@ const damaged = (chance: Chance, text: string): string => {
   return damagedText
 }
 
+const steps = [
+  { exponential: { base: "1 second", factor: 2, cap: 60_000, jitter: { proportional: 0.5 } } },
+  { whenThrottled: { steps: [{ "JavaV1.fullJitterBackoff": { baseDelay: 1, maxBackoff: 2 } }, { jittered: "full" }] } },
+  { honorRetryAfter: { atMost: "20 seconds", beyond: "stop" } },
+  { maxAttempts: 3 },
+  "whileRetryable",
+  { quotaGated: { cost: 1, longPolling: true } }
+]
 const scenario = JSON.stringify({
   name: "s",
   fleets: [{ name: "f", to: "t", rate: 1, policy: { maxAttempts: 3, quota: { capacity: 5, cost: 1 } } }],
@@ -286,7 +295,8 @@ describe("files and variables of any content", () => {
     const [name, decode, decodeJson, right, tag] of [
       ["_retry.json", BotocoreLegacy.decode, BotocoreLegacy.decodeJson, retryJson, "BotocoreLegacyError"],
       ["a scenario", Simulator.decode, Simulator.decodeJson, scenario, "InvalidScenario"],
-      ["a policy", Simulator.decodePolicy, undefined, policyJson, "InvalidScenario"]
+      ["a policy of a scenario", Simulator.decodePolicy, undefined, policyJson, "InvalidScenario"],
+      ["a policy", RetryPolicyJson.fromJson, undefined, JSON.stringify({ steps }), "InvalidOption"]
     ] as ReadonlyArray<
       readonly [
         string,

@@ -129,6 +129,12 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "BotocoreLegacy.decodeJson",
     "Explain.explain",
     "Explain.toTable",
+    "RetryPolicyJson.fromJson",
+    "RetryPolicySchema.Json",
+    "RetryPolicySchema.RetryPolicy",
+    "RetryPolicySchema.RetryPolicyFromJson",
+    "RetryPolicySchema.Steps",
+    "RetryPolicySchema.Time",
     "SharedConfig.load",
     "SharedConfig.parse",
     "SharedConfig.unlessBlank",
@@ -144,11 +150,12 @@ const root = new URL("../..", import.meta.url)
 
 /** Names as `Module.name`. `index` says again what others export; the kit is what sweeps. */
 const exported = async (): Promise<ReadonlyArray<string>> => {
-  const files = ["src", "src/aws", "src/aws/legacy", "src/http", "src/grpc", "src/redis", "lab/src"].flatMap((folder) =>
-    fs.readdirSync(new URL(folder, root)).filter((name) => /^[A-Z].*\.ts$/.test(name)).map((name) =>
-      `${folder}/${name}`
+  const files = ["src", "src/aws", "src/aws/legacy", "src/http", "src/grpc", "src/json", "src/redis", "lab/src"]
+    .flatMap((folder) =>
+      fs.readdirSync(new URL(folder, root)).filter((name) => /^[A-Z].*\.ts$/.test(name)).map((name) =>
+        `${folder}/${name}`
+      )
     )
-  )
   const names = await Promise.all(files.map(async (file) => {
     const module: object = await import(new URL(file, root).href)
     return Object.keys(module).map((name) => `${file.split("/").at(-1)!.slice(0, -3)}.${name}`)

@@ -1,0 +1,283 @@
+/**
+ * Schemas of policies: for settings with `Config.schema`, for requests, for the JSON Schema of an editor.
+ *
+ * The package's index does not export this module: import `effect-retry/RetryPolicySchema`. `effect-retry/RetryPolicyJson`
+ * reads the same JSON without a Schema.
+ *
+ * **Example** (A policy among other settings)
+ *
+ * ```ts
+ * const Settings = Schema.Struct({ url: Schema.String, retry: RetryPolicySchema.RetryPolicyFromJson })
+ *
+ * const settings = Schema.decodeUnknownEffect(Settings)({
+ *   url: "https://orders",
+ *   retry: { steps: [{ fixed: { delay: "1 second" } }, { maxAttempts: 4 }, "whileRetryable"] }
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import { isRetryPolicy, type Json as LooseJson } from "../RetryPolicy.ts"
+import { read, Refusal } from "./internal/reading.ts"
+import type { Policy } from "./RetryPolicyJson.ts"
+
+const expecting = (expected: string) => ({ expected })
+
+const given = <S extends Schema.Top>(schema: S, description: string) => schema.annotateKey({ description })
+
+const maybe = <S extends Schema.Constraint>(schema: S, description: string) =>
+  Schema.optionalKey(schema).annotateKey({ description })
+
+const expectedDuration = `milliseconds, or a text such as "250 millis", "20 seconds", "2 minutes"`
+
+/**
+ * A duration of a policy: milliseconds, or words such as `"20 seconds"`.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Time = Schema.Union([
+  Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0, expecting(expectedDuration))),
+  Schema.String.check(
+    Schema.isPattern(
+      /^\d+(\.\d+)? (nanos?|micros?|millis?|seconds?|minutes?|hours?|days?|weeks?)$/,
+      expecting(expectedDuration)
+    )
+  )
+]).annotate({
+  identifier: "PolicyTime",
+  expected: expectedDuration,
+  title: `A duration: ${expectedDuration}`
+})
+
+const Amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0, expecting("a finite number of at least 0")))
+
+const Factor = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1, expecting("a number of at least 1")))
+
+const Share = Schema.Finite.check(
+  Schema.isBetween({ minimum: 0, maximum: 1 }, expecting("a number from 0 to 1"))
+)
+
+const Attempts = Schema.Union([
+  Schema.Finite.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(1, expecting("a whole number of at least 1"))),
+  Schema.Literal("Infinity")
+])
+
+const Jitter = Schema.Union([
+  Schema.Literals(["none", "full", "equal"]),
+  Schema.Struct({ proportional: given(Share, "The share by which a delay varies to either side.") })
+]).annotate({ identifier: "Jitter", title: "How randomness spreads a delay" })
+
+const spreading = {
+  cap: maybe(Time, "The longest delay, not below the base. Default: none."),
+  jitter: maybe(Jitter, "How randomness spreads the delay. Default \"none\".")
+}
+
+const base = given(Time, "The first delay.")
+
+const JavaBackoff = Schema.Struct({
+  baseDelay: given(Time, "The first ceiling."),
+  maxBackoff: given(Time, "The highest ceiling.")
+})
+
+/** An object with one of the keys. */
+const oneKey = <S extends Schema.Struct.Fields>(fields: S, what: string) =>
+  Schema.Struct(fields).check(
+    Schema.isMinProperties(1, expecting(`one ${what}`)),
+    Schema.isMaxProperties(1, expecting(`one ${what}`))
+  )
+
+const Source = oneKey({
+  exponential: maybe(
+    Schema.Struct({ base, factor: maybe(Factor, "By what the delay grows. Default 2."), ...spreading }),
+    "base * factor^(n - 1) before retry n."
+  ),
+  linear: maybe(
+    Schema.Struct({
+      base,
+      increment: maybe(Time, "What each further delay has more. Default: the base."),
+      ...spreading
+    }),
+    "base + increment * (n - 1) before retry n."
+  ),
+  fibonacci: maybe(Schema.Struct({ base, ...spreading }), "1, 1, 2, 3, 5, ... times the base."),
+  fixed: maybe(
+    Schema.Struct({ delay: given(Time, "The delay."), jitter: spreading.jitter }),
+    "The same delay before every retry."
+  ),
+  decorrelated: maybe(
+    Schema.Struct({
+      base: given(Time, "The least delay."),
+      cap: given(Time, "The longest delay, not below the base."),
+      additive: maybe(Schema.Boolean, "Adds what is drawn to the base. Default false.")
+    }),
+    "Between the base and three times the delay before."
+  ),
+  "JavaV1.exponentialBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x, without jitter."),
+  "JavaV1.fullJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after ordinary failures."),
+  "JavaV1.equalJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after throttles."),
+  "JavaScriptV2.backoff": maybe(
+    Schema.Struct({
+      base: maybe(Time, "The first ceiling. Default 100 milliseconds."),
+      addRetryAfter: maybe(Schema.Boolean, "Whether a server's hint is added to the delay. Default true.")
+    }),
+    "The delays of the AWS SDK for JavaScript 2.x."
+  ),
+  "Kotlin.exponentialBackoffWithJitter": maybe(
+    Schema.Struct({
+      initialDelay: maybe(Time, "The first ceiling. Default 10 milliseconds, in retry behavior 2.1 50."),
+      scaleFactor: maybe(Factor, "By what the ceiling grows. Default 1.5, in retry behavior 2.1 2."),
+      jitter: maybe(Share, "The share of the ceiling that randomness may remove. Default 1."),
+      maxBackoff: maybe(
+        Schema.Union([Schema.Literal("Infinity"), Time]),
+        "The highest ceiling. Default 20 seconds."
+      ),
+      throttlingBaseDelay: maybe(Time, "The first ceiling after a throttle. Default 1 second."),
+      retryAfterMaxOvershoot: maybe(
+        Time,
+        "In retry behavior 2.1, how far a server's hint may lengthen the delay. Default 5 seconds."
+      ),
+      useNewRetries: maybe(Schema.Boolean, "The defaults of retry behavior 2.1. Default false.")
+    }),
+    "The delays of the AWS SDK for Kotlin."
+  )
+}, "source of delays").annotate({ identifier: "PolicySource", title: "Where the delays of a policy come from" })
+
+const named = Schema.Literals([
+  "honorRetryAfter",
+  "outermostOnly",
+  "requiresRateLimiter",
+  "whileMaybeRetryable",
+  "whileRetryable",
+  "RetryGrpc.honorPushback"
+])
+
+const beyond = Schema.Literals(["clamp", "stop"])
+
+const Combinator = Schema.Union([
+  named,
+  oneKey({
+    capped: maybe(Time, "The longest delay, whatever the steps before made of it."),
+    jittered: maybe(Jitter, "Spreads every delay."),
+    honorRetryAfter: maybe(
+      Schema.Struct({
+        atMost: maybe(Time, "The longest hint that is followed. Default: no such bound."),
+        overshoot: maybe(Time, "How far a hint may lengthen the delay. Default 5 seconds, or none with atMost."),
+        beyond: maybe(beyond, "Whether a longer hint is cut or ends retrying. Default \"clamp\".")
+      }),
+      "Waits at least as long as the server asked."
+    ),
+    whenThrottled: maybe(
+      Schema.suspend((): Schema.Codec<LooseJson> => Json as any),
+      "A policy whose delays hold after a throttle."
+    ),
+    maxAttempts: maybe(Attempts, "Attempts of a call, the first included."),
+    deadline: maybe(Time, "How long after the start of its call a retry may still begin."),
+    quotaGated: maybe(
+      Schema.Struct({
+        cost: given(Amount, "Tokens that a retry takes."),
+        timeoutCost: maybe(Amount, "Tokens that a retry after a time-out takes. Default: the cost."),
+        throttlingCost: maybe(Amount, "Tokens that a retry after a throttle takes. Default: the cost."),
+        longPolling: maybe(
+          Schema.Boolean,
+          "A call that the quota refuses to retry is held back for its delay before it fails. Default false."
+        )
+      }),
+      "Pays for every retry from the quota."
+    ),
+    "RetryGrpc.honorPushback": maybe(
+      Schema.Struct({
+        atMost: maybe(Time, "The longest pushback that is followed. Default 1 minute."),
+        beyond: maybe(beyond, "Whether a longer pushback is cut or ends retrying. Default \"stop\".")
+      }),
+      "Waits exactly as long as a gRPC server says."
+    )
+  }, "combinator")
+]).annotate({ identifier: "PolicyStep", title: "A combinator: its name, or its name and what it is given" })
+
+/**
+ * The steps of a policy: a source of delays, then combinators in their order.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Steps = Schema.TupleWithRest(Schema.Tuple([Source]), [Combinator]).annotate({
+  identifier: "PolicySteps",
+  title: "The steps of a policy: a source of delays, then combinators in their order"
+})
+
+/**
+ * The JSON form of a policy, typed and described key by key: what `Schema.toJsonSchemaDocument` tells an editor.
+ *
+ * **Gotchas**
+ *
+ * It knows the form only. Whether values go together, such as a cap and its base, says {@link RetryPolicyFromJson}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Json = Schema.Struct({
+  steps: given(Steps, "A source of delays, then combinators in their order.")
+}).annotate({ identifier: "Policy", title: "A policy by its steps" })
+
+/**
+ * The type of {@link Json}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Json = typeof Json.Type
+
+const issueOf = ({ expected, path, value }: Refusal): SchemaIssue.Issue =>
+  new SchemaIssue.Pointer(path, new SchemaIssue.InvalidValue({ expected }, value))
+
+const made = (json: unknown): Effect.Effect<Policy, SchemaIssue.Issue> => {
+  const found = read(json, {})
+  return found instanceof Refusal ? Effect.fail(issueOf(found)) : Effect.succeed(found)
+}
+
+/** Also a function has a name in JSON, but nobody could read it again. */
+const transformation = SchemaTransformation.transformEffect<Policy, Json>({
+  decode: made,
+  encode: (policy) => {
+    const json = policy.toJSON() as unknown as Json
+    return Effect.as(made(json), json)
+  }
+})
+
+/**
+ * A policy. As JSON, with `Schema.toCodecJson`, it is what {@link Json} describes.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const RetryPolicy: Schema.declare<Policy> = Schema.declare(
+  (u): u is Policy => isRetryPolicy(u),
+  {
+    expected: "a RetryPolicy",
+    toCodecJson: () => Schema.link<Policy>()(Json, transformation),
+    toEquivalence: () => Equal.asEquivalence(),
+    toFormatter: () => String
+  }
+)
+
+/**
+ * A policy of its JSON form.
+ *
+ * **Details**
+ *
+ * Decoding names the path of what is wrong, such as `["steps"][2]["capped"]`. Encoding fails for a policy that was given
+ * a function or a schedule, which have no JSON.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const RetryPolicyFromJson: Schema.decodeTo<Schema.declare<Policy>, typeof Json> = Json.pipe(
+  Schema.decodeTo(RetryPolicy, transformation)
+)

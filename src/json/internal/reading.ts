@@ -1,0 +1,196 @@
+import { backoff as javaScriptV2Backoff } from "../../aws/legacy/JavaScriptV2.ts"
+import { equalJitterBackoff, exponentialBackoff, fullJitterBackoff } from "../../aws/legacy/JavaV1.ts"
+import { exponentialBackoffWithJitter } from "../../aws/legacy/Kotlin.ts"
+import { decorrelated, exponential, fibonacci, fixed, linear } from "../../Backoff.ts"
+import { honorPushback } from "../../grpc/RetryGrpc.ts"
+import { InvalidOption } from "../../InvalidOption.ts"
+import {
+  capped,
+  deadline,
+  fromDelay,
+  honorRetryAfter,
+  jittered,
+  maxAttempts,
+  outermostOnly,
+  quotaGated,
+  requiresRateLimiter,
+  whenThrottled,
+  whileMaybeRetryable,
+  whileRetryable
+} from "../../RetryPolicy.ts"
+
+/** Functions that JSON can name. */
+export type Functions = { readonly [name: string]: (...args: Array<any>) => unknown }
+
+type Path = ReadonlyArray<string | number>
+
+/** What is wrong with the JSON of a policy, and where. */
+export class Refusal {
+  readonly path: Path
+  readonly value: unknown
+  readonly expected: string
+
+  constructor(path: Path, value: unknown, expected: string) {
+    this.path = path
+    this.value = value
+    this.expected = expected
+  }
+}
+
+const refuse = (path: Path, value: unknown, expected: string): never => {
+  throw new Refusal(path, value, expected)
+}
+
+type Fields = { readonly [field: string]: unknown }
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Where the reader is, and what it can ask. */
+interface Context {
+  readonly functions: Functions
+  readonly depth: number
+}
+
+type Reader = (given: unknown, path: Path, context: Context) => any
+
+/** Makes something, and names the place in the JSON of an option that is refused. */
+const made = <A>(make: () => A, path: Path, value: unknown, only?: string): A => {
+  try {
+    return make()
+  } catch (error) {
+    if (!(error instanceof InvalidOption)) throw error
+    const inside = error.field === "proportional" && only !== "jitter" ? ["jitter", "proportional"] : [error.field]
+    const at = error.field === only ? path : [...path, ...inside]
+    return refuse(at, error.field === only ? value : error.value, error.expected)
+  }
+}
+
+const known = (fields: Fields, names: ReadonlyArray<string>, path: Path): void => {
+  for (const field of Object.keys(fields)) {
+    if (!names.includes(field)) refuse([...path, field], fields[field], `left out: there is no such key`)
+  }
+}
+
+const number = (value: unknown): unknown => value === "Infinity" ? Infinity : value
+
+/** A constructor or combinator that takes nothing. */
+const alone = (make: unknown): Reader => (given, path) =>
+  given === undefined ? make : refuse(path, given, "written alone, as a string")
+
+/** A combinator whose only option is a value. */
+const value = (make: (value: any) => unknown, option: string): Reader => (given, path) => {
+  if (option === "jitter" && isObject(given)) known(given, ["proportional"], path)
+  return made(() => make(number(given)), path, given, option)
+}
+
+/** A constructor or combinator with options, some of them flags. */
+const options = (
+  make: (options: any) => unknown,
+  names: ReadonlyArray<string>,
+  flags: ReadonlyArray<string> = []
+): Reader =>
+(given = {}, path, context) => {
+  if (!isObject(given)) return refuse(path, given, "an object")
+  known(given, [...names, ...flags], path)
+  if (isObject(given["jitter"])) known(given["jitter"], ["proportional"], [...path, "jitter"])
+  for (const flag of flags) {
+    const value = given[flag]
+    if (value !== undefined && typeof value !== "boolean") refuse([...path, flag], value, "true or false")
+  }
+  const revived = Object.entries(given).map(([name, value]) => [
+    name,
+    name === "customBackoff" ? functionOf(value, [...path, name], context) : number(value)
+  ])
+  return made(() => make(Object.fromEntries(revived)), path, given)
+}
+
+const functionOf = (name: unknown, path: Path, { functions }: Context): any =>
+  typeof name === "string" && Object.hasOwn(functions, name)
+    ? functions[name]
+    : refuse(path, name, "the name of one of the functions that are given to fromJson")
+
+const jittering = ["cap", "jitter"]
+
+const sources: { readonly [name: string]: Reader } = {
+  exponential: options(exponential, ["base", "factor", ...jittering]),
+  linear: options(linear, ["base", "increment", ...jittering]),
+  fibonacci: options(fibonacci, ["base", ...jittering]),
+  fixed: options(fixed, ["delay", "jitter"]),
+  decorrelated: options(decorrelated, ["base", "cap"], ["additive"]),
+  fromDelay: (given, path, context) => fromDelay(functionOf(given, path, context)),
+  fromSchedule: (given, path) => refuse(path, given, "left to code: a schedule has no JSON"),
+  "JavaV1.exponentialBackoff": options(exponentialBackoff, ["baseDelay", "maxBackoff"]),
+  "JavaV1.fullJitterBackoff": options(fullJitterBackoff, ["baseDelay", "maxBackoff"]),
+  "JavaV1.equalJitterBackoff": options(equalJitterBackoff, ["baseDelay", "maxBackoff"]),
+  "JavaScriptV2.backoff": options(javaScriptV2Backoff, ["base", "customBackoff"], ["addRetryAfter"]),
+  "Kotlin.exponentialBackoffWithJitter": options(exponentialBackoffWithJitter, [
+    "initialDelay",
+    "scaleFactor",
+    "jitter",
+    "maxBackoff",
+    "throttlingBaseDelay",
+    "retryAfterMaxOvershoot"
+  ], ["useNewRetries"])
+}
+
+const combinators: { readonly [name: string]: Reader } = {
+  capped: value(capped, "cap"),
+  jittered: value(jittered, "jitter"),
+  honorRetryAfter: options(honorRetryAfter, ["atMost", "overshoot", "beyond"]),
+  whenThrottled: (given, path, context) => {
+    const that = policyOf(given, path, context)
+    return made(() => whenThrottled(that), path, given, "that")
+  },
+  maxAttempts: value(maxAttempts, "maxAttempts"),
+  deadline: value(deadline, "deadline"),
+  whileRetryable: alone(whileRetryable),
+  whileMaybeRetryable: alone(whileMaybeRetryable),
+  outermostOnly: alone(outermostOnly),
+  quotaGated: options(quotaGated, ["cost", "timeoutCost", "throttlingCost"], ["longPolling"]),
+  requiresRateLimiter: alone(requiresRateLimiter),
+  "RetryGrpc.honorPushback": options(honorPushback, ["atMost", "beyond"])
+}
+
+type Readers = typeof sources
+
+/** Reads a step: its name, or its name and what it is given. */
+const step = (json: unknown, isFirst: boolean, path: Path, context: Context): any => {
+  const readers: Readers = isFirst ? sources : combinators
+  const kind = isFirst ? "source" : "combinator"
+  const entries = isObject(json) ? Object.entries(json) : [[json, undefined] as const]
+  const [name, given] = entries[0] ?? []
+  if (typeof name !== "string" || !Object.hasOwn(readers, name)) {
+    return refuse(path, json, `a ${kind}: ${Object.keys(readers).join(", ")}`)
+  }
+  return entries.length > 1
+    ? refuse(path, json, `one ${kind}, not ${entries.length}`)
+    : readers[name]!(given, [...path, name], context)
+}
+
+const maxSteps = 1000
+const maxDepth = 16
+
+const policyOf = (json: unknown, path: Path, outer: Context): any => {
+  if (!isObject(json)) return refuse(path, json, "an object with steps")
+  if (outer.depth > maxDepth) return refuse(path, json, `nested at most ${maxDepth} levels deep`)
+  known(json, ["steps"], path)
+  const { steps } = json
+  const at = [...path, "steps"]
+  if (!Array.isArray(steps) || steps.length === 0) {
+    return refuse(at, steps, "a list that begins with a source of delays")
+  }
+  if (steps.length > maxSteps) return refuse(at, steps, `a list of at most ${maxSteps} steps`)
+  const context = { ...outer, depth: outer.depth + 1 }
+  const [first, ...others] = steps.map((json, index) => step(json, index === 0, [...at, index], context))
+  return others.reduce((policy, combinator) => combinator(policy), first)
+}
+
+/** The policy of its JSON, or what is wrong with it. Whatever it is: a value that throws when it is read is no JSON. */
+export const read = (json: unknown, functions: Functions): any => {
+  try {
+    return policyOf(json, [], { functions, depth: 0 })
+  } catch (error) {
+    return error instanceof Refusal ? error : new Refusal([], json, "JSON")
+  }
+}
