@@ -70,7 +70,7 @@ export type Scenario = ScenarioModel
 export type ScenarioInput = ScenarioInputModel
 
 /**
- * A policy by name or by settings.
+ * A policy by name or by its steps.
  *
  * @category models
  * @since 0.1.0
@@ -126,7 +126,7 @@ export const decodeJson = (json: string): Effect.Effect<Scenario, InvalidScenari
   )
 
 /**
- * Reads a policy: a name, or settings.
+ * Reads a policy: a name, or steps as `JSON.stringify(policy)` gives them, beside what each process has of its own.
  *
  * @category decoding
  * @since 0.1.0
@@ -136,7 +136,7 @@ export const decodePolicy: (input: unknown) => Effect.Effect<Policy, InvalidScen
     const policy = yield* Effect.mapError(decodeSettings(input, strictly), (error) => fromSchema(error, input))
     const problem = problemOf(policy)
     if (problem === undefined) return policy
-    return yield* new InvalidScenario({ problems: [{ path: "", problem }] })
+    return yield* new InvalidScenario({ problems: [problem] })
   }
 )
 

@@ -19,7 +19,7 @@ import { runInNewContext } from "node:vm"
 import * as Compare from "../../examples/simulate.ts"
 import { Transient } from "../../test/utils/call.ts"
 import { Chance } from "../src/simulator/chance.ts"
-import { inputOf, shipped, simulate, simulateInput, textOf } from "./utils/simulate.ts"
+import { inputOf, retrying, shipped, simulate, simulateInput, textOf } from "./utils/simulate.ts"
 
 const problems = (input: unknown) =>
   Effect.map(Effect.flip(Simulator.decode(input)), ({ message }) => message.split("\n"))
@@ -50,7 +50,7 @@ describe("Simulator.decode", () => {
     const [what, input, expected] of [
       ["a scenario that is none", 3, ["expected Scenario, got 3"]],
       ["an unknown key", { ...least, seeds: 1 }, ["seeds: is no key of a scenario here"]],
-      ["an unknown key, deep inside", withFleet({ policy: { quota: { costs: 5 } } }), [
+      ["an unknown key, deep inside", withFleet({ policy: retrying({ cost: 1, quota: { costs: 5 } }) }), [
         "fleets[0].policy.quota.costs: is no key of a scenario here"
       ]],
       ["a missing key", { ...least, services: [{}] }, ["services[0].name: is missing"]],
@@ -63,7 +63,7 @@ describe("Simulator.decode", () => {
       ["a huge rate", withFleet({ rate: 1e300 }), [
         "fleets[0].rate: expected a number from 0 to 1000000, got 1e+300"
       ]],
-      ["a huge quota", withFleet({ policy: { quota: { capacity: 1e300 } } }), [
+      ["a huge quota", withFleet({ policy: retrying({ cost: 1, quota: { capacity: 1e300 } }) }), [
         "fleets[0].policy.quota.capacity: expected a number above 0, up to 1000000000, got 1e+300"
       ]],
       ["more processes than fit", withFleet({ processes: 1e8 }), [
@@ -107,25 +107,59 @@ describe("Simulator.decode", () => {
       ["both rate and clients", withFleet({ clients: 2 }), [
         "fleets[0]: needs either a rate (open loop) or clients (closed loop)"
       ]],
-      ["an option that no policy can work with", withFleet({ policy: { backoff: { base: 100, cap: 50 } } }), [
-        "fleets[0].policy: cap must be a duration not below base, got 50"
+      ["a step that is spelt wrongly", withFleet({ policy: { steps: [{ fixed: { delay: 0 } }, { maxAttempt: 3 }] } }), [
+        "fleets[0].policy.steps[1].maxAttempt: is no key of a scenario here"
       ]],
-      ["a quota that cannot be", withFleet({ policy: { quota: { capacity: 5, initial: 6 } } }), [
-        "fleets[0].policy: initial must be a number from 0 to 5, got 6"
+      ["a step of the wrong kind", withFleet({ policy: { steps: [{ fixed: { delay: 0 } }, { capped: "soon" }] } }), [
+        "fleets[0].policy.steps[1].capped: expected milliseconds, or a text such as"
       ]],
-      ["a budget of no time", withFleet({ policy: { budget: { kind: "finagle", ttl: 0 } } }), [
-        "fleets[0].policy: budget.ttl must be above 0"
-      ]],
-      ["a budget that sees nothing", withFleet({ policy: { budget: { kind: "ratio", window: 0 } } }), [
-        "fleets[0].policy: budget.window must be above 0"
-      ]],
-      ["a budget that a deadline would keep", withFleet({ policy: { deadline: 9, budget: { kind: "envoy" } } }), [
-        "fleets[0].policy: an envoy budget does not go with a deadline"
+      ["a policy without a source", withFleet({ policy: { steps: [{ maxAttempts: 3 }] } }), [
+        "fleets[0].policy.steps[0].maxAttempts: is no key of a scenario here"
       ]],
       [
+        "an option that no policy can work with",
+        withFleet({ policy: retrying({ source: { exponential: { base: 100, cap: 50 } } }) }),
+        ["fleets[0].policy.steps[0].exponential.cap: must be a duration not below base, got 50"]
+      ],
+      [
+        "an option that no policy can work with, deep inside",
+        withFleet({
+          policy: {
+            steps: [{ fixed: { delay: 0 } }, { whenThrottled: { steps: [{ fixed: { delay: 0 } }, { capped: 0 }] } }]
+          }
+        }),
+        ["fleets[0].policy.steps[1].whenThrottled.steps[1].capped: must be a finite duration above 0, got 0"]
+      ],
+      ["a quota that cannot be", withFleet({ policy: retrying({ cost: 1, quota: { capacity: 5, initial: 6 } }) }), [
+        "fleets[0].policy.quota.initial: must be a number from 0 to 5, got 6"
+      ]],
+      ["a quota that nothing is paid from", withFleet({ policy: retrying({ quota: {} }) }), [
+        "fleets[0].policy.quota: is not used: no step is quotaGated"
+      ]],
+      ["a limiter that nothing asks", withFleet({ policy: { ...retrying(), limiter: {} } }), [
+        "fleets[0].policy.limiter: is not used: no step is requiresRateLimiter"
+      ]],
+      ["a budget of no time", withFleet({ policy: retrying({ budget: { kind: "finagle", ttl: 0 } }) }), [
+        "fleets[0].policy.budget.ttl: must be above 0"
+      ]],
+      ["a budget that sees nothing", withFleet({ policy: retrying({ budget: { kind: "ratio", window: 0 } }) }), [
+        "fleets[0].policy.budget.window: must be above 0"
+      ]],
+      [
+        "a budget that a deadline would keep",
+        withFleet({ policy: { steps: [{ fixed: { delay: 0 } }, { deadline: 9 }], budget: { kind: "envoy" } } }),
+        ["fleets[0].policy.budget: of envoy does not go with a deadline"]
+      ],
+      [
         "a budget that a limiter would keep",
-        withFleet({ policy: { limiter: { whenExceeded: "fail" }, budget: { kind: "envoy" } } }),
-        ["fleets[0].policy: an envoy budget does not go with a limiter that fails"]
+        withFleet({
+          policy: {
+            steps: [{ fixed: { delay: 0 } }, "requiresRateLimiter"],
+            limiter: { whenExceeded: "fail" },
+            budget: { kind: "envoy" }
+          }
+        }),
+        ["fleets[0].policy.budget: of envoy does not go with a limiter that fails"]
       ],
       ["a time to think without a client", withFleet({ think: 5 }), ["fleets[0].think: goes with clients only"]],
       ["a drop without a time-out", withService({ outages: [{ kind: "drop", from: 0, to: 1 }] }), [
@@ -281,7 +315,7 @@ const nasty: ReadonlyArray<unknown> = [
   "",
   "0 millis",
   "9 days",
-  "unlimited",
+  "Infinity",
   "envoy",
   "database",
   [],
@@ -289,7 +323,8 @@ const nasty: ReadonlyArray<unknown> = [
   [[]],
   { exponential: 1 },
   { lognormal: { median: 1, sigma: 1000 } },
-  { backoff: {}, quota: {}, limiter: {}, budget: { kind: "grpc" } }
+  { ...retrying({ cost: 5, quota: {}, budget: { kind: "grpc" } }), limiter: {} },
+  { whenThrottled: retrying() }
 ]
 const keys = [
   "clients",
@@ -423,7 +458,7 @@ describe("Simulator.run", () => {
 
   for (
     const [what, fleet] of [
-      ["attempts", { rate: 10, policy: { maxAttempts: "unlimited" } }],
+      ["attempts", { rate: 10, policy: retrying({ attempts: Infinity }) }],
       ["calls", { clients: 1 }]
     ] as const
   ) {
@@ -437,7 +472,7 @@ describe("Simulator.run", () => {
   it.live("attempts that repeat without end can be interrupted", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkChild(
-        Simulator.run(yield* endless({ rate: 10, policy: { maxAttempts: "unlimited" } }))
+        Simulator.run(yield* endless({ rate: 10, policy: retrying({ attempts: Infinity }) }))
       )
       yield* Effect.sleep("5 millis")
       yield* Fiber.interrupt(fiber)
@@ -569,7 +604,7 @@ describe("the model of a service", () => {
   it.live("a hint of the limit lengthens a delay", () =>
     Effect.gen(function*() {
       const limit = { requests: 5, per: "1 second", retryAfter: 600 }
-      const { clients } = yield* one({ policy: { maxAttempts: 2 } }, { limit })
+      const { clients } = yield* one({ policy: retrying({ attempts: 2 }) }, { limit })
       assert.deepStrictEqual([clients[0]!.totals.succeeded, clients[0]!.totals.attempts], [10, 15])
     }))
 
@@ -598,7 +633,7 @@ describe("the model of a service", () => {
   it.live("a quota belongs to a process", () =>
     Effect.gen(function*() {
       for (const processes of [1, 4]) {
-        const policy = { maxAttempts: 2, quota: { capacity: 10, cost: 5 } }
+        const policy = retrying({ attempts: 2, cost: 5, quota: { capacity: 10 } })
         const { clients } = yield* one({ processes, policy }, { failureRate: 1 }, "2 seconds")
         assert.strictEqual(clients[0]!.totals.attempts, 20 + 2 * processes)
       }
@@ -685,7 +720,7 @@ describe("the lesson", () => {
       const told: Array<number> = []
       const [once, quota] = yield* Compare.compare(
         textOf("outage"),
-        [{ label: "once", maxAttempts: 2 }, { label: "quota", maxAttempts: 2, quota: {} }],
+        [retrying({ label: "once", attempts: 2 }), retrying({ label: "quota", attempts: 2, cost: 5 })],
         (fraction) => Effect.sync(() => void told.push(fraction))
       )
       assert.deepStrictEqual([once!.policy, once!.recoveredAfter], ["once", undefined])

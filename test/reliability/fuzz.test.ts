@@ -243,10 +243,10 @@ const steps = [
 ]
 const scenario = JSON.stringify({
   name: "s",
-  fleets: [{ name: "f", to: "t", rate: 1, policy: { maxAttempts: 3, quota: { capacity: 5, cost: 1 } } }],
+  fleets: [{ name: "f", to: "t", rate: 1, policy: { steps, quota: { capacity: 5 } } }],
   services: [{ name: "t", latency: "10 millis", outages: [{ kind: "fail", from: 0, to: 5 }] }]
 })
-const policyJson = JSON.stringify({ maxAttempts: 3, quota: { capacity: 5, cost: 1 } })
+const policyJson = JSON.stringify({ steps, quota: { capacity: 5 } })
 const retryJson = JSON.stringify(BotocoreLegacy.documentJson)
 
 /** JSON with a value somewhere replaced by another. */

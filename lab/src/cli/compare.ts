@@ -12,7 +12,7 @@ import { seeded, writtenLabel } from "./simulate.ts"
 
 const policy = Flag.String("policy").pipe(
   Flag.withMetavar("POLICY"),
-  Flag.withDescription("A policy for all clients: a name, or settings as JSON; once for each"),
+  Flag.withDescription("A policy for all clients: a name, or its steps as JSON; once for each"),
   Flag.atLeast(1)
 )
 
@@ -55,6 +55,6 @@ export const compare = Command.make(
   ),
   Command.withExamples([
     { command: "effect-retry compare outage --policy awsStandard --policy finagle" },
-    { command: `effect-retry compare spike --policy '{"maxAttempts":3,"quota":{"cost":14}}' --report report.html` }
+    { command: `effect-retry compare ramp --policy '{"steps":[{"linear":{"base":100}}]}' --report report.html` }
   ])
 )

@@ -18,7 +18,7 @@ import { policyFrom } from "./policies.ts"
 import { refusal } from "./refusal.ts"
 
 const policy = Argument.String("policy").pipe(
-  Argument.withDescription(`A name, or settings as JSON: '{"maxAttempts":4,"quota":{"cost":14}}'`)
+  Argument.withDescription(`A name, or its steps: '{"steps":[{"linear":{"base":100}},{"maxAttempts":4}]}'`)
 )
 
 const failures = {
@@ -94,7 +94,7 @@ export const explain = Command.make(
   Command.withExamples([
     { command: "effect-retry explain awsStandard --attempt '2 seconds'" },
     {
-      command: `effect-retry explain '{"maxAttempts":4,"quota":{"cost":14}}' --svg policy.svg`
+      command: `effect-retry explain '{"steps":[{"linear":{"base":100}},{"maxAttempts":4}]}' --svg policy.svg`
     }
   ])
 )

@@ -14,13 +14,13 @@ const settingsOf = (json: string) =>
     catch: (error) => refusal(`policy is no JSON: ${(error as Error).message}`)
   })
 
-/** A policy as it is written on the command line: a name, or settings as JSON. */
+/** A policy as it is written on the command line: a name, or its steps as JSON. */
 export const policyFrom = Effect.fnUntraced(function*(text: string) {
   const isSettings = text.trimStart().startsWith("{")
   if (!isSettings && !Simulator.policies.some((name) => name === text)) {
     return yield* refusal(
       `unknown policy ${quoted(text)}: ${
-        suggestion(text, [...Simulator.policies, `or JSON such as {"maxAttempts":4}`])
+        suggestion(text, [...Simulator.policies, `or JSON such as {"steps":[{"fixed":{"delay":0}},{"maxAttempts":4}]}`])
       }`
     )
   }

@@ -5,7 +5,9 @@ import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
 import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as Backoff from "effect-retry/Backoff"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
+import { fromJson } from "effect-retry/RetryPolicyJson"
 import type * as RetryQuota from "effect-retry/RetryQuota"
+import * as Effect from "effect/Effect"
 import { noDelay, partsOf, withParts } from "../borrowed.ts"
 import type { Budget, BudgetOptions } from "./budget.ts"
 import type { PolicyName } from "./policyNames.ts"
@@ -65,39 +67,6 @@ const named: { readonly [Name in PolicyName]: Omit<Retrying, "label"> } = {
   }
 }
 
-const backoffOf = (backoff: PolicySettings["backoff"]): AnyPolicy => {
-  if (backoff === undefined) return Backoff.fixed({ delay: 0 })
-  const { factor, increment, jitter, kind } = backoff
-  const base = millis(backoff.base)
-  const cap = millis(backoff.cap)
-  switch (kind) {
-    case "fixed":
-      return Backoff.fixed({ delay: base, jitter })
-    case "linear":
-      return Backoff.linear({ base, cap, jitter, increment: increment === undefined ? undefined : millis(increment) })
-    case "exponential":
-      return Backoff.exponential({ base, cap, jitter, factor })
-    case "fibonacci":
-      return Backoff.fibonacci({ base, cap, jitter })
-    case "decorrelated":
-      return Backoff.decorrelated({ base, cap })
-  }
-}
-
-const policyOf = (settings: PolicySettings): AnyPolicy => {
-  const attempts = settings.maxAttempts === "unlimited" ? Infinity : settings.maxAttempts
-  const { deadline, limiter, quota } = settings
-  const steps: Array<(policy: AnyPolicy) => AnyPolicy> = [
-    RetryPolicy.whileRetryable,
-    RetryPolicy.maxAttempts(attempts)
-  ]
-  if (settings.honorRetryAfter) steps.push(RetryPolicy.honorRetryAfter())
-  if (deadline !== undefined) steps.push(RetryPolicy.deadline(millis(deadline)))
-  if (quota !== undefined) steps.push(RetryPolicy.quotaGated(quota))
-  if (limiter !== undefined) steps.push(RetryPolicy.requiresRateLimiter)
-  return steps.reduce((policy, step) => step(policy), backoffOf(settings.backoff))
-}
-
 const budgetOf = (budget: PolicySettings["budget"]): BudgetOptions | undefined => {
   switch (budget?.kind) {
     case undefined:
@@ -111,24 +80,37 @@ const budgetOf = (budget: PolicySettings["budget"]): BudgetOptions | undefined =
   }
 }
 
-const describe = ({ backoff, budget, limiter, maxAttempts, quota }: PolicySettings): string =>
+/** The first value that a step is given, if it is a plain one. */
+const firstOf = (given: unknown): string => {
+  const [value] = typeof given === "object" && given !== null ? Object.values(given) : [given]
+  return value === undefined || typeof value === "object" ? "" : ` ${value}`
+}
+
+/** `exponential 100 millis, maxAttempts 3, whileRetryable, quotaGated 5, grpc budget`. */
+const describe = ({ budget, steps }: PolicySettings): string =>
   [
-    maxAttempts === "unlimited" ? "unlimited attempts" : `${maxAttempts} ${maxAttempts === 1 ? "attempt" : "attempts"}`,
-    backoff === undefined ? "no delay" : `${backoff.kind} back-off`,
-    ...quota === undefined ? [] : [`quota ${quota.capacity}/${quota.cost}`],
-    ...limiter === undefined ? [] : ["rate limiter"],
+    ...steps.map((step) => {
+      if (typeof step === "string") return step
+      const [[name, given] = []] = Object.entries(step)
+      return `${name}${firstOf(given)}`
+    }),
     ...budget === undefined ? [] : [`${budget.kind} budget`]
   ].join(", ")
 
-/** The policy of a scenario. Throws `InvalidOption` when its settings do not go together. */
-export const resolve = (policy: Policy): Retrying =>
-  typeof policy === "string" ? { label: policy, ...named[policy] } : {
-    label: policy.label ?? describe(policy),
-    policy: policyOf(policy),
-    quota: policy.quota,
-    limiter: policy.limiter,
-    budget: budgetOf(policy.budget)
+/** The policy of a scenario, and what each process has of its own. Throws `InvalidOption` when its steps do not go together. */
+export const resolve = (policy: Policy): Retrying => {
+  if (typeof policy === "string") return { label: policy, ...named[policy] }
+  const { budget, label, limiter, quota, steps } = policy
+  const made = Effect.runSync(fromJson({ steps }))
+  const parts = partsOf(made)
+  return {
+    label: label ?? describe(policy),
+    policy: made,
+    quota: quota ?? (parts.quota && {}),
+    limiter: limiter ?? (parts.adaptive ? {} : undefined),
+    budget: budgetOf(budget)
   }
+}
 
 /** The policy with a budget that every retry has to pass, last of all; a retry that does not is stopped by its schedule. */
 export const within = (policy: AnyPolicy, budget: Budget, nowMillis: () => number): AnyPolicy => {

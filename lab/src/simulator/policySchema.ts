@@ -1,35 +1,11 @@
+import { Steps } from "effect-retry/RetryPolicySchema"
 import * as Schema from "effect/Schema"
-import { Amount, Count, expecting, maybe, Name, Positive, required, Share, Time, unlessSaid } from "./fields.ts"
+import { Amount, maybe, Name, Positive, required, Share, Time, unlessSaid } from "./fields.ts"
 import { policyNames } from "./policyNames.ts"
-
-const Jitter = Schema.Union([
-  Schema.Literals(["none", "full", "equal"]),
-  Schema.Struct({ proportional: required(Share, "The share by which a delay varies to either side.") })
-]).annotate({ identifier: "Jitter", title: "How chance spreads a delay" })
-
-const Backoff = Schema.Struct({
-  kind: unlessSaid(
-    Schema.Literals(["fixed", "linear", "exponential", "fibonacci", "decorrelated"]),
-    "exponential",
-    "How the delay grows."
-  ),
-  base: unlessSaid(Time, "100 millis", "The first delay."),
-  factor: unlessSaid(
-    Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1, expecting("a number of at least 1"))),
-    2,
-    "By what an exponential delay grows."
-  ),
-  increment: maybe(Time, "What each further linear delay has more. Default: the base."),
-  cap: unlessSaid(Time, "20 seconds", "The longest delay."),
-  jitter: unlessSaid(Jitter, "none", "How chance spreads the delay; decorrelated delays bring their own.")
-}).annotate({ identifier: "Backoff", title: "A Backoff of the library" })
 
 const Quota = Schema.Struct({
   capacity: unlessSaid(Positive, 500, "The most tokens there can be."),
   initial: maybe(Amount, "The tokens at the start. Default: the capacity."),
-  cost: unlessSaid(Amount, 5, "Tokens that a retry takes."),
-  timeoutCost: maybe(Amount, "Tokens that a retry after a time-out takes. Default: the cost."),
-  throttlingCost: maybe(Amount, "Tokens that a retry after a throttle takes. Default: the cost."),
   successIncrement: maybe(Amount, "Tokens that a call which needed no retry puts in. Default 1, at most the capacity."),
   refillPerSecond: unlessSaid(Amount, 0, "Tokens that flow in per second."),
   whenExhausted: unlessSaid(
@@ -95,27 +71,25 @@ const Budget = Schema.Union([
   title: "A retry budget of another system, modelled; one for each process, beside or instead of the quota"
 })
 
-const MaxAttempts = Schema.Union([Count, Schema.Literal("unlimited")])
-
-/** A policy by settings. */
+/** A policy by its steps. */
 export const PolicySettings = Schema.Struct({
-  label: maybe(Name, "What the policy is called in results."),
-  backoff: maybe(Backoff, "The delays between attempts. Default: none, retries leave at once."),
-  maxAttempts: unlessSaid(MaxAttempts, 3, "Attempts of a call, the first included."),
-  deadline: maybe(
-    Time,
-    "How long after the start of its call a retry may still begin; the last attempt may end later."
+  label: maybe(Name, "What the policy is called in results. Default: its steps."),
+  steps: required(
+    Steps,
+    "The policy, as the library has it in JSON: a source of delays, then combinators in their order."
   ),
-  honorRetryAfter: unlessSaid(Schema.Boolean, true, "Whether a hint of the service lengthens a delay."),
-  quota: maybe(Quota, "The retry quota of each process. Default: none."),
-  limiter: maybe(Limiter, "The adaptive rate limiter of each process. Default: none."),
+  quota: maybe(Quota, "The retry quota of each process, where a step is quotaGated. Default: that of the library."),
+  limiter: maybe(
+    Limiter,
+    "The adaptive rate limiter of each process, where a step requires it. Default: the library's."
+  ),
   budget: maybe(Budget, "The retry budget of each process. Default: none.")
-}).annotate({ identifier: "PolicySettings", title: "A policy by settings" })
+}).annotate({ identifier: "PolicySettings", title: "A policy by its steps" })
 
-/** A policy by name or by settings. */
+/** A policy by name or by its steps. */
 export const Policy = Schema.Union([Schema.Literals(policyNames), PolicySettings]).annotate({
-  identifier: "Policy",
-  title: "A policy: the name of one of the library's, or settings"
+  identifier: "NamedPolicy",
+  title: "A policy: the name of one of the library's, or steps"
 })
 
 export type Policy = typeof Policy.Type

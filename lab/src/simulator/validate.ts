@@ -1,8 +1,11 @@
 import * as Limiter from "effect-retry/AdaptiveRateLimiter"
 import { InvalidOption } from "effect-retry/InvalidOption"
+import { fromJson } from "effect-retry/RetryPolicyJson"
 import * as RetryQuota from "effect-retry/RetryQuota"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { type Parts, partsOf } from "../borrowed.ts"
 import type { Time } from "./fields.ts"
-import { resolve } from "./policy.ts"
 import type { Policy, PolicySettings } from "./policySchema.ts"
 import { type Problem, renderPath } from "./problem.ts"
 import type { Edge, Fleet, Outage, Scenario, ServiceSettings } from "./scenario.ts"
@@ -110,8 +113,8 @@ class Inspection {
   }
 
   private policy(path: Path, policy: Policy): void {
-    const problem = problemOf(policy)
-    if (problem !== undefined) this.report(path, problem)
+    const found = problemOf(policy)
+    if (found !== undefined) this.problems.push({ ...found, path: `${renderPath(path)}.${found.path}` })
   }
 
   private service(path: Path, service: ServiceSettings): void {
@@ -143,31 +146,55 @@ class Inspection {
 }
 
 /** What goes wrong with budgets, which have no constructor that would say so. */
-const problemOfBudget = ({ budget, deadline, limiter }: PolicySettings): string | undefined => {
+const problemOfBudget = ({ budget, limiter }: PolicySettings, hasDeadline: boolean): Problem | undefined => {
   switch (budget?.kind) {
     case "envoy":
-      if (deadline !== undefined) return "an envoy budget does not go with a deadline"
-      return limiter?.whenExceeded === "fail" ? "an envoy budget does not go with a limiter that fails" : undefined
+      if (hasDeadline) return { path: "budget", problem: "of envoy does not go with a deadline" }
+      return limiter?.whenExceeded === "fail"
+        ? { path: "budget", problem: "of envoy does not go with a limiter that fails" }
+        : undefined
     case "finagle":
-      return millis(budget.ttl) > 0 ? undefined : "budget.ttl must be above 0"
+      return millis(budget.ttl) > 0 ? undefined : { path: "budget.ttl", problem: "must be above 0" }
     case "ratio":
-      return millis(budget.window) > 0 ? undefined : "budget.window must be above 0"
+      return millis(budget.window) > 0 ? undefined : { path: "budget.window", problem: "must be above 0" }
     default:
       return undefined
   }
 }
 
-/** What is wrong with a policy, if anything is: its constructors are the judges. */
-export const problemOf = (policy: Policy): string | undefined => {
+/** What is there for nothing. */
+const problemOfUnused = ({ limiter, quota }: PolicySettings, { adaptive, quota: cost }: Parts): Problem | undefined => {
+  if (quota !== undefined && cost === undefined) return { path: "quota", problem: "is not used: no step is quotaGated" }
+  return limiter !== undefined && !adaptive
+    ? { path: "limiter", problem: "is not used: no step is requiresRateLimiter" }
+    : undefined
+}
+
+/** The field of a layer that an option is refused for, as the path of the setting. */
+const under = (key: string, make: () => unknown): Problem | undefined => {
   try {
-    const { limiter, quota } = resolve(policy)
-    RetryQuota.layer(quota)
-    Limiter.layer(limiter)
-    return typeof policy === "string" ? undefined : problemOfBudget(policy)
+    make()
+    return undefined
   } catch (error) {
-    if (error instanceof InvalidOption) return error.message.slice(error.constructorName.length + 2)
+    if (error instanceof InvalidOption) return { path: `${key}.${error.field}`, problem: problemText(error) }
     throw error
   }
+}
+
+/** Without the constructor and the option, which the path names. */
+const problemText = ({ constructorName, field, message }: InvalidOption): string =>
+  message.slice(`${constructorName}: ${field} `.length)
+
+/** What is wrong with a policy, if anything is: its constructors are the judges. */
+export const problemOf = (policy: Policy): Problem | undefined => {
+  if (typeof policy === "string") return undefined
+  const made = Effect.runSync(Effect.result(fromJson({ steps: policy.steps })))
+  if (Result.isFailure(made)) return { path: made.failure.field, problem: problemText(made.failure) }
+  const parts = partsOf(made.success)
+  return problemOfUnused(policy, parts) ??
+    under("quota", () => RetryQuota.layer(policy.quota)) ??
+    under("limiter", () => Limiter.layer(policy.limiter)) ??
+    problemOfBudget(policy, parts.deadlineMillis !== Infinity)
 }
 
 /** What does not go together in a scenario. */

@@ -5,6 +5,7 @@ import { awsStandard } from "effect-retry/aws/AwsModes"
 import * as Effect from "effect/Effect"
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { retrying } from "../utils/simulate.ts"
 import { folder, lab, run } from "./commandLine.ts"
 
 const here = folder()
@@ -98,7 +99,11 @@ describe("explain", () => {
 
   it("takes settings, with their quota", async () => {
     const { maxAttempts, quota } = JSON.parse(
-      await good(["explain", `{"maxAttempts":4,"quota":{"capacity":100,"cost":14}}`, "--json"])
+      await good([
+        "explain",
+        JSON.stringify(retrying({ attempts: 4, cost: 14, quota: { capacity: 100 } })),
+        "--json"
+      ])
     )
     assert.strictEqual(maxAttempts, 4)
     assert.strictEqual(quota.capacity, 100)
@@ -146,7 +151,10 @@ describe("simulate", () => {
 
   it("counts calls that never end as not well", async () => {
     const path = inHere("endless.json")
-    const endless = { ...small.fleets[0], policy: { maxAttempts: "unlimited", backoff: {} } }
+    const endless = {
+      ...small.fleets[0],
+      policy: retrying({ attempts: Infinity, source: { exponential: { base: 100 } } })
+    }
     const outage = { kind: "fail", from: "5 seconds", to: "1 minute" }
     writeFileSync(path, JSON.stringify({ ...small, fleets: [endless], services: [{ name: "db", outages: [outage] }] }))
     const { clients: [client] } = JSON.parse(await good(["simulate", path, "--json"]))
@@ -243,9 +251,9 @@ describe("compare", () => {
       "compare",
       smallFile,
       "--policy",
-      JSON.stringify({ label, maxAttempts: 2 }),
+      JSON.stringify(retrying({ label, attempts: 2 })),
       "--policy",
-      JSON.stringify({ label, maxAttempts: 4 })
+      JSON.stringify(retrying({ label, attempts: 4 }))
     ])
     const found = rows(out)
     assert.strictEqual(found[1], label)
@@ -361,9 +369,9 @@ describe("what is refused", () => {
     ]],
     ["a policy that is like none", ["explain", "qqqqqqqqqq"], ["there are none, naive,"]],
     ["settings that are no JSON", ["explain", "{a"], ["policy is no JSON: "]],
-    ["every mistake of settings", ["explain", `{"maxAttempts":0,"quota":{"costs":4}}`], [
-      "policy: maxAttempts: expected a whole number from 1",
-      "policy: quota.costs: is no key of a scenario here"
+    ["every mistake of settings", ["explain", `{"steps":[{"fixed":{"delay":0,"cap":1}},{"maxAttempts":0}]}`], [
+      "policy: steps[0].fixed.cap: is no key of a scenario here",
+      "policy: steps[1].maxAttempts: expected a whole number of at least 1"
     ]],
     ["a policy that is unknown, before the scenario is read", ["compare", "none.json", "--policy", "x"], [
       "unknown policy \"x\": "
@@ -423,7 +431,7 @@ describe("what is refused", () => {
 
   it("is a scenario in which time stands still", async () => {
     const path = inHere("still.json")
-    const endless = { name: "c", to: "s", clients: 1, policy: { maxAttempts: "unlimited" } }
+    const endless = { name: "c", to: "s", clients: 1, policy: retrying({ attempts: Infinity }) }
     writeFileSync(path, JSON.stringify({ name: "still", fleets: [endless], services: [{ name: "s", failureRate: 1 }] }))
     const { code, err } = await run(["simulate", path])
     assert.strictEqual(code, 2)

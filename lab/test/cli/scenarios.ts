@@ -1,6 +1,7 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import * as Effect from "effect/Effect"
 import type { Run } from "../../src/cli/charts/report.ts"
+import { retrying } from "../utils/simulate.ts"
 
 /** Ten seconds with an outage of two, a quota, a queue and a hint of what is to come. */
 export const short = {
@@ -15,7 +16,7 @@ export const short = {
     rate: 40,
     timeout: "500 millis",
     network: 5,
-    policy: { label: "quota", maxAttempts: 3, quota: { capacity: 50 } }
+    policy: retrying({ label: "quota", cost: 5, quota: { capacity: 50 } })
   }],
   services: [{ name: "db", capacity: 60, outages: [{ kind: "hold", from: "3 seconds", to: "5 seconds" }] }]
 }
@@ -40,7 +41,7 @@ export const hostileScenario = {
     ...short.fleets[0],
     name: hostile.fleet,
     to: hostile.service,
-    policy: { label: hostile.fleet, quota: {} }
+    policy: retrying({ label: hostile.fleet, cost: 5 })
   }],
   services: [
     { ...short.services[0], name: hostile.service, calls: [{ to: hostile.other, policy: "naive" }] },

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as JitterTable from "../../../examples/jitter-table.ts"
 import { recoveredAfter } from "../../../examples/simulate.ts"
-import { simulate, simulateInput } from "../utils/simulate.ts"
+import { retrying, simulate, simulateInput } from "../utils/simulate.ts"
 
 const near = (actual: number, expected: number, share: number, what: string) =>
   assert.isTrue(
@@ -87,14 +87,13 @@ describe("A1, the jitter table of the AWS Architecture Blog", () => {
   }
 })
 
+const tokenBucket = { kind: "bucket", capacity: 5, perCall: 0.1, perSuccess: 0, above: 1 }
+
 const strategies = {
   none: "none",
-  retries: { maxAttempts: 4 },
-  bucket: {
-    maxAttempts: "unlimited",
-    budget: { kind: "bucket", capacity: 5, perCall: 0.1, perSuccess: 0, above: 1 }
-  },
-  breaker: { maxAttempts: 4, budget: { kind: "breaker", threshold: 0.1 } }
+  retries: retrying({ attempts: 4 }),
+  bucket: retrying({ attempts: Infinity, budget: tokenBucket }),
+  breaker: retrying({ attempts: 4, budget: { kind: "breaker", threshold: 0.1 } })
 }
 
 // Source: Brooker, "Fixing retries with token buckets and circuit breakers", 2022, and its simulator.
@@ -167,21 +166,21 @@ describe("A2, token buckets and circuit breakers", () => {
 
 // Source: Brooker, "What is Backoff For?", 2022.
 describe("A3, what back-off is for", () => {
-  const backoff = { base: 100 }
+  const source = { exponential: { base: 100, cap: "20 seconds" } }
 
   it.live("clients that come from everywhere send as much with back-off as without", () =>
     Effect.gen(function*() {
       for (const [f, tries, expected] of [[0.5, 4, 187], [1, 4, 400]] as const) {
         const run = (policy: unknown) => simulate("token-buckets", { fleet: { policy }, service: { failureRate: f } })
         const [at, after] = yield* Effect.all([
-          run({ maxAttempts: tries }),
-          run({ maxAttempts: tries, backoff })
+          run(retrying({ attempts: tries })),
+          run(retrying({ attempts: tries, source }))
         ])
         within(load(at), expected, 1.5, "load at once")
         within(load(after), load(at), 1, "load after back-off")
         const [bucket, later] = yield* Effect.all([
           run(strategies.bucket),
-          run({ ...strategies.bucket, backoff })
+          run(retrying({ attempts: Infinity, budget: tokenBucket, source }))
         ])
         within(load(later), load(bucket), 1, "load of a bucket after back-off")
       }
@@ -190,7 +189,7 @@ describe("A3, what back-off is for", () => {
   it.live("clients that make one call after the other send less", () =>
     Effect.gen(function*() {
       for (const [f, open, firstTries, attempts] of [[0.5, 18_900, 4358, 8100], [1, 41_000, 1300, 5200]] as const) {
-        const policy = { maxAttempts: 4, backoff }
+        const policy = retrying({ attempts: 4, source })
         const everywhere = yield* simulate("token-buckets", { fleet: { policy }, service: { failureRate: f } })
         const serial = yield* simulate("serial-clients", { fleet: { policy }, service: { failureRate: f } })
         near(fleetOf(everywhere).totals.calls, 10_042, 0.05, "first tries from everywhere")
@@ -203,8 +202,8 @@ describe("A3, what back-off is for", () => {
 
 // Source: Brooker, simulator_example, simple_collapse_sim.
 describe("A4, spike and ramp", () => {
-  const patient = { maxAttempts: 3, backoff: { base: "20 seconds", cap: "10 minutes", jitter: "full" } }
-  const quota = (cost: number) => ({ maxAttempts: 3, quota: { cost } })
+  const patient = retrying({ source: { exponential: { base: "20 seconds", cap: "10 minutes", jitter: "full" } } })
+  const quota = (cost: number) => retrying({ cost })
 
   /** Whether the service has collapsed: in the second quarter of a minute after, few calls end well. */
   const collapses = (name: "spike" | "ramp", policy: unknown, seed: number) =>
@@ -252,14 +251,18 @@ describe("A4, spike and ramp", () => {
 describe("A5, the outage of 280 of 300", () => {
   const policies = {
     "no retries": "none",
-    "retry once": { maxAttempts: 2 },
-    "quota 500/5": { maxAttempts: 2, quota: { cost: 5 } },
-    "quota 500/14": { maxAttempts: 2, quota: { cost: 14 } },
-    "gRPC 10 / 0.1": { maxAttempts: 2, budget: { kind: "grpc" } },
-    "0.1 per success, cap 10": { maxAttempts: 2, budget: { kind: "bucket", capacity: 10 } },
-    "60 a minute": { maxAttempts: 2, quota: { capacity: 60, cost: 1, refillPerSecond: 1, successIncrement: 0 } },
-    "SRE 10 %": { maxAttempts: 2, budget: { kind: "ratio", of: "attempts" } },
-    "Finagle 20 % + 10/s": { maxAttempts: 2, budget: { kind: "finagle" } }
+    "retry once": retrying({ attempts: 2 }),
+    "quota 500/5": retrying({ attempts: 2, cost: 5 }),
+    "quota 500/14": retrying({ attempts: 2, cost: 14 }),
+    "gRPC 10 / 0.1": retrying({ attempts: 2, budget: { kind: "grpc" } }),
+    "0.1 per success, cap 10": retrying({ attempts: 2, budget: { kind: "bucket", capacity: 10 } }),
+    "60 a minute": retrying({
+      attempts: 2,
+      cost: 1,
+      quota: { capacity: 60, refillPerSecond: 1, successIncrement: 0 }
+    }),
+    "SRE 10 %": retrying({ attempts: 2, budget: { kind: "ratio", of: "attempts" } }),
+    "Finagle 20 % + 10/s": retrying({ attempts: 2, budget: { kind: "finagle" } })
   }
 
   const run = (policy: keyof typeof policies, rate: number, seconds: number) =>
@@ -358,21 +361,21 @@ describe("A6, layers", () => {
   for (const [layers, tries, expected] of [[3, 4, 64], [5, 3, 243], [1, 3, 3], [4, 2, 16]] as const) {
     it.live(`${tries} tries in each of ${layers} layers are ${expected} requests at the bottom`, () =>
       Effect.gen(function*() {
-        assert.strictEqual(yield* atBottom(layers, { maxAttempts: tries }, 1), expected)
+        assert.strictEqual(yield* atBottom(layers, retrying({ attempts: tries }), 1), expected)
       }))
   }
 
   for (const [layers, calls] of [[5, 100], [5, 1000], [3, 18], [1, 50]] as const) {
     it.live(`with a quota in each of ${layers} layers ${calls} calls are ${calls} + 35 * ${layers} requests`, () =>
       Effect.gen(function*() {
-        const policy = { maxAttempts: 3, quota: { cost: 14 } }
+        const policy = retrying({ cost: 14 })
         assert.strictEqual(yield* atBottom(layers, policy, calls), calls + 35 * layers)
       }))
   }
 
   it.live("with retries only above the bottom 100 calls are 300 requests", () =>
     Effect.gen(function*() {
-      assert.strictEqual(yield* atBottom(5, "none", 100, { maxAttempts: 3 }), 300)
+      assert.strictEqual(yield* atBottom(5, "none", 100, retrying()), 300)
     }))
 
   it.live("the scenario that ships comes to 275 instead of 24,300", () =>
@@ -387,7 +390,7 @@ describe("A7, the quota of AWS", () => {
     it.live(`a retry for ${cost}: ${retries} retries in a total outage, then none`, () =>
       Effect.gen(function*() {
         const result = yield* simulate("steady-failures", {
-          fleet: { calls: 50, policy: { maxAttempts: "unlimited", quota: { cost } } },
+          fleet: { calls: 50, policy: retrying({ attempts: Infinity, cost }) },
           service: { failureRate: 1 }
         })
         const { attempts, calls, gauges } = fleetOf(result).totals
@@ -412,7 +415,7 @@ describe("A7, the quota of AWS", () => {
       Effect.gen(function*() {
         // What the first 500 tokens buy is no part of the steady state.
         const result = yield* simulate("steady-failures", {
-          fleet: { calls, policy: { maxAttempts: 3, quota: { cost, initial: cost - 1 } } },
+          fleet: { calls, policy: retrying({ cost, quota: { initial: cost - 1 } }) },
           service: { failureRate: f }
         })
         near(load(result) / 100, Math.min(1 + f + f * f, 1 + (1 - f) / (cost * f)), share, "load")
@@ -423,7 +426,7 @@ describe("A7, the quota of AWS", () => {
     Effect.gen(function*() {
       const run = (cost: number) =>
         simulate("steady-failures", {
-          fleet: { calls: 60_000, policy: { maxAttempts: 3, quota: { cost } } },
+          fleet: { calls: 60_000, policy: retrying({ cost }) },
           service: { failureRate: 0.3 }
         })
       const [five, fourteen] = yield* Effect.all([run(5), run(14)])
@@ -436,14 +439,14 @@ describe("A7, the quota of AWS", () => {
 describe("A8, Google SRE", () => {
   it.live("three attempts at a backend that accepts 1 % are 2.97 times the load", () =>
     Effect.gen(function*() {
-      const result = yield* simulate("overloaded-backend", { fleet: { policy: { maxAttempts: 3 } } })
+      const result = yield* simulate("overloaded-backend", { fleet: { policy: retrying() } })
       within(load(result) / 100, 2.97, 0.02, "load")
     }))
 
   for (const [of, expected] of [["calls", 1.1], ["attempts", 1 / 0.9]] as const) {
     it.live(`retries up to 10 % of ${of} are ${expected.toFixed(3)} times the load`, () =>
       Effect.gen(function*() {
-        const policy = { maxAttempts: 3, budget: { kind: "ratio", of } }
+        const policy = retrying({ budget: { kind: "ratio", of } })
         within(load(yield* simulate("overloaded-backend", { fleet: { policy } })) / 100, expected, 0.002, "load")
       }))
   }
@@ -493,7 +496,7 @@ describe("A9, retry budgets", () => {
       Effect.gen(function*() {
         for (const [ttl, minPerSecond] of [["10 seconds", 10], ["1 second", 0]] as const) {
           const result = yield* simulate("finagle-budget", {
-            fleet: { policy: { maxAttempts: "unlimited", budget: { kind: "finagle", share, ttl, minPerSecond } } }
+            fleet: { policy: retrying({ attempts: Infinity, budget: { kind: "finagle", share, ttl, minPerSecond } }) }
           })
           const { attempts, calls } = fleetOf(result).totals
           within(attempts - calls, 10_000 * share + 10 * minPerSecond, 1, "retries")
@@ -503,7 +506,7 @@ describe("A9, retry budgets", () => {
 
   it.live("gRPC's 10 tokens and 0.1 for a success are 4 retries in a total outage", () =>
     Effect.gen(function*() {
-      const policy = { maxAttempts: "unlimited", budget: { kind: "grpc" } }
+      const policy = retrying({ attempts: Infinity, budget: { kind: "grpc" } })
       const { totals } = fleetOf(yield* simulate("finagle-budget", { fleet: { calls: 100, policy } }))
       assert.strictEqual(totals.attempts, 104)
     }))

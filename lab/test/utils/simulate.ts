@@ -37,3 +37,30 @@ export const simulate = (name: string, changes?: Changes) =>
 /** Runs a scenario. */
 export const simulateInput = (input: unknown) =>
   Effect.flatMap(Simulator.decode(input), (scenario) => Simulator.run(scenario))
+
+/** What a policy of the tests has: three attempts at once, unless it says otherwise. */
+export interface Retrying {
+  readonly label?: string
+  /** Attempts, the first included; `Infinity` for no limit. Default 3. */
+  readonly attempts?: number
+  /** The source of its delays. Default: none, retries are sent immediately. */
+  readonly source?: object
+  /** What a retry takes of the quota. Default: there is none. */
+  readonly cost?: number
+  readonly quota?: object
+  readonly budget?: object
+}
+
+/** A policy by its steps, as a scenario has it. */
+export const retrying = (
+  { attempts = 3, cost, source = { fixed: { delay: 0 } }, ...rest }: Retrying = {}
+): { readonly steps: ReadonlyArray<unknown> } => ({
+  ...rest,
+  steps: [
+    source,
+    ...attempts === Infinity ? [] : [{ maxAttempts: attempts }],
+    "whileRetryable",
+    "honorRetryAfter",
+    ...cost === undefined ? [] : [{ quotaGated: { cost } }]
+  ]
+})
