@@ -71,13 +71,15 @@ export interface Failure {
 
 /**
  * The mark that `attempt` leaves on the error type of an effect, and that a policy which books outcomes asks for. It
- * exists in types only.
+ * exists in types only. Its parameter is advice: the compiler prints it where the mark is missing.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Attempted {
-  readonly "~effect-retry/Attempted": true
+export interface Attempted<
+  out Advice extends string = "wrap the call: Effect.retry(attempt(call), policy), or use withRetry"
+> {
+  readonly "~effect-retry/Attempted": Advice
 }
 
 /**
