@@ -37,6 +37,7 @@ export { type Interruption, sweep, SweepFailure, type SweepOptions, sweepQuota }
 export { NotEnded, runToEnd, type TimeOptions } from "./internal/time.ts"
 export { type Timeline, timeline, type TimelineEvent, TimelineMismatch } from "./internal/timeline.ts"
 export * as RetryQuotaStoreSuite from "./RetryQuotaStoreSuite.ts"
+export * as SendGateSuite from "./SendGateSuite.ts"
 export * as TestLimiter from "./TestLimiter.ts"
 export * as TestQuota from "./TestQuota.ts"
 export type { QuotaState } from "./TestQuota.ts"

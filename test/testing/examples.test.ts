@@ -46,6 +46,7 @@ describe("docs/testing.md", () => {
   const page = read("docs/testing.md")
   it("names every helper of the kit but its errors", () => {
     const errors = [
+      "ContractBroken",
       "NotEnded",
       "NotRetryable",
       "SweepFailure",
@@ -54,7 +55,8 @@ describe("docs/testing.md", () => {
       "TimelineMismatch",
       "Transient"
     ]
-    const members = { TestLimiter: Kit.TestLimiter, TestQuota: Kit.TestQuota }
+    const { RetryQuotaStoreSuite, SendGateSuite, TestLimiter, TestQuota } = Kit
+    const members = { RetryQuotaStoreSuite, SendGateSuite, TestLimiter, TestQuota }
     const helpers = [
       ...Object.keys(Kit).filter((name) => !errors.includes(name) && !(name in members)),
       ...Object.entries(members).flatMap(([name, module]) => Object.keys(module).map((member) => `${name}.${member}`))
@@ -66,8 +68,11 @@ describe("docs/testing.md", () => {
 describe("effect-retry/testing", () => {
   it("is what it was", () => {
     assert.deepStrictEqual(Object.keys(Kit).sort(), [
+      "ContractBroken",
       "NotEnded",
       "NotRetryable",
+      "RetryQuotaStoreSuite",
+      "SendGateSuite",
       "SweepFailure",
       "TestLimiter",
       "TestQuota",

@@ -1,5 +1,4 @@
 import * as Cause from "effect/Cause"
-import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,6 +12,7 @@ import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Reservation } from "../../RetryQuotaStore.ts"
 import * as RetryStrategy from "../../RetryStrategy.ts"
+import { earlier } from "./clocks.ts"
 import { close, ended, type Law, law, same, stopped, type Time, turns, until, within } from "./laws.ts"
 import { ok, type Outcome, outcomes, transient } from "./outcomes.ts"
 import { Asker, type Subject, withClock } from "./subject.ts"
@@ -334,15 +334,6 @@ const impatient: Body = (subject, twin) =>
     same("how often hold was called after the patience had ended", asker.holds - holds, 0)
     yield* subject.expectAs("the balance after the patience had ended", twin)
   })
-
-/** The same clock, which shows an earlier time. */
-const earlier = (clock: Clock.Clock, millis: number): Clock.Clock => ({
-  ...clock,
-  sleep: (duration) => clock.sleep(duration),
-  currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() - millis,
-  currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe() - BigInt(millis) * 1_000_000n,
-  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe() - BigInt(millis) * 1_000_000n
-})
 
 const backwards: Body = (subject) =>
   Effect.gen(function*() {

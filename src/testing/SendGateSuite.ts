@@ -1,0 +1,59 @@
+/**
+ * The contract of `SendGate` as a suite of tests, for a gate of your own. It needs no test framework: each law is an effect
+ * with a name.
+ *
+ * **Example** (In a test file)
+ *
+ * ```ts
+ * describe("my gate", () => {
+ *   for (const law of SendGateSuite.laws(makeGate)) it.effect(law.name, () => law.run)
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { checks } from "../InvalidOption.ts"
+import type { SendGate } from "../SendGate.ts"
+import { gateLawsOf } from "./internal/gateLaws.ts"
+import { GateSubject } from "./internal/gates.ts"
+import type { Law } from "./internal/laws.ts"
+
+/**
+ * How a gate is tested.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * What the gate does with sends once enough of them have passed: it has them wait, it refuses them, or it never holds
+   * one back. Default `"waits"`.
+   */
+  readonly whenFull?: "waits" | "refuses" | "never" | undefined
+  /** How many sends are tried until the gate holds one back: a whole number of at least 1. Default 100. */
+  readonly most?: number | undefined
+  /**
+   * Whether the gate lets sends pass again within an hour when all before them have ended. Default `true`.
+   */
+  readonly reopens?: boolean | undefined
+}
+
+/**
+ * The laws that hold for every gate: it gives each send one pass or a refusal that is marked, what is canceled or
+ * interrupted leaves no trace, waiters pass in the order in which they came, and each pass is settled once. `make` makes
+ * another gate each time, in the same state. A law fails with `ContractBroken`. Time is that of a `TestClock`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const laws = <E, E2, R>(
+  make: Effect.Effect<SendGate<E>, E2, R>,
+  { most = 100, reopens = true, whenFull = "waits" }: Options = {}
+): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
+  const check = checks("SendGateSuite.laws")
+  check.count("most", most, 1)
+  check.oneOf("whenFull", whenFull, ["waits", "refuses", "never"])
+  return gateLawsOf(Effect.map(Effect.orDie(make), (gate) => new GateSubject(gate, most)), whenFull, reopens)
+}

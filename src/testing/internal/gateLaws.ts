@@ -1,0 +1,327 @@
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import { attempt, withRetry } from "../../Attempt.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
+import * as SendGate from "../../SendGate.ts"
+import { earlier } from "./clocks.ts"
+import { endings, type Entry, type GateSubject, Witness } from "./gates.ts"
+import { ended, type Law, law, same, stopped, until, virtual, within } from "./laws.ts"
+import { defect, ok, outcomes, throttled, transient } from "./outcomes.ts"
+import { sweep } from "./sweep.ts"
+
+/**
+ * What a gate does with a send that it holds back.
+ *
+ * @internal
+ */
+export type WhenFull = "waits" | "refuses" | "never"
+
+/**
+ * Makes a gate, a new one each time.
+ *
+ * @internal
+ */
+export type Make<R> = Effect.Effect<GateSubject, never, R | Scope.Scope>
+
+/** How long a gate may hold a send back, in milliseconds. */
+const hourMillis = 3_600_000
+
+/** A law of a gate, and of another that sees the same but for what the law is about. */
+type Body = (subject: GateSubject, twin: GateSubject) => Effect.Effect<void, unknown, Scope.Scope>
+
+const hasPlace: Body = ({ gate }) =>
+  Effect.sync(() => {
+    same("whether the order is a finite number", Number.isFinite(gate.order), true)
+  })
+
+const givesOne: Body = (subject) =>
+  Effect.gen(function*() {
+    for (const attempt of [1, 2, 3, 1000]) {
+      const { passes } = yield* subject.enter(attempt)
+      for (const pass of passes) yield* subject.settle(pass)
+    }
+    const { last } = yield* subject.filled
+    if (last === undefined) return
+    const fiber = yield* Effect.forkChild(last.answered)
+    yield* ended(virtual, hourMillis, fiber)
+    yield* stopped(fiber)
+  })
+
+const holdsBack = (whenFull: WhenFull): Body => (subject) =>
+  Effect.gen(function*() {
+    const { last } = yield* subject.filled
+    if (whenFull === "never") return same("whether a send is held back", last !== undefined, false)
+    same(`whether one of ${subject.most} sends is held back`, last !== undefined, true)
+    const fiber = yield* Effect.forkChild(last!.answered)
+    yield* ended(virtual, 0, fiber)
+    const found = fiber.pollUnsafe() === undefined ? "waits" : last!.passes.length === 0 ? "refuses" : "lets it pass"
+    yield* stopped(fiber)
+    same("what becomes of a send that is held back", found, whenFull)
+  })
+
+const undoes: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const [first, second] = [yield* subject.room, yield* subject.room]
+    same("how many sends pass after as many were canceled", second, first)
+    same("how many sends pass after as many were canceled", yield* subject.room, yield* twin.room)
+  })
+
+/** Nothing stays full for ever. */
+const reopens = (subject: GateSubject, what: string) =>
+  Effect.gen(function*() {
+    yield* virtual.elapse(hourMillis)
+    const { entry, fiber } = yield* subject.waiter
+    yield* ended(virtual, hourMillis, fiber)
+    yield* stopped(fiber)
+    same(`how many sends pass an hour after ${what}`, entry.passes.length, 1)
+    for (const pass of entry.passes) yield* subject.settle(pass)
+  })
+
+const recovers: Body = (subject) =>
+  Effect.gen(function*() {
+    for (const ending of endings) {
+      for (const pass of (yield* subject.filled).passes) yield* subject.settle(pass, ending)
+      yield* reopens(subject, `all before have ended with ${ending._tag}`)
+    }
+  })
+
+const backwards: Body = (subject) =>
+  Effect.gen(function*() {
+    yield* virtual.elapse(2 * hourMillis)
+    for (const pass of (yield* subject.filled).passes) yield* subject.settle(pass)
+    const { passes } = yield* Effect.clockWith((clock) => subject.enter(1, earlier(clock, hourMillis)))
+    for (const pass of passes) yield* subject.settle(pass)
+    yield* reopens(subject, "the clock has gone back")
+  })
+
+type Driver = <A, E>(send: Effect.Effect<A, E>) => Effect.Effect<A, unknown>
+
+const policy = RetryPolicy.fromDelay(() => 10).pipe(RetryPolicy.maxAttempts(3))
+
+const drivers: Readonly<Record<string, Driver>> = {
+  "withRetry": (send) => withRetry(send, policy),
+  "Effect.retry": (send) => Effect.retry(attempt(send), policy)
+}
+
+let tag: Context.Key<"UnderTest", SendGate.SendGate<unknown>> | undefined
+
+/** Has the sends of an effect pass a gate. */
+const through = <A, E, R>(self: Effect.Effect<A, E, R>, gate: SendGate.SendGate): Effect.Effect<A, E, R> => {
+  // Not before it is used: all sends of a process look for each service that is a gate.
+  tag ??= SendGate.Service<"UnderTest", unknown>()("effect-retry/testing/SendGateSuite")
+  const key = tag
+  return Effect.updateContext(self, (context: Context.Context<R>) => Context.add(context, key, gate) as typeof context)
+}
+
+const concurrent: Body = (subject) =>
+  Effect.gen(function*() {
+    const witness = new Witness(subject.gate)
+    let sends = 0
+    const send = Effect.suspend(() => {
+      sends++
+      return Effect.sleep(10)
+    })
+    const calls = Effect.replicateEffect(Effect.exit(through(attempt(send), witness)), 30, { concurrency: "unbounded" })
+    const fiber = yield* Effect.forkChild(calls)
+    same("whether 30 sends at the same time come to an end", yield* ended(virtual, hourMillis, fiber), true)
+    yield* Fiber.join(fiber)
+    witness.check()
+    same("how many of 30 sends at the same time are made without a pass", sends - witness.settled, 0)
+  })
+
+/** A gate with room for one send, and a call through it that is interrupted at whatever step. */
+const swept = <R>(make: Make<R>, driver: Driver) =>
+  Effect.gen(function*() {
+    const begin = Effect.gen(function*() {
+      const subject = yield* make
+      const { passes } = yield* subject.filled
+      passes.pop()?.cancel()
+      return { subject, witness: new Witness(subject.gate) }
+    })
+    let given = yield* begin
+    for (const script of [[transient, throttled, ok()], [transient, defect("broken")]] as const) {
+      const call = Effect.suspend(() => driver(outcomes(script, { latency: 10 }).send))
+      yield* sweep(Effect.suspend(() => through(call, given.witness)), () =>
+        Effect.gen(function*() {
+          given.witness.check()
+          yield* reopens(given.subject, "a call has ended")
+          given = yield* begin
+        }))
+    }
+  })
+
+const passesLater: Body = (subject) =>
+  Effect.gen(function*() {
+    const { passes } = yield* subject.filled
+    const { entry, fiber } = yield* subject.waiter
+    for (const pass of passes) yield* subject.settle(pass)
+    same("whether a waiter passes when the sends before it have ended", yield* ended(virtual, hourMillis, fiber), true)
+    yield* Fiber.join(fiber)
+    same("how many passes a waiter gets", entry.passes.length, 1)
+  })
+
+/** Ends sends, and has time pass, until the condition holds. */
+const released = (subject: GateSubject, passes: Array<SendGate.Pass>, condition: () => boolean) =>
+  Effect.gen(function*() {
+    const next = () => condition() ? undefined : passes.pop()
+    for (let pass = next(); pass !== undefined; pass = next()) {
+      yield* subject.settle(pass)
+      yield* until(virtual, 0, condition)
+    }
+    yield* until(virtual, hourMillis, condition)
+  })
+
+const inOrder: Body = (subject) =>
+  Effect.gen(function*() {
+    const { passes } = yield* subject.filled
+    const order: Array<Entry> = []
+    const waiters = yield* Effect.replicateEffect(subject.waiter, 3)
+    // Those that find no place in the line are refused.
+    const inLine = waiters.filter(({ fiber }) => fiber.pollUnsafe() === undefined)
+    const look = () => {
+      const passed = inLine.map(({ entry }) => entry).filter((entry) => entry.passes.length > 0)
+      for (const entry of passed.filter((entry) => !order.includes(entry))) {
+        order.push(entry)
+        passes.push(...entry.passes)
+      }
+    }
+    const [first] = passes.splice(0, 1)
+    if (first !== undefined) yield* subject.settle(first)
+    look()
+    const newcomer = yield* subject.enter()
+    if (order.length === 0) same("how many newcomers pass while others wait", newcomer.passes.length, 0)
+    for (let next = 1; next <= inLine.length; next++) {
+      yield* released(subject, passes, () => (look(), order.length >= next))
+    }
+    const places = order.map((entry) => inLine.findIndex((waiter) => waiter.entry === entry) + 1)
+    same("the order in which waiters pass", places.join(), inLine.map((_, place) => place + 1).join())
+    for (const { fiber } of inLine) yield* stopped(fiber)
+  })
+
+const gone: Body = (subject) =>
+  Effect.gen(function*() {
+    const { passes } = yield* subject.filled
+    const [first, second] = [yield* subject.waiter, yield* subject.waiter]
+    yield* Fiber.interrupt(first.fiber)
+    // It may have been refused: then there is a place in the line now.
+    const next = second.fiber.pollUnsafe() === undefined ? second : yield* subject.waiter
+    yield* released(subject, passes, () => next.entry.passes.length > 0)
+    same("how many passes one gets behind an interrupted waiter", next.entry.passes.length, 1)
+    same("how many passes an interrupted waiter gets", first.entry.passes.length, 0)
+  })
+
+const interrupted = <R>(make: Make<R>) =>
+  Effect.gen(function*() {
+    const begin = Effect.gen(function*() {
+      const [subject, twin] = yield* Effect.all([make, make])
+      const [own, others] = [yield* subject.filled, yield* twin.filled]
+      return { subject, twin, passes: [...own.passes, ...others.passes], entry: undefined as Entry | undefined }
+    })
+    let given = yield* begin
+    const program = Effect.suspend(() =>
+      Effect.flatMap(given.subject.enter(), (entry) => {
+        given.entry = entry
+        return Effect.timeoutOption(entry.waiting ?? Effect.void, 10_000)
+      })
+    )
+    yield* sweep(program, () =>
+      Effect.gen(function*() {
+        const { entry, passes, subject, twin } = given
+        if (entry !== undefined) within("how often hold was called", entry.passes.length, 0, 1)
+        for (const pass of [...(entry?.passes ?? []), ...passes]) pass.cancel()
+        same("how many sends pass after one that waited was interrupted", yield* subject.room, yield* twin.room)
+        given = yield* begin
+      }))
+  })
+
+const refuses: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const [own, others] = [yield* subject.filled, yield* twin.filled]
+    for (let count = 0; count < 3; count++) {
+      const { entry, fiber } = yield* subject.waiter
+      yield* Fiber.join(fiber)
+      same("how many passes one gets that is refused", entry.passes.length, 0)
+    }
+    for (const pass of [...own.passes, ...others.passes]) pass.cancel()
+    same("how many sends pass after others were refused", yield* subject.room, yield* twin.room)
+  })
+
+const neverSends = (driver: Driver): Body => (subject) =>
+  Effect.gen(function*() {
+    yield* subject.filled
+    const call = outcomes([ok()], { afterwards: "repeat" })
+    let refusal: unknown
+    const noting: SendGate.SendGate = {
+      order: subject.gate.order,
+      enter: (send) => {
+        const answer = subject.gate.enter(send)
+        return answer && Effect.tapError(answer, (error) => Effect.sync(() => refusal = error))
+      }
+    }
+    const fiber = yield* Effect.forkChild(Effect.exit(through(driver(call.send), noting)))
+    yield* ended(virtual, hourMillis, fiber)
+    const exit = yield* Fiber.join(fiber)
+    same("how often a call is sent that is refused", call.sends, 0)
+    const error = Exit.isFailure(exit) && exit.cause.reasons[0]?._tag === "Fail" ? exit.cause.reasons[0].error : exit
+    same("what a call fails with that is refused", error, refusal)
+  })
+
+const ofOne = (whenFull: WhenFull): Readonly<Record<string, Body>> => ({
+  "has a place among the gates": hasPlace,
+  "gives one pass to a send that it lets go, and none to another": givesOne,
+  [whenFull === "never" ? "holds no send back" : "holds a send back when it is full"]: holdsBack(whenFull),
+  "undoes what passing has changed when a pass is canceled": undoes,
+  "makes no send without a pass, among concurrent fibers": concurrent
+})
+
+const inTime: Readonly<Record<string, Body>> = {
+  "lets sends pass again when those before have ended, in whatever way": recovers,
+  "lets sends pass again when a clock has gone back": backwards
+}
+
+const whereItWaits: Readonly<Record<string, Body>> = {
+  "gives a waiter its pass when the sends before it have ended": passesLater,
+  "lets waiters pass in the order in which they came": inOrder,
+  "forgets a waiter that is interrupted": gone
+}
+
+const whereItRefuses: Readonly<Record<string, Body>> = {
+  "refuses with an error that is marked, and takes nothing": refuses,
+  "has a call that is refused never sent by withRetry": neverSends(drivers["withRetry"]!),
+  "has a call that is refused never sent by Effect.retry": neverSends(drivers["Effect.retry"]!)
+}
+
+/**
+ * The laws of a gate.
+ *
+ * @internal
+ */
+export const gateLawsOf = <R>(
+  make: Make<R>,
+  whenFull: WhenFull,
+  isReopening: boolean
+): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
+  const bodies = {
+    ...ofOne(whenFull),
+    ...(isReopening ? inTime : {}),
+    ...(whenFull === "waits" ? whereItWaits : whenFull === "refuses" ? whereItRefuses : {})
+  }
+  const sweeps = {
+    ...(whenFull === "waits" &&
+      { "has taken nothing when a waiter is interrupted, at whatever step": interrupted(make) }),
+    ...(isReopening && Object.fromEntries(
+      Object.entries(drivers).map((
+        [name, driver]
+      ) => [`keeps nothing of a call by ${name}, whatever interrupts it`, swept(make, driver)])
+    ))
+  }
+  return [
+    ...Object.entries(bodies).map(([name, body]) =>
+      law(name, () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => body(subject, twin)))
+    ),
+    ...Object.entries(sweeps).map(([name, body]) => law(name, () => body))
+  ]
+}

@@ -1,0 +1,279 @@
+import { assert, describe, it } from "@effect/vitest"
+import { InvalidOption, SendGate } from "effect-retry"
+import { ContractBroken, type Law, SendGateSuite } from "effect-retry/testing"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+
+type Gate = SendGate.SendGate
+type Pass = SendGate.Pass
+
+class Full {
+  readonly [SendGate.Refused] = true
+}
+
+interface Waiter {
+  readonly send: SendGate.Send
+  readonly resume: () => void
+}
+
+/** A gate with room for three sends. Each part of it can be replaced by a wrong one. */
+class Room implements Gate {
+  order = 100
+  free = 3
+  readonly line: Array<Waiter> = []
+
+  enter(send: SendGate.Send): void | Effect.Effect<void, unknown> {
+    if (this.free === 0) return this.full(send)
+    this.free--
+    return send.hold(this.pass())
+  }
+
+  full(send: SendGate.Send): Effect.Effect<void, unknown> {
+    return Effect.callback<void>((resume) => {
+      const waiter = { send, resume: () => resume(Effect.void) }
+      this.line.push(waiter)
+      return Effect.sync(() => this.leave(waiter))
+    })
+  }
+
+  leave(waiter: Waiter): void {
+    const place = this.line.indexOf(waiter)
+    if (place >= 0) this.line.splice(place, 1)
+  }
+
+  pass(): Pass {
+    return { settle: (outcome) => this.settled(outcome), cancel: () => this.canceled() }
+  }
+
+  settled(_: SendGate.Outcome): void {
+    this.released()
+  }
+
+  canceled(): void {
+    this.released()
+  }
+
+  released(): void {
+    const next = this.next()
+    if (next === undefined) {
+      this.free++
+    } else {
+      next.send.hold(this.pass())
+      next.resume()
+    }
+  }
+
+  next(): Waiter | undefined {
+    return this.line.shift()
+  }
+}
+
+const room = (changes: (room: Room) => Partial<Room> = () => ({})) =>
+  Effect.sync((): Gate => {
+    const room = new Room()
+    return Object.assign(room, changes(room))
+  })
+
+const refusing = (changes: (room: Room) => Partial<Room> = () => ({})) =>
+  room((room) => ({ full: () => Effect.fail(new Full()), ...changes(room) }))
+
+const open = (enter: Gate["enter"]): Effect.Effect<Gate> => Effect.succeed({ order: 1, enter })
+
+const free: Pass = { settle: () => undefined, cancel: () => undefined }
+
+/** Lets no send pass once the clock shows an earlier time than before. */
+const monotonous = room((room) => {
+  const enter = room.enter.bind(room)
+  let latest = 0
+  return {
+    enter: (send) => {
+      const now = Context.get(send.context, Clock.Clock).currentTimeMillisUnsafe()
+      if (now < latest) latest = Infinity
+      latest = Math.max(latest, now)
+      return latest === Infinity ? Effect.never : enter(send)
+    }
+  }
+})
+
+const settlesOnly = (tag: SendGate.Outcome["_tag"]) =>
+  room((room) => ({
+    settled: (outcome) => {
+      if (outcome._tag === tag) room.released()
+    }
+  }))
+
+/** Waiters that are interrupted stay in the line. */
+const haunted = room(() => ({ leave: () => undefined }))
+
+/** Refuses with an error that nothing marks, and lets the next send pass. */
+const unmarked = () => {
+  let asked = 0
+  return refusing(() => ({
+    full: (send) => ++asked % 2 === 0 ? Effect.sync(() => send.hold(free)) : Effect.fail("full")
+  }))
+}
+
+type Gates = Readonly<Record<string, ReadonlyArray<Effect.Effect<Gate>>>>
+
+/** By the law: gates that break it. */
+const gates: Gates = {
+  "has a place among the gates": [room(() => ({ order: NaN }))],
+  "gives one pass to a send that it lets go, and none to another": [
+    open(() => undefined),
+    open((send) => (send.hold(free), send.hold(free))),
+    open((send) => (send.hold(free), Effect.void)),
+    room(() => ({ full: () => Effect.void })),
+    room(() => ({ full: () => Effect.die("broken") })),
+    room(() => ({ full: (send) => Effect.andThen(Effect.sync(() => send.hold(free)), Effect.fail(new Full())) })),
+    room(() => ({ full: () => Effect.fail("not marked") })),
+    open(() => {
+      throw new Error("broken")
+    })
+  ],
+  "holds a send back when it is full": [
+    open((send) => send.hold(free)),
+    refusing(),
+    room(() => ({ full: (send) => Effect.sync(() => send.hold(free)) }))
+  ],
+  "undoes what passing has changed when a pass is canceled": [
+    room(() => ({ canceled: () => undefined })),
+    room((room) => ({ canceled: () => (room.released(), room.released()) }))
+  ],
+  "makes no send without a pass, among concurrent fibers": [
+    room(() => ({ full: () => Effect.void })),
+    room(() => ({ full: () => Effect.never }))
+  ],
+  "lets sends pass again when those before have ended, in whatever way": [
+    settlesOnly("Success"),
+    room(() => ({ settled: () => undefined }))
+  ],
+  "lets sends pass again when a clock has gone back": [monotonous],
+  "gives a waiter its pass when the sends before it have ended": [
+    room(() => ({ full: () => Effect.never })),
+    room(() => ({ full: () => Effect.sleep("1 minute") }))
+  ],
+  "lets waiters pass in the order in which they came": [
+    room((room) => ({ next: () => room.line.pop() })),
+    room((room) => ({
+      released: () => {
+        room.free++
+        const next = room.line[0]
+        if (next !== undefined) {
+          // In the meantime another send can take its place.
+          Effect.runFork(Effect.andThen(
+            Effect.yieldNow,
+            Effect.sync(() => {
+              room.free--
+              room.line.shift()
+              next.send.hold(room.pass())
+              next.resume()
+            })
+          ))
+        }
+      }
+    }))
+  ],
+  "forgets a waiter that is interrupted": [haunted],
+  "has taken nothing when a waiter is interrupted, at whatever step": [
+    haunted,
+    room((room) => ({
+      full: () => Effect.onInterrupt(Effect.sleep("1 minute"), () => Effect.sync(() => room.free--))
+    }))
+  ],
+  "keeps nothing of a call by withRetry, whatever interrupts it": [
+    settlesOnly("Failure"),
+    room((room) => ({ settled: (outcome) => outcome._tag === "Unknown" ? undefined : room.released() })),
+    room(() => ({ canceled: () => undefined }))
+  ],
+  "keeps nothing of a call by Effect.retry, whatever interrupts it": [
+    room((room) => ({ settled: (outcome) => outcome._tag === "Unknown" ? undefined : room.released() }))
+  ]
+}
+
+const gatesThatRefuse: Gates = {
+  "refuses with an error that is marked, and takes nothing": [
+    unmarked(),
+    refusing((room) => ({ full: () => (room.free--, Effect.fail(new Full())) })),
+    refusing((room) => {
+      let refused = 0
+      return { full: () => ++refused === 3 ? (room.free = -1, Effect.fail(new Full())) : Effect.fail(new Full()) }
+    })
+  ],
+  "has a call that is refused never sent by withRetry": [unmarked()],
+  "has a call that is refused never sent by Effect.retry": [unmarked()]
+}
+
+const gatesThatNeverHoldBack: Gates = { "holds no send back": [room(), refusing()] }
+
+const lawOf = (laws: ReadonlyArray<Law>, name: string): Law => {
+  const law = laws.find((law) => law.name === name)
+  assert.isDefined(law, name)
+  return law!
+}
+
+const isBroken = (law: Law) =>
+  Effect.gen(function*() {
+    const exit = yield* Effect.exit(law.run)
+    const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+    assert.instanceOf(error, ContractBroken)
+    assert.strictEqual(error!.law, law.name)
+    return error!
+  })
+
+const kinds = { waits: gates, refuses: gatesThatRefuse, never: gatesThatNeverHoldBack } as const
+
+describe("SendGateSuite.laws", () => {
+  const references = { waits: room(), refuses: refusing(), never: open((send) => send.hold(free)) } as const
+  for (const [whenFull, make] of Object.entries(references)) {
+    describe(`of a gate that keeps them: ${whenFull}`, () => {
+      const laws = SendGateSuite.laws(make, { whenFull: whenFull as SendGateSuite.Options["whenFull"] })
+      for (const law of laws) it.effect(law.name, () => law.run)
+    })
+  }
+
+  for (const [whenFull, gates] of Object.entries(kinds)) {
+    for (const [name, makes] of Object.entries(gates)) {
+      for (const [place, make] of makes.entries()) {
+        it.effect(`finds a gate, ${place + 1}, that breaks the law: ${name}`, () =>
+          isBroken(lawOf(SendGateSuite.laws(make, { whenFull: whenFull as SendGateSuite.Options["whenFull"] }), name)))
+      }
+    }
+  }
+
+  it("has no law that is not seen to be broken", () => {
+    const all = (["waits", "refuses", "never"] as const).flatMap((whenFull) =>
+      SendGateSuite.laws(room(), { whenFull }).map(({ name }) => name)
+    )
+    const broken = Object.keys({ ...gates, ...gatesThatRefuse, ...gatesThatNeverHoldBack })
+    assert.deepStrictEqual(broken.sort(), [...new Set(all)].sort())
+  })
+
+  it.effect("say what is wrong, and what would be right", () =>
+    Effect.gen(function*() {
+      const laws = SendGateSuite.laws(open((send) => send.hold(free)))
+      const error = yield* isBroken(lawOf(laws, "holds a send back when it is full"))
+      assert.strictEqual(
+        error.message,
+        "holds a send back when it is full: whether one of 100 sends is held back: false where true is right"
+      )
+    }))
+
+  it.effect("hold for a gate that never opens, if it is said so", () =>
+    Effect.gen(function*() {
+      const closed = open(() => Effect.fail(new Full()))
+      for (const { run } of SendGateSuite.laws(closed, { whenFull: "refuses", reopens: false })) yield* run
+    }))
+
+  it.live("need no TestClock around", () =>
+    Effect.gen(function*() {
+      for (const { run } of SendGateSuite.laws(room())) yield* run
+    }))
+
+  it("refuse impossible options", () => {
+    assert.throws(() => SendGateSuite.laws(room(), { most: 0 }), InvalidOption)
+    assert.throws(() => SendGateSuite.laws(room(), { whenFull: "sometimes" as "never" }), InvalidOption)
+  })
+})
