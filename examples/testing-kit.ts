@@ -8,6 +8,8 @@ import { Effect } from "effect"
 import { attempt, awsAdaptive, awsStandard, withRetry } from "effect-retry"
 import * as Kit from "effect-retry/testing"
 import * as assert from "node:assert/strict"
+import { Bulkhead } from "./own-gate.ts"
+import { RecentShare } from "./own-store.ts"
 
 /** The code under test: a client that retries. */
 const load = <E, R>(send: Effect.Effect<string, E, R>) => send.pipe(Effect.timeout("1 second"), withRetry(awsStandard))
@@ -64,3 +66,9 @@ export const losesNoToken = Effect.gen(function*() {
   })
   return yield* Kit.sweepQuota(call, { limiter: { fillRate: 2 } })
 }).pipe(Effect.provide(Kit.fixedRandom(0.5)))
+
+/** The contracts of a store and of a gate, as laws: a test each, such as `it.effect(law.name, () => law.run)`. */
+export const contracts = [
+  ...Kit.RetryQuotaStoreSuite.laws(Effect.sync(() => new RecentShare())),
+  ...Kit.SendGateSuite.laws(Effect.sync(() => new Bulkhead({ sends: 3, waiting: 10 })))
+]

@@ -5,7 +5,7 @@
  * `retry.stopped`, come without being asked for.
  */
 import { Effect, Layer } from "effect"
-import { attempt, awsStandard, RetryMetrics, RetryObserver, RetryDecision } from "effect-retry"
+import { attempt, awsStandard, RetryDecision, RetryMetrics, RetryObserver } from "effect-retry"
 
 /** The last output of the policy, with `Effect.retryOrElse`: for code that goes on differently. */
 export const orCached = <E>(send: Effect.Effect<string, E>) =>

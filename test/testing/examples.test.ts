@@ -27,6 +27,10 @@ describe("examples/testing-kit", () => {
       assert.deepStrictEqual([enabled, waiting], [true, 0])
     }))
 
+  describe("contracts", () => {
+    for (const [index, law] of TestingKit.contracts.entries()) it.effect(`${index + 1}. ${law.name}`, () => law.run)
+  })
+
   it.effect("losesNoToken: at none of more than 50 steps", () =>
     Effect.gen(function*() {
       assert.isAbove(yield* TestingKit.losesNoToken, 50)

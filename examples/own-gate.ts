@@ -1,0 +1,87 @@
+/**
+ * A gate of your own: no more than so many sends at the same time.
+ *
+ * A service that has become slow keeps its callers' sends: soon all of them wait for it, and nothing is left for other
+ * services. A bulkhead lets a few sends in, has a few more wait in line, and refuses the others before they are sent: an
+ * error that costs nothing. Every send asks it, first or retry, whatever retries it. The suite of the kit has tested it:
+ * `SendGateSuite.laws(Effect.sync(() => new Bulkhead(options)))`.
+ */
+import { Data, Effect, Layer } from "effect"
+import { awsStandard, SendGate, withRetry } from "effect-retry"
+
+/** The send was refused. The mark says that nothing was sent, so that no policy retries it. */
+export class BulkheadFull extends Data.TaggedError("BulkheadFull")<{ readonly sends: number }> {
+  readonly [SendGate.Refused] = true
+}
+
+export interface Options {
+  /** How many sends run at the same time. */
+  readonly sends: number
+  /** How many wait in line. */
+  readonly waiting: number
+}
+
+export class Bulkhead implements SendGate.SendGate<BulkheadFull> {
+  /** Before the adaptive limiter, at 400: a send should not wait for a place with a token of the limiter in hand. */
+  readonly order = 300
+  private free: number
+  /** Those who wait, the first to come first. */
+  private readonly line = new Set<() => void>()
+  /** All sends do the same when they end, so one pass does for all. */
+  private readonly pass: SendGate.Pass = { settle: () => this.leave(), cancel: () => this.leave() }
+  private readonly options: Options
+
+  constructor(options: Options) {
+    this.options = options
+    this.free = options.sends
+  }
+
+  enter(send: SendGate.Send): void | Effect.Effect<void, BulkheadFull> {
+    if (this.take(send)) return
+    return Effect.suspend(() => this.line.size < this.options.waiting ? this.wait(send) : this.refusal)
+  }
+
+  /** Passes if there is a place. */
+  private take(send: SendGate.Send): boolean {
+    if (this.free === 0) return false
+    this.free--
+    send.hold(this.pass)
+    return true
+  }
+
+  private wait(send: SendGate.Send): Effect.Effect<void> {
+    return Effect.callback<void>((resume) => {
+      if (this.take(send)) return resume(Effect.void)
+      const next = () => {
+        send.hold(this.pass)
+        resume(Effect.void)
+      }
+      this.line.add(next)
+      // One who is interrupted has taken nothing, and leaves the line.
+      return Effect.sync(() => this.line.delete(next))
+    })
+  }
+
+  /** Hands the place on, or frees it. */
+  private leave(): void {
+    const [next] = this.line
+    if (next === undefined) {
+      this.free++
+    } else {
+      this.line.delete(next)
+      next()
+    }
+  }
+
+  private get refusal(): Effect.Effect<never, BulkheadFull> {
+    return Effect.fail(new BulkheadFull({ sends: this.options.sends }))
+  }
+}
+
+/** The service of a gate. Attempts find it in their context. */
+export class OrdersBulkhead extends SendGate.Service<OrdersBulkhead, BulkheadFull>()("app/OrdersBulkhead") {}
+
+export const layer = Layer.sync(OrdersBulkhead, () => new Bulkhead({ sends: 10, waiting: 20 }))
+
+/** Nothing in the call knows of the gate. */
+export const load = <A, E>(send: Effect.Effect<A, E>) => send.pipe(withRetry(awsStandard))
