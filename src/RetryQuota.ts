@@ -200,7 +200,15 @@ const reserved = (
  * **Example** (A store that refuses every retry)
  *
  * ```ts
- * const quota = RetryQuota.fromStore({ ...store, reserve: () => undefined })
+ * const quota = RetryQuota.fromStore({
+ *   capacity: 1,
+ *   successIncrement: 0,
+ *   firstAttemptCost: 0,
+ *   whenExhausted: "stop",
+ *   reserve: () => undefined,
+ *   deposit: () => undefined,
+ *   balance: () => 0
+ * })
  * ```
  *
  * @category constructors

@@ -90,7 +90,8 @@ export interface SendGate<out E = unknown> {
  *
  * ```ts
  * class Maintenance extends SendGate.Service<Maintenance>()("app/Maintenance") {}
- * const maintenance = SendGate.layer(Maintenance, { order: 50, enter: (send) => send.hold(pass) })
+ * const pass: SendGate.Pass = { settle: () => undefined, cancel: () => undefined }
+ * const over = SendGate.layer(Maintenance, { order: 50, enter: (send) => send.hold(pass) })
  * ```
  *
  * @category services

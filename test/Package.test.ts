@@ -126,7 +126,7 @@ const exportsOf = (source: string) => {
     if (name !== undefined) add(name, isType !== undefined)
     else if (list === undefined) throw new Error(`what is exported here: ${line}`)
     for (const each of list?.split(",") ?? []) {
-      const [, mark, name] = /^\s*(type )?(\w+)\s*$/.exec(each)!
+      const [, mark, name] = /^\s*(type )?(?:\w+ as )?(\w+)\s*$/.exec(each)!
       add(name!, (areTypes ?? mark) !== undefined)
     }
   }

@@ -127,6 +127,7 @@ for (const example of examples) {
 
 /** Runs what an example exports, if it can be run. */
 const run = (value: unknown): Effect.Effect<unknown, unknown, any> => {
+  if (typeof value === "function") return Effect.void
   if (Effect.isEffect(value)) return testing.runToEnd(value)
   if (Layer.isLayer(value)) return Effect.scoped(Layer.build(value as Layer.Layer<unknown, unknown, unknown>))
   return value instanceof Promise ? Effect.promise(() => value) : Effect.void

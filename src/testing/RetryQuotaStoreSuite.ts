@@ -5,13 +5,14 @@
  * **Example** (In a test file)
  *
  * ```ts
- * describe("my store", () => {
- *   for (const law of RetryQuotaStoreSuite.laws(makeStore)) it.effect(law.name, () => law.run)
- * })
+ * const makeStore = Effect.map(RetryQuota.make(), ({ store }) => store)
+ * const laws = RetryQuotaStoreSuite.laws(makeStore)
+ * // for (const law of laws) it.effect(law.name, () => law.run)
  * ```
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as RetryQuota from "../RetryQuota.ts"

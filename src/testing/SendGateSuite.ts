@@ -5,13 +5,15 @@
  * **Example** (In a test file)
  *
  * ```ts
- * describe("my gate", () => {
- *   for (const law of SendGateSuite.laws(makeGate)) it.effect(law.name, () => law.run)
- * })
+ * const pass: SendGate.Pass = { settle: () => undefined, cancel: () => undefined }
+ * const makeGate = Effect.succeed<SendGate.SendGate>({ order: 50, enter: (send) => send.hold(pass) })
+ * const laws = SendGateSuite.laws(makeGate, { whenFull: "never" })
+ * // for (const law of laws) it.effect(law.name, () => law.run)
  * ```
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { checks } from "../InvalidOption.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as AdaptiveRateLimiter from "../AdaptiveRateLimiter.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -38,6 +39,7 @@ export interface QuotaState {
  * **Example** (An exhausted quota)
  *
  * ```ts
+ * const call = outcomes([transient])
  * const program = Effect.gen(function*() {
  *   yield* Effect.exit(call.send.pipe(withRetry(awsStandard), runToEnd))
  *   assert.strictEqual((yield* TestQuota.state).balance, 3)

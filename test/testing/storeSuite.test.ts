@@ -101,7 +101,12 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
     stopping(() => ({ firstAttemptCost: -1 })),
     stopping(() => ({ whenExhausted: "wait" }))
   ],
-  "takes what is there": [greedy, reserving(() => ({ cost: 0 })), stopping(() => ({ reserve: () => undefined }))],
+  "takes what is there": [
+    greedy,
+    reserving(() => ({ cost: 0 })),
+    stopping(() => ({ reserve: () => undefined })),
+    stopping(() => ({ isFull: true }))
+  ],
   "puts back once what is given back": [
     reserving((held) => ({ giveBack: () => held.spend() })),
     reserving((_, store, clock) => ({ giveBack: () => (store.deposit(1, clock), true) })),

@@ -4,8 +4,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import { get } from "../../internal/safe.ts"
 import { monotonicMillis } from "../../internal/state/clock.ts"
-import { isRefused } from "../../internal/state/refused.ts"
+import { Refused } from "../../internal/state/refused.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
 import { same, turns } from "./laws.ts"
@@ -84,7 +85,7 @@ export class Entry {
       const reason = exit.cause.reasons[0]
       if (reason?._tag !== "Fail") same("how a gate ends", reason?._tag, "with a pass or a refusal")
       this.refusal = (reason as { readonly error: unknown }).error
-      same("whether the error of a refusal is marked with SendGate.Refused", isRefused(this.refusal), true)
+      same("whether the error of a refusal is marked with SendGate.Refused", get(this.refusal, Refused), true)
     })
   }
 }

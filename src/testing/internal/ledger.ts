@@ -49,6 +49,10 @@ export class Ledger implements RetryQuotaStore {
     return this.store.balance(clock)
   }
 
+  get isFull(): boolean | undefined {
+    return this.store.isFull
+  }
+
   /** Tokens that are taken and not settled. */
   get held(): number {
     let sum = 0
@@ -109,20 +113,15 @@ export interface Accounted {
   readonly ledger: Ledger
 }
 
-const ledgers = new WeakMap<RetryQuotaStore, Ledger>()
-
 /**
  * The account of a quota, if the kit has made it.
  *
  * @internal
  */
-export const ledgerOf = ({ store }: RetryQuota.Service): Ledger | undefined => ledgers.get(store)
+export const ledgerOf = ({ store }: RetryQuota.Service): Ledger | undefined =>
+  store instanceof Ledger ? store : undefined
 
-const accounted = (ledger: Ledger): Accounted => {
-  const quota = RetryQuota.fromStore(ledger)
-  ledgers.set(quota.store, ledger)
-  return { quota, ledger }
-}
+const accounted = (ledger: Ledger): Accounted => ({ quota: RetryQuota.fromStore(ledger), ledger })
 
 /**
  * Makes a quota over a store, whose tokens may come from anywhere.

@@ -78,6 +78,7 @@ export class Subject {
     const looked = withClock((clock) => {
       const balance = store.balance(clock)
       within("the balance", balance, 0, store.capacity)
+      if (store.isFull === true) close("the balance of a store that is full", balance, store.capacity)
       return balance
     })
     return store.refresh === undefined ? looked : Effect.andThen(store.refresh, looked)

@@ -257,7 +257,7 @@ export const withTestClock = <A, E, R>(
  *   Effect.gen(function*() {
  *     const call = outcomes([transient, ok("x")])
  *     assert.strictEqual(yield* call.send.pipe(withRetry(awsStandard), runToEnd), "x")
- *   }).pipe(Effect.provide(testQuota())))
+ *   }).pipe(Effect.provide(TestQuota.layer())))
  * ```
  *
  * @category running
