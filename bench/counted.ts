@@ -19,13 +19,13 @@ export interface Counted {
 /** By script, then by way of retrying. */
 export type Counts = Readonly<Record<"success" | "twice" | "invalid", Readonly<Record<string, Counted>>>>
 
-type Call = Effect.Effect<unknown, unknown, any>
+type AnyCall = Effect.Effect<unknown, unknown, any>
 
 /** Enough to warm up, few enough that the bytes of one batch fit into what is never collected. */
 const calls = 10_000
 
 /** Every primitive that the run loop evaluates passes by the tracer, if it has this hook. */
-const operationsOf = async (call: Call, context: Context.Context<any>): Promise<number> => {
+const operationsOf = async (call: AnyCall, context: Context.Context<any>): Promise<number> => {
   let evaluated = 0
   const tracer: Tracer.Tracer = {
     span: (options) => new Tracer.NativeSpan(options),
@@ -39,7 +39,7 @@ const operationsOf = async (call: Call, context: Context.Context<any>): Promise<
   return evaluated / calls
 }
 
-const bytesOf = async (call: Call, context: Context.Context<any>): Promise<number> => {
+const bytesOf = async (call: AnyCall, context: Context.Context<any>): Promise<number> => {
   const batch = Effect.provideContext(effects.repeated(call, calls), context)
   const samples: Array<number> = []
   for (let round = 0; round < 12; round++) {

@@ -1,7 +1,7 @@
 /**
  * A client that retries as its operators say: `AWS_RETRY_MODE`, `AWS_MAX_ATTEMPTS`, `~/.aws/config`.
  *
- * `AwsRetryConfig.load` reads them as the AWS SDKs do, and gives the policy and the layer of the configured mode. Code
+ * `AwsRetryConfig.make` reads them as the AWS SDKs do, and gives the policy and the layer of the configured mode. Code
  * wins over the environment, the environment over the profile, the profile over the default. A bad value is a typed
  * error that says where it stands.
  */
@@ -17,7 +17,7 @@ export class Table extends Context.Service<Table, {
 export class Orders extends Context.Service<Orders>()("examples/aws-configuration/Orders", {
   make: Effect.gen(function*() {
     const table = yield* Table
-    const { layer, maxAttempts, mode, policy } = yield* AwsRetryConfig.load({ service: "dynamodb", sendToken: "fail" })
+    const { layer, maxAttempts, mode, policy } = yield* AwsRetryConfig.make({ service: "dynamodb", sendToken: "fail" })
     yield* Effect.logInfo(`retries: ${mode.value} (${mode.at}), ${maxAttempts.value} attempts (${maxAttempts.at})`)
     const shared = yield* Layer.build(layer)
     return { get: (key: string) => table.get(key).pipe(withRetry(policy), Effect.provideContext(shared)) }

@@ -45,7 +45,7 @@ export const upload = (client: S3Client, path: string) =>
 
 /** A client whose own calls are retried by a policy of ours. The plug-in is for calls that are aborted. */
 export const makeClient = (config: DynamoDBClientConfig) =>
-  Effect.map(AwsSdk.retryStrategy(awsAdaptive), (retryStrategy) => {
+  Effect.map(AwsSdk.makeRetryStrategy(awsAdaptive), (retryStrategy) => {
     const client = new DynamoDBClient({ ...config, retryStrategy, maxAttempts: retryStrategy.maxAttempts })
     client.middlewareStack.use(AwsSdk.abortPlugin)
     return client

@@ -37,7 +37,7 @@ export const policy = Backoff.exponential({ base: "100 millis", factor: 2, cap: 
 
 /** After a deadline nobody knows whether the method was carried out. One that only reads is retried all the same. */
 export const classifier = RetryClassifier.layer(
-  RetryClassifier.orElse(RetryGrpc.classifierFor({ idempotent: true }), RetryClassifier.defaultClassifier)
+  RetryClassifier.orElse(RetryGrpc.makeClassifier({ idempotent: true }), RetryClassifier.defaultClassifier)
 )
 
 export const amountOf = (stock: Stock, item: string) =>

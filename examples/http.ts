@@ -32,7 +32,7 @@ export const order = (article: string, key: string) =>
 
 /** A POST that changes nothing. */
 export const search = (text: string) =>
-  Effect.flatMap(shop, (client) => client.post("/search", { body: HttpBody.text(text) })).pipe(RetryHttp.safe)
+  Effect.flatMap(shop, (client) => client.post("/search", { body: HttpBody.text(text) })).pipe(RetryHttp.repeatable)
 
 /** Every attempt gets a stream of its own. */
 export const upload = (name: string, open: () => Stream.Stream<Uint8Array>) =>

@@ -103,7 +103,7 @@ const calls: ReadonlyArray<Call> = [
   },
   {
     name: "client.send(command), its retryStrategy of AwsSdk",
-    make: Effect.map(AwsSdk.retryStrategy(awsStandard), (strategy) => {
+    make: Effect.map(AwsSdk.makeRetryStrategy(awsStandard), (strategy) => {
       const client = dynamoDb(strategy)
       return Effect.promise(() => client.send(getItem()))
     })

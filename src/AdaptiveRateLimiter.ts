@@ -17,16 +17,19 @@
  */
 
 import * as Clock from "effect/Clock"
+import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { configured } from "./internal/config.ts"
 import * as Cubic from "./internal/math/cubic.ts"
 import { AdaptiveGate, type AdaptiveOptions } from "./internal/state/adaptive.ts"
 import { clockOf, monotonicMillis } from "./internal/state/clock.ts"
 import { Refused } from "./internal/state/refused.ts"
 import { checks } from "./internal/checks.ts"
+import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as SendGate from "./SendGate.ts"
 
@@ -114,7 +117,10 @@ export interface Gate extends SendGate.SendGate<RateLimitExceeded> {
  * @since 0.1.0
  */
 export class AdaptiveRateLimiter extends Context.Service<AdaptiveRateLimiter, Service>()(
-  SendGate.register("effect-retry/AdaptiveRateLimiter", ({ gate }: Service) => gate) as "effect-retry/AdaptiveRateLimiter"
+  SendGate.register(
+    "effect-retry/AdaptiveRateLimiter",
+    ({ gate }: Service) => gate
+  ) as "effect-retry/AdaptiveRateLimiter"
 ) {}
 
 /**
@@ -228,6 +234,26 @@ export const serviceOf = (gate: AdaptiveGate<RateLimitExceeded>): Service => ({
  */
 export const layer = (options?: Options): Layer.Layer<AdaptiveRateLimiter> =>
   Layer.effect(AdaptiveRateLimiter, make(options))
+
+/**
+ * A layer with a limiter of its own whose options come from configuration: see {@link layer}. Fails with `InvalidOption`
+ * when an option is impossible.
+ *
+ * **Example** (A program that waits for send tokens or not, as the environment says)
+ *
+ * ```ts
+ * const limiterLayer = AdaptiveRateLimiter.layerConfig({
+ *   whenExceeded: Config.Literals(["wait", "fail"], "WHEN_EXCEEDED").pipe(Config.withDefault("wait"))
+ * })
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<AdaptiveRateLimiter, Config.ConfigError | InvalidOption> =>
+  Layer.effect(AdaptiveRateLimiter, configured(options, make))
 
 /**
  * A layer whose limiter never limits: it hears of no response and holds no send back. For programs whose retry mode is

@@ -126,7 +126,7 @@ const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => bo
  * @category constructors
  * @since 0.1.0
  */
-export const own: RetryClassifier = RetryInfo.of
+export const carried: RetryClassifier = RetryInfo.fromError
 
 /** An error that is looked into. What it does when it is looked at is up to {@link classify}. */
 type Opaque = { readonly [key: string]: any }
@@ -373,12 +373,12 @@ export const grpc: RetryClassifier = ofObject((error) => {
   return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
 })
 
-const inTurn = chain([own, effectErrors, aws, httpStatus, network, grpc])
+const inTurn = chain([carried, effectErrors, aws, httpStatus, network, grpc])
 
 /** As {@link inTurn}, written out: V8 makes one function of classifiers that are called by name, but not of a list. */
 const written: RetryClassifier = (error) => {
   try {
-    let info = own(error)
+    let info = carried(error)
     if (Option.isNone(info)) info = effectErrors(error)
     if (Option.isNone(info)) info = aws(error)
     if (Option.isNone(info)) info = httpStatus(error)

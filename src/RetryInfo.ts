@@ -7,7 +7,7 @@
  *
  * An error tells them in one of three ways: it is made with {@link TaggedError}, it has a `RetryInfo.TypeId` property, or
  * its `Schema.TaggedError` class is annotated, with {@link annotation} or with Smithy's traits (`aws/legacy/SmithyGuide`).
- * {@link of} reads all three.
+ * {@link fromError} reads all three.
  *
  * @since 0.1.0
  */
@@ -201,7 +201,7 @@ const carried = (error: any): unknown => error[TypeId] ?? annotated(error.constr
  * @category getters
  * @since 0.1.0
  */
-export const of = (error: unknown): Option.Option<RetryInfo> => {
+export const fromError = (error: unknown): Option.Option<RetryInfo> => {
   if (error === null || (typeof error !== "object" && typeof error !== "function")) return Option.none()
   try {
     const info = carried(error)
@@ -234,7 +234,7 @@ const ofSdk = (fault: unknown): Fault | undefined => fault === "client" || fault
  * @since 0.1.0
  */
 export const faultOf = (error: unknown): Option.Option<Fault> => {
-  const own = Option.getOrUndefined(of(error))?.fault
+  const own = Option.getOrUndefined(fromError(error))?.fault
   const known = byTraits(error) ?? (own === "other" ? undefined : own) ?? ofSdk(get(error, "$fault")) ??
     Traits.faultOfStatus(statusOf(error))
   return Option.fromNullishOr(known ?? own)

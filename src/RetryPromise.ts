@@ -18,6 +18,7 @@ import { withRetry } from "./Attempt.ts"
 import { checks } from "./internal/checks.ts"
 import { partsOf } from "./internal/policy/policy.ts"
 import { get } from "./internal/safe.ts"
+import type { Limiters } from "./ResourceLimiters.ts"
 import { type Attempted, isRetryPolicy, type RetryPolicy } from "./RetryPolicy.ts"
 import * as RetryQuota from "./RetryQuota.ts"
 
@@ -27,7 +28,7 @@ import * as RetryQuota from "./RetryQuota.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Attempt {
+export interface AttemptContext {
   /** The number of the attempt: 1 for the first. */
   readonly attempt: number
   /** Aborted, with the caller's reason, when the caller gives up. It is made for this attempt alone. */
@@ -40,7 +41,7 @@ export interface Attempt {
  * @category models
  * @since 0.1.0
  */
-export type AttemptFunction<A> = (attempt: Attempt) => PromiseLike<A> | A
+export type AttemptFunction<A> = (attempt: AttemptContext) => PromiseLike<A> | A
 
 /**
  * What a caller may ask.
@@ -60,14 +61,6 @@ export interface CallOptions {
  * @since 0.1.0
  */
 export type Retry = <A>(f: AttemptFunction<A>, options?: CallOptions) => Promise<A>
-
-/**
- * The services that are made where a context does not bring them.
- *
- * @category models
- * @since 0.1.0
- */
-export type Limiters = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
 
 /**
  * The policies that can be used: of errors of any type, since a promise does not tell.
@@ -105,7 +98,8 @@ export interface Options extends ContextOptions {
 }
 
 /**
- * The options, which may be left out unless the policy needs services that only a context can bring.
+ * The options, which may be left out unless the policy needs services that only a context can bring: a quota and a limiter
+ * are made where it brings none.
  *
  * @category models
  * @since 0.1.0

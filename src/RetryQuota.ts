@@ -12,12 +12,14 @@
  * @since 0.1.0
  */
 
+import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { configured } from "./internal/config.ts"
 import { clockOf, monotonicMillis } from "./internal/state/clock.ts"
 import { Lapses } from "./internal/state/lapses.ts"
 import { MemoryStore, type StoreOptions } from "./internal/state/memoryStore.ts"
@@ -260,9 +262,7 @@ export const layerStore = <E, R>(store: Effect.Effect<RetryQuotaStore, E, R>): L
  */
 export const make = (options?: Options): Effect.Effect<Service> => {
   const valid = validated(options ?? {})
-  return Effect.clockWith((clock) =>
-    Effect.sync(() => fromStore(new MemoryStore(valid, monotonicMillis(clock))))
-  )
+  return Effect.clockWith((clock) => Effect.sync(() => fromStore(new MemoryStore(valid, monotonicMillis(clock)))))
 }
 
 /**
@@ -276,6 +276,26 @@ export const make = (options?: Options): Effect.Effect<Service> => {
  * @since 0.1.0
  */
 export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effect(RetryQuota, make(options))
+
+/**
+ * A layer with a quota of its own whose options come from configuration: see {@link layer}. Fails with `InvalidOption` when
+ * an option is impossible.
+ *
+ * **Example** (A quota of the size that the environment says)
+ *
+ * ```ts
+ * const quotaLayer = RetryQuota.layerConfig({
+ *   capacity: Config.Finite("RETRY_QUOTA_CAPACITY").pipe(Config.withDefault(500)),
+ *   refillPerSecond: Config.succeed(5)
+ * })
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<RetryQuota, Config.ConfigError | InvalidOption> => Layer.effect(RetryQuota, configured(options, make))
 
 /**
  * A layer whose quota never runs out: its balance is `Infinity`. For tests, and for policies that must not be bounded.

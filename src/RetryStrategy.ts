@@ -20,7 +20,7 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
 import { asEffect, Call, clockOf, deadlineAt, failed, succeeded } from "./internal/engine/call.ts"
-import { Permit, permitOf, watchOf } from "./internal/engine/permit.ts"
+import { Permit, watchOf } from "./internal/engine/permit.ts"
 import { admission, admissionUntil, settling } from "./internal/engine/send.ts"
 import type { Parts } from "./internal/engine/parts.ts"
 import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./internal/engine/world.ts"
@@ -277,7 +277,11 @@ class Strategy implements Service {
 
   /** The caller's clock, randomness, classifier and observer, and the quota and the gates of the strategy. */
   private worldOf(context: AnyContext): World {
-    return new World(context, Context.getOrUndefined(this.context, RetryQuota), this.parts.refund === undefined ? this.around.gates : [])
+    return new World(
+      context,
+      Context.getOrUndefined(this.context, RetryQuota),
+      this.parts.refund === undefined ? this.around.gates : []
+    )
   }
 
   /** What a lifted schedule finds in its context. */

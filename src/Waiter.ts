@@ -215,10 +215,10 @@ export interface Options<in A, in E, out RDelay = never, out RAttempt = never> {
  */
 export interface Waiter<in A = unknown, in E = unknown, out R = never> {
   readonly acceptors: ReadonlyArray<Acceptor<A, E>>
-  readonly initialDelayMillis: number
-  readonly minDelayMillis: number
-  readonly maxDelayMillis: number
-  readonly maxWaitMillis: number
+  readonly initialDelay: Duration.Duration
+  readonly minDelay: Duration.Duration
+  readonly maxDelay: Duration.Duration
+  readonly maxWait: Duration.Duration
   readonly delay: Schedule.Schedule<unknown, unknown, never, R>
   readonly onAttempt: (progress: Progress<A, E>) => Effect.Effect<unknown, never, R>
 }
@@ -288,10 +288,10 @@ export const make = <A, E, RDelay = never, RAttempt = never>(
   if (initialDelayMillis >= maxWaitMillis) check.reject("initialDelay", initialDelay, "a duration below maxWait")
   return {
     acceptors,
-    initialDelayMillis,
-    minDelayMillis,
-    maxDelayMillis,
-    maxWaitMillis,
+    initialDelay: Duration.millis(initialDelayMillis),
+    minDelay: Duration.millis(minDelayMillis),
+    maxDelay: Duration.millis(maxDelayMillis),
+    maxWait: Duration.millis(maxWaitMillis),
     delay: options.delay === undefined ? smithyDelay(minDelayMillis, maxDelayMillis) : asDelay(options.delay),
     onAttempt: options.onAttempt ?? (() => Effect.void)
   }
@@ -383,6 +383,8 @@ class Timer<R> {
   private readonly step: Step<R>
   private readonly clock: Clock.Clock
   private readonly startMillis: number
+  private readonly minDelayMillis: number
+  readonly maxWaitMillis: number
   /** The next poll is the one at the end of the time, or is under way. */
   private atEnd = false
   private ended: WaiterTimedOut["reason"] = "time"
@@ -392,6 +394,8 @@ class Timer<R> {
     this.step = step
     this.clock = clock
     this.startMillis = monotonicMillis(clock)
+    this.minDelayMillis = Duration.toMillis(waiter.minDelay)
+    this.maxWaitMillis = Duration.toMillis(waiter.maxWait)
   }
 
   get elapsedMillis(): number {
@@ -400,15 +404,13 @@ class Timer<R> {
 
   /** What has ended when no poll follows, and when. */
   get end() {
-    const maxWait = Duration.millis(this.waiter.maxWaitMillis)
-    return { reason: this.ended, maxWait, elapsed: Duration.millis(this.elapsedMillis) }
+    return { reason: this.ended, maxWait: this.waiter.maxWait, elapsed: Duration.millis(this.elapsedMillis) }
   }
 
   /** Runs a poll for as long as there is time, and for `minDelay` at least. */
   limit<A, E2, R2>(poll: Effect.Effect<A, E2, R2>): Effect.Effect<Option.Option<A>, E2, R2> {
-    const { maxWaitMillis, minDelayMillis } = this.waiter
     return Effect.suspend(() =>
-      Effect.timeoutOption(poll, Math.max(minDelayMillis, maxWaitMillis - this.elapsedMillis))
+      Effect.timeoutOption(poll, Math.max(this.minDelayMillis, this.maxWaitMillis - this.elapsedMillis))
     )
   }
 
@@ -423,9 +425,8 @@ class Timer<R> {
   }
 
   private fit(delayMillis: number, remainingMillis: number): number {
-    const { maxDelayMillis, minDelayMillis } = this.waiter
-    const wantedMillis = Math.min(maxDelayMillis, Math.max(minDelayMillis, delayMillis))
-    this.atEnd = remainingMillis - wantedMillis <= minDelayMillis
+    const wantedMillis = Math.min(Duration.toMillis(this.waiter.maxDelay), Math.max(this.minDelayMillis, delayMillis))
+    this.atEnd = remainingMillis - wantedMillis <= this.minDelayMillis
     return Delays.wholeMillis(this.atEnd ? remainingMillis : wantedMillis)
   }
 
@@ -439,7 +440,7 @@ const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R
   const timer = new Timer(waiter, yield* Schedule.toStep(waiter.delay), yield* Clock.Clock)
   let attempts = 0
   let last: Outcome<A, E> | undefined
-  let delayMillis: number | undefined = waiter.initialDelayMillis
+  let delayMillis: number | undefined = Duration.toMillis(waiter.initialDelay)
   if (delayMillis > 0) yield* timer.sleepUntil(delayMillis)
   while (delayMillis !== undefined) {
     attempts++
@@ -448,7 +449,7 @@ const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R
     const outcome = last = polled.value
     const { state, why } = judge(waiter, outcome, classifier)
     const elapsedMillis = timer.elapsedMillis
-    const remainingMillis = Math.max(0, waiter.maxWaitMillis - elapsedMillis)
+    const remainingMillis = Math.max(0, timer.maxWaitMillis - elapsedMillis)
     delayMillis = state === "retry" ? yield* timer.next(outcome, remainingMillis) : undefined
     const ended = { outcome, attempts, elapsed: Duration.millis(elapsedMillis) }
     const delay = delayMillis === undefined ? undefined : Duration.millis(delayMillis)

@@ -242,12 +242,12 @@ describe("secrets that are planted in requests and answers", () => {
       assert.notInclude(text, secret)
     }))
 
-  it.effect("get into no log, span or refusal of AwsSdk.retryStrategy, and the error of the SDK stays what it is", () =>
+  it.effect("get into no log, span or refusal of AwsSdk.makeRetryStrategy, and the error of the SDK stays what it is", () =>
     Effect.gen(function*() {
       const foreign = new Map<unknown, Seen>()
       const refused: Array<unknown> = []
       const calls = Effect.gen(function*() {
-        const retryStrategy = yield* AwsSdk.retryStrategy(awsStandard)
+        const retryStrategy = yield* AwsSdk.makeRetryStrategy(awsStandard)
         const { client } = dynamo([refusal], { credentials, retryStrategy, maxAttempts: retryStrategy.maxAttempts })
         const refresh = retryStrategy.refreshRetryTokenForRetry.bind(retryStrategy)
         retryStrategy.refreshRetryTokenForRetry = (token, info) => {
@@ -289,7 +289,7 @@ describe("secrets that are planted in requests and answers", () => {
         callback(error)
         return { cancel: () => {} }
       }, { timeout: "1 second" })
-      const classifier = RetryClassifier.layer(RetryGrpc.classifierFor({ idempotent: false }))
+      const classifier = RetryClassifier.layer(RetryGrpc.makeClassifier({ idempotent: false }))
       const retried = withRetry(call, RetryGrpc.honorPushback()(policy)).pipe(Effect.provide(classifier))
       const { exit, text } = yield* told(Kit.runToEnd(retried), foreign)
       assert.deepStrictEqual(

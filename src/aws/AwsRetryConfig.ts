@@ -1,12 +1,13 @@
 /**
  * The retry mode of an AWS client, from where the AWS SDKs take it: code, environment, config file.
  *
- * {@link load} gives a policy and the layer that it needs, whichever mode was configured.
+ * {@link make} gives a policy and the layer that it needs, whichever mode was configured; {@link layer} provides all of it,
+ * as a `RetryStrategy`.
  *
  * **Example** (The mode of the environment)
  *
  * ```ts
- * const { layer, policy } = yield* AwsRetryConfig.load()
+ * const { layer, policy } = yield* AwsRetryConfig.make()
  * return yield* callDynamo.pipe(withRetry(policy), Effect.provide(layer))
  * ```
  *
@@ -28,6 +29,7 @@ import { InvalidOption } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
+import * as RetryStrategy from "../RetryStrategy.ts"
 import * as Modes from "./AwsModes.ts"
 import { settingsOf as documentedFor } from "./internal/botocoreDocument.ts"
 import * as BotocoreLegacy from "./legacy/BotocoreLegacy.ts"
@@ -54,7 +56,7 @@ export interface Options {
   readonly mode?: Mode | undefined
   /**
    * Attempts, the first included: a whole number of at least 1, or `Infinity`. Instead of `AWS_MAX_ATTEMPTS` and
-   * `max_attempts`. The default is that of the mode: see {@link load}.
+   * `max_attempts`. The default is that of the mode: see {@link make}.
    */
   readonly maxAttempts?: number | undefined
   /** Whether standard and adaptive mode are those of 2026. Instead of `AWS_NEW_RETRIES_2026`. Default `false`. */
@@ -65,7 +67,7 @@ export interface Options {
   readonly configFile?: string | undefined
   /**
    * The service id or endpoint prefix: `"DynamoDB"`, `"streams.dynamodb"`, `"Route 53"`. Case and spaces do not count.
-   * Legacy mode and the retries of 2026 treat some services in their own way: see {@link load}. Default: none.
+   * Legacy mode and the retries of 2026 treat some services in their own way: see {@link make}. Default: none.
    */
   readonly service?: string | undefined
   /** The operation, such as `"ReceiveMessage"`: the retries of 2026 know long polls. Default: none. */
@@ -88,7 +90,7 @@ export interface Setting<A> {
 }
 
 /**
- * What {@link load} gives.
+ * What {@link make} gives.
  *
  * @category models
  * @since 0.1.0
@@ -216,7 +218,7 @@ const rules: Readonly<Record<keyof Options, (check: Check, field: string, value:
 
 /** The options, each looked at once. */
 const validOptions = (given: Options): Options => {
-  const check = checks("AwsRetryConfig.load")
+  const check = checks("AwsRetryConfig.make")
   if (typeof given !== "object" || given === null) check.reject("options", given, "an object")
   const { configFile, maxAttempts, mode, newRetries2026, operation, profile, sendToken, service } = given
   const options = { mode, maxAttempts, newRetries2026, sendToken, profile, configFile, service, operation }
@@ -231,7 +233,7 @@ const validated = (given: Options): Effect.Effect<Options, InvalidOption> =>
     try: () => validOptions(given),
     catch: (error) =>
       error instanceof InvalidOption ? error : new InvalidOption({
-        constructorName: "AwsRetryConfig.load",
+        constructorName: "AwsRetryConfig.make",
         field: "options",
         value: given,
         expected: "an object that can be read"
@@ -339,7 +341,7 @@ const made = (
  * 2026, which make `standard` the default where it was `legacy`, change no mode.
  *
  * With the retries of 2026, DynamoDB starts from a shorter back-off, and a long poll that the quota refuses to retry is
- * held back before it fails: load once for such an operation, and once for the others. One layer serves both.
+ * held back before it fails: make a configuration for such an operation, and one for the others. One layer serves both.
  *
  * A mode is one of the three words, in lower case, as in botocore and Go. Attempts are a whole number of at least 1, in
  * decimal digits, blanks around them allowed: one attempt means no retries. `AWS_NEW_RETRIES_2026` is `true` or `false`
@@ -356,10 +358,42 @@ const made = (
  * @category constructors
  * @since 0.1.0
  */
-export const load = Effect.fnUntraced(function*(
+export const make = Effect.fnUntraced(function*(
   options: Options = {}
 ): Effect.fn.Return<AwsRetryConfig, Failure | InvalidOption, FileSystem.FileSystem> {
   const checked = yield* validated(options)
   const settings = yield* settingsOf(checked)
   return { ...settings, ...made(settings, checked) }
 })
+
+/**
+ * A layer with all that the retry configuration asks for: a `RetryStrategy` that decides as the policy of the mode, and the
+ * quota, limiter and classifier of {@link make}.
+ *
+ * **Details**
+ *
+ * Calls run with `RetryStrategy.run`, or in the loop of any client that asks a strategy; no policy is passed around. The
+ * configuration is read when the layer is built.
+ *
+ * **Example** (A program whose retry mode is configured)
+ *
+ * ```ts
+ * const program = callDynamo.pipe(
+ *   RetryStrategy.run,
+ *   Effect.provide(AwsRetryConfig.layer({ service: "dynamodb" }))
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  options?: Options
+): Layer.Layer<
+  RetryStrategy.RetryStrategy | RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter,
+  Failure | InvalidOption,
+  FileSystem.FileSystem
+> =>
+  Layer.unwrap(
+    Effect.map(make(options), (config) => Layer.provideMerge(RetryStrategy.layer(config.policy), config.layer))
+  )

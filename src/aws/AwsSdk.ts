@@ -3,7 +3,7 @@
  * strategy of its clients.
  *
  * {@link send} is one send of a command, without the SDK's own retries. Retry it with any policy, and the whole of this
- * library works on it: quotas, the adaptive limiter, deadlines, observers, virtual time. {@link retryStrategy} is for
+ * library works on it: quotas, the adaptive limiter, deadlines, observers, virtual time. {@link makeRetryStrategy} is for
  * programs that keep their calls as they are: the client retries in its own loop, and asks a policy of ours.
  *
  * Made for `@smithy/core` 3.39 and later, the runtime of the `@aws-sdk` clients since November 2026. Only types are
@@ -98,7 +98,7 @@ const failed = (error: SdkError, sent: Calls.Sent, { isLast, stream }: Input): E
  * - The SDK's own retries are off for this send, whatever the client is configured to do. The client is not changed: its
  *   other calls retry as before.
  * - Interruption aborts the request, and nothing is seen of the SDK's `AbortError`.
- * - It fails with the very object that the SDK threw or rejected with, which carries its facts (`RetryInfo.of`) in a
+ * - It fails with the very object that the SDK threw or rejected with, which carries its facts (`RetryInfo.fromError`) in a
  *   hidden property: see {@link classifier}. Of an error of which nothing is known, the facts say that nothing speaks for
  *   a retry. A frozen error comes out as it is, without facts of its own.
  * - Retries are told by `amz-sdk-request` (`attempt=N; max=M`) and share the `amz-sdk-invocation-id` of their call. So
@@ -211,14 +211,14 @@ export interface ClientStrategy extends RetryStrategyV2 {
  * **Example** (A client that retries by a policy of ours)
  *
  * ```ts
- * const makeClient = Effect.map(AwsSdk.retryStrategy(awsAdaptive), (retryStrategy) =>
+ * const makeClient = Effect.map(AwsSdk.makeRetryStrategy(awsAdaptive), (retryStrategy) =>
  *   new DynamoDBClient({ retryStrategy, maxAttempts: retryStrategy.maxAttempts }))
  * ```
  *
  * @category constructors
  * @since 0.1.0
  */
-export const retryStrategy = <R>(
+export const makeRetryStrategy = <R>(
   policy: RetryPolicy<Attempted, R, RateLimitExceeded>
 ): Effect.Effect<ClientStrategy, never, R> =>
   Effect.contextWith((context: Context.Context<R>) =>
@@ -229,7 +229,7 @@ export const retryStrategy = <R>(
   )
 
 /**
- * A plug-in for clients with a {@link retryStrategy}: it tells the strategy of the abort signals of calls, so that a call
+ * A plug-in for clients with a {@link makeRetryStrategy}: it tells the strategy of the abort signals of calls, so that a call
  * that is aborted while it waits is gone at once: what it holds goes back, and it leaves the queue.
  *
  * **Example** (A client whose calls are often aborted)

@@ -67,7 +67,7 @@ const effectErrors: RetryClassifier.RetryClassifier = (error) => {
  */
 export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.followingCause(
   RetryClassifier.chain([
-    RetryClassifier.own,
+    RetryClassifier.carried,
     effectErrors,
     RetryClassifier.aws,
     statuses,

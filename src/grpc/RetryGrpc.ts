@@ -21,9 +21,9 @@ import { combinator } from "../internal/policy/policy.ts"
 import { get } from "../internal/safe.ts"
 import { clockOf } from "../internal/state/clock.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
+import { isRetry } from "../RetryDecision.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
-import { isRetry } from "../RetryDecision.ts"
 
 /**
  * The error of a failed call, as far as it is read here.
@@ -79,22 +79,22 @@ export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.grpc
  *
  * ```ts
  * program.pipe(Effect.provide(RetryClassifier.layer(
- *   RetryClassifier.orElse(RetryGrpc.classifierFor({ idempotent: true }), RetryClassifier.defaultClassifier)
+ *   RetryClassifier.orElse(RetryGrpc.makeClassifier({ idempotent: true }), RetryClassifier.defaultClassifier)
  * )))
  * ```
  *
  * @category constructors
  * @since 0.1.0
  */
-export const classifierFor = ({ idempotent }: Method): RetryClassifier.RetryClassifier => {
+export const makeClassifier = ({ idempotent }: Method): RetryClassifier.RetryClassifier => {
   const ofCall: RetryClassifier.RetryClassifier = (error) =>
     Option.map(classifier(error), (info) => {
       if (idempotent) return info.safety === "Maybe" ? RetryInfo.make({ ...info, safety: "Yes" }) : info
       const unsure = info.safety === "Yes" && !info.throttling && !isNeverProcessed(error)
       return unsure ? RetryInfo.make({ ...info, safety: "Maybe" }) : info
     })
-  const { chain, effectErrors, followingCause, own } = RetryClassifier
-  return followingCause(chain([own, effectErrors, ofCall]))
+  const { carried, chain, effectErrors, followingCause } = RetryClassifier
+  return followingCause(chain([carried, effectErrors, ofCall]))
 }
 
 const isNeverProcessed = (error: unknown): boolean => {

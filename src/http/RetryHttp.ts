@@ -7,7 +7,7 @@
  * `HttpClient.filterStatusOk` works before and after it alike.
  *
  * A request is sent again only if that does no harm: its method is idempotent, or it carries an `Idempotency-Key`, or it
- * is marked with {@link safe}, or the server has surely not begun with it. A body that may be used up is never sent again.
+ * is marked with {@link repeatable}, or the server has surely not begun with it. A body that may be used up is never sent again.
  *
  * @since 0.1.0
  */
@@ -25,11 +25,11 @@ import { retrying, type Send, type Settings } from "./internal/call.ts"
 import { classifierOf, isRetryStatus } from "./internal/classify.ts"
 import { defaultHints, type HintReader } from "./internal/hints.ts"
 
-export { bodyFactory, repeatable } from "./internal/bodies.ts"
+export { bodyFactory, repeatableBody } from "./internal/bodies.ts"
 export type { Send } from "./internal/call.ts"
 export { isRetryStatus } from "./internal/classify.ts"
 export { defaultHints, hintMillis, type HintReader, hintReset, hintRetryAfter, hintSeconds } from "./internal/hints.ts"
-export { safe, SafeToRepeat } from "./internal/safety.ts"
+export { CurrentRepeatable, repeatable } from "./internal/safety.ts"
 
 /**
  * What the classifier can be told.

@@ -4,7 +4,7 @@ import type * as Fiber from "effect/Fiber"
 /** What must be one in a process, also where a program holds two copies of this package. */
 export interface Shared {
   /** What each fiber holds for sends that are not settled: `engine/permit.ts`. */
-  readonly watches: WeakMap<Fiber.Fiber<unknown, unknown>, any>
+  readonly watches: WeakMap<AnyFiber, any>
   /** The retries that `Effect.retry` is about to make, by their decision and by their delay: `engine/bridge.ts`. */
   readonly pending: WeakMap<object, any>
   /** The services that are gates, and how to find the gate in each. */
@@ -28,6 +28,9 @@ export const shared: Shared = /* @__PURE__ */ (() =>
     gates: [],
     nesting: false
   })()
+
+/** A fiber of any effect. */
+export type AnyFiber = Fiber.Fiber<unknown, unknown>
 
 /** The services of a fiber that runs. */
 export type AnyContext = Context.Context<never>

@@ -14,7 +14,7 @@
  * @since 0.1.0
  */
 
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -24,6 +24,7 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
 import * as Scope from "effect/Scope"
+import { configured } from "../internal/config.ts"
 import { clockOf, monotonicMillis } from "../internal/state/clock.ts"
 import { MemoryStore, type StoreOptions } from "../internal/state/memoryStore.ts"
 import { checks } from "../internal/checks.ts"
@@ -306,13 +307,7 @@ export const layer = (options: Options): Layer.Layer<RetryQuota.RetryQuota, neve
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<RetryQuota.RetryQuota, Config.ConfigError | InvalidOption, Redis.Redis> =>
-  Layer.effect(
-    RetryQuota.RetryQuota,
-    Config.unwrap(options).pipe(
-      Effect.flatMap((read) => Effect.try({ try: () => make(read), catch: (error) => error as InvalidOption })),
-      Effect.flatten
-    )
-  )
+  Layer.effect(RetryQuota.RetryQuota, configured(options, make))
 
 /** Builds the layer when it is first asked, and again after each failure. */
 const connecting = <E, R>(redis: Layer.Layer<Redis.Redis, E, R>, context: Context.Context<R>) => {

@@ -16,7 +16,7 @@
 
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { checks } from "../InvalidOption.ts"
+import { checks } from "../internal/checks.ts"
 import type { SendGate } from "../SendGate.ts"
 import { gateLawsOf } from "./internal/gateLaws.ts"
 import { GateSubject } from "./internal/gates.ts"

@@ -1,6 +1,6 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import { AdaptiveRateLimiter, InvalidOption, RetryClassifier, RetryQuota, withRetry } from "effect-retry"
+import { AdaptiveRateLimiter, InvalidOption, RetryClassifier, RetryQuota, RetryStrategy, withRetry } from "effect-retry"
 import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
 import * as BotocoreLegacy from "effect-retry/aws/legacy/BotocoreLegacy"
 import * as ReferenceClassifier from "effect-retry/aws/ReferenceClassifier"
@@ -25,7 +25,7 @@ import { sdkError, withRandom } from "../utils/vectors.ts"
 const modes = ["legacy", "standard", "adaptive"] as const
 
 describe("AwsRetryConfig", () => {
-  describe("load", () => {
+  describe("make", () => {
     const probes = "[default]\nmax_attempts = 7\nretry_mode = adaptive\n[profile p2]\nmax_attempts = 9\n" +
       "[profile bad]\nmax_attempts = abc\nretry_mode = bogus\n"
     const attempts = "must be a whole number from 1 to 9007199254740991"
@@ -181,33 +181,33 @@ describe("AwsRetryConfig", () => {
       ...[0, -5, NaN, 1.5, 2 ** 53, "3"].map((value) => ({
         name: `code ${String(value)}`,
         options: { maxAttempts: value as number },
-        expected: "AwsRetryConfig.load: maxAttempts must be a whole number of at least 1, or Infinity, got " +
+        expected: "AwsRetryConfig.make: maxAttempts must be a whole number of at least 1, or Infinity, got " +
           (typeof value === "string" ? JSON.stringify(value) : String(value))
       })),
       {
         name: "code bogus mode",
         options: { mode: "bogus" as "standard" },
-        expected: `AwsRetryConfig.load: mode ${mode}, got "bogus"`
+        expected: `AwsRetryConfig.make: mode ${mode}, got "bogus"`
       },
       {
         name: "code bogus send token",
         options: { sendToken: "bogus" as "wait" },
-        expected: "AwsRetryConfig.load: sendToken must be \"wait\" or \"fail\", got \"bogus\""
+        expected: "AwsRetryConfig.make: sendToken must be \"wait\" or \"fail\", got \"bogus\""
       },
       ...["false", "true", 0, null].map((value) => ({
         name: `code new retries ${JSON.stringify(value)}`,
         options: { newRetries2026: value as unknown as boolean },
-        expected: `AwsRetryConfig.load: newRetries2026 must be a boolean, got ${JSON.stringify(value)}`
+        expected: `AwsRetryConfig.make: newRetries2026 must be a boolean, got ${JSON.stringify(value)}`
       })),
       ...(["profile", "configFile", "service", "operation"] as const).map((field) => ({
         name: `code ${field} 5`,
         options: { [field]: 5 as unknown as string },
-        expected: `AwsRetryConfig.load: ${field} must be a string, got 5`
+        expected: `AwsRetryConfig.make: ${field} must be a string, got 5`
       })),
       ...[null, 5, "standard"].map((value) => ({
         name: `code ${JSON.stringify(value)} for the options`,
         options: value as AwsRetryConfig.Options,
-        expected: `AwsRetryConfig.load: options must be an object, got ${JSON.stringify(value)}`
+        expected: `AwsRetryConfig.make: options must be an object, got ${JSON.stringify(value)}`
       })),
       {
         name: "code empty profile",
@@ -308,7 +308,7 @@ describe("AwsRetryConfig", () => {
     for (const { env = {}, expected, name, options } of rows) {
       it.effect(`vector: ${name}`, () =>
         Effect.gen(function*() {
-          const loaded = yield* AwsRetryConfig.load(options).pipe(
+          const loaded = yield* AwsRetryConfig.make(options).pipe(
             Effect.map((
               { maxAttempts, mode, newRetries2026 }
             ) => [mode.value, maxAttempts.value, newRetries2026.value]),
@@ -334,7 +334,7 @@ describe("AwsRetryConfig", () => {
     ) {
       it.effect(`options ${name} are a typed error`, () =>
         Effect.gen(function*() {
-          const error = yield* Effect.flip(AwsRetryConfig.load(options as AwsRetryConfig.Options))
+          const error = yield* Effect.flip(AwsRetryConfig.make(options as AwsRetryConfig.Options))
           assert.instanceOf(error, InvalidOption)
           assert.deepStrictEqual([error._tag === "InvalidOption" && error.field], ["options"])
         }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
@@ -349,7 +349,7 @@ describe("AwsRetryConfig", () => {
             const source = code ? "code" : env ? "environment" : profile ? "profile" : "default"
             it.effect(`takes the ${source}'s of code: ${code}, environment: ${env}, profile: ${profile}`, () =>
               Effect.gen(function*() {
-                const loaded = yield* AwsRetryConfig.load(code ? { maxAttempts: places.code, mode: "adaptive" } : {})
+                const loaded = yield* AwsRetryConfig.make(code ? { maxAttempts: places.code, mode: "adaptive" } : {})
                 const found = {
                   code: "adaptive",
                   environment: "legacy",
@@ -386,7 +386,7 @@ describe("AwsRetryConfig", () => {
 
       it.effect("decides on each setting alone", () =>
         Effect.gen(function*() {
-          const { maxAttempts, mode, newRetries2026 } = yield* AwsRetryConfig.load({ mode: "adaptive" })
+          const { maxAttempts, mode, newRetries2026 } = yield* AwsRetryConfig.make({ mode: "adaptive" })
           assert.deepStrictEqual([mode.source, maxAttempts.source, newRetries2026.source], [
             "code",
             "profile",
@@ -400,7 +400,7 @@ describe("AwsRetryConfig", () => {
 
       it.effect("takes profile and file of code before those of the environment", () =>
         Effect.gen(function*() {
-          const { maxAttempts } = yield* AwsRetryConfig.load({ configFile: "/own", profile: "mine" })
+          const { maxAttempts } = yield* AwsRetryConfig.make({ configFile: "/own", profile: "mine" })
           assert.deepStrictEqual(maxAttempts, { value: 8, source: "profile", at: "/own:2" })
         }).pipe(Effect.provide([
           filesOf({ "/own": "[profile mine]\nmax_attempts = 8\n[profile other]\nmax_attempts = 9", "/config": "[" })
@@ -424,7 +424,7 @@ describe("AwsRetryConfig", () => {
         it.effect(`reads the file ${name}`, () => {
           const { layer, reads } = filesOf({ "/config": "[default]" })
           return Effect.gen(function*() {
-            yield* AwsRetryConfig.load(options)
+            yield* AwsRetryConfig.make(options)
             assert.strictEqual(reads.length, expected)
           }).pipe(Effect.provide([layer, environment(env)]))
         })
@@ -436,7 +436,7 @@ describe("AwsRetryConfig", () => {
         [Place, Place, Place, Schema.Literals(modes)],
         ([code, env, profile, mode]) =>
           Effect.gen(function*() {
-            const { maxAttempts } = yield* AwsRetryConfig.load({ mode, maxAttempts: code })
+            const { maxAttempts } = yield* AwsRetryConfig.make({ mode, maxAttempts: code })
             assert.strictEqual(maxAttempts.value, code ?? env ?? profile ?? (mode === "legacy" ? 5 : 3))
           }).pipe(Effect.provide([
             filesOf({ "/config": `[default]\nmax_attempts =${profile ?? ""}` }).layer,
@@ -449,7 +449,7 @@ describe("AwsRetryConfig", () => {
         [Schema.String],
         ([text]) =>
           Effect.gen(function*() {
-            const result = yield* AwsRetryConfig.load().pipe(
+            const result = yield* AwsRetryConfig.make().pipe(
               Effect.map(({ maxAttempts }) => maxAttempts.value),
               Effect.catchTag("AwsConfigError", ({ value }) => Effect.succeed(value))
             )
@@ -483,7 +483,7 @@ describe("AwsRetryConfig", () => {
       ) {
         it.effect(`fails at ${name}`, () =>
           Effect.gen(function*() {
-            assert.strictEqual((yield* Effect.flip(AwsRetryConfig.load({ configFile: "/config" }))).message, expected)
+            assert.strictEqual((yield* Effect.flip(AwsRetryConfig.make({ configFile: "/config" }))).message, expected)
           }).pipe(Effect.provide([filesOf({ "/config": text }).layer, environment({})])))
       }
 
@@ -510,7 +510,7 @@ describe("AwsRetryConfig", () => {
       ) {
         it.effect(`reads ${name}`, () =>
           Effect.gen(function*() {
-            const { maxAttempts, mode } = yield* AwsRetryConfig.load({ configFile: "/config" })
+            const { maxAttempts, mode } = yield* AwsRetryConfig.make({ configFile: "/config" })
             assert.deepStrictEqual([mode.value, maxAttempts.value], [...expected])
           }).pipe(Effect.provide([filesOf({ "/config": text }).layer, environment({})])))
       }
@@ -519,7 +519,7 @@ describe("AwsRetryConfig", () => {
         const lines: Array<unknown> = []
         const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel}: ${String(message)}`))
         return Effect.gen(function*() {
-          yield* AwsRetryConfig.load({ profile: "nope", configFile: "/config" })
+          yield* AwsRetryConfig.make({ profile: "nope", configFile: "/config" })
           assert.deepStrictEqual(lines, ["Debug: no profile \"nope\" in the AWS config file"])
         }).pipe(
           Effect.provide([filesOf({ "/config": "[default]" }).layer, environment({}), Logger.layer([logger])]),
@@ -532,14 +532,14 @@ describe("AwsRetryConfig", () => {
           const files = yield* FileSystem.FileSystem
           const configFile = `${yield* files.makeTempDirectoryScoped()}/config`
           yield* files.writeFileString(configFile, "[profile ops]\nretry_mode = adaptive\nmax_attempts = 6\n")
-          const { maxAttempts, mode } = yield* AwsRetryConfig.load({ configFile, profile: "ops" })
+          const { maxAttempts, mode } = yield* AwsRetryConfig.make({ configFile, profile: "ops" })
           assert.deepStrictEqual(mode, { value: "adaptive", source: "profile", at: `${configFile}:2` })
           assert.deepStrictEqual(maxAttempts, { value: 6, source: "profile", at: `${configFile}:3` })
         }).pipe(Effect.scoped, Effect.provide([NodeFileSystem.layer, environment({})])))
     })
 
     it("fails with three typed errors, and needs a file system", () => {
-      expectTypeOf(AwsRetryConfig.load()).toEqualTypeOf<
+      expectTypeOf(AwsRetryConfig.make()).toEqualTypeOf<
         Effect.Effect<
           AwsRetryConfig.AwsRetryConfig,
           AwsConfigError | Config.ConfigError | InvalidOption,
@@ -594,7 +594,7 @@ describe("AwsRetryConfig", () => {
       it.effect(`vector: ${name} sends at ${expected.join(", ")} ms`, () =>
         Effect.gen(function*() {
           const times: Array<number> = []
-          const { layer, policy } = yield* AwsRetryConfig.load(options)
+          const { layer, policy } = yield* AwsRetryConfig.make(options)
           const [exit, left] = yield* travel(
             Effect.gen(function*() {
               return [yield* Effect.exit(withRetry(failing(error, times), policy)), yield* RetryQuota.balance] as const
@@ -611,7 +611,7 @@ describe("AwsRetryConfig", () => {
         it.effect(`sends once with one attempt: ${mode}, 2026: ${newRetries2026}`, () =>
           Effect.gen(function*() {
             const times: Array<number> = []
-            const { layer, policy } = yield* AwsRetryConfig.load({ mode, newRetries2026 })
+            const { layer, policy } = yield* AwsRetryConfig.make({ mode, newRetries2026 })
             const exit = yield* travel(
               Effect.exit(withRetry(failing(throttled, times), policy)).pipe(Effect.provide(layer))
             )
@@ -624,7 +624,7 @@ describe("AwsRetryConfig", () => {
     for (const mode of modes) {
       it.effect(`after a throttle, ${mode} mode ${mode === "adaptive" ? "holds the next send back" : "holds nothing back"}`, () =>
         Effect.gen(function*() {
-          const { layer, policy } = yield* AwsRetryConfig.load({ mode, maxAttempts: 1 })
+          const { layer, policy } = yield* AwsRetryConfig.make({ mode, maxAttempts: 1 })
           const program = Effect.gen(function*() {
             const times: Array<number> = []
             yield* Effect.ignore(withRetry(failing(throttled, times), policy))
@@ -647,7 +647,7 @@ describe("AwsRetryConfig", () => {
     for (const mode of modes) {
       it.effect(`${mode} mode ${mode === "adaptive" ? "fails" : "sends"} when there is no send token and waiting is off`, () =>
         Effect.gen(function*() {
-          const { layer, policy } = yield* AwsRetryConfig.load({ mode, maxAttempts: 1, sendToken: "fail" })
+          const { layer, policy } = yield* AwsRetryConfig.make({ mode, maxAttempts: 1, sendToken: "fail" })
           const program = Effect.gen(function*() {
             const times: Array<number> = []
             yield* Effect.ignore(withRetry(failing(throttled, times), policy))
@@ -694,7 +694,7 @@ describe("AwsRetryConfig", () => {
           Effect.gen(function*() {
             const prefix = (service ?? "").toLowerCase().replace(" ", "")
             for (const maxAttempts of [undefined, 3]) {
-              const loaded = yield* AwsRetryConfig.load({ mode: "legacy", service, maxAttempts })
+              const loaded = yield* AwsRetryConfig.make({ mode: "legacy", service, maxAttempts })
               const own = BotocoreLegacy.forService(BotocoreLegacy.document, prefix, { maxAttempts })
               for (const error of errors) {
                 const times: Array<number> = []
@@ -730,7 +730,7 @@ describe("AwsRetryConfig", () => {
         it.effect(`vector: ${service ?? "no service"} sends ${sends} times for ${httpStatusCode} ${name}`, () =>
           Effect.gen(function*() {
             const times: Array<number> = []
-            const { layer, policy } = yield* AwsRetryConfig.load({ service })
+            const { layer, policy } = yield* AwsRetryConfig.make({ service })
             yield* travelFar(Effect.exit(withRetry(failing(error, times), policy)).pipe(Effect.provide(layer)))
             assert.strictEqual(times.length, sends)
           }).pipe(withRandom(0.5), Effect.provide([filesOf({}).layer, environment({ AWS_RETRY_MODE: "legacy" })])))
@@ -754,7 +754,7 @@ describe("AwsRetryConfig", () => {
     ) {
       it.effect(`${name} is held back for ${held} ms when the quota refuses`, () =>
         Effect.gen(function*() {
-          const { layer, policy } = yield* AwsRetryConfig.load(options)
+          const { layer, policy } = yield* AwsRetryConfig.make(options)
           const times: Array<number> = []
           const program = Effect.gen(function*() {
             yield* RetryQuota.reserve(500)
@@ -772,7 +772,7 @@ describe("AwsRetryConfig", () => {
 
     it.effect("provides the classifier of the reference", () =>
       Effect.gen(function*() {
-        const { layer } = yield* AwsRetryConfig.load()
+        const { layer } = yield* AwsRetryConfig.make()
         const classifier = yield* RetryClassifier.CurrentClassifier.pipe(Effect.provide(layer))
         assert.strictEqual(classifier, ReferenceClassifier.classifier)
         assert.isTrue(Option.isSome(classifier(sdkError({ status: 408 }))))
@@ -780,11 +780,44 @@ describe("AwsRetryConfig", () => {
 
     it.effect("the layer of another load has a quota of its own", () =>
       Effect.gen(function*() {
-        const [one, two] = yield* Effect.all([AwsRetryConfig.load(), AwsRetryConfig.load()])
+        const [one, two] = yield* Effect.all([AwsRetryConfig.make(), AwsRetryConfig.make()])
         const spend = Effect.andThen(RetryQuota.reserve(500), RetryQuota.balance)
         assert.strictEqual(yield* spend.pipe(Effect.provide(one.layer)), 0)
         assert.strictEqual(yield* RetryQuota.balance.pipe(Effect.provide(two.layer)), 500)
       }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
+
+    describe("as one layer", () => {
+      for (const mode of modes) {
+        for (const error of [throttled, unavailable, sdkError({ status: 403 })]) {
+          it.effect(`decides in ${mode} mode as the policy of the mode, for ${error.name} ${error.$metadata.httpStatusCode}`, () =>
+            Effect.gen(function*() {
+              const timed = <E, R>(run: (call: ReturnType<typeof failing>) => Effect.Effect<unknown, E, R>) =>
+                Effect.gen(function*() {
+                  const times: Array<number> = []
+                  const start = yield* Clock.currentTimeMillis
+                  // The second call is one after a throttle.
+                  yield* Effect.exit(run(failing(error, times)))
+                  yield* Effect.exit(run(failing(error, times)))
+                  return { sends: times.map((time) => time - start), balance: yield* RetryQuota.balance }
+                })
+              const { layer, policy } = yield* AwsRetryConfig.make()
+              const expected = yield* travel(timed((call) => withRetry(call, policy)).pipe(Effect.provide(layer)))
+              const given = yield* travel(
+                timed((call) => RetryStrategy.run(call)).pipe(Effect.provide(AwsRetryConfig.layer()))
+              )
+              assert.deepStrictEqual(given, expected)
+            }).pipe(withRandom(0.5), Effect.provide([filesOf({}).layer, environment({ AWS_RETRY_MODE: mode })])))
+        }
+      }
+
+      it.effect("fails with the errors of make", () =>
+        Effect.gen(function*() {
+          const failed = yield* Effect.flip(Layer.build(AwsRetryConfig.layer()))
+          assert.strictEqual(failed._tag, "AwsConfigError")
+          const refused = yield* Effect.flip(Layer.build(AwsRetryConfig.layer({ maxAttempts: 0 })))
+          assert.instanceOf(refused, InvalidOption)
+        }).pipe(Effect.scoped, Effect.provide([filesOf({}).layer, environment({ AWS_MAX_ATTEMPTS: "0" })])))
+    })
   })
 
   describe("the example aws-configuration", () => {

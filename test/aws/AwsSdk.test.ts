@@ -54,7 +54,7 @@ import { withRandom } from "../utils/vectors.ts"
 const withQuota = Effect.provide(RetryQuota.layer())
 
 const infoOf = (error: unknown) => {
-  const info = Option.getOrUndefined(RetryInfo.of(error))
+  const info = Option.getOrUndefined(RetryInfo.fromError(error))
   return info === undefined ? undefined : [info.safety, info.throttling, info.timeout, info.fault]
 }
 
@@ -475,7 +475,7 @@ describe("AwsSdk.send", () => {
       it.effect(`has the hint of the response: ${name}`, () =>
         Effect.gen(function*() {
           const error = yield* errorOf(failure("ThrottlingException", 400, headers))
-          const { retryAfter } = Option.getOrThrow(RetryInfo.of(error))
+          const { retryAfter } = Option.getOrThrow(RetryInfo.fromError(error))
           assert.strictEqual(retryAfter === undefined ? undefined : Duration.toMillis(retryAfter), expected)
         }))
     }
@@ -794,7 +794,7 @@ describe("AwsSdk.send", () => {
 
     const ours = (error: Error) =>
       Effect.map(errorOf({ throws: error }), (failure) => {
-        const { safety, throttling, timeout } = Option.getOrThrow(RetryInfo.of(failure))
+        const { safety, throttling, timeout } = Option.getOrThrow(RetryInfo.fromError(failure))
         if (safety !== "Yes") return "no"
         return throttling ? "throttling" : timeout ? "passes, a time-out" : "passes"
       })

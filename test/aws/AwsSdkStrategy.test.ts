@@ -80,7 +80,7 @@ const strategic = (
   config: DynamoDBClientConfig = {}
 ) =>
   Effect.map(
-    AwsSdk.retryStrategy(policy) as Effect.Effect<AwsSdk.ClientStrategy, never, RetryQuota.RetryQuota>,
+    AwsSdk.makeRetryStrategy(policy) as Effect.Effect<AwsSdk.ClientStrategy, never, RetryQuota.RetryQuota>,
     (retryStrategy) => ({
       retryStrategy,
       ...dynamo(answers, { retryStrategy, maxAttempts: retryStrategy.maxAttempts, ...config })
@@ -114,7 +114,7 @@ const refreshed = (strategy: RetryStrategyV2, info: RetryErrorInfo) =>
 
 const anything = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(5))
 
-describe("AwsSdk.retryStrategy", () => {
+describe("AwsSdk.makeRetryStrategy", () => {
   describe("in the loop of a client", () => {
     for (
       const [name, answers, expected] of [
@@ -212,7 +212,7 @@ describe("AwsSdk.retryStrategy", () => {
 
     it.effect("never sends a stream again", () =>
       Effect.gen(function*() {
-        const retryStrategy = yield* AwsSdk.retryStrategy(awsStandard)
+        const retryStrategy = yield* AwsSdk.makeRetryStrategy(awsStandard)
         const { handler, requests } = handlerOf([{ status: 503, body: "<Error><Code>SlowDown</Code></Error>" }])
         const logger = { trace: () => {}, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
         const s3 = new S3Client({ ...settings, requestHandler: handler, retryStrategy, logger })
@@ -224,7 +224,7 @@ describe("AwsSdk.retryStrategy", () => {
 
     it.effect("holds back a long poll that the quota refuses, and only a long poll", () =>
       Effect.gen(function*() {
-        const retryStrategy = yield* AwsSdk.retryStrategy(awsStandard2026)
+        const retryStrategy = yield* AwsSdk.makeRetryStrategy(awsStandard2026)
         const { handler, requests } = handlerOf([throttle])
         const sqs = new SQSClient({ ...settings, requestHandler: handler, retryStrategy })
         const poll = new ReceiveMessageCommand({ QueueUrl: "https://sqs.eu-west-1.amazonaws.com/1/q" })
@@ -279,14 +279,14 @@ describe("AwsSdk.retryStrategy", () => {
     ) {
       it.effect(`an error that it does not know by its errorType: ${errorType}`, () =>
         Effect.gen(function*() {
-          const strategy = yield* AwsSdk.retryStrategy(awsStandard2026)
+          const strategy = yield* AwsSdk.makeRetryStrategy(awsStandard2026)
           assert.strictEqual(yield* refreshed(strategy, client(errorType)), expected)
         }).pipe(withRandom(0.5), withQuota()))
     }
 
     it.effect("a CLIENT_ERROR as final also for a policy that retries anything", () =>
       Effect.gen(function*() {
-        const strategy = yield* AwsSdk.retryStrategy(anything)
+        const strategy = yield* AwsSdk.makeRetryStrategy(anything)
         assert.strictEqual(yield* refreshed(strategy, client("CLIENT_ERROR")), "not-retryable")
         assert.strictEqual(yield* refreshed(strategy, client("SERVER_ERROR")), 10)
         assert.strictEqual(yield* refreshed(strategy, client("CLIENT_ERROR", { code: "EPIPE" })), 10)
@@ -302,7 +302,7 @@ describe("AwsSdk.retryStrategy", () => {
     ) {
       it.effect(`with the hint of the SDK: ${name}`, () =>
         Effect.gen(function*() {
-          const strategy = yield* AwsSdk.retryStrategy(awsStandard2026)
+          const strategy = yield* AwsSdk.makeRetryStrategy(awsStandard2026)
           const info = { ...client("TRANSIENT"), retryAfterHint: hint }
           assert.strictEqual(yield* refreshed(strategy, info), expected)
         }).pipe(withRandom(0.5), withQuota()))
@@ -320,7 +320,7 @@ describe("AwsSdk.retryStrategy", () => {
     ) {
       it.effect("errors of any shape", () =>
         Effect.gen(function*() {
-          const strategy = yield* AwsSdk.retryStrategy(awsStandard2026)
+          const strategy = yield* AwsSdk.makeRetryStrategy(awsStandard2026)
           assert.strictEqual(yield* refreshed(strategy, { errorType: "TRANSIENT", error } as any), 25)
         }).pipe(withRandom(0.5), withQuota()))
     }
@@ -600,7 +600,7 @@ describe("AwsSdk.retryStrategy", () => {
     ) {
       it.effect(name, () =>
         Effect.gen(function*() {
-          const strategy = yield* AwsSdk.retryStrategy(awsStandard2026)
+          const strategy = yield* AwsSdk.makeRetryStrategy(awsStandard2026)
           yield* Effect.promise(() => take(strategy.acquireInitialRetryToken("")))
           yield* flush
           assert.strictEqual(yield* RetryQuota.balance, balance)
@@ -613,7 +613,7 @@ describe("AwsSdk.retryStrategy", () => {
 
     it.effect("for a used token, which it books once", () =>
       Effect.gen(function*() {
-        const strategy = yield* AwsSdk.retryStrategy(awsStandard)
+        const strategy = yield* AwsSdk.makeRetryStrategy(awsStandard)
         const first = yield* token(strategy)
         for (let time = 0; time < 3; time++) strategy.recordSuccess(first)
         assert.strictEqual(yield* RetryQuota.balance, 401)
@@ -621,8 +621,8 @@ describe("AwsSdk.retryStrategy", () => {
 
     it.effect("for a token of another strategy, and for what is none", () =>
       Effect.gen(function*() {
-        const strategy = yield* AwsSdk.retryStrategy(awsStandard)
-        const foreign = yield* token(yield* AwsSdk.retryStrategy(awsStandard))
+        const strategy = yield* AwsSdk.makeRetryStrategy(awsStandard)
+        const foreign = yield* token(yield* AwsSdk.makeRetryStrategy(awsStandard))
         const sdk = yield* token(new StandardRetryStrategy(3))
         for (const each of [foreign, sdk, {}, undefined, null]) strategy.recordSuccess(each as RetryToken)
         assert.strictEqual(yield* RetryQuota.balance, 400)
@@ -739,7 +739,7 @@ describe("AwsSdk.retryStrategy", () => {
         const js = new StandardRetryStrategy({ maxAttempts, baseDelay: 64 })
         Object.assign(js, { capacity: initial })
         const quota = yield* RetryQuota.make({ initial })
-        const ours = yield* AwsSdk.retryStrategy(AwsModes.standard2026({ maxAttempts, base: 64 })).pipe(
+        const ours = yield* AwsSdk.makeRetryStrategy(AwsModes.standard2026({ maxAttempts, base: 64 })).pipe(
           Effect.provideService(RetryQuota.RetryQuota, quota),
           Effect.provideService(Clock.Clock, still),
           Effect.provideService(Random.Random, constantRandom(chance))

@@ -13,6 +13,8 @@ import {
 } from "effect-retry"
 import { TestLimiter } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
+import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -228,7 +230,7 @@ describe("AdaptiveRateLimiter", () => {
         assert.strictEqual(error.reason, "no-token")
         assert.strictEqual(Duration.toMillis(error.retryAfter), 1500)
         assert.strictEqual(error.message, "no send token for another 1s 500ms")
-        assert.propertyVal(Option.getOrThrow(RetryInfo.of(error)), "safety", "No")
+        assert.propertyVal(Option.getOrThrow(RetryInfo.fromError(error)), "safety", "No")
         yield* TestClock.adjust("1500 millis")
         yield* limiter.acquire
       }))
@@ -381,6 +383,40 @@ describe("AdaptiveRateLimiter", () => {
       yield* TestClock.adjust("2 millis")
       assert.strictEqual(yield* Fiber.join(fiber), 3)
     }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layerUnlimited))))
+
+  describe("layerConfig", () => {
+    const secondOf = (env: Record<string, string>) =>
+      Effect.gen(function*() {
+        yield* AdaptiveRateLimiter.update(true)
+        yield* AdaptiveRateLimiter.acquire
+        return yield* AdaptiveRateLimiter.snapshot
+      }).pipe(
+        Effect.provide(AdaptiveRateLimiter.layerConfig({
+          minFillRate: Config.Finite("MIN_FILL_RATE"),
+          measurementBucketDuration: Config.Duration("BUCKET").pipe(Config.withDefault(Duration.millis(500))),
+          whenExceeded: Config.succeed("fail")
+        })),
+        Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(env))
+      )
+
+    it.effect("takes its options from configuration", () =>
+      Effect.gen(function*() {
+        const refused = yield* Effect.flip(secondOf({ MIN_FILL_RATE: "4" }))
+        assert.instanceOf(refused, AdaptiveRateLimiter.RateLimitExceeded)
+        assert.deepStrictEqual([refused.reason, Duration.toMillis(refused.retryAfter)], ["no-token", 250])
+      }))
+
+    it.effect("fails with a typed error for an impossible option, and for one that cannot be read", () =>
+      Effect.gen(function*() {
+        const impossible = yield* Effect.flip(secondOf({ MIN_FILL_RATE: "0" }))
+        assert.instanceOf(impossible, InvalidOption)
+        assert.deepStrictEqual(
+          [impossible.constructorName, impossible.field, impossible.value],
+          ["AdaptiveRateLimiter.make", "minFillRate", 0]
+        )
+        assert.instanceOf(yield* Effect.flip(secondOf({ MIN_FILL_RATE: "1", BUCKET: "soon" })), Config.ConfigError)
+      }))
+  })
 
   describe("refuses", () => {
     const bad: ReadonlyArray<readonly [string, AdaptiveRateLimiter.Options]> = [

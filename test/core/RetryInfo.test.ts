@@ -28,7 +28,7 @@ class WithGetter extends Schema.TaggedError<WithGetter>()("WithGetter", { final:
   }
 }
 
-const of = (error: unknown) => Option.getOrUndefined(RetryInfo.of(error))
+const of = (error: unknown) => Option.getOrUndefined(RetryInfo.fromError(error))
 
 describe("RetryInfo", () => {
   describe("make", () => {
@@ -97,7 +97,7 @@ describe("RetryInfo", () => {
 
   it("of knows nothing of other values", () => {
     for (const value of [undefined, null, 1, "x", {}, new Error("x"), Symbol("x"), { [RetryInfo.TypeId]: 1 }]) {
-      assert.isTrue(Option.isNone(RetryInfo.of(value)))
+      assert.isTrue(Option.isNone(RetryInfo.fromError(value)))
     }
   })
 })

@@ -15,7 +15,7 @@ import {
   withRetry
 } from "effect-retry"
 import { make, retryPromise } from "effect-retry/RetryPromise"
-import type { Attempt, AttemptFunction, CallOptions, ContextOptions } from "effect-retry/RetryPromise"
+import type { AttemptContext, AttemptFunction, CallOptions, ContextOptions } from "effect-retry/RetryPromise"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -107,7 +107,7 @@ const limited = ({ context }: ReturnType<typeof world>) =>
   )
 
 /** A function that fails with each of the errors in turn, then returns "ok". */
-const scripted = (errors: ReadonlyArray<unknown>, onSend: (attempt: Attempt) => void = () => {}) => {
+const scripted = (errors: ReadonlyArray<unknown>, onSend: (attempt: AttemptContext) => void = () => {}) => {
   let sends = 0
   const f: AttemptFunction<string> = (attempt) => {
     onSend(attempt)

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { InvalidOption, RetryQuota, type RetryQuotaStore } from "effect-retry"
 import * as Clock from "effect/Clock"
+import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -263,6 +265,48 @@ describe("RetryQuota", () => {
       assert.strictEqual(yield* Effect.provide(drained, first), 0)
       assert.strictEqual(yield* Effect.provide(RetryQuota.balance, second), 10)
     }))
+
+  describe("layerConfig", () => {
+    const snapshot = (env: Record<string, string>) =>
+      RetryQuota.RetryQuota.use((quota) =>
+        Effect.map(quota.balance, (balance) => [quota.capacity, balance, quota.whenExhausted])
+      ).pipe(
+        Effect.provide(RetryQuota.layerConfig({
+          capacity: Config.Finite("CAPACITY").pipe(Config.withDefault(500)),
+          initial: Config.Finite("INITIAL"),
+          refillPerSecond: Config.succeed(1),
+          whenExhausted: Config.Literals(["stop", "wait"], "WHEN_EXHAUSTED")
+        })),
+        Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(env))
+      )
+
+    it.effect("takes its options from configuration", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* snapshot({ INITIAL: "7", WHEN_EXHAUSTED: "wait" }), [500, 7, "wait"])
+        assert.deepStrictEqual(yield* snapshot({ CAPACITY: "9", INITIAL: "0", WHEN_EXHAUSTED: "stop" }), [9, 0, "stop"])
+      }))
+
+    it.effect("takes all options from one setting", () =>
+      Effect.gen(function*() {
+        const balance = RetryQuota.balance.pipe(
+          Effect.provide(RetryQuota.layerConfig(Config.map(Config.Finite("CAPACITY"), (capacity) => ({ capacity })))),
+          Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown({ CAPACITY: "12" }))
+        )
+        assert.strictEqual(yield* balance, 12)
+      }))
+
+    it.effect("fails with a typed error for an impossible option, and for one that is not there", () =>
+      Effect.gen(function*() {
+        const impossible = yield* Effect.flip(snapshot({ CAPACITY: "9", INITIAL: "10", WHEN_EXHAUSTED: "stop" }))
+        assert.instanceOf(impossible, InvalidOption)
+        assert.deepStrictEqual(
+          [impossible.constructorName, impossible.field, impossible.value],
+          ["RetryQuota.make", "initial", 10]
+        )
+        assert.instanceOf(yield* Effect.flip(snapshot({ INITIAL: "1" })), Config.ConfigError)
+        assert.instanceOf(yield* Effect.flip(snapshot({ INITIAL: "1", WHEN_EXHAUSTED: "never" })), Config.ConfigError)
+      }))
+  })
 
   describe("refuses", () => {
     const bad: ReadonlyArray<readonly [string, RetryQuota.Options]> = [

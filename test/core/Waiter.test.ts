@@ -853,7 +853,10 @@ const play = (options: {
     })
     const random = { ...constantRandom(0), nextDoubleUnsafe: inTurn(randoms) }
     const wait = Waiter.waitUntil(poll, waiter).pipe(Effect.provideService(Random.Random, random))
-    const exit = yield* travel(wait, options.end ?? waiter.maxWaitMillis + 2 * waiter.minDelayMillis)
+    const exit = yield* travel(
+      wait,
+      options.end ?? Duration.toMillis(waiter.maxWait) + 2 * Duration.toMillis(waiter.minDelay)
+    )
     return { began, exit, sleeps: began.slice(1).map((at, index) => at - ended[index]!) }
   })
 

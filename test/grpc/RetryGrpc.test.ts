@@ -4,9 +4,9 @@ import {
   Backoff,
   InvalidOption,
   RetryClassifier,
+  RetryDecision,
   RetryInfo,
   RetryPolicy,
-  RetryDecision,
   withRetry
 } from "effect-retry"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
@@ -43,8 +43,8 @@ const failure = (code: number, metadata: Record<string, ReadonlyArray<unknown>> 
 const pushedBack = (...values: ReadonlyArray<unknown>) => failure(14, { "grpc-retry-pushback-ms": values })
 
 describe("the table of statuses", () => {
-  const idempotent = RetryGrpc.classifierFor({ idempotent: true })
-  const other = RetryGrpc.classifierFor({ idempotent: false })
+  const idempotent = RetryGrpc.makeClassifier({ idempotent: true })
+  const other = RetryGrpc.makeClassifier({ idempotent: false })
   const refused = "Stream refused by server"
   const rows: ReadonlyArray<readonly [string, number, string, string, string, string]> = [
     ["CANCELLED", 1, "", "unknown", "unknown", "unknown"],
@@ -203,8 +203,8 @@ describe("grpc-retry-pushback-ms", () => {
   it("never revives a status that is not retried, and forbids any", () => {
     assert.strictEqual(by(RetryGrpc.classifier, failure(3, { "grpc-retry-pushback-ms": ["5"] })), "unknown")
     assert.strictEqual(by(RetryGrpc.classifier, failure(3, { "grpc-retry-pushback-ms": ["-1"] })), "No")
-    assert.strictEqual(by(RetryGrpc.classifierFor({ idempotent: true }), pushedBack("-1")), "No")
-    assert.strictEqual(by(RetryGrpc.classifierFor({ idempotent: false }), pushedBack("-1")), "No")
+    assert.strictEqual(by(RetryGrpc.makeClassifier({ idempotent: true }), pushedBack("-1")), "No")
+    assert.strictEqual(by(RetryGrpc.makeClassifier({ idempotent: false }), pushedBack("-1")), "No")
   })
 })
 

@@ -122,7 +122,7 @@ const words = (classifier: RetryClassifier.RetryClassifier, error: unknown): str
     .filter((word) => word !== false && word !== undefined).join(" ")
 }
 
-const careful = RetryGrpc.classifierFor({ idempotent: false })
+const careful = RetryGrpc.makeClassifier({ idempotent: false })
 const fast = Backoff.fixed({ delay: "1 millis" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
 /** One send without a time-out, so that a slow machine changes nothing. */

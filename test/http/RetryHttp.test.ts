@@ -6,11 +6,11 @@ import {
   Backoff,
   InvalidOption,
   RetryClassifier,
+  type RetryDecision,
   RetryInfo,
   RetryObserver,
   RetryPolicy,
-  RetryQuota,
-  type RetryDecision
+  RetryQuota
 } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Cause from "effect/Cause"
@@ -389,7 +389,7 @@ describe("RetryHttp", () => {
         const keyed = HttpClientRequest.post(address, { headers: { "idempotency-key": "k" } })
         assert.strictEqual((yield* sendsOf({}, keyed)).sends, 5)
         assert.strictEqual((yield* sendsOf({})).sends, 1)
-        const marked = yield* Effect.provideService(sendsOf({}), RetryHttp.SafeToRepeat, isSearch)
+        const marked = yield* Effect.provideService(sendsOf({}), RetryHttp.CurrentRepeatable, isSearch)
         assert.strictEqual(marked.sends, 5)
       }))
 
@@ -539,10 +539,10 @@ describe("RetryHttp", () => {
       Effect.gen(function*() {
         const prefixed = (client: HttpClient.HttpClient) =>
           client.pipe(HttpClient.mapRequest(HttpClientRequest.setHeader("a", "b"))).post("http://a/")
-        assert.strictEqual(yield* sendsOf(500, (client) => prefixed(client).pipe(RetryHttp.safe)), 2)
+        assert.strictEqual(yield* sendsOf(500, (client) => prefixed(client).pipe(RetryHttp.repeatable)), 2)
         assert.strictEqual(
           yield* sendsOf(500, post).pipe(
-            Effect.provideService(RetryHttp.SafeToRepeat, (request) => request.url.endsWith("/_search"))
+            Effect.provideService(RetryHttp.CurrentRepeatable, (request) => request.url.endsWith("/_search"))
           ),
           1
         )
@@ -550,7 +550,7 @@ describe("RetryHttp", () => {
 
     it.effect("takes a predicate that throws for one that marks nothing", () =>
       Effect.gen(function*() {
-        const throwing = Effect.provideService(RetryHttp.SafeToRepeat, () => {
+        const throwing = Effect.provideService(RetryHttp.CurrentRepeatable, () => {
           throw new Error("predicate")
         })
         const { layer, stops } = recording()
@@ -743,7 +743,7 @@ describe("RetryHttp", () => {
       ["a raw blob", HttpBody.raw(new Blob(["a"]))],
       ["raw parameters", HttpBody.raw(new URLSearchParams("a=b"))],
       ["nothing, raw", HttpBody.raw(null)],
-      ["a stream that is marked", RetryHttp.repeatable(HttpBody.stream(streamOf("again")))]
+      ["a stream that is marked", RetryHttp.repeatableBody(HttpBody.stream(streamOf("again")))]
     ]
     for (const [name, body] of repeatables) {
       it.effect(`sends ${name} again`, () =>

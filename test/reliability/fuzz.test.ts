@@ -66,11 +66,11 @@ const isInfo = (info: RetryInfo.RetryInfo): boolean =>
 
 const classifiers: Readonly<Record<string, RetryClassifier.RetryClassifier>> = {
   "the default": RetryClassifier.defaultClassifier,
-  "own": RetryClassifier.own,
+  "own": RetryClassifier.carried,
   "effectErrors": RetryClassifier.classify.bind(undefined, RetryClassifier.effectErrors),
   "RetryHttp": RetryHttp.classifier,
   "AwsSdk": AwsSdk.classifier,
-  "RetryGrpc": RetryGrpc.classifierFor({ idempotent: false }),
+  "RetryGrpc": RetryGrpc.makeClassifier({ idempotent: false }),
   "botocore": BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb").classifier,
   "the general reference": GeneralReference.classifier,
   "JavaScript v2": JavaScriptV2.classifier,
@@ -279,7 +279,7 @@ describe("files and variables of any content", () => {
         AWS_PROFILE: value("a")
       }
       const file = damaged(chance, config)
-      const exit = runs(Effect.provide(AwsRetryConfig.load(), [
+      const exit = runs(Effect.provide(AwsRetryConfig.make(), [
         filesOf({ "/config": file }).layer,
         ConfigProvider.layer(ConfigProvider.fromEnv({ env }))
       ]))

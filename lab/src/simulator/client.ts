@@ -73,7 +73,7 @@ export class Client {
 
   /** Makes a call, and says at its end whether it went well. */
   call(process: Process, done: (succeeded: boolean) => void): void {
-    new Call(this, process, done).begin()
+    new ClientCall(this, process, done).begin()
   }
 
   get gauges(): Gauges {
@@ -110,7 +110,7 @@ const mean = (values: ReadonlyArray<number | undefined>): number | null => {
 }
 
 /** One call: its attempts, as the policy of its process makes them. */
-class Call {
+class ClientCall {
   readonly client: Client
   readonly process: Process
   attempts = 0
@@ -157,14 +157,14 @@ class Call {
 
 /** One send of a call. */
 class Attempt implements Request {
-  private readonly call: Call
+  private readonly call: ClientCall
   private readonly retry: boolean
   private readonly resume: (outcome: Effect.Effect<void, Failure>) => void
   private timer: Timer | undefined = undefined
   /** The client has its answer, or has given up. */
   settled = false
 
-  constructor(call: Call, resume: (outcome: Effect.Effect<void, Failure>) => void) {
+  constructor(call: ClientCall, resume: (outcome: Effect.Effect<void, Failure>) => void) {
     this.call = call
     this.resume = resume
     this.retry = call.attempts > 0

@@ -378,7 +378,7 @@ const policyOf = ({ base, growthFactor: factor }: Settings, maxAttempts: number)
  * **Gotchas**
  *
  * Throws `InvalidOption` for an impossible `maxAttempts` or `maxRetries`. The classifier asks neither the facts that an
- * error carries nor the default chain: put `RetryClassifier.own` before it, with `RetryClassifier.orElse`, for those.
+ * error carries nor the default chain: put `RetryClassifier.carried` before it, with `RetryClassifier.orElse`, for those.
  *
  * **Example** (DynamoDB as botocore retries it)
  *

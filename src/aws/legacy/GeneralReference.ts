@@ -59,7 +59,7 @@ const service: RetryClassifier.RetryClassifier = (error) => {
  * @since 0.1.0
  */
 export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.followingCause(
-  RetryClassifier.chain([RetryClassifier.own, service])
+  RetryClassifier.chain([RetryClassifier.carried, service])
 )
 
 /**

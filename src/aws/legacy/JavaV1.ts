@@ -231,7 +231,7 @@ const service: RetryClassifier.RetryClassifier = (error) => {
  * @since 0.1.0
  */
 export const classifier: RetryClassifier.RetryClassifier = /* @__PURE__ */ withTransport(
-  /* @__PURE__ */ RetryClassifier.chain([RetryClassifier.own, service, RetryClassifier.network])
+  /* @__PURE__ */ RetryClassifier.chain([RetryClassifier.carried, service, RetryClassifier.network])
 )
 
 /**

@@ -472,7 +472,7 @@ const asTransient = (info: RetryInfo.RetryInfo): RetryInfo.RetryInfo =>
 
 /** Errors that carry facts: of a service (`ServerSide`, `ClientSide`) by their fault, otherwise `Transient`. */
 const carried: RetryClassifier.RetryClassifier = (error) =>
-  Option.map(RetryInfo.of(error), (info) => info.fault === "other" ? asTransient(info) : info)
+  Option.map(RetryInfo.fromError(error), (info) => info.fault === "other" ? asTransient(info) : info)
 
 const transientCodes = /* @__PURE__ */ new Set<unknown>([...codes.awsTransientCodes, "IDPCommunicationError"])
 

@@ -15,7 +15,7 @@ const repeatableBodies = new WeakSet<HttpBody.HttpBody>()
  * @category bodies
  * @since 0.1.0
  */
-export const repeatable = (body: HttpBody.Stream): HttpBody.Stream => {
+export const repeatableBody = (body: HttpBody.Stream): HttpBody.Stream => {
   const marked = HttpBody.stream(body.stream, body.contentType, body.contentLength)
   repeatableBodies.add(marked)
   return marked
@@ -43,7 +43,7 @@ export const bodyFactory = <E = never>(
     readonly contentLength?: number | undefined
   }
 ): HttpBody.Stream =>
-  repeatable(
+  repeatableBody(
     HttpBody.stream(
       Effect.isEffect(make) ? Stream.unwrap(make) : Stream.suspend(make),
       options?.contentType,

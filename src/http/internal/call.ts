@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import { retrying as loop } from "../../internal/engine/loop.ts"
 import { partsOf } from "../../internal/policy/policy.ts"
-import type { CallFiber } from "../../internal/state/clock.ts"
+import type { AnyFiber } from "../../internal/shared.ts"
 import { classify, CurrentClassifier, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { combine, CurrentObserver, type RetryObserver } from "../../RetryObserver.ts"
@@ -40,7 +40,7 @@ export interface Settings {
 }
 
 /** One call: the attempts at one request. */
-class Call {
+class HttpCall {
   private readonly settings: Settings
   private readonly request: HttpClientRequest
   /** The classifier around the call: of errors that are not HTTP's, and of vetoes. */
@@ -56,7 +56,7 @@ class Call {
   private isDropped = false
   private reuse = true
 
-  constructor(settings: Settings, request: HttpClientRequest, fiber: CallFiber) {
+  constructor(settings: Settings, request: HttpClientRequest, fiber: AnyFiber) {
     this.settings = settings
     this.request = request
     this.outer = fiber.getRef(CurrentClassifier)
@@ -190,7 +190,7 @@ export const retrying = <Err, R2>(
 ): <E, R>(send: Send<E, R>, request: HttpClientRequest) => Send<E | HttpClientError | Err, R | R2> =>
 <E, R>(send: Send<E, R>, request: HttpClientRequest) =>
   Effect.withFiber((fiber) => {
-    const call = new Call(settings, request, fiber)
+    const call = new HttpCall(settings, request, fiber)
     const retried: Effect.Effect<HttpClientResponse, E | HttpClientError | Err | HttpClientResponse, R | R2> = loop(
       call.attempt(send),
       partsOf(policy)

@@ -24,7 +24,7 @@ const idempotentMethods: ReadonlySet<string> = new Set([
  *
  * ```ts
  * program.pipe(Effect.provideService(
- *   RetryHttp.SafeToRepeat,
+ *   RetryHttp.CurrentRepeatable,
  *   (request) => request.url.endsWith("/_search")
  * ))
  * ```
@@ -32,9 +32,9 @@ const idempotentMethods: ReadonlySet<string> = new Set([
  * @category services
  * @since 0.1.0
  */
-export const SafeToRepeat: Context.Reference<Predicate.Predicate<HttpClientRequest>> = Context.Reference<
+export const CurrentRepeatable: Context.Reference<Predicate.Predicate<HttpClientRequest>> = Context.Reference<
   Predicate.Predicate<HttpClientRequest>
->("effect-retry/RetryHttp/SafeToRepeat", { defaultValue: () => constFalse })
+>("effect-retry/RetryHttp/CurrentRepeatable", { defaultValue: () => constFalse })
 
 /**
  * Says that every request of the effect may be sent twice, whatever its method.
@@ -42,14 +42,14 @@ export const SafeToRepeat: Context.Reference<Predicate.Predicate<HttpClientReque
  * @category combinators
  * @since 0.1.0
  */
-export const safe: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> = Effect.provideService(
-  SafeToRepeat,
+export const repeatable: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> = Effect.provideService(
+  CurrentRepeatable,
   constTrue
 )
 
 const isMarked = (request: HttpClientRequest): boolean => {
   try {
-    return Fiber.getCurrent()?.getRef(SafeToRepeat)(request) === true
+    return Fiber.getCurrent()?.getRef(CurrentRepeatable)(request) === true
   } catch {
     return false
   }

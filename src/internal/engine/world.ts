@@ -6,14 +6,13 @@ import { CurrentObserver, type RetryObserver } from "../../RetryObserver.ts"
 import { RetryQuota } from "../../RetryQuota.ts"
 import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { SendGate } from "../../SendGate.ts"
-import { type AnyContext, shared } from "../shared.ts"
+import { type AnyContext, type AnyFiber, shared } from "../shared.ts"
 import type { Lapses } from "../state/lapses.ts"
-
-/** A fiber of any effect. */
-export type AnyFiber = Fiber.Fiber<unknown, unknown>
 
 /** The fiber that runs: for callbacks, which are given none. */
 export const current = Fiber.getCurrent as () => AnyFiber
+
+export type { AnyFiber }
 
 const noGates: ReadonlyArray<SendGate> = []
 

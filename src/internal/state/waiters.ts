@@ -9,9 +9,9 @@ export interface Grant {
   readonly granted: () => void
 }
 
-class Waiter {
-  previous: Waiter | undefined = undefined
-  next: Waiter | undefined = undefined
+class Entry {
+  previous: Entry | undefined = undefined
+  next: Entry | undefined = undefined
   isQueued = false
   isNew = true
   signalled = false
@@ -27,8 +27,8 @@ class Waiter {
  * leaves, granted or interrupted.
  */
 export class Waiters {
-  private head: Waiter | undefined = undefined
-  private tail: Waiter | undefined = undefined
+  private head: Entry | undefined = undefined
+  private tail: Entry | undefined = undefined
   /** How many are waiting. */
   size = 0
   private waking = false
@@ -66,7 +66,7 @@ export class Waiters {
    */
   wait<E = never>(grant: Grant, refuses?: (millis: number) => E | undefined): Effect.Effect<void, E> {
     return Effect.suspend(() => {
-      const waiter = new Waiter(grant)
+      const waiter = new Entry(grant)
       return Effect.onExit(
         this.turn(waiter, refuses),
         (exit) => Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => this.leave(waiter))
@@ -74,7 +74,7 @@ export class Waiters {
     })
   }
 
-  private turn<E>(waiter: Waiter, refuses?: (millis: number) => E | undefined): Effect.Effect<void, E> {
+  private turn<E>(waiter: Entry, refuses?: (millis: number) => E | undefined): Effect.Effect<void, E> {
     return Effect.suspend(() => {
       const first = this.head === undefined || this.head === waiter
       const millis = first ? waiter.grant.take() : 0
@@ -97,7 +97,7 @@ export class Waiters {
     })
   }
 
-  private signal(waiter: Waiter): Effect.Effect<void> {
+  private signal(waiter: Entry): Effect.Effect<void> {
     return Effect.callback<void>((resume) => {
       if (waiter.signalled) {
         waiter.signalled = false
@@ -113,14 +113,14 @@ export class Waiters {
     })
   }
 
-  private leave(waiter: Waiter): void {
+  private leave(waiter: Entry): void {
     if (!waiter.isQueued) return
     const wasHead = this.head === waiter
     this.remove(waiter)
     if (wasHead) this.wakeHead()
   }
 
-  private append(waiter: Waiter): void {
+  private append(waiter: Entry): void {
     waiter.isNew = false
     waiter.isQueued = true
     waiter.previous = this.tail
@@ -133,7 +133,7 @@ export class Waiters {
     this.size++
   }
 
-  private remove(waiter: Waiter): void {
+  private remove(waiter: Entry): void {
     if (!waiter.isQueued) return
     waiter.isQueued = false
     if (waiter.previous === undefined) {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RetryClassifier } from "effect-retry"
-import { InvalidOption, RetryQuota, RetryDecision, withRetry } from "effect-retry"
+import { InvalidOption, RetryDecision, RetryQuota, withRetry } from "effect-retry"
 import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"

@@ -753,7 +753,7 @@ describe("Kotlin", () => {
 
     it("leaves the facts of a throttle as they are", () => {
       assert.deepStrictEqual(Kotlin.awsRetryPolicy(throttling), Option.some(RetryInfo.throttled()))
-      assert.deepStrictEqual(Kotlin.awsRetryPolicy(new Throttled({})), RetryInfo.of(new Throttled({})))
+      assert.deepStrictEqual(Kotlin.awsRetryPolicy(new Throttled({})), RetryInfo.fromError(new Throttled({})))
     })
 
     it("keeps the hint", () => {

@@ -31,7 +31,7 @@ const annotated = (annotations: {}, fields: { readonly retryAfter?: Duration.Dur
 }
 
 const factsOf = (error: unknown) => {
-  const info = Option.getOrUndefined(RetryInfo.of(error))
+  const info = Option.getOrUndefined(RetryInfo.fromError(error))
   return info === undefined ? undefined : [info.safety, info.throttling, info.fault]
 }
 
@@ -80,14 +80,14 @@ describe("SmithyGuide", () => {
         assert.deepStrictEqual(factsOf(modelled), facts as any)
         assert.strictEqual(faultOf(modelled), fault)
         const known = Option.getOrUndefined(RetryClassifier.defaultClassifier(modelled))
-        assert.deepStrictEqual(known, Option.getOrUndefined(RetryInfo.of(modelled)))
+        assert.deepStrictEqual(known, Option.getOrUndefined(RetryInfo.fromError(modelled)))
       })
     }
 
     it("law: @httpError alone says what the HTTP classifier says of its status", () => {
       for (let status = 400; status < 600; status++) {
         assert.deepStrictEqual(
-          RetryInfo.of(annotated(httpError(status))),
+          RetryInfo.fromError(annotated(httpError(status))),
           RetryClassifier.httpStatus({ status }),
           `status ${status}`
         )
@@ -96,7 +96,7 @@ describe("SmithyGuide", () => {
 
     it("leave the hint to a field of the error, and the facts to an annotation beside them", () => {
       const hinted = annotated(retryable(), { retryAfter: Duration.seconds(3) })
-      assert.strictEqual(Duration.toMillis(Option.getOrThrow(RetryInfo.of(hinted)).retryAfter!), 3000)
+      assert.strictEqual(Duration.toMillis(Option.getOrThrow(RetryInfo.fromError(hinted)).retryAfter!), 3000)
       const both = annotated({ ...retryable(), ...RetryInfo.annotation({ safety: "No" }) })
       assert.deepStrictEqual(factsOf(both), ["No", false, "other"])
     })

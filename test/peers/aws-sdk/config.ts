@@ -52,7 +52,7 @@ const toSdk = async (variable: Meaning["variable"], value: string): Promise<stri
 }
 
 const toUs = (variable: Meaning["variable"], value: string): Promise<string> =>
-  AwsRetryConfig.load({ configFile: "/none" }).pipe(
+  AwsRetryConfig.make({ configFile: "/none" }).pipe(
     Effect.map(({ maxAttempts, mode }) => `${variable === "AWS_MAX_ATTEMPTS" ? maxAttempts.value : mode.value}`),
     Effect.catch((error) => Effect.succeed(`fails: ${error.message}`)),
     Effect.catchDefect((defect) => Effect.succeed(`dies: ${String(defect)}`)),

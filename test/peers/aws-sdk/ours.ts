@@ -19,7 +19,7 @@ const runtimeOf = (limiter: Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter>
 export const strategyOf = (
   policy: Policy,
   limiter = AdaptiveRateLimiter.layer()
-): Promise<RetryStrategyV2> => runtimeOf(limiter).runPromise(AwsSdk.retryStrategy(policy))
+): Promise<RetryStrategyV2> => runtimeOf(limiter).runPromise(AwsSdk.makeRetryStrategy(policy))
 
 /** An unmodified client that retries by our policy, in its own loop. */
 export const strategyCalls = async (
@@ -28,7 +28,7 @@ export const strategyCalls = async (
   limiter = AdaptiveRateLimiter.layer()
 ): Promise<Side> => {
   const runtime = runtimeOf(limiter)
-  const retryStrategy = await runtime.runPromise(AwsSdk.retryStrategy(policy))
+  const retryStrategy = await runtime.runPromise(AwsSdk.makeRetryStrategy(policy))
   return sdkCalls(name, { retryStrategy }, () => runtime.runPromise(RetryQuota.balance))
 }
 

@@ -16,7 +16,7 @@ import { type Entry, filesOf } from "../../utils/files.ts"
 type Environment = Readonly<Record<string, string>>
 
 const load = (env: Environment, entry: Entry = { fails: "NotFound" }) =>
-  AwsRetryConfig.load().pipe(
+  AwsRetryConfig.make().pipe(
     Effect.map(({ maxAttempts, mode }) => [mode.value, maxAttempts.value] as const),
     Effect.provide([
       filesOf({ "/config": entry }).layer,

@@ -43,7 +43,7 @@ describe("requests", () => {
       Effect.gen(function*() {
         assert.strictEqual(yield* sendsOf(post, answer), plain)
         assert.strictEqual(yield* sendsOf(withKey, answer), keyed)
-        assert.strictEqual(yield* RetryHttp.safe(sendsOf(post, answer)), keyed)
+        assert.strictEqual(yield* RetryHttp.repeatable(sendsOf(post, answer)), keyed)
       }))
   }
 

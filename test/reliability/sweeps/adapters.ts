@@ -28,7 +28,7 @@ const promised = (call: (signal: AbortSignal) => PromiseLike<unknown>): Program<
 
 /** A client of the SDK that retries by a strategy of ours. */
 const withStrategy = (policy: typeof awsAdaptive, plugin: boolean): Program =>
-  Effect.flatMap(AwsSdk.retryStrategy(policy), (retryStrategy) => {
+  Effect.flatMap(AwsSdk.makeRetryStrategy(policy), (retryStrategy) => {
     const { client } = dynamo([busy, throttle, ok], { retryStrategy, maxAttempts: retryStrategy.maxAttempts })
     if (plugin) client.middlewareStack.use(AwsSdk.abortPlugin)
     return promised((abortSignal) => client.send(getItem(), { abortSignal }))
@@ -63,8 +63,8 @@ export const adapterSweeps: Sweeps = {
   "AwsSdk.send": {
     program: Effect.suspend(() => withRetry(AwsSdk.send(dynamo([busy, throttle, ok]).client, getItem()), awsAdaptive))
   },
-  "AwsSdk.retryStrategy": { program: withStrategy(awsAdaptive, false) },
-  "AwsSdk.retryStrategy, AwsSdk.abortPlugin": { program: withStrategy(awsAdaptive, true) },
+  "AwsSdk.makeRetryStrategy": { program: withStrategy(awsAdaptive, false) },
+  "AwsSdk.makeRetryStrategy, AwsSdk.abortPlugin": { program: withStrategy(awsAdaptive, true) },
   "RetryPromise.retryPromise": {
     program: Effect.flatMap(
       Effect.context<Services>(),

@@ -127,9 +127,9 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
     ),
   "RetryObserver.CurrentObserver, RetryObserver.none": (call) =>
     Effect.provideService(withRetry(call, awsStandard), RetryObserver.CurrentObserver, RetryObserver.none),
-  "RetryClassifier.layer": () => classified(RetryClassifier.layer(RetryClassifier.own)),
+  "RetryClassifier.layer": () => classified(RetryClassifier.layer(RetryClassifier.carried)),
   "RetryClassifier.CurrentClassifier": (call) =>
-    Effect.provideService(withRetry(call, awsStandard), RetryClassifier.CurrentClassifier, RetryClassifier.own),
+    Effect.provideService(withRetry(call, awsStandard), RetryClassifier.CurrentClassifier, RetryClassifier.carried),
   "GeneralReference.layer": () => classified(GeneralReference.layer),
   "JavaScriptV2.layer": () => classified(JavaScriptV2.layer),
   "JavaV1.layer": () => classified(JavaV1.layer),

@@ -37,7 +37,7 @@ const faultOf = (error: unknown): RetryInfo.Fault | undefined => {
 
 /** The facts of an error of the SDK; none when nothing is known of it. */
 export const classifier: RetryClassifier.RetryClassifier = (error) => {
-  const own = RetryInfo.of(error)
+  const own = RetryInfo.fromError(error)
   if (Option.isSome(own)) return own
   return Option.map(known(error), (info) => RetryInfo.make({ ...info, fault: faultOf(error) ?? info.fault }))
 }
@@ -71,7 +71,7 @@ const hide = (error: object, key: PropertyKey, value: unknown): void => {
 
 /** Lets an error carry its facts, and returns them. The error stays the same object, with the same visible properties. */
 export const carry = (error: unknown, nowMillis: number): RetryInfo.RetryInfo => {
-  const own = RetryInfo.of(error)
+  const own = RetryInfo.fromError(error)
   if (Option.isSome(own)) return own.value
   const info = factsOf(error, nowMillis)
   if (typeof error === "object" && error !== null) hide(error, RetryInfo.TypeId, info)

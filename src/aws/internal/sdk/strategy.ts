@@ -14,7 +14,7 @@ import { signalOf } from "./abort.ts"
 import { Deliverable, watchDelivery } from "./delivery.ts"
 
 /** What a strategy knows of a call. */
-interface Call {
+interface SdkCall {
   readonly longPolling: boolean
   readonly signal: AbortSignal | undefined
 }
@@ -23,10 +23,10 @@ interface Call {
 class SdkToken extends Deliverable implements StandardRetryToken {
   readonly owner: SdkStrategy
   readonly token: RetryStrategy.Token
-  readonly call: Call
+  readonly call: SdkCall
   readonly $retryLog: { readonly acquisitionDelay: number }
 
-  constructor(owner: SdkStrategy, token: RetryStrategy.Token, call: Call) {
+  constructor(owner: SdkStrategy, token: RetryStrategy.Token, call: SdkCall) {
     super()
     this.owner = owner
     this.token = token
@@ -139,7 +139,7 @@ export class SdkStrategy implements RetryStrategyV2 {
    */
   private issue(
     acquire: Effect.Effect<RetryStrategy.Token, unknown>,
-    call: Call,
+    call: SdkCall,
     before?: RetryStrategy.Token
   ): Promise<RetryToken> {
     const { signal } = call

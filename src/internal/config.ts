@@ -1,0 +1,23 @@
+import type * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import type { InvalidOption } from "../InvalidOption.ts"
+
+/** As `Config.unwrap`, without `Config`, which loads all of `Schema`: who has configuration has loaded it already. */
+const unwrapped = <A>(wrapped: Config.Wrap<A>): Effect.Effect<A, Config.ConfigError> => {
+  if (Effect.isEffect(wrapped)) return wrapped as Config.Config<A>
+  const fields = Object.entries<Config.Wrap<unknown>>(wrapped as {})
+  return Effect.all(Object.fromEntries(fields.map(([name, field]) => [name, unwrapped(field)]))) as Effect.Effect<
+    any,
+    any
+  >
+}
+
+/** Makes something of options that come from configuration. What its constructor throws is a typed error. */
+export const configured = <Options, A, R>(
+  options: Config.Wrap<Options>,
+  make: (options: Options) => Effect.Effect<A, never, R>
+): Effect.Effect<A, Config.ConfigError | InvalidOption, R> =>
+  Effect.flatMap(
+    unwrapped(options),
+    (read) => Effect.flatten(Effect.try({ try: () => make(read), catch: (error) => error as InvalidOption }))
+  )
