@@ -87,8 +87,9 @@ export const withRetry: {
  * **Example** (A fallback that knows why)
  *
  * ```ts
- * const order = getOrder.pipe(
- *   withRetryOrElse(awsStandard, (error, { reason }) => reason === "quota-exhausted" ? cachedOrder : Effect.fail(error))
+ * const order = callDynamo.pipe(
+ *   withRetryOrElse(awsStandard, (error, { reason }) =>
+ *     reason === "quota-exhausted" ? Effect.succeed("the order as it was") : Effect.fail(error))
  * )
  * ```
  *

@@ -12,9 +12,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import { AdaptiveRateLimiter } from "./AdaptiveRateLimiter.ts"
+import type { StopReason } from "./RetryDecision.ts"
 import { type Caller, combine, CurrentObserver, failureClass, type RetryObserver } from "./RetryObserver.ts"
 import { RetryQuota } from "./RetryQuota.ts"
-import type { StopReason } from "./RetryDecision.ts"
 
 /**
  * Attempts that ended with a success or a typed failure; attribute `outcome`: `"success"` or `"failure"`.

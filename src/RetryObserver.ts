@@ -8,13 +8,13 @@
  * @since 0.1.0
  */
 
-import * as Context from "effect/Context"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
-import type { RetryInfo } from "./RetryInfo.ts"
 import type { Retry, Stop } from "./RetryDecision.ts"
+import type { RetryInfo } from "./RetryInfo.ts"
 
 /**
  * Notified while a call runs. A callback is given the error and the services of the caller, its span among them. The call

@@ -21,8 +21,8 @@ import * as Schedule from "effect/Schedule"
 import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
 import { asEffect, Call, clockOf, deadlineAt, failed, succeeded } from "./internal/engine/call.ts"
 import { Permit, watchOf } from "./internal/engine/permit.ts"
-import { admission, admissionUntil, settling } from "./internal/engine/send.ts"
 import type { Parts } from "./internal/engine/parts.ts"
+import { admission, admissionUntil, type AnyEffect, settling } from "./internal/engine/send.ts"
 import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./internal/engine/world.ts"
 import { partsOf } from "./internal/policy/policy.ts"
 import { type AnyContext, shared } from "./internal/shared.ts"
@@ -158,17 +158,16 @@ class Issued implements Token {
   readonly attempt: number
   readonly cost: number
   readonly delay: Duration.Duration
-  readonly waited: Duration.Duration
+  waited: Duration.Duration = Duration.zero
   private isUsed = false
 
-  constructor(strategy: Strategy, call: Call, permit: Permit, delayMillis: number, waitedMillis: number) {
+  constructor(strategy: Strategy, call: Call, permit: Permit, delayMillis: number) {
     this.strategy = strategy
     this.call = call
     this.permit = permit
     this.attempt = permit.attempt
     this.cost = permit.reservation?.cost ?? 0
     this.delay = Duration.millis(delayMillis)
-    this.waited = Duration.millis(waitedMillis)
   }
 
   get leave(): Effect.Effect<boolean> {
@@ -231,7 +230,7 @@ class Strategy implements Service {
       // First sends cost nothing in the guide.
       const isFree = parts.refund !== undefined || (world.gates.length === 0 && !world.store?.firstAttemptCost)
       const admitted = isFree ? undefined : admission(world, this.held(permit, fiber))
-      const issue = () => new Issued(this, call, permit, 0, 0)
+      const issue = () => new Issued(this, call, permit, 0)
       return admitted === undefined
         ? Effect.succeed(issue())
         : Effect.map(this.canceling(admitted, permit), issue) as Effect.Effect<Token, any>
@@ -244,15 +243,15 @@ class Strategy implements Service {
         const world = this.worldOf(fiber.context)
         permit.leave()
         const told = failed(world, permit, error)
-        const next = () => {
+        const next = (): AnyEffect => {
           const decision = call.failed(world, error, fiber)
           return Effect.isEffect(decision)
             ? Effect.flatMap(decision, (decided) => this.follow(decided, call, fiber))
             : this.follow(decision, call, fiber)
         }
-        return (told === undefined ? next() : Effect.flatMap(told, next)) as Effect.Effect<Token, any>
+        return told === undefined ? next() : Effect.flatMap(told, next)
       }),
-      (caller: AnyContext) => this.own(caller)
+      (caller: AnyContext) => this.own(caller) as Context.Context<any>
     )
 
   readonly recordSuccess: Service["recordSuccess"] = (token) =>
@@ -297,34 +296,35 @@ class Strategy implements Service {
     return permit
   }
 
-  private canceling<A>(self: Effect.Effect<A, unknown>, permit: Permit): Effect.Effect<A, unknown> {
+  private canceling<A, E, R>(self: Effect.Effect<A, E, R>, permit: Permit): Effect.Effect<A, E, R> {
     return Effect.onError(self, () => Effect.sync(() => permit.cancel()))
   }
 
-  private follow(decision: RetryDecision, call: Call, fiber: AnyFiber): Effect.Effect<Token, unknown> {
+  private follow(decision: RetryDecision, call: Call, fiber: AnyFiber): AnyEffect {
     if (isStop(decision)) return refused(decision)
     const world = this.worldOf(fiber.context)
     const permit = call.permit ?? new Permit(world, call.attempt)
     permit.kind = "outlives"
     if (world.gates.length > 0) this.held(permit, fiber)
     return world.gates.length === 0
-      ? Effect.succeed(new Issued(this, call, permit, decision.delayMillis, 0))
+      ? Effect.succeed(new Issued(this, call, permit, decision.delayMillis))
       : this.backedOff(decision, call, permit, fiber)
   }
 
   /** Waits for the back-off before gates are asked, as the SDKs do: a send token that waits is one less for the others. */
-  private backedOff(decision: Retry, call: Call, permit: Permit, fiber: AnyFiber): Effect.Effect<Token, unknown> {
+  private backedOff(decision: Retry, call: Call, permit: Permit, fiber: AnyFiber): AnyEffect {
     const { world } = permit
-    const issue = () => Effect.succeed(new Issued(this, call, permit, 0, decision.delayMillis))
-    const ended = (error: unknown): Effect.Effect<never, RetryRefused> =>
-      Effect.flatMap(
-        asEffect(call.failed(world, error, fiber)) as Effect.Effect<RetryDecision>,
-        (stop) => refused(stop as Stop)
-      )
-    const admitted = Effect.suspend((): Effect.Effect<Token, unknown> => {
+    const issue = () => {
+      const issued = new Issued(this, call, permit, 0)
+      issued.waited = decision.delay
+      return Effect.succeed(issued)
+    }
+    const ended = (error: unknown): AnyEffect =>
+      Effect.flatMap(asEffect(call.failed(world, error, fiber)), (stop) => refused(stop as Stop))
+    const admitted = Effect.suspend((): AnyEffect => {
       const waiting = admissionUntil(world, permit, call.deadlineAtMillis)
       if (waiting === undefined) return issue()
-      return Effect.flatMap(waiting, (isIn): Effect.Effect<Token, unknown> => {
+      return Effect.flatMap(waiting, (isIn): AnyEffect => {
         if (isIn) return issue()
         permit.cancel()
         call.ends = "deadline"

@@ -14,7 +14,7 @@ export interface Shared {
 }
 
 /** A service that is a gate, or has one. */
-export interface GateKey {
+interface GateKey {
   readonly tag: Context.Key<any, any>
   readonly gateOf: (service: any) => any
 }

@@ -5,10 +5,10 @@ import {
   awsStandard,
   awsStandard2026,
   Backoff,
+  RetryDecision,
   RetryObserver,
   RetryPolicy,
   RetryQuota,
-  RetryDecision,
   withRetry
 } from "effect-retry"
 import type { AdaptiveRateLimiter } from "effect-retry"

@@ -4,10 +4,10 @@ import {
   attempt,
   awsAdaptive,
   awsStandard,
+  RetryDecision,
   RetryMetrics,
   RetryObserver,
   RetryQuota,
-  RetryDecision,
   withRetry
 } from "effect-retry"
 import * as Cause from "effect/Cause"

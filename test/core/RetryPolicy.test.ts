@@ -7,11 +7,11 @@ import {
   awsStandard,
   Backoff,
   InvalidOption,
+  RetryDecision,
   RetryInfo,
   RetryObserver,
   RetryPolicy,
   RetryQuota,
-  RetryDecision,
   withRetry
 } from "effect-retry"
 import * as Cause from "effect/Cause"

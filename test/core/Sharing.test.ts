@@ -14,6 +14,7 @@ import {
   withRetry,
   withRetryOrElse
 } from "effect-retry"
+import type * as EffectRetry from "effect-retry"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -61,7 +62,7 @@ describe("a retry that a condition around the policy has stopped", () => {
     it.effect(`${name}: 36 idle workers leave the quota full, and their observers alone`, () =>
       Effect.gen(function*() {
         let notified = 0
-        const job = Effect.exit(Effect.retry(attempt(failing), options as any))
+        const job = Effect.exit(Effect.retry(attempt(failing), options as (typeof stopped)[0][1]))
         const worker = Effect.andThen(job, Effect.never).pipe(
           Effect.provideService(RetryObserver.CurrentObserver, { onRetry: () => notified++ })
         )
@@ -75,7 +76,7 @@ describe("a retry that a condition around the policy has stopped", () => {
         assert.strictEqual(other.sends, 2)
         yield* Fiber.interruptAll(workers)
         assert.strictEqual(yield* RetryQuota.balance, 500)
-      }).pipe(Effect.provide(RetryQuota.layer())) as Effect.Effect<void>)
+      }).pipe(Effect.provide(RetryQuota.layer())))
   }
 
   it.effect("is seen to have lapsed by whoever takes tokens next", () =>
@@ -125,11 +126,12 @@ describe("a retry that a condition around the policy has stopped", () => {
 })
 
 describe("attempts that race inside one retried effect", () => {
-  const races = [
-    ["raceFirst", 1, (slow: any, fast: any) => Effect.raceFirst(slow, fast)],
-    ["race", 2, (slow: any, fast: any) => Effect.race(slow, fast)],
-    ["all", 1, (slow: any, fast: any) => Effect.all([slow, fast], { concurrency: "unbounded" })]
-  ] as const
+  type Race = <A, E, R>(slow: Effect.Effect<A, E, R>, fast: Effect.Effect<A, E, R>) => Effect.Effect<unknown, E, R>
+  const races: ReadonlyArray<readonly [name: string, blips: number, race: Race]> = [
+    ["raceFirst", 1, Effect.raceFirst],
+    ["race", 2, Effect.race],
+    ["all", 1, (slow, fast) => Effect.all([slow, fast], { concurrency: "unbounded" })]
+  ]
   for (const [name, blips, race] of races) {
     it.effect(`${name}: 150 calls with one failure each leave the quota full`, () =>
       Effect.gen(function*() {
@@ -138,11 +140,11 @@ describe("attempts that race inside one retried effect", () => {
           const blip = Effect.suspend(() => failures++ < blips ? failing : Effect.void)
           const slow = Effect.andThen(Effect.sleep("1 second"), blip)
           const fast = Effect.andThen(Effect.sleep("10 millis"), blip)
-          const exit = yield* inTime(Effect.retry(race(attempt(slow), attempt(fast)) as any, awsStandard as any))
+          const exit = yield* inTime(Effect.retry(race(attempt(slow), attempt(fast)), awsStandard))
           assert.isTrue(Exit.isSuccess(exit))
         }
         assert.strictEqual(yield* RetryQuota.balance, 500)
-      }).pipe(Effect.provide(RetryQuota.layer())) as Effect.Effect<void>)
+      }).pipe(Effect.provide(RetryQuota.layer())))
   }
 
   it.effect("spend what they share when all have failed, and once", () =>
@@ -155,7 +157,9 @@ describe("attempts that race inside one retried effect", () => {
 })
 
 describe("withRetry around an attempt", () => {
-  const around: ReadonlyArray<readonly [string, <A, E>(self: Effect.Effect<A, E, any>) => Effect.Effect<any, any, any>]> = [
+  const around: ReadonlyArray<
+    readonly [string, <A, E>(self: Effect.Effect<A, E, any>) => Effect.Effect<any, any, any>]
+  > = [
     ["as it is", (self) => self],
     ["mapped", (self) => Effect.map(self, (value) => [value])],
     ["timed", (self) => Effect.timeout(self, "1 minute")],
@@ -196,7 +200,7 @@ describe("withRetry around an attempt", () => {
         }).pipe(Effect.provide(Layer.mergeAll(RetryQuota.layer(), AdaptiveRateLimiter.layer())))
       const plain = yield* timesOf((self) => self)
       assert.isAbove(plain[3]!, 1000)
-      assert.deepStrictEqual(yield* timesOf((self) => Effect.map(attempt(self), () => undefined)), plain)
+      assert.deepStrictEqual(yield* timesOf((self) => Effect.asVoid(attempt(self))), plain)
     }) as Effect.Effect<void>)
 })
 
@@ -225,8 +229,10 @@ describe("observers", () => {
     [
       "RetryStrategy.run",
       (self: Effect.Effect<string, any>) =>
-        Effect.flatMap(RetryStrategy.make(AwsModes.awsAdaptive), (strategy) =>
-          Effect.provideService(RetryStrategy.run(self), RetryStrategy.RetryStrategy, strategy))
+        Effect.flatMap(
+          RetryStrategy.make(AwsModes.awsAdaptive),
+          (strategy) => Effect.provideService(RetryStrategy.run(self), RetryStrategy.RetryStrategy, strategy)
+        )
     ]
   ] as const
   for (const [name, run] of refusals) {
@@ -350,25 +356,30 @@ describe("two copies of the package in one process", () => {
             logLevel: "silent"
           })
         )
-        const copy: typeof import("effect-retry") = yield* Effect.promise(() => import(pathToFileURL(outfile).href))
+        const copy: typeof EffectRetry = yield* Effect.promise(() => import(pathToFileURL(outfile).href))
         assert.notStrictEqual(copy.withRetry, withRetry)
         const fast = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 4 }))
         const foreign = copy.Backoff.fixed({ delay: 1 }).pipe(
           copy.RetryPolicy.maxAttempts(3),
           copy.RetryPolicy.outermostOnly
         )
-        for (const outer of [(self: any) => withRetry(self, fast), (self: any) => Effect.retry(attempt(self), fast)]) {
+        type Outer = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | RetryQuota.RetryQuota>
+        const outers: ReadonlyArray<Outer> = [
+          (self) => withRetry(self, fast),
+          (self) => Effect.retry(attempt(self), fast)
+        ]
+        for (const outer of outers) {
           let sends = 0
           const inner = copy.withRetry(Effect.suspend(() => (sends++, failing)), foreign)
-          yield* Effect.exit(outer(inner) as Effect.Effect<unknown, unknown, RetryQuota.RetryQuota>)
+          yield* Effect.exit(outer(inner))
           assert.strictEqual(sends, 3)
         }
         const before = yield* RetryQuota.balance
-        const mixed = Effect.retry(copy.attempt(scripted([new Transient()]).effect), fast as any)
-        assert.strictEqual(yield* mixed as Effect.Effect<string, unknown, RetryQuota.RetryQuota>, "ok")
+        const mixed = Effect.retry(copy.attempt(scripted([new Transient()]).effect), fast)
+        assert.strictEqual(yield* mixed, "ok")
         assert.strictEqual(yield* RetryQuota.balance, before)
       } finally {
         rmSync(folder, { recursive: true })
       }
-    }).pipe(Effect.provide(RetryQuota.layer())) as Effect.Effect<void>)
+    }).pipe(Effect.provide(RetryQuota.layer())))
 })

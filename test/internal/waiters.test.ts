@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
-import * as TestClock from "effect/testing/TestClock"
 import { Waiters } from "../../src/internal/state/waiters.ts"
 import { sweep } from "../utils/sweep.ts"
 

@@ -8,12 +8,11 @@ import { quotaLayers, serviceSweeps } from "./sweeps/services.ts"
 
 /** Sweeps beside the tests of their module, by the file and a part of the test's name. */
 const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>> = {
-  "RetryQuota.serviceOf": ["testing/sweep.test.ts", "finds no token lost"],
-  "AdaptiveRateLimiter.make": [
+  "AdaptiveRateLimiter.serviceOf": [
     "core/AdaptiveRateLimiter.test.ts",
     "has sent or gives its token back, at whatever step"
   ],
-  "AdaptiveRateLimiter.Engine": [
+  "AdaptiveRateLimiter.make": [
     "core/AdaptiveRateLimiter.test.ts",
     "has sent or gives its token back, at whatever step"
   ]
@@ -23,6 +22,7 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
 const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
   "a class of errors or a guard of options": [
     "AdaptiveRateLimiter.RateLimitExceeded",
+    "AdaptiveRateLimiter.validated",
     "AwsSdk.StreamUsed",
     "BotocoreLegacy.BotocoreLegacyError",
     "BotocoreLegacy.ChecksumError",
@@ -33,6 +33,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryQuota.validated",
     "RetryStrategy.InvalidToken",
     "RetryStrategy.RetryRefused",
+    "SendGate.Refused",
     "SharedConfig.AwsConfigError",
     "Simulator.InvalidScenario",
     "Simulator.NothingHappens",
@@ -95,6 +96,8 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryPolicy.fromSource",
     "RetryPolicy.isRetryPolicy",
     "RetryPolicy.jitterOf",
+    "RetryStrategy.fromParts",
+    "SendGate.register",
     "RetryDecision.Stop",
     "RetryDecision.Retry",
     "RetryDecision.isStop",

@@ -1,5 +1,5 @@
 import { assert } from "@effect/vitest"
-import { attempt, RetryObserver, type RetryPolicy, RetryQuota, RetryDecision, withRetry } from "effect-retry"
+import { attempt, RetryDecision, RetryObserver, type RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

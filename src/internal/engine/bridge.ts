@@ -62,6 +62,12 @@ class Pending {
     return undefined
   }
 
+  /** What it holds is held by this fiber alone: the attempt needs no share of it. */
+  isOnlyOf(watch: Watch): boolean {
+    const { permit } = this
+    return permit !== undefined && permit.watch === watch && permit.state === "taken" && this.senders === 0
+  }
+
   /** Notifies the observer, once. */
   announce(world: World): Effect.Effect<unknown, unknown, unknown> | undefined {
     if (this.announced) return undefined
@@ -153,7 +159,8 @@ export const toSchedule = (parts: Parts): Schedule.Schedule<RetryDecision, unkno
 }
 
 /** The retry that an attempt in this fiber makes, if a policy has decided on one. */
-const pendingOf = (metadata: Schedule.Metadata, fiber: AnyFiber): Pending | undefined => {
+const pendingOf = (metadata: Schedule.Metadata | undefined, fiber: AnyFiber): Pending | undefined => {
+  if (metadata === undefined || metadata.attempt === 0) return undefined
   const own: Pending | undefined = isKey(metadata.output) ? shared.pending.get(metadata.output) : undefined
   if (own !== undefined) return own
   // Combinators around a policy change its output, but seldom its delay.
@@ -163,9 +170,13 @@ const pendingOf = (metadata: Schedule.Metadata, fiber: AnyFiber): Pending | unde
 
 const isKey = (u: unknown): u is object => typeof u === "object" && u !== null
 
-/** Whether an attempt that pays from this store can be this retry. */
-const isOpen = ({ permit, world }: Pending, own: World["store"]): boolean =>
-  permit === undefined || (world.store === own && (permit.state === "left" || permit.state === "taken" || permit.kind === "lapses"))
+/** The retry, if an attempt that pays from this store can be it. */
+const openTo = (own: World["store"], pending: Pending | undefined): Pending | undefined => {
+  const permit = pending?.permit
+  if (permit === undefined) return pending
+  const isOpen = permit.state === "left" || permit.state === "taken" || permit.kind === "lapses"
+  return isOpen && pending!.world.store === own ? pending : undefined
+}
 
 /**
  * A share of what a retry holds, for an attempt in a fiber of its own. Attempts that race inside one retried effect share
@@ -233,8 +244,7 @@ class Attempt {
   private joins(pending: Pending, watch: Watch): AnyEffect {
     const { permit } = pending
     if (permit !== undefined && permit.reservation === undefined) return this.ended("quota-exhausted")
-    const isOwn = permit !== undefined && permit.watch === watch && permit.state === "taken" && pending.senders === 0
-    if (isOwn && this.world.gates.length === 0) {
+    if (this.world.gates.length === 0 && pending.isOnlyOf(watch)) {
       this.permit = permit
     } else {
       watch.hold(this.permit = new Permit(this.world, pending.retry.retry))
@@ -325,6 +335,10 @@ const isOfLoop = (metadata: Schedule.Metadata | undefined): boolean =>
   (isKey(metadata.output) && "_tag" in metadata.output && metadata.output._tag === "Retry" &&
     !shared.pending.has(metadata.output))
 
+/** What is around an attempt. That of the retry that it makes is not looked up again. */
+const worldFor = (found: Pending | undefined, context: AnyContext): World =>
+  found !== undefined && isAround(found.world, context) ? found.world : worldOf(context)
+
 /** One send of a call that a schedule retries. */
 export const attempting = (self: AnyEffect): AnyEffect => {
   const body = Effect.map(self, bookFirstSuccess)
@@ -334,13 +348,14 @@ export const attempting = (self: AnyEffect): AnyEffect => {
     const mark = Context.get(context, InsideCall)
     if (mark !== undefined && isOfLoop(metadata)) {
       const world = besides(mark, context)
-      return world.store === undefined && world.gates.length === 0 ? self : new Attempt(self, world, undefined).begin(fiber)
+      return world.store === undefined && world.gates.length === 0
+        ? self
+        : new Attempt(self, world, undefined).begin(fiber)
     }
-    const isFirst = metadata === undefined || metadata.attempt === 0
-    const found = isFirst ? undefined : pendingOf(metadata, fiber)
+    const found = pendingOf(metadata, fiber)
     const marks = metadata !== undefined && shared.nesting
     if (found === undefined && !marks && isQuiet(context)) return body
-    const world = found !== undefined && isAround(found.world, context) ? found.world : worldOf(context)
-    return new Attempt(self, world, found !== undefined && isOpen(found, world.store) ? found : undefined).begin(fiber)
+    const world = worldFor(found, context)
+    return new Attempt(self, world, openTo(world.store, found)).begin(fiber)
   })
 }

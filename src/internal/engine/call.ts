@@ -131,7 +131,7 @@ export class Call implements Failing {
   private waited(world: World, source: Delay, permit: Permit, ask: Ask): Decision {
     const delay = this.delay(world, source, permit)
     if (typeof delay !== "number") return this.given(world, delay, permit, 0)
-    return this.paid(world, permit, ask, delay, (cost) => {
+    return this.paid(permit, ask, this.patienceFor(world, delay), (cost) => {
       if (cost === undefined) {
         return this.given(world, this.deadlineAtMillis === Infinity ? "quota-exhausted" : "deadline", permit, 0)
       }
@@ -141,7 +141,7 @@ export class Call implements Failing {
 
   /** Asks a quota that is not in this process, at most until the deadline. */
   private asked(world: World, source: Delay, permit: Permit, ask: Ask): Decision {
-    return this.paid(world, permit, ask, 0, (cost) => {
+    return this.paid(permit, ask, this.patienceFor(world, 0), (cost) => {
       if (cost !== undefined) return this.delayed(world, source, permit, cost)
       if (!this.passesDeadline(world, 0)) return this.unpaid(world, source, permit)
       permit.cancel()
@@ -149,18 +149,21 @@ export class Call implements Failing {
     })
   }
 
-  private paid(
-    world: World,
-    permit: Permit,
-    ask: Ask,
-    delayMillis: number,
-    next: (cost: number | undefined) => Decision
-  ): Effect.Effect<RetryDecision, unknown, unknown> {
-    const patience = this.deadlineAtMillis === Infinity
+  /** How long waiting for tokens is of use to a retry with this delay. */
+  private patienceFor(world: World, delayMillis: number): number {
+    return this.deadlineAtMillis === Infinity
       ? Infinity
       : Math.max(0, this.deadlineAtMillis - world.nowMillis - delayMillis)
+  }
+
+  private paid(
+    permit: Permit,
+    ask: Ask,
+    patienceMillis: number,
+    next: (cost: number | undefined) => Decision
+  ): Effect.Effect<RetryDecision, unknown, unknown> {
     return Effect.flatMap(
-      within(asking(ask, permit, patience), patience),
+      within(asking(ask, permit, patienceMillis), patienceMillis),
       () => asEffect(next(permit.reservation?.cost))
     )
   }
@@ -229,12 +232,17 @@ export const asking = (ask: Ask, permit: Permit, patienceMillis: number): Effect
 export const within = <E, R>(self: Effect.Effect<void, E, R>, millis: number): Effect.Effect<unknown, E, R> =>
   millis === Infinity ? self : Effect.timeoutOption(self, millis)
 
+const isWait = (told: unknown): told is Effect.Effect<void> => Effect.isEffect(told)
+
 /** What an observer asks the call to wait for. */
-const asked = (told: unknown): Effect.Effect<void> | undefined =>
-  Effect.isEffect(told) ? told as Effect.Effect<void> : undefined
+const asked = (told: unknown): Effect.Effect<void> | undefined => isWait(told) ? told : undefined
 
 /** A send has succeeded: what its retry holds goes back; without a retry, the quota earns. */
-export const succeeded = (world: World, permit: Permit | undefined, isRetry: boolean): Effect.Effect<void> | undefined => {
+export const succeeded = (
+  world: World,
+  permit: Permit | undefined,
+  isRetry: boolean
+): Effect.Effect<void> | undefined => {
   if (permit !== undefined) permit.succeeded()
   if (!isRetry) earn(world.store, world.context)
   return asked(world.observer.onAttempt?.(true, undefined, world.context))
@@ -251,4 +259,3 @@ export const failed = (world: World, permit: Permit | undefined, error: unknown)
   if (permit !== undefined) permit.failed(error)
   return asked(world.observer.onAttempt?.(false, error, world.context))
 }
-

@@ -110,17 +110,23 @@ class Loop {
 
   /** The next send. It ends with a change of the loop's state, never with a failure. */
   private send(fiber: AnyFiber): AnyEffect {
-    const { call, world } = this
-    const isBare = world.gates.length === 0 && !shared.nesting && (this.retry !== undefined || world.isQuiet)
-    const sent = this.sent ??= this.settled(
-      isBare ? this.self : Effect.updateContext(this.self, () => this.leave() as Context.Context<any>)
-    )
-    if (isBare) {
+    const { world } = this
+    const isFree = world.gates.length === 0 && (this.retry !== undefined || world.isQuiet)
+    if (isFree && !shared.nesting) {
+      const sent = this.sent ??= this.settled(this.self)
       // An interruption skips what brings the context back: then finalizers see that of the send, up to the next scope.
       fiber.setContext(this.leave())
       return sent
     }
-    if (world.gates.length === 0 && (this.retry !== undefined || world.isQuiet)) return sent
+    const sent = this.sent ??= this.settled(
+      Effect.updateContext(this.self, () => this.leave() as Context.Context<any>)
+    )
+    return isFree ? sent : this.admitted(sent, fiber)
+  }
+
+  /** Sends once quota and gates let it. */
+  private admitted(sent: AnyEffect, fiber: AnyFiber): AnyEffect {
+    const { call, world } = this
     return send({
       world,
       permit: call.permit ??= permitOf(world, call.attempt, fiber),

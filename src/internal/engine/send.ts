@@ -56,7 +56,10 @@ const paid = (world: World, permit: Permit): Effect.Effect<void, QuotaExhausted>
   const refused = () => Effect.fail(new QuotaExhausted({ cost, balance: store.balance(clock) }))
   const answer = store.reserve(cost, clock)
   if (typeof answer === "function") {
-    return Effect.flatMap(asking(answer, permit, Infinity), () => permit.reservation !== undefined ? Effect.void : refused())
+    return Effect.flatMap(
+      asking(answer, permit, Infinity),
+      () => permit.reservation !== undefined ? Effect.void : refused()
+    )
   }
   if (answer === undefined) return refused()
   permit.pay(answer)

@@ -1,7 +1,8 @@
 import type { StopReason } from "../../RetryDecision.ts"
 import { maxDelayMillis, wholeMillis } from "../math/delay.ts"
 import { Refused } from "../state/refused.ts"
-import { type Delay, type Failing, hintTooLong, type Parts } from "./parts.ts"
+import type { RetryInfo } from "../../RetryInfo.ts"
+import { type Cost, type Delay, type Failing, hintTooLong, type Parts } from "./parts.ts"
 
 /** Whether the error says that the library itself refused the send. */
 const isRefused = (error: any): boolean => {
@@ -18,16 +19,19 @@ const isRetryable = (whileRetryable: Parts["whileRetryable"], failing: Failing):
   return whileRetryable === "off" || safety === "Yes" || (safety === "Maybe" && whileRetryable === "maybe")
 }
 
+const costOf = (quota: Cost | undefined, info: RetryInfo | undefined): number => {
+  if (quota === undefined) return 0
+  if (info?.throttling) return quota.throttlingCost
+  return info?.timeout ? quota.timeoutCost : quota.cost
+}
+
 /** What the retry of a failure costs, or why it is not retried, as far as that is clear before the quota is asked. */
 export const verdictOf = (parts: Parts, failing: Failing, isNested: boolean): number | StopReason => {
   if (isNested) return "nested"
   if (parts.attemptsFirst === true && failing.attempt >= parts.maxAttempts) return "max-attempts"
   if (isRefused(failing.error) || !isRetryable(parts.whileRetryable, failing)) return "not-retryable"
   if (failing.attempt >= parts.maxAttempts) return "max-attempts"
-  const { quota } = parts
-  if (quota === undefined) return 0
-  if (failing.info?.throttling) return quota.throttlingCost
-  return failing.info?.timeout ? quota.timeoutCost : quota.cost
+  return costOf(parts.quota, failing.info)
 }
 
 /** The delay before the retry of a failure, in whole milliseconds, or why there is none. Takes note of the back-off. */

@@ -1,6 +1,5 @@
 import type * as Clock from "effect/Clock"
-import type * as Duration from "effect/Duration"
-import * as Durations from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import * as Bucket from "../math/bucket.ts"
@@ -83,7 +82,7 @@ export class MemoryStore implements RetryQuotaStore {
     hold: (reservation: Reservation) => void
   ): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const hopeless = cost > this.capacity || this.millisUntil(cost, clock) >= Durations.toMillis(patience)
+      const hopeless = cost > this.capacity || this.millisUntil(cost, clock) >= Duration.toMillis(patience)
       if (hopeless) return Effect.void
       return this.waiters.wait({
         take: () => this.takeOrWait(cost, clock),

@@ -13,7 +13,8 @@ import {
   RetryPolicy,
   RetryQuota,
   RetryStrategy,
-  withRetry
+  withRetry,
+  withRetryOrElse
 } from "effect-retry"
 import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
 import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
@@ -22,9 +23,10 @@ import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import * as Kit from "effect-retry/testing"
+import * as Config from "effect/Config"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { failing, on, type Program, type Send, type Sweep, type Sweeps } from "./sweep.ts"
 
@@ -101,6 +103,8 @@ const classified = (layer: Layer.Layer<never>) => Effect.provide(one, layer)
 
 const calls: Readonly<Record<string, (call: Send) => Program>> = {
   "a call that fails": () => withRetry(failing, awsStandard),
+  "Attempt.withRetryOrElse": (call) =>
+    withRetryOrElse(call, AwsModes.standard({ maxAttempts: 2 }), () => Effect.sleep(5)),
   "a time-out of the call": (call) => Effect.timeout(withRetry(call, awsAdaptive), "700 millis"),
   "a time-out of each attempt": (call) => withRetry(Effect.timeout(call, 5), awsStandard),
   "a time-out of each attempt and its wait for a token": (call) =>
@@ -145,6 +149,11 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
   },
   "Kotlin.adaptiveRateLimiter": (call) => Effect.provide(withRetry(call, awsAdaptive), Kotlin.adaptiveRateLimiter()),
   "AdaptiveRateLimiter.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), AdaptiveRateLimiter.layer()),
+  "AdaptiveRateLimiter.layerConfig": (call) =>
+    Effect.provide(
+      withRetry(call, awsAdaptive),
+      Layer.orDie(AdaptiveRateLimiter.layerConfig({ whenExceeded: Config.succeed("wait") }))
+    ),
   "AdaptiveRateLimiter.layerUnlimited": (call) =>
     Effect.provide(withRetry(call, awsAdaptive), AdaptiveRateLimiter.layerUnlimited),
   "RetryQuota.layerUnlimited": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryQuota.layerUnlimited)

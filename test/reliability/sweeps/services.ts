@@ -5,16 +5,21 @@ import {
   ResourceLimiters,
   RetryQuota,
   RetryStrategy,
+  SendGate,
   Waiter,
   withRetry
 } from "effect-retry"
+import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
 import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as Kit from "effect-retry/testing"
+import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { on, type Sweeps } from "./sweep.ts"
+import { on, type Send, type Sweeps } from "./sweep.ts"
 
 /** Holds tokens for a while, and gives them back. */
 export const bracketed = Effect.acquireUseRelease(
@@ -33,6 +38,35 @@ const polling = Effect.suspend(() => {
   let polls = 0
   return Effect.succeed(Effect.delay(Effect.sync(() => ++polls), 5))
 })
+
+class Gate extends SendGate.Service<Gate>()("test/sweeps/Gate") {}
+
+/** A call behind a gate that has each send wait. It dies if a pass is neither settled nor canceled when it has ended. */
+const gated = (call: Send) =>
+  Effect.suspend(() => {
+    let open = 0
+    const close = () => {
+      open--
+    }
+    const gate = SendGate.layer(Gate, {
+      order: 1,
+      enter: (send) =>
+        Effect.delay(
+          Effect.sync(() => {
+            open++
+            send.hold({ settle: close, cancel: close })
+          }),
+          5
+        )
+    })
+    const check = Effect.suspend(() => open === 0 ? Effect.void : Effect.die(`${open} passes are open`))
+    return Effect.acquireUseRelease(
+      Effect.forkChild(Effect.provide(withRetry(call, awsAdaptive), gate)),
+      Fiber.join,
+      // What a fiber leaves is settled by its last observer, which comes after the one that waits here.
+      (fiber) => Fiber.interrupt(fiber).pipe(Effect.andThen(Effect.yieldNow), Effect.andThen(check))
+    )
+  })
 
 /** The services themselves, and what waits for an outcome. */
 export const serviceSweeps: Sweeps = {
@@ -57,6 +91,7 @@ export const serviceSweeps: Sweeps = {
       AdaptiveRateLimiter.acquire
     ])
   },
+  "SendGate.Service, SendGate.layer": { program: on(gated) },
   "RetryStrategy.RetryStrategy: tokens by hand": {
     program: Effect.gen(function*() {
       const strategy = yield* RetryStrategy.RetryStrategy
@@ -80,6 +115,17 @@ export const serviceSweeps: Sweeps = {
       yield* second.abandon
     })
   },
+  "RetryStrategy.discard: an attempt that nobody hears of": {
+    quota: { capacity: 100, firstAttemptCost: 3 },
+    program: Effect.gen(function*() {
+      const strategy = yield* RetryStrategy.make(awsAdaptive)
+      const first = yield* strategy.acquireInitialToken()
+      yield* first.leave
+      const second = yield* strategy.refreshRetryToken(first, new Kit.Transient())
+      yield* second.leave
+      RetryStrategy.discard(second)
+    })
+  },
   "Waiter.waitUntil, Waiter.make, Waiter.output": {
     program: Effect.flatMap(polling, (poll) => Waiter.waitUntil(poll, ready))
   },
@@ -99,7 +145,15 @@ export const serviceSweeps: Sweeps = {
 export const quotaLayers: Readonly<Record<string, Layer.Layer<RetryQuota.RetryQuota>>> = {
   "RetryQuota.layer": RetryQuota.layer(),
   "RetryQuota.make": Layer.effect(RetryQuota.RetryQuota, RetryQuota.make({ capacity: 10 })),
+  "RetryQuota.layerStore, RetryQuota.fromStore": RetryQuota.layerStore(
+    Effect.map(RetryQuota.make({ capacity: 10 }), ({ store }) => RetryQuota.fromStore(store).store)
+  ),
   "RetryQuota.layerUnlimited": RetryQuota.layerUnlimited,
+  "RetryQuota.layerConfig": Layer.orDie(RetryQuota.layerConfig(Config.succeed({ capacity: 10 }))),
+  "AwsRetryConfig.layer": AwsRetryConfig.layer({ mode: "adaptive", maxAttempts: 3, newRetries2026: true }).pipe(
+    Layer.orDie,
+    Layer.provide(FileSystem.layerNoop({}))
+  ),
   "Kotlin.standardRetryTokenBucket": Kotlin.standardRetryTokenBucket().layer,
   "Kotlin.infiniteTokenBucket": Kotlin.infiniteTokenBucket.layer,
   "Kotlin.standardRetryStrategy": Kotlin.standardRetryStrategy().layer,
