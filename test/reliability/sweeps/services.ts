@@ -115,7 +115,7 @@ export const serviceSweeps: Sweeps = {
       yield* second.abandon
     })
   },
-  "RetryStrategy.discard: an attempt that nobody hears of": {
+  "RetryStrategy.discard: an attempt whose outcome nobody sees": {
     quota: { capacity: 100, firstAttemptCost: 3 },
     program: Effect.gen(function*() {
       const strategy = yield* RetryStrategy.make(awsAdaptive)

@@ -1,0 +1,430 @@
+/** The two contracts, whoever drives a call: a quota over any store, and any gate. */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  attempt,
+  RetryClassifier,
+  RetryPolicy,
+  RetryPromise,
+  retryPromise,
+  RetryQuota,
+  type RetryQuotaStore,
+  RetryStrategy,
+  SendGate,
+  withRetry,
+  withRetryOrElse
+} from "effect-retry"
+import * as RetryHttp from "effect-retry/RetryHttp"
+import * as Kit from "effect-retry/testing"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientError from "effect/http/HttpClientError"
+import * as Layer from "effect/Layer"
+import * as TestClock from "effect/testing/TestClock"
+import { responseOf } from "../reliability/utils/http.ts"
+
+type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
+
+/** A send, which a test counts and ends as it likes. */
+type Sending = Effect.Effect<string, unknown>
+
+interface Driver {
+  readonly run: (send: Sending, policy: Policy) => Effect.Effect<unknown, unknown, RetryQuota.RetryQuota>
+  /** What a call fails with whose retry a gate refuses: the refusal, or its own last error. */
+  readonly refused: "refusal" | "own"
+  /** The first send is made though a gate refuses it: that of a strategy's loop. */
+  readonly sendsAnyway?: boolean
+}
+
+/** A call that gives a promise, with the services of the test. */
+const promised = (call: (context: Context.Context<never>, signal: AbortSignal) => Promise<unknown>) =>
+  Effect.contextWith((context: Context.Context<RetryQuota.RetryQuota>) =>
+    Effect.tryPromise({
+      try: (signal) => call(context as Context.Context<never>, signal),
+      catch: (error) => error
+    })
+  )
+
+/** A function that sends, on the clock of the test. */
+const sender =
+  (context: Context.Context<never>, send: Sending): RetryPromise.AttemptFunction<unknown> => ({ signal }) =>
+    Effect.runPromiseWith(context)(send, { signal })
+
+const drivers: Readonly<Record<string, Driver>> = {
+  "withRetry": { run: (send, policy) => withRetry(send, policy), refused: "refusal" },
+  "withRetryOrElse": {
+    run: (send, policy) => withRetryOrElse(send, policy, (error) => Effect.fail(error)),
+    refused: "refusal"
+  },
+  "Effect.retry": { run: (send, policy) => Effect.retry(attempt(send), policy), refused: "refusal" },
+  "RetryStrategy.run": {
+    run: (send, policy) => Effect.provide(RetryStrategy.run(send), RetryStrategy.layer(policy)),
+    refused: "own",
+    sendsAnyway: true
+  },
+  "retryPromise": {
+    run: (send, policy) =>
+      promised((context, signal) => retryPromise(sender(context, send), policy, { context, signal })),
+    refused: "refusal"
+  },
+  "RetryPromise.make": {
+    run: (send, policy) =>
+      promised((context, signal) => RetryPromise.make(policy, { context })(sender(context, send), { signal })),
+    refused: "refusal"
+  },
+  "RetryHttp.retry": {
+    run: (send, policy) =>
+      RetryHttp.retry(
+        HttpClient.make((request) =>
+          Effect.matchEffect(send, {
+            onSuccess: () => Effect.succeed(responseOf({}, 200, request)),
+            onFailure: (cause) => {
+              const reason = new HttpClientError.TransportError({ request, cause })
+              return Effect.fail(new HttpClientError.HttpClientError({ reason }))
+            }
+          })
+        ),
+        policy
+      ).get("http://a/"),
+    refused: "refusal"
+  }
+}
+
+/** Four attempts, 100 ms apart, of whatever fails. */
+const policy: Policy = RetryPolicy.fromDelay(() => 100).pipe(
+  RetryPolicy.maxAttempts(4),
+  RetryPolicy.quotaGated({ cost: 1 })
+)
+
+class Lost extends Data.TaggedError("Lost")<{ readonly code: string }> {}
+
+/** A call that is lost so often, then answered, and each send of which takes 10 ms. */
+const script = (losses: number) => {
+  const call = { sends: 0, send: undefined as unknown as Sending }
+  call.send = Effect.suspend(() =>
+    Effect.andThen(
+      Effect.sleep(10),
+      call.sends++ < losses ? Effect.fail(new Lost({ code: "ECONNRESET" })) : Effect.succeed("answer")
+    )
+  )
+  return call
+}
+
+const own = RetryClassifier.layer(RetryClassifier.network)
+
+/** Runs an effect to its end. What it waits for may sleep in a fiber of its own. */
+const ended = <A, E, R>(self: Effect.Effect<A, E, R>) => Kit.runToEnd(Effect.exit(self), { step: 10 })
+
+const failureOf = (exit: Exit.Exit<unknown, unknown>): unknown => Exit.isFailure(exit) ? Cause.squash(exit.cause) : exit
+
+/** A store that refuses all. */
+const store: RetryQuotaStore.RetryQuotaStore = {
+  capacity: 10,
+  successIncrement: 0,
+  firstAttemptCost: 0,
+  whenExhausted: "stop",
+  reserve: () => undefined,
+  deposit: () => undefined,
+  balance: () => 10
+}
+
+describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) => {
+  describe("a quota over a store", () => {
+    const refusing: Readonly<Record<string, Partial<RetryQuotaStore.RetryQuotaStore>>> = {
+      "always refuses": {},
+      "is asked in vain": { reserve: () => () => Effect.void },
+      "waits in vain": { whenExhausted: "wait", reserve: () => () => Effect.sleep("1 second") }
+    }
+    for (const [name, changes] of Object.entries(refusing)) {
+      it.effect(`that ${name} makes no retry`, () =>
+        Effect.gen(function*() {
+          const call = script(1)
+          const quota = RetryQuota.fromStore({ ...store, ...changes })
+          const exit = yield* ended(Effect.provideService(run(call.send, policy), RetryQuota.RetryQuota, quota))
+          assert.isTrue(Exit.isFailure(exit))
+          assert.strictEqual(call.sends, 1)
+        }).pipe(Effect.provide(own)))
+    }
+
+    it.effect("that grants all settles each reservation once: spent, spent, given back", () =>
+      Effect.gen(function*() {
+        const settled: Array<string> = []
+        const granting: RetryQuotaStore.RetryQuotaStore = {
+          ...store,
+          reserve: (cost) => {
+            const place = settled.push("held") - 1
+            const settle = (how: string) => () => {
+              settled[place] += ` ${how}`
+              return true
+            }
+            return { cost, sent: settle("sent"), giveBack: settle("back"), spend: settle("spent") }
+          }
+        }
+        const call = script(3)
+        const quota = RetryQuota.fromStore(granting)
+        const exit = yield* ended(Effect.provideService(run(call.send, policy), RetryQuota.RetryQuota, quota))
+        assert.isTrue(Exit.isSuccess(exit))
+        assert.deepStrictEqual(settled, ["held sent spent", "held sent spent", "held sent back"])
+      }).pipe(Effect.provide(own)))
+  })
+
+  it.effect("gives tokens back that come when nobody waits for them any more", () =>
+    Effect.gen(function*() {
+      const settled: Array<string> = []
+      let late = () => {}
+      const reservation: RetryQuotaStore.Reservation = {
+        cost: 1,
+        giveBack: () => settled.push("back") > 0,
+        spend: () => settled.push("spent") > 0
+      }
+      const quota = RetryQuota.fromStore({
+        ...store,
+        whenExhausted: "wait",
+        reserve: () => (_, hold) => {
+          late = () => hold(reservation)
+          return Effect.never
+        }
+      })
+      const call = script(1)
+      const waiting = Effect.provideService(run(call.send, policy), RetryQuota.RetryQuota, quota)
+      const fiber = yield* Effect.forkChild(Effect.ensuring(waiting, flush), { startImmediately: true })
+      yield* flush
+      yield* TestClock.adjust("1 minute")
+      yield* flush
+      yield* Fiber.interrupt(fiber)
+      late()
+      assert.deepStrictEqual([call.sends, settled], [1, ["back"]])
+    }).pipe(Effect.provide(own)))
+
+  describe("a gate", () => {
+    it.effect("is asked before every send, and sees every outcome once", () =>
+      Effect.gen(function*() {
+        const gate = new Gate(0)
+        const call = script(2)
+        const exit = yield* ended(Effect.provideService(run(call.send, policy), First, gate))
+        assert.isTrue(Exit.isSuccess(exit))
+        assert.deepStrictEqual(gate.seen, [
+          "enter 1",
+          "settle 1 Failure transient",
+          "enter 2",
+          "settle 2 Failure transient",
+          "enter 3",
+          "settle 3 Success"
+        ])
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
+
+    for (const place of [1, 2]) {
+      it.effect(`refuses ${place === 1 ? "the first send" : "a retry"} with an error of its own, and it is never sent`, () =>
+        Effect.gen(function*() {
+          const refusal = new Closed({ attempt: place })
+          const gate = new Gate(0)
+          gate.enter = (send) => {
+            if (send.attempt === place) return Effect.fail(refusal)
+            return Gate.prototype.enter.call(gate, send)
+          }
+          const call = script(place)
+          const exit = yield* ended(Effect.provideService(run(call.send, policy), First, gate))
+          assert.isTrue(Exit.isFailure(exit))
+          const isSent = place === 1 && sendsAnyway === true
+          assert.strictEqual(call.sends, isSent ? 1 : place - 1)
+          if (refused === "refusal") assert.strictEqual(failureOf(exit), refusal)
+          else assert.strictEqual((failureOf(exit) as Lost)._tag, "Lost")
+          assert.deepStrictEqual(gate.seen, place === 1 ? [] : ["enter 1", "settle 1 Failure transient"])
+          assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 500, capacity: 500, held: 0, waiting: 0 })
+        }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
+    }
+
+    it.effect("that refuses has the passes of those before it canceled", () =>
+      Effect.gen(function*() {
+        const [first, second] = [new Gate(0), new Gate(1)]
+        second.enter = (send) => Effect.delay(Effect.fail(new Closed({ attempt: send.attempt })), 50)
+        const gates = [Layer.succeed(First, first), Layer.succeed(Second, second)] as const
+        const call = script(1)
+        yield* ended(Effect.provide(run(call.send, policy), Layer.mergeAll(...gates)))
+        assert.strictEqual(call.sends, sendsAnyway === true ? 1 : 0)
+        assert.deepStrictEqual(first.seen, ["enter 1", "cancel 1"])
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
+
+    it.effect("that has a send wait delays it", () =>
+      Effect.gen(function*() {
+        const gate = new Gate(0)
+        gate.delayMillis = 1000
+        const call = script(1)
+        const start = yield* Clock.currentTimeMillis
+        const exit = yield* ended(Effect.provideService(run(call.send, policy), First, gate))
+        assert.isTrue(Exit.isSuccess(exit))
+        const took = (yield* Clock.currentTimeMillis) - start
+        assert.isAtLeast(took, 2120)
+        assert.isAtMost(took, 2200)
+        assert.deepStrictEqual(gate.seen.length, 4)
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
+
+    it.effect("has a retry wait no longer than until the deadline: it is never sent, and all goes back", () =>
+      Effect.gen(function*() {
+        const gate = new Gate(0)
+        const waiting = new Gate(1)
+        const enter = waiting.enter.bind(waiting)
+        waiting.enter = (send) => send.attempt === 1 ? enter(send) : Effect.never
+        const gates = Layer.merge(Layer.succeed(Second, waiting), Layer.succeed(First, gate))
+        const call = script(1)
+        const start = yield* Clock.currentTimeMillis
+        const limited = policy.pipe(RetryPolicy.deadline("3 seconds"))
+        const exit = yield* ended(Effect.provide(run(call.send, limited), gates))
+        const took = (yield* Clock.currentTimeMillis) - start
+        assert.isAtLeast(took, 3000)
+        assert.isAtMost(took, 3010)
+        assert.strictEqual(call.sends, 1)
+        assert.include(String(JSON.stringify(failureOf(exit))), "ECONNRESET")
+        assert.deepStrictEqual(gate.seen, ["enter 1", "settle 1 Failure transient", "enter 2", "cancel 2"])
+        assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 500, capacity: 500, held: 0, waiting: 0 })
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
+
+    for (const places of permutations([0, 1, 2])) {
+      it.effect(`is not lost among others, merged as ${places.join(", ")}`, () =>
+        Effect.gen(function*() {
+          const log: Array<string> = []
+          const layers = places.map((place) => {
+            const gate = new Gate(place)
+            // The others are asked when it has had the send wait.
+            gate.delayMillis = place === 1 ? 5 : 0
+            gate.log = (line) => log.push(`${place}: ${line}`)
+            return SendGate.layer(services[2 - place]!, gate)
+          })
+          const [a, b, c] = layers as [Layer.Layer<First>, Layer.Layer<First>, Layer.Layer<First>]
+          const merged = places[0]! < places[1]! ? Layer.merge(Layer.merge(a, b), c) : Layer.mergeAll(a, b, c)
+          const call = script(1)
+          yield* ended(Effect.provide(run(call.send, policy), merged))
+          assert.deepStrictEqual(
+            log,
+            ["enter 1", "settle 1 Failure transient", "enter 2", "settle 2 Success"].flatMap((line) =>
+              [0, 1, 2].map((place) => `${place}: ${line}`)
+            )
+          )
+        }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
+    }
+
+    it.effect("has a pass canceled that comes when nobody waits for it any more", () =>
+      Effect.gen(function*() {
+        const gate = new Gate(0)
+        let late = () => {}
+        gate.enter = (send) => {
+          late = () => Gate.prototype.enter.call(gate, send)
+          return Effect.never
+        }
+        const call = script(0)
+        const waiting = Effect.ensuring(Effect.provideService(run(call.send, policy), First, gate), flush)
+        const fiber = yield* Effect.forkChild(waiting, { startImmediately: true })
+        yield* flush
+        yield* Fiber.interrupt(fiber)
+        late()
+        assert.deepStrictEqual([call.sends, gate.seen], [0, ["enter 1", "cancel 1"]])
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
+
+    it.effect("is asked though another has the same order", () =>
+      Effect.gen(function*() {
+        const gates = [new Gate(7), new Gate(7)] as const
+        const merged = Layer.merge(Layer.succeed(Second, gates[1]), Layer.succeed(First, gates[0]))
+        yield* ended(Effect.provide(run(script(0).send, policy), merged))
+        for (const { seen } of gates) assert.deepStrictEqual(seen, ["enter 1", "settle 1 Success"])
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
+
+    it.effect("has no pass left unsettled, at whatever step a call is interrupted", () =>
+      Effect.gen(function*() {
+        const gates = [new Gate(0), new Gate(1)] as const
+        gates[1].delayMillis = 50
+        const program = Effect.suspend(() => run(script(2).send, policy)).pipe(
+          Effect.provideService(First, gates[0]),
+          Effect.provide(SendGate.layer(Second, gates[1])),
+          Effect.ensuring(flush)
+        )
+        let settled = 0
+        const interruptions = yield* Kit.sweep(program, () =>
+          Effect.gen(function*() {
+            for (const gate of gates) assert.deepStrictEqual(gate.unsettled, [])
+            settled += gates[0].settled
+            for (const gate of gates) gate.clear()
+            const { balance, held } = yield* Kit.TestQuota.state
+            assert.deepStrictEqual([held, balance > 400], [0, true])
+            yield* Effect.orDie(Kit.TestQuota.setBalance(500))
+          }), { step: 10 })
+        assert.isAbove(settled, interruptions)
+        assert.isAbove(interruptions, 40)
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
+  })
+})
+
+/** Lets what a promise has begun come to its end. */
+const flush = Effect.promise(async () => {
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
+})
+
+/** Refuses a send. */
+class Closed extends Data.TaggedError("Closed")<{ readonly attempt: number }> {
+  readonly [SendGate.Refused] = true
+}
+
+class First extends SendGate.Service<First, unknown>()("test/First") {}
+class Second extends SendGate.Service<Second, unknown>()("test/Second") {}
+class Third extends SendGate.Service<Third, unknown>()("test/Third") {}
+const services = [First, Second, Third] as ReadonlyArray<typeof First>
+
+/** A gate that writes down what happens. */
+class Gate implements SendGate.SendGate {
+  readonly order: number
+  readonly seen: Array<string> = []
+  /** How many passes were settled or canceled. */
+  settled = 0
+  delayMillis = 0
+  log = (line: string): unknown => this.seen.push(line)
+  private readonly open = new Map<SendGate.Pass, string>()
+  private wrong: Array<string> = []
+
+  constructor(order: number) {
+    this.order = order
+  }
+
+  enter(send: SendGate.Send): void | Effect.Effect<void, unknown> {
+    if (this.delayMillis === 0) return this.pass(send)
+    return Effect.andThen(Effect.sleep(this.delayMillis), Effect.sync(() => this.pass(send)))
+  }
+
+  /** Passes that were not settled, and those that were more than once. */
+  get unsettled(): ReadonlyArray<string> {
+    return [...this.open.values(), ...this.wrong]
+  }
+
+  clear(): void {
+    this.settled = 0
+    this.open.clear()
+    this.wrong = []
+  }
+
+  private pass(send: SendGate.Send): void {
+    const { attempt } = send
+    this.log(`enter ${attempt}`)
+    const ends = (line: string) => {
+      this.settled++
+      if (!this.open.delete(pass)) this.wrong.push(`again: ${line}`)
+      this.log(line)
+    }
+    const pass: SendGate.Pass = {
+      settle: ({ _tag, info }) =>
+        ends(`settle ${attempt} ${_tag}${_tag === "Failure" ? info === undefined ? " unknown" : " transient" : ""}`),
+      cancel: () => ends(`cancel ${attempt}`)
+    }
+    this.open.set(pass, `open: ${attempt}`)
+    send.hold(pass)
+  }
+}
+
+function permutations(places: ReadonlyArray<number>): ReadonlyArray<ReadonlyArray<number>> {
+  if (places.length === 0) return [[]]
+  return places.flatMap((place) =>
+    permutations(places.filter((other) => other !== place)).map((rest) => [place, ...rest])
+  )
+}
