@@ -25,10 +25,10 @@ export class Bulkhead implements SendGate.SendGate<BulkheadFull> {
   /** Before the adaptive limiter, at 400: a send should not wait for a place with a token of the limiter in hand. */
   readonly order = 300
   private free: number
-  /** Those who wait, the first to come first. */
+  /** The sends that wait, the first to come first. */
   private readonly line = new Set<() => void>()
   /** All sends do the same when they end, so one pass does for all. */
-  private readonly pass: SendGate.Pass = { settle: () => this.leave(), cancel: () => this.leave() }
+  private readonly pass: SendGate.Pass = { settle: () => this.release(), cancel: () => this.release() }
   private readonly options: Options
 
   constructor(options: Options) {
@@ -57,13 +57,13 @@ export class Bulkhead implements SendGate.SendGate<BulkheadFull> {
         resume(Effect.void)
       }
       this.line.add(next)
-      // One who is interrupted has taken nothing, and leaves the line.
+      // A send that is interrupted has taken nothing, and is no longer in line.
       return Effect.sync(() => this.line.delete(next))
     })
   }
 
   /** Hands the place on, or frees it. */
-  private leave(): void {
+  private release(): void {
     const [next] = this.line
     if (next === undefined) {
       this.free++

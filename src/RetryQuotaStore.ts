@@ -1,5 +1,5 @@
 /**
- * The contract of a retry quota: where its tokens are kept, and who may take them.
+ * The contract of a retry quota: where its tokens are kept, and which retries may take them.
  *
  * `RetryQuota` works over any store. The bucket in memory, the one in Redis and the ledger of the testing kit are plain
  * implementations of this interface, and a store of your own works exactly like them: `RetryQuota.layerStore`.

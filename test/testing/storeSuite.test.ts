@@ -176,7 +176,7 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
   ],
   "pays for the retries of Effect.retry": [greedy, reserving((held) => ({ spend: () => held.giveBack() }))],
   "pays for the retries of RetryStrategy.run": [greedy, reserving((held) => ({ giveBack: () => held.spend() }))],
-  "has taken nothing when one who asks is interrupted, at whatever step": [
+  "has taken nothing when a caller that asks is interrupted, at whatever step": [
     tardy,
     asking((store, cost, clock, hold) =>
       Effect.sync(() => {
@@ -185,7 +185,7 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
     )
   ],
   "loses nothing of a call that is interrupted, at whatever step": [tardy],
-  "has taken nothing when one who asks for too much is interrupted, at whatever step": [
+  "has taken nothing when a caller that asks for too much is interrupted, at whatever step": [
     asking((store, cost, clock) =>
       Effect.andThen(
         Effect.sync(() => store.deposit(cost, clock)),

@@ -7,7 +7,7 @@ const intOf = (share: number): number =>
   Math.floor(share * (Number.MAX_SAFE_INTEGER - Number.MIN_SAFE_INTEGER)) + Number.MIN_SAFE_INTEGER
 
 /**
- * Chance that gives these numbers in turn, and the last of them for ever: numbers of at least 0 and below 1. Throws
+ * Randomness that gives these numbers in turn, and the last of them for ever: numbers of at least 0 and below 1. Throws
  * `InvalidOption` for others, and for none.
  *
  * **Example** (Jitter in the middle: full jitter makes half the ceiling of it)
@@ -34,7 +34,7 @@ export const fixedRandom = (...values: readonly [number, ...Array<number>]): Lay
 }
 
 /**
- * Chance that a seed determines: the same numbers whenever the layer is built.
+ * Randomness that a seed determines: the same numbers whenever the layer is built.
  *
  * **Example** (The same delays in every run)
  *

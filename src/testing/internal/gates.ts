@@ -65,7 +65,7 @@ export class Witness implements SendGate {
 }
 
 /**
- * One who asks a gate.
+ * A send that asks a gate.
  *
  * @internal
  */

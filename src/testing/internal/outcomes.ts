@@ -5,7 +5,7 @@ import * as RetryInfo from "../../RetryInfo.ts"
 import { type Timeline, timeline } from "./timeline.ts"
 
 /**
- * A failure that passes: the server's fault, safe to retry.
+ * A transient failure: the server's fault, safe to retry.
  *
  * @category errors
  * @since 0.1.0
@@ -120,7 +120,7 @@ export const notRetryable: Outcome<never, NotRetryable> = outcome(Effect.suspend
 export const throttled: Outcome<never, Throttled> = outcome(Effect.suspend(() => new Throttled({})))
 
 /**
- * The send fails with {@link Throttled}, and the service asks to be left alone for so long. Nonsense is passed on as it
+ * The send fails with {@link Throttled}, and the service asks to wait for so long. Nonsense is passed on as it
  * is: services send that too.
  *
  * @category outcomes
@@ -176,7 +176,7 @@ export interface Scripted<out A, out E> {
  * @since 0.1.0
  */
 export interface OutcomesOptions<out A = never, out E = never> {
-  /** How long each send takes unless it is told otherwise with `after`: a duration of at least 0. Default 0. */
+  /** How long each send takes unless `after` says otherwise: a duration of at least 0. Default 0. */
   readonly latency?: Duration.Input | undefined
   /**
    * What a send does after the end of the script: it dies with a message that says so, the last outcome comes again, the

@@ -29,7 +29,7 @@ export interface ServiceOptions<out E = never> {
   /** Sends that it can serve per second: a finite number above 0. */
   readonly capacity: number
   /**
-   * What it does with more: it throttles what goes beyond one second's worth at once, or lets all wait in a line.
+   * What it does with more: it throttles what goes beyond one second's worth at the same time, or lets all wait in a line.
    * Default `"reject"`.
    */
   readonly overload?: "reject" | "slow" | undefined
@@ -145,12 +145,12 @@ class Served implements Service<any> {
 }
 
 /**
- * Makes a service that can serve so many sends per second, and is down at times. It works on the clock of whoever sends,
+ * Makes a service that can serve so many sends per second, and is down at times. It works on the clock of its callers,
  * and so in no time under `TestClock`.
  *
  * **Details**
  *
- * A service that rejects lets one second's worth of sends come at once, then as many as its capacity; it throttles the
+ * A service that rejects lets one second's worth of sends come at the same time, then as many as its capacity; it throttles the
  * others and spends nothing on them. One that slows serves one after the other: with a line of `n`, an answer takes
  * `(n + 1) / capacity` seconds. A send that is interrupted keeps its place. Throws `InvalidOption` when an option is
  * impossible.

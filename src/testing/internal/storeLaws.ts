@@ -42,7 +42,7 @@ const members = (whenExhausted: "stop" | "wait"): Body => ({ store }) =>
 const takes: Body = (subject) =>
   Effect.gen(function*() {
     const { size, unit } = subject
-    yield* subject.left(size)
+    yield* subject.setTo(size)
     const full = yield* subject.balance
     for (let count = 1; count <= 10; count++) {
       const { cost } = yield* subject.taken(unit)
@@ -54,7 +54,7 @@ const takes: Body = (subject) =>
 const givesBackOnce: Body = (subject) =>
   Effect.gen(function*() {
     const { size, unit } = subject
-    yield* subject.left(size / 2)
+    yield* subject.setTo(size / 2)
     const before = yield* subject.balance
     const reservation = yield* subject.taken(unit)
     same("giveBack of a reservation that is not settled", reservation.giveBack(), true)
@@ -67,7 +67,7 @@ const givesBackOnce: Body = (subject) =>
 const spendsOnce: Body = (subject) =>
   Effect.gen(function*() {
     const { size, unit } = subject
-    yield* subject.left(size / 2)
+    yield* subject.setTo(size / 2)
     const before = yield* subject.balance
     const reservation = yield* subject.taken(unit)
     same("spend of a reservation that is not settled", reservation.spend(), true)
@@ -80,8 +80,8 @@ const spendsOnce: Body = (subject) =>
 /** What is not there is not taken. */
 const falls = (subject: Subject, twin: Subject, tokens: number) =>
   Effect.gen(function*() {
-    yield* subject.left(tokens)
-    yield* twin.left(tokens)
+    yield* subject.setTo(tokens)
+    yield* twin.setTo(tokens)
     const answer = yield* subject.answer(subject.unit)
     if (subject.waits) {
       same("reserve of more tokens than there are", typeof answer, "function")
@@ -100,15 +100,15 @@ const short: Body = (subject, twin) =>
     const { unit } = subject
     yield* falls(subject, twin, 0)
     yield* falls(subject, twin, unit / 2)
-    yield* subject.left(unit / 2)
+    yield* subject.setTo(unit / 2)
     yield* subject.deposit(unit / 2)
     yield* subject.taken(unit)
   })
 
 const nothing: Body = (subject, twin) =>
   Effect.gen(function*() {
-    yield* subject.left(0)
-    yield* twin.left(0)
+    yield* subject.setTo(0)
+    yield* twin.setTo(0)
     for (const settle of ["giveBack", "spend"] as const) {
       const reservation = yield* subject.taken(0)
       same(`${settle} of a reservation without tokens`, reservation[settle](), true)
@@ -120,8 +120,8 @@ const tooMuch: Body = (subject, twin) =>
   Effect.gen(function*() {
     const { capacity } = subject.store
     if (!Number.isFinite(capacity)) return
-    yield* subject.left(capacity)
-    yield* twin.left(capacity)
+    yield* subject.setTo(capacity)
+    yield* twin.setTo(capacity)
     const answer = yield* subject.answer(2 * capacity)
     const asker = new Asker()
     if (typeof answer === "object") asker.hold(answer)
@@ -133,7 +133,7 @@ const tooMuch: Body = (subject, twin) =>
 const deposits: Body = (subject) =>
   Effect.gen(function*() {
     const { size, store, unit } = subject
-    yield* subject.left(0)
+    yield* subject.setTo(0)
     const before = yield* subject.balance
     yield* subject.deposit(unit)
     yield* subject.expect("the balance after a deposit", before + unit)
@@ -149,7 +149,7 @@ const deposits: Body = (subject) =>
 const fractions: Body = (subject) =>
   Effect.gen(function*() {
     const { unit } = subject
-    yield* subject.left(0)
+    yield* subject.setTo(0)
     for (let count = 0; count < 10; count++) yield* subject.deposit(unit / 10)
     yield* subject.taken(unit)
     yield* subject.balance
@@ -200,8 +200,8 @@ const patience = Duration.days(100)
 const concurrent: Body = (subject, twin) =>
   Effect.gen(function*() {
     const { size, time, unit, waits } = subject
-    yield* subject.left(size)
-    yield* twin.left(size)
+    yield* subject.setTo(size)
+    yield* twin.setTo(size)
     const askers = Array.from({ length: 30 }, () => new Asker())
     const asking = (asker: Asker) =>
       Effect.flatMap(subject.answer(unit), (answer) => {
@@ -217,7 +217,7 @@ const concurrent: Body = (subject, twin) =>
     yield* subject.expectAs("the balance after ten tenths were taken at the same time", twin, -10 * unit)
   })
 
-/** What is interrupted: one who asks, where the tokens are there or not. */
+/** What is interrupted: a caller that asks, whether the tokens are there or not. */
 const asked = (subject: Subject, asker: Asker): Effect.Effect<unknown> =>
   Effect.withFiber((fiber) => {
     const answer = subject.store.reserve(subject.unit, clockOf(fiber))
@@ -236,8 +236,8 @@ const interrupted = <R>(make: Make<R>, share: number) =>
   Effect.gen(function*() {
     const begin = Effect.gen(function*() {
       const [subject, twin] = yield* Effect.all([make, make])
-      yield* subject.left(share * subject.size)
-      yield* twin.left(share * subject.size)
+      yield* subject.setTo(share * subject.size)
+      yield* twin.setTo(share * subject.size)
       return { subject, twin, asker: new Asker() }
     })
     let given = yield* begin
@@ -252,7 +252,7 @@ const interrupted = <R>(make: Make<R>, share: number) =>
       }))
   })
 
-/** One who waits, in a fiber of its own. */
+/** A caller that waits, in a fiber of its own. */
 export const waiting = (subject: Subject, cost: number, granted: () => void = () => undefined) =>
   Effect.gen(function*() {
     const asker = new Asker()
@@ -271,8 +271,8 @@ export const waiting = (subject: Subject, cost: number, granted: () => void = ()
 const waits: Body = (subject, twin) =>
   Effect.gen(function*() {
     const { time, unit } = subject
-    yield* subject.left(0)
-    yield* twin.left(0)
+    yield* subject.setTo(0)
+    yield* twin.setTo(0)
     const { asker, fiber } = yield* waiting(subject, unit)
     same("how often hold was called before tokens came", asker.holds, 0)
     yield* subject.deposit(unit)
@@ -280,14 +280,14 @@ const waits: Body = (subject, twin) =>
     yield* until(time, patienceMillis, () => asker.holds > 0)
     same("how often hold was called when the tokens had come", asker.holds, 1)
     yield* until(time, patienceMillis, () => fiber.pollUnsafe() !== undefined)
-    same("whether the one who asked goes on", fiber.pollUnsafe() !== undefined, true)
+    same("whether the caller goes on", fiber.pollUnsafe() !== undefined, true)
     yield* subject.expectAs("the balance after a waiter got its tokens", twin, -unit)
   })
 
 const inOrder: Body = (subject) =>
   Effect.gen(function*() {
     const { time, unit } = subject
-    yield* subject.left(0)
+    yield* subject.setTo(0)
     const order: Array<number> = []
     const costs = [3 * unit, unit, 2 * unit]
     for (const [place, cost] of costs.entries()) yield* waiting(subject, cost, () => order.push(place + 1))
@@ -305,8 +305,8 @@ const inOrder: Body = (subject) =>
 const gone: Body = (subject, twin) =>
   Effect.gen(function*() {
     const { size, time, unit } = subject
-    yield* subject.left(0)
-    yield* twin.left(0)
+    yield* subject.setTo(0)
+    yield* twin.setTo(0)
     const first = yield* waiting(subject, size)
     const second = yield* waiting(subject, unit)
     yield* Fiber.interrupt(first.fiber)
@@ -321,8 +321,8 @@ const gone: Body = (subject, twin) =>
 const impatient: Body = (subject, twin) =>
   Effect.gen(function*() {
     const { size, time } = subject
-    yield* subject.left(0)
-    yield* twin.left(0)
+    yield* subject.setTo(0)
+    yield* twin.setTo(0)
     const answer = yield* subject.answer(size)
     const asker = new Asker()
     if (typeof answer === "function") yield* subject.asked(answer, asker, 50)
@@ -338,7 +338,7 @@ const impatient: Body = (subject, twin) =>
 const backwards: Body = (subject) =>
   Effect.gen(function*() {
     const { size, store, unit } = subject
-    yield* subject.left(size / 2)
+    yield* subject.setTo(size / 2)
     const before = yield* subject.balance
     yield* withClock((clock) => {
       const back = earlier(clock, 3_600_000)
@@ -385,7 +385,7 @@ const pays = (driver: keyof typeof drivers): Body => (subject, twin) =>
   Effect.gen(function*() {
     const { firstAttemptCost, successIncrement } = subject.store
     const { size, unit } = subject
-    const both = (tokens: number) => Effect.andThen(subject.left(tokens), twin.left(tokens))
+    const both = (tokens: number) => Effect.andThen(subject.setTo(tokens), twin.setTo(tokens))
     for (
       const [name, script, sends, change] of [
         ["that succeeds", [ok()], 1, successIncrement],
@@ -411,7 +411,7 @@ const pays = (driver: keyof typeof drivers): Body => (subject, twin) =>
 
 const swept = <R>(make: Make<R>) =>
   Effect.contextWith((context: Context.Context<R | Scope.Scope>) => {
-    const full = Effect.tap(make, (subject) => subject.left(subject.size))
+    const full = Effect.tap(make, (subject) => subject.setTo(subject.size))
     const store = Effect.map(Effect.provideContext(full, context), (subject) => subject.store)
     return Effect.gen(function*() {
       const subject = yield* make
@@ -448,12 +448,12 @@ const whereItWaits: Readonly<Record<string, Body>> = {
   "grants nothing when the patience has ended": impatient
 }
 
-/** What needs a clock that moves when it is told. */
+/** What needs a `TestClock`. */
 const virtually = <R>(
   make: Make<R>
 ): Readonly<Record<string, () => Effect.Effect<unknown, unknown, R | Scope.Scope>>> => ({
-  "has taken nothing when one who asks is interrupted, at whatever step": () => interrupted(make, 1),
-  "has taken nothing when one who asks for too much is interrupted, at whatever step": () => interrupted(make, 0),
+  "has taken nothing when a caller that asks is interrupted, at whatever step": () => interrupted(make, 1),
+  "has taken nothing when a caller that asks for too much is interrupted, at whatever step": () => interrupted(make, 0),
   "loses nothing of a call that is interrupted, at whatever step": () => swept(make)
 })
 

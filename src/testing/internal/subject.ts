@@ -17,7 +17,7 @@ export const withClock = <A>(use: (clock: Clock.Clock) => A): Effect.Effect<A> =
   Effect.withFiber((fiber) => Effect.succeed(use(clockOf(fiber))))
 
 /**
- * One who asks for tokens.
+ * A caller that asks for tokens.
  *
  * @internal
  */
@@ -121,8 +121,8 @@ export class Subject {
     })
   }
 
-  /** Fills it, then leaves it so many tokens. */
-  left(tokens: number): Effect.Effect<void> {
+  /** Fills it, then takes all but so many tokens. */
+  setTo(tokens: number): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
       yield* this.deposit(this.size)
       if (tokens >= this.size) return

@@ -24,7 +24,7 @@ export interface Interruption {
 }
 
 /**
- * What an interruption has left behind.
+ * What an interruption has not undone.
  *
  * @category errors
  * @since 0.1.0
@@ -210,8 +210,8 @@ export interface SweepOptions extends TimeOptions {
  * **Gotchas**
  *
  * Tokens of a quota that flow in over time can hide a loss: sweep without a refill, and begin with a full quota or less
- * so that successes do not fill the gap. An effect that brings a quota or a limiter of its own is not seen through: leave
- * it out. Each run needs a script from its beginning: suspend the whole call, not the send, which is suspended at each
+ * so that successes do not fill the gap. A quota or a limiter that the effect brings itself is not checked: sweep it
+ * without. Each run needs a script from its beginning: suspend the whole call, not the send, which is suspended at each
  * attempt.
  *
  * **Example** (No interruption loses a token)
