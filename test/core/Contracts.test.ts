@@ -44,10 +44,11 @@ interface Driver {
 /** A call that gives a promise, with the services of the test. */
 const promised = (call: (context: Context.Context<never>, signal: AbortSignal) => Promise<unknown>) =>
   Effect.contextWith((context: Context.Context<RetryQuota.RetryQuota>) =>
-    Effect.tryPromise({
-      try: (signal) => call(context as Context.Context<never>, signal),
-      catch: (error) => error
-    })
+    Effect.flatten(
+      Effect.promise((signal) =>
+        call(context as Context.Context<never>, signal).then(Effect.succeed, (error: unknown) => Effect.fail(error))
+      )
+    )
   )
 
 /** A function that sends, on the clock of the test. */

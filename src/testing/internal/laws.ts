@@ -38,12 +38,8 @@ export interface Law<out R = never> {
   readonly run: Effect.Effect<void, ContractBroken, R>
 }
 
-/**
- * What is found in a law that does not hold.
- *
- * @internal
- */
-export class Deviation {
+/** What is found in a law that does not hold. */
+class Deviation {
   readonly what: string
   readonly actual: unknown
   readonly expected: unknown
