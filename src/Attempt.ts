@@ -77,7 +77,10 @@ export const withRetry: {
   ): Effect.Effect<A, E | Err, R | R2>
 } = dual(
   2,
-  (self: Effect.Effect<any, any, any>, policy: Schedule.Schedule<unknown, any, any, any>): Effect.Effect<any, any, any> =>
+  (
+    self: Effect.Effect<any, any, any>,
+    policy: Schedule.Schedule<unknown, any, any, any>
+  ): Effect.Effect<any, any, any> =>
     retrying(self, partsOf(policy as RetryPolicy<any, any, any>) ?? partsOf(fromSchedule(policy)))
 )
 

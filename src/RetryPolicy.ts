@@ -22,14 +22,14 @@ import type * as Random from "effect/Random"
 import type * as Schedule from "effect/Schedule"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
 import { checks } from "./internal/checks.ts"
-import { jitterOf } from "./internal/policy/jitter.ts"
 import { type Delay, type Failing, hintTooLong, noDelay, type Parts } from "./internal/engine/parts.ts"
+import { jitterOf } from "./internal/policy/jitter.ts"
 import * as Policy from "./internal/policy/policy.ts"
 import { named, Opaque } from "./internal/policy/words.ts"
-import type { RetryInfo } from "./RetryInfo.ts"
-import type { RetryQuota } from "./RetryQuota.ts"
 import { shared } from "./internal/shared.ts"
 import type { RetryDecision } from "./RetryDecision.ts"
+import type { RetryInfo } from "./RetryInfo.ts"
+import type { RetryQuota } from "./RetryQuota.ts"
 
 /**
  * The key that marks a policy.

@@ -27,7 +27,6 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "BotocoreLegacy.BotocoreLegacyError",
     "BotocoreLegacy.ChecksumError",
     "InvalidOption.InvalidOption",
-    "InvalidOption.checks",
     "RetryInfo.TaggedError",
     "RetryQuota.QuotaExhausted",
     "RetryQuota.validated",
@@ -92,10 +91,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   "a part of policies, or what they decide, which takes nothing": [
     "RetryPolicy.TypeId",
-    "RetryPolicy.fromParts",
-    "RetryPolicy.fromSource",
     "RetryPolicy.isRetryPolicy",
-    "RetryPolicy.jitterOf",
     "RetryStrategy.fromParts",
     "SendGate.register",
     "RetryDecision.Stop",

@@ -1,6 +1,6 @@
-import type { StopReason } from "effect-retry/RetryDecision"
 import * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
 import { withRetry } from "effect-retry/Attempt"
+import type { StopReason } from "effect-retry/RetryDecision"
 import * as RetryObserver from "effect-retry/RetryObserver"
 import type { RetryPolicy } from "effect-retry/RetryPolicy"
 import * as RetryQuota from "effect-retry/RetryQuota"

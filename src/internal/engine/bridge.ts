@@ -10,9 +10,9 @@ import { CurrentObserver } from "../../RetryObserver.ts"
 import type { Reservation } from "../../RetryQuotaStore.ts"
 import { type AnyContext, shared } from "../shared.ts"
 import { asking, Call, deadlineAt, earn, failed, succeeded } from "./call.ts"
+import type { Parts } from "./parts.ts"
 import { Permit, type Watch, watchOf } from "./permit.ts"
 import { type AnyEffect, failAgain, send, settling } from "./send.ts"
-import type { Parts } from "./parts.ts"
 import { type AnyFiber, current, fresh, gatesOf, InsideCall, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
 
 /** How long a retry that was decided on is waited for beyond its delay, in milliseconds: a process may be busy. */

@@ -11,8 +11,8 @@ import { Retry, type RetryDecision, Stop, type StopReason } from "../../RetryDec
 import type { RetryInfo } from "../../RetryInfo.ts"
 import type { Ask, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { AnyContext } from "../shared.ts"
-import { type Permit, permitOf } from "./permit.ts"
 import type { Delay, Failing, Lifted, Parts } from "./parts.ts"
+import { type Permit, permitOf } from "./permit.ts"
 import { delayOf, verdictOf } from "./verdict.ts"
 import { type AnyFiber, isNested, type World } from "./world.ts"
 

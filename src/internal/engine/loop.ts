@@ -6,9 +6,9 @@ import * as Schedule from "effect/Schedule"
 import type { Retry, RetryDecision, Stop } from "../../RetryDecision.ts"
 import { type AnyContext, shared } from "../shared.ts"
 import { Call, deadlineAt, type Decision, earn, failed, succeeded } from "./call.ts"
+import type { Parts } from "./parts.ts"
 import { permitOf } from "./permit.ts"
 import { type AnyEffect, mixed, send, soleFailure } from "./send.ts"
-import type { Parts } from "./parts.ts"
 import { type AnyFiber, current, fresh, InsideCall, Mark, type World, worldOf } from "./world.ts"
 
 /** What becomes of a call that is not retried. Without it, the call fails as its last attempt did. */

@@ -1,7 +1,7 @@
 import type { StopReason } from "../../RetryDecision.ts"
+import type { RetryInfo } from "../../RetryInfo.ts"
 import { maxDelayMillis, wholeMillis } from "../math/delay.ts"
 import { Refused } from "../state/refused.ts"
-import type { RetryInfo } from "../../RetryInfo.ts"
 import { type Cost, type Delay, type Failing, hintTooLong, type Parts } from "./parts.ts"
 
 /** Whether the error says that the library itself refused the send. */

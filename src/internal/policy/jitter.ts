@@ -1,6 +1,6 @@
 import { type Checks, checks } from "../checks.ts"
-import * as Delays from "../math/delay.ts"
 import type { Adjust } from "../engine/parts.ts"
+import * as Delays from "../math/delay.ts"
 
 type Jitter = "none" | "full" | "equal" | { readonly proportional: number }
 

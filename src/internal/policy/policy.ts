@@ -4,8 +4,8 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schedule from "effect/Schedule"
 import { type Checks, checks } from "../checks.ts"
 import { toSchedule } from "../engine/bridge.ts"
-import { get } from "../safe.ts"
 import type { Adjust, Parts } from "../engine/parts.ts"
+import { get } from "../safe.ts"
 import { toSteps, toText } from "./words.ts"
 
 /** The key under which a policy carries its parts. */
