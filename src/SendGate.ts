@@ -32,7 +32,7 @@ export interface Send {
   /** The services of the caller. */
   readonly context: Context.Context<never>
   /** Lets the send pass. From now on the library settles or cancels the pass, whatever happens. */
-  readonly hold: (pass: Pass) => void
+  hold(pass: Pass): void
 }
 
 /**

@@ -113,14 +113,11 @@ class Loop {
     const { world } = this
     const isFree = world.gates.length === 0 && (this.retry !== undefined || world.isQuiet)
     if (isFree && !shared.nesting) {
-      const sent = this.sent ??= this.settled(this.self)
       // An interruption skips what brings the context back: then finalizers see that of the send, up to the next scope.
       fiber.setContext(this.leave())
-      return sent
+      return this.sent ??= this.settled(this.self)
     }
-    const sent = this.sent ??= this.settled(
-      Effect.updateContext(this.self, () => this.leave() as Context.Context<any>)
-    )
+    const sent = this.settled(Effect.updateContext(this.self, () => this.leave() as Context.Context<any>))
     return isFree ? sent : this.admitted(sent, fiber)
   }
 
