@@ -1,6 +1,7 @@
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { Retry, RetryDecision, Stop } from "../../RetryDecision.ts"
@@ -101,7 +102,7 @@ class Loop {
     if (decision._tag === "Retry") {
       this.retry = decision
       const clock = Context.get(this.world.context, Clock.Clock)
-      return this.then("sleep", clock.sleep(decision.delay))
+      return this.then("sleep", clock.sleep(Duration.millis(decision.delayMillis)))
     }
     const end = this.orElse === undefined ? Effect.failCause(cause) : this.orElse(this.call.error, decision)
     // A call that polls is held back first.
@@ -192,7 +193,7 @@ class Loop {
     return Context.add(inside, Schedule.CurrentMetadata, {
       input: this.call.error,
       output: retry,
-      duration: retry.delay,
+      duration: Duration.millis(retry.delayMillis),
       attempt: retry.retry,
       start: this.firstFailureMillis,
       now: this.nowMillis,

@@ -1,3 +1,4 @@
+import { identity } from "effect/Function"
 import { type Checks, checks } from "../checks.ts"
 import type { Adjust } from "../engine/parts.ts"
 import * as Delays from "../math/delay.ts"
@@ -14,7 +15,7 @@ export const jitterOf = (check: Checks, jitter: Jitter | undefined, otherwise?: 
   }
   switch (check.oneOf("jitter", jitter, ["none", "full", "equal"], otherwise)) {
     case "none":
-      return (delayMillis) => delayMillis
+      return identity
     case "full":
       return (delayMillis, { random }) => Delays.fullJitter(delayMillis, random.nextDoubleUnsafe())
     case "equal":
