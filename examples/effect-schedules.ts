@@ -2,8 +2,8 @@
  * Mixing with Effect's own schedules: a policy is a schedule, and a schedule can be lifted into a policy.
  *
  * A limit belongs into the policy, not around it. Around a policy with a quota, `Schedule.upTo` stops the call only after
- * the policy has taken tokens for a retry that is never made. They come back when the fiber ends or retries again, and
- * nobody is told why the call stopped.
+ * the policy has taken tokens for a retry that is never sent. They come back when the fiber ends or makes another call,
+ * one second after the delay at the latest, and no observer is notified why the call stopped.
  */
 import { Duration, Effect, Schedule } from "effect"
 import { attempt, awsStandard, RetryPolicy, withRetry } from "effect-retry"

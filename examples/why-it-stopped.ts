@@ -1,14 +1,21 @@
 /**
- * Why it stopped: the caller gets its own error, unchanged; the reason is told beside it.
+ * Why it stopped: the caller gets its own error, unchanged; the reason comes next to it.
  *
- * Three ways to hear it: the last output of the schedule, an observer, metrics. Events on the current span, `retry` and
- * `retry.stopped`, come without being asked for.
+ * Four ways to see it: a fallback, the last output of the schedule, an observer, metrics. Events on the current span,
+ * `retry` and `retry.stopped`, come without being asked for.
  */
-import { Effect, Layer } from "effect"
-import { attempt, awsStandard, RetryDecision, RetryMetrics, RetryObserver } from "effect-retry"
+import { Duration, Effect, Layer } from "effect"
+import { attempt, awsStandard, RetryDecision, RetryMetrics, RetryObserver, withRetryOrElse } from "effect-retry"
 
-/** The last output of the policy, with `Effect.retryOrElse`: for code that goes on differently. */
+/** A fallback that knows the last error and the reason: for code that goes on differently. */
 export const orCached = <E>(send: Effect.Effect<string, E>) =>
+  send.pipe(
+    withRetryOrElse(awsStandard, (error: E, { reason }) =>
+      reason === "quota-exhausted" ? Effect.succeed("from the cache") : Effect.fail(error))
+  )
+
+/** The same by the last output of the policy, with `Effect.retryOrElse`. */
+export const orCachedBySchedule = <E>(send: Effect.Effect<string, E>) =>
   Effect.retryOrElse(
     attempt(send),
     awsStandard,
@@ -18,12 +25,17 @@ export const orCached = <E>(send: Effect.Effect<string, E>) =>
         : Effect.fail(error)
   )
 
-/** An observer, for logs and the like. It is told synchronously, while the call runs, so it has to be quick. */
+/** An observer, for logs and the like. The call goes on when it returns, so it has to be quick. */
 export const logging = (log: (line: string) => void): RetryObserver.RetryObserver => ({
-  onRetry: (token) => log(`retry ${token.retry} in ${token.delayMillis} ms for ${token.cost} tokens`),
-  onStop: (stopped) => log(`stopped after ${stopped.attempts}: ${stopped.reason}`)
+  onRetry: ({ cost, delay, retry }) => log(`retry ${retry} in ${Duration.toMillis(delay)} ms for ${cost} tokens`),
+  onStop: ({ attempts, reason }) => log(`stopped after ${attempts}: ${reason}`)
 })
 
-/** Metrics (`retry_attempts`, `retry_stops` by reason, ...) beside the observer. */
+/** One that returns an effect: the call waits for it. It is given the error, and runs with the caller's services. */
+export const warning: RetryObserver.RetryObserver = {
+  onStop: ({ reason }, error) => Effect.logWarning(`gave up: ${reason}`, error)
+}
+
+/** Metrics (`retry_attempts`, `retry_stops` by reason, ...) next to the observer. */
 export const observed = (log: (line: string) => void) =>
   RetryMetrics.layer.pipe(Layer.provide(RetryObserver.layer(logging(log))))

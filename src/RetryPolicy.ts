@@ -7,9 +7,10 @@
  * that stops takes nothing from the quota and waits for nothing. Only combinators that change the delay apply in order:
  * a cap before jitter and a cap after it are both AWS behaviours, and differ.
  *
- * Effect's own schedule combinators work on policies too. Limits belong inside, though: a policy never hears that a
- * `Schedule.upTo` around it has stopped. By then it has taken tokens and told its observer of a retry; the tokens go
- * back when the fiber ends or retries again.
+ * Effect's own schedule combinators work on policies too. A limit belongs inside, though: a policy does not see that a
+ * condition around it, such as `Schedule.upTo`, has stopped the call, so its observer is not notified of the stop. The
+ * tokens of the retry that is never sent go back when the fiber ends or makes another call, and one second after the
+ * delay of the retry at the latest.
  *
  * @since 0.1.0
  */

@@ -422,7 +422,7 @@ const sending = <A, E, R>(send: Effect.Effect<A, E, R>, metadata: Schedule.Metad
  *
  * The first attempt is made even if no token can be had for it: retrying is what a strategy decides about, not whether a
  * service may be called at all. Such a call is sent once. When a refresh is refused, the caller gets the error of its
- * last attempt, unchanged; an observer hears the reason. Each attempt has the `Schedule.CurrentMetadata` that it would
+ * last attempt, unchanged; an observer is notified of the reason. Each attempt has the `Schedule.CurrentMetadata` that it would
  * have under `Effect.retry`, but the output is the {@link Token} of the attempt.
  *
  * **Gotchas**

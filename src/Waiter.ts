@@ -372,7 +372,7 @@ const judge = ({ acceptors }: AnyWaiter, outcome: Outcome, classifier: RetryClas
   return { state, why: { matched: matched !== undefined, reason: matched?.message?.(outcome) } }
 }
 
-/** A poll that is not ready is no retry, so the observer of retries hears nothing of a policy's delays. */
+/** A poll that is not ready is no retry, so the observer of retries is not notified of a policy's delays. */
 const unobserved = Effect.provideService(RetryObserver.CurrentObserver, RetryObserver.none)
 
 type Step<R> = (now: number, input: unknown) => Pull.Pull<[unknown, Duration.Duration], never, unknown, R>

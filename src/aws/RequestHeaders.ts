@@ -3,7 +3,7 @@
  *
  * The id is that of a call, the rest that of a send. So there are two parts: {@link withInvocation} goes around the
  * whole call, its retries included, and makes the id; {@link headers} is run by each attempt, and knows from the
- * schedule or the `RetryStrategy.request` around it which one it is. An attempt that no call encloses does not compile.
+ * schedule or the `RetryStrategy.run` around it which one it is. An attempt that no call encloses does not compile.
  *
  * The AWS SDKs send these headers themselves. This is for clients that speak to AWS without one.
  *
@@ -77,7 +77,7 @@ export interface Options {
   readonly maxInFirst?: boolean | undefined
   /**
    * The number of the attempt, 1 for the first: for a loop of one's own, such as one that asks a `RetryStrategy` itself.
-   * Default: what the schedule or the `RetryStrategy.request` around the attempt counts.
+   * Default: what the schedule or the `RetryStrategy.run` around the attempt counts.
    */
   readonly attempt?: number | undefined
   /** How long the client waits for an answer, above 0. Default: there is no `ttl`. */

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { RetryMetrics, RetryQuota } from "effect-retry"
+import { RetryMetrics, RetryObserver, RetryQuota } from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -199,18 +199,31 @@ describe("examples", () => {
   describe("why-it-stopped", () => {
     const error = new Transient()
 
-    it.effect("answers from the cache when the quota has run dry", () =>
-      Effect.gen(function*() {
-        const { send, times } = recording([error])
-        assert.deepStrictEqual(yield* travel(WhyItStopped.orCached(send)), Exit.succeed("from the cache"))
-        assert.deepStrictEqual(times, [0])
-      }).pipe(Effect.provide(RetryQuota.layer({ capacity: 4 }))))
+    const { orCached, orCachedBySchedule } = WhyItStopped
+    for (const [form, cached] of Object.entries({ orCached, orCachedBySchedule })) {
+      it.effect(`${form}: answers from the cache when the quota has run dry`, () =>
+        Effect.gen(function*() {
+          const { send, times } = recording([error])
+          assert.deepStrictEqual(yield* travel(cached(send)), Exit.succeed("from the cache"))
+          assert.deepStrictEqual(times, [0])
+        }).pipe(Effect.provide(RetryQuota.layer({ capacity: 4 }))))
 
-    it.effect("fails with the call's own error for any other reason", () =>
+      it.effect(`${form}: fails with the call's own error for any other reason`, () =>
+        Effect.gen(function*() {
+          const terminal = new Terminal()
+          const exit = yield* travel(cached(recording([terminal]).send))
+          assert.strictEqual(yield* Effect.flip(exit), terminal)
+        }).pipe(Effect.provide(RetryQuota.layer())))
+    }
+
+    it.effect("warns of the stop with the error, before the call ends", () =>
       Effect.gen(function*() {
+        const lines: Array<unknown> = []
+        const logger = Logger.layer([Logger.make(({ message }) => void lines.push(message))])
         const terminal = new Terminal()
-        const exit = yield* travel(WhyItStopped.orCached(recording([terminal]).send))
-        assert.strictEqual(yield* Effect.flip(exit), terminal)
+        const layer = Layer.merge(RetryObserver.layer(WhyItStopped.warning), logger)
+        yield* travel(WhyItStopped.orCached(recording([terminal]).send).pipe(Effect.provide(layer)))
+        assert.deepStrictEqual(lines, [["gave up: not-retryable", terminal]])
       }).pipe(Effect.provide(RetryQuota.layer())))
 
     it.effect("logs retries and the stop, and counts them", () =>
@@ -270,7 +283,7 @@ describe("examples", () => {
         assert.deepStrictEqual(lines.flat(), ["retry in 500ms", "retry in 1s"])
       }).pipe(Effect.provide(RetryQuota.layer())))
 
-    it.effect("wasteful: the tokens taken in vain come back with the end of the fiber", () =>
+    it.effect("wasteful: the tokens of the retry that is never sent come back with the end of the fiber", () =>
       Effect.gen(function*() {
         const { send, times } = recording([error, error, error])
         const [exit, balance] = yield* withBalance(EffectSchedules.wasteful(send))

@@ -2,7 +2,7 @@ import type { Safety } from "effect-retry/RetryInfo"
 import type { EndReason } from "./trace.ts"
 
 /**
- * Why a call ends: a reason of `RetryToken`; `"policy-error"` when the schedule itself fails; `"not-followed"` when the
+ * Why a call ends: a `StopReason` of `RetryDecision`; `"policy-error"` when the schedule itself fails; `"not-followed"` when the
  * explanation looks no further.
  *
  * @category models

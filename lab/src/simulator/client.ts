@@ -64,7 +64,7 @@ export class Client {
   }
 
   private readonly observer: RetryObserver = {
-    onRetry: (token) => this.world.trace.add(this.world.time.nowMillis, "retry", this.id, token.delayMillis),
+    onRetry: (retry) => this.world.trace.add(this.world.time.nowMillis, "retry", this.id, retry.delayMillis),
     onStop: ({ attempts, reason }) => {
       this.meter.now.stops.add(reason)
       this.world.trace.add(this.world.time.nowMillis, "stop", this.id, attempts)
