@@ -156,6 +156,14 @@ describe("attempts that race inside one retried effect", () => {
     }).pipe(Effect.provide(RetryQuota.layer())))
 })
 
+it.effect("of two attempts in a row inside one retried effect, only the first is the retry", () =>
+  Effect.gen(function*() {
+    const [first, second] = [scripted([new Transient()]), Effect.succeed("ok")]
+    const policy = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(3))
+    yield* inTime(Effect.retry(Effect.andThen(attempt(first.effect), attempt(second)), policy))
+    assert.strictEqual(yield* RetryQuota.balance, 101)
+  }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+
 describe("withRetry around an attempt", () => {
   const around: ReadonlyArray<
     readonly [string, <A, E>(self: Effect.Effect<A, E, any>) => Effect.Effect<any, any, any>]

@@ -32,6 +32,8 @@ class Pending {
   senders = 0
   /** One of them has failed. */
   hasFailed = false
+  /** An attempt makes it, or has made it. */
+  isClaimed = false
 
   constructor(call: Call, world: World, retry: Retry) {
     this.call = call
@@ -46,19 +48,23 @@ class Pending {
     }
   }
 
-  /** The retry is made: what it holds lapses no more. What has lapsed is taken anew, if the quota still has it. */
+  /** The retry is made: what it holds lapses no more. What has lapsed is taken anew. */
   made(world: World, fiber: AnyFiber): Effect.Effect<void> | undefined {
     const { permit } = this
     if (permit === undefined || permit.kind !== "lapses") return undefined
     permit.kind = "plain"
     this.world.lapses?.forget(permit)
-    if (permit.state !== "canceled") return undefined
-    const anew = this.permit = new Permit(world, this.retry.retry)
-    watchOf(fiber).hold(anew)
+    return permit.state === "canceled" ? this.takenAnew(world, fiber) : undefined
+  }
+
+  /** Takes the tokens once more, if the quota still has them. */
+  private takenAnew(world: World, fiber: AnyFiber): Effect.Effect<void> | undefined {
+    const permit = this.permit = new Permit(world, this.retry.retry)
+    watchOf(fiber).hold(permit)
     const answer = this.world.store!.reserve(this.retry.cost, Context.get(world.context, Clock.Clock))
-    if (typeof answer === "function") return asking(answer, anew, Infinity)
-    if (answer !== undefined) anew.pay(answer)
-    else anew.cancel()
+    if (typeof answer === "function") return asking(answer, permit, Infinity)
+    if (answer === undefined) permit.cancel()
+    else permit.pay(answer)
     return undefined
   }
 
@@ -78,17 +84,14 @@ class Pending {
 
   /** The retry has failed as a whole, whatever an attempt inside it reported: the tokens are spent after all. */
   failed(world: World, fiber: AnyFiber): Effect.Effect<void> | undefined {
-    const state = this.permit?.state
-    if (state === "returned") {
-      this.permit!.kind = "lapses"
-      this.permit!.state = "canceled"
-    }
-    const taking = state === "spent" || (state === "canceled" && this.permit!.kind !== "lapses")
-      ? undefined
-      : this.made(world, fiber)
+    const { permit } = this
+    if (permit === undefined || permit.state === "spent") return undefined
+    const wasRefused = permit.state === "canceled" && permit.kind !== "lapses"
+    if (wasRefused) return undefined
+    const taking = permit.state === "returned" ? this.takenAnew(world, fiber) : this.made(world, fiber)
     const spend = () => {
-      this.permit?.leave()
-      this.permit?.abandon()
+      this.permit!.leave()
+      this.permit!.abandon()
     }
     if (taking !== undefined) return Effect.map(taking, spend)
     spend()
@@ -173,7 +176,7 @@ const isKey = (u: unknown): u is object => typeof u === "object" && u !== null
 /** The retry, if an attempt that pays from this store can be it. */
 const openTo = (own: World["store"], pending: Pending | undefined): Pending | undefined => {
   const permit = pending?.permit
-  if (permit === undefined) return pending
+  if (permit === undefined) return pending?.isClaimed ? undefined : pending
   const isOpen = permit.state === "left" || permit.state === "taken" || permit.kind === "lapses"
   return isOpen && pending!.world.store === own ? pending : undefined
 }
@@ -236,6 +239,7 @@ class Attempt {
       watchOf(fiber).hold(this.permit = new Permit(world, 0))
       return this.send()
     }
+    pending.isClaimed = true
     const taking = pending.made(world, fiber)
     const watch: Watch = shared.watches.get(fiber) ?? watchOf(fiber)
     return taking === undefined ? this.joins(pending, watch) : Effect.flatMap(taking, () => this.joins(pending, watch))
