@@ -24,6 +24,9 @@ const effort: Effort = quick
   ? { rounds: 9, warmUpMillis: 150, batchMillis: 5 }
   : { rounds: 31, warmUpMillis: 400, batchMillis: 12 }
 
+/** What node 20 reaches, later versions do not: they made the promises of the peers faster. */
+const node20 = process.versions.node.startsWith("20.")
+
 const tables: Array<Table> = []
 const floors: Array<Floor> = []
 
@@ -45,8 +48,8 @@ const over = (what: string, samples: Samples, ours: string, limits: Readonly<Rec
 const timeCalls = async () => {
   const scripts: ReadonlyArray<[string, Script, Readonly<Record<string, number>>]> = [
     ["success at once", "success", { [effects.timesWhile]: 0.2, [effects.floorName]: 1.5 }],
-    ["two failures, then success", "twice", { [calls.smithy]: 0.9, [effects.timesWhile]: 0.45 }],
-    ["not retryable", "invalid", { [calls.smithy]: 0.15, [effects.timesWhile]: 0.18 }]
+    ["two failures, then success", "twice", { [calls.smithy]: node20 ? 0.8 : 0.9, [effects.timesWhile]: 0.45 }],
+    ["not retryable", "invalid", { [calls.smithy]: 0.13, [effects.timesWhile]: 0.18 }]
   ]
   for (const [title, script, limits] of scripts) {
     const samples = await measure(await calls.synchronous(script), effort)
@@ -62,7 +65,7 @@ const timeInFlight = async () => {
   const count = quick ? 1000 : 5000
   const samples = await measure(await inFlight(), { ...effort, rounds: quick ? 5 : 15 }, count)
   show(timed(`${count} calls in flight, two waits of 4 ms each, CPU time per call`, samples))
-  over("in flight", samples, effects.oursWaiting, { [calls.smithy]: 1.5, [effects.documentedName]: 0.45 })
+  over("in flight", samples, effects.oursWaiting, { [calls.smithy]: 1.25, [effects.documentedName]: 0.45 })
 }
 
 const timeAdaptive = async () => {
@@ -81,10 +84,10 @@ const countCalls = async () => {
   }
   const { success, twice } = counts
   const added = (of: "operations" | "bytes") => success[effects.ours]![of] - success[effects.bare]![of]
-  hold("success at once: operations over the bare operation", 3.5, exactly(added("operations")))
-  hold("success at once: bytes over the bare operation", 128, exactly(added("bytes")))
-  hold("two failures, then success: operations", 26, exactly(twice[effects.ours]!.operations))
-  hold("two failures, then success: bytes", 4500, exactly(twice[effects.ours]!.bytes))
+  hold("success at once: operations over the bare operation", 3.01, exactly(added("operations")))
+  hold("success at once: bytes over the bare operation", 40, exactly(added("bytes")))
+  hold("two failures, then success: operations", 19, exactly(twice[effects.ours]!.operations))
+  hold("two failures, then success: bytes", 3400, exactly(twice[effects.ours]!.bytes))
 }
 
 const weighWaiting = async () => {
@@ -92,7 +95,7 @@ const weighWaiting = async () => {
   show(table("a call that waits for its retry", "bytes kept", kept))
   hold(
     `in back-off: bytes, ${effects.oursWaiting} / a fiber that sleeps`,
-    1.25,
+    1.5,
     exactly(kept.get(effects.oursWaiting)!.median / kept.get(sleeping)!.median)
   )
 }
@@ -136,7 +139,7 @@ const weighBundle = async () => {
   show(
     table("what awsStandard adds to an app that bundles Effect", "KiB", new Map([["min + gzip", exactly(kibibytes)]]))
   )
-  hold("size: KiB added", 6, exactly(kibibytes))
+  hold("size: KiB added", 10, exactly(kibibytes))
 }
 
 const timeStart = async () => {
@@ -144,7 +147,7 @@ const timeStart = async () => {
   const samples = await children.startUp({ alone, with: ["effect-retry"] }, quick ? 7 : 31)
   const nanos = [...samples].map(([name, millis]) => [name, millis.map((ms) => ms * 1e6)] as const)
   show(timed("a process that imports Effect's modules alone, or with the library: CPU time", new Map(nanos)))
-  hold("import: with the library / Effect's modules alone", 1.1, quotient(samples.get("with")!, samples.get("alone")!))
+  hold("import: with the library / Effect's modules alone", 1.15, quotient(samples.get("with")!, samples.get("alone")!))
 }
 
 console.log(`Node ${process.version}, ${cpus()[0]?.model}, ${quick ? "quick" : "full"}: median [10 % .. 90 %]`)

@@ -2,6 +2,11 @@ import { defineConfig } from "vitest/config"
 
 const core = [
   "core/AdaptiveRateLimiter",
+  "core/Contracts",
+  "core/NestingBegins",
+  "core/RetryPolicyText",
+  "core/SendGateContract",
+  "core/Sharing",
   "core/Attempt",
   "core/BackoffVectors",
   "internal/CubicVectors",
