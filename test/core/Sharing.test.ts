@@ -50,6 +50,8 @@ const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
 
 const failing: Effect.Effect<never, Transient> = Effect.fail(new Transient())
 
+const steady = Backoff.fixed({ delay: "10 seconds" }).pipe(RetryPolicy.quotaGated({ cost: 1 }))
+
 describe("a retry that a condition around the policy has stopped", () => {
   const stopped = [
     ["times", { schedule: awsStandard2026, times: 0 }],
@@ -123,6 +125,70 @@ describe("a retry that a condition around the policy has stopped", () => {
       assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), error)
       assert.deepStrictEqual([sends, reasons], [1, ["retry", "quota-exhausted"]])
     }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5, successIncrement: 0 }))))
+
+  it.effect("comes after all: attempts that race share what it pays anew", () =>
+    Effect.gen(function*() {
+      let sends = 0
+      const blip = Effect.suspend((): Effect.Effect<number, Transient> => sends++ === 0 ? failing : Effect.succeed(1))
+      const slow = Effect.delay(blip, 20)
+      const fast = Effect.delay(failing, 10)
+      const late = Schedule.addDelay(awsStandard, () => Effect.succeed("10 seconds"))
+      const both = Effect.race(attempt(fast), attempt(slow))
+      const fiber = yield* Effect.forkChild(Effect.retry(both, late))
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* RetryQuota.balance, 500)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* Fiber.join(fiber), 1)
+      assert.strictEqual(yield* RetryQuota.balance, 500)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("comes after all: attempts that race wait for a quota that answers late", () =>
+    Effect.gen(function*() {
+      const kept = yield* RetryQuota.make()
+      const quota = RetryQuota.fromStore({
+        capacity: 500,
+        successIncrement: 0,
+        firstAttemptCost: 0,
+        whenExhausted: "stop",
+        reserve: (cost, clock) => (_, hold) =>
+          Effect.delay(
+            Effect.sync(() => {
+              const held = kept.store.reserve(cost, clock)
+              if (held !== undefined && typeof held !== "function") hold(held)
+            }),
+            100
+          ),
+        deposit: (tokens, clock) => kept.store.deposit(tokens, clock),
+        balance: (clock) => kept.store.balance(clock)
+      })
+      const late = Schedule.addDelay(awsStandard, () => Effect.succeed("10 seconds"))
+      const calls = [scripted([new Transient()]), scripted([])]
+      const both = Effect.all(calls.map(({ effect }) => attempt(effect)), { concurrency: "unbounded" })
+      const fiber = yield* Effect.forkChild(
+        Effect.provideService(Effect.retry(both, late), RetryQuota.RetryQuota, quota)
+      )
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* quota.balance, 500)
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual<ReadonlyArray<string>>(yield* Fiber.join(fiber), ["ok", "ok"])
+      assert.strictEqual(yield* quota.balance, 500)
+    }))
+
+  it.effect("comes after all, and waits for tokens no longer than until the deadline", () =>
+    Effect.gen(function*() {
+      const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+        RetryPolicy.deadline("20 seconds"),
+        RetryPolicy.quotaGated({ cost: 5 })
+      )
+      const late = Schedule.addDelay(policy, () => Effect.succeed("10 seconds"))
+      const call = scripted([new Transient()])
+      const fiber = yield* Effect.forkChild(Effect.exit(Effect.retry(attempt(call.effect), late)))
+      yield* TestClock.adjust("5 seconds")
+      yield* RetryQuota.reserve(5)
+      yield* TestClock.adjust("15 seconds")
+      assert.isTrue(Exit.isFailure(yield* Fiber.join(fiber)))
+      assert.strictEqual(call.sends, 1)
+    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5, refillPerSecond: 0.05, whenExhausted: "wait" }))))
 })
 
 describe("attempts that race inside one retried effect", () => {
@@ -309,6 +375,74 @@ describe("observers", () => {
         assert.strictEqual((log.at(-1) as any)[2], 14_000)
       }).pipe(Effect.provide(RetryQuota.layer())))
   }
+})
+
+describe("an observer whose effect", () => {
+  const strategy = {
+    form: "RetryStrategy.run",
+    run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) =>
+      Effect.provide(RetryStrategy.run(self), RetryStrategy.layer(policy))
+  }
+  for (const { form, run } of [...drivers, strategy]) {
+    for (const callback of ["onAttempt", "onRetry"] as const) {
+      it.effect(`dies, in ${callback}, has the call hold nothing: ${form}`, () =>
+        Effect.gen(function*() {
+          const told: Array<string> = []
+          const observer = {
+            onRetry: () => told.push("retry"),
+            [callback]: () => Effect.andThen(Effect.sleep(10), Effect.die(callback))
+          }
+          const job = Effect.provideService(
+            Effect.exit(run(failing, awsStandard)),
+            RetryObserver.CurrentObserver,
+            observer
+          )
+          const worker = yield* Effect.forkChild(Effect.andThen(job, Effect.never))
+          yield* TestClock.adjust("1 minute")
+          assert.strictEqual(yield* RetryQuota.balance, 500)
+          assert.deepStrictEqual(told, [])
+          yield* Fiber.interrupt(worker)
+          assert.strictEqual(yield* RetryQuota.balance, 500)
+        }).pipe(Effect.provide(RetryQuota.layer())))
+    }
+
+    it.effect(`takes its time, in onAttempt, moves no deadline: ${form}`, () =>
+      Effect.gen(function*() {
+        const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+          RetryPolicy.deadline("10 seconds"),
+          RetryPolicy.quotaGated({ cost: 1 })
+        )
+        const start = yield* Clock.currentTimeMillis
+        const times: Array<number> = []
+        const call = Effect.flatMap(Clock.currentTimeMillis, (now) => (times.push(now - start), failing))
+        const observer = { onAttempt: () => Effect.sleep("6 seconds") }
+        yield* inTime(Effect.provideService(run(call, policy), RetryObserver.CurrentObserver, observer))
+        assert.deepStrictEqual(times, [0, 7000])
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  }
+})
+
+describe("a call that has begun before the first policy that asks whether it is nested", () => {
+  it.effect("goes on as it began", () =>
+    Effect.gen(function*() {
+      const shared: { nesting: boolean } = (globalThis as any)[Symbol.for("effect-retry/shared")]
+      const before = shared.nesting
+      shared.nesting = false
+      const retries: Array<number> = []
+      const call = Effect.flatMap(Effect.service(Schedule.CurrentMetadata), ({ attempt }) => {
+        retries.push(attempt)
+        return attempt < 2 ? failing : Effect.void
+      })
+      const worker = yield* Effect.forkChild(Effect.andThen(withRetry(call, steady), Effect.never))
+      yield* TestClock.adjust("15 seconds")
+      RetryPolicy.outermostOnly(steady)
+      yield* TestClock.adjust("1 minute")
+      shared.nesting = before
+      assert.deepStrictEqual(retries, [0, 1, 2])
+      assert.strictEqual(yield* RetryQuota.balance, 499)
+      yield* Fiber.interrupt(worker)
+      assert.strictEqual(yield* RetryQuota.balance, 499)
+    }).pipe(Effect.provide(RetryQuota.layer())))
 })
 
 describe("withRetryOrElse", () => {

@@ -1,15 +1,16 @@
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import type { Retry, RetryDecision } from "../../RetryDecision.ts"
 import { CurrentObserver } from "../../RetryObserver.ts"
-import type { Reservation } from "../../RetryQuotaStore.ts"
+import type { Ask, Reservation } from "../../RetryQuotaStore.ts"
 import { type AnyContext, shared } from "../shared.ts"
-import { asking, Call, deadlineAt, earn, failed, succeeded } from "./call.ts"
+import { asking, Call, deadlineAt, earn, failed, succeeded, within } from "./call.ts"
 import type { Parts } from "./parts.ts"
 import { Permit, type Watch, watchOf } from "./permit.ts"
 import { type AnyEffect, failAgain, send, settling } from "./send.ts"
@@ -24,6 +25,8 @@ class Pending {
   readonly retry: Retry
   readonly error: unknown
   readonly world: World
+  /** The watch of the fiber in which it was decided on. */
+  private readonly watch: Watch
   /** What the retry holds; `undefined` when it costs nothing. */
   permit: Permit | undefined
   /** The observer has been notified. */
@@ -34,9 +37,12 @@ class Pending {
   hasFailed = false
   /** An attempt makes it, or has made it. */
   isClaimed = false
+  /** The quota is asked anew: attempts that race wait for the one answer. */
+  private answered: Deferred.Deferred<void> | undefined = undefined
 
-  constructor(call: Call, world: World, retry: Retry) {
+  constructor(call: Call, world: World, retry: Retry, watch: Watch) {
     this.call = call
+    this.watch = watch
     this.retry = retry
     this.error = call.error
     this.world = world
@@ -49,23 +55,31 @@ class Pending {
   }
 
   /** The retry is made: what it holds lapses no more. What has lapsed is taken anew. */
-  made(world: World, fiber: AnyFiber): Effect.Effect<void> | undefined {
+  made(world: World): Effect.Effect<unknown> | undefined {
     const { permit } = this
-    if (permit === undefined || permit.kind !== "lapses") return undefined
+    if (permit === undefined) return undefined
+    if (permit.kind !== "lapses") return this.answered && Deferred.await(this.answered)
     permit.kind = "plain"
     this.world.lapses?.forget(permit)
-    return permit.state === "canceled" ? this.takenAnew(world, fiber) : undefined
+    return permit.state === "canceled" ? this.takenAnew(world) : undefined
   }
 
   /** Takes the tokens once more, if the quota still has them. */
-  private takenAnew(world: World, fiber: AnyFiber): Effect.Effect<void> | undefined {
+  private takenAnew(world: World): Effect.Effect<unknown> | undefined {
     const permit = this.permit = new Permit(world, this.retry.retry)
-    watchOf(fiber).hold(permit)
+    this.watch.hold(permit)
     const answer = this.world.store!.reserve(this.retry.cost, Context.get(world.context, Clock.Clock))
-    if (typeof answer === "function") return asking(answer, permit, Infinity)
+    if (typeof answer === "function") return this.asked(answer, permit)
     if (answer === undefined) permit.cancel()
     else permit.pay(answer)
     return undefined
+  }
+
+  /** Asks for what has lapsed, no longer than until the deadline. */
+  private asked(ask: Ask, anew: Permit): Effect.Effect<unknown> {
+    const patience = this.call.patienceFor(anew.world, 0)
+    const answered = this.answered = Deferred.makeUnsafe<void>()
+    return Effect.ensuring(within(asking(ask, anew, patience), patience), Deferred.succeed(answered, undefined))
   }
 
   /** What it holds is held by this fiber alone: the attempt needs no share of it. */
@@ -75,20 +89,20 @@ class Pending {
   }
 
   /** Notifies the observer, once. */
-  announce(world: World): Effect.Effect<unknown, unknown, unknown> | undefined {
+  announce(world: World, permit: Permit | undefined): Effect.Effect<unknown, unknown, unknown> | undefined {
     if (this.announced) return undefined
     this.announced = true
-    const told = this.call.announced(world, this.retry)
+    const told = this.call.announced(world, this.retry, permit)
     return Effect.isEffect(told) ? told : undefined
   }
 
   /** The retry has failed as a whole, whatever an attempt inside it reported: the tokens are spent after all. */
-  failed(world: World, fiber: AnyFiber): Effect.Effect<void> | undefined {
+  failed(world: World): Effect.Effect<void> | undefined {
     const { permit } = this
     if (permit === undefined || permit.state === "spent") return undefined
     const wasRefused = permit.state === "canceled" && permit.kind !== "lapses"
     if (wasRefused) return undefined
-    const taking = permit.state === "returned" ? this.takenAnew(world, fiber) : this.made(world, fiber)
+    const taking = permit.state === "returned" ? this.takenAnew(world) : this.made(world)
     const spend = () => {
       this.permit!.leave()
       this.permit!.abandon()
@@ -116,8 +130,8 @@ class Steps {
     if (pending === undefined) return this.decided(world, error, fiber)
     this.pending = undefined
     // One that could not be sent was no retry.
-    const told = this.call.ends === undefined ? pending.announce(world) : undefined
-    const spent = this.call.ends === undefined ? pending.failed(world, fiber) : undefined
+    const told = this.call.ends === undefined ? pending.announce(world, pending.permit) : undefined
+    const spent = this.call.ends === undefined ? pending.failed(world) : undefined
     if (told === undefined && spent === undefined) return this.decided(world, error, fiber)
     return Effect.flatMap(
       Effect.andThen(told ?? Effect.void, spent ?? Effect.void),
@@ -138,8 +152,9 @@ class Steps {
       return decision.delayMillis === 0 ? done : Effect.andThen(Effect.sleep(decision.delayMillis), done)
     }
     const delay = Duration.millis(decision.delayMillis)
-    const pending = new Pending(this.call, world, decision)
-    this.pending = (pending.permit?.watch ?? watchOf(fiber)).pending = pending
+    const watch = this.call.permit?.watch ?? watchOf(fiber)
+    const pending = new Pending(this.call, world, decision, watch)
+    this.pending = watch.pending = pending
     shared.pending.set(decision, pending)
     shared.pending.set(delay, pending)
     return Effect.succeed([decision, delay])
@@ -240,21 +255,23 @@ class Attempt {
       return this.send()
     }
     pending.isClaimed = true
-    const taking = pending.made(world, fiber)
+    const taking = pending.made(world)
     const watch: Watch = shared.watches.get(fiber) ?? watchOf(fiber)
     return taking === undefined ? this.joins(pending, watch) : Effect.flatMap(taking, () => this.joins(pending, watch))
   }
 
   private joins(pending: Pending, watch: Watch): AnyEffect {
     const { permit } = pending
-    if (permit !== undefined && permit.reservation === undefined) return this.ended("quota-exhausted")
+    if (permit !== undefined && permit.reservation === undefined) {
+      return this.ended(this.world.nowMillis < pending.call.deadlineAtMillis ? "quota-exhausted" : "deadline")
+    }
     if (this.world.gates.length === 0 && pending.isOnlyOf(watch)) {
       this.permit = permit
     } else {
       watch.hold(this.permit = new Permit(this.world, pending.retry.retry))
       if (permit !== undefined) this.permit.pay(new Share(pending, permit))
     }
-    const told = pending.announced ? undefined : pending.announce(this.world)
+    const told = pending.announced ? undefined : pending.announce(this.world, this.permit)
     return told === undefined ? this.send() : Effect.flatMap(told, () => this.send())
   }
 

@@ -150,7 +150,7 @@ export class Call implements Failing {
   }
 
   /** How long waiting for tokens is of use to a retry with this delay. */
-  private patienceFor(world: World, delayMillis: number): number {
+  patienceFor(world: World, delayMillis: number): number {
     return this.deadlineAtMillis === Infinity
       ? Infinity
       : Math.max(0, this.deadlineAtMillis - world.nowMillis - delayMillis)
@@ -177,7 +177,7 @@ export class Call implements Failing {
     if (typeof delay === "number") {
       this.permit = permit
       const retry = new Retry(this.attempt, delay, cost, this.info)
-      return this.defers && permit !== undefined ? retry : this.announced(world, retry)
+      return this.defers && permit !== undefined ? retry : this.announced(world, retry, permit)
     }
     permit?.cancel()
     return this.stop(world, delay)
@@ -199,14 +199,16 @@ export class Call implements Failing {
     return this.deadlineAtMillis !== Infinity && world.nowMillis + delayMillis >= this.deadlineAtMillis
   }
 
-  /** Notifies the observer of a retry. One that throws ends the call, and the retry is never sent. */
-  announced(world: World, retry: Retry): Decision {
+  /** Notifies the observer of a retry. One that throws or dies ends the call, and the retry is never sent. */
+  announced(world: World, retry: Retry, permit: Permit | undefined): Decision {
     const { onRetry } = world.observer
     if (onRetry === undefined) return retry
     try {
-      return notified(onRetry(retry, this.error, world.context), retry)
+      const told = onRetry(retry, this.error, world.context)
+      if (!Effect.isEffect(told)) return retry
+      return Effect.as(Effect.onError(told as AnyEffect, () => Effect.sync(() => permit?.cancel())), retry)
     } catch (defect) {
-      this.permit?.cancel()
+      permit?.cancel()
       throw defect
     }
   }

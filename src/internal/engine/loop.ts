@@ -160,8 +160,9 @@ class Loop {
   private fail(error: unknown, cause: Cause.Cause<unknown>): AnyEffect {
     this.arrive()
     const told = failed(this.world, this.call.permit, error)
+    if (told !== undefined) return Effect.map(told, () => this.decide(error, cause))
     this.decide(error, cause)
-    return told ?? Effect.void
+    return Effect.void
   }
 
   /** The send was never made. */
