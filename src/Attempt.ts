@@ -32,7 +32,8 @@ import { type Attempted, fromSchedule, type RetryPolicy } from "./RetryPolicy.ts
  *
  * **Gotchas**
  *
- * Wrap the whole call, once. What `Effect.retry` returns carries the mark on its type too, but is no attempt: to retry it
+ * A bare attempt in a fiber that was forked inside a send of `withRetry` and outlives it is taken for a part of that send:
+ * retry it there, or fork it outside. Wrap the whole call, once. What `Effect.retry` returns carries the mark on its type too, but is no attempt: to retry it
  * again, mark it again. A type cannot mark `null` and `undefined`: map such errors to something else first.
  * A limiter that fails fast makes attempts fail with `RateLimitExceeded`: use a policy that says so in its type, such as
  * `awsAdaptive`.

@@ -236,8 +236,8 @@ export const within = <E, R>(self: Effect.Effect<void, E, R>, millis: number): E
 
 const isWait = (told: unknown): told is Effect.Effect<void> => Effect.isEffect(told)
 
-/** What an observer asks the call to wait for. */
-const asked = (told: unknown): Effect.Effect<void> | undefined => isWait(told) ? told : undefined
+/** What an observer has the call wait for. */
+const awaited = (told: unknown): Effect.Effect<void> | undefined => isWait(told) ? told : undefined
 
 /** A send has succeeded: what its retry holds goes back; without a retry, the quota earns. */
 export const succeeded = (
@@ -247,7 +247,7 @@ export const succeeded = (
 ): Effect.Effect<void> | undefined => {
   if (permit !== undefined) permit.succeeded()
   if (!isRetry) earn(world.store, world.context)
-  return asked(world.observer.onAttempt?.(true, undefined, world.context))
+  return awaited(world.observer.onAttempt?.(true, undefined, world.context))
 }
 
 /** A call has succeeded without a retry. */
@@ -259,5 +259,5 @@ export const earn = (store: RetryQuotaStore | undefined, context: AnyContext): v
 /** A send has failed: what its retry holds is spent. */
 export const failed = (world: World, permit: Permit | undefined, error: unknown): Effect.Effect<void> | undefined => {
   if (permit !== undefined) permit.failed(error)
-  return asked(world.observer.onAttempt?.(false, error, world.context))
+  return awaited(world.observer.onAttempt?.(false, error, world.context))
 }

@@ -4,6 +4,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import { QuotaExhausted } from "../../RetryQuota.ts"
+import type { SendGate } from "../../SendGate.ts"
 import { asking, within } from "./call.ts"
 import type { Permit } from "./permit.ts"
 import type { World } from "./world.ts"
@@ -66,9 +67,19 @@ const paid = (world: World, permit: Permit): Effect.Effect<void, QuotaExhausted>
   return undefined
 }
 
+/** A gate must not throw. One that does costs no token. */
+const entering = (gate: SendGate, permit: Permit): void | Effect.Effect<void, unknown> => {
+  try {
+    return gate.enter(permit)
+  } catch (defect) {
+    permit.cancel()
+    throw defect
+  }
+}
+
 const passed = (world: World, permit: Permit, gate: number): Effect.Effect<void, unknown> | undefined => {
   for (let next = gate; next < world.gates.length; next++) {
-    const waiting = world.gates[next]!.enter(permit)
+    const waiting = entering(world.gates[next]!, permit)
     if (waiting !== undefined) return Effect.flatMap(waiting, () => passed(world, permit, next + 1) ?? Effect.void)
   }
   return undefined
