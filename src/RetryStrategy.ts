@@ -19,10 +19,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
-import { asEffect, Call, clockOf, deadlineAt, failed, succeeded } from "./internal/engine/call.ts"
+import { type AnyEffect, asEffect, Call, deadlineAt, failed, succeeded } from "./internal/engine/call.ts"
 import type { Parts } from "./internal/engine/parts.ts"
 import { Permit, watchOf } from "./internal/engine/permit.ts"
-import { admission, admissionUntil, type AnyEffect, settling } from "./internal/engine/send.ts"
+import { admission, admissionUntil, settling } from "./internal/engine/send.ts"
 import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./internal/engine/world.ts"
 import { partsOf } from "./internal/policy/policy.ts"
 import { type AnyContext, shared } from "./internal/shared.ts"
@@ -263,7 +263,7 @@ class Strategy implements Service {
       if (refund === undefined) return succeeded(world, permit, permit.retry > 0) ?? Effect.void
       permit.abandon()
       const { store } = world
-      const clock = clockOf(world)
+      const clock = world.clock
       if (store !== undefined && store.balance(clock) <= store.capacity - refund) store.deposit(refund, clock)
       return succeeded(world, undefined, true) ?? Effect.void
     })

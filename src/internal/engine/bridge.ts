@@ -1,5 +1,4 @@
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -10,10 +9,10 @@ import type { Retry, RetryDecision } from "../../RetryDecision.ts"
 import { CurrentObserver } from "../../RetryObserver.ts"
 import type { Ask, Reservation } from "../../RetryQuotaStore.ts"
 import { type AnyContext, shared } from "../shared.ts"
-import { asking, Call, deadlineAt, earn, failed, succeeded, within } from "./call.ts"
+import { type AnyEffect, asking, Call, deadlineAt, earn, failed, succeeded, within } from "./call.ts"
 import type { Parts } from "./parts.ts"
 import { Permit, type Watch, watchOf } from "./permit.ts"
-import { type AnyEffect, failAgain, send, settling } from "./send.ts"
+import { failAgain, send, settling } from "./send.ts"
 import { type AnyFiber, current, fresh, gatesOf, InsideCall, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
 
 /** How long a retry that was decided on is waited for beyond its delay, in milliseconds: a process may be busy. */
@@ -49,8 +48,7 @@ class Pending {
     this.permit = call.permit
     this.announced = this.permit === undefined
     if (this.permit !== undefined && world.lapses !== undefined) {
-      const now = Number(Context.get(world.context, Clock.Clock).monotonicTimeNanosUnsafe()) / 1e6
-      world.lapses.expect(this.permit, now + retry.delayMillis + graceMillis)
+      world.lapses.expect(this.permit, world.nowMillis + retry.delayMillis + graceMillis)
     }
   }
 
@@ -68,7 +66,7 @@ class Pending {
   private takenAnew(world: World): Effect.Effect<unknown> | undefined {
     const permit = this.permit = new Permit(world, this.retry.retry)
     this.watch.hold(permit)
-    const answer = this.world.store!.reserve(this.retry.cost, Context.get(world.context, Clock.Clock))
+    const answer = this.world.store!.reserve(this.retry.cost, world.clock)
     if (typeof answer === "function") return this.asked(answer, permit)
     if (answer === undefined) permit.cancel()
     else permit.pay(answer)

@@ -19,7 +19,7 @@ import { type AnyFiber, isNested, type World } from "./world.ts"
 /** What a policy decides: immediately, or when it has asked and waited. */
 export type Decision = RetryDecision | Effect.Effect<RetryDecision, unknown, unknown>
 
-type AnyEffect = Effect.Effect<any, any, any>
+export type AnyEffect = Effect.Effect<any, any, any>
 
 type Step = (now: number, error: unknown) => Pull.Pull<[unknown, Duration.Duration], unknown, unknown, unknown>
 
@@ -95,7 +95,7 @@ export class Call implements Failing {
     }
     const { lifted } = this
     const decided = Effect.flatMap(
-      Effect.suspend(() => lifted(Context.get(world.context, Clock.Clock).currentTimeMillisUnsafe(), this.error)),
+      Effect.suspend(() => lifted(world.clock.currentTimeMillisUnsafe(), this.error)),
       ([, delay]) => asEffect(this.priced(world, () => Duration.toMillis(delay), fiber))
     )
     return Pull.catchDone(decided, () => Effect.suspend(() => asEffect(this.stop(world, "schedule"))))
@@ -107,8 +107,8 @@ export class Call implements Failing {
     const permit = permitOf(world, this.attempt, fiber)
     if (this.defers) permit.kind = "lapses"
     const store = world.store!
-    const clock = Context.get(world.context, Clock.Clock)
-    if (world.lapses !== undefined && world.lapses.nextMillis !== Infinity) world.lapses.lapse(clock)
+    const clock = world.clock
+    world.lapses?.lapse(clock)
     const answer = cost > store.capacity ? undefined : store.reserve(cost, clock)
     if (typeof answer === "function") {
       return store.whenExhausted === "wait"
@@ -220,9 +220,6 @@ export class Call implements Failing {
   }
 }
 
-/** The clock of the caller. */
-export const clockOf = (world: World): Clock.Clock => Context.get(world.context, Clock.Clock)
-
 export const asEffect = (decision: Decision): Effect.Effect<RetryDecision, unknown, unknown> =>
   Effect.isEffect(decision) ? decision : Effect.succeed(decision)
 
@@ -234,10 +231,9 @@ export const asking = (ask: Ask, permit: Permit, patienceMillis: number): Effect
 export const within = <E, R>(self: Effect.Effect<void, E, R>, millis: number): Effect.Effect<unknown, E, R> =>
   millis === Infinity ? self : Effect.timeoutOption(self, millis)
 
-const isWait = (told: unknown): told is Effect.Effect<void> => Effect.isEffect(told)
-
 /** What an observer has the call wait for. */
-const awaited = (told: unknown): Effect.Effect<void> | undefined => isWait(told) ? told : undefined
+const awaited = (told: unknown): Effect.Effect<void> | undefined =>
+  Effect.isEffect(told) ? told as Effect.Effect<void> : undefined
 
 /** A send has succeeded: what its retry holds goes back; without a retry, the quota earns. */
 export const succeeded = (

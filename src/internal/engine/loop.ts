@@ -1,15 +1,14 @@
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { Retry, RetryDecision, Stop } from "../../RetryDecision.ts"
 import { type AnyContext, shared } from "../shared.ts"
-import { Call, deadlineAt, type Decision, earn, failed, succeeded } from "./call.ts"
+import { type AnyEffect, Call, deadlineAt, type Decision, earn, failed, succeeded } from "./call.ts"
 import type { Parts } from "./parts.ts"
 import { permitOf } from "./permit.ts"
-import { type AnyEffect, mixed, send, soleFailure } from "./send.ts"
+import { send, settling } from "./send.ts"
 import { type AnyFiber, current, fresh, InsideCall, Mark, type World, worldOf } from "./world.ts"
 
 /** What becomes of a call that is not retried. Without it, the call fails as its last attempt did. */
@@ -88,7 +87,7 @@ class Loop {
   private follow(decision: Decision, cause: Cause.Cause<unknown>): void {
     this.cause = cause
     if (!Effect.isEffect(decision) && decision._tag === "Stop") return this.obey(decision)
-    const now = Context.get(this.world.context, Clock.Clock).currentTimeMillisUnsafe()
+    const now = this.world.clock.currentTimeMillisUnsafe()
     if (this.call.attempt === 1) this.firstFailureMillis = this.nowMillis = now
     this.sinceMillis = now - this.nowMillis
     this.nowMillis = now
@@ -101,8 +100,7 @@ class Loop {
     this.cause = undefined
     if (decision._tag === "Retry") {
       this.retry = decision
-      const clock = Context.get(this.world.context, Clock.Clock)
-      return this.then("sleep", clock.sleep(Duration.millis(decision.delayMillis)))
+      return this.then("sleep", this.world.clock.sleep(Duration.millis(decision.delayMillis)))
     }
     const end = this.orElse === undefined ? Effect.failCause(cause) : this.orElse(this.call.error, decision)
     // A call that polls is held back first.
@@ -139,15 +137,12 @@ class Loop {
   }
 
   private settled(self: AnyEffect): AnyEffect {
-    return Effect.matchCauseEffect(self, {
-      onSuccess: (value) => this.succeed(value),
-      onFailure: (cause) => {
-        const sole = soleFailure(cause)
-        return sole === undefined
-          ? mixed(cause, (error, cause) => this.fail(error, cause), () => this.die())
-          : this.fail(sole.error, cause)
-      }
-    })
+    return settling(
+      self,
+      (value) => this.succeed(value),
+      (error, cause) => this.fail(error, cause),
+      () => this.die()
+    )
   }
 
   private succeed(value: unknown): AnyEffect {
@@ -230,13 +225,7 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
       ? Effect.failCause(cause)
       : new Loop(self, call, world, orElse).proceed(decision, cause)
   }
-  const body = Effect.matchCauseEffect(self, {
-    onSuccess: quietly,
-    onFailure: (cause) => {
-      const sole = soleFailure(cause)
-      return sole === undefined ? mixed(cause, failed, () => back(current())) : failed(sole.error, cause)
-    }
-  })
+  const body = settling(self, quietly, failed, () => back(current()))
   const timed = parts.deadlineMillis !== Infinity
   return Effect.withFiber((fiber) => {
     const world = worldOf(fiber.context)

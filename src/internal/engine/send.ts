@@ -1,15 +1,11 @@
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import { QuotaExhausted } from "../../RetryQuota.ts"
 import type { SendGate } from "../../SendGate.ts"
-import { asking, within } from "./call.ts"
+import { type AnyEffect, asking, within } from "./call.ts"
 import type { Permit } from "./permit.ts"
 import type { World } from "./world.ts"
-
-export type AnyEffect = Effect.Effect<any, any, any>
 
 /** What follows on a failure: the error, and the cause that it came in. */
 export type Failed = (error: unknown, cause: Cause.Cause<unknown>) => AnyEffect
@@ -37,13 +33,13 @@ export const settling = (
   })
 
 /** The failure that is all of a cause. */
-export const soleFailure = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {
+const soleFailure = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {
   const reason = reasons[0]
   return reasons.length === 1 && reason?._tag === "Fail" ? reason : undefined
 }
 
 /** What follows on any other cause. */
-export const mixed = (cause: Cause.Cause<unknown>, failed: Failed, died: () => void): AnyEffect => {
+const mixed = (cause: Cause.Cause<unknown>, failed: Failed, died: () => void): AnyEffect => {
   if (Cause.hasDies(cause) || !Cause.hasFails(cause)) died()
   return Effect.catch(Effect.failCause(cause), (error) => failed(error, Cause.fail(error)))
 }
@@ -53,7 +49,7 @@ const paid = (world: World, permit: Permit): Effect.Effect<void, QuotaExhausted>
   const { store } = world
   if (permit.retry > 0 || store === undefined || store.firstAttemptCost === 0) return undefined
   const cost = store.firstAttemptCost
-  const clock = Context.get(world.context, Clock.Clock)
+  const clock = world.clock
   const refused = () => Effect.fail(new QuotaExhausted({ cost, balance: store.balance(clock) }))
   const answer = store.reserve(cost, clock)
   if (typeof answer === "function") {

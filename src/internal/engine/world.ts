@@ -7,6 +7,7 @@ import { RetryQuota } from "../../RetryQuota.ts"
 import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { SendGate } from "../../SendGate.ts"
 import { type AnyContext, type AnyFiber, shared } from "../shared.ts"
+import { monotonicMillis } from "../state/clock.ts"
 import type { Lapses } from "../state/lapses.ts"
 
 /** The fiber that runs: for callbacks, which are given none. */
@@ -67,9 +68,14 @@ export class World {
     this.inside = Context.add(context, InsideCall, new Mark(this, undefined))
   }
 
+  /** The clock of the caller. */
+  get clock(): Clock.Clock {
+    return Context.get(this.context, Clock.Clock)
+  }
+
   /** Milliseconds of the monotonic clock, which no step of the wall clock moves. */
   get nowMillis(): number {
-    return Number(Context.get(this.context, Clock.Clock).monotonicTimeNanosUnsafe()) / 1e6
+    return monotonicMillis(this.clock)
   }
 }
 
