@@ -48,7 +48,7 @@ import { type Attempted, fromSchedule, type RetryPolicy } from "./RetryPolicy.ts
  * @category constructors
  * @since 0.1.0
  */
-export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E & Attempted, R> => attempting(self)
+export const attempt: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E & Attempted, R> = attempting
 
 /**
  * Retries an effect: the short form of `Effect.retry(attempt(self), policy)`, and the faster of the two.

@@ -23,7 +23,8 @@ import type * as Random from "effect/Random"
 import type * as Schedule from "effect/Schedule"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
 import { checks } from "./internal/checks.ts"
-import { type Delay, type Failing, hintTooLong, noDelay, type Parts } from "./internal/engine/parts.ts"
+import { adjusted, capping, type Delay, type Failing, honoring, noDelay, spread } from "./internal/engine/delay.ts"
+import type { Parts } from "./internal/engine/parts.ts"
 import { jitterOf } from "./internal/policy/jitter.ts"
 import * as Policy from "./internal/policy/policy.ts"
 import { named, Opaque } from "./internal/policy/words.ts"
@@ -180,7 +181,7 @@ export const capped: {
   <E, R, Err>(self: RetryPolicy<E, R, Err>, cap: Duration.Input): RetryPolicy<E, R, Err>
 } = /* @__PURE__ */ Policy.combinator("RetryPolicy.capped", (check, cap) => {
   const capMillis = Math.ceil(check.positiveDuration("cap", cap))
-  return Policy.adjusting((delayMillis) => Math.min(delayMillis, capMillis))
+  return Policy.adjusting(capping(capMillis))
 }, "cap")
 
 /**
@@ -210,7 +211,7 @@ export const jittered: {
   <E, R, Err>(self: RetryPolicy<E, R, Err>, jitter: Jitter): RetryPolicy<E, R, Err>
 } = /* @__PURE__ */ Policy.combinator(
   "RetryPolicy.jittered",
-  (check, jitter) => Policy.adjusting(jitterOf(check, jitter)),
+  (check, jitter) => Policy.adjusting(spread(jitterOf(check, jitter))),
   "jitter"
 )
 
@@ -247,12 +248,7 @@ export const honorRetryAfter: {
   const atMost = check.duration("atMost", options.atMost, Infinity)
   const overshoot = check.duration("overshoot", options.overshoot, atMost === Infinity ? 5000 : Infinity)
   const stops = check.oneOf("beyond", options.beyond, ["clamp", "stop"], "clamp") === "stop"
-  return Policy.adjusting((delayMillis, { info }) => {
-    if (info?.retryAfter === undefined) return delayMillis
-    const hint = Duration.toMillis(info.retryAfter)
-    const bound = Math.min(atMost, delayMillis + overshoot)
-    return stops && hint > bound ? hintTooLong : Math.max(delayMillis, Math.min(hint, bound))
-  })
+  return Policy.adjusting(honoring(atMost, overshoot, stops))
 })
 
 /**
@@ -392,14 +388,11 @@ export const whenThrottled: {
   const throttling = delayOf("that", Policy.partsOf(that))
   return Policy.extended(self, "RetryPolicy.whenThrottled", that, {
     source: (failure) => (failure.info?.throttling ? throttling : ordinary)(failure),
-    adjust: (delayMillis) => delayMillis
+    adjusts: []
   })
 })
 
-const delayOf = (field: string, { adjust, source }: Parts): Delay =>
+const delayOf = (field: string, { adjusts, source }: Parts): Delay =>
   typeof source === "function"
-    ? (failure) => {
-      const delay = source(failure)
-      return delay < 0 ? delay : adjust(delay, failure)
-    }
+    ? (failing) => adjusted(adjusts, source(failing), failing)
     : checks("RetryPolicy.whenThrottled").reject(field, "a lifted schedule", "a policy whose delays are functions")

@@ -25,6 +25,7 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+import { delayOf } from "../../src/internal/engine/delay.ts"
 import { partsOf } from "../../src/internal/policy/policy.ts"
 import { constantRandom, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
 
@@ -423,7 +424,7 @@ describe("RetryPolicy", () => {
     for (const [name, policy] of extremes) {
       for (const retry of [1024, 1025, 1100, 1_000_000]) {
         it(`${name}: retry ${retry} waits exactly the cap`, () => {
-          const { adjust, source } = partsOf(policy)
+          const { adjusts, source } = partsOf(policy)
           const failure = {
             error: transient,
             info: undefined,
@@ -433,7 +434,7 @@ describe("RetryPolicy", () => {
             previousMillis: 0,
             random: constantRandom(0.5)
           }
-          const delay = typeof source === "function" ? adjust(source(failure), failure) : NaN
+          const delay = typeof source === "function" ? delayOf(source, adjusts, failure) : NaN
           assert.strictEqual(delay, 20_000)
         })
       }
@@ -442,7 +443,7 @@ describe("RetryPolicy", () => {
     it.effect("without a cap saturates, and never becomes Infinity or NaN", () =>
       Effect.gen(function*() {
         const policy = Backoff.exponential({ base: "1 second" }).pipe(RetryPolicy.jittered("full"))
-        const { adjust, source } = partsOf(policy)
+        const { adjusts, source } = partsOf(policy)
         const failure = {
           error: transient,
           info: undefined,
@@ -452,7 +453,7 @@ describe("RetryPolicy", () => {
           previousMillis: 0,
           random: constantRandom(0)
         }
-        assert.strictEqual(typeof source === "function" ? adjust(source(failure), failure) : NaN, 0)
+        assert.strictEqual(typeof source === "function" ? delayOf(source, adjusts, failure) : NaN, 0)
         const last = (yield* decisions(Backoff.exponential({ base: "1 second", factor: 1e6 }), repeated(transient, 60)))
           .at(-1)
         assert.strictEqual(last, Number.MAX_SAFE_INTEGER)

@@ -114,11 +114,6 @@ export const resolve = (policy: Policy): Retrying => {
 
 /** The policy with a budget that every retry has to pass, last of all; a retry that does not is stopped by its schedule. */
 export const within = (policy: AnyPolicy, budget: Budget, nowMillis: () => number): AnyPolicy => {
-  const { adjust } = partsOf(policy)
-  return withParts(policy, {
-    adjust: (delay, failing) => {
-      const adjusted = adjust(delay, failing)
-      return adjusted < 0 || budget.withdraw(nowMillis()) ? adjusted : noDelay
-    }
-  })
+  const { adjusts } = partsOf(policy)
+  return withParts(policy, { adjusts: [...adjusts, (delay) => budget.withdraw(nowMillis()) ? delay : noDelay] })
 }

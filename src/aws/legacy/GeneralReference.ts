@@ -18,10 +18,10 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { checks } from "../../internal/checks.ts"
+import { exponential } from "../../internal/engine/delay.ts"
 import { awsThrottlingCodes } from "../../internal/facts/codes.ts"
 import { retryAfterMillis } from "../../internal/facts/hint.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
-import { exponential } from "../../internal/math/delay.ts"
 import { get } from "../../internal/safe.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
@@ -74,7 +74,7 @@ const baseMillis = 100
 
 /** The waits of the page: `min(2^retries * 100 ms, MAX_WAIT_INTERVAL)`. */
 const waitMillis = (retries: number, maxWaitIntervalMillis: number): number =>
-  Math.min(exponential(baseMillis, 2, retries + 1), maxWaitIntervalMillis)
+  Math.min(exponential(baseMillis, 2)(retries + 1), maxWaitIntervalMillis)
 
 /**
  * What can be set in the policy.

@@ -12,7 +12,7 @@ interface Expected {
  * have been goes back before anybody takes tokens or looks at the balance.
  */
 export class Lapses {
-  /** When the first of them lapses, in milliseconds of the monotonic clock. */
+  /** When the first of them lapses, in milliseconds of the monotonic clock; `Infinity` when none is expected. */
   nextMillis = Infinity
   private readonly expected = new Map<Expected, number>()
 
@@ -30,7 +30,6 @@ export class Lapses {
 
   /** Gives back what has lapsed. */
   lapse(clock: Clock.Clock): void {
-    if (this.nextMillis === Infinity) return
     const now = monotonicMillis(clock)
     if (now < this.nextMillis) return
     this.nextMillis = Infinity
