@@ -140,6 +140,9 @@ const millisOf = (delay: Duration.Input): number => {
   return millis > 0 ? millis : 0
 }
 
+/** What a function of the user answers. */
+const given = (delay: Duration.Input | undefined): number => delay === undefined ? noDelay : millisOf(delay)
+
 /**
  * Makes a policy of a function from a failed attempt to the delay before its retry. `undefined` stops retrying with the
  * reason `"schedule"`; a delay that is negative or no duration counts as 0.
@@ -148,10 +151,7 @@ const millisOf = (delay: Duration.Input): number => {
  * @since 0.1.0
  */
 export const fromDelay = (delay: (failure: Failure) => Duration.Input | undefined): RetryPolicy =>
-  Policy.fromSource("RetryPolicy.fromDelay", named(delay), (live) => {
-    const given = delay(recordOf(live))
-    return given === undefined ? noDelay : millisOf(given)
-  })
+  Policy.fromSource("RetryPolicy.fromDelay", named(delay), (failing) => given(delay(recordOf(failing))))
 
 /**
  * Lifts any schedule into a policy: its delays are the policy's, and its end is the stop reason `"schedule"`. It costs
@@ -252,6 +252,34 @@ export const honorRetryAfter: {
 })
 
 /**
+ * Changes every delay with a function, given the delay so far and the failed attempt. `undefined` stops retrying with
+ * the reason `"schedule"`; an answer that is negative or no duration counts as 0. The quota has been asked before: what
+ * was taken goes back when the function stops.
+ *
+ * **Example** (Twice as long after a time-out)
+ *
+ * ```ts
+ * const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+ *   RetryPolicy.mapDelay((delay, { info }) => info?.timeout ? Duration.times(delay, 2) : delay)
+ * )
+ * ```
+ *
+ * @category delays
+ * @since 0.1.0
+ */
+export const mapDelay: {
+  (f: (delay: Duration.Duration, failure: Failure) => Duration.Input | undefined): Same
+  <E, R, Err>(
+    self: RetryPolicy<E, R, Err>,
+    f: (delay: Duration.Duration, failure: Failure) => Duration.Input | undefined
+  ): RetryPolicy<E, R, Err>
+} = /* @__PURE__ */ Policy.combinator("RetryPolicy.mapDelay", (check, f) => {
+  if (typeof f !== "function") check.reject("f", f, "a function from a delay and a failure to a delay")
+  check.given.f = named(f)
+  return Policy.adjusting((delayMillis, failing) => given(f(Duration.millis(delayMillis), recordOf(failing))))
+}, "f")
+
+/**
  * Stops after this many attempts, the first included: 1 means no retries. Of two limits the smaller holds.
  *
  * @category limits
@@ -300,6 +328,15 @@ export const deadline: {
   const millis = check.positiveDuration("deadline", limit)
   return ({ deadlineMillis }) => ({ deadlineMillis: Math.min(deadlineMillis, millis) })
 }, "deadline")
+
+/**
+ * Takes every {@link deadline} away that the policy has so far.
+ *
+ * @category limits
+ * @since 0.1.0
+ */
+export const withoutDeadline: Same = (self) =>
+  Policy.extended(self, "RetryPolicy.withoutDeadline", undefined, { deadlineMillis: Infinity })
 
 /**
  * Leaves retrying to the outermost call: inside an attempt of another call, whatever its policy, the first failure is
@@ -396,3 +433,31 @@ const delayOf = (field: string, { adjusts, source }: Parts): Delay =>
   typeof source === "function"
     ? (failing) => adjusted(adjusts, source(failing), failing)
     : checks("RetryPolicy.whenThrottled").reject(field, "a lifted schedule", "a policy whose delays are functions")
+
+/**
+ * The limits of a policy.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Limits {
+  /** Attempts of a call, the first included; `Infinity` without a limit. */
+  readonly maxAttempts: number
+  /** From the beginning of a call to the last moment at which a retry may begin; infinite without a deadline. */
+  readonly deadline: Duration.Duration
+  /** What a retry takes of the quota; `undefined` when it takes nothing. */
+  readonly quota: Required<QuotaOptions> | undefined
+  /** Whether the policy asks for an `AdaptiveRateLimiter`. */
+  readonly requiresRateLimiter: boolean
+}
+
+/**
+ * Reads the limits of a policy, whatever the order in which they were applied.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const limits = (self: RetryPolicy<any, any, any>): Limits => {
+  const { adaptive, deadlineMillis, maxAttempts, quota } = Policy.partsOf(self)
+  return { maxAttempts, deadline: Duration.millis(deadlineMillis), quota, requiresRateLimiter: adaptive }
+}

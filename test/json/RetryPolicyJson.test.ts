@@ -252,11 +252,12 @@ describe("fromJson", () => {
   it.effect("takes back functions by their names", () =>
     Effect.gen(function*() {
       const patience = ({ attempt }: RetryPolicy.Failure) => attempt * 100
-      const custom = (retries: number) => retries
+      const custom = () => 5
       const functions = { patience, custom }
       for (
         const policy of [
           RetryPolicy.fromDelay(patience).pipe(RetryPolicy.maxAttempts(2)),
+          Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.mapDelay(custom)),
           JavaScriptV2.policy({ customBackoff: custom }),
           Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.whenThrottled(RetryPolicy.fromDelay(patience)))
         ]

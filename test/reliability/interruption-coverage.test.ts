@@ -92,6 +92,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
   "a part of policies, or what they decide, which takes nothing": [
     "RetryPolicy.TypeId",
     "RetryPolicy.isRetryPolicy",
+    "RetryPolicy.limits",
     "RetryStrategy.fromParts",
     "SendGate.register",
     "RetryDecision.Stop",

@@ -8,7 +8,6 @@ import * as RetryPolicy from "effect-retry/RetryPolicy"
 import { fromJson } from "effect-retry/RetryPolicyJson"
 import type * as RetryQuota from "effect-retry/RetryQuota"
 import * as Effect from "effect/Effect"
-import { noDelay, partsOf, withParts } from "../borrowed.ts"
 import type { Budget, BudgetOptions } from "./budget.ts"
 import type { PolicyName } from "./policyNames.ts"
 import type { Policy, PolicySettings } from "./policySchema.ts"
@@ -102,18 +101,16 @@ export const resolve = (policy: Policy): Retrying => {
   if (typeof policy === "string") return { label: policy, ...named[policy] }
   const { budget, label, limiter, quota, steps } = policy
   const made = Effect.runSync(fromJson({ steps }))
-  const parts = partsOf(made)
+  const limits = RetryPolicy.limits(made)
   return {
     label: label ?? describe(policy),
     policy: made,
-    quota: quota ?? (parts.quota && {}),
-    limiter: limiter ?? (parts.adaptive ? {} : undefined),
+    quota: quota ?? (limits.quota && {}),
+    limiter: limiter ?? (limits.requiresRateLimiter ? {} : undefined),
     budget: budgetOf(budget)
   }
 }
 
 /** The policy with a budget that every retry has to pass, last of all; a retry that does not is stopped by its schedule. */
-export const within = (policy: AnyPolicy, budget: Budget, nowMillis: () => number): AnyPolicy => {
-  const { adjusts } = partsOf(policy)
-  return withParts(policy, { adjusts: [...adjusts, (delay) => budget.withdraw(nowMillis()) ? delay : noDelay] })
-}
+export const within = (policy: AnyPolicy, budget: Budget, nowMillis: () => number): AnyPolicy =>
+  RetryPolicy.mapDelay(policy, (delay) => budget.withdraw(nowMillis()) ? delay : undefined)

@@ -58,10 +58,10 @@ export const fibonacci = (baseMillis: number) => (retry: number): number => {
 export const fullJitter = (delayMillis: number, random: number): number => delayMillis * random
 
 /** `delay / 2 + delay / 2 * random`. */
-export const equalJitter = (delayMillis: number, random: number): number => delayMillis * (0.5 + 0.5 * random)
+const equalJitter = (delayMillis: number, random: number): number => delayMillis * (0.5 + 0.5 * random)
 
 /** `delay * (1 + share * (2 * random - 1))`: from `1 - share` to `1 + share` times the delay. */
-export const proportionalJitter = (delayMillis: number, share: number, random: number): number =>
+const proportionalJitter = (delayMillis: number, share: number, random: number): number =>
   delayMillis * (1 + share * (2 * random - 1))
 
 /** `base + (3 * previous - base) * random`: uniform from `base` to three times the previous delay. */

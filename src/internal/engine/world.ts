@@ -18,7 +18,7 @@ export type { AnyFiber }
 const noGates: ReadonlyArray<SendGate> = []
 
 /** The gates in this context, in the order in which they are asked. */
-export const gatesOf = (context: AnyContext): ReadonlyArray<SendGate> => {
+const gatesOf = (context: AnyContext): ReadonlyArray<SendGate> => {
   let found: Array<SendGate> | undefined
   for (const { gateOf, tag } of shared.gates) {
     const service = Context.getOrUndefined(context, tag)
