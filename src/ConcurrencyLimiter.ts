@@ -14,12 +14,12 @@
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
-import { checks } from "./internal/checks.ts"
+import { type Checks, checks } from "./internal/checks.ts"
 import { configured } from "./internal/config.ts"
 import { passing } from "./internal/engine/scoped.ts"
 import { statusOf } from "./internal/facts/wire.ts"
@@ -263,27 +263,25 @@ const isOverload = ({ error, info }: SendGate.Outcome): boolean =>
 
 const defaultPauseMillis = () => 1000
 
-const validated = ({
-  isDrop = isOverload,
-  maxWait = 250,
-  maxWaiters = 10_000,
-  order = "fifo",
-  rule = adaptive(),
-  whenFull = "wait"
-}: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
-  const check = checks("ConcurrencyLimiter.make")
+const ruleOf = (check: Checks, rule: Rule) => {
   if (typeof rule?.next !== "function" || typeof rule.limit !== "function") {
     check.reject("rule", rule, "a rule: adaptive(), fixed(n), or an object with initial, limit and next")
   }
-  if (typeof isDrop !== "function") check.reject("isDrop", isDrop, "a function of an outcome")
   const { isTimed = () => true, pauseMillis = defaultPauseMillis } = rule
+  return { initial: rule.initial, limit: rule.limit, next: rule.next, isTimed, pauseMillis }
+}
+
+const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
+  const check = checks("ConcurrencyLimiter.make")
+  const { isDrop = isOverload, maxWait = 250, maxWaiters = 10_000, rule = adaptive() } = options
+  if (typeof isDrop !== "function") check.reject("isDrop", isDrop, "a function of an outcome")
   return {
-    rule: { initial: rule.initial, limit: rule.limit, next: rule.next, isTimed, pauseMillis },
+    rule: ruleOf(check, rule),
     isDrop,
-    whenFull: check.oneOf("whenFull", whenFull, ["wait", "fail"]),
+    whenFull: check.oneOf("whenFull", options.whenFull, ["wait", "fail"], "wait"),
     maxWaitMillis: check.positiveDuration("maxWait", maxWait),
     maxWaiters: check.count("maxWaiters", maxWaiters, 0),
-    order: check.oneOf("order", order, ["fifo", "lifo"]),
+    order: check.oneOf("order", options.order, ["fifo", "lifo"], "fifo"),
     refused: (reason, limit) => new ConcurrencyLimitExceeded({ reason, limit })
   }
 }
@@ -355,7 +353,7 @@ export const snapshot: Effect.Effect<Snapshot, never, ConcurrencyLimiter> = /* @
  * **Example** (A stream in one slot)
  *
  * ```ts
- * const lines = Stream.unwrap(Effect.as(ConcurrencyLimiter.slot, tail))
+ * const lines = Stream.unwrap(Effect.as(ConcurrencyLimiter.slot, Stream.fromEffect(call)))
  * ```
  *
  * @category combinators

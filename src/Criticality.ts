@@ -25,7 +25,7 @@ export type Criticality = "sheddable" | "normal" | "critical"
  * **Example** (A background job gives way)
  *
  * ```ts
- * const job = reindex.pipe(Effect.provideService(Criticality.CurrentCriticality, "sheddable"))
+ * const job = call.pipe(withRetry(policy), Effect.provideService(Criticality.CurrentCriticality, "sheddable"))
  * ```
  *
  * @category services

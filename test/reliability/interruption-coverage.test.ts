@@ -15,7 +15,13 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
   "AdaptiveRateLimiter.make": [
     "core/AdaptiveRateLimiter.test.ts",
     "has sent or gives its token back, at whatever step"
-  ]
+  ],
+  ...Object.fromEntries(
+    ["ConcurrencyLimiter", "layer", "make", "slot", "snapshot", "adaptive", "fixed", "layerConfig"].map((name) => [
+      `ConcurrencyLimiter.${name}`,
+      ["core/ConcurrencyLimiter.test.ts", "whatever interrupts them, calls and slots leave nothing in flight"] as const
+    ])
+  )
 }
 
 /** What there is nothing to sweep of. */
@@ -24,6 +30,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "AdaptiveRateLimiter.RateLimitExceeded",
     "AdaptiveRateLimiter.validated",
     "AwsSdk.StreamUsed",
+    "ConcurrencyLimiter.ConcurrencyLimitExceeded",
     "BotocoreLegacy.BotocoreLegacyError",
     "BotocoreLegacy.ChecksumError",
     "InvalidOption.InvalidOption",
@@ -101,6 +108,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryDecision.isRetry"
   ],
   "a constant": [
+    "Criticality.CurrentCriticality",
     "BotocoreLegacy.document",
     "BotocoreLegacy.documentJson",
     "Kotlin.defaults",

@@ -7,6 +7,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Time } from "./fields.ts"
+import { concurrencyOf } from "./policy.ts"
 import type { Policy, PolicySettings } from "./policySchema.ts"
 import { type Problem, renderPath } from "./problem.ts"
 import type { Edge, Fleet, Outage, Scenario, ServiceSettings } from "./scenario.ts"
@@ -197,6 +198,7 @@ export const problemOf = (policy: Policy): Problem | undefined => {
   return problemOfUnused(policy, limits) ??
     under("quota", () => RetryQuota.layer(policy.quota)) ??
     under("limiter", () => Limiter.layer(policy.limiter)) ??
+    under("concurrency", () => policy.concurrency && concurrencyOf(policy.concurrency)) ??
     problemOfBudget(policy, Duration.isFinite(limits.deadline))
 }
 

@@ -9,7 +9,7 @@ import { monotonicMillis } from "./clock.ts"
 import { Line } from "./line.ts"
 
 /** What changes a limit. */
-export interface ConcurrencyRule<State> {
+interface ConcurrencyRule<State> {
   readonly initial: State
   /** How many sends may be in flight. Below 1 there is one at most, and a pause after it. */
   readonly limit: (state: State) => number
