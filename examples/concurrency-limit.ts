@@ -8,6 +8,7 @@
 import { Effect, Layer } from "effect"
 import { awsStandard, RetryQuota, withRetry } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
 import { CurrentCriticality } from "effect-retry/Criticality"
 
 /** One call, with its time-out inside: a send that times out is a sign of overload. */
@@ -22,3 +23,6 @@ export const reindex = <A, E>(send: Effect.Effect<A, E>) =>
 
 /** A bulkhead: at most ten at a time, whatever happens. */
 export const bulkhead = ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(10), whenFull: "fail" })
+
+/** What a server says to one caller is heeded by all: nobody sends until its hint is over, then one, then more. */
+export const polite = Layer.merge(layer, CoolDown.layer())

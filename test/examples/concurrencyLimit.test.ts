@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
 import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -38,6 +39,16 @@ describe("examples/concurrency-limit", () => {
       yield* TestClock.adjust(250)
       assert.deepStrictEqual(sent.slice(20), ["call", "job"])
     }).pipe(Effect.provide(Example.layer)))
+
+  it.effect("leaves a server alone that says so", () =>
+    Effect.gen(function*() {
+      const told = Kit.outcomes([Kit.throttledFor("10 seconds")], { afterwards: "repeat" })
+      const first = yield* Effect.forkChild(Effect.flip(Example.load(told.send)), { startImmediately: true })
+      const second = yield* Effect.flip(Example.load(told.send))
+      assert.instanceOf(second, CoolDown.CoolingDown)
+      assert.strictEqual(told.sends, 1)
+      yield* Fiber.interrupt(first)
+    }).pipe(Effect.provide(Example.polite)))
 
   it.effect("has a bulkhead that refuses the eleventh", () =>
     Effect.gen(function*() {

@@ -17,6 +17,12 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     "has sent or gives its token back, at whatever step"
   ],
   ...Object.fromEntries(
+    ["CoolDown", "close", "layer", "layerConfig", "make", "snapshot"].map((name) => [
+      `CoolDown.${name}`,
+      ["core/CoolDown.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
+    ])
+  ),
+  ...Object.fromEntries(
     ["ConcurrencyLimiter", "layer", "make", "slot", "snapshot", "adaptive", "fixed", "layerConfig"].map((name) => [
       `ConcurrencyLimiter.${name}`,
       ["core/ConcurrencyLimiter.test.ts", "whatever interrupts them, calls and slots leave nothing in flight"] as const
@@ -31,6 +37,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "AdaptiveRateLimiter.validated",
     "AwsSdk.StreamUsed",
     "ConcurrencyLimiter.ConcurrencyLimitExceeded",
+    "CoolDown.CoolingDown",
     "BotocoreLegacy.BotocoreLegacyError",
     "BotocoreLegacy.ChecksumError",
     "InvalidOption.InvalidOption",

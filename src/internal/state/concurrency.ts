@@ -1,11 +1,7 @@
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
-import { CurrentCriticality } from "../../Criticality.ts"
 import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
 import type { ConcurrencySample } from "../math/concurrency.ts"
-import { monotonicMillis } from "./clock.ts"
 import { Line } from "./line.ts"
 
 /** What changes a limit. */
@@ -32,8 +28,6 @@ export interface ConcurrencyOptions<E> {
 
 /** The time is not asked for while the limit is at least 1. */
 const never = (): number => -Infinity
-
-const ranks = { critical: 0, normal: 1, sheddable: 2 } as const
 
 /** A send that has passed. Sends that are not timed share one until the limit is cut. */
 class Slot implements Pass {
@@ -85,7 +79,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
       maxWaiters: options.maxWaiters,
       maxWaitMillis: options.maxWaitMillis,
       opensInMillis: (now) => this.pausedUntilMillis > now ? this.pausedUntilMillis - now : Infinity,
-      admit: (clock) => this.admit(() => monotonicMillis(clock)),
+      admit: (now) => this.admit(() => now),
       refused: (reason) => options.refused(reason, this.limit)
     })
   }
@@ -98,9 +92,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
   enter(send: Send): void | Effect.Effect<void, E> {
     if (this.line.size === 0 && this.isOpen(() => send.nowMillis)) return this.hold(send)
     if (this.options.whenFull === "fail") return Effect.fail(this.options.refused("full", this.limit))
-    const { context } = send
-    const rank = ranks[Context.get(context, CurrentCriticality)]
-    return this.line.wait(Context.get(context, Clock.Clock), rank, () => this.hold(send))
+    return this.line.wait(send.context, () => this.hold(send))
   }
 
   /** A send has ended. */

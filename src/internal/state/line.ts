@@ -1,6 +1,11 @@
-import type * as Clock from "effect/Clock"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { type Criticality, CurrentCriticality } from "../../Criticality.ts"
+import type { AnyContext } from "../shared.ts"
 import { monotonicMillis } from "./clock.ts"
+
+const ranks: { readonly [Of in Criticality]: 0 | 1 | 2 } = { critical: 0, normal: 1, sheddable: 2 }
 
 /** Who waits. It stands in two lists: of all, and of those that matter as much. */
 class Waiter {
@@ -56,8 +61,8 @@ export interface LineOptions<E> {
   /** Milliseconds from now until somebody may pass though nobody ends before; `Infinity` when that is not known. */
   readonly opensInMillis: (nowMillis: number) => number
   /** Lets pass whoever can. */
-  readonly admit: (clock: Clock.Clock) => void
-  readonly refused: (reason: "full" | "queue-full") => E
+  readonly admit: (nowMillis: number) => void
+  readonly refused: (reason: "full" | "queue-full", nowMillis: number) => E
 }
 
 /**
@@ -76,11 +81,14 @@ export class Line<E> {
     this.options = options
   }
 
-  /** Waits until `granted` is called, which hands over in the same step. `rank` is 0 for those that matter most. */
-  wait(clock: Clock.Clock, rank: 0 | 1 | 2, granted: () => void): Effect.Effect<void, E> {
+  /** Waits until `granted` is called, which hands over in the same step. */
+  wait(context: AnyContext, granted: () => void): Effect.Effect<void, E> {
+    const clock = Context.get(context, Clock.Clock)
+    const rank = ranks[Context.get(context, CurrentCriticality)]
     return Effect.suspend(() => {
-      if (this.size >= this.options.maxWaiters && !this.displaces(rank)) return this.refusal("queue-full")
-      const waiter = new Waiter(rank, monotonicMillis(clock) + this.options.maxWaitMillis, granted)
+      const now = monotonicMillis(clock)
+      if (this.size >= this.options.maxWaiters && !this.displaces(rank)) return this.refusal("queue-full", now)
+      const waiter = new Waiter(rank, now + this.options.maxWaitMillis, granted)
       const waited = Effect.suspend(() => {
         this.join(waiter)
         return this.turn(waiter, clock)
@@ -118,15 +126,15 @@ export class Line<E> {
   private turn(waiter: Waiter, clock: Clock.Clock): Effect.Effect<void, E> {
     return Effect.suspend(() => {
       if (waiter.state === "granted") return Effect.void
-      if (waiter.state === "displaced") return this.refusal("queue-full")
+      const now = monotonicMillis(clock)
+      if (waiter.state === "displaced") return this.refusal("queue-full", now)
       const isFirst = this.all.first === waiter
       const woken = this.woken(waiter, isFirst)
       if (!isFirst) return Effect.flatMap(woken, () => this.turn(waiter, clock))
-      const now = monotonicMillis(clock)
-      if (now >= waiter.untilMillis) return this.refusal("full")
+      if (now >= waiter.untilMillis) return this.refusal("full", now)
       const millis = Math.min(waiter.untilMillis - now, Math.max(1, this.options.opensInMillis(now)))
       return Effect.flatMap(Effect.raceFirst(Effect.sleep(Math.ceil(millis)), woken), () => {
-        this.options.admit(clock)
+        this.options.admit(monotonicMillis(clock))
         return this.turn(waiter, clock)
       })
     })
@@ -158,8 +166,8 @@ export class Line<E> {
     return false
   }
 
-  private refusal(reason: "full" | "queue-full"): Effect.Effect<never, E> {
-    return Effect.fail(this.options.refused(reason))
+  private refusal(reason: "full" | "queue-full", nowMillis: number): Effect.Effect<never, E> {
+    return Effect.fail(this.options.refused(reason, nowMillis))
   }
 
   private join(waiter: Waiter): void {
