@@ -180,6 +180,14 @@ describe("the command that is installed", () => {
     assert.deepStrictEqual(await ended(child), { code: 0, signal: null, out: "", err: "" })
   })
 
+  it("writes a page into a file that the shell has opened", async () => {
+    const page = join(user, "redirected.html")
+    const { code } = await ended(spawn("sh", ["-c", `"${command}" simulate layers --report /dev/stdout > "${page}"`]))
+    assert.strictEqual(code, 0)
+    assert.match(readFileSync(page, "utf8"), /^<!doctype html>[^]*<\/html>\s*$/i)
+    rmSync(page)
+  })
+
   it("writes a page into a pipe", async () => {
     const { code, err, out } = await ended(
       spawn("sh", ["-c", `"${command}" simulate layers --report /dev/stdout | cat`])
