@@ -305,19 +305,24 @@ export const httpStatus: RetryClassifier = ofObject((error) =>
 )
 
 /**
- * Network failures of Node, undici and browsers, by `code` and message.
+ * Network failures by `code`: those of Node, undici, Bun, axios. By their words where there is no code: those of Chromium,
+ * Firefox, Safari, React Native, Deno and Cloudflare Workers.
+ *
+ * **Details**
+ *
+ * Browsers say of any `fetch` that failed that it failed: a request that CORS forbids, or a wrong certificate, is
+ * retried too. Firefox calls a body that broke off an `AbortError`, as if the caller had aborted it: not retried.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const network: RetryClassifier = ofObject((error) => {
-  const { code, message, name } = error
-  if (typeof code === "string") {
-    if (codes.timeoutCodes.has(code)) return timedOut
-    if (codes.neverSentCodes.has(code) || codes.brokenCodes.has(code)) return transient
+  const { code } = error
+  if (codes.timeoutCodes.has(code)) return timedOut
+  if (codes.neverSentCodes.has(code) || codes.brokenCodes.has(code) || codes.saysNetworkFailed(error)) {
+    return codes.saysTimedOut(error) ? timedOut : transient
   }
-  const failed = name === "TypeError" && typeof message === "string" && codes.browserNetworkMessages.has(message)
-  return failed || codes.isRefusedStream(error) ? transient : none
+  return codes.isRefusedStream(error) ? transient : none
 })
 
 /** The status of a gRPC error: grpc-js and nice-grpc tell `details`, Connect has `Headers`, grpc-web is known by name. */
