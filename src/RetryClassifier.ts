@@ -243,11 +243,8 @@ const byCode = (code: unknown): RetryInfo.RetryInfo | undefined => {
 }
 
 /** The code of an AWS error: its class name, the `Code` of the query and XML protocols, the `__type` of the JSON ones. */
-const byCodes = (error: Opaque): RetryInfo.RetryInfo | undefined => {
-  const type: unknown = error.__type
-  return byCode(error.name) ?? byCode(error.Code) ?? byCode(error.code) ??
-    (typeof type === "string" ? byCode(type.slice(type.lastIndexOf("#") + 1)) : undefined)
-}
+const byCodes = (error: Opaque): RetryInfo.RetryInfo | undefined =>
+  byCode(error.name) ?? byCode(error.Code) ?? byCode(error.code) ?? byCode(codes.shapeOf(error.__type))
 
 const byTrait = ({ $retryable }: Opaque): RetryInfo.RetryInfo | undefined => {
   if (!isObject($retryable)) return undefined
@@ -256,14 +253,18 @@ const byTrait = ({ $retryable }: Opaque): RetryInfo.RetryInfo | undefined => {
 
 const byMetadata = ({ $metadata }: Opaque): RetryInfo.RetryInfo | undefined => {
   if (!isObject($metadata)) return undefined
-  if ($metadata.clockSkewCorrected === true) return RetryInfo.transient
-  return byStatus($metadata.httpStatusCode, codes.awsTransientStatuses)
+  return byStatus($metadata.httpStatusCode, codes.awsTransientStatuses) ??
+    ($metadata.clockSkewCorrected === true ? RetryInfo.transient : undefined)
 }
 
 const byStatus = (status: unknown, passing: ReadonlySet<number>): RetryInfo.RetryInfo | undefined => {
   if (status === 429) return throttledInfo
   return typeof status === "number" && passing.has(status) ? RetryInfo.transient : undefined
 }
+
+/** Throttling before anything else, else what is asked first. */
+const heaviest = (first: RetryInfo.RetryInfo | undefined, other: RetryInfo.RetryInfo | undefined) =>
+  other?.throttling === true ? other : first ?? other
 
 /**
  * Errors of the AWS SDKs: the published throttling and transient codes, the `$retryable` trait, the statuses 500, 502,
@@ -273,16 +274,16 @@ const byStatus = (status: unknown, passing: ReadonlySet<number>): RetryInfo.Retr
  *
  * Where the SDKs disagree: a bare 429 is throttling (as in JavaScript, Java and Ruby; botocore does not retry it);
  * `LimitExceededException` and `PriorRequestNotComplete` are throttling (as in every SDK but Java 2.0); only a time-out
- * of the client itself counts as `timeout` (as in botocore; JavaScript counts every transient error). A code decides
- * before a status. `x-amz-retry-after` (milliseconds), then `retry-after` (seconds), is the hint.
+ * of the client itself counts as `timeout` (as in botocore; JavaScript counts every transient error). What says that it is
+ * throttling decides, be it code, trait or status 429; then a code before a status. `x-amz-retry-after` (milliseconds), then
+ * `retry-after` (seconds), is the hint.
  * Source: smithy-typescript `service-error-classification/constants.ts`, botocore `retries/standard.py`.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const aws: RetryClassifier = ofObject((error) => {
-  const trait = byTrait(error)
-  const info = trait?.throttling === true ? trait : byCodes(error) ?? trait ?? byMetadata(error)
+  const info = heaviest(heaviest(byCodes(error), byTrait(error)), byMetadata(error))
   return info === undefined ? none : withHint(info, error)
 })
 

@@ -18,6 +18,14 @@ export const awsThrottlingCodes: ReadonlySet<string> = new Set([
   "TransactionInProgressException"
 ])
 
+/**
+ * The name of a shape in `__type` or `x-amzn-errortype`: without a namespace before `#`, and without the URL that some
+ * services add after a colon. Source: Smithy, AWS JSON 1.1 protocol, "Operation error serialization"; smithy-typescript
+ * cuts at a comma too.
+ */
+export const shapeOf = (type: unknown): string | undefined =>
+  typeof type === "string" ? type.replace(/[:,].*/s, "").replace(/^.*#/, "") : undefined
+
 /** The transient codes that every AWS SDK shares. */
 export const awsTransientCodes: ReadonlySet<string> = new Set(["RequestTimeout", "RequestTimeoutException"])
 
@@ -137,7 +145,7 @@ const messageOf = (error: unknown): string => {
 export const saysNetworkFailed = (error: unknown): boolean => {
   const message = messageOf(error)
   return unsentWords.test(message) || brokenWords.test(message) ||
-    (get(error, "name") === "TypeError" && fetchWords.test(message))
+    (fetchWords.test(message) && (get(error, "name") === "TypeError" || error instanceof TypeError))
 }
 
 /** Whether a network failure says that the client gave up waiting. */
