@@ -198,13 +198,51 @@ const withReason = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
   }
 }
 
+const throttled = Option.some(throttledInfo)
+
+const platform = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> => {
+  if (reason?._tag === "TimedOut") return timedOut
+  return reason?._tag === "Busy" || reason?._tag === "WouldBlock" ? transient : none
+}
+
+const socket = (error: Opaque): Option.Option<RetryInfo.RetryInfo> =>
+  error.kind === "Timeout" ? timedOut : Option.some(broken(error.cause, true) ?? RetryInfo.transient)
+
+/**
+ * Close codes after which another connection may work: going away, lost, an internal error, a restart, a bad gateway; 1013
+ * is "try again later". Source: IANA, WebSocket Close Code Numbers.
+ */
+const socketClosed = ({ code }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
+  code === 1013 ? throttled : [1001, 1006, 1011, 1012, 1014].includes(code) ? transient : none
+
+const byReason = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
+  isObject(reason) ? effectErrors(reason) : none
+
+/** Whether a procedure may be called twice is not known, but one that was not called may. */
+const rpc = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
+  const { reason } = error
+  if (reason?._tag === "HttpError") return httpClient({ reason: reason.cause })
+  return reason?._tag === "SocketOpenError" ? socket(reason) : Option.map(byReason(error), unsure)
+}
+
 const effectTags = new Map<unknown, (error: Opaque) => Option.Option<RetryInfo.RetryInfo>>([
   ["HttpClientError", httpClient],
   ["TimeoutError", () => timedOut],
   ["SqlError", withReason],
   ["AiError", withReason],
   ["RateLimiterError", withReason],
-  ["CircuitBreakerError", withReason]
+  ["CircuitBreakerError", withReason],
+  ["GraphQLClientError", withReason],
+  ["PlatformError", platform],
+  ["SocketError", byReason],
+  ["SocketOpenError", socket],
+  ["SocketReadError", socket],
+  ["SocketWriteError", socket],
+  ["SocketCloseError", socketClosed],
+  ["RpcClientError", rpc],
+  ["MailboxFull", (error) => "~effect/cluster/ClusterError" in error ? throttled : none],
+  ["EntityNotAssignedToRunner", () => transient],
+  ["RunnerUnavailable", () => transient]
 ])
 
 /** Classes of reasons, which `Effect.unwrapReason` fails with: their tags alone could be anybody's. */
@@ -217,14 +255,14 @@ const isReason = ({ constructor }: { readonly constructor?: any }): boolean => {
 
 /**
  * Effect's own errors: `HttpClientError`, `TimeoutError`, `SqlError`, `AiError`, `RateLimiterError`,
- * `CircuitBreakerError`.
+ * `CircuitBreakerError`, `GraphQLClientError`, `PlatformError`, `SocketError`, `RpcClientError` and those of the cluster.
  *
  * **Details**
  *
  * An HTTP request that may have been carried out and is not idempotent (POST, PATCH) is `"Maybe"` safe; one that was
- * throttled, or whose connection was never made, is safe. Nothing that is wrong with a request or an answer itself is
- * retried. `SqlError` and `AiError` say themselves whether they are retryable; a hint is theirs, or that of the response
- * they show. The store of a limiter or a breaker failed for its own `cause`, before the call ran: that one decides.
+ * throttled, or whose connection was never made, is safe. The same goes for a procedure of `RpcClient`. Nothing that is
+ * wrong with a request or an answer itself is retried. `SqlError`, `AiError` and `GraphQLClientError` say themselves
+ * whether they are retryable; a hint is theirs, or that of the response they show. The store of a limiter or a breaker failed for its own `cause`, before the call ran: that one decides.
  * A reason that `Effect.unwrapReason` took out of its error counts as the error.
  * All of it is in the table of `docs/effect-errors.md`.
  *
