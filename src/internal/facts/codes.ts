@@ -134,7 +134,7 @@ const brokenWords =
  * React Native; Safari 14 to 18 and newer Chrome as reported (npm `is-network-error`).
  */
 const fetchWords =
-  /^(?:Failed to fetch|Load failed|NetworkError when attempting to fetch resource\.?|The Internet connection appears to be offline\.?|The network connection was lost\.|Network request failed|Network request timed out|network error|Content-Length header of network response exceeds response Body\.)(?: \(.*\))?$/
+  /^(?:Failed to fetch|Load failed|NetworkError when attempting to fetch resource\.?|The Internet connection appears to be offline\.?|The network connection was lost\.|Network request failed|Network request timed out|network error|Content-Length header of .*)(?: \(.*\))?$/
 
 const messageOf = (error: unknown): string => {
   const message = get(error, "message")
