@@ -72,6 +72,18 @@ const ended = (child: ChildProcess): Promise<Ended> =>
 const started = (...args: ReadonlyArray<string>): ChildProcess =>
   spawn(command, args, { cwd: user, stdio: ["ignore", "pipe", "pipe"] })
 
+/** The command beside a package that calls itself Effect and has nothing in it that the command imports. */
+const besideOther = (effect: object): ChildProcess => {
+  const modules = join(home, "other", "node_modules")
+  cpSync(join(user, "node_modules", "@effect-retry"), join(modules, "@effect-retry"), {
+    recursive: true,
+    dereference: true
+  })
+  mkdirSync(join(modules, "effect"), { recursive: true })
+  writeFileSync(join(modules, "effect", "package.json"), JSON.stringify(effect))
+  return spawn(process.execPath, [join(modules, "@effect-retry", "lab", "dist", "bin.js"), "--version"])
+}
+
 const files = () => readdirSync(user).filter((name) => !["node_modules", "package.json"].includes(name)).sort()
 
 /** Sends Ctrl-C as soon as the program heeds it and has something to tell, and so many times while it goes on. */
@@ -150,6 +162,15 @@ describe("the command that is installed", () => {
       assert.match(licences, new RegExp(`^${name} \\d`, "m"))
     }
     assert.include(licences, "Apache License")
+  })
+
+  it("says which Effect it needs beside Effect 3, and where there is none", async () => {
+    const three = { name: "effect", version: "3.22.4", exports: { "./package.json": "./package.json" } }
+    for (const effect of [three, { name: "effect", version: "0.0.0" }]) {
+      const { code, err, out } = await ended(besideOther(effect))
+      assert.deepStrictEqual([code, out], [2, ""])
+      assert.match(err, /^effect-retry: needs Effect \^4\.1\.0: npm install effect@\^4\.1\.0 \([^\n]*\)\n$/)
+    }
   })
 
   it("writes a scenario for editors, runs it and refuses to overwrite it", async () => {

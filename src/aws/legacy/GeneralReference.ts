@@ -19,7 +19,7 @@ import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { checks } from "../../internal/checks.ts"
 import { exponential } from "../../internal/engine/delay.ts"
-import { awsThrottlingCodes } from "../../internal/facts/codes.ts"
+import { awsThrottlingCodes, shapeOf } from "../../internal/facts/codes.ts"
 import { retryAfterMillis } from "../../internal/facts/hint.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
 import { get } from "../../internal/safe.ts"
@@ -28,8 +28,7 @@ import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as Waiter from "../../Waiter.ts"
 
-const isThrottlingCode = (code: unknown): boolean =>
-  typeof code === "string" && awsThrottlingCodes.has(code.slice(code.lastIndexOf("#") + 1))
+const isThrottlingCode = (code: unknown): boolean => awsThrottlingCodes.has(shapeOf(code) ?? "")
 
 const isThrottle = (error: unknown, status: number | undefined): boolean =>
   status === 429 || ["name", "code", "Code", "__type"].some((key) => isThrottlingCode(get(error, key)))

@@ -29,9 +29,9 @@ import { fromParts, RetryStrategy, type Service } from "../../RetryStrategy.ts"
  * **Details**
  *
  * Traits combine by being spread. An error with them carries facts that every policy reads: with `retryable` it is safe
- * to retry; without it the status of {@link httpError} decides, as it does for any HTTP error; without either the fault
- * of {@link error} decides: a server's is `"Maybe"` safe, a client's is not. A `retryAfter` field of the error is the
- * hint. `RetryInfo.annotation` on the same class takes precedence.
+ * to retry; without it the fault of {@link error} decides, as in the guide: a server's is `"Maybe"` safe, a client's is
+ * not, a modelled 429 included; without a fault the status of {@link httpError} decides, as it does for any HTTP error. A
+ * `retryAfter` field of the error is the hint. `RetryInfo.annotation` on the same class takes precedence.
  *
  * **Example** (A modelled error)
  *
