@@ -203,6 +203,14 @@ const valid = (constructorName: string, policy: Policy<unknown>, context: unknow
   if (context !== undefined && !Context.isContext(context)) reject("context", context, "a Context")
 }
 
+/** A quota that cannot pay for one retry would switch retries off. */
+const affordable = (policy: Policy<unknown>, quota: RetryQuota.Options | undefined): void => {
+  const cost = partsOf(policy).quota?.cost ?? 0
+  if (quota?.capacity !== undefined && quota.capacity < cost) {
+    checks("RetryPromise.make").reject("quota.capacity", quota.capacity, `at least ${cost}, the cost of a retry`)
+  }
+}
+
 /** What is wrong with the options rejects too: who gets a promise does not look for exceptions. */
 const promised = <A>(f: () => Promise<A>): Promise<A> => {
   try {
@@ -233,6 +241,7 @@ const promised = <A>(f: () => Promise<A>): Promise<A> => {
  */
 export const make = <R>(policy: Policy<R>, ...[options]: Needing<R, Options>): Retry => {
   valid("RetryPromise.make", policy, options?.context)
+  affordable(policy, options?.quota)
   const env = completed(policy, options ?? {})
   return (f, options) => promised(() => call(f, policy, env, signalOf(options)))
 }
