@@ -107,6 +107,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryPolicy.TypeId",
     "RetryPolicy.isRetryPolicy",
     "RetryPolicy.limits",
+    "RetryStrategy.departure",
     "RetryStrategy.fromParts",
     "SendGate.register",
     "RetryDecision.Stop",

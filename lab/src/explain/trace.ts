@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
+import * as References from "effect/References"
 import { runVirtually, VirtualTime } from "../simulator/time.ts"
 import { refuse } from "./refusal.ts"
 
@@ -119,7 +120,9 @@ const call = (recorder: Recorder, setting: Setting): Effect.Effect<unknown, unkn
       Effect.provideContext(unlimited()),
       Effect.provideService(RetryQuota.RetryQuota, quota),
       Effect.provideService(Random.Random, recorder.random),
-      Effect.provideService(RetryObserver.CurrentObserver, recorder.observer)
+      Effect.provideService(RetryObserver.CurrentObserver, recorder.observer),
+      // What a quota warns of is among what is explained.
+      Effect.provideService(References.MinimumLogLevel, "None")
     )
   })
 

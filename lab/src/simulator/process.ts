@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
+import * as References from "effect/References"
 import * as Scheduler from "effect/Scheduler"
 import { type Budget, ClientThrottle, makeBudget } from "./budget.ts"
 import type { Chance } from "./chance.ts"
@@ -48,7 +49,8 @@ export class Process {
     const base = Context.make(Clock.Clock, time).pipe(
       Context.add(Scheduler.Scheduler, time.scheduler),
       Context.add(Random.Random, chance),
-      Context.add(CurrentObserver, observer)
+      Context.add(CurrentObserver, observer),
+      Context.add(References.MinimumLogLevel, "None")
     )
     this.run = Effect.runSyncWith(base)
     this.quota = retrying.quota && this.run(RetryQuota.make(retrying.quota))

@@ -11,6 +11,7 @@ import { Retry, type RetryDecision, Stop, type StopReason } from "../../RetryDec
 import type { RetryInfo } from "../../RetryInfo.ts"
 import type { Ask, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { AnyContext } from "../shared.ts"
+import { warnTooSmall } from "../state/sharing.ts"
 import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
 import type { Lifted, Parts } from "./parts.ts"
 import { type Permit, permitOf } from "./permit.ts"
@@ -109,7 +110,9 @@ export class Call implements Failing {
     const { clock, lapses } = world
     const store = world.store!
     if (lapses !== undefined && lapses.nextMillis !== Infinity) lapses.lapse(clock)
-    const answer = cost > store.capacity ? undefined : store.reserve(cost, clock)
+    const isTooSmall = cost > store.capacity
+    if (isTooSmall) warnTooSmall(world.context, clock, cost, store.capacity)
+    const answer = isTooSmall ? undefined : store.reserve(cost, clock)
     if (typeof answer === "function") {
       return store.whenExhausted === "wait"
         ? this.waited(world, source, permit, answer)

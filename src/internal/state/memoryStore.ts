@@ -22,6 +22,10 @@ export class MemoryStore implements RetryQuotaStore {
   readonly successIncrement: number
   readonly firstAttemptCost: number
   readonly whenExhausted: "stop" | "wait"
+  readonly initial: number
+  readonly madeAtMillis: number
+  /** How often tokens were taken. */
+  taken = 0
   private readonly waiters = new Waiters()
   private readonly config: Bucket.BucketConfig
   private bucket: Bucket.Bucket
@@ -32,7 +36,8 @@ export class MemoryStore implements RetryQuotaStore {
   constructor(options: StoreOptions, updatedAtMillis: number) {
     this.config = { capacity: options.capacity, refillPerMilli: options.refillPerSecond / 1000 }
     this.bucket = { tokens: options.initial, updatedAtMillis }
-    this.latestMillis = updatedAtMillis
+    this.initial = options.initial
+    this.latestMillis = this.madeAtMillis = updatedAtMillis
     this.capacity = options.capacity
     this.successIncrement = options.successIncrement
     this.firstAttemptCost = options.firstAttemptCost
@@ -126,6 +131,7 @@ class Held implements Reservation {
 
   constructor(store: MemoryStore, cost: number, clock: Clock.Clock) {
     this.store = store
+    store.taken++
     this.cost = cost
     this.clock = clock
   }
