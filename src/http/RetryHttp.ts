@@ -93,6 +93,8 @@ export interface Options extends ClassifierOptions {
  * | 425 | the server has not begun | yes |
  * | 408, other 5xx but 501, 505, 506, 508, 510, 511 | passes | with a key or mark |
  * | `x-should-retry: true` / `false`, status from 400 on | the server permits / forbids | yes / no |
+ * | `x-envoy-ratelimited` | throttling | yes |
+ * | `x-envoy-overloaded`, `finagle-http-nonretryable-nack`, a negative `grpc-retry-pushback-ms` | forbidden | no |
  * | no connection: refused, DNS, no route, refused HTTP/2 stream | passes | yes |
  * | connection broken, time-out | passes | with a key or mark |
  * | bad certificate, bad argument, cancelled by the caller's own signal | forbidden | no |

@@ -1,4 +1,4 @@
-import { httpTransientStatuses } from "./codes.ts"
+import { isRetryStatus } from "./wire.ts"
 
 /** The annotation that Smithy's `@retryable` trait becomes; its value is `{ throttling }`. */
 export const retryableKey = "~effect-retry/smithy/retryable" as const
@@ -41,7 +41,7 @@ export const factsOf = (traits: Traits): TraitFacts | undefined => {
   const { [errorKey]: fault, [httpErrorKey]: status, [retryableKey]: retryable } = traits
   if (retryable !== undefined) return { safety: "Yes", throttling: retryable.throttling, fault: faultOf(traits) }
   if (status === 429) return { safety: "Yes", throttling: true, fault: fault ?? "client" }
-  if (status !== undefined && httpTransientStatuses.has(status)) {
+  if (status !== undefined && isRetryStatus(status)) {
     return { safety: "Yes", throttling: false, fault: fault ?? "server" }
   }
   return fault === undefined ? undefined : { safety: fault === "server" ? "Maybe" : "No", throttling: false, fault }
