@@ -4,10 +4,12 @@
  * A GET, PUT or DELETE needs nothing. A POST is sent again only if the server has surely not begun with it; an
  * idempotency key, or the word of someone who knows, makes it safe. A stream is sent once, unless it can be made anew.
  */
-import { Effect, Layer, type Stream } from "effect"
-import { awsStandard2026, RetryPolicy, RetryQuota } from "effect-retry"
+import { Effect, Layer, Schema, type Stream } from "effect"
+import { awsStandard2026, RetryPolicy } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import { HttpBody, HttpClient, HttpClientRequest } from "effect/http"
+import { HttpApi, HttpApiClient, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { RpcClient } from "effect/rpc"
 
 /** Three attempts of at most 2 seconds each, and no retry that would begin after 10 seconds. */
 export const shop = Effect.map(
@@ -38,16 +40,27 @@ export const search = (text: string) =>
 export const upload = (name: string, open: () => Stream.Stream<Uint8Array>) =>
   Effect.flatMap(shop, (client) => client.put(`/files/${name}`, { body: RetryHttp.bodyFactory(open) }))
 
-/** A client that retries for all that ask for an `HttpClient`: it brings its quota with it. */
-export const layer = Layer.effect(
-  HttpClient.HttpClient,
-  Effect.gen(function*() {
-    const quota = yield* RetryQuota.RetryQuota
-    return (yield* HttpClient.HttpClient).pipe(
-      RetryHttp.retry(awsStandard2026),
-      HttpClient.transformResponse(Effect.provideService(RetryQuota.RetryQuota, quota))
-    )
-  })
+/** A client that retries for all that ask for an `HttpClient`: it has the quota that the layer is given. */
+export const layer = RetryHttp.layer(awsStandard2026)
+
+class Orders extends HttpApiGroup.make("orders").add(
+  HttpApiEndpoint.get("get", "/orders/:id", { params: { id: Schema.String }, success: Schema.String })
+) {}
+
+class OrdersApi extends HttpApi.make("OrdersApi").add(Orders) {}
+
+/** A client of an HTTP API. Make it once: the transform brings the quota of where it runs. */
+export const ordersClient = Effect.gen(function*() {
+  const transformClient = yield* RetryHttp.transform(awsStandard2026)
+  return yield* HttpApiClient.make(OrdersApi, { transformClient, baseUrl: "https://shop.example" })
+})
+
+/** The protocol of an RPC client. Every RPC is a POST, so say which may be sent again. */
+export const rpcProtocol = Layer.unwrap(
+  Effect.map(
+    RetryHttp.transform(awsStandard2026),
+    (transformClient) => RpcClient.layerProtocolHttp({ url: "https://shop.example/rpc", transformClient })
+  )
 )
 
 /** A server with a header and a status of its own. */
