@@ -24,6 +24,15 @@ export const shop = Effect.map(
 
 export const getOrder = (id: number) => Effect.flatMap(shop, (client) => client.get(`/orders/${id}`))
 
+/** For servers that are not of AWS: a retry keeps `Retry-After`, or there is none where that is longer than two minutes. */
+export const patient = awsStandard2026.pipe(RetryPolicy.honorRetryAfter({ atMost: "2 minutes", beyond: "stop" }))
+
+/** Every POST has a key of its own, and only this layer retries, not the proxies on the way. */
+export const payments = Effect.map(
+  HttpClient.HttpClient,
+  (client) => client.pipe(RetryHttp.idempotencyKey(), RetryHttp.retry(patient, { disableProxyRetries: true }))
+)
+
 /** The server takes two requests with one key for one order. */
 export const order = (article: string, key: string) =>
   Effect.flatMap(shop, (client) =>

@@ -27,12 +27,14 @@ import { type Attempted, fromSchedule, isRetryPolicy, type RetryPolicy, whileRet
 import { retrying, type Send, type Settings } from "./internal/call.ts"
 import { classifierOf, isRetryStatus } from "./internal/classify.ts"
 import { defaultHints, type HintReader } from "./internal/hints.ts"
+import { withoutProxyRetries } from "./internal/keys.ts"
 import { bringing } from "./internal/plain.ts"
 
 export { bodyFactory, repeatableBody } from "./internal/bodies.ts"
 export type { Send } from "./internal/call.ts"
 export { isRetryStatus } from "./internal/classify.ts"
 export { defaultHints, hintMillis, type HintReader, hintReset, hintRetryAfter, hintSeconds } from "./internal/hints.ts"
+export { idempotencyKey, type IdempotencyKeyOptions } from "./internal/keys.ts"
 export { CurrentRepeatable, repeatable } from "./internal/safety.ts"
 
 /**
@@ -84,6 +86,11 @@ export interface Options extends ClassifierOptions {
    * hint becomes `hint * (1 + random * hintSpread)`. From 0 to 1. Default 0.1.
    */
   readonly hintSpread?: number | undefined
+  /**
+   * Tells proxies on the way not to retry, so that only one layer does: every request says `x-envoy-max-retries: 0` and
+   * `l5d-retry-limit: 0`. Envoy heeds it from clients that it takes for internal. Default false.
+   */
+  readonly disableProxyRetries?: boolean | undefined
 }
 
 /**
@@ -103,6 +110,7 @@ export interface Options extends ClassifierOptions {
  * | connection broken, time-out | passes | with a key or mark |
  * | bad certificate, bad argument, cancelled by the caller's own signal | forbidden | no |
  * | `InvalidUrlError`, `EncodeError`, body of a good response unreadable | forbidden | no |
+ * | 409 to a request with a key | one with the same key is under way | yes |
  * | any other 4xx | unknown: the response is an answer | no |
  *
  * After a redirect that `fetch` has followed, a POST or PATCH is safe only with a key or mark.
@@ -151,6 +159,9 @@ const asking = <Err, R>(schedule: AnySchedule<Err, R>): RetryPolicy<Attempted, R
   const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy<Attempted, R, Err> : fromSchedule(schedule)
   return partsOf(policy).whileRetryable === "off" ? whileRetryable(policy) : policy
 }
+
+const prepared = <E, R>(self: HttpClient.HttpClient.With<E, R>, options: Options | undefined) =>
+  options?.disableProxyRetries === true ? withoutProxyRetries(self) : self
 
 /**
  * Turns a client into one that retries.
@@ -201,7 +212,7 @@ export const retry: {
     policy: Schedule.Schedule<unknown, Attempted, Err, R2>,
     options: Options = {}
   ): HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2> =>
-    HttpClient.transform(self, retrying(settingsOf(policy, options), asking(policy)))
+    HttpClient.transform(prepared(self, options), retrying(settingsOf(policy, options), asking(policy)))
 )
 
 /**
@@ -253,7 +264,7 @@ export const transform = <R>(
     const bring = bringing(policy, built as Context.Context<never>)
     return Effect.succeed<Transform>((self) =>
       HttpClient.transformResponse(
-        HttpClient.transform(self, retrying(settings, asked)),
+        HttpClient.transform(prepared(self, options), retrying(settings, asked)),
         Effect.updateContext(bring as any)
       ) as any
     )

@@ -79,6 +79,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryHttp.hintReset",
     "RetryHttp.hintRetryAfter",
     "RetryHttp.hintSeconds",
+    "RetryHttp.idempotencyKey",
     "RetryHttp.isRetryStatus",
     "RetryHttp.repeatableBody",
     "RetryHttp.repeatable",

@@ -10,7 +10,7 @@ import { wallMillis } from "../../internal/state/clock.ts"
 import type { RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { answerOf, type HintReader, readHint } from "./hints.ts"
-import { isRepeatable } from "./safety.ts"
+import { hasKey, isRepeatable } from "./safety.ts"
 import { wholeOf } from "./timeout.ts"
 
 /** What a classifier of HTTP failures can be told. */
@@ -45,10 +45,18 @@ const isRedirected = ({ request, url }: HttpClientResponse): boolean => {
   return asked.href !== url
 }
 
+/**
+ * Whether the status is worth a retry. To a request with a key, 409 says that one with the same key is under way, and 422
+ * that the key was used for another request. Source: draft-ietf-httpapi-idempotency-key-header.
+ */
+const isWorthARetryOf =
+  (request: HttpClientRequest, { retryStatus }: ClassifierSettings) => (status: number): boolean =>
+    hasKey(request) && (status === 409 || status === 422) ? status === 409 : retryStatus(status)
+
 /** The facts of a response; none when it is an answer and no failure. */
 const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse): Info => {
   const { request, status } = response
-  const said = saidBy(answerOf(response), settings.retryStatus)
+  const said = saidBy(answerOf(response), isWorthARetryOf(request, settings))
   if (said === undefined) {
     return status >= 500 ? Option.some(RetryInfo.make({ safety: "No", fault: "server" })) : Option.none()
   }
