@@ -4,10 +4,12 @@
  * A GET, PUT or DELETE needs nothing. A POST is sent again only if the server has surely not begun with it; an
  * idempotency key, or the word of someone who knows, makes it safe. A stream is sent once, unless it can be made anew.
  */
-import { Effect, Layer, type Stream } from "effect"
-import { awsStandard2026, RetryPolicy, RetryQuota } from "effect-retry"
+import { Effect, Layer, Schema, type Stream } from "effect"
+import { awsStandard2026, RetryPolicy } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import { HttpBody, HttpClient, HttpClientRequest } from "effect/http"
+import { HttpApi, HttpApiClient, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { RpcClient } from "effect/rpc"
 
 /** Three attempts of at most 2 seconds each, and no retry that would begin after 10 seconds. */
 export const shop = Effect.map(
@@ -21,6 +23,15 @@ export const shop = Effect.map(
 )
 
 export const getOrder = (id: number) => Effect.flatMap(shop, (client) => client.get(`/orders/${id}`))
+
+/** For servers that are not of AWS: a retry keeps `Retry-After`, or there is none where that is longer than two minutes. */
+export const patient = awsStandard2026.pipe(RetryPolicy.honorRetryAfter({ atMost: "2 minutes", beyond: "stop" }))
+
+/** Every POST has a key of its own, and only this layer retries, not the proxies on the way. */
+export const payments = Effect.map(
+  HttpClient.HttpClient,
+  (client) => client.pipe(RetryHttp.idempotencyKey(), RetryHttp.retry(patient, { disableProxyRetries: true }))
+)
 
 /** The server takes two requests with one key for one order. */
 export const order = (article: string, key: string) =>
@@ -38,16 +49,27 @@ export const search = (text: string) =>
 export const upload = (name: string, open: () => Stream.Stream<Uint8Array>) =>
   Effect.flatMap(shop, (client) => client.put(`/files/${name}`, { body: RetryHttp.bodyFactory(open) }))
 
-/** A client that retries for all that ask for an `HttpClient`: it brings its quota with it. */
-export const layer = Layer.effect(
-  HttpClient.HttpClient,
-  Effect.gen(function*() {
-    const quota = yield* RetryQuota.RetryQuota
-    return (yield* HttpClient.HttpClient).pipe(
-      RetryHttp.retry(awsStandard2026),
-      HttpClient.transformResponse(Effect.provideService(RetryQuota.RetryQuota, quota))
-    )
-  })
+/** A client that retries for all that ask for an `HttpClient`: it has the quota that the layer is given. */
+export const layer = RetryHttp.layer(awsStandard2026)
+
+class Orders extends HttpApiGroup.make("orders").add(
+  HttpApiEndpoint.get("get", "/orders/:id", { params: { id: Schema.String }, success: Schema.String })
+) {}
+
+class OrdersApi extends HttpApi.make("OrdersApi").add(Orders) {}
+
+/** A client of an HTTP API. Make it once: the transform brings the quota of where it runs. */
+export const ordersClient = Effect.gen(function*() {
+  const transformClient = yield* RetryHttp.transform(awsStandard2026)
+  return yield* HttpApiClient.make(OrdersApi, { transformClient, baseUrl: "https://shop.example" })
+})
+
+/** The protocol of an RPC client. Every RPC is a POST, so say which may be sent again. */
+export const rpcProtocol = Layer.unwrap(
+  Effect.map(
+    RetryHttp.transform(awsStandard2026),
+    (transformClient) => RpcClient.layerProtocolHttp({ url: "https://shop.example/rpc", transformClient })
+  )
 )
 
 /** A server with a header and a status of its own. */

@@ -13,10 +13,13 @@ import * as Context from "effect/Context"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { factsOf, saidBy } from "./internal/facts/answer.ts"
 import * as codes from "./internal/facts/codes.ts"
-import * as Hint from "./internal/facts/hint.ts"
-import { statusOf } from "./internal/facts/wire.ts"
+import * as GrpcHint from "./internal/facts/grpcHint.ts"
+import { hintMillis, retryAfterMillis } from "./internal/facts/hint.ts"
+import { answerOf, isRetryStatus, statusOf } from "./internal/facts/wire.ts"
 import { get, look } from "./internal/safe.ts"
+import { wallMillis } from "./internal/state/clock.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
@@ -138,7 +141,7 @@ const ofObject = (f: (error: Opaque) => Option.Option<RetryInfo.RetryInfo>): Ret
   isObject(error) ? f(error) : none
 
 const withHint = (info: RetryInfo.RetryInfo, error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
-  const retryAfter = Hint.retryAfterMillis(error)
+  const retryAfter = retryAfterMillis(error)
   return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
 }
 
@@ -153,11 +156,15 @@ const broken = (cause: unknown, idempotent: boolean): RetryInfo.RetryInfo | unde
   return info === undefined ? undefined : RetryInfo.make({ ...info, safety: safetyOf(cause, idempotent) })
 }
 
-const unsure = (info: RetryInfo.RetryInfo): RetryInfo.RetryInfo => RetryInfo.make({ ...info, safety: "Maybe" })
-
-const byResponse = (reason: Opaque, idempotent: boolean): RetryInfo.RetryInfo | undefined => {
-  const info = Option.getOrUndefined(withStatus(reason.response?.status, reason))
-  return info === undefined || idempotent || info.throttling ? info : unsure(info)
+/** The facts of the answer that an error carries, to a request that may be sent twice. */
+const answered = (error: Opaque, idempotent: boolean): RetryInfo.RetryInfo | undefined => {
+  const status = statusOf(error)
+  if (status === undefined) return undefined
+  const answer = answerOf(error, status)
+  const said = saidBy(answer, isRetryStatus)
+  return said === undefined
+    ? undefined
+    : RetryInfo.make({ ...factsOf(said, status, idempotent), retryAfter: hintMillis(answer, wallMillis) })
 }
 
 const httpReasons = new Map<unknown, (reason: Opaque, idempotent: boolean) => RetryInfo.RetryInfo | undefined>([
@@ -167,12 +174,12 @@ const httpReasons = new Map<unknown, (reason: Opaque, idempotent: boolean) => Re
   ],
   ["EncodeError", () => RetryInfo.notRetryable],
   ["InvalidUrlError", () => RetryInfo.notRetryable],
-  ["StatusCodeError", byResponse],
+  ["StatusCodeError", answered],
   [
     "DecodeError",
-    (reason, idempotent) => byResponse(reason, idempotent) ?? broken(reason.cause, idempotent) ?? RetryInfo.notRetryable
+    (reason, idempotent) => answered(reason, idempotent) ?? broken(reason.cause, idempotent) ?? RetryInfo.notRetryable
   ],
-  ["EmptyBodyError", (reason, idempotent) => byResponse(reason, idempotent) ?? RetryInfo.notRetryable]
+  ["EmptyBodyError", (reason, idempotent) => answered(reason, idempotent) ?? RetryInfo.notRetryable]
 ])
 
 const httpClient = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
@@ -185,7 +192,7 @@ const byRetryable = (retryable: unknown, retryAfter: any): Option.Option<RetryIn
 
 const withReason = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
   const reason = isObject(error.reason) ? error.reason : error
-  const retryAfter = reason.retryAfter ?? Hint.retryAfterMillis(reason.http ?? {})
+  const retryAfter = reason.retryAfter ?? hintMillis(answerOf(reason.http ?? {}), wallMillis)
   switch (reason._tag) {
     case "RateLimitExceeded":
     case "RateLimitError":
@@ -217,6 +224,8 @@ const socketClosed = ({ code }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
 
 const byReason = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
   isObject(reason) ? effectErrors(reason) : none
+
+const unsure = (info: RetryInfo.RetryInfo): RetryInfo.RetryInfo => RetryInfo.make({ ...info, safety: "Maybe" })
 
 /** Whether a procedure may be called twice is not known, but one that was not called may. */
 const rpc = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
@@ -325,23 +334,35 @@ export const aws: RetryClassifier = ofObject((error) => {
   return info === undefined ? none : withHint(info, error)
 })
 
-const withStatus = (status: unknown, error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
-  const info = byStatus(status, codes.httpTransientStatuses)
-  return info === undefined ? none : withHint(info, error)
-}
+/** The SDKs of OpenAI and Anthropic have a class for it, without a name that tells and without a cause. */
+const isSdkTimeout = (error: Opaque): boolean => error.message === "Request timed out." && "requestID" in error
 
 /**
- * Errors with an HTTP status (`status`, `statusCode`, or that of their `response`): 429 is throttling; 408, 425, 500,
- * 502, 503 and 504 pass.
+ * Errors with an HTTP status, and what the answer says in them: those of `fetch`, axios, got, ky, undici, of the SDKs of
+ * OpenAI and Anthropic, and of most clients; a `Response` too. Of the errors of the AWS SDKs it knows nothing.
+ *
+ * **Details**
+ *
+ * | answer | facts |
+ * | --- | --- |
+ * | 429 | throttling |
+ * | 408, 425, 5xx but 501, 505, 506, 508, 510, 511 | transient |
+ * | `x-should-retry: true` / `false` | the server permits / forbids, whatever the status |
+ * | 429 whose body says `insufficient_quota` or `abnormal-usage-detected` | forbidden |
+ * | 503 whose body says `temporary-reduced-capacity`; `x-envoy-ratelimited` | throttling |
+ * | `x-envoy-overloaded`, `finagle-http-nonretryable-nack`, a negative `grpc-retry-pushback-ms` | forbidden |
+ *
+ * The headers that are read for a hint, and in which order, are in `docs/http.md`. The status is the `status` or
+ * `statusCode` of the error or of its `response`; the body is looked for in the error, in its `error`, `data` and `body`,
+ * and in those of its `response`.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const httpStatus: RetryClassifier = ofObject((error) =>
-  error.$metadata === undefined
-    ? withStatus(error.status ?? error.statusCode ?? error.response?.status, error)
-    : none
-)
+export const httpStatus: RetryClassifier = ofObject((error) => {
+  if (error.$metadata !== undefined) return none
+  return isSdkTimeout(error) ? timedOut : Option.fromUndefinedOr(answered(error, true))
+})
 
 /**
  * Network failures by `code`: those of Node, undici, Bun, axios. By their words where there is no code: those of Chromium,
@@ -409,11 +430,11 @@ const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | und
 export const grpc: RetryClassifier = ofObject((error) => {
   const status = grpcStatusOf(error)
   if (status === undefined) return none
-  const pushback = Hint.pushback(error)
+  const pushback = GrpcHint.pushback(error)
   if (pushback === "stop") return veto
   const info = byGrpcStatus(status, error)
   if (info === undefined) return none
-  const retryAfter = pushback ?? Hint.retryInfoMillis(error)
+  const retryAfter = pushback ?? GrpcHint.retryInfoMillis(error)
   return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
 })
 

@@ -45,10 +45,12 @@ const statuses: RetryClassifier.RetryClassifier = (error) => {
   )
 }
 
-/** Effect's errors, without the statuses that pass elsewhere and are not in the reference's lists: 425. */
+/** Effect's errors, without the statuses of which the reference says something else than the default chain. */
 const effectErrors: RetryClassifier.RetryClassifier = (error) => {
   const status = get(error, "_tag") === "HttpClientError" ? statusOf(error) : undefined
-  return status === undefined || byStatus.has(status) ? RetryClassifier.effectErrors(error) : Option.none()
+  return status === undefined || (byStatus.has(status) && status !== 509)
+    ? RetryClassifier.effectErrors(error)
+    : Option.none()
 }
 
 /**

@@ -12,10 +12,13 @@
  * @since 0.1.0
  */
 
+import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as HttpClient from "effect/http/HttpClient"
 import type { HttpClientError } from "effect/http/HttpClientError"
+import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import { checks } from "../internal/checks.ts"
 import { partsOf } from "../internal/policy/policy.ts"
@@ -24,11 +27,14 @@ import { type Attempted, fromSchedule, isRetryPolicy, type RetryPolicy, whileRet
 import { retrying, type Send, type Settings } from "./internal/call.ts"
 import { classifierOf, isRetryStatus } from "./internal/classify.ts"
 import { defaultHints, type HintReader } from "./internal/hints.ts"
+import { withoutProxyRetries } from "./internal/keys.ts"
+import { bringing } from "./internal/plain.ts"
 
 export { bodyFactory, repeatableBody } from "./internal/bodies.ts"
 export type { Send } from "./internal/call.ts"
 export { isRetryStatus } from "./internal/classify.ts"
 export { defaultHints, hintMillis, type HintReader, hintReset, hintRetryAfter, hintSeconds } from "./internal/hints.ts"
+export { idempotencyKey, type IdempotencyKeyOptions } from "./internal/keys.ts"
 export { CurrentRepeatable, repeatable } from "./internal/safety.ts"
 
 /**
@@ -80,6 +86,11 @@ export interface Options extends ClassifierOptions {
    * hint becomes `hint * (1 + random * hintSpread)`. From 0 to 1. Default 0.1.
    */
   readonly hintSpread?: number | undefined
+  /**
+   * Tells proxies on the way not to retry, so that only one layer does: every request says `x-envoy-max-retries: 0` and
+   * `l5d-retry-limit: 0`. Envoy heeds it from clients that it takes for internal. Default false.
+   */
+  readonly disableProxyRetries?: boolean | undefined
 }
 
 /**
@@ -93,10 +104,13 @@ export interface Options extends ClassifierOptions {
  * | 425 | the server has not begun | yes |
  * | 408, other 5xx but 501, 505, 506, 508, 510, 511 | passes | with a key or mark |
  * | `x-should-retry: true` / `false`, status from 400 on | the server permits / forbids | yes / no |
+ * | `x-envoy-ratelimited` | throttling | yes |
+ * | `x-envoy-overloaded`, `finagle-http-nonretryable-nack`, a negative `grpc-retry-pushback-ms` | forbidden | no |
  * | no connection: refused, DNS, no route, refused HTTP/2 stream | passes | yes |
  * | connection broken, time-out | passes | with a key or mark |
  * | bad certificate, bad argument, cancelled by the caller's own signal | forbidden | no |
  * | `InvalidUrlError`, `EncodeError`, body of a good response unreadable | forbidden | no |
+ * | 409 to a request with a key | one with the same key is under way | yes |
  * | any other 4xx | unknown: the response is an answer | no |
  *
  * After a redirect that `fetch` has followed, a POST or PATCH is safe only with a key or mark.
@@ -145,6 +159,9 @@ const asking = <Err, R>(schedule: AnySchedule<Err, R>): RetryPolicy<Attempted, R
   const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy<Attempted, R, Err> : fromSchedule(schedule)
   return partsOf(policy).whileRetryable === "off" ? whileRetryable(policy) : policy
 }
+
+const prepared = <E, R>(self: HttpClient.HttpClient.With<E, R>, options: Options | undefined) =>
+  options?.disableProxyRetries === true ? withoutProxyRetries(self) : self
 
 /**
  * Turns a client into one that retries.
@@ -195,5 +212,88 @@ export const retry: {
     policy: Schedule.Schedule<unknown, Attempted, Err, R2>,
     options: Options = {}
   ): HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2> =>
-    HttpClient.transform(self, retrying(settingsOf(policy, options), asking(policy)))
+    HttpClient.transform(prepared(self, options), retrying(settingsOf(policy, options), asking(policy)))
 )
+
+/**
+ * A transform of any client that asks for nothing: what takes a `transformClient` takes it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Transform = <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E, R>
+
+/**
+ * {@link retry} as a transform that brings what the policy needs, such as a `RetryQuota`: for what takes a plain client
+ * and gives one, as `HttpApiClient.make` and `RpcClient.layerProtocolHttp` do.
+ *
+ * **Details**
+ *
+ * Quota and limiter are those of where the effect runs, whoever calls. All else, such as span, classifier and observer, is
+ * that of the call; only a schedule that is no policy of this library has what the call lacks from there too.
+ *
+ * **Gotchas**
+ *
+ * A policy that can fail itself, as `awsAdaptive` with its `RateLimitExceeded`, does not fit a plain client: its error has
+ * no place there. Use {@link retry}.
+ *
+ * Run it once, where the client is made. A client whose error is not `HttpClientError` may fail with one all the same when
+ * there is an `attemptTimeout`.
+ *
+ * Every RPC is a POST: it is sent again only where it was surely not processed, or is marked with `repeatable`.
+ *
+ * **Example** (A plain client; `HttpApiClient.make(Api, { transformClient })` takes the same)
+ *
+ * ```ts
+ * const plain = Effect.gen(function*() {
+ *   const transformClient = yield* RetryHttp.transform(awsStandard2026)
+ *   return transformClient(yield* HttpClient.HttpClient)
+ * })
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const transform = <R>(
+  policy: Schedule.Schedule<unknown, Attempted, never, R>,
+  options?: Options
+): Effect.Effect<Transform, never, R> => {
+  const settings = settingsOf(policy, options ?? {})
+  const asked = asking(policy)
+  return Effect.contextWith((built: Context.Context<R>) => {
+    const bring = bringing(policy, built as Context.Context<never>)
+    return Effect.succeed<Transform>((self) =>
+      HttpClient.transformResponse(
+        HttpClient.transform(prepared(self, options), retrying(settings, asked)),
+        Effect.updateContext(bring as any)
+      ) as any
+    )
+  })
+}
+
+/**
+ * A layer that makes the client around it one that retries, for all that ask for an `HttpClient`.
+ *
+ * **Details**
+ *
+ * As {@link transform}: quota and limiter are those that the layer is given.
+ *
+ * **Example** (Every request of a program)
+ *
+ * ```ts
+ * const HttpLive = RetryHttp.layer(awsStandard2026).pipe(
+ *   Layer.provide([FetchHttpClient.layer, RetryQuota.layer()])
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = <R>(
+  policy: Schedule.Schedule<unknown, Attempted, never, R>,
+  options?: Options
+): Layer.Layer<HttpClient.HttpClient, never, HttpClient.HttpClient | R> =>
+  Layer.effect(
+    HttpClient.HttpClient,
+    Effect.zipWith(transform(policy, options), HttpClient.HttpClient, (apply, client) => apply(client))
+  )

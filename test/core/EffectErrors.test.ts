@@ -316,7 +316,15 @@ describe("HttpClientError", () => {
     ],
     ["... timed out", transport(withCode("UND_ERR_HEADERS_TIMEOUT")), "Yes timeout", "Maybe timeout"],
     ["`StatusCodeError` 429", received(HttpClientError.StatusCodeError, 429), "Yes throttling", "Yes throttling"],
-    ["... 408, 425, 500, 502, 503, 504", received(HttpClientError.StatusCodeError, 503), "Yes", "Maybe"],
+    ["... 425", received(HttpClientError.StatusCodeError, 425), "Yes", "Yes"],
+    ...[408, 503, 529].map((status) =>
+      [
+        "... 408, 5xx but 501, 505, 506, 508, 510, 511",
+        received(HttpClientError.StatusCodeError, status),
+        "Yes",
+        "Maybe"
+      ] as const
+    ),
     ["... any other", received(HttpClientError.StatusCodeError, 404), "unknown", "unknown"],
     ["... any other", received(HttpClientError.StatusCodeError, 501, withCode("ECONNRESET")), "unknown", "unknown"],
     [

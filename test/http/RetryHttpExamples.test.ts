@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { RetryQuota } from "effect-retry"
+import { awsStandard2026, RetryObserver, type RetryPolicy, RetryQuota } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
+import * as Kit from "effect-retry/testing"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -12,6 +13,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as Http from "../../examples/http.ts"
+import { clientOf } from "../reliability/utils/http.ts"
 
 /** Sends the call to a server that answers with each of the statuses in turn; gives what was sent. */
 const sent = <A, E>(
@@ -87,4 +89,54 @@ describe("examples/http", () => {
     const info = Option.getOrThrow(RetryHttp.makeClassifier(Http.vendor)(response))
     assert.deepStrictEqual(info.retryAfter, Duration.seconds(3))
   })
+})
+
+describe("the policy for servers other than AWS", () => {
+  const waits: ReadonlyArray<readonly [seconds: number, aws: number, patient: number | undefined]> = [
+    [3, 3000, 3000],
+    [60, 5000, 60_000],
+    [3600, 5000, undefined]
+  ]
+  for (const [seconds, aws, patient] of waits) {
+    it.effect(`Retry-After: ${seconds} is ${aws} ms to awsStandard2026, to patient ${patient ?? "the end"}`, () =>
+      Effect.gen(function*() {
+        const wait = (policy: RetryPolicy.RetryPolicy<any, RetryQuota.RetryQuota>) =>
+          Effect.gen(function*() {
+            const { client, times } = clientOf([
+              { status: 429, headers: { "retry-after": String(seconds) } },
+              { status: 200 }
+            ])
+            yield* Kit.runToEnd(RetryHttp.retry(client, policy, { hintSpread: 0 }).get("http://a/"))
+            return times.length === 1 ? undefined : times[1]! - times[0]!
+          })
+        assert.strictEqual(yield* wait(awsStandard2026), aws)
+        assert.strictEqual(yield* wait(Http.patient), patient)
+      }).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.fixedRandom(0)])))
+  }
+
+  it.effect("the last response is the result, and the reason is told", () =>
+    Effect.gen(function*() {
+      const { client, times } = clientOf([{ status: 429, headers: { "retry-after": "3600" } }])
+      const reasons: Array<string> = []
+      const response = yield* RetryHttp.retry(client, Http.patient).get("http://a/").pipe(
+        Effect.provideService(RetryObserver.CurrentObserver, {
+          onStop: ({ reason }) => Effect.sync(() => void reasons.push(reason))
+        })
+      )
+      assert.strictEqual(response.status, 429)
+      assert.strictEqual(times.length, 1)
+      assert.deepStrictEqual(reasons, ["retry-after-too-long"])
+    }).pipe(Effect.provide(Kit.TestQuota.layer())))
+
+  it.effect("payments have a key, and tell proxies not to retry", () =>
+    Effect.gen(function*() {
+      const { exit, requests } = yield* sent(Effect.flatMap(Http.payments, (client) => client.post("http://a/")), [
+        500,
+        409,
+        200
+      ])
+      assert.strictEqual(exit._tag, "Success")
+      assert.strictEqual(new Set(requests.map(({ headers }) => headers["idempotency-key"])).size, 1)
+      assert.deepStrictEqual(requests.map(({ headers }) => headers["x-envoy-max-retries"]), ["0", "0", "0"])
+    }))
 })

@@ -86,6 +86,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryHttp.hintReset",
     "RetryHttp.hintRetryAfter",
     "RetryHttp.hintSeconds",
+    "RetryHttp.idempotencyKey",
     "RetryHttp.isRetryStatus",
     "RetryHttp.repeatableBody",
     "RetryHttp.repeatable",

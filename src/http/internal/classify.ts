@@ -1,16 +1,16 @@
-import * as Clock from "effect/Clock"
-import * as Fiber from "effect/Fiber"
 import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientError"
 import { type HttpClientRequest, toUrl } from "effect/http/HttpClientRequest"
 import { type HttpClientResponse, TypeId as ResponseTypeId } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
+import { factsOf, saidBy } from "../../internal/facts/answer.ts"
 import { fetchRefusals, isNeverSent, maxCauseDepth, timeoutCodes } from "../../internal/facts/codes.ts"
-import { faultOfStatus } from "../../internal/facts/traits.ts"
+import { isRetryStatus as isWorthARetry } from "../../internal/facts/wire.ts"
 import { get } from "../../internal/safe.ts"
+import { wallMillis } from "../../internal/state/clock.ts"
 import type { RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
-import { type HintReader, readHint } from "./hints.ts"
-import { isRepeatable } from "./safety.ts"
+import { answerOf, type HintReader, readHint } from "./hints.ts"
+import { hasKey, isRepeatable } from "./safety.ts"
 import { wholeOf } from "./timeout.ts"
 
 /** What a classifier of HTTP failures can be told. */
@@ -23,33 +23,19 @@ type Info = Option.Option<RetryInfo.RetryInfo>
 
 const notRetryable: Info = Option.some(RetryInfo.notRetryable)
 
-/** 5xx with which a server says that it never will. */
-const finalStatuses: ReadonlySet<number> = new Set([501, 505, 506, 508, 510, 511])
-
 /**
  * The statuses that are retried by default: 408, 425, 429 and the 5xx, but 501, 505, 506, 508, 510 and 511.
  *
  * @category getters
  * @since 0.1.0
  */
-export const isRetryStatus = (status: number): boolean =>
-  status === 408 || status === 425 || status === 429 || (status >= 500 && status < 600 && !finalStatuses.has(status))
+export const isRetryStatus: (status: number) => boolean = isWorthARetry
 
 /** Whether a value is a response of Effect's HTTP client. */
 export const isResponse = (u: unknown): u is HttpClientResponse => get(u, ResponseTypeId) === ResponseTypeId
 
 const safetyOf = (request: HttpClientRequest, neverProcessed: boolean): RetryInfo.Safety =>
   neverProcessed || isRepeatable(request) ? "Yes" : "Maybe"
-
-/** What the server itself says about a retry. */
-const shouldRetry = ({ headers }: HttpClientResponse): boolean | undefined => {
-  const header: unknown = headers["x-should-retry"]
-  if (typeof header !== "string" || header.length > 16) return undefined
-  const value = header.trim().toLowerCase()
-  return value === "true" ? true : value === "false" ? false : undefined
-}
-
-const wallMillis = (): number => Fiber.getCurrent()?.getRef(Clock.Clock).currentTimeMillisUnsafe() ?? Number.NaN
 
 /** `fetch` has followed a redirect: the response is to another request, and the first one may have been carried out. */
 const isRedirected = ({ request, url }: HttpClientResponse): boolean => {
@@ -59,24 +45,25 @@ const isRedirected = ({ request, url }: HttpClientResponse): boolean => {
   return asked.href !== url
 }
 
-/** The server has turned the request away, and not begun with it. A 503 with a hint may be that of a gateway's time-out. */
-const isTurnedAway = (status: number): boolean => status === 429 || status === 425
+/**
+ * Whether the status is worth a retry. To a request with a key, 409 says that one with the same key is under way, and 422
+ * that the key was used for another request. Source: draft-ietf-httpapi-idempotency-key-header.
+ */
+const isWorthARetryOf =
+  (request: HttpClientRequest, { retryStatus }: ClassifierSettings) => (status: number): boolean =>
+    hasKey(request) && (status === 409 || status === 422) ? status === 409 : retryStatus(status)
 
 /** The facts of a response; none when it is an answer and no failure. */
 const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse): Info => {
-  const { status } = response
-  if (!(status >= 400)) return Option.none()
-  const said = shouldRetry(response)
-  if (said === false) return notRetryable
-  if (said === undefined && !settings.retryStatus(status)) {
+  const { request, status } = response
+  const said = saidBy(answerOf(response), isWorthARetryOf(request, settings))
+  if (said === undefined) {
     return status >= 500 ? Option.some(RetryInfo.make({ safety: "No", fault: "server" })) : Option.none()
   }
-  const neverProcessed = (said === true || isTurnedAway(status)) && !isRedirected(response)
+  const surely = said !== "final" && isRedirected(response) ? "failed" : said
   return Option.some(RetryInfo.make({
-    safety: safetyOf(response.request, neverProcessed),
-    throttling: status === 429,
-    fault: faultOfStatus(status) ?? "other",
-    retryAfter: readHint(settings.hints, response, wallMillis())
+    ...factsOf(surely, status, isRepeatable(request)),
+    retryAfter: said === "final" ? undefined : readHint(settings.hints, response, wallMillis())
   }))
 }
 

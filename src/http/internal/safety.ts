@@ -55,11 +55,18 @@ const isMarked = (request: HttpClientRequest): boolean => {
   }
 }
 
-const hasKey = ({ headers }: HttpClientRequest): boolean => {
-  const key: unknown = headers["idempotency-key"]
+/** The header of an idempotency key. Source: draft-ietf-httpapi-idempotency-key-header. */
+export const keyHeader = "idempotency-key"
+
+/** Whether a request carries an idempotency key. */
+export const hasKey = ({ headers }: HttpClientRequest): boolean => {
+  const key: unknown = headers[keyHeader]
   return typeof key === "string" && key.trim() !== ""
 }
 
+/** Whether its method says that a second execution changes nothing. */
+export const isIdempotent = ({ method }: HttpClientRequest): boolean => idempotentMethods.has(method)
+
 /** Whether it does no harm to send the request twice. */
 export const isRepeatable = (request: HttpClientRequest): boolean =>
-  idempotentMethods.has(request.method) || hasKey(request) || isMarked(request)
+  isIdempotent(request) || hasKey(request) || isMarked(request)

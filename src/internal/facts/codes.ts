@@ -42,9 +42,6 @@ export const awsClockSkewCodes: ReadonlySet<string> = new Set([
   "SignatureDoesNotMatch"
 ])
 
-/** HTTP statuses that are worth a retry when the error has no AWS shape. */
-export const httpTransientStatuses: ReadonlySet<number> = new Set([408, 425, 500, 502, 503, 504])
-
 /** Network failures of Node, its DNS and undici: the connection was never made, so nothing was processed. */
 export const neverSentCodes: ReadonlySet<string> = new Set([
   "EAI_AGAIN",
@@ -111,6 +108,7 @@ export const brokenCodes: ReadonlySet<string> = new Set([
 
 /** The client gave up waiting. */
 export const timeoutCodes: ReadonlySet<string> = new Set([
+  "ECONNABORTED",
   "ESOCKETTIMEDOUT",
   "ETIMEDOUT",
   "UND_ERR_BODY_TIMEOUT",

@@ -1,154 +1,174 @@
-import { get } from "../safe.ts"
+import { type Answer, header, headersOf } from "./wire.ts"
 
 /** A header longer than this is not read. */
 const maxHeaderLength = 256
 
+/** How long a text asks to wait, in milliseconds; `undefined` or NaN where it asks nothing. */
+export type Read = (value: string, nowMillis: number) => number | undefined
+
+/** An answer whose headers are read. */
+export interface Headed {
+  readonly status: number | undefined
+  readonly header: (name: string) => unknown
+}
+
+/** How long an answer asks to wait, in milliseconds. */
+export type Reader = (answer: Headed, nowMillis: number) => number | undefined
+
 const digits = /^\d+$/
 
-/** A count of whole units, without sign, fraction, exponent or other digits: `undefined` for anything else. */
-const count = (header: unknown): number | undefined => {
-  if (typeof header !== "string" || header.length > maxHeaderLength) return undefined
-  const trimmed = header.trim()
-  return digits.test(trimmed) ? Math.min(Number(trimmed), Number.MAX_SAFE_INTEGER) : undefined
+const outerSpace = /^[ \t\r\n]+|[ \t\r\n]+$/g
+
+/** Between the values of a header, but not in a date. */
+const comma = /,(?!\s*\d\d[ -][a-z]{3})/i
+
+/** Whole units, without sign, fraction, exponent or other digits. */
+const whole = (unitMillis: number): Read => (value) => digits.test(value) ? Number(value) * unitMillis : undefined
+
+/** Milliseconds, in whole numbers. */
+export const millis: Read = /* @__PURE__ */ whole(1)
+
+/** Seconds, in whole numbers. */
+export const seconds: Read = /* @__PURE__ */ whole(1000)
+
+const later = (pointMillis: number, nowMillis: number): number | undefined =>
+  pointMillis > nowMillis ? pointMillis - nowMillis : undefined
+
+/** The three forms of RFC 9110, section 5.6.7, of which the last has no zone. */
+const dateForm = /^[a-z]{3,9},? [\w -]+:\d\d:\d\d(?: gmt| \d{4})$/i
+
+/** An HTTP date, in epoch milliseconds; NaN where it is none. */
+const httpDate = (value: string): number => {
+  const millis = dateForm.test(value) ? Date.parse(value.replace(/( gmt)?$/i, " GMT")) : Number.NaN
+  // An impossible day, such as 31 Feb, would become one of the next month.
+  // @effect-diagnostics-next-line globalDate:off
+  return new Date(millis).getUTCDate() === Number(/\d+/.exec(value)?.[0]) ? millis : Number.NaN
 }
 
-interface Headers {
-  readonly [name: string]: unknown
-}
+/** Whole seconds or an HTTP date. A date that is past asks nothing. */
+export const secondsOrDate: Read = (value, nowMillis) => seconds(value, 0) ?? later(httpDate(value), nowMillis)
 
-/** A header of a plain record, in lower case or as HTTP writes it, or of a `Headers` object. */
-export const header = (headers: Headers, name: string): unknown => {
-  const value = headers[name] ?? headers[name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase())]
-  return value === undefined && typeof headers.get === "function" ? headers.get(name) : value
-}
+const unitMillis: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/**
- * What the response in an error asks to wait, in milliseconds: `x-amz-retry-after` (milliseconds) before `retry-after` in
- * seconds. The date form of `retry-after` needs a clock and is read by the HTTP adapter.
- */
-export const retryAfterMillis = (error: any): number | undefined => {
-  const headers = error.$response?.headers ?? error.response?.headers ?? error.headers
-  if (typeof headers !== "object" || headers === null) return undefined
-  const amazon = count(header(headers, "x-amz-retry-after"))
-  if (amazon !== undefined) return amazon
-  const seconds = count(header(headers, "retry-after"))
-  return seconds === undefined ? undefined : Math.min(seconds * 1000, Number.MAX_SAFE_INTEGER)
-}
-
-/** What a server asks of gRPC clients by pushback: a delay in milliseconds, or no retry. `undefined`: nothing. */
-export type Pushback = number | "stop" | undefined
-
-/** The longest pushback: a signed number of 32 bits. */
-const maxPushbackMillis = 2 ** 31 - 1
-
-/** The values of a key in the metadata of gRPC clients: grpc-js, nice-grpc, `Headers`, or a plain record. */
-const metadataValues = (error: unknown, key: string): ReadonlyArray<unknown> => {
-  const metadata: any = get(error, "metadata") ?? get(error, "trailers")
-  if (typeof metadata !== "object" || metadata === null) return []
-  const value = typeof metadata.getAll === "function"
-    ? metadata.getAll(key)
-    : typeof metadata.get === "function"
-    ? metadata.get(key)
-    : metadata[key]
-  if (value === undefined || value === null) return []
-  return Array.isArray(value) ? value : [value]
-}
-
-/**
- * The `grpc-retry-pushback-ms` of an error. Several values, and any value that is no whole number of milliseconds below
- * 2^31, stop retrying, as a negative one does.
- */
-export const pushback = (error: unknown): Pushback => {
-  const values = metadataValues(error, "grpc-retry-pushback-ms")
-  if (values.length === 0) return undefined
-  const millis = values.length === 1 ? count(values[0]) : undefined
-  return millis === undefined || millis > maxPushbackMillis ? "stop" : millis
-}
-
-/** A status with details is at most this long, in bytes. */
-const maxStatusLength = 65_536
-
-/** A protobuf message, field by field: the last value of each number field, all values of each field of bytes. */
-interface Message {
-  readonly numbers: ReadonlyMap<number, bigint>
-  readonly bytes: ReadonlyMap<number, ReadonlyArray<Uint8Array>>
-}
-
-/** Decodes the wire format of protobuf. Throws `RangeError` when the bytes are none. */
-const decode = (input: Uint8Array): Message => {
-  const numbers = new Map<number, bigint>()
-  const bytes = new Map<number, Array<Uint8Array>>()
-  let at = 0
-  const varint = (): bigint => {
-    let value = 0n
-    for (let shift = 0n; shift < 70n; shift += 7n) {
-      const byte = input[at++]
-      if (byte === undefined) break
-      value |= BigInt(byte & 127) << shift
-      if (byte < 128) return BigInt.asIntN(64, value)
-    }
-    throw new RangeError("no varint")
-  }
-  const take = (length: number): Uint8Array => {
-    if (!(length >= 0 && at + length <= input.length)) throw new RangeError("too short")
-    return input.subarray(at, at += length)
-  }
-  const add = (field: number, value: Uint8Array) => {
-    const values = bytes.get(field)
-    if (values === undefined) bytes.set(field, [value])
-    else values.push(value)
-  }
-  while (at < input.length) {
-    const tag = Number(varint())
-    const field = Math.floor(tag / 8)
-    const type = tag % 8
-    if (type === 0) numbers.set(field, varint())
-    else if (type === 1 || type === 5) take(type === 1 ? 8 : 4)
-    else if (type === 2) add(field, take(Number(varint())))
-    else throw new RangeError("no wire type")
-  }
-  return { numbers, bytes }
-}
-
-const last = (message: Message, field: number): Uint8Array => message.bytes.get(field)?.at(-1) ?? new Uint8Array()
-
-const retryInfoType = "google.rpc.RetryInfo"
-
-/** The `retry_delay` of an encoded `google.rpc.RetryInfo`, in milliseconds; it may be negative. */
-const retryDelay = (retryInfo: Uint8Array): number => {
-  const { numbers } = decode(last(decode(retryInfo), 1))
-  const millis = Number(numbers.get(1) ?? 0n) * 1000 + Number(numbers.get(2) ?? 0n) / 1e6
-  return Math.min(millis, Number.MAX_SAFE_INTEGER)
-}
-
-const typeOf = (any: Message): string => String.fromCharCode(...last(any, 1).subarray(0, maxHeaderLength))
-
-/** The `google.rpc.RetryInfo` among the details of an encoded `google.rpc.Status`. */
-const inStatus = (status: Uint8Array): Uint8Array | undefined => {
-  const any = decode(status).bytes.get(3)?.map(decode).find((any) => typeOf(any).endsWith(`/${retryInfoType}`))
-  return any === undefined ? undefined : last(any, 2)
-}
-
-/** The bytes of binary metadata, which `Headers` hold in base64. */
-const binary = (value: unknown): Uint8Array | undefined => {
-  if (value instanceof Uint8Array) return value.length <= maxStatusLength ? value : undefined
-  if (typeof value !== "string" || value.length > 2 * maxStatusLength) return undefined
-  return Uint8Array.from(atob(value), (char) => char.charCodeAt(0))
-}
-
-/** The `google.rpc.RetryInfo` that Connect has taken from the status. */
-const inDetails = (details: unknown): Uint8Array | undefined =>
-  Array.isArray(details)
-    ? binary(get(details.find((detail) => get(detail, "type") === retryInfoType), "value"))
+/** A time like `6m0s` or `17ms`. */
+const span = (value: string): number | undefined =>
+  /^(?:\d+(?:\.\d+)?(?:ms|[smhd]))+$/.test(value)
+    ? Array.from(value.matchAll(/([\d.]+)(\D+)/g)).reduce((sum, [, n, unit]) => sum + Number(n) * unitMillis[unit!]!, 0)
     : undefined
 
-/** What the `google.rpc.RetryInfo` of a gRPC error asks to wait, in milliseconds. Whatever the bytes, it never throws. */
-export const retryInfoMillis = (error: unknown): number | undefined => {
-  try {
-    const status = binary(metadataValues(error, "grpc-status-details-bin")[0])
-    const retryInfo = inDetails(get(error, "details")) ?? (status === undefined ? undefined : inStatus(status))
-    return retryInfo === undefined ? undefined : retryDelay(retryInfo)
-  } catch {
-    return undefined
+const rfc3339 = /^\d{4}-[\d-]+t[\d:.]+(?:z|[+-]\d\d:\d\d)$/i
+
+/**
+ * When a window ends: in seconds, from 1e9 on in epoch seconds, from 1e12 on in epoch milliseconds; as `6m0s`; as a date
+ * of RFC 3339.
+ */
+const windowEnd: Read = (value, nowMillis) => {
+  const reset = seconds(value, 0)
+  if (reset === undefined) return span(value) ?? later(rfc3339.test(value) ? Date.parse(value) : Number.NaN, nowMillis)
+  return reset < 1e12 ? reset : (reset < 1e15 ? reset : reset / 1000) - nowMillis
+}
+
+const longest = (waits: ReadonlyArray<number | undefined>): number | undefined => {
+  const known = waits.filter((wait) => wait! >= 0) as ReadonlyArray<number>
+  return known.length === 0 ? undefined : Math.min(Math.max(...known), Number.MAX_SAFE_INTEGER)
+}
+
+/** The longest wait in a header, since waiting too long is the smaller risk. Proxies join values with commas. */
+const wait = (header: unknown, read: Read, nowMillis: number): number | undefined =>
+  typeof header === "string" && header.length <= maxHeaderLength
+    ? longest(header.split(comma).map((value) => read(value.replace(outerSpace, ""), nowMillis)))
+    : undefined
+
+/** Reads one header. */
+export const named = (name: string, read: Read): Reader => ({ header }, nowMillis) =>
+  wait(header(name), read, nowMillis)
+
+/** The windows that are used up, else after a 429 all of them. */
+const closed = <A>(status: unknown, windows: ReadonlyArray<A>, isUsedUp: (window: A) => boolean): ReadonlyArray<A> => {
+  const used = windows.filter(isUsedUp)
+  return used.length > 0 || status !== 429 ? used : windows
+}
+
+/**
+ * Reads headers that say when windows end. Services send them with every answer, so they count only where nothing remains,
+ * or after a 429.
+ */
+export const resets = (...names: ReadonlyArray<string>): Reader => (answer, nowMillis) =>
+  longest(
+    closed(
+      answer.status,
+      names.filter((name) => answer.header(name) !== undefined),
+      (name) =>
+        [name.replace("reset", "remaining"), "ratelimit-remaining", "x-ratelimit-remaining"].some((remaining) =>
+          /(?:^|,)\s*0\s*(?:,|$)/.test(String(answer.header(remaining)))
+        )
+    ).map((name) => named(name, windowEnd)(answer, nowMillis))
+  )
+
+const text = String.raw`"(?:[ !#-[\]-~]|\\["\\])*"`
+const param = String.raw`; *([a-z*][\w.*-]*)(?:=(${text}|[^\s",;]+))?`
+const item = `(${text})((?:${param})*)`
+
+/** The parameters of each item of a list of texts; those of none where the list is malformed. Source: RFC 9651. */
+const itemsOf = (header: unknown): ReadonlyArray<{ readonly [name: string]: string | undefined }> =>
+  typeof header === "string" && header.length <= 4 * maxHeaderLength &&
+    new RegExp(`^ *${item}(?:[ \\t]*,[ \\t]*${item})* *$`).test(header)
+    ? Array.from(header.matchAll(new RegExp(item, "g")), ([, name, params]) => ({
+      ...Object.fromEntries(Array.from(params!.matchAll(new RegExp(param, "g")), ([, key, value]) => [key, value])),
+      "": name
+    }))
+    : []
+
+/** `RateLimit` with `RateLimit-Policy`. Of bytes and sends under way none may remain, and a request may pass. */
+const rateLimit: Reader = ({ header, status }) => {
+  const others = itemsOf(header("ratelimit-policy")).filter(({ qu }) =>
+    /^"(?:content-bytes|concurrent-requests)"$/.test(qu ?? "")
+  )
+  const isClosed = ({ "": name, r }: { readonly [name: string]: string | undefined }) =>
+    Number(r) === 0 && others.every((other) => other[""] !== name)
+  const limits = itemsOf(header("ratelimit")).filter(({ r }) => digits.test(r ?? ""))
+  return longest(closed(status, limits, isClosed).map(({ t }) => seconds(t ?? "", 0)))
+}
+
+/** Who is asked in turn. OpenAI names its windows in the end, Anthropic in the middle. */
+export const readers: ReadonlyArray<Reader> = /* @__PURE__ */ (() => [
+  ...["grpc-retry-pushback-ms", "x-amz-retry-after", "retry-after-ms", "x-ms-retry-after-ms"].map((name) =>
+    named(name, millis)
+  ),
+  named("retry-after", secondsOrDate),
+  rateLimit,
+  resets("ratelimit-reset"),
+  resets("x-ratelimit-reset"),
+  resets(
+    "x-ratelimit-reset-requests",
+    "x-ratelimit-reset-tokens",
+    ...["requests", "tokens", "input-tokens", "output-tokens"].map((of) => `anthropic-ratelimit-${of}-reset`)
+  )
+])()
+
+/** The present of the server where its answer tells it, else that of the client. */
+export const presentMillis = ({ header }: Headed, wallMillis: number): number =>
+  httpDate(String(header("date"))) || wallMillis
+
+/** How long an answer asks to wait, in milliseconds. */
+export const hintMillis = ({ header, status }: Answer, wallMillis: () => number): number | undefined => {
+  if (header === undefined) return undefined
+  const answer = { header, status }
+  const nowMillis = presentMillis(answer, wallMillis())
+  for (const read of readers) {
+    const wait = read(answer, nowMillis)
+    if (wait !== undefined) return wait
   }
+  return undefined
+}
+
+const onlyValue = (headers: object, name: string, read: Read): number | undefined => {
+  const value = header(headers, name)
+  return typeof value === "string" && !value.includes(",") ? wait(value, read, 0) : undefined
+}
+
+/** What the SDKs of AWS read: `x-amz-retry-after` in milliseconds before `retry-after` in seconds, one value of each. */
+export const retryAfterMillis = (error: any): number | undefined => {
+  const headers = headersOf(error)
+  return headers && (onlyValue(headers, "x-amz-retry-after", millis) ?? onlyValue(headers, "retry-after", seconds))
 }

@@ -1,4 +1,4 @@
-import { httpTransientStatuses } from "./codes.ts"
+import { isRetryStatus } from "./wire.ts"
 
 /** The annotation that Smithy's `@retryable` trait becomes; its value is `{ throttling }`. */
 export const retryableKey = "~effect-retry/smithy/retryable" as const
@@ -43,6 +43,6 @@ export const factsOf = (traits: Traits): TraitFacts | undefined => {
   if (retryable !== undefined) return { safety: "Yes", throttling: retryable.throttling, fault: faultOf(traits) }
   if (fault !== undefined) return { safety: fault === "server" ? "Maybe" : "No", throttling: false, fault }
   if (status === 429) return { safety: "Yes", throttling: true, fault: "client" }
-  if (status === undefined || !httpTransientStatuses.has(status)) return undefined
+  if (status === undefined || !isRetryStatus(status)) return undefined
   return { safety: "Yes", throttling: false, fault: "server" }
 }

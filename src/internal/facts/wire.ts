@@ -3,12 +3,56 @@ import { look } from "../safe.ts"
 const number = (value: unknown): number | undefined => typeof value === "number" ? value : undefined
 
 /**
- * The HTTP status of an error, wherever its maker put it: AWS SDK v3 in `$metadata`, AWS SDK v2 and most clients in
- * `statusCode` or `status`, others in their `response`, Effect's HTTP client in the response of its `reason`.
+ * The HTTP status of an error, wherever its maker put it: AWS SDK v3 in `$metadata`, AWS SDK v2, undici and most clients
+ * in `statusCode` or `status`, axios, ky and got in their `response`, Effect's HTTP client in the response of its `reason`.
  */
 export const statusOf = (error: any): number | undefined =>
   number(look(() => error.$metadata?.httpStatusCode)) ??
     number(look(() => error.statusCode)) ??
     number(look(() => error.status)) ??
-    number(look(() => error.response?.status)) ??
+    number(look(() => error.response?.status ?? error.response?.statusCode)) ??
     number(look(() => error.reason?.response?.status))
+
+/** 5xx with which a server says that it never will. */
+const finalStatuses: ReadonlyArray<number> = [501, 505, 506, 508, 510, 511]
+
+/** The statuses that are worth a retry: 408, 425, 429, and the 5xx but those that are final. */
+export const isRetryStatus = (status: number): boolean =>
+  status === 408 || status === 425 || status === 429 ||
+  (status >= 500 && status < 600 && !finalStatuses.includes(status))
+
+/** A header of a plain record, in whatever case, or of a `Headers` object. */
+export const header = (headers: any, name: string): unknown =>
+  typeof headers.get === "function"
+    ? headers.get(name) ?? undefined
+    : headers[name] ?? headers[Object.keys(headers).find((key) => key.toLowerCase() === name)!]
+
+/** An answer of a server: a response, or an error that carries one. */
+export interface Answer {
+  readonly status: number | undefined
+  /** Reads a header; `undefined` where there are none. */
+  readonly header: ((name: string) => unknown) | undefined
+  /** What may hold the body, or be it: each is looked into. */
+  readonly bodies: () => ReadonlyArray<unknown>
+}
+
+const responseOf = (error: any): any => error.$response ?? error.response ?? error.reason?.response ?? error
+
+/** The headers in an error, wherever its maker put them. */
+export const headersOf = (error: any): object | undefined => {
+  const headers = responseOf(error).headers ?? error.headers ?? error.responseHeaders
+  return typeof headers === "object" && headers ? headers : undefined
+}
+
+/** The answer in an error. */
+export const answerOf = (error: any, status?: number): Answer => {
+  const headers = headersOf(error)
+  return {
+    status,
+    header: headers && ((name) => header(headers, name)),
+    bodies: () => {
+      const response = responseOf(error)
+      return [error, response.data, response.body, error.data, error.responseBody]
+    }
+  }
+}

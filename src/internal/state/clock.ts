@@ -1,4 +1,5 @@
 import * as Clock from "effect/Clock"
+import * as Fiber from "effect/Fiber"
 import type { AnyFiber } from "../shared.ts"
 
 /** The clock of the fiber. */
@@ -6,3 +7,9 @@ export const clockOf = (fiber: AnyFiber): Clock.Clock => fiber.getRef(Clock.Cloc
 
 /** Milliseconds of the monotonic clock, which no step of the wall clock moves. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
+/** Epoch milliseconds of the clock of the current fiber; NaN outside of a fiber. */
+export const wallMillis = (): number => {
+  const fiber = Fiber.getCurrent()
+  return fiber === undefined ? Number.NaN : clockOf(fiber).currentTimeMillisUnsafe()
+}

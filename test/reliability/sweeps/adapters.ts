@@ -4,6 +4,7 @@ import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
 import { busy, dynamo, flush, getItem, ok, throttle } from "../../utils/awsSdk.ts"
 import { clientOf } from "../utils/http.ts"
 import type { Program, Services, Sweeps } from "./sweep.ts"
@@ -57,6 +58,22 @@ export const adapterSweeps: Sweeps = {
   "RetryHttp.retry without an answer": {
     program: Effect.suspend(() =>
       RetryHttp.retry(clientOf(["never"]).client, awsStandard, { attemptTimeout: 50 }).get("http://a/")
+    )
+  },
+  "RetryHttp.layer": {
+    program: Effect.suspend(() =>
+      Effect.flatMap(HttpClient.HttpClient, (client) => client.get("http://a/")).pipe(
+        Effect.provide(RetryHttp.layer(awsStandard)),
+        Effect.provideService(HttpClient.HttpClient, clientOf([{ status: 503 }, { status: 200 }]).client)
+      )
+    )
+  },
+  "RetryHttp.transform": {
+    program: Effect.suspend(() =>
+      Effect.flatMap(
+        RetryHttp.transform(awsStandard),
+        (apply) => apply(clientOf([{ status: 503 }, { status: 200 }]).client).get("http://a/")
+      )
     )
   },
   "RetryGrpc.unary": { program: unary },

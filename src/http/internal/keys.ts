@@ -1,0 +1,59 @@
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import { hasKey, isIdempotent, keyHeader } from "./safety.ts"
+
+/**
+ * Where idempotency keys come from.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface IdempotencyKeyOptions {
+  /** Makes the key of a call. Default: a random UUID of the platform's `crypto`. */
+  readonly make?: ((request: HttpClientRequest.HttpClientRequest) => string) | undefined
+}
+
+/**
+ * Gives every POST and PATCH, and every other request that is not idempotent, an `Idempotency-Key`: one UUID a call, which
+ * all its retries keep. A request that has a key keeps its own.
+ *
+ * **Details**
+ *
+ * With a key a request is sent again after any failure that passes. A 409 then says that an earlier send is still under
+ * way: it is retried. A 422 says that the key was used for another request: it is an answer.
+ *
+ * It may be applied below or above `retry`: a request is prepared once a call.
+ *
+ * **Gotchas**
+ *
+ * Only for servers that heed the header. To any other a key makes a POST that is sent twice be carried out twice.
+ *
+ * **Example** (An order is placed once)
+ *
+ * ```ts
+ * const client = (yield* HttpClient.HttpClient).pipe(
+ *   RetryHttp.idempotencyKey(),
+ *   RetryHttp.retry(awsStandard2026)
+ * )
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const idempotencyKey = (
+  options?: IdempotencyKeyOptions
+): <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E, R> => {
+  const make = options?.make ?? (() => crypto.randomUUID())
+  return HttpClient.mapRequest((request) =>
+    isIdempotent(request) || hasKey(request)
+      ? request
+      : HttpClientRequest.setHeader(request, keyHeader, make(request))
+  )
+}
+
+/** Tells Envoy and Linkerd not to retry. Source: Envoy, "HTTP header manipulation"; Linkerd, "Retries". */
+export const withoutProxyRetries: <E, R>(
+  self: HttpClient.HttpClient.With<E, R>
+) => HttpClient.HttpClient.With<E, R> = HttpClient.mapRequest(
+  HttpClientRequest.setHeaders({ "x-envoy-max-retries": "0", "l5d-retry-limit": "0" })
+)

@@ -1,0 +1,19 @@
+import * as Context from "effect/Context"
+import { AdaptiveRateLimiter } from "../../AdaptiveRateLimiter.ts"
+import { partsOf } from "../../internal/policy/policy.ts"
+import { isRetryPolicy } from "../../RetryPolicy.ts"
+import { RetryQuota } from "../../RetryQuota.ts"
+
+type AnyContext = Context.Context<never>
+
+const pick: (self: AnyContext) => AnyContext = /* @__PURE__ */ Context.pick(RetryQuota, AdaptiveRateLimiter) as any
+
+/** A schedule of the user's may need anything: that of the call comes first, since it has the call's span and settings. */
+const isLifted = (policy: unknown): boolean => !isRetryPolicy(policy) || typeof partsOf(policy).source !== "function"
+
+/** What a policy needs, from where its client was built, for each call of the client. */
+export const bringing = (policy: unknown, built: AnyContext): (current: AnyContext) => AnyContext => {
+  const own = pick(built)
+  const lifted = isLifted(policy)
+  return (current) => Context.merge(lifted ? Context.merge(built, current) : current, own)
+}

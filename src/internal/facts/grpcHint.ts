@@ -1,0 +1,124 @@
+import { get } from "../safe.ts"
+
+/** What a server asks of gRPC clients by pushback: a delay in milliseconds, or no retry. `undefined`: nothing. */
+export type Pushback = number | "stop" | undefined
+
+/** The longest pushback: a signed number of 32 bits. */
+const maxPushbackMillis = 2 ** 31 - 1
+
+/** The values of a key in the metadata of gRPC clients: grpc-js, nice-grpc, `Headers`, or a plain record. */
+const metadataValues = (error: unknown, key: string): ReadonlyArray<unknown> => {
+  const metadata: any = get(error, "metadata") ?? get(error, "trailers")
+  if (typeof metadata !== "object" || metadata === null) return []
+  const value = typeof metadata.getAll === "function"
+    ? metadata.getAll(key)
+    : typeof metadata.get === "function"
+    ? metadata.get(key)
+    : metadata[key]
+  if (value === undefined || value === null) return []
+  return Array.isArray(value) ? value : [value]
+}
+
+const wholeMillis = /^\s*\d{1,256}\s*$/
+
+/**
+ * What values of `grpc-retry-pushback-ms` ask. Several of them, and any that is no whole number of milliseconds below 2^31,
+ * stop retrying, as a negative one does.
+ */
+export const pushbackOf = (values: ReadonlyArray<unknown>): Pushback => {
+  const [value] = values
+  if (values.length === 0) return undefined
+  const millis = values.length === 1 && typeof value === "string" && wholeMillis.test(value) ? Number(value) : Infinity
+  return millis > maxPushbackMillis ? "stop" : millis
+}
+
+/** The `grpc-retry-pushback-ms` of an error. */
+export const pushback = (error: unknown): Pushback => pushbackOf(metadataValues(error, "grpc-retry-pushback-ms"))
+
+/** A status with details is at most this long, in bytes. */
+const maxStatusLength = 65_536
+
+type Value = number | Uint8Array
+
+/** The values of one field of a protobuf message: numbers, or bytes. Throws `RangeError` when the bytes are no message. */
+const valuesOf = (input: Uint8Array, wanted: number): ReadonlyArray<Value> => {
+  const values: Array<Value> = []
+  let at = 0
+  const varint = (): number => {
+    let value = 0n
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      const byte = input[at++]
+      if (byte === undefined) break
+      value |= BigInt(byte & 127) << shift
+      if (byte < 128) return Number(BigInt.asIntN(64, value))
+    }
+    throw new RangeError("no varint")
+  }
+  const take = (length: number): Uint8Array => {
+    if (!(length >= 0 && at + length <= input.length)) throw new RangeError("too short")
+    return input.subarray(at, at += length)
+  }
+  const read = (type: number): Value => {
+    if (type === 0) return varint()
+    if (type === 2) return take(varint())
+    if (type === 1 || type === 5) return take(type === 1 ? 8 : 4)
+    throw new RangeError("no wire type")
+  }
+  while (at < input.length) {
+    const tag = varint()
+    const value = read(tag % 8)
+    if (Math.floor(tag / 8) === wanted) values.push(value)
+  }
+  return values
+}
+
+const lastNumber = (message: Uint8Array, field: number): number =>
+  valuesOf(message, field).filter((value) => typeof value === "number").at(-1) ?? 0
+
+const messages = (message: Uint8Array, field: number): ReadonlyArray<Uint8Array> =>
+  valuesOf(message, field).filter((value) => typeof value !== "number")
+
+const last = (message: Uint8Array, field: number): Uint8Array => messages(message, field).at(-1) ?? new Uint8Array()
+
+const retryInfoType = "google.rpc.RetryInfo"
+
+/** A longer name of a type is not read. */
+const maxTypeLength = 256
+
+/** The `retry_delay` of an encoded `google.rpc.RetryInfo`, in milliseconds; it may be negative. */
+const retryDelay = (retryInfo: Uint8Array): number => {
+  const delay = last(retryInfo, 1)
+  return Math.min(lastNumber(delay, 1) * 1000 + lastNumber(delay, 2) / 1e6, Number.MAX_SAFE_INTEGER)
+}
+
+const typeOf = (any: Uint8Array): string => String.fromCharCode(...last(any, 1).subarray(0, maxTypeLength))
+
+/** The `google.rpc.RetryInfo` among the details of an encoded `google.rpc.Status`. */
+const inStatus = (status: Uint8Array): Uint8Array | undefined => {
+  const any = messages(status, 3).find((any) => typeOf(any).endsWith(`/${retryInfoType}`))
+  return any === undefined ? undefined : last(any, 2)
+}
+
+/** The bytes of binary metadata, which `Headers` hold in base64. */
+const binary = (value: unknown): Uint8Array | undefined => {
+  if (value instanceof Uint8Array) return value.length <= maxStatusLength ? value : undefined
+  if (typeof value !== "string" || value.length > 2 * maxStatusLength) return undefined
+  return Uint8Array.from(atob(value), (char) => char.charCodeAt(0))
+}
+
+/** The `google.rpc.RetryInfo` that Connect has taken from the status. */
+const inDetails = (details: unknown): Uint8Array | undefined =>
+  Array.isArray(details)
+    ? binary(get(details.find((detail) => get(detail, "type") === retryInfoType), "value"))
+    : undefined
+
+/** What the `google.rpc.RetryInfo` of a gRPC error asks to wait, in milliseconds. Whatever the bytes, it never throws. */
+export const retryInfoMillis = (error: unknown): number | undefined => {
+  try {
+    const status = binary(metadataValues(error, "grpc-status-details-bin")[0])
+    const retryInfo = inDetails(get(error, "details")) ?? (status === undefined ? undefined : inStatus(status))
+    return retryInfo === undefined ? undefined : retryDelay(retryInfo)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,134 @@
+import { assert, describe, it } from "@effect/vitest"
+import { awsStandard2026, RetryObserver, RetryPolicy, RetryQuota } from "effect-retry"
+import * as RetryHttp from "effect-retry/RetryHttp"
+import * as Kit from "effect-retry/testing"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import type * as HttpClientError from "effect/http/HttpClientError"
+import type * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Layer from "effect/Layer"
+import * as Rpc from "effect/rpc/Rpc"
+import * as RpcClient from "effect/rpc/RpcClient"
+import * as RpcGroup from "effect/rpc/RpcGroup"
+import * as RpcSerialization from "effect/rpc/RpcSerialization"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as Http from "../../examples/http.ts"
+
+/** A client whose server answers with each status in turn, the last one for ever. */
+const clientOf = (statuses: ReadonlyArray<number>, body = `"tea"`) => {
+  const requests: Array<HttpClientRequest.HttpClientRequest> = []
+  const client = HttpClient.make((request) =>
+    Effect.sync(() => {
+      const status = statuses[Math.min(requests.push(request), statuses.length) - 1]!
+      const headers = { "content-type": "application/json" }
+      return HttpClientResponse.fromWeb(request, new Response(body, { status, headers }))
+    })
+  )
+  return { requests, client, layer: Layer.succeed(HttpClient.HttpClient, client) }
+}
+
+const get = Effect.flatMap(HttpClient.HttpClient, (client) => client.get("http://a/"))
+
+describe("RetryHttp.layer", () => {
+  it.effect("retries for what asks for a plain client, from the quota of the layer, whatever the call has", () =>
+    Effect.gen(function*() {
+      const { layer, requests } = clientOf([503])
+      const own = yield* RetryQuota.make({ capacity: 500 })
+      const other = yield* RetryQuota.make({ capacity: 500 })
+      const live = RetryHttp.layer(awsStandard2026).pipe(
+        Layer.provide([layer, Layer.succeed(RetryQuota.RetryQuota, own)])
+      )
+      const response = yield* Kit.runToEnd(
+        Effect.provide(get, live).pipe(Effect.provideService(RetryQuota.RetryQuota, other))
+      )
+      assert.strictEqual(response.status, 503)
+      assert.strictEqual(requests.length, 3)
+      assert.strictEqual(yield* own.balance, 500 - 2 * 14)
+      assert.strictEqual(yield* other.balance, 500)
+    }))
+
+  it.effect("has the observer and the marks of the call", () =>
+    Effect.gen(function*() {
+      const { layer, requests } = clientOf([503, 200])
+      const live = RetryHttp.layer(awsStandard2026).pipe(Layer.provide([layer, RetryQuota.layer()]))
+      let retries = 0
+      const post = Effect.flatMap(HttpClient.HttpClient, (client) => client.post("http://a/"))
+      yield* Kit.runToEnd(
+        Effect.andThen(post, post.pipe(RetryHttp.repeatable)).pipe(
+          Effect.provideService(RetryObserver.CurrentObserver, { onRetry: () => Effect.sync(() => void retries++) }),
+          Effect.provide(live)
+        )
+      )
+      assert.strictEqual(requests.length, 2)
+      assert.strictEqual(retries, 0)
+      requests.length = 0
+      yield* Kit.runToEnd(
+        post.pipe(
+          RetryHttp.repeatable,
+          Effect.provideService(RetryObserver.CurrentObserver, { onRetry: () => Effect.sync(() => void retries++) }),
+          Effect.provide(live)
+        )
+      )
+      assert.strictEqual(requests.length, 2)
+      assert.strictEqual(retries, 1)
+    }))
+
+  it.effect("brings what a schedule of the user needs", () =>
+    Effect.gen(function*() {
+      class Pause extends Context.Service<Pause, { readonly times: number }>()("test/Pause") {}
+      const { layer, requests } = clientOf([503])
+      const schedule = Schedule.forever.pipe(
+        Schedule.modifyDelay(() => Effect.map(Pause, ({ times }) => times * 1000)),
+        RetryPolicy.fromSchedule,
+        RetryPolicy.maxAttempts(3)
+      )
+      const live = RetryHttp.layer(schedule).pipe(Layer.provide([layer, Layer.succeed(Pause, { times: 2 })]))
+      yield* Kit.runToEnd(Effect.provide(get, live))
+      assert.strictEqual(requests.length, 3)
+    }))
+})
+
+describe("RetryHttp.transform", () => {
+  it.effect("fits the client of an HTTP API", () =>
+    Effect.gen(function*() {
+      const { layer, requests } = clientOf([503, 503, 200])
+      const client = yield* Http.ordersClient.pipe(Effect.provide([layer, RetryQuota.layer()]))
+      assert.strictEqual(yield* Kit.runToEnd(client.orders.get({ params: { id: "7" } })), "tea")
+      assert.strictEqual(requests.length, 3)
+    }))
+
+  it.effect("fits the protocol of an RPC client, whose calls are POSTs", () =>
+    Effect.gen(function*() {
+      const { layer, requests } = clientOf([503])
+      class Shop extends RpcGroup.make(Rpc.make("Stock", { success: Schema.Number })) {}
+      const protocol = Http.rpcProtocol.pipe(
+        Layer.provide([layer, RetryQuota.layer(), RpcSerialization.layerJson])
+      )
+      const sends = (mark: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) =>
+        Effect.gen(function*() {
+          requests.length = 0
+          const client = yield* RpcClient.make(Shop)
+          yield* Effect.exit(Kit.runToEnd(mark(client.Stock())))
+          return requests.length
+        }).pipe(Effect.provide(protocol), Effect.scoped)
+      assert.strictEqual(yield* sends((self) => self), 1)
+      assert.strictEqual(yield* sends(RetryHttp.repeatable), 3)
+    }))
+
+  it("refuses options as retry does", () => {
+    assert.throws(() => RetryHttp.transform(awsStandard2026, { hintSpread: 2 }), /hintSpread/)
+    assert.throws(() => RetryHttp.layer(awsStandard2026, { attemptTimeout: 0 }), /attemptTimeout/)
+  })
+
+  it("takes and gives a plain client", () => {
+    const plain: Effect.Effect<
+      (client: HttpClient.HttpClient) => HttpClient.HttpClient.With<HttpClientError.HttpClientError>,
+      never,
+      RetryQuota.RetryQuota
+    > = RetryHttp.transform(awsStandard2026)
+    assert.isTrue(Effect.isEffect(plain))
+  })
+})
