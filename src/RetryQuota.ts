@@ -216,10 +216,15 @@ const reserved = (
  * @category constructors
  * @since 0.1.0
  */
-export const fromStore = (store: RetryQuotaStore): Service => {
+export const fromStore = (store: RetryQuotaStore): Service => overStore(store, new Lapses())
+
+/**
+ * The quota over a store, and over what is known of its retries.
+ *
+ * @internal
+ */
+export const overStore = (store: RetryQuotaStore, lapses: Lapses): Service => {
   const { capacity } = store
-  const lapses = new Lapses()
-  const check = checks("RetryQuota.reserve")
   const look = Effect.withFiber((fiber) => Effect.sync(() => store.balance(clockOf(fiber))))
   const looked = store.refresh === undefined ? look : Effect.andThen(store.refresh, look)
   const balance = Effect.andThen(
@@ -233,7 +238,10 @@ export const fromStore = (store: RetryQuotaStore): Service => {
     lapses,
     reserve: (cost) =>
       Effect.flatMap(
-        attempted(() => check.between("cost", check.amount("cost", cost), 0, capacity)),
+        attempted(() => {
+          const check = checks("RetryQuota.reserve")
+          check.between("cost", check.amount("cost", cost), 0, capacity)
+        }),
         () => reserved(store, cost, lapses)
       ),
     deposit: (tokens) =>

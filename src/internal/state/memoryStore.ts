@@ -16,32 +16,45 @@ export interface StoreOptions {
   readonly whenExhausted: "stop" | "wait"
 }
 
-/** The bucket in the memory of this process. */
-export class MemoryStore implements RetryQuotaStore {
-  readonly capacity: number
-  readonly successIncrement: number
-  readonly firstAttemptCost: number
-  readonly whenExhausted: "stop" | "wait"
-  private readonly waiters = new Waiters()
-  private readonly config: Bucket.BucketConfig
+/** The bucket in the memory of this process. There may be very many, of which most are idle. */
+export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
+  private readonly options: StoreOptions
+  /** Those who wait for tokens, from the first one on. */
+  private waiters: Waiters | undefined = undefined
   private bucket: Bucket.Bucket
   private latestMillis: number
   /** How far the time of the bucket is ahead of the clock, which has gone back by as much. */
   private aheadMillis = 0
 
   constructor(options: StoreOptions, updatedAtMillis: number) {
-    this.config = { capacity: options.capacity, refillPerMilli: options.refillPerSecond / 1000 }
-    this.bucket = { tokens: options.initial, updatedAtMillis }
-    this.latestMillis = updatedAtMillis
-    this.capacity = options.capacity
-    this.successIncrement = options.successIncrement
-    this.firstAttemptCost = options.firstAttemptCost
-    this.whenExhausted = options.whenExhausted
+    this.options = options
+    this.latestMillis = options.refillPerSecond === 0 ? 0 : updatedAtMillis
+    this.bucket = { tokens: options.initial, updatedAtMillis: this.latestMillis }
+  }
+
+  get capacity(): number {
+    return this.options.capacity
+  }
+
+  get successIncrement(): number {
+    return this.options.successIncrement
+  }
+
+  get firstAttemptCost(): number {
+    return this.options.firstAttemptCost
+  }
+
+  get whenExhausted(): "stop" | "wait" {
+    return this.options.whenExhausted
+  }
+
+  get refillPerMilli(): number {
+    return this.options.refillPerSecond / 1000
   }
 
   /** Takes tokens immediately, unless there are too few or others wait for them. */
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
-    const taken = this.waiters.size > 0 ? undefined : Bucket.take(this.refilled(clock), cost)
+    const taken = this.waiting > 0 ? undefined : Bucket.take(this.refilled(clock), cost)
     if (taken !== undefined) {
       this.bucket = taken
       return new Held(this, cost, clock)
@@ -51,12 +64,12 @@ export class MemoryStore implements RetryQuotaStore {
   }
 
   deposit(tokens: number, clock: Clock.Clock): void {
-    this.bucket = Bucket.put(this.refilled(clock), this.config, tokens)
-    if (this.waiters.size > 0) this.waiters.wakeHead()
+    this.bucket = Bucket.put(this.refilled(clock), this, tokens)
+    this.waiters?.wakeHead()
   }
 
   get isFull(): boolean {
-    return this.bucket.tokens >= this.config.capacity && this.waiters.size === 0
+    return this.bucket.tokens >= this.capacity && this.waiting === 0
   }
 
   balance(clock: Clock.Clock): number {
@@ -66,12 +79,12 @@ export class MemoryStore implements RetryQuotaStore {
   /** Sets the tokens that there are, whatever there were: for tests. */
   setBalance(tokens: number, clock: Clock.Clock): void {
     this.bucket = { tokens, updatedAtMillis: this.refilled(clock).updatedAtMillis }
-    this.waiters.wakeHead()
+    this.waiters?.wakeHead()
   }
 
   /** How many wait for tokens. */
   get waiting(): number {
-    return this.waiters.size
+    return this.waiters === undefined ? 0 : this.waiters.size
   }
 
   /** Waits, first come, first served. */
@@ -84,7 +97,7 @@ export class MemoryStore implements RetryQuotaStore {
     return Effect.suspend(() => {
       const hopeless = cost > this.capacity || this.millisUntil(cost, clock) >= Duration.toMillis(patience)
       if (hopeless) return Effect.void
-      return this.waiters.wait({
+      return (this.waiters ??= new Waiters()).wait({
         take: () => this.takeOrWait(cost, clock),
         granted: () => hold(new Held(this, cost, clock))
       })
@@ -93,7 +106,7 @@ export class MemoryStore implements RetryQuotaStore {
 
   /** Takes the tokens and answers 0, or answers as `millisUntil`. */
   private takeOrWait(cost: number, clock: Clock.Clock): number {
-    const taken = Bucket.takeWhenDue(this.bucket, this.config, cost, this.now(clock))
+    const taken = Bucket.takeWhenDue(this.bucket, this, cost, this.now(clock))
     if (taken === undefined) return this.millisUntil(cost, clock)
     this.bucket = taken
     return 0
@@ -101,19 +114,19 @@ export class MemoryStore implements RetryQuotaStore {
 
   /** Milliseconds until the tokens are there if nobody else takes them. */
   private millisUntil(cost: number, clock: Clock.Clock): number {
-    return Bucket.millisUntil(this.refilled(clock), this.config, cost)
+    return Bucket.millisUntil(this.refilled(clock), this, cost)
   }
 
   /** Never goes back: else nothing would flow in until a clock that did so has caught up. */
   private now(clock: Clock.Clock): number {
-    if (this.config.refillPerMilli === 0) return 0
+    if (this.options.refillPerSecond === 0) return 0
     const millis = monotonicMillis(clock)
     this.aheadMillis = Math.max(this.aheadMillis, this.latestMillis - millis)
     return this.latestMillis = Math.max(this.latestMillis, millis + this.aheadMillis)
   }
 
   private refilled(clock: Clock.Clock): Bucket.Bucket {
-    return this.config.refillPerMilli === 0 ? this.bucket : Bucket.refill(this.bucket, this.config, this.now(clock))
+    return this.options.refillPerSecond === 0 ? this.bucket : Bucket.refill(this.bucket, this, this.now(clock))
   }
 }
 

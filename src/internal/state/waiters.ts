@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { type Linked, List } from "./list.ts"
 
 /** What a waiter waits for. */
 export interface Grant {
@@ -9,10 +10,10 @@ export interface Grant {
   readonly granted: () => void
 }
 
-class Entry {
+class Entry implements Linked<Entry> {
+  list: List<any> | undefined = undefined
   previous: Entry | undefined = undefined
   next: Entry | undefined = undefined
-  isQueued = false
   isNew = true
   signalled = false
   wake: (() => void) | undefined = undefined
@@ -26,11 +27,7 @@ class Entry {
  * A queue in which the first to come is the first to be served. Only the head has a timer; it hands its place on when it
  * leaves, granted or interrupted.
  */
-export class Waiters {
-  private head: Entry | undefined = undefined
-  private tail: Entry | undefined = undefined
-  /** How many are waiting. */
-  size = 0
+export class Waiters extends List<Entry> {
   private waking = false
   private wakeAgain = false
 
@@ -51,7 +48,7 @@ export class Waiters {
   }
 
   private signalHead(): void {
-    const head = this.head
+    const head = this.first
     if (head === undefined) return
     if (head.wake === undefined) {
       head.signalled = true
@@ -76,7 +73,7 @@ export class Waiters {
 
   private turn<E>(waiter: Entry, refuses?: (millis: number) => E | undefined): Effect.Effect<void, E> {
     return Effect.suspend(() => {
-      const first = this.head === undefined || this.head === waiter
+      const first = this.first === undefined || this.first === waiter
       const millis = first ? waiter.grant.take() : 0
       if (first && millis === 0) {
         this.remove(waiter)
@@ -87,6 +84,7 @@ export class Waiters {
       if (waiter.isNew) {
         const refusal = refuses?.(millis)
         if (refusal !== undefined) return Effect.fail(refusal)
+        waiter.isNew = false
         this.append(waiter)
       }
       const signal = this.signal(waiter)
@@ -114,39 +112,7 @@ export class Waiters {
   }
 
   private leave(waiter: Entry): void {
-    if (!waiter.isQueued) return
-    const wasHead = this.head === waiter
-    this.remove(waiter)
-    if (wasHead) this.wakeHead()
-  }
-
-  private append(waiter: Entry): void {
-    waiter.isNew = false
-    waiter.isQueued = true
-    waiter.previous = this.tail
-    if (this.tail === undefined) {
-      this.head = waiter
-    } else {
-      this.tail.next = waiter
-    }
-    this.tail = waiter
-    this.size++
-  }
-
-  private remove(waiter: Entry): void {
-    if (!waiter.isQueued) return
-    waiter.isQueued = false
-    if (waiter.previous === undefined) {
-      this.head = waiter.next
-    } else {
-      waiter.previous.next = waiter.next
-    }
-    if (waiter.next === undefined) {
-      this.tail = waiter.previous
-    } else {
-      waiter.next.previous = waiter.previous
-    }
-    waiter.previous = waiter.next = undefined
-    this.size--
+    const wasHead = this.first === waiter
+    if (this.remove(waiter) && wasHead) this.wakeHead()
   }
 }
