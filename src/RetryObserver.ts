@@ -1,9 +1,9 @@
 /**
  * Who is notified of what a policy does.
  *
- * By default each retry and each stop becomes an event of the current span, and nothing else happens. `RetryMetrics`
- * is an observer that counts; {@link none} switches everything off. An observer that does not ask for attempts costs
- * calls that succeed nothing.
+ * By default each retry and each stop becomes an event of the current span, and nothing else happens. {@link layer} adds
+ * an observer of your own, such as that of `RetryMetrics`, which counts; {@link layerOnly} replaces what there is. An
+ * observer that does not ask for attempts costs calls that succeed nothing.
  *
  * @since 0.1.0
  */
@@ -63,24 +63,40 @@ const spanOf = (context: Caller): Tracer.Span | undefined => {
 
 const nowOf = (context: Caller): bigint => Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
 
+/** As many as OpenTelemetry keeps of a span. */
+const mostEvents = 128
+
+/** How many events each span has had. */
+const events = new WeakMap<Tracer.Span, number>()
+
+const addEvent = (context: Caller, name: string, attributes: Record<string, unknown>): void => {
+  const span = spanOf(context)
+  if (span === undefined) return
+  const before = events.get(span) ?? 0
+  if (before > mostEvents) return
+  events.set(span, before + 1)
+  if (before < mostEvents) span.event(name, nowOf(context), attributes)
+  else span.event("retry.dropped", nowOf(context), { "retry.events": mostEvents })
+}
+
 /**
  * The observer that adds events to the current span: `retry` (`retry.attempt`, `retry.delay_ms`, `retry.class`,
  * `retry.cost`) and `retry.stopped` (`retry.reason`, `retry.attempts`, `retry.class`). Nothing of the error itself is in
- * them.
+ * them. A span gets at most 128 of them, then one `retry.dropped`, and no more: one that never ends does not grow forever.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const spanEvents: RetryObserver = {
   onRetry: ({ cost, delayMillis, info, retry }, _error, context) =>
-    spanOf(context)?.event("retry", nowOf(context), {
+    addEvent(context, "retry", {
       "retry.attempt": retry,
       "retry.delay_ms": delayMillis,
       "retry.class": failureClass(info),
       "retry.cost": cost
     }),
   onStop: ({ attempts, info, reason }, _error, context) =>
-    spanOf(context)?.event("retry.stopped", nowOf(context), {
+    addEvent(context, "retry.stopped", {
       "retry.reason": reason,
       "retry.attempts": attempts,
       "retry.class": failureClass(info)
@@ -136,9 +152,26 @@ export const CurrentObserver: Context.Reference<RetryObserver> = Context.Referen
 )
 
 /**
- * A layer that sets the observer.
+ * A layer that adds an observer to the one in force where it is provided: to {@link spanEvents}, unless there is another.
+ *
+ * **Gotchas**
+ *
+ * Of two layers that are merged only one holds. Provide one with the other:
+ * `RetryObserver.layer(second).pipe(Layer.provide(RetryObserver.layer(first)))`.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layer = (observer: RetryObserver): Layer.Layer<never> => Layer.succeed(CurrentObserver, observer)
+export const layer = (observer: RetryObserver): Layer.Layer<never> =>
+  Layer.effect(
+    CurrentObserver,
+    Effect.map(CurrentObserver, (present) => combine(present, observer))
+  )
+
+/**
+ * A layer that sets the observer, in place of the one in force: {@link none} switches everything off.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerOnly = (observer: RetryObserver): Layer.Layer<never> => Layer.succeed(CurrentObserver, observer)

@@ -124,10 +124,12 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
   "RetryMetrics.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryMetrics.layer),
   "RetryMetrics.observer": (call) =>
     Effect.provide(withRetry(call, awsAdaptive), RetryObserver.layer(RetryMetrics.observer)),
-  "RetryObserver.layer, RetryObserver.combine, RetryObserver.spanEvents": (call) =>
+  "RetryObserver.layer": (call) =>
+    Effect.provide(withRetry(call, awsStandard), RetryObserver.layer({ onAttempt: () => undefined })),
+  "RetryObserver.layerOnly, RetryObserver.combine, RetryObserver.spanEvents": (call) =>
     Effect.provide(
       withRetry(call, awsStandard),
-      RetryObserver.layer(RetryObserver.combine(RetryObserver.spanEvents, { onAttempt: () => undefined }))
+      RetryObserver.layerOnly(RetryObserver.combine(RetryObserver.spanEvents, { onAttempt: () => undefined }))
     ),
   "RetryObserver.CurrentObserver, RetryObserver.none": (call) =>
     Effect.provideService(withRetry(call, awsStandard), RetryObserver.CurrentObserver, RetryObserver.none),
