@@ -12,6 +12,7 @@
  * @since 0.1.0
  */
 
+import type * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -21,7 +22,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { checks } from "./internal/checks.ts"
 import { configured } from "./internal/config.ts"
-import { clockOf, monotonicMillis } from "./internal/state/clock.ts"
+import { monotonicMillis } from "./internal/state/clock.ts"
 import { Lapses } from "./internal/state/lapses.ts"
 import { MemoryStore, type StoreOptions } from "./internal/state/memoryStore.ts"
 import { Refused } from "./internal/state/refused.ts"
@@ -129,6 +130,11 @@ export interface Options {
   readonly firstAttemptCost?: number | undefined
   /** What happens to a retry for which there are not enough tokens. `"wait"` needs a refill. Default `"stop"`. */
   readonly whenExhausted?: "stop" | "wait" | undefined
+  /**
+   * How many may wait for tokens: a whole number of at least 0, or `Infinity`. For more the quota is exhausted.
+   * Default 100,000.
+   */
+  readonly maxWaiters?: number | undefined
 }
 
 /**
@@ -140,9 +146,10 @@ export const validated = ({
   capacity = 500,
   firstAttemptCost = 0,
   initial = capacity,
+  maxWaiters = 100_000,
   refillPerSecond = 0,
   successIncrement = Math.min(1, capacity),
-  whenExhausted = "stop"
+  whenExhausted: exhausted
 }: Options, constructorName = "RetryQuota.make"): StoreOptions => {
   const check = checks(constructorName)
   check.positive("capacity", capacity)
@@ -150,15 +157,19 @@ export const validated = ({
   check.amount("refillPerSecond", refillPerSecond)
   check.between("successIncrement", successIncrement, 0, capacity)
   check.between("firstAttemptCost", firstAttemptCost, 0, capacity)
-  check.oneOf("whenExhausted", whenExhausted, ["stop", "wait"])
+  const whenExhausted = check.oneOf("whenExhausted", exhausted, ["stop", "wait"], "stop")
+  check.count("maxWaiters", maxWaiters, 0)
   if (whenExhausted === "wait" && refillPerSecond === 0) {
     check.reject("refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
   }
-  return { capacity, firstAttemptCost, initial, refillPerSecond, successIncrement, whenExhausted }
+  return { capacity, firstAttemptCost, initial, maxWaiters, refillPerSecond, successIncrement, whenExhausted }
 }
 
 const attempted = <A>(f: () => A): Effect.Effect<A, InvalidOption> =>
   Effect.try({ try: f, catch: (error) => error as InvalidOption })
+
+const withClock = <A>(f: (clock: Clock.Clock) => A): Effect.Effect<A> =>
+  Effect.clockWith((clock) => Effect.sync(() => f(clock)))
 
 const reservationOf = (held: Held): Reservation => ({
   cost: held.cost,
@@ -175,9 +186,9 @@ const reserved = (
   cost: number,
   lapses: Lapses
 ): Effect.Effect<Option.Option<Reservation>> =>
-  Effect.withFiber((fiber) => {
-    lapses.lapse(clockOf(fiber))
-    const answer = store.reserve(cost, clockOf(fiber))
+  Effect.clockWith((clock) => {
+    lapses.lapse(clock)
+    const answer = store.reserve(cost, clock)
     if (answer === undefined) return Effect.succeedNone
     if (typeof answer !== "function") return Effect.succeedSome(reservationOf(answer))
     let held: Held | undefined
@@ -225,12 +236,9 @@ export const fromStore = (store: RetryQuotaStore): Service => overStore(store, n
  */
 export const overStore = (store: RetryQuotaStore, lapses: Lapses): Service => {
   const { capacity } = store
-  const look = Effect.withFiber((fiber) => Effect.sync(() => store.balance(clockOf(fiber))))
-  const looked = store.refresh === undefined ? look : Effect.andThen(store.refresh, look)
-  const balance = Effect.andThen(
-    Effect.withFiber((fiber) => Effect.sync(() => lapses.lapse(clockOf(fiber)))),
-    looked
-  )
+  const check = checks("RetryQuota.reserve")
+  const asked = Effect.andThen(withClock((clock) => lapses.lapse(clock)), store.refresh ?? Effect.void)
+  const balance = Effect.andThen(asked, withClock((clock) => store.balance(clock)))
   return {
     capacity,
     whenExhausted: store.whenExhausted,
@@ -238,16 +246,13 @@ export const overStore = (store: RetryQuotaStore, lapses: Lapses): Service => {
     lapses,
     reserve: (cost) =>
       Effect.flatMap(
-        attempted(() => {
-          const check = checks("RetryQuota.reserve")
-          check.between("cost", check.amount("cost", cost), 0, capacity)
-        }),
+        attempted(() => check.between("cost", check.amount("cost", cost), 0, capacity)),
         () => reserved(store, cost, lapses)
       ),
     deposit: (tokens) =>
       Effect.flatMap(
         attempted(() => checks("RetryQuota.deposit").amount("tokens", tokens)),
-        () => Effect.withFiber((fiber) => Effect.sync(() => store.deposit(tokens, clockOf(fiber))))
+        () => withClock((clock) => store.deposit(tokens, clock))
       ),
     balance
   }
@@ -270,7 +275,7 @@ export const layerStore = <E, R>(store: Effect.Effect<RetryQuotaStore, E, R>): L
  */
 export const make = (options?: Options): Effect.Effect<Service> => {
   const valid = validated(options ?? {})
-  return Effect.clockWith((clock) => Effect.sync(() => fromStore(new MemoryStore(valid, monotonicMillis(clock)))))
+  return withClock((clock) => fromStore(new MemoryStore(valid, monotonicMillis(clock))))
 }
 
 /**
@@ -319,7 +324,8 @@ export const layerUnlimited: Layer.Layer<RetryQuota> = /* @__PURE__ */ Layer.syn
       refillPerSecond: 0,
       successIncrement: 0,
       firstAttemptCost: 0,
-      whenExhausted: "stop"
+      whenExhausted: "stop",
+      maxWaiters: 0
     }, 0)
   ))
 

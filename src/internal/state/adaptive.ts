@@ -38,7 +38,7 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
   }
 
   get waiting(): number {
-    return this.waiters === undefined ? 0 : this.waiters.size
+    return this.waiters?.size ?? 0
   }
 
   enter(send: Send): void | Effect.Effect<void, E> {

@@ -19,20 +19,19 @@ export class Lapses {
 
   /** Expects a retry to be sent before this moment, in milliseconds of the monotonic clock. */
   expect(held: Expected, beforeMillis: number): void {
-    const expected = this.expected ??= new Map()
-    expected.set(held, beforeMillis)
+    ;(this.expected ??= new Map()).set(held, beforeMillis)
     this.nextMillis = Math.min(beforeMillis, this.nextMillis ?? Infinity)
   }
 
   /** The retry has been sent, or never will be. */
   forget(held: Expected): void {
     this.expected?.delete(held)
-    if (this.expected?.size === 0) this.nextMillis = undefined
+    if (!this.expected?.size) this.nextMillis = undefined
   }
 
   /** Gives back what has lapsed. */
   lapse(clock: Clock.Clock): void {
-    if (this.nextMillis === undefined) return
+    if (!this.nextMillis) return
     const now = monotonicMillis(clock)
     if (now < this.nextMillis) return
     this.nextMillis = undefined

@@ -14,6 +14,7 @@ export interface StoreOptions {
   readonly successIncrement: number
   readonly firstAttemptCost: number
   readonly whenExhausted: "stop" | "wait"
+  readonly maxWaiters: number
 }
 
 /** The bucket in the memory of this process. There may be very many, of which most are idle. */
@@ -59,7 +60,7 @@ export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
       this.bucket = taken
       return new Held(this, cost, clock)
     }
-    if (this.whenExhausted === "stop") return undefined
+    if (this.whenExhausted === "stop" || this.isCrowded) return undefined
     return (patience, hold) => this.ask(cost, clock, patience, hold)
   }
 
@@ -84,7 +85,11 @@ export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
 
   /** How many wait for tokens. */
   get waiting(): number {
-    return this.waiters === undefined ? 0 : this.waiters.size
+    return this.waiters?.size ?? 0
+  }
+
+  private get isCrowded(): boolean {
+    return this.waiting >= this.options.maxWaiters
   }
 
   /** Waits, first come, first served. */
@@ -95,8 +100,9 @@ export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
     hold: (reservation: Reservation) => void
   ): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const hopeless = cost > this.capacity || this.millisUntil(cost, clock) >= Duration.toMillis(patience)
-      if (hopeless) return Effect.void
+      if (cost > this.capacity || this.isCrowded || this.millisUntil(cost, clock) >= Duration.toMillis(patience)) {
+        return Effect.void
+      }
       return (this.waiters ??= new Waiters()).wait({
         take: () => this.takeOrWait(cost, clock),
         granted: () => hold(new Held(this, cost, clock))

@@ -14,7 +14,6 @@ class Entry implements Linked<Entry> {
   list: List<any> | undefined = undefined
   previous: Entry | undefined = undefined
   next: Entry | undefined = undefined
-  isNew = true
   signalled = false
   wake: (() => void) | undefined = undefined
   readonly grant: Grant
@@ -28,33 +27,15 @@ class Entry implements Linked<Entry> {
  * leaves, granted or interrupted.
  */
 export class Waiters extends List<Entry> {
-  private waking = false
-  private wakeAgain = false
-
-  /** Lets the head look again: what it waits for may be there earlier than it thought. */
+  /**
+   * Lets the head look again: what it waits for may be there earlier than it thought. It does so in a turn of its own. So
+   * those who are served wake one another in turn, not each inside the one before it; and where all are interrupted at
+   * once, none sets a timer in vain.
+   */
   wakeHead(): void {
-    this.wakeAgain = true
-    // A head that is woken runs at once, and wakes the next one: here in turn, not each inside the one before it.
-    if (this.waking) return
-    this.waking = true
-    try {
-      while (this.wakeAgain) {
-        this.wakeAgain = false
-        this.signalHead()
-      }
-    } finally {
-      this.waking = false
-    }
-  }
-
-  private signalHead(): void {
     const head = this.first
-    if (head === undefined) return
-    if (head.wake === undefined) {
-      head.signalled = true
-    } else {
-      head.wake()
-    }
+    if (head?.wake) head.wake()
+    else if (head) head.signalled = true
   }
 
   /**
@@ -81,10 +62,9 @@ export class Waiters extends List<Entry> {
         this.wakeHead()
         return Effect.void
       }
-      if (waiter.isNew) {
+      if (waiter.list === undefined) {
         const refusal = refuses?.(millis)
         if (refusal !== undefined) return Effect.fail(refusal)
-        waiter.isNew = false
         this.append(waiter)
       }
       const signal = this.signal(waiter)
@@ -103,7 +83,7 @@ export class Waiters extends List<Entry> {
       }
       waiter.wake = () => {
         waiter.wake = undefined
-        resume(Effect.void)
+        resume(Effect.yieldNow)
       }
       return Effect.sync(() => {
         waiter.wake = undefined
@@ -113,6 +93,7 @@ export class Waiters extends List<Entry> {
 
   private leave(waiter: Entry): void {
     const wasHead = this.first === waiter
-    if (this.remove(waiter) && wasHead) this.wakeHead()
+    this.remove(waiter)
+    if (wasHead) this.wakeHead()
   }
 }
