@@ -126,7 +126,7 @@ describe("RetryObserver", () => {
       yield* inTime(run)
       const names = events.map(([name]) => name).filter((name) => name.startsWith("retry"))
       assert.deepStrictEqual(names, [...Array.from({ length: 128 }, () => "retry"), "retry.dropped"])
-      assert.deepStrictEqual(events[128], ["retry.dropped", { "retry.events": 128 }])
+      assert.strictEqual(events[128]?.[1]?.["retry.attempt"], 129)
       const again = Effect.withSpan(withRetry(scripted([new Transient()]).effect, awsStandard), "other")
       yield* inTime(Effect.provideService(again, Tracer.Tracer, tracer))
       assert.strictEqual(events.filter(([name]) => name.startsWith("retry")).length, 130)
@@ -186,7 +186,7 @@ describe("RetryMetrics", () => {
           "retry_retries throttling": 1,
           "retry_delay_ms transient": 1,
           "retry_delay_ms throttling": 1,
-          "retry_stops not-retryable": 1,
+          "retry_stops final": 1,
           "retry_quota_balance": 495
         })
       }).pipe(ownRegistry, Effect.provide(Layer.merge(RetryQuota.layer(), RetryMetrics.layer)), ownRegistry))
@@ -196,7 +196,7 @@ describe("RetryMetrics", () => {
     Effect.gen(function*() {
       yield* Effect.orDie(RetryQuota.reserve(100))
       RetryMetrics.observer.onStop?.(
-        new RetryDecision.Stop("quota-exhausted", 1, undefined),
+        new RetryDecision.Stop({ attempt: 1, info: undefined }, "quota-exhausted"),
         undefined,
         yield* Effect.context<never>()
       )

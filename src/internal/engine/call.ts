@@ -176,7 +176,7 @@ export class Call implements Failing {
   private given(world: World, delay: number | StopReason, permit: Permit | undefined, cost: number): Decision {
     if (typeof delay === "number") {
       this.permit = permit
-      const retry = new Retry(this.attempt, delay, cost, this.info)
+      const retry = new Retry(this, delay, cost)
       return this.defers && permit !== undefined ? retry : this.announced(world, retry, permit)
     }
     permit?.cancel()
@@ -215,7 +215,7 @@ export class Call implements Failing {
 
   /** Notifies the observer that the call ends. */
   stop(world: World, reason: StopReason, delayMillis = 0): Decision {
-    const stop = new Stop(reason, this.attempt, this.info, delayMillis)
+    const stop = new Stop(this, reason, delayMillis)
     return notified(world.observer.onStop?.(stop, this.error, world.context), stop)
   }
 }

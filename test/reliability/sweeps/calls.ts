@@ -27,6 +27,7 @@ import * as Config from "effect/Config"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Schedule from "effect/Schedule"
 import { failing, on, type Program, type Send, type Sweep, type Sweeps } from "./sweep.ts"
 
@@ -124,6 +125,8 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
   "RetryMetrics.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryMetrics.layer),
   "RetryMetrics.observer": (call) =>
     Effect.provide(withRetry(call, awsAdaptive), RetryObserver.layer(RetryMetrics.observer)),
+  "RetryObserver.logger": (call) =>
+    Effect.provide(withRetry(call, awsStandard), [RetryObserver.layer(RetryObserver.logger), Logger.layer([])]),
   "RetryObserver.layer": (call) =>
     Effect.provide(withRetry(call, awsStandard), RetryObserver.layer({ onAttempt: () => undefined })),
   "RetryObserver.layerOnly, RetryObserver.combine, RetryObserver.spanEvents": (call) =>
