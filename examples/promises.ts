@@ -5,7 +5,7 @@
  * error, or with the reason of the caller's signal.
  */
 import type { ManagedRuntime } from "effect"
-import { AwsModes, awsStandard, RetryQuota } from "effect-retry"
+import { AwsModes, awsStandard, awsStandard2026, RetryQuota } from "effect-retry"
 import { make, retryPromise } from "effect-retry/RetryPromise"
 
 /** A client as they come: it fails with errors of its own, and stops at a signal. */
@@ -13,7 +13,14 @@ export interface Client {
   readonly get: (path: string, options: { readonly signal: AbortSignal }) => Promise<string>
 }
 
-/** The shortest form. All calls with the same policy object share a quota. */
+/** `fetch`: a 503 is retried, and the last response is the result. The attempt has a signal, which `fetch` takes. */
+export const getOrders = async (url: string, signal?: AbortSignal) => {
+  const response = await retryPromise((attempt) => fetch(url, attempt), awsStandard2026, { signal })
+  if (!response.ok) throw new Error(`HTTP ${response.status}`)
+  return response.text()
+}
+
+/** A client that throws. All calls with the same policy object share a quota. */
 export const getPage = (client: Client, path: string, signal?: AbortSignal) =>
   retryPromise((attempt) => client.get(path, attempt), awsStandard, { signal })
 
@@ -26,6 +33,15 @@ export const ordersAndCustomers = (client: Client) => {
     customer: (id: number) => retryCustomers((attempt) => client.get(`/customers/${id}`, attempt))
   }
 }
+
+/** Options in place of services: how often, which errors, who is told. */
+export const getPatiently = (client: Client, path: string, log: (line: string) => void) =>
+  retryPromise((attempt) => client.get(path, attempt), awsStandard2026, {
+    retries: 5,
+    classify: (error) => error instanceof SyntaxError ? false : undefined,
+    onRetry: (error, { delay, retry }) => log(`retry ${retry} in ${delay} after ${error}`),
+    onStop: (error, { attempts, reason }) => log(`${reason} after ${attempts} attempts: ${error}`)
+  })
 
 /** At most a second for each attempt. A time-out is known to the default classifier, and retried. */
 export const getQuickly = (client: Client, path: string, caller: AbortSignal, millis = 1000) =>

@@ -227,7 +227,8 @@ export const serviceOf = (gate: AdaptiveGate<RateLimitExceeded>): Service => ({
  *
  * **Gotchas**
  *
- * Each call makes another layer, and each layer another limiter. Keep the layer in a constant to share the limiter.
+ * Each call makes another layer, and each layer another limiter each time it is built: `Effect.provide(layer)` at a single
+ * call builds it for that call, and it limits nothing. Build it once in a process, as with `ManagedRuntime`.
  *
  * @category layers
  * @since 0.1.0

@@ -9,10 +9,11 @@
  */
 
 import type * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
-import type * as Schedule from "effect/Schedule"
+import * as Schedule from "effect/Schedule"
+import { checks } from "./internal/checks.ts"
 import { attempting } from "./internal/engine/bridge.ts"
 import { retrying } from "./internal/engine/loop.ts"
+import type { Parts } from "./internal/engine/parts.ts"
 import { partsOf } from "./internal/policy/policy.ts"
 import type { Stop } from "./RetryDecision.ts"
 import { type Attempted, fromSchedule, type RetryPolicy } from "./RetryPolicy.ts"
@@ -48,7 +49,7 @@ import { type Attempted, fromSchedule, type RetryPolicy } from "./RetryPolicy.ts
  * @category constructors
  * @since 0.1.0
  */
-export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E & Attempted, R> => attempting(self)
+export const attempt: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E & Attempted, R> = attempting
 
 /**
  * Retries an effect: the short form of `Effect.retry(attempt(self), policy)`, and the faster of the two.
@@ -76,14 +77,10 @@ export const withRetry: {
     self: Effect.Effect<A, E, R>,
     policy: Schedule.Schedule<unknown, E2, Err, R2>
   ): Effect.Effect<A, E | Err, R | R2>
-} = dual(
-  2,
-  (
-    self: Effect.Effect<any, any, any>,
-    policy: Schedule.Schedule<unknown, any, any, any>
-  ): Effect.Effect<any, any, any> =>
-    retrying(self, partsOf(policy as RetryPolicy<any, any, any>) ?? partsOf(fromSchedule(policy)))
-)
+} = (...args: ReadonlyArray<any>): any => {
+  const parts = givenParts("withRetry", args[args.length - 1])
+  return args.length > 1 ? retrying(args[0], parts) : (self: Effect.Effect<any, any, any>) => retrying(self, parts)
+}
 
 /**
  * Retries an effect, and goes on with `orElse` when it is not retried any more, given the last error and the reason.
@@ -110,14 +107,19 @@ export const withRetryOrElse: {
     policy: RetryPolicy<E2, R2, Err>,
     orElse: (error: E, stop: Stop) => Effect.Effect<A3, E3, R3>
   ): Effect.Effect<A | A3, E3 | Err, R | R2 | R3>
-} = dual(
-  3,
-  (
-    self: Effect.Effect<any, any, any>,
-    policy: RetryPolicy<any, any, any>,
-    orElse: (error: any, stop: Stop) => Effect.Effect<any, any, any>
-  ): Effect.Effect<any, any, any> => retrying(self, partsOf(policy), orElse)
-)
+} = (...args: ReadonlyArray<any>): any => {
+  const orElse = args[args.length - 1]
+  const parts = givenParts("withRetryOrElse", args[args.length - 2])
+  return args.length > 2
+    ? retrying(args[0], parts, orElse)
+    : (self: Effect.Effect<any, any, any>) => retrying(self, parts, orElse)
+}
+
+/** What a policy is made of, or a schedule that is lifted into one. */
+const givenParts = (name: string, policy: any): Parts =>
+  Schedule.isSchedule(policy)
+    ? partsOf(policy as RetryPolicy<any, any, any>) ?? partsOf(fromSchedule(policy))
+    : checks(name).reject("policy", policy, "a schedule, such as awsStandard")
 
 /** The errors a policy takes, without the mark that `withRetry` itself leaves on them. */
 type Unmarked<E> = E extends infer Error & Attempted ? Error : E

@@ -9,7 +9,7 @@
 
 import type * as Duration from "effect/Duration"
 import { type Checks, checks } from "./internal/checks.ts"
-import * as Delays from "./internal/math/delay.ts"
+import * as Delays from "./internal/engine/delay.ts"
 import { jitterOf } from "./internal/policy/jitter.ts"
 import { fromSource } from "./internal/policy/policy.ts"
 import type { Jitter, RetryPolicy } from "./RetryPolicy.ts"
@@ -28,7 +28,6 @@ export interface CommonOptions {
   readonly jitter?: Jitter | undefined
 }
 
-/** The ceiling, capped, jittered, and capped again: only proportional jitter needs the second. */
 const backoff = (
   check: Checks,
   { cap, jitter }: CommonOptions,
@@ -36,12 +35,7 @@ const backoff = (
   ceiling: (retry: number) => number
 ): RetryPolicy => {
   const capMillis = capOf(check, baseMillis, cap)
-  const spread = jitterOf(check, jitter, "none")
-  return fromSource(
-    check.tag,
-    check.given,
-    (failing) => Math.min(capMillis, spread(Math.min(capMillis, ceiling(failing.step)), failing))
-  )
+  return fromSource(check.tag, check.given, Delays.growing(ceiling, jitterOf(check, jitter, "none"), capMillis))
 }
 
 const capOf = (check: Checks, baseMillis: number, cap: Duration.Input | undefined): number => {
@@ -74,7 +68,7 @@ export const exponential = (
   const check = checks("Backoff.exponential")
   const baseMillis = check.duration("base", options.base)
   const factor = options.factor === undefined ? 2 : check.between("factor", options.factor, 1, Number.MAX_VALUE)
-  return backoff(check, options, baseMillis, (retry) => Delays.exponential(baseMillis, factor, retry))
+  return backoff(check, options, baseMillis, Delays.exponential(baseMillis, factor))
 }
 
 /**
@@ -94,7 +88,7 @@ export const linear = (
   const check = checks("Backoff.linear")
   const baseMillis = check.duration("base", options.base)
   const increment = check.duration("increment", options.increment, baseMillis)
-  return backoff(check, options, baseMillis, (retry) => Delays.linear(baseMillis, increment, retry))
+  return backoff(check, options, baseMillis, Delays.linear(baseMillis, increment))
 }
 
 /**
@@ -111,7 +105,7 @@ export const fibonacci = (
 ): RetryPolicy => {
   const check = checks("Backoff.fibonacci")
   const baseMillis = check.duration("base", options.base)
-  return backoff(check, options, baseMillis, (retry) => Delays.fibonacci(baseMillis, retry))
+  return backoff(check, options, baseMillis, Delays.fibonacci(baseMillis))
 }
 
 /**
@@ -158,11 +152,5 @@ export const decorrelated = (options: {
   const capMillis = capOf(check, baseMillis, options.cap)
   const additive = options.additive === true
   if (additive) check.given.additive = true
-  const next = additive ? Delays.additiveDecorrelatedJitter : Delays.decorrelatedJitter
-  return fromSource(
-    check.tag,
-    check.given,
-    ({ previousMillis, random, step }) =>
-      Math.min(capMillis, next(baseMillis, step === 1 ? baseMillis : previousMillis, random.nextDoubleUnsafe()))
-  )
+  return fromSource(check.tag, check.given, Delays.decorrelated(baseMillis, capMillis, additive))
 }

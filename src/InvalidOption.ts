@@ -33,7 +33,7 @@ const render = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(value)
   if (Duration.isDuration(value)) return Duration.format(value)
   try {
-    return String(value)
+    return String(value).replace(/\s+/g, " ")
   } catch {
     return typeof value
   }

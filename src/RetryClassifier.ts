@@ -199,13 +199,51 @@ const withReason = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
   }
 }
 
+const throttled = Option.some(throttledInfo)
+
+const platform = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> => {
+  if (reason?._tag === "TimedOut") return timedOut
+  return reason?._tag === "Busy" || reason?._tag === "WouldBlock" ? transient : none
+}
+
+const socket = (error: Opaque): Option.Option<RetryInfo.RetryInfo> =>
+  error.kind === "Timeout" ? timedOut : Option.some(broken(error.cause, true) ?? RetryInfo.transient)
+
+/**
+ * Close codes after which another connection may work: going away, lost, an internal error, a restart, a bad gateway; 1013
+ * is "try again later". Source: IANA, WebSocket Close Code Numbers.
+ */
+const socketClosed = ({ code }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
+  code === 1013 ? throttled : [1001, 1006, 1011, 1012, 1014].includes(code) ? transient : none
+
+const byReason = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
+  isObject(reason) ? effectErrors(reason) : none
+
+/** Whether a procedure may be called twice is not known, but one that was not called may. */
+const rpc = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
+  const { reason } = error
+  if (reason?._tag === "HttpError") return httpClient({ reason: reason.cause })
+  return reason?._tag === "SocketOpenError" ? socket(reason) : Option.map(byReason(error), unsure)
+}
+
 const effectTags = new Map<unknown, (error: Opaque) => Option.Option<RetryInfo.RetryInfo>>([
   ["HttpClientError", httpClient],
   ["TimeoutError", () => timedOut],
   ["SqlError", withReason],
   ["AiError", withReason],
   ["RateLimiterError", withReason],
-  ["CircuitBreakerError", withReason]
+  ["CircuitBreakerError", withReason],
+  ["GraphQLClientError", withReason],
+  ["PlatformError", platform],
+  ["SocketError", byReason],
+  ["SocketOpenError", socket],
+  ["SocketReadError", socket],
+  ["SocketWriteError", socket],
+  ["SocketCloseError", socketClosed],
+  ["RpcClientError", rpc],
+  ["MailboxFull", (error) => "~effect/cluster/ClusterError" in error ? throttled : none],
+  ["EntityNotAssignedToRunner", () => transient],
+  ["RunnerUnavailable", () => transient]
 ])
 
 /** Classes of reasons, which `Effect.unwrapReason` fails with: their tags alone could be anybody's. */
@@ -218,14 +256,14 @@ const isReason = ({ constructor }: { readonly constructor?: any }): boolean => {
 
 /**
  * Effect's own errors: `HttpClientError`, `TimeoutError`, `SqlError`, `AiError`, `RateLimiterError`,
- * `CircuitBreakerError`.
+ * `CircuitBreakerError`, `GraphQLClientError`, `PlatformError`, `SocketError`, `RpcClientError` and those of the cluster.
  *
  * **Details**
  *
  * An HTTP request that may have been carried out and is not idempotent (POST, PATCH) is `"Maybe"` safe; one that was
- * throttled, or whose connection was never made, is safe. Nothing that is wrong with a request or an answer itself is
- * retried. `SqlError` and `AiError` say themselves whether they are retryable; a hint is theirs, or that of the response
- * they show. The store of a limiter or a breaker failed for its own `cause`, before the call ran: that one decides.
+ * throttled, or whose connection was never made, is safe. The same goes for a procedure of `RpcClient`. Nothing that is
+ * wrong with a request or an answer itself is retried. `SqlError`, `AiError` and `GraphQLClientError` say themselves
+ * whether they are retryable; a hint is theirs, or that of the response they show. The store of a limiter or a breaker failed for its own `cause`, before the call ran: that one decides.
  * A reason that `Effect.unwrapReason` took out of its error counts as the error.
  * All of it is in the table of `docs/effect-errors.md`.
  *
@@ -244,11 +282,8 @@ const byCode = (code: unknown): RetryInfo.RetryInfo | undefined => {
 }
 
 /** The code of an AWS error: its class name, the `Code` of the query and XML protocols, the `__type` of the JSON ones. */
-const byCodes = (error: Opaque): RetryInfo.RetryInfo | undefined => {
-  const type: unknown = error.__type
-  return byCode(error.name) ?? byCode(error.Code) ?? byCode(error.code) ??
-    (typeof type === "string" ? byCode(type.slice(type.lastIndexOf("#") + 1)) : undefined)
-}
+const byCodes = (error: Opaque): RetryInfo.RetryInfo | undefined =>
+  byCode(error.name) ?? byCode(error.Code) ?? byCode(error.code) ?? byCode(codes.shapeOf(error.__type))
 
 const byTrait = ({ $retryable }: Opaque): RetryInfo.RetryInfo | undefined => {
   if (!isObject($retryable)) return undefined
@@ -257,14 +292,18 @@ const byTrait = ({ $retryable }: Opaque): RetryInfo.RetryInfo | undefined => {
 
 const byMetadata = ({ $metadata }: Opaque): RetryInfo.RetryInfo | undefined => {
   if (!isObject($metadata)) return undefined
-  if ($metadata.clockSkewCorrected === true) return RetryInfo.transient
-  return byStatus($metadata.httpStatusCode, codes.awsTransientStatuses)
+  return byStatus($metadata.httpStatusCode, codes.awsTransientStatuses) ??
+    ($metadata.clockSkewCorrected === true ? RetryInfo.transient : undefined)
 }
 
 const byStatus = (status: unknown, passing: ReadonlySet<number>): RetryInfo.RetryInfo | undefined => {
   if (status === 429) return throttledInfo
   return typeof status === "number" && passing.has(status) ? RetryInfo.transient : undefined
 }
+
+/** Throttling before anything else, else what is asked first. */
+const heaviest = (first: RetryInfo.RetryInfo | undefined, other: RetryInfo.RetryInfo | undefined) =>
+  other?.throttling === true ? other : first ?? other
 
 /**
  * Errors of the AWS SDKs: the published throttling and transient codes, the `$retryable` trait, the statuses 500, 502,
@@ -274,16 +313,16 @@ const byStatus = (status: unknown, passing: ReadonlySet<number>): RetryInfo.Retr
  *
  * Where the SDKs disagree: a bare 429 is throttling (as in JavaScript, Java and Ruby; botocore does not retry it);
  * `LimitExceededException` and `PriorRequestNotComplete` are throttling (as in every SDK but Java 2.0); only a time-out
- * of the client itself counts as `timeout` (as in botocore; JavaScript counts every transient error). A code decides
- * before a status. `x-amz-retry-after` (milliseconds), then `retry-after` (seconds), is the hint.
+ * of the client itself counts as `timeout` (as in botocore; JavaScript counts every transient error). What says that it is
+ * throttling decides, be it code, trait or status 429; then a code before a status. `x-amz-retry-after` (milliseconds), then
+ * `retry-after` (seconds), is the hint.
  * Source: smithy-typescript `service-error-classification/constants.ts`, botocore `retries/standard.py`.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const aws: RetryClassifier = ofObject((error) => {
-  const trait = byTrait(error)
-  const info = trait?.throttling === true ? trait : byCodes(error) ?? trait ?? byMetadata(error)
+  const info = heaviest(heaviest(byCodes(error), byTrait(error)), byMetadata(error))
   return info === undefined ? none : withHint(info, error)
 })
 
@@ -306,19 +345,24 @@ export const httpStatus: RetryClassifier = ofObject((error) =>
 )
 
 /**
- * Network failures of Node, undici and browsers, by `code` and message.
+ * Network failures by `code`: those of Node, undici, Bun, axios. By their words where there is no code: those of Chromium,
+ * Firefox, Safari, React Native, Deno and Cloudflare Workers.
+ *
+ * **Details**
+ *
+ * Browsers say of any `fetch` that failed that it failed: a request that CORS forbids, or a wrong certificate, is
+ * retried too. Firefox calls a body that broke off an `AbortError`, as if the caller had aborted it: not retried.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const network: RetryClassifier = ofObject((error) => {
-  const { code, message, name } = error
-  if (typeof code === "string") {
-    if (codes.timeoutCodes.has(code)) return timedOut
-    if (codes.neverSentCodes.has(code) || codes.brokenCodes.has(code)) return transient
+  const { code } = error
+  if (codes.timeoutCodes.has(code)) return timedOut
+  if (codes.neverSentCodes.has(code) || codes.brokenCodes.has(code) || codes.saysNetworkFailed(error)) {
+    return codes.saysTimedOut(error) ? timedOut : transient
   }
-  const failed = name === "TypeError" && typeof message === "string" && codes.browserNetworkMessages.has(message)
-  return failed || codes.isRefusedStream(error) ? transient : none
+  return codes.isRefusedStream(error) ? transient : none
 })
 
 /** The status of a gRPC error: grpc-js and nice-grpc tell `details`, Connect has `Headers`, grpc-web is known by name. */

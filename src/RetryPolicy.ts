@@ -23,7 +23,8 @@ import type * as Random from "effect/Random"
 import type * as Schedule from "effect/Schedule"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
 import { checks } from "./internal/checks.ts"
-import { type Delay, type Failing, hintTooLong, noDelay, type Parts } from "./internal/engine/parts.ts"
+import { adjusted, capping, type Delay, type Failing, honoring, noDelay, spread } from "./internal/engine/delay.ts"
+import type { Parts } from "./internal/engine/parts.ts"
 import { jitterOf } from "./internal/policy/jitter.ts"
 import * as Policy from "./internal/policy/policy.ts"
 import { named, Opaque } from "./internal/policy/words.ts"
@@ -139,6 +140,9 @@ const millisOf = (delay: Duration.Input): number => {
   return millis > 0 ? millis : 0
 }
 
+/** What a function of the user answers. */
+const given = (delay: Duration.Input | undefined): number => delay === undefined ? noDelay : millisOf(delay)
+
 /**
  * Makes a policy of a function from a failed attempt to the delay before its retry. `undefined` stops retrying with the
  * reason `"schedule"`; a delay that is negative or no duration counts as 0.
@@ -147,10 +151,7 @@ const millisOf = (delay: Duration.Input): number => {
  * @since 0.1.0
  */
 export const fromDelay = (delay: (failure: Failure) => Duration.Input | undefined): RetryPolicy =>
-  Policy.fromSource("RetryPolicy.fromDelay", named(delay), (live) => {
-    const given = delay(recordOf(live))
-    return given === undefined ? noDelay : millisOf(given)
-  })
+  Policy.fromSource("RetryPolicy.fromDelay", named(delay), (failing) => given(delay(recordOf(failing))))
 
 /**
  * Lifts any schedule into a policy: its delays are the policy's, and its end is the stop reason `"schedule"`. It costs
@@ -180,7 +181,7 @@ export const capped: {
   <E, R, Err>(self: RetryPolicy<E, R, Err>, cap: Duration.Input): RetryPolicy<E, R, Err>
 } = /* @__PURE__ */ Policy.combinator("RetryPolicy.capped", (check, cap) => {
   const capMillis = Math.ceil(check.positiveDuration("cap", cap))
-  return Policy.adjusting((delayMillis) => Math.min(delayMillis, capMillis))
+  return Policy.adjusting(capping(capMillis))
 }, "cap")
 
 /**
@@ -210,7 +211,7 @@ export const jittered: {
   <E, R, Err>(self: RetryPolicy<E, R, Err>, jitter: Jitter): RetryPolicy<E, R, Err>
 } = /* @__PURE__ */ Policy.combinator(
   "RetryPolicy.jittered",
-  (check, jitter) => Policy.adjusting(jitterOf(check, jitter)),
+  (check, jitter) => Policy.adjusting(spread(jitterOf(check, jitter))),
   "jitter"
 )
 
@@ -247,13 +248,36 @@ export const honorRetryAfter: {
   const atMost = check.duration("atMost", options.atMost, Infinity)
   const overshoot = check.duration("overshoot", options.overshoot, atMost === Infinity ? 5000 : Infinity)
   const stops = check.oneOf("beyond", options.beyond, ["clamp", "stop"], "clamp") === "stop"
-  return Policy.adjusting((delayMillis, { info }) => {
-    if (info?.retryAfter === undefined) return delayMillis
-    const hint = Duration.toMillis(info.retryAfter)
-    const bound = Math.min(atMost, delayMillis + overshoot)
-    return stops && hint > bound ? hintTooLong : Math.max(delayMillis, Math.min(hint, bound))
-  })
+  return Policy.adjusting(honoring(atMost, overshoot, stops))
 })
+
+/**
+ * Changes every delay with a function, given the delay so far and the failed attempt. `undefined` stops retrying with
+ * the reason `"schedule"`; an answer that is negative or no duration counts as 0. The quota has been asked before: what
+ * was taken goes back when the function stops.
+ *
+ * **Example** (Twice as long after a time-out)
+ *
+ * ```ts
+ * const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+ *   RetryPolicy.mapDelay((delay, { info }) => info?.timeout ? Duration.times(delay, 2) : delay)
+ * )
+ * ```
+ *
+ * @category delays
+ * @since 0.1.0
+ */
+export const mapDelay: {
+  (f: (delay: Duration.Duration, failure: Failure) => Duration.Input | undefined): Same
+  <E, R, Err>(
+    self: RetryPolicy<E, R, Err>,
+    f: (delay: Duration.Duration, failure: Failure) => Duration.Input | undefined
+  ): RetryPolicy<E, R, Err>
+} = /* @__PURE__ */ Policy.combinator("RetryPolicy.mapDelay", (check, f) => {
+  if (typeof f !== "function") check.reject("f", f, "a function from a delay and a failure to a delay")
+  check.given.f = named(f)
+  return Policy.adjusting((delayMillis, failing) => given(f(Duration.millis(delayMillis), recordOf(failing))))
+}, "f")
 
 /**
  * Stops after this many attempts, the first included: 1 means no retries. Of two limits the smaller holds.
@@ -304,6 +328,15 @@ export const deadline: {
   const millis = check.positiveDuration("deadline", limit)
   return ({ deadlineMillis }) => ({ deadlineMillis: Math.min(deadlineMillis, millis) })
 }, "deadline")
+
+/**
+ * Takes every {@link deadline} away that the policy has so far.
+ *
+ * @category limits
+ * @since 0.1.0
+ */
+export const withoutDeadline: Same = (self) =>
+  Policy.extended(self, "RetryPolicy.withoutDeadline", undefined, { deadlineMillis: Infinity })
 
 /**
  * Leaves retrying to the outermost call: inside an attempt of another call, whatever its policy, the first failure is
@@ -392,14 +425,39 @@ export const whenThrottled: {
   const throttling = delayOf("that", Policy.partsOf(that))
   return Policy.extended(self, "RetryPolicy.whenThrottled", that, {
     source: (failure) => (failure.info?.throttling ? throttling : ordinary)(failure),
-    adjust: (delayMillis) => delayMillis
+    adjusts: []
   })
 })
 
-const delayOf = (field: string, { adjust, source }: Parts): Delay =>
+const delayOf = (field: string, { adjusts, source }: Parts): Delay =>
   typeof source === "function"
-    ? (failure) => {
-      const delay = source(failure)
-      return delay < 0 ? delay : adjust(delay, failure)
-    }
+    ? (failing) => adjusted(adjusts, source(failing), failing)
     : checks("RetryPolicy.whenThrottled").reject(field, "a lifted schedule", "a policy whose delays are functions")
+
+/**
+ * The limits of a policy.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Limits {
+  /** Attempts of a call, the first included; `Infinity` without a limit. */
+  readonly maxAttempts: number
+  /** From the beginning of a call to the last moment at which a retry may begin; infinite without a deadline. */
+  readonly deadline: Duration.Duration
+  /** What a retry takes of the quota; `undefined` when it takes nothing. */
+  readonly quota: Required<QuotaOptions> | undefined
+  /** Whether the policy asks for an `AdaptiveRateLimiter`. */
+  readonly requiresRateLimiter: boolean
+}
+
+/**
+ * Reads the limits of a policy, whatever the order in which they were applied.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const limits = (self: RetryPolicy<any, any, any>): Limits => {
+  const { adaptive, deadlineMillis, maxAttempts, quota } = Policy.partsOf(self)
+  return { maxAttempts, deadline: Duration.millis(deadlineMillis), quota, requiresRateLimiter: adaptive }
+}

@@ -2,6 +2,7 @@
  * Retrying functions that return promises, for code outside Effect.
  *
  * A call is run by the same engine as `withRetry`: the same decisions, delays, tokens and observers, the error unchanged.
+ * A `Response` of `fetch` is read like an answer: one with a status such as 503 is retried, and the last one is the result.
  * What an Effect program provides has to come from somewhere here too, the quota above all. {@link make} makes it for one
  * resource; {@link retryPromise} has one for each policy object; both take the context of an Effect program instead.
  *
@@ -13,12 +14,19 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
-import { withRetry } from "./Attempt.ts"
-import { checks } from "./internal/checks.ts"
+import { type Checks, checks } from "./internal/checks.ts"
+import { retrying } from "./internal/engine/loop.ts"
+import type { Parts } from "./internal/engine/parts.ts"
 import { partsOf } from "./internal/policy/policy.ts"
 import { get } from "./internal/safe.ts"
+import { callersOf, isSignal } from "./internal/signals.ts"
 import type { Limiters } from "./ResourceLimiters.ts"
+import * as RetryClassifier from "./RetryClassifier.ts"
+import type { Retry as Retried, Stop } from "./RetryDecision.ts"
+import * as RetryInfo from "./RetryInfo.ts"
+import * as RetryObserver from "./RetryObserver.ts"
 import { type Attempted, isRetryPolicy, type RetryPolicy } from "./RetryPolicy.ts"
 import * as RetryQuota from "./RetryQuota.ts"
 
@@ -85,12 +93,41 @@ export interface ContextOptions {
 }
 
 /**
+ * What a caller may change of a policy, and be told of, without services.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RetryOptions {
+  /** The most retries, in place of the policy's own limit: a whole number of at least 0, or `Infinity`. */
+  readonly retries?: number | undefined
+  /**
+   * Asked first about every failure: what was thrown or rejected, or a `Response` with a status from 400 on. `true` retries
+   * it, `false` never does, facts such as `{ throttling: true, retryAfter: "2 seconds" }` say more; `undefined` leaves it to the
+   * classifier of the context. May be a promise of one of these. One that throws counts as `undefined`.
+   */
+  readonly classify?: ((error: unknown) => Verdict | PromiseLike<Verdict>) | undefined
+  /** A retry will be made, after its delay. The call waits for a promise that is returned; what is thrown ends it. */
+  readonly onRetry?: ((error: unknown, info: Retried) => unknown) | undefined
+  /** A failed call is not retried. The call waits for a promise that is returned. */
+  readonly onStop?: ((error: unknown, info: Stop) => unknown) | undefined
+}
+
+/**
+ * What is known of a failure: whether it is retried, or its facts. `undefined` leaves it to the classifier of the context.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Verdict = boolean | RetryInfo.Facts | undefined
+
+/**
  * What the calls of a resource share.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Options extends ContextOptions {
+export interface Options extends ContextOptions, RetryOptions {
   /** Makes a quota, whatever the context has. Default: that of the context, or one of 500 tokens. */
   readonly quota?: RetryQuota.Options | undefined
   /** Makes a limiter, whatever the context has. Default: that of the context, or one if the policy asks for it. */
@@ -121,57 +158,110 @@ const completed = (policy: Policy<unknown>, options: Options): Context.Context<n
   return env
 }
 
-/** One send of the function, as an effect. A promise that nobody waits for any more is left alone, whatever becomes of it. */
-const sending = <A>(f: AttemptFunction<A>, signal: AbortSignal | undefined): Effect.Effect<A, unknown> => {
-  let attempt = 0
-  return Effect.callback<A, unknown>((resume) => {
+/** A response of `fetch`, of whichever library and realm. */
+const isResponse = (u: unknown): u is Response =>
+  get(u, Symbol.toStringTag) === "Response" && typeof get(u, "status") === "number"
+
+/** Nobody will read it: its connection is free again. A body that is read already is none of our business. */
+const discard = (response: Response): void => {
+  response.body?.cancel().catch(() => {})
+}
+
+type Facts = Option.Option<RetryInfo.RetryInfo>
+
+/** One call of a function. */
+class Sends<A> {
+  /** The response that a send has failed with last. */
+  private response: Response | undefined = undefined
+  private attempt = 0
+  private readonly f: AttemptFunction<A>
+  private readonly signal: AbortSignal | undefined
+  private readonly classify: RetryOptions["classify"]
+  private readonly env: Context.Context<never>
+  /** The failure that was judged last, and what is known of it. */
+  private error: unknown = undefined
+  private info: Facts = Option.none()
+
+  constructor(
+    f: AttemptFunction<A>,
+    signal: AbortSignal | undefined,
+    env: Context.Context<never>,
+    classify: RetryOptions["classify"]
+  ) {
+    this.f = f
+    this.signal = signal
+    this.classify = classify
+    this.env = env
+  }
+
+  /** What the call runs in. When the engine asks about a failure, the function of the caller has been asked. */
+  get context(): Context.Context<never> {
+    return this.classify === undefined ? this.env : Context.add(
+      this.env,
+      RetryClassifier.CurrentClassifier,
+      (error) => error === this.error ? this.info : this.known(error)
+    )
+  }
+
+  /** One send, as an effect. A promise that nobody waits for any more is left alone, whatever becomes of it. */
+  readonly send: Effect.Effect<A, unknown> = Effect.callback<A, unknown>((resume) => {
     const controller = new AbortController()
-    const failed = (error: unknown) => resume(Effect.fail(error))
+    const failed = (error: unknown) => this.failed(error, resume)
     try {
-      const sent = f({ attempt: ++attempt, signal: controller.signal })
-      Promise.resolve(sent).then((value) => resume(Effect.succeed(value)), failed)
+      const sent = this.f({ attempt: ++this.attempt, signal: controller.signal })
+      Promise.resolve(sent).then((value) => {
+        if (!isResponse(value)) return resume(Effect.succeed(value))
+        if (this.signal !== undefined) callersOf(this.signal).follow(value, controller)
+        if (value.status < 400) return resume(Effect.succeed(value))
+        this.response = value
+        failed(value)
+      }, failed)
     } catch (error) {
       failed(error)
     }
-    return Effect.sync(() => controller.abort(signal?.reason))
+    return Effect.sync(() => controller.abort(this.signal?.reason))
   })
-}
 
-/** The calls that wait for one signal. It has one listener for all of them, and none when there are none. */
-class Callers {
-  private readonly interrupts = new Set<() => void>()
-  private readonly signal: AbortSignal
-  private readonly aborted = () => {
-    for (const interrupt of this.interrupts) interrupt()
+  /** It is a response, and was not thrown: so it is what the call comes to if it is the last. */
+  isAnswered(error: unknown): boolean {
+    return this.response !== undefined && error === this.response
   }
 
-  constructor(signal: AbortSignal) {
-    this.signal = signal
+  private failed(error: unknown, resume: (effect: Effect.Effect<A, unknown>) => void): void {
+    const { classify } = this
+    const judged = (verdict: Verdict) => {
+      this.error = error
+      try {
+        this.info = this.factsOf(error, verdict)
+      } catch (invalid) {
+        return resume(Effect.die(invalid))
+      }
+      // A response that nobody knows for a failure is the answer.
+      const isAnswer = this.isAnswered(error) && Option.isNone(this.info)
+      resume(isAnswer ? Effect.succeed(error as A) : Effect.fail(error))
+    }
+    if (classify !== undefined) {
+      Promise.resolve().then(() => classify(error)).then(judged, () => judged(undefined))
+    } else if (this.isAnswered(error)) judged(undefined)
+    else resume(Effect.fail(error))
   }
 
-  /** Interrupts the fiber when the signal is aborted, unless the fiber has ended before. */
-  add(fiber: Fiber.Fiber<unknown, unknown>): void {
-    const interrupt = () => fiber.interruptUnsafe()
-    if (this.interrupts.size === 0) this.signal.addEventListener("abort", this.aborted)
-    this.interrupts.add(interrupt)
-    fiber.addObserver(() => {
-      this.interrupts.delete(interrupt)
-      if (this.interrupts.size === 0) this.signal.removeEventListener("abort", this.aborted)
-    })
+  private factsOf(error: unknown, verdict: Verdict): Facts {
+    if (verdict === false) return Option.some(RetryInfo.notRetryable)
+    if (typeof verdict === "object" && verdict !== null) return Option.some(RetryInfo.make(verdict))
+    const known = this.known(error)
+    if (verdict === undefined || verdict === null) return known
+    if (verdict !== true) return checks("retryPromise").reject("classify", verdict, "true, false, facts or undefined")
+    return Option.isSome(known) && known.value.safety !== "No" ? known : Option.some(RetryInfo.transient)
+  }
+
+  private known(error: unknown): Facts {
+    return RetryClassifier.classify(Context.get(this.env, RetryClassifier.CurrentClassifier), error)
   }
 }
 
-const callers = new WeakMap<AbortSignal, Callers>()
-
-const interruptedBy = (signal: AbortSignal) => (fiber: Fiber.Fiber<unknown, unknown>): void => {
-  if (signal.aborted) return fiber.interruptUnsafe()
-  let known = callers.get(signal)
-  if (known === undefined) callers.set(signal, known = new Callers(signal))
-  known.add(fiber)
-}
-
-const isSignal = (u: unknown): u is AbortSignal =>
-  typeof get(u, "aborted") === "boolean" && typeof get(u, "addEventListener") === "function"
+const interruptedBy = (signal: AbortSignal) => (fiber: Fiber.Fiber<unknown, unknown>): void =>
+  signal.aborted ? fiber.interruptUnsafe() : callersOf(signal).add(fiber)
 
 const signalOf = (options: CallOptions | undefined): AbortSignal | undefined => {
   const signal = options?.signal ?? undefined
@@ -180,27 +270,104 @@ const signalOf = (options: CallOptions | undefined): AbortSignal | undefined => 
     : checks("retryPromise").reject("signal", signal, "an AbortSignal")
 }
 
-const call = <A, R>(
+const isThenable = (u: unknown): u is PromiseLike<unknown> => typeof get(u, "then") === "function"
+
+/** What a callback returns, waited for. */
+const awaited = (told: unknown): unknown => isThenable(told) ? Effect.promise(() => Promise.resolve(told)) : told
+
+/** The context, in which the callbacks of the options are told too, and what is not read of responses is let go. */
+const observed = (env: Context.Context<never>, { onRetry, onStop }: RetryOptions): Context.Context<never> => {
+  const told: RetryObserver.RetryObserver = {
+    onRetry: onRetry && ((retry, error) => awaited(onRetry(error, retry))),
+    onStop: onStop && ((stop, error) => awaited(onStop(error, stop)))
+  }
+  const discarding = { onRetry: (_: Retried, error: unknown) => isResponse(error) ? discard(error) : undefined }
+  const { combine, CurrentObserver } = RetryObserver
+  return Context.add(env, CurrentObserver, combine(combine(Context.get(env, CurrentObserver), told), discarding))
+}
+
+/** The policy with the limit of the options. What was said to be final is final, whatever it retries otherwise. */
+const partsWith = (policy: Policy<unknown>, { classify, retries }: RetryOptions): Parts => {
+  const parts = partsOf(policy)
+  return {
+    ...parts,
+    maxAttempts: typeof retries === "number" ? retries + 1 : parts.maxAttempts,
+    whileRetryable: parts.whileRetryable === "off"
+      ? ({ error, info }) => info?.safety !== "No" || (classify === undefined && !isResponse(error))
+      : parts.whileRetryable
+  }
+}
+
+/** What the calls of a function run with. */
+interface Setting {
+  readonly parts: Parts
+  readonly env: Context.Context<never>
+  readonly classify: RetryOptions["classify"]
+}
+
+const settingOf = (policy: Policy<unknown>, env: Context.Context<never>, options: RetryOptions): Setting => ({
+  parts: partsWith(policy, options),
+  env: observed(env, options),
+  classify: options.classify
+})
+
+const call = <A>(
   f: AttemptFunction<A>,
-  policy: Policy<R>,
-  env: Context.Context<never>,
+  { classify, env, parts }: Setting,
   signal: AbortSignal | undefined
 ): Promise<A> => {
+  if (typeof f !== "function") {
+    if (isThenable(f)) Promise.resolve(f).catch(() => {})
+    return checks("retryPromise").reject("f", f, "a function that is called for each attempt, such as () => fetch(url)")
+  }
   if (signal?.aborted === true) return Promise.reject(signal.reason)
-  const retried = withRetry(sending(f, signal), policy)
+  const sends = new Sends(f, signal, env, classify)
   // What the policy needs has been made, or the options would not have compiled without a context that brings it.
-  return Effect.runPromiseExitWith(env as Context.Context<R>)(retried, {
+  return Effect.runPromiseExitWith(sends.context as Context.Context<any>)(retrying(sends.send, parts), {
     onFiberStart: signal === undefined ? undefined : interruptedBy(signal)
   }).then((exit) => {
     if (Exit.isSuccess(exit)) return exit.value
-    throw signal?.aborted === true && Cause.hasInterrupts(exit.cause) ? signal.reason : Cause.squash(exit.cause)
+    if (signal?.aborted === true && Cause.hasInterrupts(exit.cause)) throw signal.reason
+    const error = Cause.squash(exit.cause)
+    if (sends.isAnswered(error)) return error as A
+    throw error
   })
 }
 
-const valid = (constructorName: string, policy: Policy<unknown>, context: unknown): void => {
-  const { reject } = checks(constructorName)
-  if (!isRetryPolicy(policy)) reject("policy", policy, "a RetryPolicy")
-  if (context !== undefined && !Context.isContext(context)) reject("context", context, "a Context")
+/** Refuses what is none of the options. */
+const known = (options: object | undefined, names: ReadonlyArray<string>, { reject }: Checks): void => {
+  if (options === undefined) return
+  if (typeof options !== "object" || options === null) reject("options", options, "an object")
+  for (const name of Object.keys(options)) {
+    if (!names.includes(name)) reject("option", name, `one of ${names.join(", ")}`)
+  }
+}
+
+const valid = (
+  policy: Policy<unknown>,
+  options: (ContextOptions & RetryOptions) | undefined,
+  names: ReadonlyArray<string>,
+  check: Checks
+): void => {
+  if (!isRetryPolicy(policy)) check.reject("policy", policy, "a RetryPolicy")
+  known(options, names, check)
+  const { context, retries, ...callbacks } = options ?? {}
+  if (context !== undefined && !Context.isContext(context)) check.reject("context", context, "a Context")
+  check.count("retries", retries ?? 0, 0)
+  for (const name of ["classify", "onRetry", "onStop"] as const) {
+    const callback = callbacks[name] ?? (() => {})
+    if (typeof callback !== "function") check.reject(name, callback, "a function")
+  }
+}
+
+const retryNames = ["context", "retries", "classify", "onRetry", "onStop"]
+
+/** A quota that cannot pay for one retry would switch retries off. */
+const affordable = (policy: Policy<unknown>, quota: RetryQuota.Options | undefined): void => {
+  const cost = partsOf(policy).quota?.cost ?? 0
+  if (quota?.capacity !== undefined && quota.capacity < cost) {
+    checks("RetryPromise.make").reject("quota.capacity", quota.capacity, `at least ${cost}, the cost of a retry`)
+  }
 }
 
 /** What is wrong with the options rejects too: who gets a promise does not look for exceptions. */
@@ -232,18 +399,27 @@ const promised = <A>(f: () => Promise<A>): Promise<A> => {
  * @since 0.1.0
  */
 export const make = <R>(policy: Policy<R>, ...[options]: Needing<R, Options>): Retry => {
-  valid("RetryPromise.make", policy, options?.context)
-  const env = completed(policy, options ?? {})
-  return (f, options) => promised(() => call(f, policy, env, signalOf(options)))
+  valid(policy, options, ["quota", "limiter", ...retryNames], checks("RetryPromise.make"))
+  affordable(policy, options?.quota)
+  const setting = settingOf(policy, completed(policy, options ?? {}), options ?? {})
+  return (f, options) =>
+    promised(() => {
+      // What else there is was said where the function was made.
+      known(options, ["signal"], checks("retryPromise"))
+      return call(f, setting, signalOf(options))
+    })
 }
 
 /** What the calls with a policy share if they bring nothing of their own. */
-const shared = new WeakMap<Policy<unknown>, Context.Context<never>>()
+const shared = new WeakMap<Policy<unknown>, { readonly own: Context.Context<never>; readonly plain: Setting }>()
 
-const sharedOf = (policy: Policy<unknown>): Context.Context<never> => {
-  let env = shared.get(policy)
-  if (env === undefined) shared.set(policy, env = completed(policy, {}))
-  return env
+const sharedOf = (policy: Policy<unknown>) => {
+  let found = shared.get(policy)
+  if (found === undefined) {
+    const own = completed(policy, {})
+    shared.set(policy, found = { own, plain: settingOf(policy, own, {}) })
+  }
+  return found
 }
 
 /**
@@ -251,10 +427,13 @@ const sharedOf = (policy: Policy<unknown>): Context.Context<never> => {
  *
  * **Details**
  *
- * Rejects with the very error of the last attempt. An aborted call rejects with the reason of the signal, at once, also
+ * Rejects with the very error of the last attempt. A `Response` with a status from 400 on that the classifier knows, such
+ * as 429 or 503, counts as a failed attempt; the last one is the result, as it is without retries. One that is retried is
+ * canceled, so its body is gone. An aborted call rejects with the reason of the signal, at once, also
  * from within the back-off; a call whose signal is aborted already never calls the function. Tokens of a retry that was
  * not sent go back. The classifier is that of the context, by default `RetryClassifier.defaultClassifier`: what it does
- * not know is not retried. An impossible policy, context or signal rejects with `InvalidOption`; nothing is called.
+ * not know is not retried. An impossible policy or option, and one of an unknown name, rejects with `InvalidOption`; nothing
+ * is called.
  *
  * **Gotchas**
  *
@@ -262,10 +441,22 @@ const sharedOf = (policy: Policy<unknown>): Context.Context<never> => {
  * resources should not: give each a policy object of its own, such as another `AwsModes.standard()`, or a function of
  * its own, by {@link make}.
  *
+ * A `Response` does not tell its method: give no POST to it that must not be carried out twice.
+ *
  * **Example** (A request)
  *
  * ```ts
  * const body = await retryPromise(({ signal }) => get("/orders", { signal }), awsStandard, { signal })
+ * ```
+ *
+ * **Example** (Options in place of services)
+ *
+ * ```ts
+ * const page = await retryPromise((attempt) => get("/", attempt), awsStandard, {
+ *   retries: 5,
+ *   classify: (error) => error instanceof RangeError ? false : undefined,
+ *   onRetry: (error, { delay, retry }) => console.log(`retry ${retry} in ${delay} after ${error}`)
+ * })
  * ```
  *
  * @category combinators
@@ -274,11 +465,13 @@ const sharedOf = (policy: Policy<unknown>): Context.Context<never> => {
 export const retryPromise = <A, R>(
   f: AttemptFunction<A>,
   policy: Policy<R>,
-  ...[options]: Needing<R, CallOptions & ContextOptions>
+  ...[options]: Needing<R, CallOptions & RetryOptions & ContextOptions>
 ): Promise<A> =>
   promised(() => {
-    const context = options?.context
-    valid("retryPromise", policy, context)
-    const env = sharedOf(policy)
-    return call(f, policy, context === undefined ? env : Context.merge(env, context), signalOf(options))
+    valid(policy, options, ["signal", ...retryNames], checks("retryPromise"))
+    const { own, plain } = sharedOf(policy)
+    const isPlain = Object.keys(options ?? {}).every((name) => name === "signal")
+    if (isPlain) return call(f, plain, signalOf(options))
+    const env = Context.merge(own, options?.context ?? Context.empty())
+    return call(f, settingOf(policy, env, options!), signalOf(options))
   })

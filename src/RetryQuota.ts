@@ -20,12 +20,14 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 import { checks } from "./internal/checks.ts"
 import { configured } from "./internal/config.ts"
-import { monotonicMillis } from "./internal/state/clock.ts"
+import { clockOf, monotonicMillis } from "./internal/state/clock.ts"
 import { Lapses } from "./internal/state/lapses.ts"
 import { MemoryStore, type StoreOptions } from "./internal/state/memoryStore.ts"
 import { Refused } from "./internal/state/refused.ts"
+import { warnUnshared } from "./internal/state/sharing.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import type { Reservation as Held, RetryQuotaStore } from "./RetryQuotaStore.ts"
@@ -114,7 +116,10 @@ export class QuotaExhausted extends Data.TaggedError("QuotaExhausted")<{
  * @since 0.1.0
  */
 export interface Options {
-  /** The most tokens there can be: a finite number above 0. Default 500. */
+  /**
+   * The most tokens there can be: a finite number above 0. These are no retries: one of `awsStandard` takes 5, one of
+   * `awsStandard2026` 14, and a capacity below that switches retries off. Default 500.
+   */
   readonly capacity?: number | undefined
   /** The tokens at the start: from 0 to `capacity`. Default `capacity`. */
   readonly initial?: number | undefined
@@ -273,22 +278,37 @@ export const layerStore = <E, R>(store: Effect.Effect<RetryQuotaStore, E, R>): L
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options?: Options): Effect.Effect<Service> => {
+export const make = (options?: Options): Effect.Effect<Service> => Effect.map(inMemory(options), fromStore)
+
+const inMemory = (options?: Options): Effect.Effect<MemoryStore> => {
   const valid = validated(options ?? {})
-  return withClock((clock) => fromStore(new MemoryStore(valid, monotonicMillis(clock))))
+  return withClock((clock) => new MemoryStore(valid, monotonicMillis(clock)))
 }
+
+/** A quota that warns when it is dropped as one of many that should have been one. */
+const watched = (options?: Options): Effect.Effect<Service, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(inMemory(options), (store) =>
+      Effect.withFiber((fiber) => Effect.sync(() => warnUnshared(fiber.context, clockOf(fiber), store)))),
+    fromStore
+  )
 
 /**
  * A layer with a quota of its own. Throws `InvalidOption` when an option is impossible.
  *
  * **Gotchas**
  *
- * Each call makes another layer, and each layer another quota. Keep the layer in a constant to share the quota.
+ * Each call makes another layer, and each layer another quota each time it is built: `Effect.provide(layer)` at a single
+ * call or request builds it for that one, also when the layer is a constant. Such a quota is always full and bounds
+ * nothing. Build the layer once in a process, as with `ManagedRuntime` or around the whole program. When ten quotas in a
+ * row were dropped within a minute of being built, after a few failed retries each that would have emptied one, a
+ * warning is logged, once. A quota for a part of a program on purpose is `Effect.provideServiceEffect(RetryQuota, make())`.
+ * A retry that costs more than `capacity` is never made; the first one that is refused so logs a warning.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effect(RetryQuota, make(options))
+export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effect(RetryQuota, watched(options))
 
 /**
  * A layer with a quota of its own whose options come from configuration: see {@link layer}. Fails with `InvalidOption` when
@@ -308,7 +328,7 @@ export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effec
  */
 export const layerConfig = (
   options: Config.Wrap<Options>
-): Layer.Layer<RetryQuota, Config.ConfigError | InvalidOption> => Layer.effect(RetryQuota, configured(options, make))
+): Layer.Layer<RetryQuota, Config.ConfigError | InvalidOption> => Layer.effect(RetryQuota, configured(options, watched))
 
 /**
  * A layer whose quota never runs out: its balance is `Infinity`. For tests, and for policies that must not be bounded.

@@ -383,8 +383,12 @@ export const make = <R>(policy: Policy<R>): Effect.Effect<Service, never, R> =>
 export const layer = <R>(policy: Policy<R>): Layer.Layer<RetryStrategy, never, R> =>
   Layer.effect(RetryStrategy, make(policy))
 
-/** Waits for the attempt of a token, which then leaves; a token whose wait is interrupted is abandoned. */
-const departure = ({ abandon, delay, leave }: Token): Effect.Effect<boolean> =>
+/**
+ * Waits for the attempt of a token, which then leaves; a token whose wait is interrupted is abandoned.
+ *
+ * @internal
+ */
+export const departure = ({ abandon, delay, leave }: Token): Effect.Effect<boolean> =>
   Duration.isZero(delay) ? leave : Effect.onInterrupt(Effect.andThen(Effect.sleep(delay), leave), () => abandon)
 
 /** The metadata of a retry that a strategy gave leave for at `now`, after that of the attempt that failed. */

@@ -22,7 +22,7 @@ import * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import { checks } from "./internal/checks.ts"
-import * as Delays from "./internal/math/delay.ts"
+import * as Delays from "./internal/engine/delay.ts"
 import { fromParts, partsOf } from "./internal/policy/policy.ts"
 import { get } from "./internal/safe.ts"
 import { monotonicMillis } from "./internal/state/clock.ts"
@@ -228,7 +228,7 @@ type AnyWaiter = Waiter<any, any, any>
 /** Smithy's exponential delay. Its attempt ceiling, `log2(max / min) + 1`, is where the doubled delay reaches the maximum. */
 const smithyDelay = (minMillis: number, maxMillis: number): RetryPolicy =>
   fromDelay(({ attempt, random }) => {
-    const ceiling = Math.min(maxMillis, Delays.exponential(minMillis, 2, attempt))
+    const ceiling = Math.min(maxMillis, Delays.exponential(minMillis, 2)(attempt))
     return minMillis + random.nextDoubleUnsafe() * (ceiling - minMillis)
   })
 

@@ -4,6 +4,8 @@
  * @since 0.1.0
  */
 
+import "./internal/needsEffect4.ts"
+
 export * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 export { attempt, withRetry, withRetryOrElse } from "./Attempt.ts"
 export { awsAdaptive, awsDynamoDB2026, awsStandard, awsStandard2026 } from "./aws/AwsModes.ts"

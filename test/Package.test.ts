@@ -32,26 +32,43 @@ describe("the package", () => {
     assert.deepStrictEqual(without.map(([path]) => path), ["", "lab"])
   })
 
-  it("holds sources, what is built of them, and nothing else", async () => {
+  /** The files of the tarball. */
+  const packed = (): ReadonlyArray<string> => {
     const json = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
       cwd: root,
       encoding: "utf8",
       stdio: ["ignore", "pipe", "ignore"]
     })
     const answer: unknown = JSON.parse(json)
-    const [packed] = Object.values(
+    const [tarball] = Object.values(
       answer as Record<string, { readonly files: ReadonlyArray<{ readonly path: string }> }>
     )
-    const paths = packed!.files.map(({ path }) => path)
+    return tarball!.files.map(({ path }) => path)
+  }
+
+  it("holds sources, what is built of them, pages and lessons, and nothing else", async () => {
+    const paths = packed()
     // What `npm run build` makes is there for each source, or not at all.
     const sources = new Set(paths.filter((path) => path.startsWith("src/")).map((path) => path.slice(4, -3)))
     for (const path of paths.filter((path) => path.startsWith("dist/"))) {
       assert.isTrue(sources.has(path.slice(5).replace(/(\.d\.ts|\.js)(\.map)?$/, "")), path)
     }
     const kinds = paths.filter((path) => !path.startsWith("dist/")).map((path) =>
-      path.replace(/^src\/.*\.ts$/, "src/**/*.ts")
+      path.replace(/^(src|examples)\/.*\.ts$/, "$1/**/*.ts").replace(/^docs\/.*\.md$/, "docs/*.md")
     )
     await expect(`${[...new Set(kinds)].sort().join("\n")}\n`).toMatchFileSnapshot("snapshots/package-content.txt")
+  })
+
+  it("links from its pages to files and headings that are in it, or to absolute addresses", () => {
+    const paths = packed()
+    const dead: Array<string> = []
+    for (const page of paths.filter((path) => path.endsWith(".md"))) {
+      for (const link of linksOf(fs.readFileSync(new URL(page, root), "utf8"))) {
+        const leads = link.startsWith("https://") || leadsTo(paths, page, link) || isEvidence(page, link)
+        if (!leads) dead.push(`${page}: ${link}`)
+      }
+    }
+    assert.deepStrictEqual(dead, [])
   })
 
   const modules = fs.readdirSync(new URL("src", root), { encoding: "utf8", recursive: true })
@@ -115,6 +132,27 @@ describe("the package", () => {
     )
   })
 })
+
+const linksOf = (page: string): ReadonlyArray<string> =>
+  Array.from(page.replace(/^```[^]*?^```$/gm, "").matchAll(/\]\(([^)\s]+)[^)]*\)/g), ([, link]) => link!)
+
+/** The anchors of a page, as GitHub and npm make them of its headings. */
+const anchorsOf = (page: string): ReadonlyArray<string> =>
+  Array.from(
+    page.matchAll(/^#+ (.*)$/gm),
+    ([, heading]) => heading!.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s/g, "-")
+  )
+
+/** Pages in docs name the tests that hold what they say. Those are in the repository only. */
+const isEvidence = (page: string, link: string): boolean =>
+  page.startsWith("docs/") && /^\.\.\/(?:lab\/)?(?:test|scripts)\b/.test(link)
+
+const leadsTo = (paths: ReadonlyArray<string>, page: string, link: string): boolean => {
+  const { hash, pathname } = new URL(link, `file:///${page}`)
+  const path = pathname.slice(1)
+  if (!paths.some((packed) => packed === path || packed.startsWith(`${path.replace(/\/$/, "")}/`))) return false
+  return hash === "" || anchorsOf(fs.readFileSync(new URL(path, root), "utf8")).includes(hash.slice(1))
+}
 
 /** The names that a module exports. A class is listed as a value. */
 const exportsOf = (source: string) => {

@@ -14,7 +14,7 @@ const lab = fileURLToPath(new URL("..", import.meta.url))
 const tsconfig = join(lab, "..", "tsconfig.json")
 const other = process.argv[2]
 const dist = join(other ?? lab, "dist")
-const { version } = JSON.parse(readFileSync(join(lab, "package.json"), "utf8"))
+const { peerDependencies, version } = JSON.parse(readFileSync(join(lab, "package.json"), "utf8"))
 
 const common = {
   absWorkingDir: lab,
@@ -27,17 +27,26 @@ const common = {
   logLevel: "warning"
 }
 
+/** With another Effect the imports of the command line fail before any of it runs: something has to run before them. */
+const launcher = (effect) => `#!/usr/bin/env node
+import("./commandLine.js").catch((error) => {
+  if (!/^ERR_(PACKAGE_PATH_NOT_EXPORTED|MODULE_NOT_FOUND)$/.test(error.code)) throw error
+  process.stderr.write(\`effect-retry: needs Effect ${effect}: npm install effect@${effect} (\${error.message})\\n\`)
+  process.exitCode = 2
+})
+`
+
 const buildCommandLine = async () => {
   const { metafile } = await build({
     ...common,
     entryPoints: ["src/cli/bin.ts"],
-    outfile: join(dist, "bin.js"),
+    outfile: join(dist, "commandLine.js"),
     minify: true,
     metafile: true,
     external: ["effect"],
-    define: { VERSION: JSON.stringify(version) },
-    banner: { js: "#!/usr/bin/env node" }
+    define: { VERSION: JSON.stringify(version) }
   })
+  writeFileSync(join(dist, "bin.js"), launcher(peerDependencies.effect), { mode: 0o755 })
   const [output] = Object.values(metafile.outputs)
   const packages = new Set(
     Object.entries(output.inputs)
@@ -57,7 +66,7 @@ const buildCommandLine = async () => {
   })
   writeFileSync(
     join(dist, "bin.licenses.txt"),
-    `bin.js contains parts of these packages.\n\n${texts.join(`\n\n${"-".repeat(80)}\n\n`)}\n`
+    `commandLine.js contains parts of these packages.\n\n${texts.join(`\n\n${"-".repeat(80)}\n\n`)}\n`
   )
 }
 

@@ -63,7 +63,7 @@ const longPolls: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 const plain = (name: unknown): string => typeof name === "string" ? name.toLowerCase().replace(/[^a-z0-9]/g, "") : ""
 
 /** A service without what package names begin with. */
-const plainService = (service: unknown): string => plain(service).replace(/^awssdkclient/, "")
+const plainService = (service: unknown): string => plain(service).replace(/^awssdk(?:client|lib)/, "")
 
 /**
  * Gives what retry behaviour 2.1 lays down for an operation.
@@ -78,7 +78,7 @@ const plainService = (service: unknown): string => plain(service).replace(/^awss
  * | SWF | PollForActivityTask, PollForDecisionTask | 50 ms | 3 | yes |
  * | any other | any other | 50 ms | 3 | no |
  *
- * Case, spaces and punctuation do not count, nor does `@aws-sdk/client-` at the beginning of a service or `Command` at
+ * Case, spaces and punctuation do not count, nor do `@aws-sdk/client-` and `@aws-sdk/lib-` at the beginning of a service or `Command` at
  * the end of an operation. Step Functions is `SFN`, `states` or `stepfunctions`; DynamoDB Streams is that or
  * `streams.dynamodb`. An unknown name is an ordinary one.
  * Source: botocore `retries/standard.py`, `_LONG_POLLING_OPERATIONS`; AWS developer blog, "Announcing updated retry

@@ -7,8 +7,8 @@
  * | throttling | 400, 403, 429, 502, 503, 509 | the 14 that the SDKs share, such as `Throttling` and `SlowDown` |
  *
  * Two statuses are in both lists, and 400 and 403 mostly mean that the request is wrong, so the lists and the codes hold
- * together: a code decides, whatever the status; a 400 or 403 without one is not retried; 429 and 509 are throttling;
- * the rest is transient.
+ * together: a code decides, whatever the status, but that a 429 is throttling under any code, as in the SDKs; a 400 or
+ * 403 without one is not retried; 429 and 509 are throttling; the rest is transient.
  *
  * @since 0.1.0
  */

@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { checks } from "../internal/checks.ts"
-import { hintTooLong } from "../internal/engine/parts.ts"
+import { adjusted, hintTooLong } from "../internal/engine/delay.ts"
 import * as codes from "../internal/facts/codes.ts"
 import * as Hint from "../internal/facts/hint.ts"
 import { combinator } from "../internal/policy/policy.ts"
@@ -140,14 +140,14 @@ export const honorPushback: {
   const atMost = check.duration("atMost", options.atMost, 60_000)
   const beyond = check.oneOf("beyond", options.beyond, ["stop", "clamp"], "stop")
   const tooLong = beyond === "stop" ? hintTooLong : atMost
-  return ({ adjust }) => ({
-    adjust: (delayMillis, failing) => {
+  return ({ adjusts }) => ({
+    adjusts: [(delayMillis, failing) => {
       const pushback = pushbackOf(failing.error)
-      if (pushback === undefined) return adjust(delayMillis, failing)
+      if (pushback === undefined) return adjusted(adjusts, delayMillis, failing)
       failing.restart()
       if (pushback === "stop") return hintTooLong
       return pushback > atMost ? tooLong : pushback
-    }
+    }]
   })
 })
 

@@ -20,7 +20,10 @@ const numbers =
   (field: string, value: A | undefined, otherwise?: number): number => {
     if (value === undefined && otherwise !== undefined) return otherwise
     const number = isTime ? toMillis(value) : value
-    if (typeof number !== "number" || !valid(number)) return reject(field, value, expected)
+    if (typeof number !== "number" || !valid(number)) {
+      const hint = isTime && typeof value === "string" ? `, such as "100 millis" or "2 seconds"` : ""
+      return reject(field, value, expected + hint)
+    }
     given[field] = isTime ? words(number) : counted(number)
     return number
   }
@@ -45,7 +48,12 @@ export const checks = (constructorName: string) => {
     positive: check<number>("a finite number above 0", isPositive),
     /** A number from `minimum` to `maximum`. */
     between: (field: string, value: number, minimum: number, maximum: number): number =>
-      check<number>(`a number from ${minimum} to ${maximum}`, (n) => n >= minimum && n <= maximum)(field, value),
+      check<number>(
+        maximum === Number.MAX_VALUE
+          ? `a finite number of at least ${minimum}`
+          : `a number from ${minimum} to ${maximum}`,
+        (n) => n >= minimum && n <= maximum
+      )(field, value),
     /** A number above `minimum` and below `maximum`. */
     inside: (field: string, value: number, minimum: number, maximum: number): number =>
       check<number>(`a number above ${minimum} and below ${maximum}`, (n) => n > minimum && n < maximum)(field, value),

@@ -62,13 +62,13 @@ export interface Options {
  * | --- | --- |
  * | `exponential`, `linear`, `fibonacci`, `fixed`, `decorrelated` | the options of `Backoff` |
  * | `JavaV1...`, `JavaScriptV2.backoff`, `Kotlin.exponentialBackoffWithJitter` | the options of these |
- * | `fromDelay` | the name of one of the `functions` |
+ * | `fromDelay`, `mapDelay` | the name of one of the `functions` |
  * | `honorRetryAfter`, `quotaGated`, `RetryGrpc.honorPushback` | their options |
  * | `capped`, `deadline`, `jittered`, `maxAttempts` | their one option |
  * | `whenThrottled` | another policy |
- * | `whileRetryable`, `whileMaybeRetryable`, `outermostOnly`, `requiresRateLimiter` | nothing |
+ * | `whileRetryable`, `whileMaybeRetryable`, `withoutDeadline`, `outermostOnly`, `requiresRateLimiter` | nothing |
  *
- * The first step is a source of delays, one of the first three rows; the others are combinators, applied in their order.
+ * The first step is a source of delays, one of the first three rows, `mapDelay` apart; the others are combinators, applied in their order.
  * One that is given nothing is its name. Durations are milliseconds, words such as `"20 seconds"`, or objects such as
  * `{ "minutes": 2 }`; no limit is `"Infinity"`.
  *

@@ -155,6 +155,7 @@ const named = Schema.Literals([
   "requiresRateLimiter",
   "whileMaybeRetryable",
   "whileRetryable",
+  "withoutDeadline",
   "RetryGrpc.honorPushback"
 ])
 

@@ -23,6 +23,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
+import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import { checks } from "../internal/checks.ts"
 import { configured } from "../internal/config.ts"
@@ -83,6 +84,11 @@ export interface FallbackOptions {
 export interface Options extends RetryQuota.Options {
   /** What the quota is for. Who gives the same name (and prefix) shares the quota. Not empty. */
   readonly name: string
+  /**
+   * The most retries of this process that may wait for tokens under `"wait"`: a whole number of at least 1, or `Infinity`.
+   * A retry above it is refused immediately. Default 100,000.
+   */
+  readonly maxWaiters?: number | undefined
   /** What the key in Redis begins with, before the name. Default `"retry-quota:"`. */
   readonly prefix?: string | undefined
   /**
@@ -94,7 +100,7 @@ export interface Options extends RetryQuota.Options {
   /**
    * How long a retry can hold tokens before Redis takes them back, for holders that died: a finite duration above 0.
    * Should be longer than the longest back-off and attempt together: a retry that takes longer spends nothing. What
-   * expires comes back at most a tenth later. Default 2 minutes.
+   * expires comes back with the next exchange. Default 2 minutes.
    */
   readonly leaseTime?: Duration.Input | undefined
   /**
@@ -104,7 +110,8 @@ export interface Options extends RetryQuota.Options {
   readonly idleTimeToLive?: Duration.Input | undefined
   /**
    * How long tokens that go back are collected before they are sent to Redis: a finite duration of at least 0. A retry
-   * that asks takes them along immediately. Default 100 milliseconds.
+   * that asks takes them along immediately. What successes put into a full quota changes nothing, so that is collected
+   * for 2 to 3 seconds at least. Default 100 milliseconds.
    */
   readonly flushInterval?: Duration.Input | undefined
   /** The quota in memory that decides while Redis does not answer. */
@@ -117,7 +124,7 @@ interface Valid {
   readonly name: string
   readonly store: StoreOptions
   readonly local: (tokens: number) => StoreOptions
-  readonly terms: Pick<Terms, "settings" | "timeoutMillis" | "flushMillis" | "retryMillis">
+  readonly terms: Pick<Terms, "settings" | "timeoutMillis" | "flushMillis" | "retryMillis" | "maxWaiters">
 }
 
 const constructorName = "RetryQuotaRedis.make"
@@ -182,6 +189,7 @@ const validated = (options: Options): Valid => {
     store,
     local: validFallback(store, options.fallback ?? {}),
     terms: {
+      maxWaiters: checks(constructorName).count("maxWaiters", options.maxWaiters ?? 100_000, 1),
       settings: { key, capacity, initial, refillPerSecond, leaseMillis, idleMillis, inOrder },
       ...times
     }
@@ -232,6 +240,7 @@ const over = (
     const client = new Client(
       {
         ...terms,
+        random: fiber.getRef(Random.Random),
         connection: connect(scope),
         fallback: (tokens) => new MemoryStore(local(tokens), monotonicMillis(clock)),
         onChange: (reason, isNews) =>
@@ -266,7 +275,7 @@ const over = (
  * A retry that has no answer within the `timeout` is decided by the fallback, and so is all that follows for the
  * `fallbackTime`. What Redis may have granted meanwhile goes back when it answers again. Tokens go back to where they
  * were taken, Redis or the fallback, whichever decides by then; what successes and `deposit` put in goes to the one that
- * decides. What Redis has yet to learn is kept while it is down, for half the `idleTimeToLive`, and is applied once.
+ * decides. What Redis has yet to learn is kept while it is down, for the `leaseTime`, and is applied once.
  * When the scope closes, what is left is sent, within the `timeout`.
  *
  * **Gotchas**

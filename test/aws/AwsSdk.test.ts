@@ -712,13 +712,22 @@ describe("AwsSdk.send", () => {
     const rows: ReadonlyArray<readonly [string, ReadonlyArray<Error>, string, string]> = [
       [
         "a throttling code as `name`, status 429, `$retryable.throttling`",
-        [...codes.awsThrottlingCodes].map(named).concat(status(429), coded({ $retryable: { throttling: true } })),
+        [...codes.awsThrottlingCodes].map(named).concat(
+          status(429),
+          coded({ name: "RequestTimeout", $metadata: { httpStatusCode: 429 } }),
+          coded({ $retryable: { throttling: true } })
+        ),
         "throttling",
         "throttling"
       ],
       [
         "a throttling code as `Code` or `__type` only, or of the cause",
-        [coded({ Code: "SlowDown" }), coded({ __type: "a#SlowDown" }), coded({}, named("SlowDown"))],
+        [
+          coded({ Code: "SlowDown" }),
+          coded({ __type: "a#SlowDown" }),
+          coded({ __type: "SlowDown:http://internal.amazon.com/coral/" }),
+          coded({}, named("SlowDown"))
+        ],
         "throttling",
         "no"
       ],
@@ -747,7 +756,13 @@ describe("AwsSdk.send", () => {
         "a refused HTTP/2 stream, a `fetch` that failed in a browser",
         [
           coded({ code: "ERR_HTTP2_STREAM_ERROR", message: "Stream closed with error code NGHTTP2_REFUSED_STREAM" }),
-          ...[...codes.browserNetworkMessages].map((message) => new TypeError(message))
+          ...[
+            "Failed to fetch",
+            "NetworkError when attempting to fetch resource",
+            "The Internet connection appears to be offline",
+            "Load failed",
+            "Network request failed"
+          ].map((message) => new TypeError(message))
         ],
         "passes",
         "passes"

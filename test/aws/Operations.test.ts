@@ -97,6 +97,8 @@ describe("Operations", () => {
       ["@aws-sdk/client-swf", ["PollForDecisionTaskCommand"], "polls"],
       ["@aws-sdk/client-dynamodb", ["GetItemCommand"], "dynamo"],
       ["@aws-sdk/client-dynamodb-streams", ["GetRecordsCommand"], "dynamo"],
+      ["@aws-sdk/lib-dynamodb", ["GetCommand"], "dynamo"],
+      ["@aws-sdk/lib-storage", ["Upload"], "ordinary"],
       ["@aws-sdk/client-s3", ["GetObjectCommand", "ReceiveMessage"], "ordinary"],
       ["@aws-sdk/client-", ["ReceiveMessage"], "ordinary"],
       ["sqs", ["SendMessage", "ReceiveMessages", "Receive", "GetActivityTask", "Command", ""], "ordinary"],

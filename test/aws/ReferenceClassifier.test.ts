@@ -49,8 +49,9 @@ describe("ReferenceClassifier", () => {
     })
 
     it(`vector: ${status} is what a code says`, () => {
-      assert.strictEqual(kindOf(sdkError({ status, code: "RequestTimeout" })), "transient")
-      assert.strictEqual(kindOf(sdkError({ status, code: "RequestTimeoutException" })), "transient")
+      const timedOut = status === 429 ? "throttling" : "transient"
+      assert.strictEqual(kindOf(sdkError({ status, code: "RequestTimeout" })), timedOut)
+      assert.strictEqual(kindOf(sdkError({ status, code: "RequestTimeoutException" })), timedOut)
       assert.strictEqual(kindOf(sdkError({ status, code: "ThrottlingException" })), "throttling")
       assert.strictEqual(kindOf(sdkError({ status, code: "SlowDown" })), "throttling")
       assert.strictEqual(kindOf({ status, Code: "RequestThrottled" }), "throttling")

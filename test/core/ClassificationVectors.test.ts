@@ -26,7 +26,11 @@ const isClassified = (error: unknown, expected: vectors.BotocoreVector["is"], ti
 const carriers: Record<string, (code: string | undefined) => object> = {
   name: (code) => ({ name: code ?? "UnknownError" }),
   Code: (code) => ({ name: "Error", Code: code }),
-  __type: (code) => ({ name: "Error", __type: code === undefined ? code : `com.amazonaws.example#${code}` })
+  __type: (code) => ({ name: "Error", __type: code === undefined ? code : `com.amazonaws.example#${code}` }),
+  "__type, with a URL": (code) => ({
+    name: "Error",
+    __type: `${code ?? ""}:http://internal.amazon.com/coral/com.amazon.coral.service/#${code ?? ""}`
+  })
 }
 
 const title = ({ code, status }: vectors.BotocoreVector) => `${status} ${code ?? "without a code"}`

@@ -135,6 +135,17 @@ describe("RetryClassifier", () => {
       ],
       ["an AWS validation error", { name: "ValidationException", $metadata: { httpStatusCode: 400 } }, "unknown"],
       ["an AWS JSON type", { __type: "com.amazonaws.dynamodb.v20120810#ThrottlingException" }, "Yes throttling"],
+      [
+        "an AWS JSON type with a URL",
+        { __type: "ThrottlingException:http://internal.amazon.com/coral/com.amazon.coral.service/" },
+        "Yes throttling"
+      ],
+      [
+        "an AWS 429 with a transient name",
+        { name: "RequestTimeout", $metadata: { httpStatusCode: 429 } },
+        "Yes throttling"
+      ],
+      ["an AWS 429 with a transient trait", { $retryable: {}, $metadata: { httpStatusCode: 429 } }, "Yes throttling"],
       ["an AWS XML code", { Code: "SlowDown", $metadata: { httpStatusCode: 503 } }, "Yes throttling"],
       ["an AWS 500 with a hint", {
         $metadata: { httpStatusCode: 500 },

@@ -25,6 +25,7 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+import { delayOf } from "../../src/internal/engine/delay.ts"
 import { partsOf } from "../../src/internal/policy/policy.ts"
 import { constantRandom, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
 
@@ -50,6 +51,56 @@ const repeated = (error: unknown, times: number) => Array.from({ length: times }
 const transient = new Transient()
 
 describe("RetryPolicy", () => {
+  describe("mapDelay", () => {
+    it.effect("changes every delay in its place among the others, given the failure", () =>
+      Effect.gen(function*() {
+        const twiceAfterTimeouts = RetryPolicy.mapDelay((delay, { info }) =>
+          info?.timeout ? Duration.times(delay, 2) : delay
+        )
+        const policy = Backoff.exponential({ base: 100 }).pipe(
+          RetryPolicy.mapDelay((delay, { attempt }) => Duration.toMillis(delay) + attempt),
+          twiceAfterTimeouts,
+          RetryPolicy.capped(500)
+        )
+        const errors = [transient, new TimedOut(), transient, new TimedOut()]
+        assert.deepStrictEqual(yield* decisions(policy, errors), [101, 404, 403, 500])
+      }))
+
+    for (const [answer, millis] of [[-5, 0], [NaN, 0], ["250 millis", 250], [0.2, 1], ["nonsense", 0]] as const) {
+      it.effect(`takes ${answer} for ${millis} ms`, () =>
+        Effect.gen(function*() {
+          const policy = RetryPolicy.mapDelay(Backoff.fixed({ delay: 100 }), () => answer as number)
+          assert.deepStrictEqual(yield* decisions(policy, [transient]), [millis])
+        }))
+    }
+
+    it.effect("stops when it answers nothing, and what was taken for the retry goes back", () =>
+      Effect.gen(function*() {
+        let stops: ReadonlyArray<string> = []
+        const policy = Backoff.fixed({ delay: 1 }).pipe(
+          RetryPolicy.mapDelay(() => undefined),
+          RetryPolicy.mapDelay(() => assert.fail("asked after the end")),
+          RetryPolicy.quotaGated({ cost: 14 })
+        )
+        yield* Effect.flip(withRetry(Effect.fail(transient), policy)).pipe(
+          Effect.provide(RetryObserver.layer({
+            onStop: ({ reason }) => {
+              stops = [...stops, reason]
+            }
+          }))
+        )
+        assert.deepStrictEqual(stops, ["schedule"])
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it("refuses what is no function", () => {
+      assert.throws(
+        () => RetryPolicy.mapDelay(Backoff.fixed({ delay: 1 }), 100 as never),
+        /RetryPolicy.mapDelay: f must be a function from a delay and a failure to a delay, got 100/
+      )
+    })
+  })
+
   describe("limits", () => {
     for (const attempts of [1, 2, 3]) {
       it.effect(`maxAttempts(${attempts}) sends ${attempts} times`, () =>
@@ -64,6 +115,51 @@ describe("RetryPolicy", () => {
           assert.strictEqual(sends, attempts)
         }))
     }
+
+    it("limits reads them all, in whatever order they were applied", () => {
+      const free = Backoff.fixed({ delay: 1 })
+      assert.deepStrictEqual(RetryPolicy.limits(free), {
+        maxAttempts: Infinity,
+        deadline: Duration.infinity,
+        quota: undefined,
+        requiresRateLimiter: false
+      })
+      const bound = free.pipe(
+        RetryPolicy.deadline("1 minute"),
+        RetryPolicy.maxAttempts(5),
+        RetryPolicy.quotaGated({ cost: 5, throttlingCost: 2 }),
+        RetryPolicy.requiresRateLimiter,
+        RetryPolicy.deadline("3 seconds"),
+        RetryPolicy.maxAttempts(7)
+      )
+      assert.deepStrictEqual(RetryPolicy.limits(bound), {
+        maxAttempts: 5,
+        deadline: Duration.seconds(3),
+        quota: { cost: 5, timeoutCost: 5, throttlingCost: 2, longPolling: false },
+        requiresRateLimiter: true
+      })
+    })
+
+    it.effect("withoutDeadline takes the deadlines so far away, and none that comes later", () =>
+      Effect.gen(function*() {
+        const hasty = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.deadline(1500))
+        assert.deepStrictEqual(yield* decisions(hasty, repeated(transient, 3)), [1000, 1000, 1000])
+        const sent = (policy: AnyPolicy) =>
+          Effect.gen(function*() {
+            let sends = 0
+            const call = Effect.suspend(() => {
+              sends++
+              return Effect.fail(transient)
+            })
+            const fiber = yield* Effect.forkChild(withRetry(call, RetryPolicy.maxAttempts(policy, 6)))
+            yield* TestClock.adjust("10 seconds")
+            yield* Effect.exit(Fiber.join(fiber))
+            return sends
+          })
+        assert.strictEqual(yield* sent(hasty), 2)
+        assert.strictEqual(yield* sent(hasty.pipe(RetryPolicy.withoutDeadline)), 6)
+        assert.strictEqual(yield* sent(hasty.pipe(RetryPolicy.withoutDeadline, RetryPolicy.deadline(2500))), 3)
+      }))
 
     it.effect("maxAttempts keeps the smaller of two limits", () =>
       Effect.gen(function*() {
@@ -424,7 +520,7 @@ describe("RetryPolicy", () => {
     for (const [name, policy] of extremes) {
       for (const retry of [1024, 1025, 1100, 1_000_000]) {
         it(`${name}: retry ${retry} waits exactly the cap`, () => {
-          const { adjust, source } = partsOf(policy)
+          const { adjusts, source } = partsOf(policy)
           const failure = {
             error: transient,
             info: undefined,
@@ -434,7 +530,7 @@ describe("RetryPolicy", () => {
             previousMillis: 0,
             random: constantRandom(0.5)
           }
-          const delay = typeof source === "function" ? adjust(source(failure), failure) : NaN
+          const delay = typeof source === "function" ? delayOf(source, adjusts, failure) : NaN
           assert.strictEqual(delay, 20_000)
         })
       }
@@ -443,7 +539,7 @@ describe("RetryPolicy", () => {
     it.effect("without a cap saturates, and never becomes Infinity or NaN", () =>
       Effect.gen(function*() {
         const policy = Backoff.exponential({ base: "1 second" }).pipe(RetryPolicy.jittered("full"))
-        const { adjust, source } = partsOf(policy)
+        const { adjusts, source } = partsOf(policy)
         const failure = {
           error: transient,
           info: undefined,
@@ -453,7 +549,7 @@ describe("RetryPolicy", () => {
           previousMillis: 0,
           random: constantRandom(0)
         }
-        assert.strictEqual(typeof source === "function" ? adjust(source(failure), failure) : NaN, 0)
+        assert.strictEqual(typeof source === "function" ? delayOf(source, adjusts, failure) : NaN, 0)
         const last = (yield* decisions(Backoff.exponential({ base: "1 second", factor: 1e6 }), repeated(transient, 60)))
           .at(-1)
         assert.strictEqual(last, Number.MAX_SAFE_INTEGER)

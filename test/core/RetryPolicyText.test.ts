@@ -74,6 +74,10 @@ const texts: ReadonlyArray<readonly [AnyPolicy, string]> = [
   [RetryPolicy.fromDelay(myDelay), `RetryPolicy.fromDelay(myDelay)`],
   [RetryPolicy.fromDelay(() => 1), `RetryPolicy.fromDelay(<function>)`],
   [
+    Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.withoutDeadline, RetryPolicy.mapDelay(() => 1)),
+    `Backoff.fixed({ delay: "1 millis" }).pipe(RetryPolicy.withoutDeadline, RetryPolicy.mapDelay(<function>))`
+  ],
+  [
     RetryPolicy.fromSchedule(Schedule.recurs(3)).pipe(RetryPolicy.maxAttempts(2)),
     `RetryPolicy.fromSchedule(<schedule>).pipe(RetryPolicy.maxAttempts(2))`
   ],

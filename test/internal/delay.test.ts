@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Delays from "../../src/internal/math/delay.ts"
+import * as Delays from "../../src/internal/engine/delay.ts"
 
 describe("delay arithmetic", () => {
   for (
@@ -14,20 +14,20 @@ describe("delay arithmetic", () => {
 
   for (const retry of [54, 1024, 1025, 1_000_000]) {
     it(`saturates at retry ${retry}, also from a base of 0`, () => {
-      assert.strictEqual(Delays.exponential(1000, 2, retry), Number.MAX_SAFE_INTEGER)
-      assert.strictEqual(Delays.exponential(0, 2, retry), 0)
-      assert.strictEqual(Delays.fibonacci(0, retry), 0)
-      assert.strictEqual(Delays.linear(Number.MAX_SAFE_INTEGER, 1000, retry), Number.MAX_SAFE_INTEGER)
+      assert.strictEqual(Delays.exponential(1000, 2)(retry), Number.MAX_SAFE_INTEGER)
+      assert.strictEqual(Delays.exponential(0, 2)(retry), 0)
+      assert.strictEqual(Delays.fibonacci(0)(retry), 0)
+      assert.strictEqual(Delays.linear(Number.MAX_SAFE_INTEGER, 1000)(retry), Number.MAX_SAFE_INTEGER)
     })
   }
 
   it("fibonacci gives 1, 1, 2, 3, 5, 8 times the base, then saturates", () => {
-    assert.deepStrictEqual([1, 2, 3, 4, 5, 6].map((retry) => Delays.fibonacci(10, retry)), [10, 10, 20, 30, 50, 80])
-    assert.strictEqual(Delays.fibonacci(1000, 1_000_000), Number.MAX_SAFE_INTEGER)
+    assert.deepStrictEqual([1, 2, 3, 4, 5, 6].map((retry) => Delays.fibonacci(10)(retry)), [10, 10, 20, 30, 50, 80])
+    assert.strictEqual(Delays.fibonacci(1000)(1_000_000), Number.MAX_SAFE_INTEGER)
   })
 
   it("fibonacci of a base of 0 counts nothing, however late the retry", () =>
-    assert.strictEqual(Delays.fibonacci(0, Number.MAX_SAFE_INTEGER), 0))
+    assert.strictEqual(Delays.fibonacci(0)(Number.MAX_SAFE_INTEGER), 0))
 
   it("decorrelated jitter saturates", () => {
     const most = Number.MAX_SAFE_INTEGER

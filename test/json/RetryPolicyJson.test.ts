@@ -169,7 +169,11 @@ describe("fromJson", () => {
     [steps({ whenThrottled: steps({ capped: 0 }) }), "steps[1].whenThrottled.steps[1].capped", /above 0/],
     [steps({ whenThrottled: [] }), "steps[1].whenThrottled", /an object with steps/],
     [steps({ "RetryGrpc.honorPushback": { beyond: "cut" } }), `steps[1]["RetryGrpc.honorPushback"].beyond`, /"stop"/],
-    [{ steps: [{ exponential: { base: 10, factor: 0.5 } }] }, "steps[0].exponential.factor", /from 1/],
+    [
+      { steps: [{ exponential: { base: 10, factor: 0.5 } }] },
+      "steps[0].exponential.factor",
+      /a finite number of at least 1/
+    ],
     [{ steps: [{ exponential: { base: 10, cap: 5 } }] }, "steps[0].exponential.cap", /not below base/],
     [{ steps: [{ exponential: { base: 10, jitter: "x" } }] }, "steps[0].exponential.jitter", /"none"/],
     [
@@ -228,7 +232,7 @@ describe("fromJson", () => {
       const error = yield* Effect.flip(RetryPolicyJson.fromJson(steps({ capped: "soon" })))
       assert.strictEqual(
         error.message,
-        `RetryPolicyJson.fromJson: steps[1].capped must be a finite duration above 0, got "soon"`
+        `RetryPolicyJson.fromJson: steps[1].capped must be a finite duration above 0, such as "100 millis" or "2 seconds", got "soon"`
       )
     }))
 
@@ -252,11 +256,12 @@ describe("fromJson", () => {
   it.effect("takes back functions by their names", () =>
     Effect.gen(function*() {
       const patience = ({ attempt }: RetryPolicy.Failure) => attempt * 100
-      const custom = (retries: number) => retries
+      const custom = () => 5
       const functions = { patience, custom }
       for (
         const policy of [
           RetryPolicy.fromDelay(patience).pipe(RetryPolicy.maxAttempts(2)),
+          Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.mapDelay(custom)),
           JavaScriptV2.policy({ customBackoff: custom }),
           Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.whenThrottled(RetryPolicy.fromDelay(patience)))
         ]

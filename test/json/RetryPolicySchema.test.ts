@@ -92,6 +92,7 @@ describe("RetryPolicySchema", () => {
       for (
         const policy of [
           RetryPolicy.fromDelay(custom),
+          Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.mapDelay(custom)),
           RetryPolicy.fromSchedule(Schedule.recurs(1)),
           JavaScriptV2.policy({ customBackoff: custom }),
           Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.whenThrottled(RetryPolicy.fromDelay(custom)))

@@ -99,6 +99,7 @@ export const combinators: Readonly<Record<string, (draw: Draw, self: AnyPolicy) 
     }),
   whileRetryable: (_, self) => RetryPolicy.whileRetryable(self),
   whileMaybeRetryable: (_, self) => RetryPolicy.whileMaybeRetryable(self),
+  withoutDeadline: (_, self) => RetryPolicy.withoutDeadline(self),
   outermostOnly: (_, self) => RetryPolicy.outermostOnly(self),
   requiresRateLimiter: (_, self) => RetryPolicy.requiresRateLimiter(self),
   whenThrottled: (draw, self) => RetryPolicy.whenThrottled(self, composed(draw, 2) as RetryPolicy.RetryPolicy),

@@ -7,35 +7,40 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { describePeers, freePort, startRedis } from "../utils/peers.ts"
+import { describePeers, freePort, redisPrograms, startRedis } from "../utils/peers.ts"
 
-describePeers("the contract of a store: shared through a real Redis", () => {
-  const scope = Scope.makeUnsafe()
-  let url = ""
-  let names = 0
+/** Each program of its kind, over both protocols. */
+const servers = redisPrograms.flatMap((program) => ([2, 3] as const).map((RESP) => ({ program, RESP })))
 
-  beforeAll(() =>
-    Effect.runPromise(Effect.gen(function*() {
-      const port = yield* freePort
-      yield* Effect.provideService(startRedis(port), Scope.Scope, scope)
-      url = `redis://127.0.0.1:${port}`
-    }))
-  )
-  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+for (const { program, RESP } of servers) {
+  describePeers(`the contract of a store: shared through ${program}, over RESP ${RESP}`, () => {
+    const scope = Scope.makeUnsafe()
+    let url = ""
+    let names = 0
 
-  const make = (options: RetryQuota.Options) =>
-    Effect.gen(function*() {
-      const redis = yield* Layer.build(NodeRedis.layer({ url }))
-      const quota = RetryQuotaRedis.make({
-        name: `contract-${names++}`,
-        timeout: "20 seconds",
-        ...options,
-        refillPerSecond: (options.refillPerSecond ?? 0) / 4
+    beforeAll(() =>
+      Effect.runPromise(Effect.gen(function*() {
+        const port = yield* freePort
+        yield* Effect.provideService(startRedis(port, [], program), Scope.Scope, scope)
+        url = `redis://127.0.0.1:${port}`
+      }))
+    )
+    afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+    const make = (options: RetryQuota.Options) =>
+      Effect.gen(function*() {
+        const redis = yield* Layer.build(NodeRedis.layer({ url, RESP }))
+        const quota = RetryQuotaRedis.make({
+          name: `contract-${names++}`,
+          timeout: "20 seconds",
+          ...options,
+          refillPerSecond: (options.refillPerSecond ?? 0) / 4
+        })
+        return (yield* Effect.provideContext(quota, redis)).store
       })
-      return (yield* Effect.provideContext(quota, redis)).store
-    })
 
-  // Four times as slow, so that a busy machine has time to be late.
-  const laws = RetryQuotaStoreSuite.bucketLaws(make, { elapse: (millis) => Effect.sleep(4 * millis), slack: 4 })
-  for (const law of laws) it.live(law.name, () => law.run)
-})
+    // Four times as slow, so that a busy machine has time to be late.
+    const laws = RetryQuotaStoreSuite.bucketLaws(make, { elapse: (millis) => Effect.sleep(4 * millis), slack: 4 })
+    for (const law of laws) it.live(law.name, () => law.run)
+  })
+}

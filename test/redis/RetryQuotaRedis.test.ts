@@ -6,7 +6,6 @@ import {
   ResourceLimiters,
   RetryPolicy,
   RetryQuota,
-  type RetryQuotaStore,
   RetryStrategy,
   withRetry
 } from "effect-retry"
@@ -16,13 +15,10 @@ import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
-import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
@@ -31,73 +27,30 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { constantRandom, scripted, Transient } from "../utils/call.ts"
-import { FakeRedis, type Mood } from "../utils/fakeRedis.ts"
-import { sweep } from "../utils/sweep.ts"
-
-const key = "retry-quota:test"
-
-/** A shared quota on a played Redis. */
-const shared = (options?: Partial<RetryQuotaRedis.Options>, redis = new FakeRedis()) =>
-  Effect.gen(function*() {
-    const quota = yield* RetryQuotaRedis.make({ name: "test", ...options }).pipe(
-      Effect.provideService(Redis.Redis, redis.service)
-    )
-    return { redis, quota }
-  })
-
-const logged = () => {
-  const lines: Array<string> = []
-  const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
-    lines.push(`${logLevel}: ${String(Array.isArray(message) ? message[0] : message)}`)
-  })
-  return { lines, layer: Logger.layer([logger]) }
-}
-
-const decided = (quota: string, by: "redis" | "fallback") =>
-  Effect.map(Metric.value(Metric.withAttributes(RetryQuotaRedis.decisions, { quota, by })), ({ count }) => count)
-
-const isOnFallback = (quota: string) =>
-  Effect.map(Metric.value(Metric.withAttributes(RetryQuotaRedis.fallback, { quota })), ({ value }) => value === 1)
-
-/** Runs an effect while time passes. */
-const inTime = <A, E, R>(self: Effect.Effect<A, E, R>, millis = 60_000) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(self)
-    for (let passed = 0; passed < millis && fiber.pollUnsafe() === undefined; passed += 10) yield* TestClock.adjust(10)
-    return yield* Fiber.await(fiber)
-  })
-
-const drivers = {
-  "Effect.retry": <A>(call: Effect.Effect<A, Transient>) => Effect.retry(attempt(call), awsStandard),
-  "withRetry": <A>(call: Effect.Effect<A, Transient>) => withRetry(call, awsStandard),
-  "RetryStrategy": <A>(call: Effect.Effect<A, Transient>) =>
-    Effect.provide(RetryStrategy.run(call), RetryStrategy.layer(awsStandard))
-}
-
-/** Asks the store for tokens, as a call does: what it is given is its own to settle. */
-const asking = (quota: RetryQuota.Service, cost: number, patience: Duration.Input = Infinity) =>
-  Effect.clockWith((clock) => {
-    const held: Array<RetryQuotaStore.Reservation> = []
-    const answer = quota.store.reserve(cost, clock)
-    const asked = typeof answer === "function"
-      ? answer(Duration.fromInputUnsafe(patience), (reservation) => held.push(reservation))
-      : Effect.sync(() => answer === undefined ? 0 : held.push(answer))
-    return Effect.succeed({ asked, held })
-  })
-
-const moods: ReadonlyArray<Mood> = ["silent", "deaf", "refusing", "garbage"]
+import { FakeRedis } from "../utils/fakeRedis.ts"
+import {
+  asking,
+  badMoods,
+  decisions,
+  drivers,
+  inTime,
+  isOnFallback,
+  key,
+  logged,
+  make,
+  shared,
+  within
+} from "../utils/sharedQuota.ts"
 
 describe("RetryQuotaRedis", () => {
   describe("when Redis does not answer as it should", () => {
-    for (const mood of moods) {
+    for (const mood of badMoods) {
       it.effect(`(${mood}) decides locally within the timeout, tells it once, and loses and doubles nothing`, () => {
         const name = `mood-${mood}`
         const { layer, lines } = logged()
         return Effect.gen(function*() {
           const redis = new FakeRedis()
-          const quota = yield* RetryQuotaRedis.make({ name, capacity: 100, fallback: { capacity: 20 } }).pipe(
-            Effect.provideService(Redis.Redis, redis.service)
-          )
+          const quota = yield* make(redis, { name, capacity: 100, fallback: { capacity: 20 } })
           const [first, second] = yield* Effect.all([quota.reserve(10), quota.reserve(10)])
           assert.strictEqual(yield* quota.balance, 80)
           redis.mood = mood
@@ -119,7 +72,7 @@ describe("RetryQuotaRedis", () => {
           assert.strictEqual(yield* quota.balance, 90)
           assert.strictEqual(redis.leases(`retry-quota:${name}`), 0)
           assert.strictEqual(lines.length, 2, lines.join("\n"))
-          assert.deepStrictEqual([yield* decided(name, "redis"), yield* decided(name, "fallback")], [2, 5])
+          assert.deepStrictEqual([yield* decisions(name, "redis"), yield* decisions(name, "fallback")], [2, 5])
         }).pipe(Effect.scoped, Effect.provide(layer))
       })
     }
@@ -288,241 +241,6 @@ describe("RetryQuotaRedis", () => {
       }))
   })
 
-  describe("interruption", () => {
-    const reserving = [
-      ["answers are there at once", 0, { capacity: 10 }],
-      ["answers take 20 ms", 20, { capacity: 10 }],
-      ["tokens are waited for", 5, { capacity: 10, refillPerSecond: 100, whenExhausted: "wait" }]
-    ] as const
-    for (const [when, latency, options] of reserving) {
-      it.effect(`at whatever step of a reservation leaves no lease: ${when}`, () =>
-        Effect.gen(function*() {
-          const { quota, redis } = yield* shared(options)
-          redis.latencyMillis = latency
-          yield* inTime(quota.balance)
-          let took = 0
-          const reserving = Effect.acquireUseRelease(
-            quota.reserve(2),
-            () => Effect.sync(() => took++),
-            (taken) => Option.isSome(taken) ? taken.value.giveBack : Effect.void
-          )
-          const drained = Effect.acquireUseRelease(
-            quota.reserve(10),
-            () => Effect.void,
-            (taken) => Option.isSome(taken) ? taken.value.spend : Effect.void
-          )
-          const steps = yield* sweep(
-            quota.whenExhausted === "wait" ? Effect.andThen(drained, reserving) : reserving,
-            () =>
-              Effect.gen(function*() {
-                yield* TestClock.adjust(200)
-                const looked = yield* Effect.forkChild(quota.balance)
-                yield* TestClock.adjust(50)
-                assert.strictEqual(yield* Fiber.join(looked), 10)
-                assert.strictEqual(redis.leases(key), 0)
-              }),
-            { step: 10 }
-          )
-          assert.isAbove(steps, 5)
-          assert.isAbove(took, 0)
-        }))
-    }
-
-    for (const whenExhausted of ["stop", "wait"] as const) {
-      it.effect(`at whatever step of an ask has taken what it holds, and nothing else (${whenExhausted})`, () =>
-        Effect.gen(function*() {
-          const { quota, redis } = yield* shared({
-            capacity: 10,
-            whenExhausted,
-            ...(whenExhausted === "wait" ? { refillPerSecond: 100 } : {})
-          })
-          redis.latencyMillis = 5
-          let held: ReadonlyArray<RetryQuotaStore.Reservation> = []
-          let interrupted = 0
-          const ask = Effect.gen(function*() {
-            if (whenExhausted === "wait") yield* (yield* asking(quota, 10)).asked
-            const asks = yield* asking(quota, 4)
-            held = asks.held
-            yield* asks.asked
-          })
-          const steps = yield* sweep(ask, (step) =>
-            Effect.gen(function*() {
-              yield* TestClock.adjust(200)
-              assert.isAtMost(held.length, 1)
-              if (step > 0 && held.length === 1) interrupted++
-              // Those that had been held before it asked are leases of its own.
-              const before = redis.leases(key) - held.length
-              assert.include(whenExhausted === "wait" ? [0, 1] : [0], before)
-              for (const reservation of held) assert.isTrue(reservation.giveBack())
-              for (const reservation of held) assert.isFalse(reservation.giveBack() || reservation.spend())
-              held = []
-              yield* TestClock.adjust(200)
-              assert.strictEqual(redis.leases(key), before)
-              redis.states.get(key)?.leases.clear()
-              yield* Effect.orDie(quota.deposit(10))
-              yield* TestClock.adjust(200)
-            }), { step: 1 })
-          assert.isAbove(steps, 5)
-          assert.isAbove(interrupted, 0)
-        }))
-    }
-
-    for (const [driver, run] of Object.entries(drivers)) {
-      for (const whenExhausted of ["stop", "wait"] as const) {
-        it.effect(`at whatever step of ${driver} leaves no lease (${whenExhausted})`, () =>
-          Effect.gen(function*() {
-            const { quota, redis } = yield* shared({
-              whenExhausted,
-              ...(whenExhausted === "wait" ? { refillPerSecond: 1e-6 } : {})
-            })
-            redis.latencyMillis = 5
-            let sends = 0
-            const call = Effect.suspend(() => {
-              sends++
-              return Effect.fail(new Transient())
-            })
-            const program = run(call).pipe(
-              Effect.provideService(RetryQuota.RetryQuota, quota),
-              Effect.provideService(Random.Random, constantRandom(0.5))
-            )
-            const steps = yield* sweep(program, () =>
-              Effect.gen(function*() {
-                yield* TestClock.adjust(400)
-                assert.strictEqual(redis.leases(key), 0)
-                const spent = 500 - (redis.states.get(key)?.tokens ?? 500)
-                const retried = Math.max(0, sends - 1)
-                // Between the hand-over of a retry and its first step there is one step of the scheduler: it counts as sent.
-                assert.include([retried, retried + 1], Math.round(spent / 5))
-                assert.closeTo(spent, Math.round(spent / 5) * 5, 0.01)
-                yield* Effect.orDie(quota.deposit(500))
-                yield* TestClock.adjust(400)
-                sends = 0
-              }), { step: 50 })
-            assert.isAbove(steps, 20)
-          }))
-      }
-    }
-
-    for (const mood of moods) {
-      it.effect(`at whatever step of a reservation leaves no lease, here or there, when Redis fails (${mood})`, () =>
-        Effect.gen(function*() {
-          const { quota, redis } = yield* shared({ capacity: 10, timeout: "20 millis" })
-          redis.latencyMillis = 5
-          let took = 0
-          const reserving = Effect.acquireUseRelease(
-            quota.reserve(2),
-            () => Effect.sync(() => took++),
-            (taken) => Option.isSome(taken) ? taken.value.giveBack : Effect.void
-          )
-          const failing = Effect.andThen(Effect.sync(() => redis.mood = mood), reserving)
-          const steps = yield* sweep(failing, () =>
-            Effect.gen(function*() {
-              yield* TestClock.adjust(30)
-              const isLocal = yield* isOnFallback("test")
-              if (isLocal) assert.strictEqual(yield* quota.balance, 10)
-              redis.mood = "fine"
-              for (const arrives of redis.late.splice(0)) arrives()
-              yield* TestClock.adjust("32 seconds")
-              const looked = yield* Effect.forkChild(quota.balance)
-              yield* TestClock.adjust(5)
-              assert.strictEqual(yield* Fiber.join(looked), 10)
-              assert.isFalse(yield* isOnFallback("test"))
-              assert.strictEqual(redis.leases(key), 0)
-            }), { step: 10 })
-          assert.isAbove(steps, 5)
-          assert.isAbove(took, 0)
-        }))
-    }
-
-    for (const whenExhausted of ["stop", "wait"] as const) {
-      it.effect(`by one whose answer came with the same exchange leaves no lease (${whenExhausted})`, () =>
-        Effect.gen(function*() {
-          const { quota, redis } = yield* shared({
-            capacity: 10,
-            initial: whenExhausted === "wait" ? 0 : 10,
-            refillPerSecond: 10,
-            whenExhausted
-          })
-          redis.latencyMillis = 5
-          const raced = yield* Effect.forkChild(
-            Effect.raceAllFirst([quota.reserve(3), quota.reserve(3), quota.reserve(3)])
-          )
-          yield* TestClock.adjust("2 seconds")
-          const winner = Option.getOrThrow(yield* Fiber.join(raced))
-          assert.strictEqual(redis.leases(key), 1)
-          yield* winner.giveBack
-          yield* TestClock.adjust("2 seconds")
-          assert.strictEqual(redis.leases(key), 0)
-          redis.latencyMillis = 0
-          assert.strictEqual(yield* quota.balance, 10)
-        }))
-    }
-
-    it.effect("of all who wait but the last has that one served as soon as there are tokens", () =>
-      Effect.gen(function*() {
-        const { quota, redis } = yield* shared({
-          capacity: 10,
-          initial: 0,
-          refillPerSecond: 10,
-          whenExhausted: "wait"
-        })
-        const waiters = yield* Effect.forEach(Array.from({ length: 2000 }), () => Effect.forkChild(quota.reserve(5)))
-        yield* TestClock.adjust(100)
-        const last = waiters.pop()!
-        const before = redis.exchanges
-        yield* Fiber.interruptAll(waiters)
-        yield* TestClock.adjust(399)
-        assert.isUndefined(last.pollUnsafe())
-        yield* TestClock.adjust(1)
-        assert.isTrue(Option.isSome(yield* Fiber.join(last)))
-        assert.isAtMost(redis.exchanges - before, 3)
-        assert.strictEqual(redis.leases(key), 1)
-      }))
-
-    it.effect("at whatever step of its making leaves no connection open", () =>
-      Effect.gen(function*() {
-        let open = 0
-        let opened = 0
-        const connection = Effect.acquireRelease(
-          Effect.sync(() => {
-            open++
-            opened++
-            return new FakeRedis().service
-          }),
-          () => Effect.sync(() => open--)
-        )
-        const quotaLayer = RetryQuotaRedis.layerConnecting({ name: "test" }, Layer.effect(Redis.Redis, connection))
-        const steps = yield* sweep(
-          Effect.scoped(Effect.andThen(Layer.build(Layer.fresh(quotaLayer)), Effect.sleep(10))),
-          () => Effect.andThen(TestClock.adjust("1 minute"), Effect.sync(() => assert.strictEqual(open, 0))),
-          { step: 10 }
-        )
-        assert.isAbove(steps, 10)
-        assert.isAbove(opened, 10)
-      }))
-
-    it.effect("at whatever step of a paid first attempt leaves no lease, and spends what was sent", () =>
-      Effect.gen(function*() {
-        const { quota, redis } = yield* shared({ capacity: 100, firstAttemptCost: 3, successIncrement: 0 })
-        redis.latencyMillis = 5
-        let sends = 0
-        const program = withRetry(Effect.sync(() => sends++), awsStandard).pipe(
-          Effect.provideService(RetryQuota.RetryQuota, quota)
-        )
-        const steps = yield* sweep(program, () =>
-          Effect.gen(function*() {
-            yield* TestClock.adjust(400)
-            assert.strictEqual(redis.leases(key), 0)
-            const spent = 100 - (redis.states.get(key)?.tokens ?? 100)
-            assert.include([sends * 3, sends * 3 + 3], spent)
-            yield* Effect.orDie(quota.deposit(100))
-            yield* TestClock.adjust(400)
-            sends = 0
-          }), { step: 10 })
-        assert.isAbove(steps, 10)
-      }))
-  })
-
   it.effect.prop(
     "law: whatever Redis does, what was given back is back and what was spent is spent, once",
     [
@@ -544,9 +262,7 @@ describe("RetryQuotaRedis", () => {
         let spent = 0
         for (const [mood, settle, arrives] of steps) {
           redis.mood = mood
-          const asked = yield* Effect.forkChild(quota.reserve(7))
-          yield* TestClock.adjust(50)
-          const taken = yield* Fiber.join(asked)
+          const taken = yield* within(50, quota.reserve(7))
           if (Option.isSome(taken)) {
             if (settle === "spend") spent += 7
             if (settle === "keep") kept.push(taken.value)
@@ -673,14 +389,46 @@ describe("RetryQuotaRedis", () => {
         assert.strictEqual(redis.exchanges, 1)
       }))
 
+    for (const [chance, seconds] of [[0, 2], [0.5, 2.5], [0.75, 2.75]] as const) {
+      it.effect(`is what successes put into a full quota: sent every ${seconds} seconds at a chance of ${chance}`, () =>
+        Effect.gen(function*() {
+          const { quota, redis } = yield* Effect.provideService(shared(), Random.Random, constantRandom(chance))
+          yield* quota.balance
+          const before = redis.exchanges
+          const busy = yield* Effect.forkChild(Effect.forever(Effect.andThen(quota.deposit(1), Effect.sleep(10))))
+          for (let passed = 0; passed < 60_000; passed += 10) yield* TestClock.adjust(10)
+          yield* Fiber.interrupt(busy)
+          assert.strictEqual(redis.exchanges - before, Math.floor(60 / seconds))
+        }))
+    }
+
+    it.effect("does not hold up what a settled retry gives back, nor successes once the quota is not full", () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({ refillPerSecond: 1 })
+        const taken = Option.getOrThrow(yield* quota.reserve(5))
+        yield* TestClock.adjust("10 seconds")
+        assert.strictEqual(yield* quota.balance, 500)
+        yield* quota.deposit(1)
+        yield* TestClock.adjust(500)
+        assert.strictEqual(redis.leases(key), 1)
+        yield* taken.giveBack
+        yield* TestClock.adjust(99)
+        assert.strictEqual(redis.leases(key), 1)
+        yield* TestClock.adjust(1)
+        assert.strictEqual(redis.leases(key), 0)
+        yield* Option.getOrThrow(yield* quota.reserve(50)).spend
+        yield* TestClock.adjust(100)
+        const before = redis.exchanges
+        yield* quota.deposit(1)
+        yield* TestClock.adjust(100)
+        assert.strictEqual(redis.exchanges, before + 1)
+      }))
+
     it.effect("is sent when the scope closes", () =>
       Effect.gen(function*() {
         const redis = new FakeRedis()
         const scope = yield* Scope.make()
-        const quota = yield* RetryQuotaRedis.make({ name: "test" }).pipe(
-          Effect.provideService(Redis.Redis, redis.service),
-          Scope.provide(scope)
-        )
+        const quota = yield* Scope.provide(make(redis), scope)
         const [first, second] = yield* Effect.all([quota.reserve(5), quota.reserve(5)])
         yield* Option.getOrThrow(first).giveBack
         yield* Option.getOrThrow(second).spend
@@ -709,10 +457,7 @@ describe("RetryQuotaRedis", () => {
       Effect.gen(function*() {
         const redis = new FakeRedis()
         const scope = yield* Scope.make()
-        const quota = yield* RetryQuotaRedis.make({ name: "test" }).pipe(
-          Effect.provideService(Redis.Redis, redis.service),
-          Scope.provide(scope)
-        )
+        const quota = yield* Scope.provide(make(redis), scope)
         yield* quota.deposit(1)
         redis.mood = "silent"
         const closed = yield* Effect.forkChild(Scope.close(scope, Exit.void))
@@ -720,84 +465,6 @@ describe("RetryQuotaRedis", () => {
         assert.isDefined(closed.pollUnsafe())
       }))
   })
-
-  it.effect("serves more waiters than go with one exchange in the order in which they came", () =>
-    Effect.gen(function*() {
-      const { quota, redis } = yield* shared({
-        capacity: 1000,
-        initial: 0,
-        refillPerSecond: 1000,
-        whenExhausted: "wait"
-      })
-      redis.latencyMillis = 1
-      const served: Array<number> = []
-      yield* Effect.forEach(
-        Array.from({ length: 1200 }, (_, n) => n),
-        (n) => Effect.forkChild(Effect.map(quota.reserve(1), () => served.push(n)))
-      )
-      for (let passed = 0; passed < 1400; passed += 10) yield* TestClock.adjust(10)
-      assert.deepStrictEqual(served, Array.from({ length: 1200 }, (_, n) => n))
-    }))
-
-  it.effect("waits for local tokens no longer than is of any use", () =>
-    Effect.gen(function*() {
-      const { quota, redis } = yield* shared({
-        capacity: 10,
-        initial: 0,
-        refillPerSecond: 10,
-        whenExhausted: "wait",
-        timeout: "10 seconds"
-      })
-      redis.mood = "silent"
-      const { asked, held } = yield* asking(quota, 5, "10400 millis")
-      const tooLate = yield* Effect.forkChild(asked)
-      const inTime = yield* asking(quota, 5, "10600 millis")
-      const waits = yield* Effect.forkChild(inTime.asked)
-      yield* TestClock.adjust("10 seconds")
-      assert.isDefined(tooLate.pollUnsafe())
-      assert.isUndefined(waits.pollUnsafe())
-      yield* TestClock.adjust(500)
-      assert.isDefined(waits.pollUnsafe())
-      assert.deepStrictEqual([held.length, inTime.held.length], [0, 1])
-    }))
-
-  it.effect("asks Redis nothing that is of no use, and refuses what takes longer than that immediately", () =>
-    Effect.gen(function*() {
-      const { quota, redis } = yield* shared({
-        capacity: 10,
-        initial: 0,
-        refillPerSecond: 10,
-        whenExhausted: "wait"
-      })
-      yield* (yield* asking(quota, 5, 0)).asked
-      yield* (yield* asking(quota, 11)).asked
-      assert.strictEqual(redis.exchanges, 0)
-      yield* (yield* asking(quota, 5, 500)).asked
-      assert.strictEqual(redis.exchanges, 1)
-      const { asked, held } = yield* asking(quota, 5, 501)
-      const waits = yield* Effect.forkChild(asked)
-      yield* TestClock.adjust(500)
-      assert.isDefined(waits.pollUnsafe())
-      assert.strictEqual(held.length, 1)
-    }))
-
-  it.effect("asks again when there are tokens for the first who waits, not for those behind", () =>
-    Effect.gen(function*() {
-      const { quota, redis } = yield* shared({
-        capacity: 10,
-        initial: 0,
-        refillPerSecond: 10,
-        whenExhausted: "wait"
-      })
-      const first = yield* Effect.forkChild(quota.reserve(9))
-      yield* Effect.forkChild(quota.reserve(1))
-      yield* TestClock.adjust(899)
-      assert.strictEqual(redis.exchanges, 1)
-      yield* Effect.forkChild(quota.reserve(1))
-      yield* TestClock.adjust(1)
-      assert.isDefined(first.pollUnsafe())
-      assert.strictEqual(redis.exchanges, 2)
-    }))
 
   it.effect("has an ask that comes late to a Redis which is down decided locally, and immediately", () =>
     Effect.gen(function*() {
@@ -820,21 +487,6 @@ describe("RetryQuotaRedis", () => {
       assert.deepStrictEqual([quota.store.balance(clock), yield* quota.balance], [10, 10])
     }))
 
-  it.effect("has a waiter look once a second for what another process puts back, however slow the refill", () =>
-    Effect.gen(function*() {
-      const options = { capacity: 10, refillPerSecond: 0.001, whenExhausted: "wait" } as const
-      const { quota, redis } = yield* shared(options)
-      const { quota: other } = yield* shared(options, redis)
-      const taken = Option.getOrThrow(yield* other.reserve(10))
-      const waiter = yield* Effect.forkChild(quota.reserve(5))
-      yield* TestClock.adjust("1 minute")
-      assert.isUndefined(waiter.pollUnsafe())
-      assert.isAtMost(redis.exchanges, 62)
-      yield* taken.giveBack
-      yield* TestClock.adjust(1100)
-      assert.isDefined(waiter.pollUnsafe())
-    }))
-
   it.effect("tells with the balance what was put in before it was asked for, though an exchange was under way", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ capacity: 10, initial: 0 })
@@ -851,10 +503,8 @@ describe("RetryQuotaRedis", () => {
   it.effect("lets processes with different options share: the smaller capacity cuts, each refills at its own rate", () =>
     Effect.gen(function*() {
       const redis = new FakeRedis()
-      const of = (options: Partial<RetryQuotaRedis.Options>) =>
-        RetryQuotaRedis.make({ name: "test", ...options }).pipe(Effect.provideService(Redis.Redis, redis.service))
-      const big = yield* of({ capacity: 100, initial: 80, refillPerSecond: 0 })
-      const small = yield* of({ capacity: 50, refillPerSecond: 2 })
+      const big = yield* make(redis, { capacity: 100, initial: 80, refillPerSecond: 0 })
+      const small = yield* make(redis, { capacity: 50, refillPerSecond: 2 })
       assert.strictEqual(yield* big.balance, 80)
       assert.strictEqual(yield* small.balance, 50)
       yield* big.reserve(20)
@@ -921,6 +571,9 @@ describe("RetryQuotaRedis", () => {
       ["prefix", { prefix: 5 as unknown as string }],
       ["capacity", { capacity: 0 }],
       ["refillPerSecond", { whenExhausted: "wait" }],
+      ["maxWaiters", { maxWaiters: 0 }],
+      ["maxWaiters", { maxWaiters: 1.5 }],
+      ["maxWaiters", { maxWaiters: NaN }],
       ["timeout", { timeout: 0 }],
       ["timeout", { timeout: Infinity }],
       ["leaseTime", { leaseTime: 0 }],
@@ -969,7 +622,9 @@ describe("RetryQuotaRedis", () => {
 
     it("nothing at the limits", () => {
       for (
-        const options of [{ leaseTime: 60_000, idleTimeToLive: 120_000, flushInterval: 0 }, {
+        const options of [{ leaseTime: 60_000, idleTimeToLive: 120_000, flushInterval: 0 }, { maxWaiters: 1 }, {
+          maxWaiters: Infinity
+        }, {
           leaseTime: "2 hours"
         }] as const
       ) {

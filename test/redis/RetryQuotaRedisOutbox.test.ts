@@ -16,7 +16,7 @@ describe("what a shared quota has to tell Redis, while it cannot", () => {
     const outbox = new Outbox(500, 1000, () => {})
     const told: Array<number> = []
     for (let now = 0; now < 100_000; now += 100) {
-      outbox.spend(now)
+      outbox.spend(`${now}:5`)
       told.push(outbox.close(now).sections.length)
     }
     assert.strictEqual(Math.max(...told), 10)
@@ -27,14 +27,14 @@ describe("what a shared quota has to tell Redis, while it cannot", () => {
 
   it("is told again until it has arrived, and what came up since with it", () => {
     const outbox = new Outbox(500, 1000, () => {})
-    outbox.giveBack(1)
+    outbox.giveBack("1:5")
     outbox.deposit(3)
     const first = outbox.close(0)
-    outbox.spend(2)
+    outbox.spend("2:5")
     const second = outbox.close(10)
     assert.deepStrictEqual(
       second.sections.map(({ deposit, returned, sequence, spent }) => [sequence, deposit, returned, spent]),
-      [[1, 3, [1], []], [2, 0, [], [2]]]
+      [[1, 3, ["1:5"], []], [2, 0, [], ["2:5"]]]
     )
     outbox.arrived(first.sequence)
     assert.deepStrictEqual(outbox.close(20).sections.map(({ sequence }) => sequence), [2])

@@ -15,7 +15,19 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
   "AdaptiveRateLimiter.make": [
     "core/AdaptiveRateLimiter.test.ts",
     "has sent or gives its token back, at whatever step"
-  ]
+  ],
+  ...Object.fromEntries(
+    ["CoolDown", "close", "layer", "layerConfig", "make", "snapshot"].map((name) => [
+      `CoolDown.${name}`,
+      ["core/CoolDown.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
+    ])
+  ),
+  ...Object.fromEntries(
+    ["ConcurrencyLimiter", "layer", "make", "slot", "snapshot", "adaptive", "fixed", "layerConfig"].map((name) => [
+      `ConcurrencyLimiter.${name}`,
+      ["core/ConcurrencyLimiter.test.ts", "whatever interrupts them, calls and slots leave nothing in flight"] as const
+    ])
+  )
 }
 
 /** What there is nothing to sweep of. */
@@ -24,6 +36,8 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "AdaptiveRateLimiter.RateLimitExceeded",
     "AdaptiveRateLimiter.validated",
     "AwsSdk.StreamUsed",
+    "ConcurrencyLimiter.ConcurrencyLimitExceeded",
+    "CoolDown.CoolingDown",
     "BotocoreLegacy.BotocoreLegacyError",
     "BotocoreLegacy.ChecksumError",
     "InvalidOption.InvalidOption",
@@ -93,6 +107,8 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
   "a part of policies, or what they decide, which takes nothing": [
     "RetryPolicy.TypeId",
     "RetryPolicy.isRetryPolicy",
+    "RetryPolicy.limits",
+    "RetryStrategy.departure",
     "RetryStrategy.fromParts",
     "SendGate.register",
     "RetryDecision.Stop",
@@ -101,6 +117,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryDecision.isRetry"
   ],
   "a constant": [
+    "Criticality.CurrentCriticality",
     "BotocoreLegacy.document",
     "BotocoreLegacy.documentJson",
     "Kotlin.defaults",

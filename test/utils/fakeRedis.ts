@@ -1,8 +1,9 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redis from "effect/persistence/Redis"
+import type * as Scope from "effect/Scope"
 
-/** What the one script of a shared quota knows: leases by field, with their cost and their end. */
+/** What the one script of a shared quota knows: leases by name, with their cost and their end. */
 interface State {
   tokens: number
   at: number
@@ -26,6 +27,11 @@ export class FakeRedis {
   latencyMillis = 0
   /** Exchanges that are on their way and may still arrive: they were sent in the mood "deaf". */
   readonly late: Array<() => void> = []
+
+  /** Time stands still when the scope of a test closes, and what is left to tell is sent then. */
+  readonly hurryAtTheEnd: Effect.Effect<void, never, Scope.Scope> = Effect.addFinalizer(() =>
+    Effect.sync(() => this.latencyMillis = 0)
+  )
 
   /** Sum of what is there and what is leased. */
   total(key: string): number {
@@ -76,6 +82,9 @@ class Reader {
   number(): number {
     return Number(this.text())
   }
+  skip(count: number): void {
+    this.position += count
+  }
   /** Reads a count, then runs the body so many times. */
   each(body: () => void): void {
     for (let count = this.number(); count > 0; count--) body()
@@ -105,7 +114,7 @@ class Exchange {
     this.initial = reader.number()
     this.refill = reader.number()
     this.lease = reader.number()
-    reader.number()
+    reader.skip(2)
     this.client = reader.text()
     this.sequence = reader.number()
     this.inOrder = reader.number() === 1
@@ -137,13 +146,13 @@ class Exchange {
     this.state.tokens = Math.min(this.capacity, this.state.tokens + tokens)
   }
 
-  private hold(id: number, cost: number): void {
+  private hold(lease: string, cost: number): void {
     this.state.tokens = Math.max(0, this.state.tokens - cost)
-    this.state.leases.set(`${this.client}:${id}`, { cost, expires: this.now + this.lease })
+    this.state.leases.set(`${this.client}:${lease}`, { cost, expires: this.now + this.lease })
   }
 
-  private release(id: number): number {
-    const field = `${this.client}:${id}`
+  private release(lease: string): number {
+    const field = `${this.client}:${lease}`
     const cost = this.state.leases.get(field)?.cost ?? 0
     this.state.leases.delete(field)
     return cost
@@ -158,12 +167,12 @@ class Exchange {
     const deposit = reader.number()
     once(() => this.add(deposit))
     reader.each(() => {
-      const id = reader.number()
-      once(() => this.add(this.release(id)))
+      const lease = reader.text()
+      once(() => this.add(this.release(lease)))
     })
     reader.each(() => {
-      const id = reader.number()
-      once(() => this.release(id))
+      const lease = reader.text()
+      once(() => this.release(lease))
     })
   }
 
@@ -171,10 +180,11 @@ class Exchange {
     let waits = false
     const answers: Array<number> = []
     this.reader.each(() => {
-      const [id, cost] = [this.reader.number(), this.reader.number()]
+      const lease = this.reader.text()
+      const cost = Number(lease.slice(lease.indexOf(":") + 1))
       const shortfall = cost - this.state.tokens
       if (shortfall <= 1e-9 && !waits) {
-        this.hold(id, cost)
+        this.hold(lease, cost)
         answers.push(0)
         return
       }

@@ -92,9 +92,16 @@ export const startNginx = (
     return yield* startServer("nginx", ["-p", folder, "-c", config], port)
   })
 
-/** A redis-server without persistence. */
+/** What speaks the language of Redis: the one that has to be there, and Valkey where it is installed. */
+export const redisPrograms: ReadonlyArray<string> = [
+  "redis-server",
+  ...(ChildProcess.spawnSync("valkey-server", ["--version"]).error === undefined ? ["valkey-server"] : [])
+]
+
+/** A redis-server, or another program of its kind, without persistence. */
 export const startRedis = (
   port: number,
-  options: ReadonlyArray<string> = []
+  options: ReadonlyArray<string> = [],
+  program = "redis-server"
 ): Effect.Effect<ChildProcess.ChildProcess, PeerError, Scope.Scope> =>
-  startServer("redis-server", ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", ...options], port)
+  startServer(program, ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", ...options], port)

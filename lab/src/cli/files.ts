@@ -37,21 +37,26 @@ export const unfinished = new Set<string>()
 
 type Target = { readonly path: string; readonly folder: string; readonly kind: "new" | "file" | "device" }
 
-/** Where a path leads; refuses what cannot be written. */
+/** The streams of the process, which the system names by links. */
+const isStream = (path: string): boolean => /^\/(?:dev|proc\/self)\/(?:fd\/\d+|stdout|stderr)$/.test(path)
+
+/** What is at a path; refuses what cannot be written. A link is not followed: in a shared folder others can place one. */
 const targetOf = Effect.fnUntraced(function*(path: string) {
   const fs = yield* FileSystem.FileSystem
   const paths = yield* Path.Path
+  const isLink = Effect.match(fs.readLink(path), { onFailure: () => false, onSuccess: () => !isStream(path) })
+  if (yield* isLink) return yield* refusal(`cannot write ${quoted(path)}: it is a link`)
   const info = yield* fs.stat(path).pipe(
     Effect.catchIf(({ reason }) => reason._tag === "NotFound", () => Effect.undefined)
   )
   if (info?.type === "Directory") return yield* refusal(`cannot write ${quoted(path)}: it is a folder`)
   const kind = info === undefined ? "new" : info.type === "File" ? "file" : "device"
-  // A device keeps its name: what /dev/stdout leads to may be a pipe, which has no path.
-  const real = kind === "device" ? path : yield* Effect.orElseSucceed(fs.realPath(path), () => paths.resolve(path))
-  const folder = paths.dirname(real)
+  // What the shell has opened has a name of its own if it is a file.
+  const own = kind === "file" && isStream(path) ? yield* fs.realPath(path) : path
+  const folder = paths.dirname(own)
   if (kind !== "device") yield* fs.access(folder, { writable: true })
-  if (kind !== "new") yield* fs.access(real, { writable: true })
-  const target: Target = { path: real, folder, kind }
+  if (kind !== "new") yield* fs.access(own, { writable: true })
+  const target: Target = { path: own, folder, kind }
   return target
 })
 
@@ -61,7 +66,7 @@ const targetFor = (path: string) =>
 /** Refuses a path that cannot be written, before anyone waits for what would be written there. */
 export const writable = (path: string) => Effect.asVoid(targetFor(path))
 
-/** Writes a file as a whole or not at all. */
+/** Writes a file as a whole or not at all: its last step replaces what is at the path, and follows no link. */
 export const write = Effect.fnUntraced(function*(path: string, text: string) {
   const fs = yield* FileSystem.FileSystem
   const paths = yield* Path.Path

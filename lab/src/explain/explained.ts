@@ -7,7 +7,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import { type Parts, partsOf, withParts } from "../borrowed.ts"
 import * as Load from "./load.ts"
 import type * as Model from "./model.ts"
 import { type Asked, errorOf, type Options, validated } from "./options.ts"
@@ -22,10 +21,11 @@ type Policy = Setting["policy"]
 
 type AnySchedule = Schedule.Schedule<unknown, any, unknown, RetryQuota.RetryQuota | AdaptiveRateLimiter>
 
-/** A policy, its parts and its calls. */
+/** A policy, its limits and its calls. */
 interface Subject {
   readonly asked: Asked
-  readonly parts: Parts
+  readonly limits: RetryPolicy.Limits
+  readonly deadlineMillis: number
   readonly setting: Setting
   /** The calls as they are. */
   readonly traces: Traces
@@ -53,23 +53,22 @@ const policyOf = (schedule: AnySchedule, { deadlineMillis }: Asked): Policy => {
   return deadlineMillis === Infinity ? policy : RetryPolicy.deadline(deadlineMillis)(policy)
 }
 
-const withoutDeadline = (policy: Policy): Policy => withParts(policy, { deadlineMillis: Infinity })
-
-const limitOf = ({ retries }: Asked, { deadlineMillis, maxAttempts }: Parts): number =>
-  retries ?? (maxAttempts === Infinity && deadlineMillis === Infinity ? 10 : 100)
+const limitOf = ({ retries }: Asked, { deadline, maxAttempts }: RetryPolicy.Limits): number =>
+  retries ?? (maxAttempts === Infinity && !Duration.isFinite(deadline) ? 10 : 100)
 
 const subjectOf = (schedule: AnySchedule, asked: Asked): Subject => {
   const policy = policyOf(schedule, asked)
-  const parts = partsOf(policy)
+  const limits = RetryPolicy.limits(policy)
+  const deadlineMillis = Duration.toMillis(limits.deadline)
   const { attemptMillis, error, quota } = asked
-  const setting = { policy, error, attemptMillis, quota, limit: limitOf(asked, parts) }
+  const setting = { policy, error, attemptMillis, quota, limit: limitOf(asked, limits) }
   const traces = tracesOf(setting, asked)
   const retries = greatest(everyTrace(traces).map((trace) => trace.retries.length))
-  const unhurried = parts.deadlineMillis === Infinity ? traces : tracesOf(
-    { ...setting, policy: withoutDeadline(policy), limit: Math.max(1, retries) },
+  const unhurried = deadlineMillis === Infinity ? traces : tracesOf(
+    { ...setting, policy: RetryPolicy.withoutDeadline(policy), limit: Math.max(1, retries) },
     asked
   )
-  return { asked, parts, setting, traces, unhurried, retries }
+  return { asked, limits, deadlineMillis, setting, traces, unhurried, retries }
 }
 
 const shareOf = (traces: Traces, is: (trace: Trace) => boolean): number =>
@@ -92,7 +91,7 @@ const boundless: RetryQuota.Options = { capacity: Number.MAX_SAFE_INTEGER }
 
 /** What every retry takes of the quota after a failure of each class. */
 const costsOf = ({ retries, setting }: Subject): (retry: number) => Model.Costs => {
-  const policy = withoutDeadline(setting.policy)
+  const policy = RetryPolicy.withoutDeadline(setting.policy)
   const costs = (facts: Parameters<typeof errorOf>[0]) =>
     trace({ ...setting, policy, error: errorOf(facts), quota: boundless, limit: Math.max(1, retries) }, constant(0.5))
   const [transient, timeout, throttling] = [costs({}), costs({ timeout: true }), costs({ throttling: true })]
@@ -114,8 +113,8 @@ const finiteSpread = ({ maxMillis, minMillis, p50Millis, p99Millis }: Spread): M
 })
 
 /** When a retry, from 0, is sent at the latest. */
-const latestMillis = ({ parts, unhurried }: Subject, retry: number): number =>
-  Math.min(parts.deadlineMillis, greatest(everyTrace(unhurried).map((trace) => trace.sentAtMillis[retry + 1] ?? 0)))
+const latestMillis = ({ deadlineMillis, unhurried }: Subject, retry: number): number =>
+  Math.min(deadlineMillis, greatest(everyTrace(unhurried).map((trace) => trace.sentAtMillis[retry + 1] ?? 0)))
 
 const retriesOf = (
   subject: Subject,
@@ -130,7 +129,7 @@ const retriesOf = (
       delay: { ...finiteSpread(delay), exact: delay.exact },
       costs: costs(n),
       cost: greatest(made.map(({ cost }) => cost)),
-      balance: subject.parts.quota === undefined ? null : least(made.map(({ balance }) => balance)),
+      balance: subject.limits.quota === undefined ? null : least(made.map(({ balance }) => balance)),
       latestMillis: latestMillis(subject, n),
       share: shareOf(subject.traces, (trace) => trace.retries.length > n),
       ends: ends.filter(({ attempts }) => attempts === n + 2)
@@ -139,7 +138,7 @@ const retriesOf = (
 
 /** From the beginning of a call to its error; with a deadline, the last attempt may begin just before it. */
 const latencyOf = (subject: Subject): Model.Spread => {
-  const { parts: { deadlineMillis }, retries, setting: { attemptMillis }, traces } = subject
+  const { deadlineMillis, retries, setting: { attemptMillis }, traces } = subject
   const spread = spreadOf(traces, ({ endMillis }) => endMillis)
   const atDeadline = deadlineMillis === Infinity || retries === 0
     ? 0
@@ -155,17 +154,17 @@ const furthest = 10_000
  * How many retries more the calls make that were not followed: as many as the policy allows, with a deadline as many as a
  * call with chance in its middle.
  */
-const moreOf = ({ parts, setting }: Subject, followed: number): number => {
-  const most = parts.maxAttempts - 1 - followed
-  if (parts.deadlineMillis === Infinity) return most
+const moreOf = ({ deadlineMillis, limits, setting }: Subject, followed: number): number => {
+  const most = limits.maxAttempts - 1 - followed
+  if (deadlineMillis === Infinity) return most
   const { reason, retries } = trace({ ...setting, quota: boundless, limit: furthest }, constant(0.5))
   return reason === "not-followed" ? most : Math.max(0, retries.length - followed)
 }
 
 /** How far calls get when no quota stops them. */
 const reachOf = (subject: Subject): Load.Reach => {
-  const { asked, parts, setting, traces } = subject
-  const bounded = parts.quota !== undefined &&
+  const { asked, limits, setting, traces } = subject
+  const bounded = limits.quota !== undefined &&
     (asked.quota?.whenExhausted === "wait" || everyTrace(traces).some(({ reason }) => reason === "quota-exhausted"))
   const free = bounded ? tracesOf({ ...setting, quota: boundless }, asked) : traces
   const longest = greatest(free.sampled.map((trace) => trace.retries.length))
@@ -202,9 +201,9 @@ const quotaOf = (
 }
 
 /** What a retry after the failure costs, be it refused or not. */
-const priceOf = ({ asked, parts, setting }: Subject): Load.Price | undefined => {
-  if (parts.quota === undefined) return undefined
-  const policy = withoutDeadline(setting.policy)
+const priceOf = ({ asked, limits, setting }: Subject): Load.Price | undefined => {
+  if (limits.quota === undefined) return undefined
+  const policy = RetryPolicy.withoutDeadline(setting.policy)
   const [first] = trace({ ...setting, policy, quota: boundless, limit: 1 }, constant(0.5)).retries
   if (first === undefined) return undefined
   const { capacity, store, whenExhausted } = Effect.runSync(RetryQuota.make(asked.quota))
@@ -215,7 +214,7 @@ const priceOf = ({ asked, parts, setting }: Subject): Load.Price | undefined => 
 const steady = 10
 
 const notesOf = (
-  { asked, parts, retries, traces }: Subject,
+  { asked, limits, retries, traces }: Subject,
   price: Load.Price | undefined,
   complete: boolean
 ): ReadonlyArray<string> => {
@@ -227,7 +226,7 @@ const notesOf = (
       "Delays are those that the policy gives: a retry whose delay would pass the deadline is not made."
     ],
     [
-      parts.adaptive,
+      limits.requiresRateLimiter,
       "The wait for a send token of the rate limiter is left out: it depends on all calls of the client."
     ],
     [
@@ -275,8 +274,8 @@ export const explained = (
     name: asked.name,
     failure: failureOf(asked.error),
     attemptMillis: asked.attemptMillis,
-    maxAttempts: finite(subject.parts.maxAttempts),
-    deadlineMillis: finite(subject.parts.deadlineMillis),
+    maxAttempts: finite(subject.limits.maxAttempts),
+    deadlineMillis: finite(subject.deadlineMillis),
     retries: retriesOf(subject, costs, ends),
     ends,
     complete,

@@ -6,11 +6,12 @@ import type { RetryPolicy } from "effect-retry/RetryPolicy"
 import * as RetryQuota from "effect-retry/RetryQuota"
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { balanceOf } from "../borrowed.ts"
+import * as References from "effect/References"
 import { runVirtually, VirtualTime } from "../simulator/time.ts"
 import { refuse } from "./refusal.ts"
 
@@ -89,9 +90,9 @@ class Recorder {
   }
 
   readonly observer: RetryObserver.RetryObserver = {
-    onRetry: ({ cost, delayMillis }) => {
-      const balance = balanceOf(this.quota, this.clock)
-      this.retries.push({ delayMillis, cost, balance, draws: this.draws })
+    onRetry: ({ cost, delay }) => {
+      const balance = this.quota?.store.balance(this.clock) ?? 0
+      this.retries.push({ delayMillis: Duration.toMillis(delay), cost, balance, draws: this.draws })
       this.draws = []
     },
     onStop: ({ reason }) => {
@@ -119,7 +120,9 @@ const call = (recorder: Recorder, setting: Setting): Effect.Effect<unknown, unkn
       Effect.provideContext(unlimited()),
       Effect.provideService(RetryQuota.RetryQuota, quota),
       Effect.provideService(Random.Random, recorder.random),
-      Effect.provideService(RetryObserver.CurrentObserver, recorder.observer)
+      Effect.provideService(RetryObserver.CurrentObserver, recorder.observer),
+      // What a quota warns of is among what is explained.
+      Effect.provideService(References.MinimumLogLevel, "None")
     )
   })
 

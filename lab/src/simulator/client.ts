@@ -1,6 +1,7 @@
 import { withRetry } from "effect-retry/Attempt"
 import type { RetryObserver } from "effect-retry/RetryObserver"
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Chance, Sampler } from "./chance.ts"
@@ -64,7 +65,8 @@ export class Client {
   }
 
   private readonly observer: RetryObserver = {
-    onRetry: (retry) => this.world.trace.add(this.world.time.nowMillis, "retry", this.id, retry.delayMillis),
+    onRetry: (retry) =>
+      this.world.trace.add(this.world.time.nowMillis, "retry", this.id, Duration.toMillis(retry.delay)),
     onStop: ({ attempts, reason }) => {
       this.meter.now.stops.add(reason)
       this.world.trace.add(this.world.time.nowMillis, "stop", this.id, attempts)

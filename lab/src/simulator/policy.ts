@@ -4,14 +4,16 @@ import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
 import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
 import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as Backoff from "effect-retry/Backoff"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
 import { fromJson } from "effect-retry/RetryPolicyJson"
 import type * as RetryQuota from "effect-retry/RetryQuota"
 import * as Effect from "effect/Effect"
-import { noDelay, partsOf, withParts } from "../borrowed.ts"
 import type { Budget, BudgetOptions } from "./budget.ts"
+import type { Failure, FailureKind } from "./failure.ts"
+import type { Time } from "./fields.ts"
 import type { PolicyName } from "./policyNames.ts"
-import type { Policy, PolicySettings } from "./policySchema.ts"
+import type { Concurrency, Policy, PolicySettings } from "./policySchema.ts"
 import { millis } from "./units.ts"
 
 /** What policies may need. */
@@ -27,10 +29,11 @@ export interface Retrying {
   readonly policy: AnyPolicy | undefined
   readonly quota: RetryQuota.Options | undefined
   readonly limiter: Limiter.Options | undefined
+  readonly concurrency: ConcurrencyLimiter.Options | undefined
   readonly budget: BudgetOptions | undefined
 }
 
-const nothing = { policy: undefined, quota: undefined, limiter: undefined, budget: undefined }
+const nothing = { policy: undefined, quota: undefined, limiter: undefined, concurrency: undefined, budget: undefined }
 
 const thrice = (policy: AnyPolicy): AnyPolicy => policy.pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
@@ -80,6 +83,25 @@ const budgetOf = (budget: PolicySettings["budget"]): BudgetOptions | undefined =
   }
 }
 
+/** Failures of the simulator that say that a service has too much to do. */
+const drops: ReadonlySet<FailureKind> = new Set(["timeout", "unavailable", "overloaded", "throttled"])
+
+const maybeMillis = (time: Time | undefined): number | undefined => time === undefined ? undefined : millis(time)
+
+/** The options of a concurrency limiter. Throws `InvalidOption` when they do not go together. */
+export const concurrencyOf = (
+  { limit, maxWait, maxWaiters, order, slowerThan, whenFull, ...adaptive }: Concurrency
+): ConcurrencyLimiter.Options => ({
+  rule: limit === undefined
+    ? ConcurrencyLimiter.adaptive({ ...adaptive, slowerThan: maybeMillis(slowerThan) })
+    : ConcurrencyLimiter.fixed(limit),
+  isDrop: ({ error }) => drops.has((error as Failure).kind),
+  whenFull,
+  maxWait: maybeMillis(maxWait),
+  maxWaiters,
+  order
+})
+
 /** The first value that a step is given, if it is a plain one. */
 const firstOf = (given: unknown): string => {
   const [value] = typeof given === "object" && given !== null ? Object.values(given) : [given]
@@ -87,38 +109,33 @@ const firstOf = (given: unknown): string => {
 }
 
 /** `exponential 100 millis, maxAttempts 3, whileRetryable, quotaGated 5, grpc budget`. */
-const describe = ({ budget, steps }: PolicySettings): string =>
+const describe = ({ budget, concurrency, steps }: PolicySettings): string =>
   [
     ...steps.map((step) => {
       if (typeof step === "string") return step
       const [[name, given] = []] = Object.entries(step)
       return `${name}${firstOf(given)}`
     }),
+    ...concurrency === undefined ? [] : ["concurrency limit"],
     ...budget === undefined ? [] : [`${budget.kind} budget`]
   ].join(", ")
 
 /** The policy of a scenario, and what each process has of its own. Throws `InvalidOption` when its steps do not go together. */
 export const resolve = (policy: Policy): Retrying => {
   if (typeof policy === "string") return { label: policy, ...named[policy] }
-  const { budget, label, limiter, quota, steps } = policy
+  const { budget, concurrency, label, limiter, quota, steps } = policy
   const made = Effect.runSync(fromJson({ steps }))
-  const parts = partsOf(made)
+  const limits = RetryPolicy.limits(made)
   return {
     label: label ?? describe(policy),
     policy: made,
-    quota: quota ?? (parts.quota && {}),
-    limiter: limiter ?? (parts.adaptive ? {} : undefined),
+    quota: quota ?? (limits.quota && {}),
+    limiter: limiter ?? (limits.requiresRateLimiter ? {} : undefined),
+    concurrency: concurrency && concurrencyOf(concurrency),
     budget: budgetOf(budget)
   }
 }
 
 /** The policy with a budget that every retry has to pass, last of all; a retry that does not is stopped by its schedule. */
-export const within = (policy: AnyPolicy, budget: Budget, nowMillis: () => number): AnyPolicy => {
-  const { adjust } = partsOf(policy)
-  return withParts(policy, {
-    adjust: (delay, failing) => {
-      const adjusted = adjust(delay, failing)
-      return adjusted < 0 || budget.withdraw(nowMillis()) ? adjusted : noDelay
-    }
-  })
-}
+export const within = (policy: AnyPolicy, budget: Budget, nowMillis: () => number): AnyPolicy =>
+  RetryPolicy.mapDelay(policy, (delay) => budget.withdraw(nowMillis()) ? delay : undefined)

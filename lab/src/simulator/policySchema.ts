@@ -1,6 +1,6 @@
 import { Steps } from "effect-retry/RetryPolicySchema"
 import * as Schema from "effect/Schema"
-import { Amount, maybe, Name, Positive, required, Share, Time, unlessSaid } from "./fields.ts"
+import { Amount, Count, maybe, Name, Positive, required, Share, Time, unlessSaid } from "./fields.ts"
 import { policyNames } from "./policyNames.ts"
 
 const Quota = Schema.Struct({
@@ -23,6 +23,20 @@ const Limiter = Schema.Struct({
   smoothing: maybe(Share, "The weight of the latest measurement. Default 0.8."),
   whenExceeded: maybe(Schema.Literals(["wait", "fail"]), "What a send does for which there is no token. Default wait.")
 }).annotate({ identifier: "Limiter", title: "An AdaptiveRateLimiter of the library, one for each process" })
+
+const Concurrency = Schema.Struct({
+  limit: maybe(Count, "A limit that never changes. Default: the adaptive limit of the library, set by the keys below."),
+  initial: maybe(Positive, "The limit at the start. Default 20."),
+  minimum: maybe(Positive, "The lowest limit; below 1, sends are paced. Default 0.1."),
+  maximum: maybe(Positive, "The highest limit. Default 1000."),
+  increase: maybe(Positive, "What a success adds while half of the limit is used. Default 0.25."),
+  decrease: maybe(Share, "The share of what is in flight that a drop leaves. Default 0.7."),
+  slowerThan: maybe(Time, "A success that takes longer counts as a drop. Default: none does."),
+  whenFull: maybe(Schema.Literals(["wait", "fail"]), "What a send does for which there is no slot. Default wait."),
+  maxWait: maybe(Time, "How long it waits. Default 250 milliseconds."),
+  maxWaiters: maybe(Count, "How many wait. Default 10000."),
+  order: maybe(Schema.Literals(["fifo", "lifo"]), "Who is served first. Default fifo.")
+}).annotate({ identifier: "Concurrency", title: "A ConcurrencyLimiter of the library, one for each process" })
 
 const Budget = Schema.Union([
   Schema.Struct({
@@ -83,6 +97,10 @@ export const PolicySettings = Schema.Struct({
     Limiter,
     "The adaptive rate limiter of each process, where a step requires it. Default: the library's."
   ),
+  concurrency: maybe(
+    Concurrency,
+    "The concurrency limiter of each process, which holds back every send. Default: none."
+  ),
   budget: maybe(Budget, "The retry budget of each process. Default: none.")
 }).annotate({ identifier: "PolicySettings", title: "A policy by its steps" })
 
@@ -94,3 +112,4 @@ export const Policy = Schema.Union([Schema.Literals(policyNames), PolicySettings
 
 export type Policy = typeof Policy.Type
 export type PolicySettings = typeof PolicySettings.Type
+export type Concurrency = typeof Concurrency.Type

@@ -1,4 +1,5 @@
 import * as Limiter from "effect-retry/AdaptiveRateLimiter"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import { CurrentObserver, type RetryObserver } from "effect-retry/RetryObserver"
 import * as RetryQuota from "effect-retry/RetryQuota"
 import * as Clock from "effect/Clock"
@@ -7,6 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
+import * as References from "effect/References"
 import * as Scheduler from "effect/Scheduler"
 import { type Budget, ClientThrottle, makeBudget } from "./budget.ts"
 import type { Chance } from "./chance.ts"
@@ -41,16 +43,19 @@ export class Process {
   private readonly run: <A>(effect: Effect.Effect<A>) => A
   private readonly quota: RetryQuota.Service | undefined
   private readonly limiter: Limiter.Service | undefined
+  private readonly concurrency: ConcurrencyLimiter.Service | undefined
 
   constructor({ chance, observer, retrying, throttle, time }: ProcessOptions) {
     const base = Context.make(Clock.Clock, time).pipe(
       Context.add(Scheduler.Scheduler, time.scheduler),
       Context.add(Random.Random, chance),
-      Context.add(CurrentObserver, observer)
+      Context.add(CurrentObserver, observer),
+      Context.add(References.MinimumLogLevel, "None")
     )
     this.run = Effect.runSyncWith(base)
     this.quota = retrying.quota && this.run(RetryQuota.make(retrying.quota))
     this.limiter = retrying.limiter && this.run(Limiter.make(retrying.limiter))
+    this.concurrency = retrying.concurrency && this.run(ConcurrencyLimiter.make(retrying.concurrency))
     this.fork = Effect.runForkWith(this.context(base))
     this.budget = retrying.budget && makeBudget(retrying.budget)
     this.throttle = throttle && new ClientThrottle(throttle.k, throttle.windowMillis)
@@ -63,7 +68,9 @@ export class Process {
     let context = Context.merge(unlimited, base)
     if (this.quota !== undefined) context = Context.add(context, RetryQuota.RetryQuota, this.quota)
     if (this.limiter !== undefined) context = Context.add(context, Limiter.AdaptiveRateLimiter, this.limiter)
-    return context
+    return this.concurrency === undefined
+      ? context
+      : Context.add(context, ConcurrencyLimiter.ConcurrencyLimiter, this.concurrency)
   }
 
   /** The balance of the quota now. */

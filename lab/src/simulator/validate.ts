@@ -1,11 +1,13 @@
 import * as Limiter from "effect-retry/AdaptiveRateLimiter"
 import { InvalidOption } from "effect-retry/InvalidOption"
+import * as RetryPolicy from "effect-retry/RetryPolicy"
 import { fromJson } from "effect-retry/RetryPolicyJson"
 import * as RetryQuota from "effect-retry/RetryQuota"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { type Parts, partsOf } from "../borrowed.ts"
 import type { Time } from "./fields.ts"
+import { concurrencyOf } from "./policy.ts"
 import type { Policy, PolicySettings } from "./policySchema.ts"
 import { type Problem, renderPath } from "./problem.ts"
 import type { Edge, Fleet, Outage, Scenario, ServiceSettings } from "./scenario.ts"
@@ -163,9 +165,11 @@ const problemOfBudget = ({ budget, limiter }: PolicySettings, hasDeadline: boole
 }
 
 /** What is there for nothing. */
-const problemOfUnused = ({ limiter, quota }: PolicySettings, { adaptive, quota: cost }: Parts): Problem | undefined => {
-  if (quota !== undefined && cost === undefined) return { path: "quota", problem: "is not used: no step is quotaGated" }
-  return limiter !== undefined && !adaptive
+const problemOfUnused = ({ limiter, quota }: PolicySettings, limits: RetryPolicy.Limits): Problem | undefined => {
+  if (quota !== undefined && limits.quota === undefined) {
+    return { path: "quota", problem: "is not used: no step is quotaGated" }
+  }
+  return limiter !== undefined && !limits.requiresRateLimiter
     ? { path: "limiter", problem: "is not used: no step is requiresRateLimiter" }
     : undefined
 }
@@ -190,11 +194,12 @@ export const problemOf = (policy: Policy): Problem | undefined => {
   if (typeof policy === "string") return undefined
   const made = Effect.runSync(Effect.result(fromJson({ steps: policy.steps })))
   if (Result.isFailure(made)) return { path: made.failure.field, problem: problemText(made.failure) }
-  const parts = partsOf(made.success)
-  return problemOfUnused(policy, parts) ??
+  const limits = RetryPolicy.limits(made.success)
+  return problemOfUnused(policy, limits) ??
     under("quota", () => RetryQuota.layer(policy.quota)) ??
     under("limiter", () => Limiter.layer(policy.limiter)) ??
-    problemOfBudget(policy, parts.deadlineMillis !== Infinity)
+    under("concurrency", () => policy.concurrency && concurrencyOf(policy.concurrency)) ??
+    problemOfBudget(policy, Duration.isFinite(limits.deadline))
 }
 
 /** What does not go together in a scenario. */

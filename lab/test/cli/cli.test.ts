@@ -3,7 +3,7 @@ import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import { awsStandard } from "effect-retry/aws/AwsModes"
 import * as Effect from "effect/Effect"
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { retrying } from "../utils/simulate.ts"
 import { folder, lab, run } from "./commandLine.ts"
@@ -343,6 +343,39 @@ describe("init", () => {
       await schemaOf(inHere("alone.json")),
       "https://unpkg.com/@effect-retry/lab@1.2.3/dist/scenario.schema.json"
     )
+  })
+})
+
+describe("a link that is named as the file to write", () => {
+  const target = inHere("target")
+  const link = (name: string, to: string): string => {
+    symlinkSync(to, inHere(name))
+    return inHere(name)
+  }
+
+  const links = [["a file", link("to-file", target)], ["nothing", link("to-nothing", inHere("nothing"))]] as const
+  const writers: ReadonlyArray<readonly [what: string, args: (path: string) => ReadonlyArray<string>]> = [
+    ["a report", (path) => ["simulate", smallFile, "--report", path]],
+    ["a picture", (path) => ["explain", "none", "--svg", path]],
+    ["a scenario", (path) => ["init", path, "--force"]]
+  ]
+  for (const [what, args] of writers) {
+    for (const [to, path] of links) {
+      it(`to ${to} is refused for ${what}, and nothing is written there`, async () => {
+        writeFileSync(target, "mine")
+        const { code, err } = await run(args(path))
+        assert.deepStrictEqual([code, text(target)], [2, "mine"])
+        assert.strictEqual(err, `effect-retry: cannot write ${JSON.stringify(path)}: it is a link\n`)
+        assert.isTrue(lstatSync(path).isSymbolicLink())
+        assert.isFalse(existsSync(inHere("nothing")))
+      })
+    }
+  }
+
+  it("may lead to the folder of the file", async () => {
+    mkdirSync(inHere("folder"))
+    await good(["init", join(link("to-folder", inHere("folder")), "own.json")])
+    assert.include(text(inHere("folder/own.json")), "$schema")
   })
 })
 

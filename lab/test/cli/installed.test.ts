@@ -72,6 +72,18 @@ const ended = (child: ChildProcess): Promise<Ended> =>
 const started = (...args: ReadonlyArray<string>): ChildProcess =>
   spawn(command, args, { cwd: user, stdio: ["ignore", "pipe", "pipe"] })
 
+/** The command beside a package that calls itself Effect and has nothing in it that the command imports. */
+const besideOther = (effect: object): ChildProcess => {
+  const modules = join(home, "other", "node_modules")
+  cpSync(join(user, "node_modules", "@effect-retry"), join(modules, "@effect-retry"), {
+    recursive: true,
+    dereference: true
+  })
+  mkdirSync(join(modules, "effect"), { recursive: true })
+  writeFileSync(join(modules, "effect", "package.json"), JSON.stringify(effect))
+  return spawn(process.execPath, [join(modules, "@effect-retry", "lab", "dist", "bin.js"), "--version"])
+}
+
 const files = () => readdirSync(user).filter((name) => !["node_modules", "package.json"].includes(name)).sort()
 
 /** Sends Ctrl-C as soon as the program heeds it and has something to tell, and so many times while it goes on. */
@@ -152,6 +164,15 @@ describe("the command that is installed", () => {
     assert.include(licences, "Apache License")
   })
 
+  it("says which Effect it needs beside Effect 3, and where there is none", async () => {
+    const three = { name: "effect", version: "3.22.4", exports: { "./package.json": "./package.json" } }
+    for (const effect of [three, { name: "effect", version: "0.0.0" }]) {
+      const { code, err, out } = await ended(besideOther(effect))
+      assert.deepStrictEqual([code, out], [2, ""])
+      assert.match(err, /^effect-retry: needs Effect \^4\.1\.0: npm install effect@\^4\.1\.0 \([^\n]*\)\n$/)
+    }
+  })
+
   it("writes a scenario for editors, runs it and refuses to overwrite it", async () => {
     assert.strictEqual((await ended(started("init"))).code, 0)
     const { $schema } = JSON.parse(readFileSync(join(user, "scenario.json"), "utf8"))
@@ -178,6 +199,14 @@ describe("the command that is installed", () => {
     const child = started("simulate", "outage", "--json")
     child.stdout?.destroy()
     assert.deepStrictEqual(await ended(child), { code: 0, signal: null, out: "", err: "" })
+  })
+
+  it("writes a page into a file that the shell has opened", async () => {
+    const page = join(user, "redirected.html")
+    const { code } = await ended(spawn("sh", ["-c", `"${command}" simulate layers --report /dev/stdout > "${page}"`]))
+    assert.strictEqual(code, 0)
+    assert.match(readFileSync(page, "utf8"), /^<!doctype html>[^]*<\/html>\s*$/i)
+    rmSync(page)
   })
 
   it("writes a page into a pipe", async () => {

@@ -16,9 +16,9 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { checks } from "../../internal/checks.ts"
+import { maxDelayMillis } from "../../internal/engine/delay.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
-import { maxDelayMillis } from "../../internal/math/delay.ts"
 import { get } from "../../internal/safe.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
@@ -285,15 +285,12 @@ const indexOf = (rules: Iterable<Rule>): Index => {
 }
 
 /** The codes of a response: the class name, the `Code` of the query and XML protocols, the `__type` of the JSON ones. */
-const codesOf = (error: unknown): ReadonlyArray<unknown> => {
-  const type = get(error, "__type")
-  return [
-    get(error, "name"),
-    get(error, "Code"),
-    get(error, "code"),
-    typeof type === "string" ? type.slice(type.lastIndexOf("#") + 1) : undefined
-  ]
-}
+const codesOf = (error: unknown): ReadonlyArray<unknown> => [
+  get(error, "name"),
+  get(error, "Code"),
+  get(error, "code"),
+  codes.shapeOf(get(error, "__type"))
+]
 
 const response = ({ statuses }: Index, status: number, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
   const wanted = statuses.get(status)

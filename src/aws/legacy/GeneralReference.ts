@@ -18,18 +18,17 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { checks } from "../../internal/checks.ts"
-import { awsThrottlingCodes } from "../../internal/facts/codes.ts"
+import { exponential } from "../../internal/engine/delay.ts"
+import { awsThrottlingCodes, shapeOf } from "../../internal/facts/codes.ts"
 import { retryAfterMillis } from "../../internal/facts/hint.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
-import { exponential } from "../../internal/math/delay.ts"
 import { get } from "../../internal/safe.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as Waiter from "../../Waiter.ts"
 
-const isThrottlingCode = (code: unknown): boolean =>
-  typeof code === "string" && awsThrottlingCodes.has(code.slice(code.lastIndexOf("#") + 1))
+const isThrottlingCode = (code: unknown): boolean => awsThrottlingCodes.has(shapeOf(code) ?? "")
 
 const isThrottle = (error: unknown, status: number | undefined): boolean =>
   status === 429 || ["name", "code", "Code", "__type"].some((key) => isThrottlingCode(get(error, key)))
@@ -74,7 +73,7 @@ const baseMillis = 100
 
 /** The waits of the page: `min(2^retries * 100 ms, MAX_WAIT_INTERVAL)`. */
 const waitMillis = (retries: number, maxWaitIntervalMillis: number): number =>
-  Math.min(exponential(baseMillis, 2, retries + 1), maxWaitIntervalMillis)
+  Math.min(exponential(baseMillis, 2)(retries + 1), maxWaitIntervalMillis)
 
 /**
  * What can be set in the policy.

@@ -9,11 +9,10 @@ import * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { checks } from "../../internal/checks.ts"
-import { type Delay, type Failing, noDelay } from "../../internal/engine/parts.ts"
+import { type Delay, exponential, type Failing, fullJitter, noDelay } from "../../internal/engine/delay.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { header } from "../../internal/facts/hint.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
-import * as Delays from "../../internal/math/delay.ts"
 import { fromSource } from "../../internal/policy/policy.ts"
 import { named } from "../../internal/policy/words.ts"
 import { get } from "../../internal/safe.ts"
@@ -53,7 +52,7 @@ export interface Options extends BackoffOptions {
 
 const delayOf = (baseMillis: number, custom: BackoffOptions["customBackoff"]): Delay =>
   custom === undefined
-    ? ({ random, step }) => Delays.fullJitter(Delays.exponential(baseMillis, 2, step), random.nextDoubleUnsafe())
+    ? ({ random, step }) => fullJitter(exponential(baseMillis, 2)(step), random.nextDoubleUnsafe())
     : ({ attempt, error }) => numberOf(custom(attempt - 1, error))
 
 const numberOf = (value: unknown): number => typeof value === "number" && !Number.isNaN(value) ? value : 0

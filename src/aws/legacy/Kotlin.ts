@@ -30,8 +30,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Limiter from "../../AdaptiveRateLimiter.ts"
 import { checks } from "../../internal/checks.ts"
+import * as Delays from "../../internal/engine/delay.ts"
 import * as codes from "../../internal/facts/codes.ts"
-import * as Delays from "../../internal/math/delay.ts"
 import { fromSource } from "../../internal/policy/policy.ts"
 import { get } from "../../internal/safe.ts"
 import { InvalidOption } from "../../InvalidOption.ts"
@@ -350,7 +350,7 @@ export const exponentialBackoffWithJitter = (
     Object.entries(check.given).filter(([field]) => config[field as keyof typeof config] !== undefined)
   )
   return fromSource(tag, given, ({ info, random, step }) => {
-    const ceiling = Math.min(cap, Delays.exponential(info?.throttling ? throttlingBase : base, factor, step))
+    const ceiling = Math.min(cap, Delays.exponential(info?.throttling ? throttlingBase : base, factor)(step))
     const delay = share === 0 ? ceiling : ceiling * (1 - share * random.nextDoubleUnsafe())
     const whole = Math.trunc(delay)
     if (!useNewRetries || info?.retryAfter === undefined) return whole

@@ -16,9 +16,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { checks } from "../../internal/checks.ts"
-import type { Failing, Parts } from "../../internal/engine/parts.ts"
+import { exponential, type Failing, fullJitter, maxDelayMillis } from "../../internal/engine/delay.ts"
+import type { Parts } from "../../internal/engine/parts.ts"
 import * as Traits from "../../internal/facts/traits.ts"
-import { exponential, fullJitter, maxDelayMillis } from "../../internal/math/delay.ts"
 import { faultOf } from "../../RetryInfo.ts"
 import type { RetryQuota } from "../../RetryQuota.ts"
 import { fromParts, RetryStrategy, type Service } from "../../RetryStrategy.ts"
@@ -29,9 +29,9 @@ import { fromParts, RetryStrategy, type Service } from "../../RetryStrategy.ts"
  * **Details**
  *
  * Traits combine by being spread. An error with them carries facts that every policy reads: with `retryable` it is safe
- * to retry; without it the status of {@link httpError} decides, as it does for any HTTP error; without either the fault
- * of {@link error} decides: a server's is `"Maybe"` safe, a client's is not. A `retryAfter` field of the error is the
- * hint. `RetryInfo.annotation` on the same class takes precedence.
+ * to retry; without it the fault of {@link error} decides, as in the guide: a server's is `"Maybe"` safe, a client's is
+ * not, a modelled 429 included; without a fault the status of {@link httpError} decides, as it does for any HTTP error. A
+ * `retryAfter` field of the error is the hint. `RetryInfo.annotation` on the same class takes precedence.
  *
  * **Example** (A modelled error)
  *
@@ -89,10 +89,10 @@ const hintMillis = ({ info }: Failing): number =>
 const parts: Parts = {
   nodes: [["SmithyGuide.make"]],
   source: (failing) => {
-    const ceiling = exponential(failing.info?.throttling ? throttlingBaseMillis : baseMillis, 2, failing.attempt)
+    const ceiling = exponential(failing.info?.throttling ? throttlingBaseMillis : baseMillis, 2)(failing.attempt)
     return Math.max(fullJitter(ceiling, failing.random.nextDoubleUnsafe()), hintMillis(failing))
   },
-  adjust: (delayMillis) => delayMillis,
+  adjusts: [],
   maxAttempts,
   attemptsFirst: true,
   whileRetryable: ({ error, info }) =>

@@ -6,14 +6,14 @@ import * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import type { Retry, RetryDecision } from "../../RetryDecision.ts"
-import { CurrentObserver } from "../../RetryObserver.ts"
 import type { Ask, Reservation } from "../../RetryQuotaStore.ts"
 import { type AnyContext, shared } from "../shared.ts"
+import { monotonicMillis } from "../state/clock.ts"
 import { type AnyEffect, asking, Call, deadlineAt, earn, failed, succeeded, within } from "./call.ts"
 import type { Parts } from "./parts.ts"
 import { Permit, type Watch, watchOf } from "./permit.ts"
 import { failAgain, send, settling } from "./send.ts"
-import { type AnyFiber, current, fresh, gatesOf, InsideCall, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
+import { type AnyFiber, current, fresh, InsideCall, isAround, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
 
 /** How long a retry that was decided on is waited for beyond its delay, in milliseconds: a process may be busy. */
 const graceMillis = 1000
@@ -48,7 +48,7 @@ class Pending {
     this.permit = call.permit
     this.announced = this.permit === undefined
     if (this.permit !== undefined && world.lapses !== undefined) {
-      world.lapses.expect(this.permit, world.nowMillis + retry.delayMillis + graceMillis)
+      world.lapses.expect(this.permit, monotonicMillis(world.clock) + retry.delayMillis + graceMillis)
     }
   }
 
@@ -342,11 +342,6 @@ const besides = ({ world: outer }: Mark, context: AnyContext): World => {
   const quota = world.store === outer.store ? undefined : quotaOf(context)
   return new World(context, quota, world.gates.filter((gate) => !outer.gates.includes(gate)))
 }
-
-/** Whether a world is that of this context, but for the metadata of a schedule. */
-const isAround = (world: World, context: AnyContext): boolean =>
-  world.store === quotaOf(context)?.store && world.observer === Context.get(context, CurrentObserver) &&
-  world.gates.length === 0 && gatesOf(context).length === 0
 
 /** Whether the metadata is that of a send which `withRetry` makes, and of no schedule inside it. */
 const isOfLoop = (metadata: Schedule.Metadata | undefined): boolean =>

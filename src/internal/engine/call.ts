@@ -11,9 +11,11 @@ import { Retry, type RetryDecision, Stop, type StopReason } from "../../RetryDec
 import type { RetryInfo } from "../../RetryInfo.ts"
 import type { Ask, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { AnyContext } from "../shared.ts"
-import type { Delay, Failing, Lifted, Parts } from "./parts.ts"
+import { warnTooSmall } from "../state/sharing.ts"
+import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
+import type { Lifted, Parts } from "./parts.ts"
 import { type Permit, permitOf } from "./permit.ts"
-import { delayOf, verdictOf } from "./verdict.ts"
+import { verdictOf } from "./verdict.ts"
 import { type AnyFiber, isNested, type World } from "./world.ts"
 
 /** What a policy decides: immediately, or when it has asked and waited. */
@@ -23,9 +25,8 @@ export type AnyEffect = Effect.Effect<any, any, any>
 
 type Step = (now: number, error: unknown) => Pull.Pull<[unknown, Duration.Duration], unknown, unknown, unknown>
 
-/** Whoever is notified may have the call wait. */
-const notified = (told: unknown, decision: RetryDecision): Decision =>
-  Effect.isEffect(told) ? Effect.as(told as AnyEffect, decision) : decision
+/** What an observer answers, if it has the call wait. */
+const isWait = (told: unknown): told is Effect.Effect<void> => Effect.isEffect(told)
 
 /** When a call that begins now has to end, in milliseconds of the monotonic clock; `Infinity` without a deadline. */
 export const deadlineAt = ({ deadlineMillis }: Parts, world: World): number =>
@@ -106,10 +107,12 @@ export class Call implements Failing {
     if (this.parts.quota === undefined) return this.delayed(world, source, undefined, 0)
     const permit = permitOf(world, this.attempt, fiber)
     if (this.defers) permit.kind = "lapses"
+    const { clock, lapses } = world
     const store = world.store!
-    const clock = world.clock
-    world.lapses?.lapse(clock)
-    const answer = cost > store.capacity ? undefined : store.reserve(cost, clock)
+    if (lapses !== undefined && lapses.nextMillis !== undefined) lapses.lapse(clock)
+    const isTooSmall = cost > store.capacity
+    if (isTooSmall) warnTooSmall(world.context, clock, cost, store.capacity)
+    const answer = isTooSmall ? undefined : store.reserve(cost, clock)
     if (typeof answer === "function") {
       return store.whenExhausted === "wait"
         ? this.waited(world, source, permit, answer)
@@ -187,8 +190,9 @@ export class Call implements Failing {
   private delay(world: World, source: Delay, permit: Permit | undefined): number | StopReason {
     this.random = Context.get(world.context, Random.Random)
     try {
-      const delay = delayOf(this.parts, source, this)
-      return typeof delay === "number" && this.passesDeadline(world, delay) ? "deadline" : delay
+      const delay = delayOf(source, this.parts.adjusts, this)
+      if (delay < 0) return delay === hintTooLong ? "retry-after-too-long" : "schedule"
+      return this.passesDeadline(world, delay) ? "deadline" : delay
     } catch (error) {
       permit?.cancel()
       throw error
@@ -205,8 +209,8 @@ export class Call implements Failing {
     if (onRetry === undefined) return retry
     try {
       const told = onRetry(retry, this.error, world.context)
-      if (!Effect.isEffect(told)) return retry
-      return Effect.as(Effect.onError(told as AnyEffect, () => Effect.sync(() => permit?.cancel())), retry)
+      if (!isWait(told)) return retry
+      return Effect.as(Effect.onError(told, () => Effect.sync(() => permit?.cancel())), retry)
     } catch (defect) {
       permit?.cancel()
       throw defect
@@ -216,7 +220,8 @@ export class Call implements Failing {
   /** Notifies the observer that the call ends. */
   stop(world: World, reason: StopReason, delayMillis = 0): Decision {
     const stop = new Stop(this, reason, delayMillis)
-    return notified(world.observer.onStop?.(stop, this.error, world.context), stop)
+    const told = world.observer.onStop?.(stop, this.error, world.context)
+    return isWait(told) ? Effect.as(told, stop) : stop
   }
 }
 
@@ -232,8 +237,7 @@ export const within = <E, R>(self: Effect.Effect<void, E, R>, millis: number): E
   millis === Infinity ? self : Effect.timeoutOption(self, millis)
 
 /** What an observer has the call wait for. */
-const awaited = (told: unknown): Effect.Effect<void> | undefined =>
-  Effect.isEffect(told) ? told as Effect.Effect<void> : undefined
+const awaited = (told: unknown): Effect.Effect<void> | undefined => isWait(told) ? told : undefined
 
 /** A send has succeeded: what its retry holds goes back; without a retry, the quota earns. */
 export const succeeded = (

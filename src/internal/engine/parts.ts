@@ -1,34 +1,5 @@
-import type * as Random from "effect/Random"
 import type * as Schedule from "effect/Schedule"
-import type { RetryInfo } from "../../RetryInfo.ts"
-
-/** In place of a delay: the delays have ended. */
-export const noDelay = -1
-
-/** In place of a delay: the server asks for a longer one than the policy allows. */
-export const hintTooLong = -2
-
-/** A failed attempt, as the functions of the library's own combinators see it. It is read, never kept. */
-export interface Failing {
-  readonly error: unknown
-  /** The facts of the error; `undefined` when the classifier does not know it. */
-  readonly info: RetryInfo | undefined
-  /** The attempts made so far, which is also the number of the retry to decide on. */
-  readonly attempt: number
-  /** The number of the retry since the back-off began: `attempt`, unless it has begun again. */
-  readonly step: number
-  /** The back-off of the retry before this one, in milliseconds; 0 before the first. */
-  previousMillis: number
-  readonly random: Random.Random
-  /** Has the back-off begin again with the next failure. */
-  readonly restart: () => void
-}
-
-/** The delay before the retry of a failure, in milliseconds, or one of the two above. */
-export type Delay = (failing: Failing) => number
-
-/** Changes a delay, or answers with one of the two above. */
-export type Adjust = (delayMillis: number, failing: Failing) => number
+import type { Adjust, Delay, Failing } from "./delay.ts"
 
 /** What a retry takes of the quota, by the class of the failure. */
 export interface Cost {
@@ -55,7 +26,7 @@ export interface Parts {
   /** Where the delay comes from: a function, or a schedule that was lifted into the policy. */
   readonly source: Delay | Lifted
   /** What is done to the delay, in the order in which the combinators were applied. */
-  readonly adjust: Adjust
+  readonly adjusts: ReadonlyArray<Adjust>
   readonly maxAttempts: number
   readonly whileRetryable: "off" | "yes" | "maybe" | ((failing: Failing) => boolean)
   readonly deadlineMillis: number

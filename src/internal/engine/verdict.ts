@@ -1,9 +1,9 @@
 import type { StopReason } from "../../RetryDecision.ts"
 import type { RetryInfo } from "../../RetryInfo.ts"
 import { statusOf } from "../facts/wire.ts"
-import { maxDelayMillis, wholeMillis } from "../math/delay.ts"
 import { Refused } from "../state/refused.ts"
-import { type Cost, type Delay, type Failing, hintTooLong, type Parts } from "./parts.ts"
+import type { Failing } from "./delay.ts"
+import type { Cost, Parts } from "./parts.ts"
 
 /** Whether the error says that the library itself refused the send. */
 const isRefused = (error: any): boolean => {
@@ -42,13 +42,4 @@ export const verdictOf = (parts: Parts, failing: Failing, isNested: boolean): nu
   if (!isRetryable(parts.whileRetryable, failing)) return reasonOf(failing)
   if (failing.attempt >= parts.maxAttempts) return "max-attempts"
   return costOf(parts.quota, failing.info)
-}
-
-/** The delay before the retry of a failure, in whole milliseconds, or why there is none. Takes note of the back-off. */
-export const delayOf = (parts: Parts, source: Delay, failing: Failing): number | StopReason => {
-  const backOff = Math.min(source(failing), maxDelayMillis)
-  failing.previousMillis = Math.max(0, backOff)
-  const adjusted = backOff < 0 ? backOff : parts.adjust(backOff, failing)
-  if (adjusted < 0) return adjusted === hintTooLong ? "retry-after-too-long" : "schedule"
-  return wholeMillis(adjusted)
 }

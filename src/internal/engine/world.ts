@@ -18,7 +18,7 @@ export type { AnyFiber }
 const noGates: ReadonlyArray<SendGate> = []
 
 /** The gates in this context, in the order in which they are asked. */
-export const gatesOf = (context: AnyContext): ReadonlyArray<SendGate> => {
+const gatesOf = (context: AnyContext): ReadonlyArray<SendGate> => {
   let found: Array<SendGate> | undefined
   for (const { gateOf, tag } of shared.gates) {
     const service = Context.getOrUndefined(context, tag)
@@ -43,9 +43,10 @@ const isQuietWith = (
 export const isQuiet = (context: AnyContext): boolean =>
   isQuietWith(quotaOf(context)?.store, gatesOf(context), Context.get(context, CurrentObserver))
 
-/** All that a call needs to know of what is around it. Clock, randomness and classifier are read when they are needed. */
+/** All that a call needs to know of what is around it. Randomness and classifier are read when they are needed. */
 export class World {
   readonly context: AnyContext
+  readonly clock: Clock.Clock
   readonly store: RetryQuotaStore | undefined
   /** The retries of the quota that may never come. */
   readonly lapses: Lapses | undefined
@@ -59,6 +60,7 @@ export class World {
 
   constructor(context: AnyContext, quota: RetryQuota["Service"] | undefined, gates: ReadonlyArray<SendGate>) {
     this.context = context
+    this.clock = Context.get(context, Clock.Clock)
     const store = this.store = quota?.store
     this.lapses = quota?.lapses
     this.gates = gates
@@ -66,11 +68,6 @@ export class World {
     this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
     this.isQuiet = isQuietWith(store, gates, this.observer)
     this.inside = Context.add(context, InsideCall, new Mark(this, undefined))
-  }
-
-  /** The clock of the caller. */
-  get clock(): Clock.Clock {
-    return Context.get(this.context, Clock.Clock)
   }
 
   /** Milliseconds of the monotonic clock, which no step of the wall clock moves. */
@@ -90,6 +87,11 @@ export const worldOf = (context: AnyContext): World => {
   if (world.metadata === undefined) known.set(context, world)
   return world
 }
+
+/** Whether a world is that of this context, but for the metadata of a schedule. */
+export const isAround = (world: World, context: AnyContext): boolean =>
+  world.store === quotaOf(context)?.store && world.observer === Context.get(context, CurrentObserver) &&
+  world.gates.length === 0 && gatesOf(context).length === 0
 
 /** The metadata of a first send. It is an object of its own, by which it can be told from that of a schedule. */
 export const fresh: Schedule.Metadata = { ...Schedule.CurrentMetadata.defaultValue() }

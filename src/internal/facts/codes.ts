@@ -18,6 +18,14 @@ export const awsThrottlingCodes: ReadonlySet<string> = new Set([
   "TransactionInProgressException"
 ])
 
+/**
+ * The name of a shape in `__type` or `x-amzn-errortype`: without a namespace before `#`, and without the URL that some
+ * services add after a colon. Source: Smithy, AWS JSON 1.1 protocol, "Operation error serialization"; smithy-typescript
+ * cuts at a comma too.
+ */
+export const shapeOf = (type: unknown): string | undefined =>
+  typeof type === "string" ? type.replace(/[:,].*/s, "").replace(/^.*#/, "") : undefined
+
 /** The transient codes that every AWS SDK shares. */
 export const awsTransientCodes: ReadonlySet<string> = new Set(["RequestTimeout", "RequestTimeoutException"])
 
@@ -76,7 +84,8 @@ const areUnconnected = (errors: unknown): boolean =>
   Array.isArray(errors) && errors.length > 0 && errors.every(isUnconnected)
 
 const saysNeverSent = (error: unknown): boolean =>
-  isUnconnected(error) || isRefusedStream(error) || areUnconnected(get(error, "errors"))
+  isUnconnected(error) || isRefusedStream(error) || areUnconnected(get(error, "errors")) ||
+  unsentWords.test(messageOf(error))
 
 /** Whether the error, or one that caused it, says that nothing was sent, or nothing of it was looked at. */
 export const isNeverSent = (error: unknown): boolean => {
@@ -88,8 +97,17 @@ export const isNeverSent = (error: unknown): boolean => {
   return false
 }
 
-/** Network failures after which nobody knows whether the request was processed. */
-export const brokenCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"])
+/**
+ * Network failures after which nobody knows whether the request was processed. `ERR_NETWORK` is axios in a browser,
+ * `ECONNABORTED` axios when it gives up.
+ */
+export const brokenCodes: ReadonlySet<string> = new Set([
+  "ECONNABORTED",
+  "ECONNRESET",
+  "EPIPE",
+  "ERR_NETWORK",
+  "UND_ERR_SOCKET"
+])
 
 /** The client gave up waiting. */
 export const timeoutCodes: ReadonlySet<string> = new Set([
@@ -100,22 +118,50 @@ export const timeoutCodes: ReadonlySet<string> = new Set([
   "UND_ERR_HEADERS_TIMEOUT"
 ])
 
-/** How browsers word a failed fetch. */
-export const browserNetworkMessages: ReadonlySet<string> = new Set([
-  "Failed to fetch",
-  "NetworkError when attempting to fetch resource",
-  "The Internet connection appears to be offline",
-  "Load failed",
-  "Network request failed"
-])
+/**
+ * How runtimes word a network failure without a code, beginning with a request that was never sent. Source: Deno 2.9 and
+ * 1; Bun before 1.4.
+ */
+const unsentWords =
+  /^error sending request .*(?:tcp connect|dns) error|^Unable to connect\. Is the|^Was there a typo in/
 
-/** How `fetch` words that it does not send such a request, in Node and in browsers. Source: undici `lib/web/fetch`. */
+/** Nobody knows whether the request was processed. Source: Deno 2.9; Bun before 1.4; workerd of November 2026. */
+const brokenWords =
+  /^error sending request .*SendRequest\): conn|^error reading a body|^Connection reset by peer|^The socket connection was closed|^Network connection lost\.$/
+
+/**
+ * The words of a `TypeError`, with the host in brackets where Chrome or Sentry adds it. Source: Chromium 156, Firefox 153,
+ * React Native; Safari 14 to 18 and newer Chrome as reported (npm `is-network-error`).
+ */
+const fetchWords =
+  /^(?:Failed to fetch|Load failed|NetworkError when attempting to fetch resource\.?|The Internet connection appears to be offline\.?|The network connection was lost\.|Network request failed|Network request timed out|network error|Content-Length header of .*)(?: \(.*\))?$/
+
+const messageOf = (error: unknown): string => {
+  const message = get(error, "message")
+  return typeof message === "string" ? message : ""
+}
+
+/** Whether an error says in known words, without a code, that the network failed. */
+export const saysNetworkFailed = (error: unknown): boolean => {
+  const message = messageOf(error)
+  return unsentWords.test(message) || brokenWords.test(message) ||
+    (fetchWords.test(message) && (get(error, "name") === "TypeError" || error instanceof TypeError))
+}
+
+/** Whether a network failure says that the client gave up waiting. */
+export const saysTimedOut = (error: unknown): boolean => /time(?:d |)out/i.test(messageOf(error))
+
+/**
+ * How `fetch` words that it does not send such a request, or not to such a server. Source: undici `lib/web/fetch`; the
+ * others as seen in Chromium 156, Firefox 153, Deno 2.9, Bun 1.4 and workerd of November 2026.
+ */
 export const fetchRefusals: ReadonlyArray<RegExp> = [
-  /^Headers\.|ByteString/,
-  /^Request (?:cannot be constructed|with GET)/,
-  /HTTP method(?: is unsupported)?\.$/,
-  /^(?:unknown scheme|bad port)$/,
-  /^Failed to execute '/
+  /^Headers\.|ByteString|^Invalid header name|^Header '.*' has invalid value$/,
+  /^Request (?:cannot be constructed|with )/,
+  /HTTP method(?: is unsupported)?\.$|^Invalid HTTP method|^Method is not valid$/,
+  /^(?:unknown scheme|bad port)$|^Url scheme |^Fetch API cannot load: |^Fetch failed: Requests to port /,
+  /^Failed to (?:execute|construct) '|^\w+\.fetch: |^Invalid URL/,
+  /invalid peer certificate/
 ]
 
 /**

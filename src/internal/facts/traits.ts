@@ -34,15 +34,15 @@ export const faultOf = (traits: Traits): "client" | "server" | undefined =>
   traits[errorKey] ?? faultOfStatus(traits[httpErrorKey])
 
 /**
- * The facts of the errors of a class with these traits: `@retryable` makes them safe to retry; without it the status
- * decides as it does for any HTTP error; without either a server's fault may be retried and a client's must not be.
+ * The facts of the errors of a class with these traits: `@retryable` makes them safe to retry; without it a server's fault
+ * may be retried and a client's must not be, as Smithy's guide says, whatever the status; without a fault the status
+ * decides as it does for any HTTP error.
  */
 export const factsOf = (traits: Traits): TraitFacts | undefined => {
   const { [errorKey]: fault, [httpErrorKey]: status, [retryableKey]: retryable } = traits
   if (retryable !== undefined) return { safety: "Yes", throttling: retryable.throttling, fault: faultOf(traits) }
-  if (status === 429) return { safety: "Yes", throttling: true, fault: fault ?? "client" }
-  if (status !== undefined && httpTransientStatuses.has(status)) {
-    return { safety: "Yes", throttling: false, fault: fault ?? "server" }
-  }
-  return fault === undefined ? undefined : { safety: fault === "server" ? "Maybe" : "No", throttling: false, fault }
+  if (fault !== undefined) return { safety: fault === "server" ? "Maybe" : "No", throttling: false, fault }
+  if (status === 429) return { safety: "Yes", throttling: true, fault: "client" }
+  if (status === undefined || !httpTransientStatuses.has(status)) return undefined
+  return { safety: "Yes", throttling: false, fault: "server" }
 }

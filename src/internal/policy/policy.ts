@@ -4,7 +4,8 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schedule from "effect/Schedule"
 import { type Checks, checks } from "../checks.ts"
 import { toSchedule } from "../engine/bridge.ts"
-import type { Adjust, Parts } from "../engine/parts.ts"
+import type { Adjust } from "../engine/delay.ts"
+import type { Parts } from "../engine/parts.ts"
 import { get } from "../safe.ts"
 import { toSteps, toText } from "./words.ts"
 
@@ -52,7 +53,7 @@ export const fromSource = (tag: string, given: unknown, source: Parts["source"])
   fromParts({
     nodes: [[tag, given]],
     source,
-    adjust: (delayMillis) => delayMillis,
+    adjusts: [],
     maxAttempts: Infinity,
     whileRetryable: "off",
     deadlineMillis: Infinity,
@@ -70,12 +71,7 @@ export const extended = (self: AnyPolicy, tag: string, given: unknown, changes: 
 type Change = (parts: Parts) => Partial<Parts>
 
 /** What does something to every delay that there is. */
-export const adjusting = (next: Adjust): Change => ({ adjust }) => ({
-  adjust: (delayMillis, failing) => {
-    const before = adjust(delayMillis, failing)
-    return before < 0 ? before : next(before, failing)
-  }
-})
+export const adjusting = (next: Adjust): Change => ({ adjusts }) => ({ adjusts: [...adjusts, next] })
 
 /**
  * A combinator that takes the policy first or is given it later. Its option is checked at once. It is kept as the checks

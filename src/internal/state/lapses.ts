@@ -15,7 +15,7 @@ export class Lapses {
   /** When each of them lapses, from the first one on. */
   private expected: Map<Expected, number> | undefined = undefined
   /** When the first of them lapses, in milliseconds of the monotonic clock. */
-  private nextMillis: number | undefined = undefined
+  nextMillis: number | undefined = undefined
 
   /** Expects a retry to be sent before this moment, in milliseconds of the monotonic clock. */
   expect(held: Expected, beforeMillis: number): void {

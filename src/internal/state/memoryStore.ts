@@ -19,6 +19,10 @@ export interface StoreOptions {
 
 /** The bucket in the memory of this process. There may be very many, of which most are idle. */
 export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
+  /** Whole: that takes half the memory. */
+  readonly madeAtMillis: number
+  /** How often tokens were taken. */
+  taken = 0
   private readonly options: StoreOptions
   /** Those who wait for tokens, from the first one on. */
   private waiters: Waiters | undefined = undefined
@@ -29,12 +33,17 @@ export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
 
   constructor(options: StoreOptions, updatedAtMillis: number) {
     this.options = options
+    this.madeAtMillis = Math.floor(updatedAtMillis)
     this.latestMillis = options.refillPerSecond === 0 ? 0 : updatedAtMillis
     this.bucket = { tokens: options.initial, updatedAtMillis: this.latestMillis }
   }
 
   get capacity(): number {
     return this.options.capacity
+  }
+
+  get initial(): number {
+    return this.options.initial
   }
 
   get successIncrement(): number {
@@ -144,6 +153,7 @@ class Held implements Reservation {
   private isSettled = false
 
   constructor(store: MemoryStore, cost: number, clock: Clock.Clock) {
+    store.taken++
     this.store = store
     this.cost = cost
     this.clock = clock

@@ -10,13 +10,15 @@ import {
   fromDelay,
   honorRetryAfter,
   jittered,
+  mapDelay,
   maxAttempts,
   outermostOnly,
   quotaGated,
   requiresRateLimiter,
   whenThrottled,
   whileMaybeRetryable,
-  whileRetryable
+  whileRetryable,
+  withoutDeadline
 } from "../../RetryPolicy.ts"
 
 /** Functions that JSON can name. */
@@ -137,6 +139,7 @@ const sources: { readonly [name: string]: Reader } = {
 const combinators: { readonly [name: string]: Reader } = {
   capped: value(capped, "cap"),
   jittered: value(jittered, "jitter"),
+  mapDelay: (given, path, context) => mapDelay(functionOf(given, path, context)),
   honorRetryAfter: options(honorRetryAfter, ["atMost", "overshoot", "beyond"]),
   whenThrottled: (given, path, context) => {
     const that = policyOf(given, path, context)
@@ -144,6 +147,7 @@ const combinators: { readonly [name: string]: Reader } = {
   },
   maxAttempts: value(maxAttempts, "maxAttempts"),
   deadline: value(deadline, "deadline"),
+  withoutDeadline: alone(withoutDeadline),
   whileRetryable: alone(whileRetryable),
   whileMaybeRetryable: alone(whileMaybeRetryable),
   outermostOnly: alone(outermostOnly),

@@ -4,12 +4,13 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Redis from "effect/persistence/Redis"
+import type * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { monotonicMillis } from "../../internal/state/clock.ts"
 import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import { Outbox } from "./outbox.ts"
 import { reasonOf } from "./reason.ts"
-import { type Reply, replyOf, script, type Settings, type Wanted } from "./script.ts"
+import { leaseOf, lostMillis, type Reply, replyOf, script, type Settings, type Wanted } from "./script.ts"
 
 /** How a question is answered: `"local"` when Redis cannot say, and the fallback has to decide. */
 export type Answer = "granted" | "refused" | "local"
@@ -20,7 +21,7 @@ interface Ask extends Wanted {
   isAbandoned: boolean
   /** Until when waiting is of any use, in milliseconds of the monotonic clock. */
   readonly untilMillis: number
-  readonly granted: (id: number) => void
+  readonly granted: (lease: string) => void
   readonly resume: (answer: Effect.Effect<Answer>) => void
 }
 
@@ -30,6 +31,9 @@ export interface Terms {
   readonly timeoutMillis: number
   readonly flushMillis: number
   readonly retryMillis: number
+  readonly maxWaiters: number
+  /** Spreads what the processes of a fleet do. */
+  readonly random: Random.Random
   /** The client of Redis, once there is one. */
   readonly connection: Effect.Effect<Redis.Redis["Service"], unknown>
   /** A quota in memory for as long as Redis does not answer, given the tokens that there were when it last did. */
@@ -41,11 +45,11 @@ export interface Terms {
 /** The most reservations in one exchange, which holds Redis up for all its users. */
 const mostAsks = 500
 
-/** An exchange that got no answer in time may still be on its way: for so long nothing more is sent. */
-const lostMillis = 30_000
-
 /** Others may put tokens in that one waits for here: Redis is asked again at least so often. */
 const mostWaitMillis = 1000
+
+/** Deposits to a quota that was full when Redis last answered are sent so rarely, or half as often again. */
+const fullFlushMillis = 2000
 
 /**
  * The exit of a fiber that ends in time. The timer of a process that was busy may ring before it has read an answer which
@@ -84,6 +88,8 @@ export class Client {
   /** Who is the first to wait for tokens, and the moment before which there are none for it. */
   private first: { readonly ask: Ask; readonly atMillis: number } | undefined = undefined
   private flushAtMillis = Infinity
+  /** The quota was full when Redis last answered. */
+  private isFull = false
   private probeAtMillis = 0
   /** The local quota that decided before. It goes on if it has to until this moment. */
   private former: { readonly local: RetryQuotaStore; readonly untilMillis: number } | undefined = undefined
@@ -99,8 +105,10 @@ export class Client {
     this.clock = clock
     this.scope = scope
     this.tokens = terms.settings.initial
-    this.outbox = new Outbox(terms.settings.capacity, terms.settings.idleMillis / 2, () => {
-      if (this.flushAtMillis === Infinity) this.signal()
+    // Leases that have ended by themselves need not be told any more.
+    this.outbox = new Outbox(terms.settings.capacity, terms.settings.leaseMillis, (isLease) => {
+      const soonEnough = isLease ? this.nowMillis + terms.flushMillis : Infinity
+      if (this.flushAtMillis === Infinity || this.flushAtMillis > soonEnough) this.signal()
     })
   }
 
@@ -109,12 +117,13 @@ export class Client {
   }
 
   /**
-   * Asks, with the next exchange. Tokens that are granted are a lease with the `id` that `granted` is called with, in the
+   * Asks, with the next exchange. Tokens that are granted are the lease that `granted` is called with, in the
    * step in which the answer is read.
    */
-  ask(cost: number, untilMillis: number, granted: (id: number) => void): Effect.Effect<Answer> {
+  ask(cost: number, untilMillis: number, granted: (lease: string) => void): Effect.Effect<Answer> {
     return Effect.callback<Answer>((resume) => {
       if (this.local !== undefined) return resume(Effect.succeed("local"))
+      if (this.first !== undefined && this.asks.size >= this.terms.maxWaiters) return resume(Effect.succeed("refused"))
       const ask: Ask = { isAbandoned: false, id: ++this.ids, cost, untilMillis, granted, resume }
       this.asks.add(ask)
       // Behind one who waits for tokens there are none.
@@ -157,7 +166,7 @@ export class Client {
   private answer(answers: ReadonlyArray<readonly [Ask, Answer]>, looks: ReadonlyArray<() => void>): void {
     for (const [ask, answer] of answers) {
       this.asks.delete(ask)
-      if (answer === "granted") ask.granted(ask.id)
+      if (answer === "granted") ask.granted(leaseOf(ask))
     }
     for (const [ask, answer] of answers) ask.resume(Effect.succeed(answer))
     for (const look of looks) {
@@ -211,10 +220,17 @@ export class Client {
     if (this.closing) return 0
     if (this.local !== undefined) return Math.ceil(this.probeMillis(now))
     if (this.outbox.isEmpty) this.flushAtMillis = Infinity
-    else if (this.flushAtMillis === Infinity) this.flushAtMillis = now + this.terms.flushMillis
+    else this.flushAtMillis = Math.min(this.flushAtMillis, now + this.flushMillis)
     if (this.looks.size > 0) return 0
     const refill = this.asks.size > 0 ? (this.first?.atMillis ?? now) - now : Infinity
     return Math.ceil(Math.min(refill, this.flushAtMillis - now))
+  }
+
+  /** How long what there is to tell is collected. Deposits change nothing where all is well, which is most of the time. */
+  private get flushMillis(): number {
+    const { flushMillis, random } = this.terms
+    if (!this.isFull || this.outbox.hasLeases) return flushMillis
+    return Math.max(flushMillis, fullFlushMillis * (1 + random.nextDoubleUnsafe() / 2))
   }
 
   /** Milliseconds until Redis is tried again: later while an exchange is lost. */
@@ -282,6 +298,7 @@ export class Client {
   private settle({ asks, looks }: Questions, reply: Reply): void {
     const { local } = this
     this.tokens = reply.tokens
+    this.isFull = reply.tokens >= this.terms.settings.capacity
     this.down = false
     this.local = undefined
     if (local !== undefined) this.former = { local, untilMillis: this.nowMillis + this.terms.settings.leaseMillis }
@@ -295,14 +312,23 @@ export class Client {
     for (const [index, ask] of asks.entries()) {
       const wait = millis[index]!
       if (ask.isAbandoned) {
-        if (wait === 0) this.outbox.giveBack(ask.id)
+        if (wait === 0) this.outbox.giveBack(leaseOf(ask))
       } else if (this.waits(ask, wait)) {
         this.first ??= { ask, atMillis: this.nowMillis + Math.min(wait, mostWaitMillis) }
       } else {
         answers.push([ask, wait === 0 ? "granted" : "refused"])
       }
     }
-    return answers
+    return this.first === undefined ? answers : [...answers, ...this.refusals(answers)]
+  }
+
+  /** Refuses those who came when as many were waiting as may. */
+  private refusals(answers: ReadonlyArray<readonly [Ask, Answer]>): ReadonlyArray<readonly [Ask, Answer]> {
+    const { maxWaiters } = this.terms
+    if (this.asks.size - answers.length <= maxWaiters) return []
+    const answered = new Set(answers.map(([ask]) => ask))
+    const waiting = [...this.asks].filter((ask) => !answered.has(ask))
+    return waiting.slice(maxWaiters).map((ask) => [ask, "refused"])
   }
 
   private waits(ask: Ask, millis: number): boolean {
@@ -313,7 +339,7 @@ export class Client {
   private failed(asks: ReadonlyArray<Ask>, reason: string): Effect.Effect<void> {
     const isNews = !this.down
     this.down = true
-    for (const ask of asks) this.outbox.giveBack(ask.id)
+    for (const ask of asks) this.outbox.giveBack(leaseOf(ask))
     this.probeAtMillis = this.nowMillis + this.terms.retryMillis
     const decide = Effect.sync(() => this.decideLocally())
     return isNews ? Effect.andThen(this.terms.onChange(reason, true), decide) : decide

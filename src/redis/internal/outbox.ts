@@ -4,20 +4,24 @@ export interface Section {
   /** Tokens that successes and deposits put in. */
   readonly deposit: number
   /** Leases whose tokens go back; those of which it is unknown whether Redis granted them, too. */
-  readonly returned: ReadonlyArray<number>
+  readonly returned: ReadonlyArray<string>
   /** Leases whose tokens stay taken. */
-  readonly spent: ReadonlyArray<number>
+  readonly spent: ReadonlyArray<string>
 }
 
 class Draft implements Section {
   sequence = 0
   closedAtMillis = 0
   deposit = 0
-  readonly returned: Array<number> = []
-  readonly spent: Array<number> = []
+  readonly returned: Array<string> = []
+  readonly spent: Array<string> = []
+
+  get hasLeases(): boolean {
+    return this.returned.length + this.spent.length > 0
+  }
 
   get isEmpty(): boolean {
-    return this.deposit === 0 && this.returned.length + this.spent.length === 0
+    return this.deposit === 0 && !this.hasLeases
   }
 }
 
@@ -31,10 +35,10 @@ export class Outbox {
   private sequence = 0
   private readonly capacity: number
   private readonly keptMillis: number
-  private readonly changed: () => void
+  private readonly changed: (isLease: boolean) => void
 
-  /** Calls `changed` when there is something to tell. Gives up what could not be told for `keptMillis`. */
-  constructor(capacity: number, keptMillis: number, changed: () => void) {
+  /** Calls `changed` when there is something to tell: of a lease, or a deposit. Gives up what could not be told for `keptMillis`. */
+  constructor(capacity: number, keptMillis: number, changed: (isLease: boolean) => void) {
     this.capacity = capacity
     this.keptMillis = keptMillis
     this.changed = changed
@@ -44,20 +48,25 @@ export class Outbox {
     return this.open.isEmpty && this.closed.length === 0
   }
 
+  /** There is more to tell than deposits. */
+  get hasLeases(): boolean {
+    return this.open.hasLeases || this.closed.some((draft) => draft.hasLeases)
+  }
+
   deposit(tokens: number): void {
     if (tokens === 0) return
     this.open.deposit = Math.min(this.capacity, this.open.deposit + tokens)
-    this.changed()
+    this.changed(false)
   }
 
-  giveBack(id: number): void {
-    this.open.returned.push(id)
-    this.changed()
+  giveBack(lease: string): void {
+    this.open.returned.push(lease)
+    this.changed(true)
   }
 
-  spend(id: number): void {
-    this.open.spent.push(id)
-    this.changed()
+  spend(lease: string): void {
+    this.open.spent.push(lease)
+    this.changed(true)
   }
 
   /** Closes what is open: the number of the next exchange, and all that it has to tell. */

@@ -22,6 +22,9 @@ export interface Wanted {
   readonly cost: number
 }
 
+/** What the tokens are called that a client holds. */
+export const leaseOf = ({ cost, id }: Wanted): string => `${id}:${cost}`
+
 /** One exchange: what has to be told, then what is asked. */
 export interface Exchange {
   readonly client: string
@@ -37,7 +40,13 @@ export interface Reply {
   readonly millis: ReadonlyArray<number>
 }
 
-const sectionArguments = (section: Section): ReadonlyArray<number> => [
+/** An exchange that got no answer in time may still be on its way: for so long nothing more is sent. */
+export const lostMillis = 30_000
+
+/** The most that one exchange removes of what has expired: all users of Redis wait for it. */
+const mostExpired = 100
+
+const sectionArguments = (section: Section): ReadonlyArray<string | number> => [
   section.sequence,
   section.deposit,
   section.returned.length,
@@ -52,6 +61,7 @@ const exchangeArguments = (settings: Settings, exchange: Exchange): ReadonlyArra
   settings.initial,
   settings.refillPerSecond / 1000,
   settings.leaseMillis,
+  settings.leaseMillis + 2 * lostMillis,
   // A time to live in Redis is a whole number, and 0 would be none at all.
   Math.min(Math.ceil(settings.idleMillis), Number.MAX_SAFE_INTEGER),
   exchange.client,
@@ -60,16 +70,18 @@ const exchangeArguments = (settings: Settings, exchange: Exchange): ReadonlyArra
   exchange.sections.length,
   ...exchange.sections.flatMap(sectionArguments),
   exchange.wanted.length,
-  ...exchange.wanted.flatMap(({ cost, id }) => [id, cost])
+  ...exchange.wanted.map(leaseOf)
 ]
 
 /**
  * The one script there is: a whole exchange in one atomic step, on one key, on the clock of Redis.
  *
- * The key is a hash: `tokens`, `at` (when they were counted), `sweep` (when something may expire next), a field
- * `l:<client>:<id>` for each lease and `c:<client>` for the last sequence number of each client. An exchange with a
- * number that is not above that one is a copy that comes late: its sender has given it up, so it must change nothing.
- * A section with such a number has been applied already and is sent again because its answer was lost.
+ * The key is a sorted set, so that what expires is found without a look at the rest. A score above 0 is the moment at which
+ * its member expires: `lease:<client>:<id>:<cost>`, and `client:<client>`. Other scores are values, negated: `tokens`, `at`
+ * (when they were counted) and `seq:<client>`, the last sequence number of each client. An exchange with a number that is
+ * not above that one is a copy that comes late: its sender has given it up, so it must change nothing. A section with such
+ * a number has been applied already and is sent again because its answer was lost. A client is remembered for as long as
+ * it tells again what may not have arrived, and what it has sent may be on its way.
  *
  * Everything is computed first. The first write is one that Redis refuses when it is out of memory or read-only, so
  * either all is written or nothing.
@@ -79,80 +91,78 @@ export const script = Redis.script(exchangeArguments, {
   lua: `
 local key = KEYS[1]
 local capacity, initial, refill = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local lease, idle = tonumber(ARGV[4]), tonumber(ARGV[5])
-local client, sequence, inOrder = ARGV[6], tonumber(ARGV[7]), ARGV[8] == "1"
-local position = 8
-local function argument()
+local lease, remembered, idle = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local client, sequence, inOrder = ARGV[7], tonumber(ARGV[8]), ARGV[9] == "1"
+local position = 9
+local function text()
   position = position + 1
-  return tonumber(ARGV[position])
+  return ARGV[position]
 end
+local function number() return tonumber(text()) end
 -- An answer is an integer of 64 bits.
 local function millisFor(amount) return math.max(1, math.min(2 ^ 53, math.ceil(amount / refill))) end
-local function exact(number) return string.format("%.17g", number) end
+local function exact(amount) return string.format("%.17g", amount) end
+local function valueOf(member)
+  local score = redis.call("ZSCORE", key, member)
+  return score and -tonumber(score)
+end
+
+local last = valueOf("seq:" .. client) or 0
+if sequence <= last then return redis.error_reply("STALE exchange") end
 
 local time = redis.call("TIME")
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
-local state = redis.call("HMGET", key, "tokens", "at", "sweep", "c:" .. client)
-local last = tonumber(string.match(state[4] or "0", "^%S+"))
-if sequence <= last then return redis.error_reply("STALE exchange") end
-
-local tokens = tonumber(state[1] or initial)
+local tokens = valueOf("tokens") or initial
 local function add(amount) tokens = math.min(capacity, tokens + amount) end
-add(math.max(0, now - tonumber(state[2] or now)) * refill)
+add(math.max(0, now - (valueOf("at") or now)) * refill)
 
-local changed = {}
-local sweep = tonumber(state[3] or now + idle)
-if now >= sweep then
-  sweep = now + idle
-  local fields = redis.call("HGETALL", key)
-  for i = 1, #fields, 2 do
-    local amount, expires = string.match(fields[i + 1], "^(%S+) (%S+)$")
-    if amount and tonumber(expires) <= now then
-      changed[fields[i]] = false
-      if string.sub(fields[i], 1, 2) == "l:" then add(tonumber(amount)) end
-    elseif amount then
-      sweep = math.min(sweep, tonumber(expires))
-    end
+local gone = {}
+local function costOf(lease) return tonumber(string.match(lease, "[^:]+$")) end
+local function release(member)
+  if gone[member] or not redis.call("ZSCORE", key, member) then return 0 end
+  gone[member] = true
+  return costOf(member)
+end
+local function leaseOf(name) return "lease:" .. client .. ":" .. name end
+
+for _, member in ipairs(redis.call("ZRANGEBYSCORE", key, "(0", exact(now), "LIMIT", 0, ${mostExpired})) do
+  local expired = string.match(member, "^client:(.*)$")
+  if not expired then
+    add(release(member))
+  elseif expired ~= client then
+    gone[member] = true
+    gone["seq:" .. expired] = true
   end
-  sweep = math.max(sweep, now + lease / 10)
 end
 
-local function leaseOf(id) return "l:" .. client .. ":" .. string.format("%.0f", id) end
-local function hold(id, cost)
-  tokens = math.max(0, tokens - cost)
-  sweep = math.min(sweep, now + lease)
-  changed[leaseOf(id)] = exact(cost) .. " " .. exact(now + lease)
-end
-local function release(id)
-  local field = leaseOf(id)
-  local value = changed[field]
-  if value == nil then value = redis.call("HGET", key, field) end
-  if not value then return 0 end
-  changed[field] = false
-  return tonumber(string.match(value, "^%S+"))
-end
-
-for _ = 1, argument() do
-  local isNew = argument() > last
-  local deposit = argument()
+for _ = 1, number() do
+  local isNew = number() > last
+  local deposit = number()
   if isNew then add(deposit) end
-  for _ = 1, argument() do
-    local id = argument()
-    if isNew then add(release(id)) end
+  for _ = 1, number() do
+    local name = text()
+    if isNew then add(release(leaseOf(name))) end
   end
-  for _ = 1, argument() do
-    local id = argument()
-    if isNew then release(id) end
+  for _ = 1, number() do
+    local name = text()
+    if isNew then release(leaseOf(name)) end
   end
 end
 
 local waits = false
 local reply = { "" }
-for _ = 1, argument() do
-  local id, cost = argument(), argument()
+local changed = {}
+local function set(member, score)
+  changed[#changed + 1] = exact(score)
+  changed[#changed + 1] = member
+end
+for _ = 1, number() do
+  local name = text()
+  local cost = costOf(name)
   local shortfall = cost - tokens
   if shortfall <= 1e-9 and not waits then
-    hold(id, cost)
+    tokens = math.max(0, tokens - cost)
+    set(leaseOf(name), now + lease)
     reply[#reply + 1] = 0
   else
     waits = inOrder
@@ -161,15 +171,12 @@ for _ = 1, argument() do
 end
 reply[1] = exact(tokens)
 
-redis.call("HSET", key, "tokens", exact(tokens), "at", exact(now), "sweep", exact(sweep),
-  "c:" .. client, exact(sequence) .. " " .. exact(now + idle))
-for field, value in pairs(changed) do
-  if value then
-    redis.call("HSET", key, field, value)
-  else
-    redis.call("HDEL", key, field)
-  end
-end
+set("tokens", -tokens)
+set("at", -now)
+set("seq:" .. client, -sequence)
+set("client:" .. client, now + remembered)
+redis.call("ZADD", key, unpack(changed))
+for member in pairs(gone) do redis.call("ZREM", key, member) end
 redis.call("PEXPIRE", key, string.format("%.0f", idle))
 return reply
 `

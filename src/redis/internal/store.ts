@@ -66,8 +66,8 @@ export class RedisStore implements RetryQuotaStore {
   private ask(cost: number, clock: Clock.Clock, patienceMillis: number, hold: Hold): Effect.Effect<void> {
     if (cost > this.capacity || patienceMillis <= 0) return Effect.void
     const { client } = this
-    const granted = (id: number) =>
-      hold(reservation(cost, () => client.outbox.giveBack(id), () => client.outbox.spend(id)))
+    const granted = (lease: string) =>
+      hold(reservation(cost, () => client.outbox.giveBack(lease), () => client.outbox.spend(lease)))
     return Effect.suspend(() => {
       const untilMillis = client.nowMillis + patienceMillis
       return Effect.flatMap(client.ask(cost, untilMillis, granted), (answer) => {

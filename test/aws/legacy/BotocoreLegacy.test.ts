@@ -87,6 +87,11 @@ describe("BotocoreLegacy", () => {
     for (
       const [name, error, expected] of [
         ["a code in Code", { Code: "Throttling", $metadata: { httpStatusCode: 400 } }, "throttling"],
+        [
+          "a code in __type, with a URL",
+          { __type: "a.b#Throttling:http://internal.amazon.com/coral/", $metadata: { httpStatusCode: 400 } },
+          "throttling"
+        ],
         ["a code in __type", { __type: "a.b#Throttling", $metadata: { httpStatusCode: 400 } }, "throttling"],
         ["a code in code", { code: "Throttling", statusCode: 400 }, "throttling"],
         ["a 503 with the code of a throttle", { name: "SlowDown", $metadata: { httpStatusCode: 503 } }, "throttling"],

@@ -52,7 +52,11 @@ describe("GeneralReference", () => {
 
     it.each([...awsThrottlingCodes])("vector: code %s is throttled, whatever the status", (code) => {
       for (const status of [400, 403, 503]) {
-        for (const error of [{ name: code }, { code }, { Code: code }, { __type: `com.amazonaws#${code}` }]) {
+        for (
+          const error of [{ name: code }, { code }, { Code: code }, { __type: `com.amazonaws#${code}` }, {
+            __type: `${code}:http://internal.amazon.com/coral/`
+          }]
+        ) {
           assert.strictEqual(verdict({ ...error, status }), "throttled")
         }
       }

@@ -59,8 +59,9 @@ describe("SmithyGuide", () => {
         ["@httpError(501) @retryable", { ...yes, ...httpError(501) }, ["Yes", false, "server"], "server"],
         [`@httpError(404) @error("client")`, { ...client, ...httpError(404) }, ["No", false, "client"], "client"],
         [`@httpError(501) @error("server")`, { ...server, ...httpError(501) }, ["Maybe", false, "server"], "server"],
-        [`@httpError(503) @error("server")`, { ...server, ...httpError(503) }, ["Yes", false, "server"], "server"],
-        [`@httpError(429) @error("server")`, { ...server, ...httpError(429) }, ["Yes", true, "server"], "server"],
+        [`@httpError(500) @error("server")`, { ...server, ...httpError(500) }, ["Maybe", false, "server"], "server"],
+        [`@httpError(503) @error("server")`, { ...server, ...httpError(503) }, ["Maybe", false, "server"], "server"],
+        [`@httpError(429) @error("client")`, { ...client, ...httpError(429) }, ["No", false, "client"], "client"],
         [
           `@retryable(throttling) @error("client") @httpError(429)`,
           { ...throttling, ...client, ...httpError(429) },

@@ -3,8 +3,6 @@ import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
-import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
 import * as ChildProcess from "node:child_process"
 import * as path from "node:path"
@@ -17,6 +15,13 @@ export const command = (port: number, ...args: ReadonlyArray<string>): Effect.Ef
     NodeRedis.layer({ url: `redis://127.0.0.1:${port}` })
   )
 
+/** The exchanges that there were. */
+export const exchanges = (port: number): Effect.Effect<number, unknown> =>
+  Effect.map(
+    command(port, "INFO", "commandstats"),
+    (info) => Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(info))?.[1] ?? 0)
+  )
+
 export const urlOf = (port: number, user = "") => `redis://${user}127.0.0.1:${port}`
 
 /** A shared quota of this process. */
@@ -25,23 +30,6 @@ export const quotaAt = (url: string, options: RetryQuotaRedis.Options) =>
     Layer.build(NodeRedis.layer({ url })),
     (redis) => Effect.provideContext(RetryQuotaRedis.make(options), redis)
   )
-
-/** Collects the lines that a quota logs. */
-export const logged = () => {
-  const lines: Array<string> = []
-  const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
-    const text = String(Array.isArray(message) ? message[0] : message)
-    if (text.startsWith("retry quota")) lines.push(`${logLevel}: ${text}`)
-  })
-  return { lines, layer: Logger.layer([logger]) }
-}
-
-/** Decisions so far, by who decided. */
-export const decisions = (quota: string, by: "redis" | "fallback"): Effect.Effect<number> =>
-  Effect.map(Metric.value(Metric.withAttributes(RetryQuotaRedis.decisions, { quota, by })), ({ count }) => count)
-
-export const isOnFallback = (quota: string): Effect.Effect<boolean> =>
-  Effect.map(Metric.value(Metric.withAttributes(RetryQuotaRedis.fallback, { quota })), ({ value }) => value === 1)
 
 /** Looks until it is so, for at most ten seconds. */
 export const eventually = <E, R>(is: Effect.Effect<boolean, E, R>, what: string): Effect.Effect<void, E, R> =>

@@ -22,6 +22,7 @@ import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
+import * as RetryStream from "effect-retry/RetryStream"
 import * as Kit from "effect-retry/testing"
 import * as Config from "effect/Config"
 import * as Data from "effect/Data"
@@ -29,6 +30,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
 import { failing, on, type Program, type Send, type Sweep, type Sweeps } from "./sweep.ts"
 
 const quotas: Readonly<Record<string, RetryQuota.Options>> = {
@@ -178,6 +180,35 @@ const simulated = Effect.flatMap(
 /** What is around a call, or inside. */
 export const callSweeps: Sweeps = {
   ...Object.fromEntries(Object.entries(calls).map(([name, program]) => [name, { program: on(program) }])),
+  "RetryStream.untilFirst": {
+    program: on((call) => Stream.runDrain(RetryStream.untilFirst(Stream.fromEffect(call), awsStandard)))
+  },
+  "RetryStream.untilFirst, and a stream that goes on": {
+    program: on((call) =>
+      Stream.fromEffect(call).pipe(
+        Stream.concat(Stream.fromEffect(Effect.sleep(100))),
+        RetryStream.untilFirst(awsAdaptive),
+        Stream.runDrain
+      )
+    )
+  },
+  "RetryStream.resume: runs without elements": {
+    program: on((call) => Stream.runDrain(RetryStream.resume(awsStandard, () => Stream.fromEffect(call))))
+  },
+  "RetryStream.resume: runs that break off, and one that goes on": {
+    program: on((call) => {
+      const run = Stream.concat(Stream.make(1), Stream.drain(Stream.fromEffect(call)))
+      return Stream.runDrain(
+        RetryStream.resume(awsStandard, () => Stream.concat(run, Stream.fromEffect(Effect.sleep(15_000))))
+      )
+    })
+  },
+  "RetryStream.resume: at a limiter, and left early": {
+    program: on((call) => {
+      const run = () => Stream.concat(Stream.fromEffect(call), Stream.make(undefined))
+      return Stream.runDrain(Stream.take(RetryStream.resume(awsAdaptive, run, { resetAfter: 0 }), 1))
+    })
+  },
   "SmithyGuide.make, SmithyGuide.layer": {
     // What a success of the guide puts in is never what its retry took.
     quota: { initial: 100, successIncrement: 1 },

@@ -69,6 +69,8 @@ const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, Services, u
   "RetryPolicy.whileMaybeRetryable": fixed.pipe(RetryPolicy.whileMaybeRetryable, gated),
   "RetryPolicy.outermostOnly": fixed.pipe(RetryPolicy.outermostOnly, gated),
   "RetryPolicy.deadline": fixed.pipe(RetryPolicy.deadline(150), gated),
+  "RetryPolicy.withoutDeadline": fixed.pipe(RetryPolicy.deadline(150), RetryPolicy.withoutDeadline, gated),
+  "RetryPolicy.mapDelay": fixed.pipe(RetryPolicy.mapDelay((_, { attempt }) => attempt > 2 ? undefined : 10), gated),
   "RetryPolicy.whenThrottled": fixed.pipe(RetryPolicy.whenThrottled(Backoff.fixed({ delay: 300 })), gated),
   "without a quota": fixed
 }

@@ -113,6 +113,7 @@ export const sweptInRedis = (sweep: RedisSweep) =>
       ? Effect.provideService(RetryQuotaRedis.make(options), Redis.Redis, redis.service)
       : Effect.map(Layer.build(layer(options, redis.service)), Context.get(RetryQuota.RetryQuota))
     const quota = yield* made
+    yield* redis.hurryAtTheEnd
     const limiter = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
     yield* TestClock.adjust(100)
     const wrong = new Set<string>()

@@ -17,10 +17,11 @@ const identityProviderCodes: ReadonlySet<unknown> = new Set([
 const veto = Option.some(RetryInfo.notRetryable)
 const transient = Option.some(RetryInfo.transient)
 
-/** What the SDK for JavaScript holds for transient beyond the default chain, and what it never retries. */
+const aborted: RetryClassifier.RetryClassifier = (error) => get(error, "name") === "AbortError" ? veto : Option.none()
+
+/** What the SDK for JavaScript holds for transient beyond the default chain. */
 const special: RetryClassifier.RetryClassifier = (error) => {
   const name = get(error, "name")
-  if (name === "AbortError") return veto
   if (identityProviderCodes.has(name) || identityProviderCodes.has(get(error, "Code"))) return transient
   const message = get(error, "message")
   const expired = name === "InvalidSignatureException" && typeof message === "string" &&
@@ -28,7 +29,17 @@ const special: RetryClassifier.RetryClassifier = (error) => {
   return expired ? transient : Option.none()
 }
 
-const known = RetryClassifier.chain([special, RetryClassifier.defaultClassifier])
+/** The default chain between the two, asked of each cause: what caused an abort is no reason to ask again. */
+const known = RetryClassifier.followingCause(RetryClassifier.chain([
+  aborted,
+  RetryClassifier.carried,
+  RetryClassifier.effectErrors,
+  RetryClassifier.aws,
+  RetryClassifier.httpStatus,
+  RetryClassifier.network,
+  RetryClassifier.grpc,
+  special
+]))
 
 const faultOf = (error: unknown): RetryInfo.Fault | undefined => {
   const fault = get(error, "$fault")

@@ -1,0 +1,40 @@
+/**
+ * A fleet whose Redis is a cluster.
+ *
+ * Each quota has one key, so it lives on one node, and moves with its slot. Quotas that should share a node have the same
+ * hash tag: `{orders}:read` and `{orders}:write`.
+ */
+import { Effect, Layer } from "effect"
+import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as Redis from "effect/persistence/Redis"
+import { createCluster } from "redis"
+
+/** A service over the cluster client of `redis`, as far as a quota needs it. */
+const cluster = Effect.fnUntraced(function*(urls: ReadonlyArray<string>) {
+  const asked = <A>(answer: () => Promise<A>) =>
+    Effect.tryPromise({ try: answer, catch: (cause) => new Redis.RedisError({ cause }) })
+  const client = yield* Effect.acquireRelease(
+    Effect.sync(() => createCluster({ rootNodes: urls.map((url) => ({ url })) })),
+    (client) => Effect.ignoreCause(Effect.promise(() => client.close()))
+  )
+  client.on("error", () => {})
+  yield* asked(() => client.connect())
+  const everywhere = (args: Array<string>) =>
+    Promise.all(client.masters.map(async (node) => (await client.nodeClient(node)).sendCommand(args)))
+  const unused = Effect.fail(new Redis.RedisError({ cause: new Error("a quota needs no other connections") }))
+  return yield* Redis.make({
+    // A script is loaded on each node. The key of EVALSHA comes after the script and the number of keys.
+    send: <A>(command: string, ...args: ReadonlyArray<string>) =>
+      asked(async () =>
+        command === "SCRIPT"
+          ? (await everywhere([command, ...args]))[0] as A
+          : client.sendCommand<A>(args[2], false, [command, ...args])
+      ),
+    connect: unused,
+    subscribe: () => unused
+  })
+})
+
+/** A quota on the node that has its key. */
+export const layer = (options: RetryQuotaRedis.Options, urls: ReadonlyArray<string>) =>
+  RetryQuotaRedis.layerConnecting(options, Layer.effect(Redis.Redis, cluster(urls)))

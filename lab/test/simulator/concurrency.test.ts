@@ -1,0 +1,74 @@
+import type * as Simulator from "@effect-retry/lab/Simulator"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { InvalidScenario } from "../../src/simulator/problem.ts"
+import { simulate, simulateInput } from "../utils/simulate.ts"
+
+/** Retry mode standard: at most three attempts, full jitter from one second, 500 tokens. */
+const steps = [
+  { exponential: { base: 1000, cap: "20 seconds", jitter: "full" } },
+  { maxAttempts: 3 },
+  "whileRetryable",
+  { quotaGated: { cost: 5, timeoutCost: 10 } }
+]
+
+const outage = (processes: number, seed: number, concurrency?: object) =>
+  simulate("outage", { scenario: { seed }, fleet: { processes, policy: { steps, ...concurrency && { concurrency } } } })
+
+const fleetOf = ({ clients }: Simulator.SimulationResult) => clients[0]!
+
+/** The share of the calls that could have been answered: all but those of the ten seconds without service. */
+const served = (result: Simulator.SimulationResult) => {
+  const { calls, succeeded } = fleetOf(result).totals
+  return 100 * succeeded / (calls * 190 / 200)
+}
+
+type Bucket = Simulator.SimulationResult["clients"][number]["series"][number]
+
+const shareOf = (buckets: ReadonlyArray<Bucket>): number =>
+  buckets.reduce((sum, { succeeded }) => sum + succeeded, 0) / buckets.reduce((sum, { calls }) => sum + calls, 0)
+
+/** Seconds after the outage from which on every two seconds have 90 % of the share of successes before it. */
+const recovered = (result: Simulator.SimulationResult): number => {
+  const seconds = fleetOf(result).series.filter(({ fromMillis }) => fromMillis < 200_000)
+  const before = shareOf(seconds.slice(0, 20))
+  const after = seconds.slice(30)
+  return after.map((_, second) => shareOf(after.slice(second, second + 2)) < 0.9 * before).lastIndexOf(true) + 1
+}
+
+// The figures are those that the rule was chosen by, on another simulator: means of 20 seeds.
+describe("the outage that retries keep alive", () => {
+  for (const [processes, share, seconds] of [[1, 100, 2], [10, 98, 6], [100, 97, 10]] as const) {
+    it.live(`ends with a concurrency limit in each of ${processes} processes`, () =>
+      Effect.gen(function*() {
+        const results = yield* Effect.forEach([1, 2, 3], (seed) => outage(processes, seed, {}))
+        const mean = results.reduce((sum, result) => sum + served(result), 0) / results.length
+        assert.closeTo(mean, share, 3)
+        for (const result of results) assert.isAtMost(recovered(result), seconds)
+      }))
+  }
+
+  it.live("does not end without one", () =>
+    Effect.gen(function*() {
+      const result = yield* outage(100, 1)
+      assert.isBelow(served(result), 15)
+      assert.isAbove(recovered(result), 160)
+    }))
+
+  it.live("does not end with a fixed limit that is too high for so many processes", () =>
+    Effect.gen(function*() {
+      assert.isBelow(served(yield* outage(100, 1, { limit: 20 })), 15)
+    }))
+})
+
+it.effect("refuses a limit whose options do not go together, by its path", () =>
+  Effect.gen(function*() {
+    const error = yield* Effect.flip(simulateInput({
+      name: "refused",
+      duration: "1 second",
+      fleets: [{ name: "fleet", to: "service", rate: 1, policy: { steps, concurrency: { minimum: 5, maximum: 4 } } }],
+      services: [{ name: "service", capacity: 1 }]
+    }))
+    assert.instanceOf(error, InvalidScenario)
+    assert.match(error.message, /concurrency\.maximum/)
+  }))

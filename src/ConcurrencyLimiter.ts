@@ -1,0 +1,363 @@
+/**
+ * A limit on how many sends are in flight, which ends an outage that retries only keep from growing.
+ *
+ * A service that is slower than its callers answers when nobody waits any more: it works, and all of it is wasted. A
+ * limit that is cut when sends time out lets it catch up, in about one round trip for each halving. The default limit
+ * needs no knowledge of the service; {@link fixed} is a bulkhead.
+ *
+ * It assumes that all its sends go to one resource: give each resource a limiter of its own. A limiter per call, or for
+ * so few calls that one is hardly ever in flight with another, limits nothing.
+ *
+ * @since 0.1.0
+ */
+
+import type * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
+import type * as Scope from "effect/Scope"
+import { type Checks, checks } from "./internal/checks.ts"
+import { configured } from "./internal/config.ts"
+import { passing } from "./internal/engine/scoped.ts"
+import { statusOf } from "./internal/facts/wire.ts"
+import * as Concurrency from "./internal/math/concurrency.ts"
+import { ConcurrencyGate, type ConcurrencyOptions } from "./internal/state/concurrency.ts"
+import { Refused } from "./internal/state/refused.ts"
+import type { InvalidOption } from "./InvalidOption.ts"
+import * as RetryInfo from "./RetryInfo.ts"
+import * as SendGate from "./SendGate.ts"
+
+/**
+ * A send for which there was no slot. It was not sent, and no policy retries it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimitExceeded")<{
+  /** `"full"` when no slot came free in time, `"queue-full"` when `maxWaiters` were waiting already. */
+  readonly reason: "full" | "queue-full"
+  /** The limit: below 1 one send at a time is made, with pauses between. */
+  readonly limit: number
+}> {
+  /** @internal */
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    return this.reason === "full"
+      ? `no free slot: at most ${Math.max(1, Math.floor(this.limit))} sends may be in flight`
+      : "too many sends are waiting for a slot"
+  }
+}
+
+/**
+ * How a send ended, as a rule sees it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Sample {
+  /** A success, or a sign of overload. Failures that are no such sign change no limit: rules do not see them. */
+  readonly outcome: "success" | "drop"
+  /** Sends in flight when it ended, itself included: at least 1. */
+  readonly inFlight: number
+  /** Whether the limit has become lower while it was in flight: a burst of drops is one sign, not many. */
+  readonly overtaken: boolean
+  /** How long it took, in milliseconds; `undefined` when the rule did not want it timed. */
+  readonly rttMillis: number | undefined
+}
+
+/**
+ * What the limit is, and how it changes: pure functions of a state.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Rule<State = any> {
+  /** The state at the start. */
+  readonly initial: State
+  /** How many sends may be in flight, rounded down. Below 1 there is one at a time, with a pause after it. */
+  readonly limit: (state: State) => number
+  /** The state after a send has ended. */
+  readonly next: (state: State, sample: Sample) => State
+  /** Whether sends that leave now are timed, which costs two readings of the clock. Default: they are. */
+  readonly isTimed?: ((state: State) => boolean) | undefined
+  /**
+   * How long nothing is sent after a send while the limit is below 1, given a random number from 0 to 1, in
+   * milliseconds. Default: one second.
+   */
+  readonly pauseMillis?: ((state: State, random: number) => number) | undefined
+}
+
+/**
+ * The constants of the {@link adaptive} limit.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AdaptiveOptions {
+  /** The limit at the start: from `minimum` to `maximum`. Default 20. */
+  readonly initial?: number | undefined
+  /** The lowest limit: a finite number above 0. Below 1, sends are paced. Default 0.1. */
+  readonly minimum?: number | undefined
+  /** The highest limit: a finite number, not below `minimum`. Default 1000. */
+  readonly maximum?: number | undefined
+  /** What a success adds while at least half of the limit is used: a finite number above 0. Default 0.25. */
+  readonly increase?: number | undefined
+  /** The share of what is in flight that a drop leaves: above 0, below 1. Default 0.7. */
+  readonly decrease?: number | undefined
+  /**
+   * A success that takes longer counts as a drop: a finite duration above 0. Set it where time-outs are long, well above
+   * any latency that is legitimate: below it, the limit starves the caller. Default: none does.
+   */
+  readonly slowerThan?: Duration.Input | undefined
+}
+
+/** From here on a first drop can lead below 1, where sends are paced by how long they take. */
+const timedBelow = 4
+
+/**
+ * The limit that the library recommends: it adds a little for each success while it is used, and is cut to a share of
+ * what is in flight, once a round trip, by time-outs, throttles and overload answers.
+ *
+ * **Details**
+ *
+ * - drop: `limit = max(minimum, decrease * min(limit, inFlight))`, unless the limit was cut while the send was in flight;
+ *   below 1 only after two drops without a success between them;
+ * - success: `limit = min(maximum, limit + increase)` if `inFlight >= limit / 2`, and at least 1;
+ * - below 1: one send, then a pause of `t * (1 / limit - 1) * (0.5 + random)`, `t` the longer of the mean time of
+ *   successes and the time of the last drop, from 20 milliseconds to 1 second.
+ *
+ * **Source**: additive increase, multiplicative decrease (Chiu and Jain, 1989), with a decrease from what is in flight
+ * (as TCP's, RFC 5681, equation 4), no growth while unused (RFC 7661) and one decrease a round trip (RFC 6582).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const adaptive = (options: AdaptiveOptions = {}): Rule => {
+  const check = checks("ConcurrencyLimiter.adaptive")
+  const { decrease = 0.7, increase = 0.25, maximum = 1000, minimum = 0.1 } = options
+  const config: Concurrency.ConcurrencyConfig = {
+    minimum: check.positive("minimum", minimum),
+    maximum: check.between("maximum", maximum, minimum, Number.MAX_SAFE_INTEGER),
+    initial: check.between("initial", options.initial ?? Math.min(Math.max(20, minimum), maximum), minimum, maximum),
+    increase: check.positive("increase", increase),
+    decrease: check.inside("decrease", decrease, 0, 1),
+    usedShare: 0.5,
+    minPauseMillis: 20,
+    maxPauseMillis: 1000
+  }
+  const slowMillis = check.positiveDuration("slowerThan", options.slowerThan, Infinity)
+  return {
+    initial: Concurrency.initial(config),
+    limit: ({ limit }: Concurrency.Concurrency) => limit,
+    next: (state: Concurrency.Concurrency, sample: Sample) =>
+      Concurrency.next(
+        state,
+        config,
+        sample.outcome === "success" && (sample.rttMillis ?? 0) > slowMillis ? { ...sample, outcome: "drop" } : sample
+      ),
+    isTimed: ({ limit }: Concurrency.Concurrency) => limit < timedBelow || slowMillis < Infinity,
+    pauseMillis: (state: Concurrency.Concurrency, random: number) => Concurrency.pauseMillis(state, config, random)
+  }
+}
+
+/**
+ * A limit that never changes: a whole number of at least 1. A bulkhead, which keeps a slow service from taking all of
+ * what its callers share. It is right only where the capacity is known, and shared out over all processes.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fixed = (limit: number): Rule<number> => ({
+  initial: checks("ConcurrencyLimiter.fixed").count("limit", limit, 1),
+  limit: (state) => state,
+  next: (state) => state,
+  isTimed: () => false
+})
+
+/**
+ * How a limiter is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** What the limit is, and how it changes. Default {@link adaptive}. */
+  readonly rule?: Rule | undefined
+  /**
+   * Which failures are signs of overload. Default: throttles, time-outs, the statuses 503, 504 and 529, and gRPC's
+   * `UNAVAILABLE`. Any other failure changes nothing: a failure that comes fast and often must not look like overload.
+   */
+  readonly isDrop?: ((outcome: SendGate.Outcome) => boolean) | undefined
+  /** What a send does for which there is no slot. Default `"wait"`. */
+  readonly whenFull?: "wait" | "fail" | undefined
+  /**
+   * How long a send waits for a slot before it is refused: a finite duration above 0. Default 250 milliseconds; for
+   * time-outs below a second, a quarter of the time-out.
+   */
+  readonly maxWait?: Duration.Input | undefined
+  /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
+  readonly maxWaiters?: number | undefined
+  /**
+   * Who is served first among those who wait and matter as much: the first to come, or the last, who is the likeliest to
+   * be still waited for. Default `"fifo"`.
+   */
+  readonly order?: "fifo" | "lifo" | undefined
+}
+
+/**
+ * The limiter at a moment.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Snapshot {
+  /** How many sends may be in flight. Below 1 there is one at a time, with a pause after it. */
+  readonly limit: number
+  /** Sends in flight. */
+  readonly inFlight: number
+  /** Sends that wait for a slot. */
+  readonly waiting: number
+}
+
+/**
+ * What a limiter does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Service {
+  /** What holds sends back. */
+  readonly gate: SendGate.SendGate<ConcurrencyLimitExceeded>
+  /**
+   * Holds a slot until the scope is closed, for what is no single attempt: a stream, a body that is still read. Closed
+   * by a failure that is a sign of overload, it counts as a drop.
+   */
+  readonly slot: Effect.Effect<void, ConcurrencyLimitExceeded, Scope.Scope>
+  /** The limiter now. */
+  readonly snapshot: Effect.Effect<Snapshot>
+}
+
+/**
+ * The concurrency limiter of a resource.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class ConcurrencyLimiter extends Context.Service<ConcurrencyLimiter, Service>()(
+  SendGate.register(
+    "effect-retry/ConcurrencyLimiter",
+    ({ gate }: Service) => gate
+  ) as "effect-retry/ConcurrencyLimiter"
+) {}
+
+const overloadStatuses: ReadonlySet<number | undefined> = new Set([503, 504, 529])
+
+const isOverload = ({ error, info }: SendGate.Outcome): boolean =>
+  info !== undefined && (info.throttling || info.timeout || overloadStatuses.has(statusOf(error)))
+
+const defaultPauseMillis = () => 1000
+
+const ruleOf = (check: Checks, rule: Rule) => {
+  if (typeof rule?.next !== "function" || typeof rule.limit !== "function") {
+    check.reject("rule", rule, "a rule: adaptive(), fixed(n), or an object with initial, limit and next")
+  }
+  const { isTimed = () => true, pauseMillis = defaultPauseMillis } = rule
+  return { initial: rule.initial, limit: rule.limit, next: rule.next, isTimed, pauseMillis }
+}
+
+const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
+  const check = checks("ConcurrencyLimiter.make")
+  const { isDrop = isOverload, maxWait = 250, maxWaiters = 10_000, rule = adaptive() } = options
+  if (typeof isDrop !== "function") check.reject("isDrop", isDrop, "a function of an outcome")
+  return {
+    rule: ruleOf(check, rule),
+    isDrop,
+    whenFull: check.oneOf("whenFull", options.whenFull, ["wait", "fail"], "wait"),
+    maxWaitMillis: check.positiveDuration("maxWait", maxWait),
+    maxWaiters: check.count("maxWaiters", maxWaiters, 0),
+    order: check.oneOf("order", options.order, ["fifo", "lifo"], "fifo"),
+    refused: (reason, limit) => new ConcurrencyLimitExceeded({ reason, limit })
+  }
+}
+
+/**
+ * Makes a limiter. Throws `InvalidOption` when an option is impossible.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options?: Options): Effect.Effect<Service> => {
+  const valid = validated(options ?? {})
+  return Effect.contextWith((context: Context.Context<never>) =>
+    Effect.sync(() => serviceOf(new ConcurrencyGate(valid, Context.get(context, Random.Random))))
+  )
+}
+
+const serviceOf = (gate: ConcurrencyGate<ConcurrencyLimitExceeded>): Service => ({
+  gate,
+  slot: Effect.withFiber(({ context }) => passing(gate, context)),
+  snapshot: Effect.sync(() => ({ limit: gate.limit, inFlight: gate.inFlight, waiting: gate.waiting }))
+})
+
+/**
+ * A layer with a limiter of its own. Throws `InvalidOption` when an option is impossible.
+ *
+ * **Gotchas**
+ *
+ * Each call makes another layer, and each layer another limiter. Keep the layer in a constant to share the limiter.
+ *
+ * **Example** (A call behind a limit)
+ *
+ * ```ts
+ * const limiterLayer = ConcurrencyLimiter.layer()
+ * const program = call.pipe(withRetry(awsStandard), Effect.provide([RetryQuota.layer(), limiterLayer]))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<ConcurrencyLimiter> =>
+  Layer.effect(ConcurrencyLimiter, make(options))
+
+/**
+ * A layer with a limiter of its own whose options come from configuration: see {@link layer}. Fails with `InvalidOption`
+ * when an option is impossible.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<ConcurrencyLimiter, Config.ConfigError | InvalidOption> =>
+  Layer.effect(ConcurrencyLimiter, configured(options, make))
+
+/**
+ * The limiter now.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const snapshot: Effect.Effect<Snapshot, never, ConcurrencyLimiter> = /* @__PURE__ */ ConcurrencyLimiter.use(
+  (limiter) => limiter.snapshot
+)
+
+/**
+ * Holds a slot until the scope is closed; see {@link Service}.
+ *
+ * **Example** (A stream in one slot)
+ *
+ * ```ts
+ * const lines = Stream.unwrap(Effect.as(ConcurrencyLimiter.slot, Stream.fromEffect(call)))
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const slot: Effect.Effect<void, ConcurrencyLimitExceeded, ConcurrencyLimiter | Scope.Scope> = /* @__PURE__ */
+  ConcurrencyLimiter.use((limiter) => limiter.slot)

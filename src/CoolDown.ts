@@ -1,0 +1,214 @@
+/**
+ * What a server says to one caller, heeded by all.
+ *
+ * A server that asks to be left alone for two seconds says so to the caller that it answers. The others do not know, and
+ * go on sending; told the same each, they all come back at the same moment. A cool-down closes the resource for all
+ * callers at the first hint, opens it with a single send, and lets the others follow a few at a time.
+ *
+ * It assumes that all its sends go to one resource: give each resource a cool-down of its own.
+ *
+ * @since 0.1.0
+ */
+
+import type * as Clock from "effect/Clock"
+import type * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
+import { checks } from "./internal/checks.ts"
+import { configured } from "./internal/config.ts"
+import { monotonicMillis } from "./internal/state/clock.ts"
+import { CoolDownGate, type CoolDownOptions } from "./internal/state/coolDown.ts"
+import { Refused } from "./internal/state/refused.ts"
+import type { InvalidOption } from "./InvalidOption.ts"
+import * as RetryInfo from "./RetryInfo.ts"
+import * as SendGate from "./SendGate.ts"
+
+/**
+ * A send to a resource that wants to be left alone. It was not sent, and no policy retries it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class CoolingDown extends Data.TaggedError("CoolingDown")<{
+  /** `"closed"` when the resource does not open in time, `"queue-full"` when `maxWaiters` were waiting already. */
+  readonly reason: "closed" | "queue-full"
+  /** When to come back: after what is left of the server's hint, and a random share of it on top. */
+  readonly retryAfter: Duration.Duration
+}> {
+  /** @internal */
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    return this.reason === "closed"
+      ? `the resource is cooling down: come back in ${Duration.format(this.retryAfter)}`
+      : "too many sends are waiting for the resource to open"
+  }
+}
+
+/**
+ * How a cool-down is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The longest hint that is followed: a finite duration above 0. Default 1 minute. */
+  readonly atMost?: Duration.Input | undefined
+  /** How far callers are spread after the hint, as a share of it: from 0 to 1. Default 0.2. */
+  readonly spread?: number | undefined
+  /**
+   * For how much longer the resource may be closed for a send to wait, and how long it then waits for its turn: a
+   * duration of at least 0. With 0, none waits. Default 2 seconds: callers that all wait out a long hint are a herd.
+   */
+  readonly maxWait?: Duration.Input | undefined
+  /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
+  readonly maxWaiters?: number | undefined
+  /**
+   * What an outcome says about when to send again; `undefined` when it says nothing. Default: the `retryAfter` of a
+   * failure's facts.
+   */
+  readonly hint?: ((outcome: SendGate.Outcome) => Duration.Duration | undefined) | undefined
+}
+
+/**
+ * The cool-down at a moment.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Snapshot {
+  /** Whether sends pass: freely, not at all, or one after the other. */
+  readonly phase: "free" | "closed" | "opening"
+  /** What is left of the server's hint; zero when it is over. */
+  readonly remaining: Duration.Duration
+  /** Sends that wait. */
+  readonly waiting: number
+}
+
+/**
+ * What a cool-down does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Service {
+  /** What holds sends back. */
+  readonly gate: SendGate.SendGate<CoolingDown>
+  /** Closes the resource, as a hint of the server does: for hints that come another way. */
+  readonly close: (hint: Duration.Input) => Effect.Effect<void, InvalidOption>
+  /** The cool-down now. */
+  readonly snapshot: Effect.Effect<Snapshot>
+}
+
+/**
+ * The cool-down of a resource.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class CoolDown extends Context.Service<CoolDown, Service>()(
+  SendGate.register("effect-retry/CoolDown", ({ gate }: Service) => gate) as "effect-retry/CoolDown"
+) {}
+
+const hintOf = ({ info }: SendGate.Outcome): Duration.Duration | undefined => info?.retryAfter
+
+const validated = (options: Options): CoolDownOptions<CoolingDown> => {
+  const check = checks("CoolDown.make")
+  const { atMost = 60_000, hint = hintOf, maxWait = 2000, maxWaiters = 10_000, spread = 0.2 } = options
+  if (typeof hint !== "function") check.reject("hint", hint, "a function of an outcome")
+  return {
+    atMostMillis: check.positiveDuration("atMost", atMost),
+    spread: check.between("spread", spread, 0, 1),
+    maxWaitMillis: check.duration("maxWait", maxWait),
+    maxWaiters: check.count("maxWaiters", maxWaiters, 0),
+    hint,
+    refused: (reason, millis) => new CoolingDown({ reason, retryAfter: Duration.millis(Math.ceil(millis)) })
+  }
+}
+
+/**
+ * Makes a cool-down. Throws `InvalidOption` when an option is impossible.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options?: Options): Effect.Effect<Service> => {
+  const valid = validated(options ?? {})
+  return Effect.contextWith((context: Context.Context<never>) =>
+    Effect.sync(() => serviceOf(new CoolDownGate(valid, Context.get(context, Random.Random))))
+  )
+}
+
+const serviceOf = (gate: CoolDownGate<CoolingDown>): Service => ({
+  gate,
+  close: (hint) =>
+    Effect.flatMap(
+      Effect.try({
+        try: () => checks("CoolDown.close").duration("hint", hint),
+        catch: (error) => error as InvalidOption
+      }),
+      (millis) => Effect.clockWith((clock) => Effect.sync(() => gate.close(monotonicMillis(clock), millis)))
+    ),
+  snapshot: Effect.clockWith((clock: Clock.Clock) =>
+    Effect.sync(() => ({
+      phase: gate.phase,
+      remaining: Duration.millis(Math.max(0, gate.untilMillis - monotonicMillis(clock))),
+      waiting: gate.waiting
+    }))
+  )
+})
+
+/**
+ * A layer with a cool-down of its own. Throws `InvalidOption` when an option is impossible.
+ *
+ * **Gotchas**
+ *
+ * Each call makes another layer, and each layer another cool-down. Keep the layer in a constant to share it.
+ *
+ * **Example** (A call that leaves its resource alone when it is told to)
+ *
+ * ```ts
+ * const coolDownLayer = CoolDown.layer()
+ * const program = call.pipe(withRetry(awsStandard), Effect.provide([RetryQuota.layer(), coolDownLayer]))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<CoolDown> => Layer.effect(CoolDown, make(options))
+
+/**
+ * A layer with a cool-down of its own whose options come from configuration: see {@link layer}. Fails with
+ * `InvalidOption` when an option is impossible.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<CoolDown, Config.ConfigError | InvalidOption> => Layer.effect(CoolDown, configured(options, make))
+
+/**
+ * The cool-down now.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const snapshot: Effect.Effect<Snapshot, never, CoolDown> = /* @__PURE__ */ CoolDown.use(
+  (coolDown) => coolDown.snapshot
+)
+
+/**
+ * Closes the resource; see {@link Service}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const close = (hint: Duration.Input): Effect.Effect<void, InvalidOption, CoolDown> =>
+  CoolDown.use((coolDown) => coolDown.close(hint))

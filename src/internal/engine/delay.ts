@@ -1,0 +1,133 @@
+import * as Duration from "effect/Duration"
+import type * as Random from "effect/Random"
+import type { RetryInfo } from "../../RetryInfo.ts"
+
+/** In place of a delay: the delays have ended. */
+export const noDelay = -1
+
+/** In place of a delay: the server asks for a longer one than the policy allows. */
+export const hintTooLong = -2
+
+/** A failed attempt, as the functions of the library's own combinators see it. It is read, never kept. */
+export interface Failing {
+  readonly error: unknown
+  /** The facts of the error; `undefined` when the classifier does not know it. */
+  readonly info: RetryInfo | undefined
+  /** The attempts made so far, which is also the number of the retry to decide on. */
+  readonly attempt: number
+  /** The number of the retry since the back-off began: `attempt`, unless it has begun again. */
+  readonly step: number
+  /** The back-off of the retry before this one, in milliseconds; 0 before the first. */
+  previousMillis: number
+  readonly random: Random.Random
+  /** Has the back-off begin again with the next failure. */
+  readonly restart: () => void
+}
+
+/** The delay before the retry of a failure, in milliseconds, or one of the two above. */
+export type Delay = (failing: Failing) => number
+
+/** Changes a delay, or answers with one of the two above. */
+export type Adjust = (delayMillis: number, failing: Failing) => number
+
+/** The longest delay the arithmetic gives: uncapped growth saturates here, so that no product is `Infinity` or `NaN`. */
+export const maxDelayMillis = Number.MAX_SAFE_INTEGER
+
+/** `base * factor^(retry - 1)`, saturating. */
+export const exponential = (baseMillis: number, factor: number) => (retry: number): number =>
+  baseMillis === 0 ? 0 : Math.min(baseMillis * factor ** (retry - 1), maxDelayMillis)
+
+/** `base + increment * (retry - 1)`, saturating. */
+export const linear = (baseMillis: number, incrementMillis: number) => (retry: number): number =>
+  Math.min(baseMillis + incrementMillis * (retry - 1), maxDelayMillis)
+
+/** `base * fibonacci(retry)` with `fibonacci(1) = fibonacci(2) = 1`, saturating. */
+export const fibonacci = (baseMillis: number) => (retry: number): number => {
+  if (baseMillis === 0) return 0
+  let current = baseMillis
+  let next = baseMillis
+  for (let n = 1; n < retry && current < maxDelayMillis; n++) {
+    const sum = current + next
+    current = next
+    next = sum
+  }
+  return Math.min(current, maxDelayMillis)
+}
+
+/** `delay * random`. */
+export const fullJitter = (delayMillis: number, random: number): number => delayMillis * random
+
+/** `delay / 2 + delay / 2 * random`. */
+const equalJitter = (delayMillis: number, random: number): number => delayMillis * (0.5 + 0.5 * random)
+
+/** `delay * (1 + share * (2 * random - 1))`: from `1 - share` to `1 + share` times the delay. */
+const proportionalJitter = (delayMillis: number, share: number, random: number): number =>
+  delayMillis * (1 + share * (2 * random - 1))
+
+/** `base + (3 * previous - base) * random`: uniform from `base` to three times the previous delay. */
+export const decorrelatedJitter = (baseMillis: number, previousMillis: number, random: number): number =>
+  Math.min(baseMillis + (3 * previousMillis - baseMillis) * random, maxDelayMillis)
+
+/** `base + 3 * previous * random`: the form of smithy-python. */
+export const additiveDecorrelatedJitter = (baseMillis: number, previousMillis: number, random: number): number =>
+  Math.min(baseMillis + 3 * previousMillis * random, maxDelayMillis)
+
+/** A float product such as `50.00000000000001` is 50, not 51. */
+const floatNoise = 1e-6
+
+/** Whole milliseconds, rounded up: a timer rounds down, and a wait must never end early. */
+export const wholeMillis = (delayMillis: number): number => Math.max(0, Math.ceil(delayMillis - floatNoise))
+
+/** How chance spreads a delay. */
+export type Jitter = "none" | "full" | "equal" | { readonly proportional: number }
+
+const spreads = {
+  none: (delayMillis) => delayMillis,
+  full: (delayMillis, { random }) => fullJitter(delayMillis, random.nextDoubleUnsafe()),
+  equal: (delayMillis, { random }) => equalJitter(delayMillis, random.nextDoubleUnsafe())
+} satisfies { readonly [name: string]: Adjust }
+
+/** The jitter as a step. */
+export const spread = (jitter: Jitter): Adjust => {
+  if (typeof jitter === "string") return spreads[jitter]
+  return (delayMillis, { random }) => proportionalJitter(delayMillis, jitter.proportional, random.nextDoubleUnsafe())
+}
+
+/** A ceiling that grows with the number of the retry, capped, spread, and capped again: only proportional jitter needs the second. */
+export const growing = (ceiling: (retry: number) => number, jitter: Jitter, capMillis: number): Delay => {
+  const spreading = spread(jitter)
+  return (failing) => Math.min(capMillis, spreading(Math.min(capMillis, ceiling(failing.step)), failing))
+}
+
+/** A delay of chance and the one before it. */
+export const decorrelated = (baseMillis: number, capMillis: number, additive: boolean): Delay => {
+  const next = additive ? additiveDecorrelatedJitter : decorrelatedJitter
+  return ({ previousMillis, random, step }) =>
+    Math.min(capMillis, next(baseMillis, step === 1 ? baseMillis : previousMillis, random.nextDoubleUnsafe()))
+}
+
+export const capping = (capMillis: number): Adjust => (delayMillis) => Math.min(delayMillis, capMillis)
+
+/** At least what the server asked for, bounded; a longer hint is cut, or `stops`. */
+export const honoring =
+  (atMostMillis: number, overshootMillis: number, stops: boolean): Adjust => (delayMillis, { info }) => {
+    if (info?.retryAfter === undefined) return delayMillis
+    const hint = Duration.toMillis(info.retryAfter)
+    const bound = Math.min(atMostMillis, delayMillis + overshootMillis)
+    return stops && hint > bound ? hintTooLong : Math.max(delayMillis, Math.min(hint, bound))
+  }
+
+/** The delay after the steps, as long as there is one. */
+export const adjusted = (adjusts: ReadonlyArray<Adjust>, delayMillis: number, failing: Failing): number => {
+  let delay = delayMillis
+  for (let step = 0; step < adjusts.length && delay >= 0; step++) delay = adjusts[step]!(delay, failing)
+  return delay
+}
+
+/** The delay before the retry of a failure, in whole milliseconds, or why there is none. Takes note of the back-off. */
+export const delayOf = (source: Delay, adjusts: ReadonlyArray<Adjust>, failing: Failing): number => {
+  const backOff = Math.min(source(failing), maxDelayMillis)
+  failing.previousMillis = Math.max(0, backOff)
+  const delay = adjusted(adjusts, backOff, failing)
+  return delay < 0 ? delay : wholeMillis(delay)
+}

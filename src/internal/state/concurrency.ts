@@ -1,0 +1,158 @@
+import * as Effect from "effect/Effect"
+import type * as Random from "effect/Random"
+import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import type { ConcurrencySample } from "../math/concurrency.ts"
+import { Line } from "./line.ts"
+
+/** What changes a limit. */
+interface ConcurrencyRule<State> {
+  readonly initial: State
+  /** How many sends may be in flight. Below 1 there is one at most, and a pause after it. */
+  readonly limit: (state: State) => number
+  readonly next: (state: State, sample: ConcurrencySample) => State
+  /** Whether sends that leave now are timed. */
+  readonly isTimed: (state: State) => boolean
+  readonly pauseMillis: (state: State, random: number) => number
+}
+
+/** How a limiter is made, valid. */
+export interface ConcurrencyOptions<E> {
+  readonly rule: ConcurrencyRule<any>
+  readonly isDrop: (outcome: Outcome) => boolean
+  readonly whenFull: "wait" | "fail"
+  readonly maxWaitMillis: number
+  readonly maxWaiters: number
+  readonly order: "fifo" | "lifo"
+  readonly refused: (reason: "full" | "queue-full", limit: number) => E
+}
+
+/** The time is not asked for while the limit is at least 1. */
+const never = (): number => -Infinity
+
+/** A send that has passed. Sends that are not timed share one until the limit is cut. */
+class Slot implements Pass {
+  private readonly gate: ConcurrencyGate<unknown>
+  private readonly cuts: number
+  private readonly sentMillis: number | undefined
+
+  constructor(gate: ConcurrencyGate<unknown>, cuts: number, sentMillis: number | undefined) {
+    this.gate = gate
+    this.cuts = cuts
+    this.sentMillis = sentMillis
+  }
+
+  settle(outcome: Outcome): void {
+    this.gate.ended(outcome, this.cuts, this.sentMillis)
+  }
+
+  cancel(): void {
+    this.gate.canceled()
+  }
+}
+
+/** The gate of a concurrency limiter: so many sends are in flight, and no more. */
+export class ConcurrencyGate<E> implements SendGate<E> {
+  readonly order = 300
+  /** Sends that have passed and not ended. */
+  inFlight = 0
+  /** How many may be in flight. */
+  limit: number
+  private state: unknown
+  private cuts = 0
+  /** Until when nothing is sent, in milliseconds of the monotonic clock: sends are paced while the limit is below 1. */
+  private pausedUntilMillis = -Infinity
+  private admitting = false
+  private untimed: Slot
+  private readonly line: Line<E>
+  private readonly options: ConcurrencyOptions<E>
+  private readonly random: Random.Random
+
+  constructor(options: ConcurrencyOptions<E>, random: Random.Random) {
+    const { rule } = options
+    this.options = options
+    this.random = random
+    this.state = rule.initial
+    this.limit = rule.limit(rule.initial)
+    this.untimed = new Slot(this, 0, undefined)
+    this.line = new Line<E>({
+      order: options.order,
+      maxWaiters: options.maxWaiters,
+      maxWaitMillis: options.maxWaitMillis,
+      opensInMillis: (now) => this.pausedUntilMillis > now ? this.pausedUntilMillis - now : Infinity,
+      admit: (now) => this.admit(() => now),
+      refused: (reason) => options.refused(reason, this.limit)
+    })
+  }
+
+  /** Sends that wait for a slot. */
+  get waiting(): number {
+    return this.line.size
+  }
+
+  enter(send: Send): void | Effect.Effect<void, E> {
+    if (this.line.size === 0 && this.isOpen(() => send.nowMillis)) return this.hold(send)
+    if (this.options.whenFull === "fail") return Effect.fail(this.options.refused("full", this.limit))
+    return this.line.wait(send.context, () => this.hold(send))
+  }
+
+  /** A send has ended. */
+  ended(outcome: Outcome, cuts: number, sentMillis: number | undefined): void {
+    this.count(outcome, cuts, sentMillis)
+    this.inFlight--
+    if (this.limit < 1) {
+      const pause = this.options.rule.pauseMillis(this.state, this.random.nextDoubleUnsafe())
+      this.pausedUntilMillis = outcome.nowMillis + pause
+      this.line.signal()
+    }
+    this.admit(() => outcome.nowMillis)
+  }
+
+  /** A send was never made. While sends are paced, the one with the timer looks again. */
+  canceled(): void {
+    this.inFlight--
+    if (this.limit < 1) this.line.signal()
+    else this.admit(never)
+  }
+
+  private count(outcome: Outcome, cuts: number, sentMillis: number | undefined): void {
+    const { isDrop, rule } = this.options
+    const isFailure = outcome._tag === "Failure"
+    if (outcome._tag === "Unknown" || (isFailure && !isDrop(outcome))) return
+    this.state = rule.next(this.state, {
+      outcome: isFailure ? "drop" : "success",
+      inFlight: this.inFlight,
+      overtaken: cuts < this.cuts,
+      rttMillis: sentMillis === undefined ? undefined : outcome.nowMillis - sentMillis
+    })
+    const limit = rule.limit(this.state)
+    if (limit < this.limit) {
+      this.cuts++
+      this.untimed = new Slot(this, this.cuts, undefined)
+    }
+    this.limit = limit
+  }
+
+  private isOpen(now: () => number): boolean {
+    return this.limit >= 1
+      ? this.inFlight < Math.floor(this.limit)
+      : this.inFlight === 0 && now() >= this.pausedUntilMillis
+  }
+
+  private hold(send: Send): void {
+    this.inFlight++
+    const isTimed = this.options.rule.isTimed(this.state)
+    send.hold(isTimed ? new Slot(this, this.cuts, send.nowMillis) : this.untimed)
+  }
+
+  /** Lets those who wait pass as long as there is room. */
+  private admit(now: () => number): void {
+    // Who passes runs immediately, and may end: here in turn, not each inside the one before it.
+    if (this.admitting) return
+    this.admitting = true
+    try {
+      while (this.line.size > 0 && this.isOpen(now)) this.line.serve()
+    } finally {
+      this.admitting = false
+    }
+  }
+}

@@ -1,0 +1,167 @@
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Random from "effect/Random"
+import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import { monotonicMillis } from "./clock.ts"
+import { Line } from "./line.ts"
+
+/** How a cool-down is made, valid. */
+export interface CoolDownOptions<E> {
+  readonly atMostMillis: number
+  readonly spread: number
+  readonly maxWaitMillis: number
+  readonly maxWaiters: number
+  readonly hint: (outcome: Outcome) => Duration.Duration | undefined
+  readonly refused: (reason: "closed" | "queue-full", millis: number) => E
+}
+
+/** A send that has passed. Those since the resource was closed last share one. */
+class Passage<E> implements Pass {
+  private readonly gate: CoolDownGate<E>
+
+  constructor(gate: CoolDownGate<E>) {
+    this.gate = gate
+  }
+
+  settle(outcome: Outcome): void {
+    this.gate.ended(this, outcome)
+  }
+
+  cancel(): void {
+    this.gate.canceled(this)
+  }
+}
+
+/**
+ * The gate of a cool-down. `"free"`: sends pass. `"closed"`: none does until the hint of the server is over. `"opening"`:
+ * one does, then one more for each that succeeds, with gaps between them, until all pass that wanted to.
+ */
+export class CoolDownGate<E> implements SendGate<E> {
+  readonly order = 100
+  phase: "free" | "closed" | "opening" = "free"
+  /** Until when the server wants no sends, in milliseconds of the monotonic clock. */
+  untilMillis = -Infinity
+  /** Until when none is made: the processes of a fleet do not come back together. */
+  private opensMillis = -Infinity
+  private spreadMillis = 0
+  /** Sends under way, and how many may be, since the resource began to open. */
+  private inFlight = 0
+  private allowed = 0
+  /** How many wanted to send meanwhile. */
+  private demand = 0
+  private gapMillis = 0
+  private nextMillis = -Infinity
+  private admitting = false
+  private passage: Passage<E> = new Passage(this)
+  private readonly line: Line<E>
+  private readonly options: CoolDownOptions<E>
+  private readonly random: Random.Random
+
+  constructor(options: CoolDownOptions<E>, random: Random.Random) {
+    this.options = options
+    this.random = random
+    this.line = new Line<E>({
+      order: "fifo",
+      maxWaiters: options.maxWaiters,
+      // A send waits through the rest of the hint, and then for its turn.
+      maxWaitMillis: 2 * options.maxWaitMillis,
+      opensInMillis: (now) => this.opensIn(now),
+      admit: (now) => this.admit(now),
+      refused: (reason, now) => this.refusal(reason === "full" ? "closed" : reason, now)
+    })
+  }
+
+  get waiting(): number {
+    return this.line.size
+  }
+
+  enter(send: Send): void | Effect.Effect<void, E> {
+    if (this.phase === "free") return send.hold(this.passage)
+    const now = send.nowMillis
+    if (this.line.size === 0 && this.opens(now)) return this.pass(send, now)
+    this.demand++
+    if (this.untilMillis - now > this.options.maxWaitMillis) return Effect.fail(this.refusal("closed", now))
+    const clock = Context.get(send.context, Clock.Clock)
+    return this.line.wait(send.context, () => this.pass(send, monotonicMillis(clock)))
+  }
+
+  ended(passage: Passage<E>, outcome: Outcome): void {
+    const hint = this.options.hint(outcome)
+    const isCurrent = passage === this.passage && this.phase === "opening"
+    if (isCurrent) this.inFlight--
+    if (hint !== undefined) return this.close(outcome.nowMillis, Duration.toMillis(hint))
+    if (!isCurrent) return
+    if (outcome._tag === "Success") this.succeeded()
+    else if (outcome.info?.throttling === true) this.allowed = 1
+    if (this.line.size === 0) return
+    this.admit(outcome.nowMillis)
+    this.line.signal()
+  }
+
+  canceled(passage: Passage<E>): void {
+    if (passage !== this.passage || this.phase !== "opening") return
+    this.inFlight--
+    this.nextMillis = -Infinity
+    this.line.signal()
+  }
+
+  /** What the server says closes the resource for all. A later, shorter hint does not open it earlier. */
+  close(now: number, hintMillis: number): void {
+    const until = now + Math.min(hintMillis, this.options.atMostMillis)
+    if (until <= now || until <= this.untilMillis) return
+    this.untilMillis = until
+    this.spreadMillis = (until - now) * this.options.spread
+    this.opensMillis = until + this.random.nextDoubleUnsafe() * this.spreadMillis
+    if (this.phase !== "closed") this.demand = 0
+    this.phase = "closed"
+    this.passage = new Passage(this)
+    this.line.signal()
+  }
+
+  private succeeded(): void {
+    this.allowed++
+    if (this.allowed >= this.demand && this.line.size === 0) this.phase = "free"
+  }
+
+  private opens(now: number): boolean {
+    if (this.phase === "free") return true
+    if (this.phase === "closed") {
+      if (now < this.opensMillis) return false
+      this.phase = "opening"
+      this.inFlight = 0
+      this.allowed = 1
+      this.gapMillis = Math.max(1, this.spreadMillis / Math.max(1, this.demand))
+      this.nextMillis = now
+    }
+    return this.inFlight < this.allowed && now >= this.nextMillis
+  }
+
+  private opensIn(now: number): number {
+    if (this.phase === "closed") return Math.max(0, this.opensMillis - now)
+    return this.inFlight < this.allowed ? Math.max(0, this.nextMillis - now) : Infinity
+  }
+
+  private pass(send: Send, now: number): void {
+    this.inFlight++
+    this.nextMillis = now + this.gapMillis
+    send.hold(this.passage)
+  }
+
+  private admit(now: number): void {
+    // Who passes runs immediately, and may end: here in turn, not each inside the one before it.
+    if (this.admitting) return
+    this.admitting = true
+    try {
+      while (this.line.size > 0 && this.opens(now)) this.line.serve()
+    } finally {
+      this.admitting = false
+    }
+  }
+
+  private refusal(reason: "closed" | "queue-full", now: number): E {
+    const rest = Math.max(0, this.untilMillis - now)
+    return this.options.refused(reason, rest + this.random.nextDoubleUnsafe() * this.spreadMillis)
+  }
+}

@@ -1,0 +1,56 @@
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { AnyContext } from "../shared.ts"
+import { monotonicMillis } from "./clock.ts"
+import type { MemoryStore } from "./memoryStore.ts"
+
+/** The quotas of one clock, dropped in a row after a call or so. Tests have a `TestClock` each, so they never add up. */
+interface Dropped {
+  quotas: number
+  /** Tokens that failed retries had taken from them. */
+  tokens: number
+  latestMillis: number
+}
+
+const known = new WeakMap<Clock.Clock, Dropped>()
+
+const said = new WeakMap<Clock.Clock, Set<string>>()
+
+/** Warns once for each clock, with the loggers of the context. */
+const warn = (context: AnyContext, clock: Clock.Clock, message: string): void => {
+  const before = said.get(clock) ?? new Set()
+  said.set(clock, before)
+  if (before.has(message)) return
+  before.add(message)
+  Effect.runSyncWith(context)(Effect.logWarning(message))
+}
+
+/** A retry that costs more than the quota holds is never made: whoever chose the capacity did not mean that. */
+export const warnTooSmall = (context: AnyContext, clock: Clock.Clock, cost: number, capacity: number): void =>
+  warn(context, clock, `effect-retry: a retry costs ${cost}, its RetryQuota holds ${capacity}: none is made`)
+
+/** So many quotas, with so few retries each, that lived so briefly and follow so closely, are no chance. */
+const few = 10
+const brieflyMillis = 60_000
+
+/**
+ * A quota is dropped, and what it knew of failed retries is lost. When many in a row were dropped so, and one in their
+ * place would have run dry, they should have been one.
+ */
+export const warnUnshared = (context: AnyContext, clock: Clock.Clock, store: MemoryStore): void => {
+  const lost = store.initial - store.balance(clock)
+  if (lost <= 0) return
+  const now = monotonicMillis(clock)
+  if (store.taken > few || now - store.madeAtMillis > brieflyMillis) {
+    known.delete(clock)
+    return
+  }
+  let dropped = known.get(clock)
+  if (dropped === undefined || now - dropped.latestMillis > brieflyMillis) {
+    known.set(clock, dropped = { quotas: 0, tokens: 0, latestMillis: 0 })
+  }
+  dropped.latestMillis = now
+  dropped.tokens += lost
+  if (++dropped.quotas < few || dropped.tokens < store.capacity) return
+  warn(context, clock, "effect-retry: each call has a RetryQuota of its own. Build its layer once: docs/sharing.md")
+}

@@ -1,0 +1,64 @@
+/** What a wrong option or a forgotten argument says: one line, with what would have been right. */
+import { assert, describe, it } from "@effect/vitest"
+import { awsStandard, Backoff, InvalidOption, RetryPolicy, withRetry, withRetryOrElse } from "effect-retry"
+import * as Effect from "effect/Effect"
+
+const call = Effect.fail("down")
+const untyped: any = { withRetry, withRetryOrElse }
+const such = ", such as \"100 millis\" or \"2 seconds\""
+const scheduled = "must be a schedule, such as awsStandard"
+
+const messages: ReadonlyArray<readonly [string, () => unknown, string]> = [
+  [
+    "a duration of another library",
+    () => Backoff.exponential({ base: "100ms" as any }),
+    `Backoff.exponential: base must be a finite duration of at least 0${such}, got "100ms"`
+  ],
+  [
+    "a duration above 0 of another library",
+    () => RetryPolicy.capped("2s" as any),
+    `RetryPolicy.capped: cap must be a finite duration above 0${such}, got "2s"`
+  ],
+  [
+    "a duration that is a number",
+    () => Backoff.exponential({ base: -1 }),
+    "Backoff.exponential: base must be a finite duration of at least 0, got -1"
+  ],
+  [
+    "a factor, which has no largest value",
+    () => Backoff.exponential({ base: 1, factor: 0.5 }),
+    "Backoff.exponential: factor must be a finite number of at least 1, got 0.5"
+  ],
+  ["withRetry()", () => call.pipe(untyped.withRetry()), `withRetry: policy ${scheduled}, got undefined`],
+  ["withRetry(call)", () => untyped.withRetry(call), `withRetry: policy ${scheduled}, got ${String(call)}`],
+  [
+    "an effect of many lines, on one",
+    () => untyped.withRetry(Effect.suspend(() => call)),
+    `withRetry: policy ${scheduled}, got { "_id": "Effect", "op": "Suspend", "args": Function({ "length": 0, "name": "" }) }`
+  ],
+  [
+    "withRetry with options of Effect.retry",
+    () => untyped.withRetry(call, { schedule: awsStandard, times: 2 }),
+    `withRetry: policy ${scheduled}, got [object Object]`
+  ],
+  ["withRetryOrElse()", () => untyped.withRetryOrElse(), `withRetryOrElse: policy ${scheduled}, got undefined`],
+  [
+    "withRetryOrElse without a fallback",
+    () => untyped.withRetryOrElse(call, awsStandard),
+    `withRetryOrElse: policy ${scheduled}, got ${String(call)}`
+  ]
+]
+
+describe("messages", () => {
+  for (const [name, run, message] of messages) {
+    it(name, () => {
+      try {
+        run()
+      } catch (error) {
+        assert.instanceOf(error, InvalidOption)
+        return assert.strictEqual(error.message, message)
+      }
+      assert.fail("did not throw")
+    })
+  }
+})

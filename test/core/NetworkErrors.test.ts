@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { RetryClassifier } from "effect-retry"
+import * as RetryHttp from "effect-retry/RetryHttp"
+import * as HttpClientError from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Option from "effect/Option"
+import { networkErrors, noNetworkErrors, refusals } from "../vectors/networkErrors.ts"
+
+const words = (classifier: RetryClassifier.RetryClassifier, error: unknown): string =>
+  Option.match(classifier(error), {
+    onNone: () => "unknown",
+    onSome: ({ safety, timeout }) => timeout ? `${safety} timeout` : safety
+  })
+
+const sent = (method: "GET" | "POST", cause: unknown) =>
+  new HttpClientError.HttpClientError({
+    reason: new HttpClientError.TransportError({
+      request: HttpClientRequest.make(method)("http://service.test/"),
+      cause
+    })
+  })
+
+describe("network failures", () => {
+  for (const { error, is, of, post, when } of networkErrors) {
+    it(`vector: ${of}, ${when}: ${is}, of a POST ${post}`, () => {
+      assert.strictEqual(words(RetryClassifier.defaultClassifier, error), is)
+      assert.strictEqual(words(RetryClassifier.defaultClassifier, { _tag: "OrdersError", cause: error }), is)
+      for (const classifier of [RetryClassifier.effectErrors, RetryHttp.classifier]) {
+        assert.strictEqual(Option.getOrThrow(classifier(sent("GET", error))).safety, "Yes")
+        assert.strictEqual(Option.getOrThrow(classifier(sent("POST", error))).safety, post)
+      }
+    })
+  }
+
+  for (const [why, error] of noNetworkErrors) {
+    it(`${why} is none`, () => assert.strictEqual(words(RetryClassifier.defaultClassifier, error), "unknown"))
+  }
+
+  it("a long message takes no time", () => {
+    const long = new Error(`error sending request for url (${"dns error: ".repeat(100_000)})`)
+    const begin = performance.now()
+    RetryClassifier.defaultClassifier(long)
+    assert.isBelow(performance.now() - begin, 1000)
+  })
+})
+
+describe("requests that fetch refuses", () => {
+  for (const [of, error] of refusals) {
+    it(`vector: ${of}, ${String(error)}: no HTTP client sends it again`, () => {
+      assert.strictEqual(words(RetryHttp.classifier, sent("GET", error)), "No")
+      assert.strictEqual(words(RetryClassifier.defaultClassifier, error), "unknown")
+    })
+  }
+})

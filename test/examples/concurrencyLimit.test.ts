@@ -1,0 +1,63 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
+import * as Kit from "effect-retry/testing"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import * as Example from "../../examples/concurrency-limit.ts"
+
+describe("examples/concurrency-limit", () => {
+  it.effect("is cut by sends that time out, and lets the others fail unsent", () =>
+    Effect.gen(function*() {
+      const slow = Kit.outcomes([Kit.ok()], { afterwards: "repeat", latency: "1 minute" })
+      const calls = yield* Effect.forEach(
+        Array.from({ length: 30 }),
+        () => Effect.forkChild(Effect.flip(Example.load(slow.send)), { startImmediately: true })
+      )
+      yield* TestClock.adjust(250)
+      assert.strictEqual(slow.sends, 20)
+      const refused = calls.filter((fiber) => fiber.pollUnsafe() !== undefined)
+      assert.strictEqual(refused.length, 10)
+      for (const fiber of refused) {
+        assert.instanceOf(yield* Fiber.join(fiber), ConcurrencyLimiter.ConcurrencyLimitExceeded)
+      }
+      yield* TestClock.adjust(750)
+      assert.strictEqual((yield* ConcurrencyLimiter.snapshot).limit, 14)
+    }).pipe(Effect.provide([Example.layer, Kit.fixedRandom(0.999)])))
+
+  it.effect("serves a background job after the others", () =>
+    Effect.gen(function*() {
+      const sent: Array<string> = []
+      const send = (name: string) => Effect.andThen(Effect.sync(() => sent.push(name)), Effect.sleep(100))
+      const scheduled = [
+        ...Array.from({ length: 20 }, () => Example.load(send("first"))),
+        Example.reindex(send("job")),
+        Example.load(send("call"))
+      ]
+      yield* Effect.forEach(scheduled, (call) => Effect.forkChild(call, { startImmediately: true }))
+      yield* TestClock.adjust(250)
+      assert.deepStrictEqual(sent.slice(20), ["call", "job"])
+    }).pipe(Effect.provide(Example.layer)))
+
+  it.effect("leaves a server alone that says so", () =>
+    Effect.gen(function*() {
+      const told = Kit.outcomes([Kit.throttledFor("10 seconds")], { afterwards: "repeat" })
+      const first = yield* Effect.forkChild(Effect.flip(Example.load(told.send)), { startImmediately: true })
+      const second = yield* Effect.flip(Example.load(told.send))
+      assert.instanceOf(second, CoolDown.CoolingDown)
+      assert.strictEqual(told.sends, 1)
+      yield* Fiber.interrupt(first)
+    }).pipe(Effect.provide(Example.polite)))
+
+  it.effect("has a bulkhead that refuses the eleventh", () =>
+    Effect.gen(function*() {
+      for (let send = 0; send < 10; send++) {
+        yield* Effect.forkChild(Effect.scoped(Effect.andThen(ConcurrencyLimiter.slot, Effect.never)), {
+          startImmediately: true
+        })
+      }
+      const error = yield* Effect.flip(Effect.scoped(ConcurrencyLimiter.slot))
+      assert.deepInclude(error, { reason: "full", limit: 10 })
+    }).pipe(Effect.provide(Example.bulkhead)))
+})

@@ -1,0 +1,289 @@
+import { assert, describe, it } from "@effect/vitest"
+import type * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { build } from "esbuild"
+import * as ChildProcess from "node:child_process"
+import * as fs from "node:fs"
+import * as http from "node:http"
+import type { AddressInfo } from "node:net"
+import * as path from "node:path"
+import { fileURLToPath } from "node:url"
+import { describePeers, freePort, PeerError, startServer, temporaryFolder } from "../utils/peers.ts"
+import type { Addresses, Sends } from "./runtimes/program.ts"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const installed = path.join(root, "test/runtimes/node_modules")
+const readme = fs.readFileSync(path.join(root, "README.md"), "utf8")
+
+/** What is expected of every runtime. */
+const everywhere: Sends = {
+  "nobody listens": 3,
+  "nobody listens to a POST": 3,
+  "the server resets": 3,
+  "the server closes": 3,
+  "the body ends too early": 3,
+  "the body is reset": 3,
+  "no answer in time": 3,
+  "the caller aborts": 1,
+  "a defect of the program": 1,
+  "three calls on 8 tokens": 4
+}
+
+const tried = <A>(promise: () => Promise<A>): Effect.Effect<A, PeerError> =>
+  Effect.tryPromise({ try: promise, catch: (error) => new PeerError({ message: String(error) }) })
+
+/** Begins an answer, and ends it before its length. */
+const breaksOff = (response: http.ServerResponse, end: () => void) => {
+  response.writeHead(200, { "content-length": 1000 })
+  response.write("the beginning", () => setTimeout(end, 20))
+}
+
+/** A server that fails as the path says, shows browsers a page, and takes what they report. */
+const startFailing: Effect.Effect<
+  { readonly url: string; readonly show: (script: string) => Promise<Sends> },
+  never,
+  Scope.Scope
+> = Effect.gen(function*() {
+  let script = ""
+  let report: (sends: Sends) => void = () => {}
+  const paths: Record<string, (request: http.IncomingMessage, response: http.ServerResponse) => void> = {
+    "/reset": ({ socket }) => void socket.resetAndDestroy(),
+    "/close": ({ socket }) => void socket.destroy(),
+    "/silent": () => {},
+    "/short": (request, response) => breaksOff(response, () => request.socket.destroy()),
+    "/broken": (request, response) => breaksOff(response, () => request.socket.resetAndDestroy()),
+    "/page": (_, response) => {
+      response.writeHead(200, { "content-type": "text/html" })
+      response.end(`<meta charset="utf-8"><script type="module" src="/script.js"></script>`)
+    },
+    "/script.js": (_, response) => {
+      response.writeHead(200, { "content-type": "text/javascript" })
+      response.end(script)
+    },
+    "/report": (request, response) => {
+      let body = ""
+      request.on("data", (chunk) => body += chunk)
+      request.on("end", () => {
+        response.end()
+        report(JSON.parse(body))
+      })
+    }
+  }
+  const server = http.createServer((request, response) => {
+    const answer = paths[request.url ?? ""]
+    if (answer === undefined) response.writeHead(404).end()
+    else answer(request, response)
+  })
+  yield* Effect.acquireRelease(
+    Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+    () =>
+      Effect.callback<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        server.closeAllConnections()
+      })
+  )
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    show: (shown: string) => {
+      script = shown
+      return new Promise((resolve) => report = resolve)
+    }
+  }
+})
+
+const addresses = Effect.gen(function*() {
+  const server = yield* startFailing
+  return { ...server, of: { server: server.url, nobody: `http://127.0.0.1:${yield* freePort}/` } }
+})
+
+/** A project that has installed the package: what is packed of it, and Effect. */
+const projectWith = (effect: string) =>
+  Effect.gen(function*() {
+    const folder = yield* temporaryFolder
+    const own = path.join(folder, "node_modules/effect-retry")
+    fs.mkdirSync(own, { recursive: true })
+    fs.copyFileSync(path.join(root, "package.json"), path.join(own, "package.json"))
+    const tsc = path.join(root, "node_modules/.bin/tsc")
+    ChildProcess.execFileSync(tsc, ["-p", "tsconfig.build.json", "--outDir", path.join(own, "dist")], { cwd: root })
+    fs.symlinkSync(effect, path.join(folder, "node_modules/effect"))
+    const dependencies = { effect: "*", "effect-retry": "*" }
+    fs.writeFileSync(path.join(folder, "package.json"), JSON.stringify({ type: "module", dependencies }))
+    return folder
+  })
+
+const project = projectWith(path.join(root, "node_modules/effect"))
+
+interface Script {
+  readonly folder: string
+  readonly main: string
+  readonly format: "esm" | "cjs"
+  /** Whether the package is in the script. Otherwise the runtime finds it. */
+  readonly bundle: boolean
+}
+
+const program = JSON.stringify(path.join(root, "test/peers/runtimes/program.ts"))
+
+const scriptOf = ({ bundle, folder, format, main }: Script): Effect.Effect<string, PeerError> =>
+  tried(async () => {
+    const { outputFiles } = await build({
+      stdin: { contents: `import { run } from ${program}\n${main}`, resolveDir: folder, loader: "ts" },
+      bundle: true,
+      write: false,
+      format,
+      platform: bundle ? "browser" : "node",
+      target: "es2022",
+      tsconfigRaw: "{}",
+      logLevel: "silent",
+      nodePaths: [path.join(folder, "node_modules")],
+      ...(bundle
+        ? { alias: { "effect-retry": path.join(folder, "node_modules/effect-retry/dist/index.js") } }
+        : { packages: "external" })
+    })
+    return outputFiles[0]!.text
+  })
+
+const ended = (command: string, args: ReadonlyArray<string>, cwd: string): Effect.Effect<string, PeerError> =>
+  tried(() =>
+    new Promise((resolve, reject) => {
+      const ends = (error: Error | null, stdout: string, stderr: string) =>
+        error === null ? resolve(stdout) : reject(new Error(`${error.message}\n${stderr}`))
+      ChildProcess.execFile(command, args, { cwd, timeout: 60_000, env: { ...process.env, NO_COLOR: "1" } }, ends)
+    })
+  )
+
+const prints = (of: Addresses) => `run(${JSON.stringify(of)}).then((sends) => console.log(JSON.stringify(sends)))`
+
+/** Runs the program as a script that imports the package, or requires it. */
+const asScript = (command: string, args: ReadonlyArray<string>, format: "esm" | "cjs" = "esm") =>
+  Effect.gen(function*() {
+    const { of } = yield* addresses
+    const folder = yield* project
+    const name = format === "esm" ? "main.mjs" : "main.cjs"
+    const script = yield* scriptOf({ folder, main: prints(of), format, bundle: false })
+    if (format === "cjs") assert.include(script, `require("effect-retry")`)
+    fs.writeFileSync(path.join(folder, name), script)
+    const output = yield* ended(command, [...args, name], folder)
+    const sends: Sends = JSON.parse(output)
+    return sends
+  })
+
+const started = (command: string, args: ReadonlyArray<string>) =>
+  Effect.acquireRelease(
+    Effect.sync(() => ChildProcess.spawn(command, args, { stdio: "ignore" })),
+    (child) =>
+      Effect.callback<void>((resume) => {
+        if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
+        child.once("exit", () => resume(Effect.void))
+        child.kill("SIGKILL")
+      })
+  )
+
+/** Shows the program to a browser, which reports what it did. */
+const asPage = (command: string, args: (profile: string) => ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const { of, show, url } = yield* addresses
+    const folder = yield* project
+    const main = `run(${
+      JSON.stringify(of)
+    }).then((sends) => fetch("/report", { method: "POST", body: JSON.stringify(sends) }))`
+    const reported = show(yield* scriptOf({ folder, main, format: "esm", bundle: true }))
+    const profile = yield* temporaryFolder
+    yield* started(command, [...args(profile), `${url}/page`])
+    return yield* Effect.timeout(tried(() => reported), "90 seconds")
+  })
+
+/** Serves the program as a Worker. */
+const asWorker = (command: string) =>
+  Effect.gen(function*() {
+    const { of } = yield* addresses
+    const folder = yield* project
+    const port = yield* freePort
+    const main = `export default { fetch: () => run(${JSON.stringify(of)}).then((sends) => Response.json(sends)) }`
+    fs.writeFileSync(
+      path.join(folder, "worker.mjs"),
+      yield* scriptOf({ folder, main, format: "esm", bundle: true })
+    )
+    fs.writeFileSync(
+      path.join(folder, "config.capnp"),
+      `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .main), (name = "internet", network = (allow = ["local"]))],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")]
+);
+const main :Workerd.Worker = (
+  modules = [(name = "worker", esModule = embed "worker.mjs")], compatibilityDate = "2026-11-01"
+);
+`
+    )
+    yield* startServer(command, ["serve", path.join(folder, "config.capnp")], port)
+    const sends: Sends = yield* tried(() =>
+      fetch(`http://127.0.0.1:${port}/`).then((response): Promise<any> => response.json())
+    )
+    return sends
+  })
+
+const binary = (file: string): string => path.join(installed, file)
+const node = (major: number): string => binary(`node${major}/bin/node`)
+const bun = binary("@oven/bun-linux-x64/bin/bun")
+const deno = binary("@deno/linux-x64-glibc/deno")
+const workerd = binary("@cloudflare/workerd-linux-64/bin/workerd")
+const chromiumArgs = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-background-networking",
+  "--no-first-run"
+]
+
+type Run = Effect.Effect<Sends, PeerError | Cause.TimeoutError, Scope.Scope>
+
+/** The runtimes, and where one differs from what is expected of all. */
+const runtimes: ReadonlyArray<readonly [name: string, run: Run, differs?: Sends]> = [
+  ...[20, 22, 24].flatMap((major) => [
+    [`Node ${major}`, asScript(node(major), [])] as const,
+    [`Node ${major}, by require()`, asScript(node(major), ["--no-warnings"], "cjs")] as const
+  ]),
+  ["Bun", asScript(bun, ["run"])],
+  ["Deno", asScript(deno, ["run", "--allow-all", "--node-modules-dir=manual"])],
+  ["workerd", asWorker(workerd)],
+  ["Chromium", asPage("chromium", (profile) => [...chromiumArgs, `--user-data-dir=${profile}`])],
+  // It calls a reset in the body an AbortError, as if the caller had aborted.
+  [
+    "Firefox",
+    asPage("firefox-esr", (profile) => ["--headless", "--no-remote", "--profile", profile]),
+    { "the body is reset": 1 }
+  ]
+]
+
+describePeers("a program in each runtime", () => {
+  for (const [name, run, differs] of runtimes) {
+    it.live(`${name} retries its network failures, and nothing else`, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* run, { ...everywhere, ...differs })
+      }).pipe(Effect.scoped))
+  }
+})
+
+describePeers("Effect 3", () => {
+  for (const script of [`import("effect-retry")`, `Promise.resolve().then(() => require("effect-retry"))`]) {
+    it.live(`${script} fails and says which Effect it needs`, () =>
+      Effect.gen(function*() {
+        const folder = yield* projectWith(path.join(installed, "effect3"))
+        const says = `${script}.catch(({ code, message }) => console.log(code, message))`
+        const said = yield* ended(node(22), ["--no-warnings", "--input-type=commonjs", "--eval", says], folder)
+        assert.match(said, /^ERR_PACKAGE_PATH_NOT_EXPORTED .*imported from .*dist\/internal\/needsEffect4\.js/)
+      }).pipe(Effect.scoped))
+  }
+})
+
+describe("README.md", () => {
+  it("names the runtimes that are run, and no others", () => {
+    const table = readme.slice(readme.indexOf("| runtime | how |")).split("\n\n")[0]!
+    const rows = table.split("\n").slice(2).map((row) => row.split("|")[1]!.trim())
+    const names = runtimes.map(([name]) =>
+      name.replace(/^Node \d+(, by require\(\))?$/, (_, by) => `Node 20, 22, 24${by ?? ""}`)
+    )
+    assert.deepStrictEqual(rows, [...new Set(names)].sort((a, b) => names.indexOf(a) - names.indexOf(b)))
+  })
+})

@@ -1,0 +1,209 @@
+import { assert, describe, it } from "@effect/vitest"
+import { RetryObserver, RetryQuota } from "effect-retry"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as TestClock from "effect/testing/TestClock"
+import { scripted, Transient } from "../utils/call.ts"
+import { asking, drained, drivers, inTime, key, shared } from "../utils/sharedQuota.ts"
+
+describe("a shared quota whose retries wait", () => {
+  it.effect("serves more waiters than go with one exchange in the order in which they came", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({
+        capacity: 1000,
+        initial: 0,
+        refillPerSecond: 1000,
+        whenExhausted: "wait"
+      })
+      redis.latencyMillis = 1
+      const served: Array<number> = []
+      yield* Effect.forEach(
+        Array.from({ length: 1200 }, (_, n) => n),
+        (n) => Effect.forkChild(Effect.map(quota.reserve(1), () => served.push(n)))
+      )
+      for (let passed = 0; passed < 1400; passed += 10) yield* TestClock.adjust(10)
+      assert.deepStrictEqual(served, Array.from({ length: 1200 }, (_, n) => n))
+    }))
+
+  it.effect("waits for local tokens no longer than is of any use", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({ ...drained, timeout: "10 seconds" })
+      redis.mood = "silent"
+      const { asked, held } = yield* asking(quota, 5, "10400 millis")
+      const tooLate = yield* Effect.forkChild(asked)
+      const inTime = yield* asking(quota, 5, "10600 millis")
+      const waits = yield* Effect.forkChild(inTime.asked)
+      yield* TestClock.adjust("10 seconds")
+      assert.isDefined(tooLate.pollUnsafe())
+      assert.isUndefined(waits.pollUnsafe())
+      yield* TestClock.adjust(500)
+      assert.isDefined(waits.pollUnsafe())
+      assert.deepStrictEqual([held.length, inTime.held.length], [0, 1])
+    }))
+
+  it.effect("asks Redis nothing that is of no use, and refuses what takes longer than that immediately", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared(drained)
+      yield* (yield* asking(quota, 5, 0)).asked
+      yield* (yield* asking(quota, 11)).asked
+      assert.strictEqual(redis.exchanges, 0)
+      yield* (yield* asking(quota, 5, 500)).asked
+      assert.strictEqual(redis.exchanges, 1)
+      const { asked, held } = yield* asking(quota, 5, 501)
+      const waits = yield* Effect.forkChild(asked)
+      yield* TestClock.adjust(500)
+      assert.isDefined(waits.pollUnsafe())
+      assert.strictEqual(held.length, 1)
+    }))
+
+  it.effect("asks again when there are tokens for the first who waits, not for those behind", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared(drained)
+      const first = yield* Effect.forkChild(quota.reserve(9))
+      yield* Effect.forkChild(quota.reserve(1))
+      yield* TestClock.adjust(899)
+      assert.strictEqual(redis.exchanges, 1)
+      yield* Effect.forkChild(quota.reserve(1))
+      yield* TestClock.adjust(1)
+      assert.isDefined(first.pollUnsafe())
+      assert.strictEqual(redis.exchanges, 2)
+    }))
+
+  it.effect("has a waiter look once a second for what another process puts back, however slow the refill", () =>
+    Effect.gen(function*() {
+      const options = { capacity: 10, refillPerSecond: 0.001, whenExhausted: "wait" } as const
+      const { quota, redis } = yield* shared(options)
+      const { quota: other } = yield* shared(options, redis)
+      const taken = Option.getOrThrow(yield* other.reserve(10))
+      const waiter = yield* Effect.forkChild(quota.reserve(5))
+      yield* TestClock.adjust("1 minute")
+      assert.isUndefined(waiter.pollUnsafe())
+      assert.isAtMost(redis.exchanges, 62)
+      yield* taken.giveBack
+      yield* TestClock.adjust(1100)
+      assert.isDefined(waiter.pollUnsafe())
+    }))
+
+  it.effect("serves the last who waits when all others are interrupted, as soon as there are tokens", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared(drained)
+      const waiters = yield* Effect.forEach(Array.from({ length: 2000 }), () => Effect.forkChild(quota.reserve(5)))
+      yield* TestClock.adjust(100)
+      const last = waiters.pop()!
+      const before = redis.exchanges
+      yield* Fiber.interruptAll(waiters)
+      yield* TestClock.adjust(399)
+      assert.isUndefined(last.pollUnsafe())
+      yield* TestClock.adjust(1)
+      assert.isTrue(Option.isSome(yield* Fiber.join(last)))
+      assert.isAtMost(redis.exchanges - before, 3)
+      assert.strictEqual(redis.leases(key), 1)
+    }))
+
+  it.effect("refuses at once who comes when as many wait as may, and has the others served in their order", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({ ...drained, maxWaiters: 3 })
+      const served: Array<number> = []
+      const refused: Array<number> = []
+      const waiting = (n: number) =>
+        Effect.forkChild(Effect.map(quota.reserve(1), (taken) => (Option.isSome(taken) ? served : refused).push(n)))
+      yield* Effect.forEach([1, 2, 3, 4, 5], waiting)
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual([served, refused], [[], [4, 5]])
+      const before = redis.exchanges
+      yield* waiting(6)
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual([refused, redis.exchanges - before], [[4, 5, 6], 0])
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual(served, [1])
+      yield* waiting(7)
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual([served, refused], [[1, 2, 3, 7], [4, 5, 6]])
+    }))
+
+  it.effect("counts nobody as waiting whom Redis has not told to wait: as many as there are tokens for are granted", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({ ...drained, capacity: 5000, initial: 1200, maxWaiters: 600 })
+      redis.latencyMillis = 1
+      const asked = Effect.forEach(Array.from({ length: 3000 }), () => Effect.forkChild(quota.reserve(1)))
+      const fibers = yield* asked
+      yield* TestClock.adjust(20)
+      const granted = (exits: ReadonlyArray<unknown>) => exits.filter((exit) => exit !== undefined).length
+      const exits = fibers.map((fiber) => fiber.pollUnsafe())
+      assert.strictEqual(granted(exits.slice(0, 1200)), 1200)
+      assert.strictEqual(granted(exits.slice(1200, 1800)), 0)
+      assert.strictEqual(granted(exits.slice(1800)), 1200)
+      yield* Fiber.interruptAll(fibers)
+    }))
+
+  it.effect("has room again when one who waits is interrupted, the first as well as the last", () =>
+    Effect.gen(function*() {
+      const { quota } = yield* shared({ ...drained, maxWaiters: 2 })
+      const wait = Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(quota.reserve(1))
+        yield* TestClock.adjust(1)
+        return fiber
+      })
+      const [first, second] = [yield* wait, yield* wait]
+      assert.isDefined((yield* wait).pollUnsafe())
+      yield* Fiber.interrupt(first)
+      const third = yield* wait
+      assert.isUndefined(third.pollUnsafe())
+      assert.isDefined((yield* wait).pollUnsafe())
+      yield* Fiber.interrupt(third)
+      const fourth = yield* wait
+      assert.deepStrictEqual([second.pollUnsafe(), fourth.pollUnsafe()], [undefined, undefined])
+      yield* Fiber.interruptAll([second, fourth])
+    }))
+
+  for (const [driver, run] of Object.entries(drivers)) {
+    it.effect(`stops the call of ${driver} that may not wait: the quota is exhausted`, () =>
+      Effect.gen(function*() {
+        const { quota } = yield* shared({ ...drained, refillPerSecond: 0.001, maxWaiters: 1 })
+        const stops: Array<string> = []
+        const observer = RetryObserver.layer({ onStop: ({ reason }) => stops.push(reason) })
+        const call = scripted([new Transient()])
+        yield* Effect.forkChild(quota.reserve(1))
+        const exit = yield* run(call.effect).pipe(
+          Effect.provideService(RetryQuota.RetryQuota, quota),
+          Effect.provide(observer),
+          inTime
+        )
+        assert.isTrue(Exit.isFailure(exit))
+        assert.deepStrictEqual([call.sends, stops], [1, ["quota-exhausted"]])
+      }))
+  }
+
+  /** Interrupts 100,000 fibers that all wait; how long it takes, in milliseconds. */
+  const interrupted = (waiting: Effect.Effect<unknown, unknown>, isBackwards: boolean) =>
+    Effect.gen(function*() {
+      const waiters = yield* Effect.forEach(
+        Array.from({ length: 100_000 }),
+        () => Effect.forkChild(waiting, { startImmediately: true })
+      )
+      yield* TestClock.adjust(1)
+      assert.isTrue(waiters.every((fiber) => fiber.pollUnsafe() === undefined))
+      if (isBackwards) waiters.reverse()
+      const start = performance.now()
+      yield* Fiber.interruptAll(waiters)
+      return performance.now() - start
+    })
+
+  for (const isBackwards of [false, true]) {
+    const order = isBackwards ? "last to first" : "first to last"
+    it.effect(`lets 100,000 go within a second, interrupted from the ${order}, and leaves no trace`, () =>
+      Effect.gen(function*() {
+        const { quota, redis } = yield* shared({ ...drained, capacity: 1e6, refillPerSecond: 0.001 })
+        const millis = yield* interrupted(quota.reserve(5), isBackwards)
+        // A busy machine has longer: what takes its time with fibers that leave nothing behind, too.
+        const floor = yield* interrupted(Effect.never, isBackwards)
+        assert.isBelow(millis, Math.max(1000, 6 * floor))
+        yield* TestClock.adjust("1 minute")
+        const before = redis.exchanges
+        yield* TestClock.adjust("1 hour")
+        assert.deepStrictEqual([redis.exchanges - before, redis.leases(key)], [0, 0])
+      }))
+  }
+})
