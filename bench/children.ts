@@ -39,6 +39,10 @@ export const memory = async (calls: number, rounds: number): Promise<ReadonlyMap
   return new Map([...kept].map(([name, bytes]) => [name, spread(bytes)]))
 }
 
+/** Bytes and timers of so many resources. */
+export const resources = async (count: number): Promise<{ readonly bytes: number; readonly timers: number }> =>
+  JSON.parse(await node(["--expose-gc"], sibling("memory.js"), "resources", String(count)))
+
 const timesItself = `
 const { system, user } = process.cpuUsage()
 console.log(system + user)

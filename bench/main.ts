@@ -124,12 +124,20 @@ const timeQueue = async () => {
 
 const timeResources = async () => {
   const perCall = new Map<number, ReadonlyArray<number>>()
-  for (const count of [100, 1000, 10_000, 100_000]) {
+  for (const count of [100, 1000, 10_000, 100_000, 1_000_000]) {
     perCall.set(count, await resources.timed(count, quick ? 100_000 : 500_000))
   }
   const rows = [...perCall].map(([count, ns]) => [`${count} resources`, ns] as const)
   show(timed("ResourceLimiters, withRetry and a quota of its own, CPU time per call", new Map(rows)))
   hold("cost per call: 100,000 resources / 100 resources", 2, quotient(perCall.get(100_000)!, perCall.get(100)!))
+  hold("cost per call: 1,000,000 resources / 100 resources", 2, quotient(perCall.get(1_000_000)!, perCall.get(100)!))
+  const kept = new Map<number, { readonly bytes: number; readonly timers: number }>()
+  for (const count of [1000, 100_000, 1_000_000]) kept.set(count, await children.resources(count))
+  const bytes = [...kept].map(([count, found]) => [`${count} resources`, exactly(found.bytes)] as const)
+  show(table("a resource with quota and limiter, both used", "bytes kept", new Map(bytes)))
+  hold("100,000 resources: bytes each", 600, exactly(kept.get(100_000)!.bytes))
+  hold("1,000,000 resources: bytes each", 650, exactly(kept.get(1_000_000)!.bytes))
+  hold("1,000,000 resources: timers", 1, exactly(kept.get(1_000_000)!.timers))
   hold("resources left after their time", 0, exactly(await resources.leftOf(100_000)))
 }
 

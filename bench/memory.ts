@@ -1,4 +1,7 @@
-/** Bytes that a call keeps while it waits for its retry. Prints them. Arguments: the subject, how many calls. */
+/**
+ * Bytes that a call keeps while it waits for its retry, or that a resource keeps. Prints them. Arguments: the subject, how
+ * many.
+ */
 import * as Effect from "effect/Effect"
 import { setImmediate as turn } from "node:timers/promises"
 import { asyncRetry, cockatiel, pRetry, smithy } from "./calls.ts"
@@ -6,6 +9,7 @@ import * as effects from "./effects.ts"
 import { sleeping } from "./names.ts"
 import { effectOf, functionOf } from "./operations.ts"
 import * as peers from "./peers.ts"
+import * as resources from "./resources.ts"
 
 /** No call wakes up while bytes are counted. */
 const waitMillis = 1_000_000
@@ -50,5 +54,7 @@ const kept = async (start: () => void, calls: number): Promise<number> => {
 }
 
 const [, , name, calls] = process.argv
-console.log(name === undefined ? JSON.stringify(Object.keys(begin)) : await kept(begin[name]!, Number(calls)))
+if (name === undefined) console.log(JSON.stringify(Object.keys(begin)))
+else if (name === "resources") console.log(JSON.stringify(await resources.kept(Number(calls))))
+else console.log(await kept(begin[name]!, Number(calls)))
 process.exit(0)

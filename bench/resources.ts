@@ -1,7 +1,7 @@
 /** A quota and a limiter for each of many resources: what a call costs, and what is left when nobody calls. */
-import { awsStandard, ResourceLimiters, withRetry } from "effect-retry"
+import { AdaptiveRateLimiter, awsStandard, ResourceLimiters, RetryQuota, withRetry } from "effect-retry"
 import * as Effect from "effect/Effect"
-import * as RcMap from "effect/RcMap"
+import * as Option from "effect/Option"
 import { setTimeout as wait } from "node:timers/promises"
 import { repeated } from "./effects.ts"
 import { effectOf } from "./operations.ts"
@@ -13,10 +13,7 @@ const callsOf = (count: number): Effect.Effect<unknown, unknown, ResourceLimiter
   return Effect.suspend(() => Effect.provide(operation, ResourceLimiters.quota(keys[next++ % count]!)))
 }
 
-const held = Effect.gen(function*() {
-  const { rcMap } = yield* ResourceLimiters.ResourceLimiters
-  return Array.from(yield* RcMap.keys(rcMap)).length
-})
+const held = ResourceLimiters.ResourceLimiters.use((limiters) => limiters.count)
 
 /** Nanoseconds per call when so many resources are called in turn, by round. No resource is forgotten meanwhile. */
 export const timed = (count: number, calls: number): Promise<ReadonlyArray<number>> => {
@@ -33,7 +30,29 @@ export const timed = (count: number, calls: number): Promise<ReadonlyArray<numbe
     if ((yield* held) !== count) throw new Error("a resource was forgotten before its time")
     return samples
   })
-  return Effect.runPromise(Effect.provide(Effect.orDie(program), ResourceLimiters.layer()))
+  return Effect.runPromise(Effect.provide(Effect.orDie(program), ResourceLimiters.layer({ maxResources: count })))
+}
+
+/** Bytes that a resource keeps which has been called once and failed once, and timers that run for all of them. */
+export const kept = async (count: number): Promise<{ readonly bytes: number; readonly timers: number }> => {
+  const failure = Effect.andThen(
+    AdaptiveRateLimiter.update(false),
+    Effect.flatMap(RetryQuota.reserve(5), (taken) => Option.getOrThrow(taken).spend)
+  )
+  let next = 0
+  const call = Effect.suspend(() => Effect.provide(failure, ResourceLimiters.get(`tenant-${next++}`)))
+  const heap = () => {
+    for (let n = 0; n < 3; n++) gc!()
+    return process.memoryUsage().heapUsed
+  }
+  const program = Effect.gen(function*() {
+    yield* repeated(call, 1000)
+    const before = heap()
+    yield* repeated(call, count)
+    const bytes = (heap() - before) / count
+    return { bytes, timers: process.getActiveResourcesInfo().filter((name) => name === "Timeout").length }
+  })
+  return Effect.runPromise(Effect.provide(Effect.orDie(program), ResourceLimiters.layer({ maxResources: Infinity })))
 }
 
 const idleMillis = 500
@@ -50,6 +69,6 @@ export const leftOf = (count: number): Promise<number> => {
     return left
   })
   return Effect.runPromise(
-    Effect.provide(Effect.orDie(program), ResourceLimiters.layer({ idleTimeToLive: idleMillis }))
+    Effect.provide(Effect.orDie(program), ResourceLimiters.layer({ idleTimeToLive: idleMillis, maxResources: count }))
   )
 }

@@ -1,11 +1,14 @@
 /**
  * Why it stopped: the caller gets its own error, unchanged; the reason comes next to it.
  *
- * Four ways to see it: a fallback, the last output of the schedule, an observer, metrics. Events on the current span,
- * `retry` and `retry.stopped`, come without being asked for.
+ * Five ways to see it: logs, a fallback, the last output of the schedule, an observer, metrics. Events on the current
+ * span, `retry` and `retry.stopped`, come without being asked for.
  */
 import { Duration, Effect, Layer } from "effect"
 import { attempt, awsStandard, RetryDecision, RetryMetrics, RetryObserver, withRetryOrElse } from "effect-retry"
+
+/** Logs: each retry at Debug, and why a call is not retried at Warning, once. */
+export const logs = RetryObserver.layer(RetryObserver.logger)
 
 /** A fallback that knows the last error and the reason: for code that goes on differently. */
 export const orCached = <E>(send: Effect.Effect<string, E>) =>

@@ -3,18 +3,26 @@
  *
  * An outage is of one thing: a table, a region, a tenant. With one quota for everything, the retries of what is down use
  * up what the rest would need, and one throttled table slows all. Here each key has a quota and a limiter of its own,
- * made when it is first used and forgotten when it has been idle.
+ * made when it is first used and forgotten when it has been idle, or when there are too many.
  *
  * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as LayerMap from "effect/LayerMap"
+import * as Scope from "effect/Scope"
 import * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 import { checks } from "./internal/checks.ts"
+import * as Cubic from "./internal/math/cubic.ts"
+import { AdaptiveGate } from "./internal/state/adaptive.ts"
+import { clockOf, monotonicMillis } from "./internal/state/clock.ts"
+import { type Bounds, Entry, Keyed } from "./internal/state/keyed.ts"
+import { Lapses } from "./internal/state/lapses.ts"
+import { MemoryStore } from "./internal/state/memoryStore.ts"
 import * as RetryQuota from "./RetryQuota.ts"
 
 /**
@@ -26,14 +34,38 @@ import * as RetryQuota from "./RetryQuota.ts"
 export type Limiters = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
 
 /**
+ * A resource in use.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Resource {
+  readonly key: string
+  readonly quota: RetryQuota.Service
+  /** Made when it is first asked for. */
+  readonly limiter: AdaptiveRateLimiter.Service
+}
+
+/**
+ * The resources, by key.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Service {
+  /** The resource of a key, in use until the scope is closed. */
+  readonly use: (key: string) => Effect.Effect<Resource, never, Scope.Scope>
+  /** How many resources there are, in use or idle: at most `maxResources`. */
+  readonly count: Effect.Effect<number>
+}
+
+/**
  * The quotas and limiters, by resource key.
  *
  * @category services
  * @since 0.1.0
  */
-export class ResourceLimiters extends Context.Service<ResourceLimiters, LayerMap.LayerMap<string, Limiters>>()(
-  "effect-retry/ResourceLimiters"
-) {}
+export class ResourceLimiters extends Context.Service<ResourceLimiters, Service>()("effect-retry/ResourceLimiters") {}
 
 /**
  * How the quotas and limiters are made.
@@ -51,48 +83,214 @@ export interface Options<out R = never> {
   readonly limiter?: AdaptiveRateLimiter.Options | ((key: string) => AdaptiveRateLimiter.Options) | undefined
   /** How long a resource that nobody uses is kept: a finite duration above 0. Default 10 minutes. */
   readonly idleTimeToLive?: Duration.Input | undefined
+  /** How many resources are kept: a whole number of at least 1, or `Infinity`. Default 100,000. */
+  readonly maxResources?: number | undefined
 }
+
+type QuotaLayer<R> = Layer.Layer<RetryQuota.RetryQuota, never, R>
+
+type MakeQuota<R> = (key: string, nowMillis: number) => MemoryStore | QuotaLayer<R>
+
+type MakeGate = (key: string, nowMillis: number) => AdaptiveGate<AdaptiveRateLimiter.RateLimitExceeded>
+
+const isLayer = <R>(given: unknown): given is QuotaLayer<R> => Layer.isLayer(given)
+
+/** Options for all keys are looked at once, here, so that impossible ones are refused before anything runs. */
+const quotaOf = <R>(options: Options<R>["quota"] = {}): MakeQuota<R> => {
+  const from = (valid: ReturnType<typeof RetryQuota.validated>, nowMillis: number) => new MemoryStore(valid, nowMillis)
+  if (typeof options !== "function") {
+    const valid = RetryQuota.validated(options)
+    return (_, nowMillis) => from(valid, nowMillis)
+  }
+  return (key, nowMillis) => {
+    const given = options(key)
+    return isLayer<R>(given) ? given : from(RetryQuota.validated(given), nowMillis)
+  }
+}
+
+const gateOf = (options: Options["limiter"] = {}): MakeGate => {
+  const from = (valid: ReturnType<typeof AdaptiveRateLimiter.validated>, nowMillis: number) =>
+    new AdaptiveGate(valid, Cubic.initial(valid.cubic, nowMillis / 1000))
+  if (typeof options !== "function") {
+    const valid = AdaptiveRateLimiter.validated(options)
+    return (_, nowMillis) => from(valid, nowMillis)
+  }
+  return (key, nowMillis) => from(AdaptiveRateLimiter.validated(options(key)), nowMillis)
+}
+
+/** There may be very many, of which most are idle: what can be made again for each use is. */
+abstract class Kept<R> extends Entry implements Resource {
+  protected readonly home: Resources<R>
+  private gate: ReturnType<MakeGate> | undefined = undefined
+
+  constructor(key: string, home: Resources<R>) {
+    super(key)
+    this.home = home
+  }
+
+  abstract readonly quota: RetryQuota.Service
+
+  get limiter(): AdaptiveRateLimiter.Service {
+    return AdaptiveRateLimiter.serviceOf(this.gate ??= this.home.makeGate(this.key, this.sinceMillis))
+  }
+}
+
+class InMemory<R> extends Kept<R> {
+  private readonly store: MemoryStore
+  private readonly lapses = new Lapses()
+
+  constructor(key: string, home: Resources<R>, store: MemoryStore) {
+    super(key, home)
+    this.store = store
+  }
+
+  get quota(): RetryQuota.Service {
+    return RetryQuota.overStore(this.store, this.lapses)
+  }
+
+  dropped(): void {}
+}
+
+/** One whose quota is that of a layer. */
+class Built<R> extends Kept<R> {
+  quota!: RetryQuota.Service
+  private readonly layer: QuotaLayer<R>
+  private scope: Scope.Closeable
+  /** Builds the layer, for all who wait for it. */
+  private building: Fiber.Fiber<unknown> | undefined = undefined
+
+  constructor(key: string, home: Resources<R>, layer: QuotaLayer<R>) {
+    super(key, home)
+    this.layer = layer
+    this.scope = Scope.forkUnsafe(home.scope)
+  }
+
+  /** Waits until there is a quota. */
+  get ready(): Effect.Effect<this> {
+    if (this.quota !== undefined) return Effect.succeed(this)
+    // One that has ended without a quota has failed.
+    if (this.building === undefined || this.building.pollUnsafe() !== undefined) {
+      this.building = this.home.fork(this.built)
+    }
+    return Effect.as(Fiber.join(this.building), this)
+  }
+
+  dropped(): void {
+    this.home.fork(Scope.close(this.scope, Exit.void))
+  }
+
+  private get built(): Effect.Effect<unknown, never, R> {
+    return Layer.buildWithMemoMap(this.layer, this.home.memoMap, this.scope).pipe(
+      Effect.tap((context) =>
+        Effect.sync(() => {
+          this.quota = Context.get(context, RetryQuota.RetryQuota)
+        })
+      ),
+      Effect.onError(() => {
+        const { scope } = this
+        this.scope = Scope.forkUnsafe(this.home.scope)
+        return Scope.close(scope, Exit.void)
+      })
+    )
+  }
+}
+
+class Resources<R> implements Service {
+  readonly scope: Scope.Scope
+  readonly memoMap: Layer.MemoMap
+  readonly makeGate: MakeGate
+  private readonly kept: Keyed<InMemory<R> | Built<R>>
+  private readonly services: Context.Context<R>
+  private isSweeping = false
+
+  constructor(
+    bounds: Bounds,
+    makeQuota: MakeQuota<R>,
+    makeGate: MakeGate,
+    services: Context.Context<R | Scope.Scope>
+  ) {
+    this.kept = new Keyed(bounds, (key, nowMillis) => {
+      const quota = makeQuota(key, nowMillis)
+      return quota instanceof MemoryStore ? new InMemory(key, this, quota) : new Built(key, this, quota)
+    })
+    this.makeGate = makeGate
+    this.services = services
+    this.scope = Context.get(services, Scope.Scope)
+    this.memoMap = Layer.CurrentMemoMap.forkOrCreate(services)
+  }
+
+  /** Runs as long as the layer is there. */
+  fork<A>(effect: Effect.Effect<A, never, R>): Fiber.Fiber<A> {
+    return Fiber.runIn(Effect.runForkWith(this.services)(effect), this.scope)
+  }
+
+  use(key: string): Effect.Effect<Resource, never, Scope.Scope> {
+    const entered = Effect.acquireRelease(
+      withMillis((nowMillis) => this.kept.enter(key, nowMillis)),
+      (resource) => withMillis((nowMillis) => this.leave(resource, nowMillis))
+    )
+    return Effect.flatMap(
+      entered,
+      (resource): Effect.Effect<Resource> => resource instanceof Built ? resource.ready : Effect.succeed(resource)
+    )
+  }
+
+  get count(): Effect.Effect<number> {
+    return withMillis((nowMillis) => this.kept.count(nowMillis))
+  }
+
+  private leave(resource: InMemory<R> | Built<R>, nowMillis: number): void {
+    this.kept.leave(resource, nowMillis)
+    if (resource instanceof InMemory || this.isSweeping) return
+    this.isSweeping = true
+    this.fork(this.sweeping)
+  }
+
+  /** What has something to close is closed in time, also when nobody comes by. */
+  private get sweeping(): Effect.Effect<void> {
+    return Effect.flatMap(
+      withMillis((nowMillis) => (this.kept.sweep(nowMillis) ?? Infinity) - nowMillis),
+      (millis) => {
+        if (millis < Infinity) return Effect.andThen(Effect.sleep(Math.max(1, Math.ceil(millis))), this.sweeping)
+        this.isSweeping = false
+        return Effect.void
+      }
+    )
+  }
+}
+
+const withMillis = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
+  Effect.withFiber((fiber) => Effect.sync(() => f(monotonicMillis(clockOf(fiber)))))
 
 /**
  * A layer with a quota and a limiter for every key.
  *
- * **Gotchas**
+ * **Details**
  *
- * A resource that was idle for `idleTimeToLive` starts anew, with a full quota: choose it longer than outages last.
+ * A resource that was idle for `idleTimeToLive` is forgotten: it starts anew, with a full quota. So choose it longer than
+ * outages last. When there are more than `maxResources`, the one that has been idle longest is forgotten before its time;
+ * when none is idle, the one whose last use began first. Calls that use it keep it until they end.
+ *
+ * No timer runs for what is idle: it is cleared away when a resource is used next. Only resources whose quota is a layer
+ * are closed in time, by one timer for all.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layer = <R = never>(options?: Options<R>): Layer.Layer<ResourceLimiters, never, R> => {
-  const idle = checks("ResourceLimiters.layer").positiveDuration("idleTimeToLive", options?.idleTimeToLive ?? 600_000)
+  const check = checks("ResourceLimiters.layer")
+  const bounds = {
+    idleMillis: check.positiveDuration("idleTimeToLive", options?.idleTimeToLive ?? 600_000),
+    maxEntries: check.count("maxResources", options?.maxResources ?? 100_000, 1)
+  }
   const quota = quotaOf(options?.quota)
-  const limiter = optionsOf(options?.limiter, AdaptiveRateLimiter.layer)
+  const limiter = gateOf(options?.limiter)
   return Layer.effect(
     ResourceLimiters,
-    LayerMap.make((key: string) => Layer.merge(quota(key), limiter(key)), { idleTimeToLive: Duration.millis(idle) })
+    Effect.contextWith((services: Context.Context<R | Scope.Scope>) =>
+      Effect.sync(() => new Resources(bounds, quota, limiter, services))
+    )
   )
-}
-
-type QuotaLayer<R> = Layer.Layer<RetryQuota.RetryQuota, never, R>
-
-const isLayer = <R>(given: RetryQuota.Options | QuotaLayer<R>): given is QuotaLayer<R> => Layer.isLayer(given)
-
-const quotaOf = <R>(options: Options<R>["quota"]): (key: string) => QuotaLayer<R> => {
-  if (typeof options !== "function") return optionsOf(options, RetryQuota.layer)
-  return (key) => {
-    const given = options(key)
-    return isLayer(given) ? given : RetryQuota.layer(given)
-  }
-}
-
-/** Options for all keys are looked at once, here, so that impossible ones are refused before anything runs. */
-const optionsOf = <Options, A>(
-  options: Options | ((key: string) => Options) | undefined,
-  layerOf: (options?: Options) => Layer.Layer<A>
-): (key: string) => Layer.Layer<A> => {
-  if (typeof options === "function") return (key) => layerOf((options as (key: string) => Options)(key))
-  layerOf(options)
-  return () => layerOf(options)
 }
 
 /**
@@ -110,8 +308,7 @@ const optionsOf = <Options, A>(
 export const quota = (key: string): Layer.Layer<RetryQuota.RetryQuota, never, ResourceLimiters> =>
   Layer.effect(
     RetryQuota.RetryQuota,
-    Effect.flatMap(ResourceLimiters, (limiters) =>
-      Effect.map(limiters.contextEffect(key), (context) => Context.get(context, RetryQuota.RetryQuota)))
+    Effect.flatMap(ResourceLimiters, (limiters) => Effect.map(limiters.use(key), (resource) => resource.quota))
   )
 
 /**
@@ -128,4 +325,8 @@ export const quota = (key: string): Layer.Layer<RetryQuota.RetryQuota, never, Re
  * @since 0.1.0
  */
 export const get = (key: string): Layer.Layer<Limiters, never, ResourceLimiters> =>
-  Layer.unwrap(Effect.map(ResourceLimiters, (limiters) => limiters.get(key)))
+  Layer.effectContext(
+    Effect.flatMap(ResourceLimiters, (limiters) =>
+      Effect.map(limiters.use(key), ({ limiter, quota }) =>
+        Context.make(RetryQuota.RetryQuota, quota).pipe(Context.add(AdaptiveRateLimiter.AdaptiveRateLimiter, limiter))))
+  )

@@ -86,7 +86,8 @@ export const vetoing: {
   (predicate: (error: unknown) => boolean): (self: RetryClassifier) => RetryClassifier
   (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier
 } = /* @__PURE__ */ dual(2, (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier => {
-  const forbids = followingCauseUntil((error) => holds(predicate, error) ? veto : none, () => false)
+  const vetoed = Option.some(RetryInfo.vetoed)
+  const forbids = followingCauseUntil((error) => holds(predicate, error) ? vetoed : none, () => false)
   return chain([forbids, self])
 })
 

@@ -17,7 +17,11 @@ const TypeId = "~effect-retry/RetryDecision"
 /**
  * Why a call is not retried.
  *
- * - `"not-retryable"`: the classifier does not know the error, forbids a retry, or says that it is only `"Maybe"` safe.
+ * - `"unknown-error"`: the classifier does not know the error, and no server has answered it.
+ * - `"not-safe"`: the call may have been carried out, and repeating it could carry it out twice: it is only `"Maybe"` safe.
+ * - `"final"`: the same call would fail again: the error says so, or it is an answer (status 400 or above) that the
+ *   classifier does not know.
+ * - `"vetoed"`: a rule forbids it (`RetryClassifier.vetoing`), or a gate or the quota refused the send.
  * - `"max-attempts"`: the policy's attempts are used up.
  * - `"quota-exhausted"`: the quota has too few tokens for the retry.
  * - `"deadline"`: the retry would begin at the deadline or after it.
@@ -29,13 +33,23 @@ const TypeId = "~effect-retry/RetryDecision"
  * @since 0.1.0
  */
 export type StopReason =
-  | "not-retryable"
+  | "unknown-error"
+  | "not-safe"
+  | "final"
+  | "vetoed"
   | "max-attempts"
   | "quota-exhausted"
   | "deadline"
   | "retry-after-too-long"
   | "nested"
   | "schedule"
+
+/** A call whose attempt has failed. */
+interface Failed {
+  readonly attempt: number
+  readonly info: RetryInfo | undefined
+  readonly parts: { readonly maxAttempts: number }
+}
 
 /**
  * Permission to retry: which retry it is, how long to wait, and the quota tokens reserved for it. It never changes.
@@ -51,15 +65,18 @@ export class Retry {
   readonly info: RetryInfo | undefined
   /** Tokens of the quota reserved for the retry. */
   readonly cost: number
+  /** The most attempts that the policy makes, the first included: a whole number, or `Infinity`. */
+  readonly maxAttempts: number
   /** @internal */
   readonly delayMillis: number
 
   /** @internal */
-  constructor(retry: number, delayMillis: number, cost: number, info: RetryInfo | undefined) {
-    this.retry = retry
+  constructor(failed: Failed, delayMillis: number, cost: number) {
+    this.retry = failed.attempt
     this.delayMillis = delayMillis
     this.cost = cost
-    this.info = info
+    this.info = failed.info
+    this.maxAttempts = failed.parts.maxAttempts
   }
 
   /** How long to wait before the retry. */
@@ -95,10 +112,10 @@ export class Stop {
   readonly delayMillis: number
 
   /** @internal */
-  constructor(reason: StopReason, attempts: number, info: RetryInfo | undefined, delayMillis = 0) {
+  constructor(failed: Omit<Failed, "parts">, reason: StopReason, delayMillis = 0) {
     this.reason = reason
-    this.attempts = attempts
-    this.info = info
+    this.attempts = failed.attempt
+    this.info = failed.info
     this.delayMillis = delayMillis
   }
 

@@ -72,6 +72,12 @@ export interface RetryInfo {
   readonly fault: Fault
   /** How long the service asked to be left alone, if it did. */
   readonly retryAfter: Duration.Duration | undefined
+  /**
+   * A rule forbids the retry, whatever the failure is.
+   *
+   * @internal
+   */
+  readonly vetoed?: boolean
 }
 
 /**
@@ -143,12 +149,21 @@ export const throttled = (retryAfter?: Duration.Input): RetryInfo =>
   make({ throttling: true, fault: "client", retryAfter })
 
 /**
- * Facts of a failure that must not be retried.
+ * Facts of a failure that is final: the same call would fail again.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const notRetryable: RetryInfo = make({ safety: "No" })
+
+/**
+ * Facts of a failure that is not retried because a rule forbids it, whatever the failure is: the stop reason is
+ * `"vetoed"`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const vetoed: RetryInfo = /* @__PURE__ */ (() => ({ ...notRetryable, vetoed: true }))()
 
 /**
  * Checks whether a value is a `RetryInfo` that {@link make} has made: a look-alike, such as decoded JSON, is none.

@@ -8,12 +8,11 @@
 
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import { AdaptiveRateLimiter } from "./AdaptiveRateLimiter.ts"
 import type { StopReason } from "./RetryDecision.ts"
-import { type Caller, combine, CurrentObserver, failureClass, type RetryObserver } from "./RetryObserver.ts"
+import { type Caller, failureClass, layer as observing, type RetryObserver } from "./RetryObserver.ts"
 import { RetryQuota } from "./RetryQuota.ts"
 
 /**
@@ -132,13 +131,10 @@ export const observer: RetryObserver = {
 }
 
 /**
- * A layer that switches the metrics on, beside the observer in force where it is provided: an observer of your own goes
+ * A layer that switches the metrics on, next to the observer in force where it is provided: an observer of your own goes
  * under it, `RetryMetrics.layer.pipe(Layer.provide(RetryObserver.layer(mine)))`.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<never> = Layer.effect(
-  CurrentObserver,
-  Effect.map(CurrentObserver, (present) => combine(present, observer))
-)
+export const layer: Layer.Layer<never> = /* @__PURE__ */ observing(observer)

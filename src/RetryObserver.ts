@@ -1,9 +1,9 @@
 /**
  * Who is notified of what a policy does.
  *
- * By default each retry and each stop becomes an event of the current span, and nothing else happens. `RetryMetrics`
- * is an observer that counts; {@link none} switches everything off. An observer that does not ask for attempts costs
- * calls that succeed nothing.
+ * By default each retry and each stop becomes an event of the current span, and nothing else happens. {@link layer} adds
+ * an observer of your own, such as that of `RetryMetrics`, which counts; {@link layerOnly} replaces what there is. An
+ * observer that does not ask for attempts costs calls that succeed nothing.
  *
  * @since 0.1.0
  */
@@ -13,6 +13,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
+import { causeOf, maxCauseDepth } from "./internal/facts/codes.ts"
+import { statusOf } from "./internal/facts/wire.ts"
+import { get } from "./internal/safe.ts"
 import type { Retry, Stop } from "./RetryDecision.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 
@@ -56,35 +59,94 @@ export const failureClass = (info: RetryInfo | undefined): "throttling" | "timeo
   return info.timeout ? "timeout" : "transient"
 }
 
-const spanOf = (context: Caller): Tracer.Span | undefined => {
-  const span = Context.getOrUndefined(context, Tracer.ParentSpan)
-  return span?._tag === "Span" ? span : undefined
-}
+/** As many as OpenTelemetry keeps of a span. */
+const mostEvents = 128
 
-const nowOf = (context: Caller): bigint => Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
+/** How many events each span has had. */
+const events = new WeakMap<Tracer.Span, number>()
+
+const addEvent = (
+  context: Caller,
+  name: string,
+  info: RetryInfo | undefined,
+  attributes: Record<string, unknown>
+): void => {
+  const span = Context.getOrUndefined(context, Tracer.ParentSpan)
+  if (span?._tag !== "Span") return
+  const before = events.get(span) ?? 0
+  if (before > mostEvents) return
+  events.set(span, before + 1)
+  const now = Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
+  attributes["retry.class"] = failureClass(info)
+  span.event(before < mostEvents ? name : "retry.dropped", now, attributes)
+}
 
 /**
  * The observer that adds events to the current span: `retry` (`retry.attempt`, `retry.delay_ms`, `retry.class`,
  * `retry.cost`) and `retry.stopped` (`retry.reason`, `retry.attempts`, `retry.class`). Nothing of the error itself is in
- * them.
+ * them. A span gets at most 128 of them. The next one is called `retry.dropped`, and it is the last: a span that never ends
+ * does not grow forever.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const spanEvents: RetryObserver = {
   onRetry: ({ cost, delayMillis, info, retry }, _error, context) =>
-    spanOf(context)?.event("retry", nowOf(context), {
+    addEvent(context, "retry", info, {
       "retry.attempt": retry,
       "retry.delay_ms": delayMillis,
-      "retry.class": failureClass(info),
       "retry.cost": cost
     }),
   onStop: ({ attempts, info, reason }, _error, context) =>
-    spanOf(context)?.event("retry.stopped", nowOf(context), {
+    addEvent(context, "retry.stopped", info, {
       "retry.reason": reason,
-      "retry.attempts": attempts,
-      "retry.class": failureClass(info)
+      "retry.attempts": attempts
     })
+}
+
+/** What can stand in a line of a log: no message, nothing secret. */
+const isWord = (u: unknown): u is string => typeof u === "string" && /^[\w.$:#/-]{1,64}$/.test(u) && u !== "Error"
+
+/** What the error, or what caused it, is called, and the status of an answer; nothing of its message. */
+const nameOf = (error: unknown): string => {
+  const status = statusOf(error)
+  let code: unknown
+  let cause = error
+  for (let depth = 0; depth <= maxCauseDepth && !isWord(code) && cause !== undefined; depth++) {
+    code = get(cause, "code")
+    cause = causeOf(cause)
+  }
+  const name = [code, get(error, "_tag"), get(error, "name")].find(isWord)
+  return [status === undefined ? [] : `HTTP ${status}`, name ?? []].flat().join(" ") || "an error without a name"
+}
+
+/**
+ * The observer that logs: each retry at level Debug, and why a call is not retried at level Warning, once. A call that
+ * leaves it to an outer one says so at Debug. Nothing of the error is in it but its code, its name and its status.
+ *
+ * ```text
+ * retry 2 of 3 in 480 ms after ECONNRESET
+ * not retried after 4 attempts: max-attempts, ECONNRESET
+ * ```
+ *
+ * **Example** (Logs next to the span events)
+ *
+ * ```ts
+ * program.pipe(Effect.provide(RetryObserver.layer(RetryObserver.logger)))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const logger: RetryObserver = {
+  onRetry: ({ delayMillis, maxAttempts, retry }, error) => {
+    const most = maxAttempts === Infinity ? "" : ` of ${maxAttempts - 1}`
+    return Effect.logDebug(`retry ${retry}${most} in ${delayMillis} ms after ${nameOf(error)}`)
+  },
+  onStop: ({ attempts, reason }, error) => {
+    const line = `not retried after ${attempts} attempt${attempts === 1 ? "" : "s"}: ${reason}, ${nameOf(error)}`
+    return reason === "nested" ? Effect.logDebug(line) : Effect.logWarning(line)
+  }
 }
 
 /**
@@ -136,9 +198,26 @@ export const CurrentObserver: Context.Reference<RetryObserver> = Context.Referen
 )
 
 /**
- * A layer that sets the observer.
+ * A layer that adds an observer to the one in force where it is provided: to {@link spanEvents}, unless there is another.
+ *
+ * **Gotchas**
+ *
+ * Of two layers that are merged only one holds. Provide one with the other:
+ * `RetryObserver.layer(second).pipe(Layer.provide(RetryObserver.layer(first)))`.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layer = (observer: RetryObserver): Layer.Layer<never> => Layer.succeed(CurrentObserver, observer)
+export const layer = (observer: RetryObserver): Layer.Layer<never> =>
+  Layer.effect(
+    CurrentObserver,
+    Effect.map(CurrentObserver, (present) => combine(present, observer))
+  )
+
+/**
+ * A layer that sets the observer, in place of the one in force: {@link none} switches everything off.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerOnly = (observer: RetryObserver): Layer.Layer<never> => Layer.succeed(CurrentObserver, observer)

@@ -12,6 +12,7 @@
  * @since 0.1.0
  */
 
+import type * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -134,6 +135,11 @@ export interface Options {
   readonly firstAttemptCost?: number | undefined
   /** What happens to a retry for which there are not enough tokens. `"wait"` needs a refill. Default `"stop"`. */
   readonly whenExhausted?: "stop" | "wait" | undefined
+  /**
+   * How many may wait for tokens: a whole number of at least 0, or `Infinity`. For more the quota is exhausted.
+   * Default 100,000.
+   */
+  readonly maxWaiters?: number | undefined
 }
 
 /**
@@ -145,9 +151,10 @@ export const validated = ({
   capacity = 500,
   firstAttemptCost = 0,
   initial = capacity,
+  maxWaiters = 100_000,
   refillPerSecond = 0,
   successIncrement = Math.min(1, capacity),
-  whenExhausted = "stop"
+  whenExhausted: exhausted
 }: Options, constructorName = "RetryQuota.make"): StoreOptions => {
   const check = checks(constructorName)
   check.positive("capacity", capacity)
@@ -155,15 +162,19 @@ export const validated = ({
   check.amount("refillPerSecond", refillPerSecond)
   check.between("successIncrement", successIncrement, 0, capacity)
   check.between("firstAttemptCost", firstAttemptCost, 0, capacity)
-  check.oneOf("whenExhausted", whenExhausted, ["stop", "wait"])
+  const whenExhausted = check.oneOf("whenExhausted", exhausted, ["stop", "wait"], "stop")
+  check.count("maxWaiters", maxWaiters, 0)
   if (whenExhausted === "wait" && refillPerSecond === 0) {
     check.reject("refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
   }
-  return { capacity, firstAttemptCost, initial, refillPerSecond, successIncrement, whenExhausted }
+  return { capacity, firstAttemptCost, initial, maxWaiters, refillPerSecond, successIncrement, whenExhausted }
 }
 
 const attempted = <A>(f: () => A): Effect.Effect<A, InvalidOption> =>
   Effect.try({ try: f, catch: (error) => error as InvalidOption })
+
+const withClock = <A>(f: (clock: Clock.Clock) => A): Effect.Effect<A> =>
+  Effect.clockWith((clock) => Effect.sync(() => f(clock)))
 
 const reservationOf = (held: Held): Reservation => ({
   cost: held.cost,
@@ -180,9 +191,9 @@ const reserved = (
   cost: number,
   lapses: Lapses
 ): Effect.Effect<Option.Option<Reservation>> =>
-  Effect.withFiber((fiber) => {
-    lapses.lapse(clockOf(fiber))
-    const answer = store.reserve(cost, clockOf(fiber))
+  Effect.clockWith((clock) => {
+    lapses.lapse(clock)
+    const answer = store.reserve(cost, clock)
     if (answer === undefined) return Effect.succeedNone
     if (typeof answer !== "function") return Effect.succeedSome(reservationOf(answer))
     let held: Held | undefined
@@ -221,16 +232,18 @@ const reserved = (
  * @category constructors
  * @since 0.1.0
  */
-export const fromStore = (store: RetryQuotaStore): Service => {
+export const fromStore = (store: RetryQuotaStore): Service => overStore(store, new Lapses())
+
+/**
+ * The quota over a store, and over what is known of its retries.
+ *
+ * @internal
+ */
+export const overStore = (store: RetryQuotaStore, lapses: Lapses): Service => {
   const { capacity } = store
-  const lapses = new Lapses()
   const check = checks("RetryQuota.reserve")
-  const look = Effect.withFiber((fiber) => Effect.sync(() => store.balance(clockOf(fiber))))
-  const looked = store.refresh === undefined ? look : Effect.andThen(store.refresh, look)
-  const balance = Effect.andThen(
-    Effect.withFiber((fiber) => Effect.sync(() => lapses.lapse(clockOf(fiber)))),
-    looked
-  )
+  const asked = Effect.andThen(withClock((clock) => lapses.lapse(clock)), store.refresh ?? Effect.void)
+  const balance = Effect.andThen(asked, withClock((clock) => store.balance(clock)))
   return {
     capacity,
     whenExhausted: store.whenExhausted,
@@ -244,7 +257,7 @@ export const fromStore = (store: RetryQuotaStore): Service => {
     deposit: (tokens) =>
       Effect.flatMap(
         attempted(() => checks("RetryQuota.deposit").amount("tokens", tokens)),
-        () => Effect.withFiber((fiber) => Effect.sync(() => store.deposit(tokens, clockOf(fiber))))
+        () => withClock((clock) => store.deposit(tokens, clock))
       ),
     balance
   }
@@ -269,7 +282,7 @@ export const make = (options?: Options): Effect.Effect<Service> => Effect.map(in
 
 const inMemory = (options?: Options): Effect.Effect<MemoryStore> => {
   const valid = validated(options ?? {})
-  return Effect.clockWith((clock) => Effect.sync(() => new MemoryStore(valid, monotonicMillis(clock))))
+  return withClock((clock) => new MemoryStore(valid, monotonicMillis(clock)))
 }
 
 /** A quota that warns when it is dropped as one of many that should have been one. */
@@ -331,7 +344,8 @@ export const layerUnlimited: Layer.Layer<RetryQuota> = /* @__PURE__ */ Layer.syn
       refillPerSecond: 0,
       successIncrement: 0,
       firstAttemptCost: 0,
-      whenExhausted: "stop"
+      whenExhausted: "stop",
+      maxWaiters: 0
     }, 0)
   ))
 

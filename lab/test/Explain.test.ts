@@ -162,7 +162,7 @@ describe("Explain", () => {
 
     it("comes at once for what is not retried", () => {
       const explanation = Explain.explain(awsStandard, { failure: RetryInfo.notRetryable, attempt: 30 })
-      assert.deepStrictEqual([explanation.retries, ends(explanation)], [[], [[1, "not-retryable", 1]]])
+      assert.deepStrictEqual([explanation.retries, ends(explanation)], [[], [[1, "final", 1]]])
       assert.deepStrictEqual(explanation.latency, { minMillis: 30, p50Millis: 30, p99Millis: 30, maxMillis: 30 })
       assert.strictEqual(explanation.failure.safety, "No")
       assert.strictEqual(explanation.quota, null)

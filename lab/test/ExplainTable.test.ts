@@ -42,7 +42,7 @@ attempts fail  without quota  sends per call  calls succeed
       ["Only the first 10 retries", Explain.explain(AwsModes.standard({ maxAttempts: Infinity }), { samples: 5 })],
       ["no bound", Explain.explain(AwsModes.standard({ maxAttempts: Infinity }), { samples: 5 })],
       ["(not retryable)", Explain.explain(awsStandard, { failure: RetryInfo.notRetryable, samples: 5 })],
-      ["Without a retry: not-retryable 100 %.", Explain.explain(awsStandard, { failure: RetryInfo.notRetryable })],
+      ["Without a retry: final 100 %.", Explain.explain(awsStandard, { failure: RetryInfo.notRetryable })],
       ["(throttling, asking for 3 s)", Explain.explain(awsStandard, { failure: RetryInfo.throttled("3 seconds") })],
       ["> 99.9 %", Explain.explain(awsDynamoDB2026, { failureRates: [0.01] })],
       ["pays for every retry, and never bites", Explain.explain(RetryPolicy.quotaGated({ cost: 0 })(awsStandard))],

@@ -605,7 +605,7 @@ describe("AwsSdk.send", () => {
             const error = yield* Effect.flip(played(provide(call)))
             assert.strictEqual(error.name, "SlowDown")
             assert.strictEqual(requests.length, 1)
-            assert.deepStrictEqual(stops, ["not-retryable"])
+            assert.deepStrictEqual(stops, ["vetoed"])
             assert.deepStrictEqual(infoOf(error), ["No", false, false, "other"])
             assert.deepStrictEqual(seen, [
               "PutObjectCommand is not retried: its input has a stream, which can be sent once"

@@ -273,8 +273,8 @@ describe("AwsSdk.makeRetryStrategy", () => {
       const [errorType, expected] of [
         ["TRANSIENT", 25],
         ["THROTTLING", 500],
-        ["SERVER_ERROR", "not-retryable"],
-        ["CLIENT_ERROR", "not-retryable"]
+        ["SERVER_ERROR", "unknown-error"],
+        ["CLIENT_ERROR", "vetoed"]
       ] as const
     ) {
       it.effect(`an error that it does not know by its errorType: ${errorType}`, () =>
@@ -287,7 +287,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
     it.effect("a CLIENT_ERROR as final also for a policy that retries anything", () =>
       Effect.gen(function*() {
         const strategy = yield* AwsSdk.makeRetryStrategy(anything)
-        assert.strictEqual(yield* refreshed(strategy, client("CLIENT_ERROR")), "not-retryable")
+        assert.strictEqual(yield* refreshed(strategy, client("CLIENT_ERROR")), "vetoed")
         assert.strictEqual(yield* refreshed(strategy, client("SERVER_ERROR")), 10)
         assert.strictEqual(yield* refreshed(strategy, client("CLIENT_ERROR", { code: "EPIPE" })), 10)
       }))

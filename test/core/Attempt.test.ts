@@ -650,7 +650,7 @@ describe("Effect.retry", () => {
         awsStandard,
         (error, output) => Effect.succeed([error._tag, RetryDecision.isStop(output) && output.reason])
       )
-      assert.deepStrictEqual(yield* told, ["Terminal", "not-retryable"])
+      assert.deepStrictEqual(yield* told, ["Terminal", "final"])
     }).pipe(Effect.provide(RetryQuota.layer())))
 })
 

@@ -4,9 +4,11 @@ import {
   attempt,
   awsAdaptive,
   awsStandard,
+  Backoff,
   RetryDecision,
   RetryMetrics,
   RetryObserver,
+  RetryPolicy,
   RetryQuota,
   withRetry
 } from "effect-retry"
@@ -83,7 +85,7 @@ describe("RetryObserver", () => {
         const exit = yield* inTime(
           Effect.withSpan(run(Effect.fail(error)), "call").pipe(
             Effect.provideService(Tracer.Tracer, tracer),
-            Effect.provide(RetryObserver.layer(RetryObserver.none))
+            Effect.provide(RetryObserver.layerOnly(RetryObserver.none))
           )
         )
         assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), error)
@@ -112,6 +114,40 @@ describe("RetryObserver", () => {
         yield* Fiber.interrupt(fiber)
       }).pipe(Effect.provide(RetryQuota.layer())))
   }
+
+  it.effect("a span gets 128 events, then one that says so, and no more; the next span gets its own", () =>
+    Effect.gen(function*() {
+      const { events, tracer } = recording()
+      const endless = Effect.retry(
+        attempt(Effect.fail(new Transient())),
+        Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(500))
+      )
+      const run = Effect.exit(Effect.withSpan(endless, "daemon")).pipe(Effect.provideService(Tracer.Tracer, tracer))
+      yield* inTime(run)
+      const names = events.map(([name]) => name).filter((name) => name.startsWith("retry"))
+      assert.deepStrictEqual(names, [...Array.from({ length: 128 }, () => "retry"), "retry.dropped"])
+      assert.strictEqual(events[128]?.[1]?.["retry.attempt"], 129)
+      const again = Effect.withSpan(withRetry(scripted([new Transient()]).effect, awsStandard), "other")
+      yield* inTime(Effect.provideService(again, Tracer.Tracer, tracer))
+      assert.strictEqual(events.filter(([name]) => name.startsWith("retry")).length, 130)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("layer adds to the span events, and to another layer; layerOnly replaces them", () =>
+    Effect.gen(function*() {
+      const heard: Array<string> = []
+      const hearing = (name: string): RetryObserver.RetryObserver => ({ onStop: () => heard.push(name) })
+      const namesWith = (layer: Layer.Layer<never>) =>
+        Effect.gen(function*() {
+          const { events, tracer } = recording()
+          const call = Effect.withSpan(withRetry(Effect.fail(new Terminal()), awsStandard), "call")
+          yield* inTime(Effect.provide(Effect.provideService(call, Tracer.Tracer, tracer), layer))
+          return [events.map(([name]) => name).filter((name) => name.startsWith("retry")), heard.splice(0)]
+        })
+      const two = RetryObserver.layer(hearing("b")).pipe(Layer.provide(RetryObserver.layer(hearing("a"))))
+      assert.deepStrictEqual(yield* namesWith(RetryObserver.layer(hearing("mine"))), [["retry.stopped"], ["mine"]])
+      assert.deepStrictEqual(yield* namesWith(two), [["retry.stopped"], ["a", "b"]])
+      assert.deepStrictEqual(yield* namesWith(RetryObserver.layerOnly(hearing("mine"))), [[], ["mine"]])
+    }).pipe(Effect.provide(RetryQuota.layer())))
 
   it("combine tells both, the first one first", () => {
     const told: Array<string> = []
@@ -150,7 +186,7 @@ describe("RetryMetrics", () => {
           "retry_retries throttling": 1,
           "retry_delay_ms transient": 1,
           "retry_delay_ms throttling": 1,
-          "retry_stops not-retryable": 1,
+          "retry_stops final": 1,
           "retry_quota_balance": 495
         })
       }).pipe(ownRegistry, Effect.provide(Layer.merge(RetryQuota.layer(), RetryMetrics.layer)), ownRegistry))
@@ -160,7 +196,7 @@ describe("RetryMetrics", () => {
     Effect.gen(function*() {
       yield* Effect.orDie(RetryQuota.reserve(100))
       RetryMetrics.observer.onStop?.(
-        new RetryDecision.Stop("quota-exhausted", 1, undefined),
+        new RetryDecision.Stop({ attempt: 1, info: undefined }, "quota-exhausted"),
         undefined,
         yield* Effect.context<never>()
       )

@@ -171,14 +171,15 @@ describe("RetryPolicy", () => {
       Effect.gen(function*() {
         const policy = Backoff.fixed({ delay: 7 }).pipe(RetryPolicy.whileRetryable)
         for (const error of [new Terminal(), new Unsure(), new Error("unknown"), "text", null, undefined, 7]) {
-          assert.deepStrictEqual(yield* decisions(policy, [error]), ["not-retryable"])
+          const reason = error instanceof Terminal ? "final" : error instanceof Unsure ? "not-safe" : "unknown-error"
+          assert.deepStrictEqual(yield* decisions(policy, [error]), [reason])
         }
         for (const error of [transient, new Throttled({}), new TimedOut()]) {
           assert.deepStrictEqual(yield* decisions(policy, [error]), [7])
         }
         const bold = Backoff.fixed({ delay: 7 }).pipe(RetryPolicy.whileMaybeRetryable)
         assert.deepStrictEqual(yield* decisions(bold, [new Unsure()]), [7])
-        assert.deepStrictEqual(yield* decisions(bold, [new Terminal()]), ["not-retryable"])
+        assert.deepStrictEqual(yield* decisions(bold, [new Terminal()]), ["final"])
       }))
 
     describe("deadline", () => {
@@ -369,12 +370,12 @@ describe("RetryPolicy", () => {
       Effect.gen(function*() {
         assert.strictEqual(policies.length, 24)
         for (const policy of policies) {
-          assert.deepStrictEqual(yield* decisions(policy, [new Terminal()]), ["not-retryable"])
+          assert.deepStrictEqual(yield* decisions(policy, [new Terminal()]), ["final"])
           assert.deepStrictEqual(yield* decisions(policy, [transient]), ["quota-exhausted"])
           assert.deepStrictEqual(yield* decisions(policy, [transient, transient]), ["quota-exhausted", "max-attempts"])
           assert.deepStrictEqual(
             yield* decisions(policy, [transient, new Terminal()]),
-            ["quota-exhausted", "not-retryable"]
+            ["quota-exhausted", "final"]
           )
         }
       }).pipe(Effect.provide(empty)))
@@ -725,7 +726,7 @@ describe("RetryPolicy", () => {
           RetryPolicy.whileRetryable
         )
         assert.deepStrictEqual(yield* decisions(policy, repeated(transient, 4)), [100, 200, 300, "schedule"])
-        assert.deepStrictEqual(yield* decisions(policy, [transient, new Terminal()]), [100, "not-retryable"])
+        assert.deepStrictEqual(yield* decisions(policy, [transient, new Terminal()]), [100, "final"])
         assert.strictEqual(
           yield* Effect.flip(withRetry(Effect.fail(new Terminal()), policy)).pipe(Effect.map((e) => e._tag)),
           "Terminal"

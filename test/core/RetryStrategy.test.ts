@@ -401,7 +401,7 @@ describe("RetryStrategy", () => {
             )
           })
         const one = RetryPolicy.maxAttempts(1)
-        assert.strictEqual(yield* refused(awsStandard, new Terminal()), "not-retryable")
+        assert.strictEqual(yield* refused(awsStandard, new Terminal()), "final")
         assert.strictEqual(yield* refused(one(awsStandard), new Transient()), "max-attempts")
         assert.strictEqual(yield* refused(awsStandard, new Transient()), "quota-exhausted")
         assert.strictEqual(yield* refused(RetryPolicy.fromDelay(() => undefined), 1), "schedule")
@@ -556,7 +556,7 @@ describe("RetryStrategy", () => {
         const observed = Effect.provideService(RetryObserver.CurrentObserver, observer)
         yield* inTime(observed(requested(scripted([new Transient()]).effect, awsStandard)))
         yield* inTime(observed(requested(scripted([new Terminal()]).effect, awsStandard)))
-        assert.deepStrictEqual(told, ["failure", "retry 1 after 500", "success", "failure", "not-retryable"])
+        assert.deepStrictEqual(told, ["failure", "retry 1 after 500", "success", "failure", "final"])
       }).pipe(withRandom(0.5), withQuota()))
   })
 

@@ -321,7 +321,7 @@ describe("observers", () => {
             Effect.provideService(RetryObserver.CurrentObserver, observer)
           )
         )
-        assert.deepStrictEqual(stops, [["not-retryable", 2]])
+        assert.deepStrictEqual(stops, [["vetoed", 2]])
       }).pipe(
         Effect.provide([
           RetryQuota.layer(),
@@ -454,7 +454,7 @@ describe("withRetryOrElse", () => {
         awsStandard,
         (error, { attempts, reason }) => Effect.succeed([error, reason, attempts])
       )
-      assert.deepStrictEqual<unknown>(yield* inTime(told), Exit.succeed([errors[1], "not-retryable", 2]))
+      assert.deepStrictEqual<unknown>(yield* inTime(told), Exit.succeed([errors[1], "final", 2]))
       const fallback = Effect.succeed("ok").pipe(withRetryOrElse(awsStandard, () => Effect.succeed("unused")))
       assert.strictEqual(yield* fallback, "ok")
     }).pipe(Effect.provide(RetryQuota.layer())))

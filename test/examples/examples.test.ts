@@ -223,7 +223,16 @@ describe("examples", () => {
         const terminal = new Terminal()
         const layer = Layer.merge(RetryObserver.layer(WhyItStopped.warning), logger)
         yield* travel(WhyItStopped.orCached(recording([terminal]).send).pipe(Effect.provide(layer)))
-        assert.deepStrictEqual(lines, [["gave up: not-retryable", terminal]])
+        assert.deepStrictEqual(lines, [["gave up: final", terminal]])
+      }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it.effect("logs why a call is not retried, at the default level", () =>
+      Effect.gen(function*() {
+        const lines: Array<unknown> = []
+        const logger = Logger.layer([Logger.make(({ logLevel, message }) => void lines.push([logLevel, message]))])
+        const call = WhyItStopped.orCached(recording([error, new Terminal()]).send)
+        yield* travel(Effect.provide(call, Layer.merge(WhyItStopped.logs, logger)))
+        assert.deepStrictEqual(lines, [["Warn", ["not retried after 2 attempts: final, Terminal"]]])
       }).pipe(Effect.provide(RetryQuota.layer())))
 
     it.effect("logs retries and the stop, and counts them", () =>

@@ -263,7 +263,7 @@ describe("RetryHttp", () => {
         const post = scripted([500])
         yield* finish(RetryHttp.retry(post.client, Schedule.recurs(2)).post("http://a/")).pipe(Effect.provide(layer))
         assert.strictEqual(post.sends.length, 1)
-        assert.deepStrictEqual(stops.map(({ attempts, reason }) => [reason, attempts]), [["not-retryable", 1]])
+        assert.deepStrictEqual(stops.map(({ attempts, reason }) => [reason, attempts]), [["not-safe", 1]])
       }))
 
     it.effect("are nested in a retry of the caller without taking its tokens", () =>
@@ -555,7 +555,7 @@ describe("RetryHttp", () => {
         })
         const { layer, stops } = recording()
         assert.strictEqual(yield* throwing(sendsOf(500, post)).pipe(Effect.provide(layer)), 1)
-        assert.deepStrictEqual(stops.map(({ info, reason }) => [reason, info?.safety]), [["not-retryable", "Maybe"]])
+        assert.deepStrictEqual(stops.map(({ info, reason }) => [reason, info?.safety]), [["not-safe", "Maybe"]])
         assert.strictEqual(yield* throwing(sendsOf(429, post)), 2)
       }))
 
@@ -710,7 +710,7 @@ describe("RetryHttp", () => {
           }).pipe(Effect.orDie, Effect.withSpan("upload"), Effect.provide([layer, logger]))
           assert.strictEqual(read.length, 1)
           assert.strictEqual(status, 503)
-          assert.deepStrictEqual(stops.map(({ reason }) => reason), ["not-retryable"])
+          assert.deepStrictEqual(stops.map(({ reason }) => reason), ["final"])
           assert.strictEqual(span?.attributes.get("http.request.body.one_shot"), true)
           assert.match(String(logged), /not sent again: its body is a stream/)
         }))

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 import { Waiters } from "../../src/internal/state/waiters.ts"
+import { countedClock } from "../reliability/utils/clocks.ts"
 import { sweep } from "../utils/sweep.ts"
 
 describe("Waiters", () => {
@@ -112,6 +113,19 @@ describe("Waiters", () => {
         assert.strictEqual(waiters.size, 0)
         assert.strictEqual(order.length, many)
         assert.isTrue(order.every((n, place) => n === place))
+      }))
+
+    it.effect("set one timer when all are interrupted at once, from the head on or from the end, and none is left", () =>
+      Effect.gen(function*() {
+        for (const inOrder of [true, false]) {
+          const counted = yield* countedClock
+          const waiters = new Waiters()
+          const waiting = counted.provide(waiters.wait({ take: () => 1e9, granted: () => undefined }))
+          const fibers = yield* Effect.forEach(Array.from({ length: 1000 }), () => Effect.forkChild(waiting))
+          yield* Effect.yieldNow
+          yield* Fiber.interruptAll(inOrder ? fibers : fibers.reverse())
+          assert.deepStrictEqual([waiters.size, counted.sleeps, counted.asleep], [0, 1, 0])
+        }
       }))
 
     it.live("leave when all are interrupted at once, from the head on", () =>

@@ -42,6 +42,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "BotocoreLegacy.ChecksumError",
     "InvalidOption.InvalidOption",
     "RetryInfo.TaggedError",
+    "RetryInfo.vetoed",
     "RetryQuota.QuotaExhausted",
     "RetryQuota.validated",
     "RetryStrategy.InvalidToken",

@@ -63,14 +63,14 @@ describe.each(drivers)("$form", ({ run }) => {
   it.effect("says of a send that the quota refused that it is not retryable, though the policy retries all errors", () =>
     Effect.gen(function*() {
       const { stops } = yield* ending(run(Effect.fail(new RetryQuota.QuotaExhausted({ cost: 1, balance: 0 })), fixed))
-      assert.deepStrictEqual(stops, [{ attempts: 1, delayMillis: 0, reason: "not-retryable" }])
+      assert.deepStrictEqual(stops, [{ attempts: 1, delayMillis: 0, reason: "vetoed" }])
     }).pipe(Effect.provide(RetryQuota.layer())))
 
   it.effect("does not retry a send that another copy of the library refused", () =>
     Effect.gen(function*() {
       const refused = { [Symbol.for("effect-retry/Refused")]: true }
       const { stops } = yield* ending(run(Effect.fail(refused), fixed))
-      assert.deepStrictEqual(stops.map(({ reason }) => reason), ["not-retryable"])
+      assert.deepStrictEqual(stops.map(({ reason }) => reason), ["vetoed"])
     }).pipe(Effect.provide(RetryQuota.layer())))
 
   it.effect("refuses a cost above the capacity for the capacity, not for the deadline, where it could wait", () =>

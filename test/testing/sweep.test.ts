@@ -334,21 +334,24 @@ describe("sweepQuota", () => {
   it.effect("finds a retry whose tokens never come back though it succeeds", () =>
     Effect.gen(function*() {
       // What goes back to this store is lost.
-      const lossy = Effect.map(RetryQuota.make({ initial: 100 }), ({ store }): RetryQuotaStore.RetryQuotaStore =>
-        Object.assign(Object.create(store), {
-          successIncrement: 0,
-          reserve: (cost: number, clock: Clock.Clock) => {
-            const held = store.reserve(cost, clock)
-            return typeof held === "object"
-              ? {
-                cost,
-                giveBack: () =>
-                  held.spend(),
-                spend: () => held.spend()
-              }
-              : held
-          }
-        }))
+      const lossy = Effect.map(RetryQuota.make({ initial: 100 }), ({ store }): RetryQuotaStore.RetryQuotaStore => ({
+        capacity: store.capacity,
+        successIncrement: 0,
+        firstAttemptCost: 0,
+        whenExhausted: "stop",
+        deposit: (tokens, clock) => store.deposit(tokens, clock),
+        balance: (clock) => store.balance(clock),
+        reserve: (cost: number, clock: Clock.Clock) => {
+          const held = store.reserve(cost, clock)
+          return typeof held === "object"
+            ? {
+              cost,
+              giveBack: () => held.spend(),
+              spend: () => held.spend()
+            }
+            : held
+        }
+      }))
       const { actual, expected, what } = yield* failureOf(Kit.sweepQuota(standard, { store: lossy }))
       assert.deepStrictEqual([what, actual, expected], ["balance", 90, 95])
     }).pipe(Effect.provide(Kit.fixedRandom(0.5))))

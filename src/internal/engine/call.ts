@@ -109,7 +109,7 @@ export class Call implements Failing {
     if (this.defers) permit.kind = "lapses"
     const { clock, lapses } = world
     const store = world.store!
-    if (lapses !== undefined && lapses.nextMillis !== Infinity) lapses.lapse(clock)
+    if (lapses !== undefined && lapses.nextMillis !== undefined) lapses.lapse(clock)
     const isTooSmall = cost > store.capacity
     if (isTooSmall) warnTooSmall(world.context, clock, cost, store.capacity)
     const answer = isTooSmall ? undefined : store.reserve(cost, clock)
@@ -179,7 +179,7 @@ export class Call implements Failing {
   private given(world: World, delay: number | StopReason, permit: Permit | undefined, cost: number): Decision {
     if (typeof delay === "number") {
       this.permit = permit
-      const retry = new Retry(this.attempt, delay, cost, this.info)
+      const retry = new Retry(this, delay, cost)
       return this.defers && permit !== undefined ? retry : this.announced(world, retry, permit)
     }
     permit?.cancel()
@@ -219,7 +219,7 @@ export class Call implements Failing {
 
   /** Notifies the observer that the call ends. */
   stop(world: World, reason: StopReason, delayMillis = 0): Decision {
-    const stop = new Stop(reason, this.attempt, this.info, delayMillis)
+    const stop = new Stop(this, reason, delayMillis)
     const told = world.observer.onStop?.(stop, this.error, world.context)
     return isWait(told) ? Effect.as(told, stop) : stop
   }

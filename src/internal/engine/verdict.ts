@@ -1,5 +1,6 @@
 import type { StopReason } from "../../RetryDecision.ts"
 import type { RetryInfo } from "../../RetryInfo.ts"
+import { statusOf } from "../facts/wire.ts"
 import { Refused } from "../state/refused.ts"
 import type { Failing } from "./delay.ts"
 import type { Cost, Parts } from "./parts.ts"
@@ -19,6 +20,14 @@ const isRetryable = (whileRetryable: Parts["whileRetryable"], failing: Failing):
   return whileRetryable === "off" || safety === "Yes" || (safety === "Maybe" && whileRetryable === "maybe")
 }
 
+/** Why a failure is not retried that a policy does not hold for retryable. */
+const reasonOf = ({ error, info }: Failing): StopReason => {
+  // What the classifier does not know but a server has answered would be answered again.
+  if (info === undefined) return statusOf(error)! >= 400 ? "final" : "unknown-error"
+  if (info.safety === "Maybe") return "not-safe"
+  return info.vetoed ? "vetoed" : "final"
+}
+
 const costOf = (quota: Cost | undefined, info: RetryInfo | undefined): number => {
   if (quota === undefined) return 0
   if (info?.throttling) return quota.throttlingCost
@@ -29,7 +38,8 @@ const costOf = (quota: Cost | undefined, info: RetryInfo | undefined): number =>
 export const verdictOf = (parts: Parts, failing: Failing, isNested: boolean): number | StopReason => {
   if (isNested) return "nested"
   if (parts.attemptsFirst === true && failing.attempt >= parts.maxAttempts) return "max-attempts"
-  if (isRefused(failing.error) || !isRetryable(parts.whileRetryable, failing)) return "not-retryable"
+  if (isRefused(failing.error)) return "vetoed"
+  if (!isRetryable(parts.whileRetryable, failing)) return reasonOf(failing)
   if (failing.attempt >= parts.maxAttempts) return "max-attempts"
   return costOf(parts.quota, failing.info)
 }

@@ -16,21 +16,21 @@ export interface AdaptiveOptions<E> {
 }
 
 /** The gate of the adaptive limiter: from the first throttle on, a send takes a token that flows in at the CUBIC rate. */
-export class AdaptiveGate<E> implements SendGate<E> {
-  readonly order = 400
-  private readonly waiters = new Waiters()
+export class AdaptiveGate<E> implements SendGate<E>, Pass {
+  /** Those who wait for a token, from the first one on. */
+  private waiters: Waiters | undefined = undefined
   private readonly options: AdaptiveOptions<E>
   private state: Cubic.Cubic
-  /** The pass of a send that took no token. */
-  private readonly free: Pass
-  private readonly paid: Pass
+  /** The pass of a send that took a token, from the first one on. */
+  private paid: Pass | undefined = undefined
 
   constructor(options: AdaptiveOptions<E>, state: Cubic.Cubic) {
     this.options = options
     this.state = state
-    const settle = (outcome: Outcome) => this.settle(outcome)
-    this.free = { settle, cancel: () => undefined }
-    this.paid = { settle, cancel: () => this.putBack() }
+  }
+
+  get order(): number {
+    return 400
   }
 
   get fillRate(): number {
@@ -38,15 +38,16 @@ export class AdaptiveGate<E> implements SendGate<E> {
   }
 
   get waiting(): number {
-    return this.waiters.size
+    return this.waiters?.size ?? 0
   }
 
   enter(send: Send): void | Effect.Effect<void, E> {
-    if (!this.state.enabled) return send.hold(this.free)
+    if (!this.state.enabled) return send.hold(this)
     const clock = Context.get(send.context, Clock.Clock)
-    if (this.waiters.size === 0 && this.take(clock) === 0) return send.hold(this.paid)
-    return this.waiters.wait(
-      { take: () => this.take(clock), granted: () => send.hold(this.paid) },
+    const paid = this.paid ??= { settle: (outcome) => this.settle(outcome), cancel: () => this.putBack() }
+    if (this.waiting === 0 && this.take(clock) === 0) return send.hold(paid)
+    return (this.waiters ??= new Waiters()).wait(
+      { take: () => this.take(clock), granted: () => send.hold(paid) },
       (millis) => this.refusal(millis)
     )
   }
@@ -54,20 +55,24 @@ export class AdaptiveGate<E> implements SendGate<E> {
   update(throttled: boolean, nowMillis: number): void {
     const before = this.state.fillRate
     this.state = Cubic.update(this.state, this.options.cubic, nowMillis / 1000, throttled)
-    if (this.waiters.size > 0 && this.state.fillRate > before) this.waiters.wakeHead()
+    if (this.state.fillRate > before) this.waiters?.wakeHead()
   }
 
   stateAt(nowMillis: number): Cubic.Cubic {
     return this.state.lastTimestamp === undefined ? this.state : Cubic.refill(this.state, nowMillis / 1000)
   }
 
-  private settle(outcome: Outcome): void {
+  /** A send has ended. The gate is itself the pass of one that took no token. */
+  settle(outcome: Outcome): void {
     if (outcome._tag !== "Unknown") this.update(outcome.info?.throttling === true, outcome.nowMillis)
   }
 
+  /** No token, nothing to give back. */
+  cancel(): void {}
+
   private putBack(): void {
     this.state = Cubic.putBack(this.state)
-    this.waiters.wakeHead()
+    this.waiters?.wakeHead()
   }
 
   private take(clock: Clock.Clock): number {
@@ -80,8 +85,8 @@ export class AdaptiveGate<E> implements SendGate<E> {
 
   private refusal(millis: number): E | undefined {
     const { maxWaiters, refused, whenExceeded } = this.options
-    const reason = whenExceeded === "fail" ? "no-token" : this.waiters.size >= maxWaiters ? "queue-full" : undefined
+    const reason = whenExceeded === "fail" ? "no-token" : this.waiting >= maxWaiters ? "queue-full" : undefined
     if (reason === undefined) return undefined
-    return refused(reason, millis + Math.ceil(this.waiters.size / this.state.fillRate * 1000))
+    return refused(reason, millis + Math.ceil(this.waiting / this.state.fillRate * 1000))
   }
 }

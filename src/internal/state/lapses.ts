@@ -12,33 +12,35 @@ interface Expected {
  * have been goes back before anybody takes tokens or looks at the balance.
  */
 export class Lapses {
-  /** When the first of them lapses, in milliseconds of the monotonic clock; `Infinity` when none is expected. */
-  nextMillis = Infinity
-  private readonly expected = new Map<Expected, number>()
+  /** When each of them lapses, from the first one on. */
+  private expected: Map<Expected, number> | undefined = undefined
+  /** When the first of them lapses, in milliseconds of the monotonic clock. */
+  nextMillis: number | undefined = undefined
 
   /** Expects a retry to be sent before this moment, in milliseconds of the monotonic clock. */
   expect(held: Expected, beforeMillis: number): void {
-    this.expected.set(held, beforeMillis)
-    if (beforeMillis < this.nextMillis) this.nextMillis = beforeMillis
+    ;(this.expected ??= new Map()).set(held, beforeMillis)
+    this.nextMillis = Math.min(beforeMillis, this.nextMillis ?? Infinity)
   }
 
   /** The retry has been sent, or never will be. */
   forget(held: Expected): void {
-    this.expected.delete(held)
-    if (this.expected.size === 0) this.nextMillis = Infinity
+    this.expected?.delete(held)
+    if (!this.expected?.size) this.nextMillis = undefined
   }
 
   /** Gives back what has lapsed. */
   lapse(clock: Clock.Clock): void {
+    if (!this.nextMillis) return
     const now = monotonicMillis(clock)
     if (now < this.nextMillis) return
-    this.nextMillis = Infinity
-    for (const [held, beforeMillis] of this.expected) {
+    this.nextMillis = undefined
+    for (const [held, beforeMillis] of this.expected!) {
       if (beforeMillis <= now || held.state !== "taken") {
-        this.expected.delete(held)
+        this.expected!.delete(held)
         held.cancel()
-      } else if (beforeMillis < this.nextMillis) {
-        this.nextMillis = beforeMillis
+      } else {
+        this.nextMillis = Math.min(beforeMillis, this.nextMillis ?? Infinity)
       }
     }
   }

@@ -14,54 +14,72 @@ export interface StoreOptions {
   readonly successIncrement: number
   readonly firstAttemptCost: number
   readonly whenExhausted: "stop" | "wait"
+  readonly maxWaiters: number
 }
 
-/** The bucket in the memory of this process. */
-export class MemoryStore implements RetryQuotaStore {
-  readonly capacity: number
-  readonly successIncrement: number
-  readonly firstAttemptCost: number
-  readonly whenExhausted: "stop" | "wait"
-  readonly initial: number
+/** The bucket in the memory of this process. There may be very many, of which most are idle. */
+export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
+  /** Whole: that takes half the memory. */
   readonly madeAtMillis: number
   /** How often tokens were taken. */
   taken = 0
-  private readonly waiters = new Waiters()
-  private readonly config: Bucket.BucketConfig
+  private readonly options: StoreOptions
+  /** Those who wait for tokens, from the first one on. */
+  private waiters: Waiters | undefined = undefined
   private bucket: Bucket.Bucket
   private latestMillis: number
   /** How far the time of the bucket is ahead of the clock, which has gone back by as much. */
   private aheadMillis = 0
 
   constructor(options: StoreOptions, updatedAtMillis: number) {
-    this.config = { capacity: options.capacity, refillPerMilli: options.refillPerSecond / 1000 }
-    this.bucket = { tokens: options.initial, updatedAtMillis }
-    this.initial = options.initial
-    this.latestMillis = this.madeAtMillis = updatedAtMillis
-    this.capacity = options.capacity
-    this.successIncrement = options.successIncrement
-    this.firstAttemptCost = options.firstAttemptCost
-    this.whenExhausted = options.whenExhausted
+    this.options = options
+    this.madeAtMillis = Math.floor(updatedAtMillis)
+    this.latestMillis = options.refillPerSecond === 0 ? 0 : updatedAtMillis
+    this.bucket = { tokens: options.initial, updatedAtMillis: this.latestMillis }
+  }
+
+  get capacity(): number {
+    return this.options.capacity
+  }
+
+  get initial(): number {
+    return this.options.initial
+  }
+
+  get successIncrement(): number {
+    return this.options.successIncrement
+  }
+
+  get firstAttemptCost(): number {
+    return this.options.firstAttemptCost
+  }
+
+  get whenExhausted(): "stop" | "wait" {
+    return this.options.whenExhausted
+  }
+
+  get refillPerMilli(): number {
+    return this.options.refillPerSecond / 1000
   }
 
   /** Takes tokens immediately, unless there are too few or others wait for them. */
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
-    const taken = this.waiters.size > 0 ? undefined : Bucket.take(this.refilled(clock), cost)
+    const taken = this.waiting > 0 ? undefined : Bucket.take(this.refilled(clock), cost)
     if (taken !== undefined) {
       this.bucket = taken
       return new Held(this, cost, clock)
     }
-    if (this.whenExhausted === "stop") return undefined
+    if (this.whenExhausted === "stop" || this.isCrowded) return undefined
     return (patience, hold) => this.ask(cost, clock, patience, hold)
   }
 
   deposit(tokens: number, clock: Clock.Clock): void {
-    this.bucket = Bucket.put(this.refilled(clock), this.config, tokens)
-    if (this.waiters.size > 0) this.waiters.wakeHead()
+    this.bucket = Bucket.put(this.refilled(clock), this, tokens)
+    this.waiters?.wakeHead()
   }
 
   get isFull(): boolean {
-    return this.bucket.tokens >= this.config.capacity && this.waiters.size === 0
+    return this.bucket.tokens >= this.capacity && this.waiting === 0
   }
 
   balance(clock: Clock.Clock): number {
@@ -71,12 +89,16 @@ export class MemoryStore implements RetryQuotaStore {
   /** Sets the tokens that there are, whatever there were: for tests. */
   setBalance(tokens: number, clock: Clock.Clock): void {
     this.bucket = { tokens, updatedAtMillis: this.refilled(clock).updatedAtMillis }
-    this.waiters.wakeHead()
+    this.waiters?.wakeHead()
   }
 
   /** How many wait for tokens. */
   get waiting(): number {
-    return this.waiters.size
+    return this.waiters?.size ?? 0
+  }
+
+  private get isCrowded(): boolean {
+    return this.waiting >= this.options.maxWaiters
   }
 
   /** Waits, first come, first served. */
@@ -87,9 +109,10 @@ export class MemoryStore implements RetryQuotaStore {
     hold: (reservation: Reservation) => void
   ): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const hopeless = cost > this.capacity || this.millisUntil(cost, clock) >= Duration.toMillis(patience)
-      if (hopeless) return Effect.void
-      return this.waiters.wait({
+      if (cost > this.capacity || this.isCrowded || this.millisUntil(cost, clock) >= Duration.toMillis(patience)) {
+        return Effect.void
+      }
+      return (this.waiters ??= new Waiters()).wait({
         take: () => this.takeOrWait(cost, clock),
         granted: () => hold(new Held(this, cost, clock))
       })
@@ -98,7 +121,7 @@ export class MemoryStore implements RetryQuotaStore {
 
   /** Takes the tokens and answers 0, or answers as `millisUntil`. */
   private takeOrWait(cost: number, clock: Clock.Clock): number {
-    const taken = Bucket.takeWhenDue(this.bucket, this.config, cost, this.now(clock))
+    const taken = Bucket.takeWhenDue(this.bucket, this, cost, this.now(clock))
     if (taken === undefined) return this.millisUntil(cost, clock)
     this.bucket = taken
     return 0
@@ -106,19 +129,19 @@ export class MemoryStore implements RetryQuotaStore {
 
   /** Milliseconds until the tokens are there if nobody else takes them. */
   private millisUntil(cost: number, clock: Clock.Clock): number {
-    return Bucket.millisUntil(this.refilled(clock), this.config, cost)
+    return Bucket.millisUntil(this.refilled(clock), this, cost)
   }
 
   /** Never goes back: else nothing would flow in until a clock that did so has caught up. */
   private now(clock: Clock.Clock): number {
-    if (this.config.refillPerMilli === 0) return 0
+    if (this.options.refillPerSecond === 0) return 0
     const millis = monotonicMillis(clock)
     this.aheadMillis = Math.max(this.aheadMillis, this.latestMillis - millis)
     return this.latestMillis = Math.max(this.latestMillis, millis + this.aheadMillis)
   }
 
   private refilled(clock: Clock.Clock): Bucket.Bucket {
-    return this.config.refillPerMilli === 0 ? this.bucket : Bucket.refill(this.bucket, this.config, this.now(clock))
+    return this.options.refillPerSecond === 0 ? this.bucket : Bucket.refill(this.bucket, this, this.now(clock))
   }
 }
 
@@ -130,8 +153,8 @@ class Held implements Reservation {
   private isSettled = false
 
   constructor(store: MemoryStore, cost: number, clock: Clock.Clock) {
-    this.store = store
     store.taken++
+    this.store = store
     this.cost = cost
     this.clock = clock
   }

@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { type Linked, List } from "./list.ts"
 
 /** What a waiter waits for. */
 export interface Grant {
@@ -9,11 +10,10 @@ export interface Grant {
   readonly granted: () => void
 }
 
-class Entry {
+class Entry implements Linked<Entry> {
+  list: List<any> | undefined = undefined
   previous: Entry | undefined = undefined
   next: Entry | undefined = undefined
-  isQueued = false
-  isNew = true
   signalled = false
   wake: (() => void) | undefined = undefined
   readonly grant: Grant
@@ -26,38 +26,16 @@ class Entry {
  * A queue in which the first to come is the first to be served. Only the head has a timer; it hands its place on when it
  * leaves, granted or interrupted.
  */
-export class Waiters {
-  private head: Entry | undefined = undefined
-  private tail: Entry | undefined = undefined
-  /** How many are waiting. */
-  size = 0
-  private waking = false
-  private wakeAgain = false
-
-  /** Lets the head look again: what it waits for may be there earlier than it thought. */
+export class Waiters extends List<Entry> {
+  /**
+   * Lets the head look again: what it waits for may be there earlier than it thought. It does so in a turn of its own. So
+   * those who are served wake one another in turn, not each inside the one before it; and where all are interrupted at
+   * once, none sets a timer in vain.
+   */
   wakeHead(): void {
-    this.wakeAgain = true
-    // A head that is woken runs at once, and wakes the next one: here in turn, not each inside the one before it.
-    if (this.waking) return
-    this.waking = true
-    try {
-      while (this.wakeAgain) {
-        this.wakeAgain = false
-        this.signalHead()
-      }
-    } finally {
-      this.waking = false
-    }
-  }
-
-  private signalHead(): void {
-    const head = this.head
-    if (head === undefined) return
-    if (head.wake === undefined) {
-      head.signalled = true
-    } else {
-      head.wake()
-    }
+    const head = this.first
+    if (head?.wake) head.wake()
+    else if (head) head.signalled = true
   }
 
   /**
@@ -76,7 +54,7 @@ export class Waiters {
 
   private turn<E>(waiter: Entry, refuses?: (millis: number) => E | undefined): Effect.Effect<void, E> {
     return Effect.suspend(() => {
-      const first = this.head === undefined || this.head === waiter
+      const first = this.first === undefined || this.first === waiter
       const millis = first ? waiter.grant.take() : 0
       if (first && millis === 0) {
         this.remove(waiter)
@@ -84,7 +62,7 @@ export class Waiters {
         this.wakeHead()
         return Effect.void
       }
-      if (waiter.isNew) {
+      if (waiter.list === undefined) {
         const refusal = refuses?.(millis)
         if (refusal !== undefined) return Effect.fail(refusal)
         this.append(waiter)
@@ -105,7 +83,7 @@ export class Waiters {
       }
       waiter.wake = () => {
         waiter.wake = undefined
-        resume(Effect.void)
+        resume(Effect.yieldNow)
       }
       return Effect.sync(() => {
         waiter.wake = undefined
@@ -114,39 +92,8 @@ export class Waiters {
   }
 
   private leave(waiter: Entry): void {
-    if (!waiter.isQueued) return
-    const wasHead = this.head === waiter
+    const wasHead = this.first === waiter
     this.remove(waiter)
     if (wasHead) this.wakeHead()
-  }
-
-  private append(waiter: Entry): void {
-    waiter.isNew = false
-    waiter.isQueued = true
-    waiter.previous = this.tail
-    if (this.tail === undefined) {
-      this.head = waiter
-    } else {
-      this.tail.next = waiter
-    }
-    this.tail = waiter
-    this.size++
-  }
-
-  private remove(waiter: Entry): void {
-    if (!waiter.isQueued) return
-    waiter.isQueued = false
-    if (waiter.previous === undefined) {
-      this.head = waiter.next
-    } else {
-      waiter.previous.next = waiter.next
-    }
-    if (waiter.next === undefined) {
-      this.tail = waiter.previous
-    } else {
-      waiter.next.previous = waiter.previous
-    }
-    waiter.previous = waiter.next = undefined
-    this.size--
   }
 }

@@ -209,7 +209,7 @@ describe("BotocoreLegacy", () => {
               assert.strictEqual(times.length, Math.min(attempt, failure === "ValueError" ? 1 : max))
               if (failure === "success") return assert.deepStrictEqual(exit, Exit.succeed("ok"))
               assert.strictEqual(yield* Effect.flip(exit), error, "the call's own error")
-              assert.deepStrictEqual(stops, [failure === "ValueError" ? "not-retryable" : "max-attempts"])
+              assert.deepStrictEqual(stops, [failure === "ValueError" ? "unknown-error" : "max-attempts"])
             }
           }))
       }

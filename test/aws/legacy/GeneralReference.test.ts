@@ -111,8 +111,8 @@ describe("GeneralReference", () => {
     const vectors = [
       ["the defaults", policy(), always(server), [100, 200, 400], "max-attempts"],
       ["throttles wait no longer", policy(), [throttle, server, throttle], [100, 200, 400], "success"],
-      ["a client error", policy(), [server, client], [100], "not-retryable"],
-      ["a failure of the network", policy(), [broken], [], "not-retryable"],
+      ["a client error", policy(), [server, client], [100], "final"],
+      ["a failure of the network", policy(), [broken], [], "unknown-error"],
       ["no hint is followed", policy(), [hinted], [100], "success"],
       ["no retries", policy({ maxRetries: 0 }), always(server), [], "max-attempts"],
       [

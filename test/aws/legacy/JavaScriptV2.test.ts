@@ -168,7 +168,7 @@ describe("JavaScriptV2", () => {
         random: 0.5,
         errors: [transient, { code: "ValidationException", statusCode: 400 }],
         delays: [50],
-        reason: "not-retryable"
+        reason: "final"
       },
       {
         name: "DynamoDB, 11 attempts, base 50 ms",

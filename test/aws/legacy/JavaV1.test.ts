@@ -210,7 +210,7 @@ const policies: ReadonlyArray<PolicyVector> = [
     random: 0.5,
     errors: [transient, terminal],
     delays: [50],
-    reason: "not-retryable"
+    reason: "final"
   },
   {
     name: "default, no hint is followed",
@@ -428,7 +428,7 @@ describe("JavaV1", () => {
           })
           assert.deepStrictEqual(yield* of(limited).pipe(Effect.provide(JavaV1.layer)), {
             delays: [],
-            reason: "not-retryable"
+            reason: "final"
           })
         }
       }).pipe(withRandom(0.5)))

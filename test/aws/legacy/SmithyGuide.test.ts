@@ -156,16 +156,16 @@ describe("SmithyGuide", () => {
         ["follows a short hint not at all", informed({ retryAfter: 24 }), 0, 500, [25, 14]],
         ["follows a hint that is longer than the delay", informed({ retryAfter: 26 }), 0, 500, [26, 14]],
         ["follows a hint without bound", informed({ ...maybe, retryAfter: "2 hours" }), 0, 500, [7_200_000, 14]],
-        ["does not retry what is unsafe", new Terminal(), 0, 500, "not-retryable"],
+        ["does not retry what is unsafe", new Terminal(), 0, 500, "final"],
         [
           "does not retry a server's fault that is unsafe",
           informed({ ...maybe, safety: "No" }),
           0,
           500,
-          "not-retryable"
+          "final"
         ],
-        ["does not retry an unknown failure of a client", notFound, 0, 500, "not-retryable"],
-        ["does not retry what nobody knows", new Error("x"), 0, 500, "not-retryable"],
+        ["does not retry an unknown failure of a client", notFound, 0, 500, "final"],
+        ["does not retry what nobody knows", new Error("x"), 0, 500, "unknown-error"],
         ["makes a fifth retry", new Transient(), 4, 500, [400, 14]],
         ["makes no sixth retry", new Transient(), 5, 500, "max-attempts"],
         ["checks the attempts before the error", new Terminal(), 5, 500, "max-attempts"],
@@ -173,7 +173,7 @@ describe("SmithyGuide", () => {
         ["is refused with 13", new Transient(), 0, 13, "quota-exhausted"],
         ["retries a throttle with the last 5", new Throttled({}), 0, 5, [500, 5]],
         ["is refused after a throttle with 4", new Throttled({}), 0, 4, "quota-exhausted"],
-        ["checks the error before the quota", new Terminal(), 0, 0, "not-retryable"]
+        ["checks the error before the quota", new Terminal(), 0, 0, "final"]
       ] as const
     ) {
       it.effect(`vector: ${name}`, () =>
@@ -285,7 +285,7 @@ describe("SmithyGuide", () => {
         const observed = Effect.provideService(RetryObserver.CurrentObserver, observer)
         yield* observed(inTime(looped(scripted([new Transient(), new Terminal()]).effect)))
         yield* observed(looped(Effect.void))
-        assert.deepStrictEqual(told, ["failure", "retry 1 after 25", "failure", "not-retryable", "success"])
+        assert.deepStrictEqual(told, ["failure", "retry 1 after 25", "failure", "final", "success"])
         const strategy = yield* SmithyGuide.make
         const token = yield* strategy.acquireInitialToken()
         yield* strategy.recordSuccess(token)

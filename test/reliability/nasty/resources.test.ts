@@ -14,7 +14,6 @@ import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
-import * as RcMap from "effect/RcMap"
 import * as TestClock from "effect/testing/TestClock"
 import { execFileSync } from "node:child_process"
 import { getEventListeners } from "node:events"
@@ -30,10 +29,9 @@ describe("resources", () => {
       const limiters = yield* ResourceLimiters.ResourceLimiters
       const names = ["", "__proto__", ...Array.from({ length: 5000 }, (_, n) => `tenant-${n}`)]
       for (const name of names) yield* Effect.provide(RetryQuota.reserve(5), ResourceLimiters.get(name))
-      const count = Effect.map(RcMap.keys(limiters.rcMap), (keys) => [...keys].length)
-      assert.strictEqual(yield* count, names.length)
+      assert.strictEqual(yield* limiters.count, names.length)
       yield* TestClock.adjust("1 minute")
-      assert.strictEqual(yield* count, 0)
+      assert.strictEqual(yield* limiters.count, 0)
     }).pipe(Effect.provide(ResourceLimiters.layer({ idleTimeToLive: "1 minute" }))))
 
   it("nasty 72: a process waits for the back-off of its call, and ends when the call does", () => {
@@ -56,6 +54,37 @@ describe("resources", () => {
       { cwd: root, encoding: "utf8", timeout: 25_000 }
     )
     assert.strictEqual(output, "sends: 2\n")
+  })
+
+  it("nasty 72: 100,000 resources take at most 60 MB and no timer, and a process ends while they are idle", () => {
+    const script = `
+      import { AdaptiveRateLimiter, ResourceLimiters, RetryQuota } from "effect-retry"
+      import * as Effect from "effect/Effect"
+      import * as ManagedRuntime from "effect/ManagedRuntime"
+      import * as Option from "effect/Option"
+      const runtime = ManagedRuntime.make(ResourceLimiters.layer())
+      const retry = Effect.flatMap(RetryQuota.reserve(5), (taken) => Option.getOrThrow(taken).spend)
+      const call = Effect.andThen(AdaptiveRateLimiter.update(false), retry)
+      const use = (from, to) => runtime.runPromise(Effect.gen(function*() {
+        for (let n = from; n < to; n++) yield* Effect.provide(call, ResourceLimiters.get("tenant-" + n))
+      }))
+      const heap = () => (gc(), gc(), process.memoryUsage().heapUsed)
+      await use(0, 1000)
+      const before = heap()
+      await use(1000, 100_000)
+      const megabytes = (heap() - before) / 1e6
+      const timers = process.getActiveResourcesInfo().filter((name) => name === "Timeout").length
+      const count = await runtime.runPromise(ResourceLimiters.ResourceLimiters.use((limiters) => limiters.count))
+      console.log(JSON.stringify({ count, timers, megabytes }))
+    `
+    const output = execFileSync(
+      process.execPath,
+      ["--expose-gc", "--import", "tsx", "--input-type=module", "--eval", script],
+      { cwd: root, encoding: "utf8", timeout: 29_000 }
+    )
+    const { megabytes, ...others } = JSON.parse(output)
+    assert.deepStrictEqual(others, { count: 100_000, timers: 0 })
+    assert.isBelow(megabytes, 60)
   })
 
   it("nasty 73: a thousand calls with one signal have one listener between them, and none when they have ended", async () => {

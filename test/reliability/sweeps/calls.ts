@@ -28,6 +28,7 @@ import * as Config from "effect/Config"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { failing, on, type Program, type Send, type Sweep, type Sweeps } from "./sweep.ts"
@@ -126,10 +127,14 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
   "RetryMetrics.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryMetrics.layer),
   "RetryMetrics.observer": (call) =>
     Effect.provide(withRetry(call, awsAdaptive), RetryObserver.layer(RetryMetrics.observer)),
-  "RetryObserver.layer, RetryObserver.combine, RetryObserver.spanEvents": (call) =>
+  "RetryObserver.logger": (call) =>
+    Effect.provide(withRetry(call, awsStandard), [RetryObserver.layer(RetryObserver.logger), Logger.layer([])]),
+  "RetryObserver.layer": (call) =>
+    Effect.provide(withRetry(call, awsStandard), RetryObserver.layer({ onAttempt: () => undefined })),
+  "RetryObserver.layerOnly, RetryObserver.combine, RetryObserver.spanEvents": (call) =>
     Effect.provide(
       withRetry(call, awsStandard),
-      RetryObserver.layer(RetryObserver.combine(RetryObserver.spanEvents, { onAttempt: () => undefined }))
+      RetryObserver.layerOnly(RetryObserver.combine(RetryObserver.spanEvents, { onAttempt: () => undefined }))
     ),
   "RetryObserver.CurrentObserver, RetryObserver.none": (call) =>
     Effect.provideService(withRetry(call, awsStandard), RetryObserver.CurrentObserver, RetryObserver.none),

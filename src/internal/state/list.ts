@@ -1,0 +1,35 @@
+/** What can be in a list: in one at a time. */
+export interface Linked<Self> {
+  /** The list that it is in. */
+  list: List<any> | undefined
+  previous: Self | undefined
+  next: Self | undefined
+}
+
+/** A list from which anything can be removed in no time. */
+export class List<Item extends Linked<Item>> {
+  first: Item | undefined = undefined
+  last: Item | undefined = undefined
+  size = 0
+
+  append(item: Item): void {
+    item.list = this
+    item.previous = this.last
+    if (this.last === undefined) this.first = item
+    else this.last.next = item
+    this.last = item
+    this.size++
+  }
+
+  /** Answers `false` for what is not in the list. */
+  remove(item: Item): boolean {
+    if (item.list !== this) return false
+    if (item.previous === undefined) this.first = item.next
+    else item.previous.next = item.next
+    if (item.next === undefined) this.last = item.previous
+    else item.next.previous = item.previous
+    item.list = item.previous = item.next = undefined
+    this.size--
+    return true
+  }
+}
