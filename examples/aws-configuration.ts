@@ -1,5 +1,5 @@
 /**
- * A client that retries as its operators say: `AWS_RETRY_MODE`, `AWS_MAX_ATTEMPTS`, `~/.aws/config`.
+ * A client that retries as its operators say: `AWS_RETRY_MODE`, `AWS_MAX_ATTEMPTS`, `~/.aws/config` and `credentials`.
  *
  * `AwsRetryConfig.make` reads them as the AWS SDKs do, and gives the policy and the layer of the configured mode. Code
  * wins over the environment, the environment over the profile, the profile over the default. A bad value is a typed
@@ -23,6 +23,6 @@ export class Orders extends Context.Service<Orders>()("examples/aws-configuratio
     return { get: (key: string) => table.get(key).pipe(withRetry(policy), Effect.provideContext(shared)) }
   })
 }) {
-  /** Needs a `FileSystem` for the config file: on Node, `NodeFileSystem.layer` of `@effect/platform-node`. */
+  /** Needs a `FileSystem` for the two files: on Node, `NodeFileSystem.layer` of `@effect/platform-node`. */
   static readonly layer = Layer.effect(this, this.make)
 }

@@ -384,6 +384,34 @@ describe("AwsRetryConfig", () => {
         }
       }
 
+      // Live, JavaScript and botocore: what only the credentials file has counts. Of both, botocore takes the credentials
+      // file, as the tests that the SDKs share have it; JavaScript the config file.
+      for (
+        const [name, config, credentials, expected] of [
+          ["what only the credentials file has", "", "[default]\nmax_attempts = 7\nretry_mode = adaptive", [
+            ["adaptive", "/credentials:3"],
+            [7, "/credentials:2"]
+          ]],
+          ["each from where it is", "[default]\nmax_attempts = 5", "[default]\nretry_mode = adaptive", [
+            ["adaptive", "/credentials:2"],
+            [5, "/config:2"]
+          ]],
+          ["the credentials file of both", "[default]\nmax_attempts = 5", "[default]\n\nmax_attempts = 7", [
+            ["standard", "default"],
+            [7, "/credentials:3"]
+          ]]
+        ] as const
+      ) {
+        it.effect(`takes ${name}`, () =>
+          Effect.gen(function*() {
+            const { maxAttempts, mode } = yield* AwsRetryConfig.make({ credentialsFile: "/credentials" })
+            assert.deepStrictEqual<unknown>([[mode.value, mode.at], [maxAttempts.value, maxAttempts.at]], expected)
+          }).pipe(Effect.provide([
+            filesOf({ "/config": config, "/credentials": credentials }).layer,
+            environment({ AWS_CONFIG_FILE: "/config" })
+          ])))
+      }
+
       it.effect("decides on each setting alone", () =>
         Effect.gen(function*() {
           const { maxAttempts, mode, newRetries2026 } = yield* AwsRetryConfig.make({ mode: "adaptive" })
@@ -519,10 +547,14 @@ describe("AwsRetryConfig", () => {
         const lines: Array<unknown> = []
         const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel}: ${String(message)}`))
         return Effect.gen(function*() {
-          yield* AwsRetryConfig.make({ profile: "nope", configFile: "/config" })
-          assert.deepStrictEqual(lines, ["Debug: no profile \"nope\" in the AWS config file"])
+          yield* AwsRetryConfig.make({ profile: "nope", configFile: "/config", credentialsFile: "/credentials" })
+          assert.deepStrictEqual(lines, ["Debug: no profile \"nope\" in the shared AWS files"])
         }).pipe(
-          Effect.provide([filesOf({ "/config": "[default]" }).layer, environment({}), Logger.layer([logger])]),
+          Effect.provide([
+            filesOf({ "/config": "[default]", "/credentials": "" }).layer,
+            environment({}),
+            Logger.layer([logger])
+          ]),
           Effect.provideService(References.MinimumLogLevel, "Debug")
         )
       })
