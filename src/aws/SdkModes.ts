@@ -26,7 +26,6 @@ import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimi
 import * as Backoff from "../Backoff.ts"
 import { checks } from "../internal/checks.ts"
 import * as codes from "../internal/facts/codes.ts"
-import { exponential, fullJitter } from "../internal/math/delay.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
@@ -125,17 +124,11 @@ const second = 1000
 /** Most SDKs: a retry takes 5, after what they call a time-out 10. */
 const timeoutsCostDouble: RetryPolicy.QuotaOptions = { cost: 5, timeoutCost: 10 }
 
-/** Uses a hint in place of the delay, however short; one beyond the cap is cut to it. */
-const hintInstead = ({ maxMillis }: Settings, delayOf: (ceiling: number, random: number) => number) => {
-  const hintOrDelay = ({ attempt, info, random }: RetryPolicy.Failure): number => {
-    const hint = info?.retryAfter
-    const delay = hint === undefined
-      ? delayOf(exponential(second, 2, attempt), random.nextDoubleUnsafe())
-      : Duration.toMillis(hint)
-    return Math.min(delay, maxMillis)
-  }
-  return RetryPolicy.fromDelay(hintOrDelay)
-}
+/** A hint in place of the delay, however short; one beyond the cap is cut to it. */
+const hintInstead = ({ maxMillis }: Settings) =>
+  RetryPolicy.mapDelay(function hintOrDelay(delay, { info }) {
+    return info?.retryAfter === undefined ? delay : Math.min(Duration.toMillis(info.retryAfter), maxMillis)
+  })
 
 /**
  * The SDK for JavaScript v3 before retry behavior 2.1, up to `@smithy/core` 3.39.
@@ -280,8 +273,7 @@ export const go = (options: Options = {}): SdkMode => {
  */
 export const rust = (options: Options = {}): SdkMode => {
   const settings = settingsOf("SdkModes.rust", options)
-  const { maxMillis } = settings
-  const delays = hintInstead(settings, (ceiling, random) => fullJitter(Math.min(ceiling, maxMillis), random))
+  const delays = cappedThenJittered(second, settings).pipe(hintInstead(settings))
   const classifier = classifierOf({
     modelFirst: true,
     timeout: { codes: codes.awsTransientCodes, statuses: codes.awsTransientStatuses, network: "all" }
@@ -340,7 +332,8 @@ export const swift = (options: Options = {}): SdkMode => {
     statuses: new Set([...codes.awsTransientStatuses, 408]),
     timeout: { statuses: new Set([408, 504]) }
   })
-  return sdkMode(settings, { delays: hintInstead(settings, fullJitter), costs: timeoutsCostDouble, classifier })
+  const delays = jitteredThenCapped(second, settings).pipe(hintInstead(settings))
+  return sdkMode(settings, { delays, costs: timeoutsCostDouble, classifier })
 }
 
 const rubyNetworking = (): ReadonlySet<string> =>
