@@ -6,7 +6,7 @@
  * error that says where it stands.
  */
 import { Context, Effect, Layer } from "effect"
-import { withRetry } from "effect-retry"
+import { ResourceLimiters, withRetry } from "effect-retry"
 import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
 
 /** The calls of a client of someone else's making. */
@@ -25,4 +25,28 @@ export class Orders extends Context.Service<Orders>()("examples/aws-configuratio
 }) {
   /** Needs a `FileSystem` for the two files: on Node, `NodeFileSystem.layer` of `@effect/platform-node`. */
   static readonly layer = Layer.effect(this, this.make)
+}
+
+/**
+ * The configured mode, and a quota for each table. What is provided nearest to a call counts: the quota of the table, then
+ * the rest of the mode. `Tables` keeps the quotas itself, so its callers need to provide nothing.
+ */
+export class Tables extends Context.Service<Tables>()("examples/aws-configuration/Tables", {
+  make: Effect.gen(function*() {
+    const table = yield* Table
+    const quotas = yield* ResourceLimiters.ResourceLimiters
+    const { layer, policy } = yield* AwsRetryConfig.make({ service: "dynamodb" })
+    const mode = yield* Layer.build(layer)
+    const shared = Context.add(mode, ResourceLimiters.ResourceLimiters, quotas)
+    return {
+      get: (name: string, key: string) =>
+        table.get(`${name}/${key}`).pipe(
+          withRetry(policy),
+          Effect.provide(ResourceLimiters.quota(name)),
+          Effect.provideContext(shared)
+        )
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(this, this.make).pipe(Layer.provide(ResourceLimiters.layer()))
 }

@@ -8,6 +8,7 @@ import type { AwsConfigError } from "effect-retry/aws/SharedConfig"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -897,6 +898,29 @@ describe("AwsRetryConfig", () => {
         assert.deepStrictEqual(lines, ["retries: legacy (AWS_RETRY_MODE), 3 attempts (AWS_MAX_ATTEMPTS)"])
         assert.deepStrictEqual(times, [0, 50, 150])
       }))
+
+    it.effect("keeps a quota for each table, in the configured mode, and asks its callers for none", () =>
+      Effect.gen(function*() {
+        const times: Array<number> = []
+        const table = Layer.succeed(Example.Table, {
+          get: (key: string) => key.startsWith("orders/") ? failing(busy, times) : Effect.succeed(key)
+        })
+        const services = yield* Layer.build(Example.Tables.layer.pipe(Layer.provide(table)))
+        const tables = Context.get(services, Example.Tables)
+        const get = (name: string): Effect.Effect<string, unknown> => tables.get(name, "1")
+        // Each call of a table that is down takes 2 * 5 of its 500: the 51st has nothing left to retry with.
+        for (let call = 0; call < 50; call++) yield* Effect.flip(travel(get("orders")))
+        const before = times.length
+        assert.strictEqual(before, 150)
+        yield* Effect.flip(travel(get("orders")))
+        assert.strictEqual(times.length - before, 1)
+        // Another table has all of its own.
+        assert.strictEqual(yield* travel(get("customers")), "customers/1")
+      }).pipe(
+        withRandom(0),
+        Effect.scoped,
+        Effect.provide([filesOf({}).layer, environment({ AWS_RETRY_MODE: "standard" })])
+      ))
 
     it.effect("says where a bad value stands", () =>
       Effect.gen(function*() {
