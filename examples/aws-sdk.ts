@@ -23,15 +23,14 @@ export const getOrder = (client: DynamoDBClient, id: string) =>
     Effect.map(({ Item }) => Item)
   )
 
-/** Errors are those of the SDK, the same objects. */
+/** In one word, the header included. Errors are those of the SDK, the same objects. */
 export const create = (client: DynamoDBClient, id: string) => {
   const put = new PutItemCommand({
     TableName: "orders",
     Item: { id: { S: id } },
     ConditionExpression: "attribute_not_exists(id)"
   })
-  return AwsSdk.send(client, put).pipe(
-    withRetry(awsDynamoDB2026),
+  return AwsSdk.sendWithRetry(client, put, awsDynamoDB2026).pipe(
     Effect.as("created"),
     Effect.catchIf((error) => error instanceof ConditionalCheckFailedException, () => Effect.succeed("was there"))
   )

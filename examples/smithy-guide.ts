@@ -27,7 +27,7 @@ export const getOrder = <E>(send: Effect.Effect<string, E>) => send.pipe(RetrySt
 export const standard = RetryStrategy.layer(awsStandard2026).pipe(Layer.provideMerge(RetryQuota.layer()))
 
 /** The guide's own example. */
-export const example = SmithyGuide.layer.pipe(Layer.provideMerge(RetryQuota.layer()))
+export const example = SmithyGuide.layer().pipe(Layer.provideMerge(RetryQuota.layer()))
 
 /** A loop of one's own, which tells how long it waited. A token that is not used is abandoned: it holds quota. */
 export const waited = <E>(send: Effect.Effect<string, E>) =>

@@ -1,5 +1,5 @@
 /**
- * The retry mode of an AWS client, from where the AWS SDKs take it: code, environment, config file.
+ * The retry mode of an AWS client, from where the AWS SDKs take it: code, environment, shared files.
  *
  * {@link make} gives a policy and the layer that it needs, whichever mode was configured; {@link layer} provides all of it,
  * as a `RetryStrategy`.
@@ -66,6 +66,11 @@ export interface Options {
   /** The path of the config file. Instead of `AWS_CONFIG_FILE`; an empty one is not set. Default `"~/.aws/config"`. */
   readonly configFile?: string | undefined
   /**
+   * The path of the credentials file. Instead of `AWS_SHARED_CREDENTIALS_FILE`; an empty one is not set. Default
+   * `"~/.aws/credentials"`.
+   */
+  readonly credentialsFile?: string | undefined
+  /**
    * The service id or endpoint prefix: `"DynamoDB"`, `"streams.dynamodb"`, `"Route 53"`. Case and spaces do not count.
    * Legacy mode and the retries of 2026 treat some services in their own way: see {@link make}. Default: none.
    */
@@ -85,7 +90,7 @@ export interface Options {
 export interface Setting<A> {
   readonly value: A
   readonly source: "code" | "environment" | "profile" | "default"
-  /** The option, the variable, or the line of the config file; `"default"` for a default. */
+  /** The option, the variable, or the line of the file; `"default"` for a default. */
   readonly at: string
 }
 
@@ -160,21 +165,20 @@ const inEnvironment = (at: string): Effect.Effect<Found | undefined, Config.Conf
     (text) => text === undefined ? undefined : { text, source: "environment", at, must: "must be" }
   )
 
-/** A lookup that reads the file when it is asked first, and once. */
-const profileOf = Effect.fnUntraced(function*({ configFile, profile }: Options) {
+/** A lookup that reads the files when it is asked first, and once. */
+const profileOf = Effect.fnUntraced(function*({ configFile, credentialsFile, profile }: Options) {
   const loaded = yield* Effect.cached(Effect.gen(function*() {
     const name = SharedConfig.unlessBlank(profile) ?? (yield* SharedConfig.variable("AWS_PROFILE")) ?? "default"
-    const { path, profiles } = yield* SharedConfig.load(configFile)
-    const properties = profiles.get(name)
-    if (properties === undefined) yield* Effect.logDebug(`no profile ${JSON.stringify(name)} in the AWS config file`)
-    return { path, properties }
+    const properties = (yield* SharedConfig.load({ configFile, credentialsFile })).profiles.get(name)
+    if (properties === undefined) yield* Effect.logDebug(`no profile ${JSON.stringify(name)} in the shared AWS files`)
+    return properties
   }))
   const lookup: Lookup = (property) =>
-    Effect.map(loaded, ({ path, properties }) => {
+    Effect.map(loaded, (properties) => {
       const found = properties?.get(property)
       return found === undefined || found.value === ""
         ? undefined
-        : { text: found.value, source: "profile", at: `${path}:${found.line}`, must: `${property} must be` }
+        : { text: found.value, source: "profile", at: `${found.path}:${found.line}`, must: `${property} must be` }
     })
   return lookup
 })
@@ -211,6 +215,7 @@ const rules: Readonly<Record<keyof Options, (check: Check, field: string, value:
   newRetries2026: aBoolean,
   profile: aString,
   configFile: aString,
+  credentialsFile: aString,
   service: aString,
   operation: aString,
   sendToken: (check, field, value) => check.oneOf(field, value, ["wait", "fail"])
@@ -220,8 +225,10 @@ const rules: Readonly<Record<keyof Options, (check: Check, field: string, value:
 const validOptions = (given: Options): Options => {
   const check = checks("AwsRetryConfig.make")
   if (typeof given !== "object" || given === null) check.reject("options", given, "an object")
-  const { configFile, maxAttempts, mode, newRetries2026, operation, profile, sendToken, service } = given
-  const options = { mode, maxAttempts, newRetries2026, sendToken, profile, configFile, service, operation }
+  const { configFile, credentialsFile, maxAttempts, mode, newRetries2026, operation, profile, sendToken, service } =
+    given
+  const files = { profile, configFile, credentialsFile }
+  const options = { mode, maxAttempts, newRetries2026, sendToken, ...files, service, operation }
   for (const [field, value] of Object.entries(options)) {
     if (value !== undefined) rules[field as keyof Options](check, field, value)
   }
@@ -324,10 +331,12 @@ const made = (
  * | retry behaviour 2.1 | `newRetries2026` | `AWS_NEW_RETRIES_2026` | | `false` |
  * | profile | `profile` | `AWS_PROFILE` | | `"default"` |
  * | config file | `configFile` | `AWS_CONFIG_FILE` | | `~/.aws/config` |
+ * | credentials file | `credentialsFile` | `AWS_SHARED_CREDENTIALS_FILE` | | `~/.aws/credentials` |
  *
  * The first place that has a setting decides. Those after it are not looked at, so a bad value there does no harm, and
- * the file is read only when the environment leaves mode or attempts open. A variable or property that is empty, or
- * blank, is not set; nor is such a `profile` or `configFile`. A file or a profile that is missing sets nothing: see
+ * the files are read only when the environment leaves mode or attempts open. The profile has the properties of both
+ * files, of one that both set that of the credentials file. A variable or property that is empty, or blank, is not set;
+ * nor is such a `profile`, `configFile` or `credentialsFile`. A file or a profile that is missing sets nothing: see
  * `SharedConfig.load`.
  *
  * | mode | policy | attempts | attempts for DynamoDB |
@@ -352,8 +361,8 @@ const made = (
  *
  * **Gotchas**
  *
- * `~/.aws/credentials` is not read: SDKs take retry settings from the config file. The classifier of legacy mode does not
- * ask for the facts that an error carries itself: see `BotocoreLegacy.forService`.
+ * The classifier of legacy mode does not ask for the facts that an error carries itself: see
+ * `BotocoreLegacy.forService`.
  *
  * @category constructors
  * @since 0.1.0

@@ -3,7 +3,8 @@
  * strategy of its clients.
  *
  * {@link send} is one send of a command, without the SDK's own retries. Retry it with any policy, and the whole of this
- * library works on it: quotas, the adaptive limiter, deadlines, observers, virtual time. {@link makeRetryStrategy} is for
+ * library works on it: quotas, the adaptive limiter, deadlines, observers, virtual time. {@link sendWithRetry} is both in
+ * one word. {@link makeRetryStrategy} is for
  * programs that keep their calls as they are: the client retries in its own loop, and asks a policy of ours.
  *
  * Made for `@smithy/core` 3.39 and later, the runtime of the `@aws-sdk` clients since November 2026. Only types are
@@ -20,6 +21,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
 import type { RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
+import { withRetry } from "../Attempt.ts"
 import { partsOf } from "../internal/policy/policy.ts"
 import type { RetryClassifier } from "../RetryClassifier.ts"
 import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
@@ -154,6 +156,27 @@ export const send = <I extends object, In extends I, O extends MetadataBearer, O
     )
   })
 }
+
+/**
+ * Sends a command and retries it with a policy: {@link send} and `withRetry`, with the policy said once. The header
+ * `amz-sdk-request` has the attempts of the policy as its `max`.
+ *
+ * **Example** (The example of `send`, shorter)
+ *
+ * ```ts
+ * const getItem = AwsSdk.sendWithRetry(client, new GetItemCommand({ TableName, Key }), awsStandard)
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const sendWithRetry = <I extends object, In extends I, O extends MetadataBearer, Out extends O, C, R, Err>(
+  client: Client<I, O, C>,
+  command: Command<I, In, O, Out, C> | LazyArg<Command<I, In, O, Out, C>>,
+  policy: RetryPolicy<SdkError & Attempted, R, Err>,
+  options?: Omit<SendOptions, "maxAttempts">
+): Effect.Effect<Out, SdkError | Err, R> =>
+  withRetry(send(client, command, { ...options, maxAttempts: policy }), policy)
 
 /**
  * What the errors of the SDK say about retrying.

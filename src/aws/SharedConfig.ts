@@ -1,9 +1,9 @@
 /**
- * The config file that the AWS SDKs share, read by their rules.
+ * The config file and the credentials file that the AWS SDKs share, read by their rules.
  *
  * **Details**
  *
- * | in the file | rule |
+ * | in the config file | rule |
  * | --- | --- |
  * | `[profile foo]`, `[ profile foo ]`, `[profile "foo"]` | the profile `foo`; blanks and quotes are no part of its name |
  * | `[default]` | the default profile, unless there is a `[profile default]`, before it or after it |
@@ -17,6 +17,10 @@
  * | `#` or `;` after a blank, or anywhere in a header | a comment up to the end of the line |
  * | byte order mark, CRLF | no part of the text |
  * | no `]`, no `=`, no name, no section before it | malformed: the file is refused, with the number of the line |
+ *
+ * In the credentials file a profile has no prefix: `[foo]` is the profile `foo`, and `[profile foo]` is none. All else is
+ * the same. A profile that is in both files has the properties of both; one that both set is that of the credentials
+ * file, as in botocore and Rust (JavaScript takes that of the config file).
  *
  * These are the rules of the parser tests that the AWS SDKs share, except for quotes and indented comments, which those
  * tests leave open: botocore and JavaScript read them as here, Rust does not.
@@ -36,9 +40,10 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Ini from "./internal/ini.ts"
+import type { Kind } from "./internal/ini.ts"
 
 /**
- * Something in the environment or in the config file that cannot be used: where it is, what stands there, and what is
+ * Something in the environment or in a shared file that cannot be used: where it is, what stands there, and what is
  * wrong with it.
  *
  * @category errors
@@ -65,10 +70,19 @@ const render = (value: string | number): string =>
     : `${JSON.stringify(value.slice(0, maxRendered))}...`
 
 /** A line as errors show it. */
-const shown = (line: string): string => /secret|token|password/i.test(line) ? "a line that may hold a secret" : line
+const shown = (line: string, kind: Kind): string =>
+  kind === "credentials" || /secret|token|password/i.test(line) ? "a line that may hold a secret" : line
 
 /**
- * A property of a profile: its value, and the line on which it was set, from 1.
+ * Which of the two files it is: they differ in their section headers.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type { Kind } from "./internal/ini.ts"
+
+/**
+ * A property of a profile: its value, the file that sets it, and the line there, from 1.
  *
  * @category models
  * @since 0.1.0
@@ -84,27 +98,49 @@ export type { Property } from "./internal/ini.ts"
 export type { Profile } from "./internal/ini.ts"
 
 /**
- * A config file.
+ * Profiles by name: empty when there is no file.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Profiles = ReadonlyMap<string, Ini.Profile>
+
+/**
+ * The two files, read together.
  *
  * @category models
  * @since 0.1.0
  */
 export interface SharedConfig {
-  /** Where it was read; `undefined` when neither `AWS_CONFIG_FILE` nor a home directory is known. */
-  readonly path: string | undefined
-  /** By name: empty when there is no file. */
-  readonly profiles: ReadonlyMap<string, Ini.Profile>
+  /** Where the config file is looked for; `undefined` when neither a path nor a home directory is known. */
+  readonly configFile: string | undefined
+  /** Where the credentials file is looked for, likewise. */
+  readonly credentialsFile: string | undefined
+  readonly profiles: Profiles
+}
+
+/**
+ * Where the files are. One that is empty, or blank, is not set.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The config file. Instead of `AWS_CONFIG_FILE`. Default `"~/.aws/config"`. */
+  readonly configFile?: string | undefined
+  /** The credentials file. Instead of `AWS_SHARED_CREDENTIALS_FILE`. Default `"~/.aws/credentials"`. */
+  readonly credentialsFile?: string | undefined
 }
 
 /** The largest file that is read, in bytes: those of people who have hundreds of accounts have some hundred thousand. */
 const maxSize = 1_048_576
 
-const tooLarge = (path: string, size: number) =>
-  Effect.fail(new AwsConfigError({ at: path, value: size, problem: `a config file has at most ${maxSize} bytes` }))
+const tooLarge = (path: string, size: number, kind: Kind) =>
+  Effect.fail(new AwsConfigError({ at: path, value: size, problem: `a ${kind} file has at most ${maxSize} bytes` }))
 
 /**
- * Reads the text of a config file. Fails with an `AwsConfigError` that names the first malformed line, or the length of
- * a text of more than 1,048,576 characters. Never throws.
+ * Reads the text of a file. Fails with an `AwsConfigError` that names the first malformed line, or the length of a text
+ * of more than 1,048,576 characters. The error shows no line of a credentials file. Never throws.
  *
  * @category constructors
  * @since 0.1.0
@@ -112,16 +148,18 @@ const tooLarge = (path: string, size: number) =>
 export const parse = (
   text: string,
   /** The file, as errors name it. */
-  path: string
-): Effect.Effect<SharedConfig, AwsConfigError> =>
+  path: string,
+  /** Which file it is. Default `"config"`. */
+  kind: Kind = "config"
+): Effect.Effect<Profiles, AwsConfigError> =>
   Effect.suspend(() => {
-    if (text.length > maxSize) return tooLarge(path, text.length)
-    const parsed = Ini.parse(text)
+    if (text.length > maxSize) return tooLarge(path, text.length, kind)
+    const parsed = Ini.parse(text, path, kind)
     return "problem" in parsed
       ? Effect.fail(
-        new AwsConfigError({ at: `${path}:${parsed.line}`, value: shown(parsed.text), problem: parsed.problem })
+        new AwsConfigError({ at: `${path}:${parsed.line}`, value: shown(parsed.text, kind), problem: parsed.problem })
       )
-      : Effect.succeed({ path, profiles: parsed })
+      : Effect.succeed(parsed)
   })
 
 /**
@@ -139,36 +177,60 @@ export const unlessBlank = (text: string | undefined): string | undefined => tex
 export const variable = (name: string): Effect.Effect<string | undefined, Config.ConfigError> =>
   Effect.map(Config.option(Config.String(name)), (found) => unlessBlank(Option.getOrUndefined(found)))
 
-/** The path of the config file: what was given, else `AWS_CONFIG_FILE`, else `~/.aws/config`. */
-const locate = Effect.fnUntraced(function*(given: string | undefined) {
-  const path = unlessBlank(given) ?? (yield* variable("AWS_CONFIG_FILE")) ?? "~/.aws/config"
+const places = {
+  config: { option: "configFile", name: "AWS_CONFIG_FILE", home: "~/.aws/config" },
+  credentials: { option: "credentialsFile", name: "AWS_SHARED_CREDENTIALS_FILE", home: "~/.aws/credentials" }
+} as const
+
+/** The path of a file: what was given, else that of the variable, else that in the home directory. */
+const locate = Effect.fnUntraced(function*(kind: Kind, options: Options) {
+  const { home, name, option } = places[kind]
+  const path = unlessBlank(options[option]) ?? (yield* variable(name)) ?? home
   if (!/^~[/\\]/.test(path)) return path
   const directory = (yield* variable("HOME")) ?? (yield* variable("USERPROFILE"))
-  return directory === undefined ? undefined : directory + path.slice(1)
+  if (directory !== undefined) return directory + path.slice(1)
+  yield* Effect.logDebug(`no AWS ${kind} file: neither HOME nor USERPROFILE names a home directory`)
+  return undefined
 })
 
 /** The text of a file, or none where there is no file that can be read. */
-const read = (path: string) =>
+const read = (path: string, kind: Kind) =>
   Effect.gen(function*() {
     const files = yield* FileSystem.FileSystem
     const { size, type } = yield* files.stat(path)
     if (type !== "File") {
-      yield* Effect.logDebug(`AWS config file ${path} is passed over: it is no file but a ${type}`)
-      return undefined
+      yield* Effect.logDebug(`AWS ${kind} file ${path} is passed over: it is no file but a ${type}`)
+      return ""
     }
     const bytes = Number(ByteSize.toBigInt(size))
-    return bytes > maxSize ? yield* tooLarge(path, bytes) : yield* files.readFileString(path)
-  }).pipe(Effect.catchTag("PlatformError", (error) =>
-    Effect.as(Effect.logDebug(`AWS config file ${path} is passed over: ${error.message}`), undefined)))
+    return bytes > maxSize ? yield* tooLarge(path, bytes, kind) : yield* files.readFileString(path)
+  }).pipe(
+    Effect.catchTag("PlatformError", (error) =>
+      Effect.as(Effect.logDebug(`AWS ${kind} file ${path} is passed over: ${error.message}`), ""))
+  )
+
+const loaded = Effect.fnUntraced(function*(kind: Kind, options: Options) {
+  const path = yield* locate(kind, options)
+  const profiles: Profiles = path === undefined ? new Map() : yield* parse(yield* read(path, kind), path, kind)
+  return { path, profiles }
+})
+
+/** The profiles of both, with the properties of both: of one that both set, that of the second. */
+const merged = (first: Profiles, second: Profiles): Profiles => {
+  const all = new Map(first)
+  for (const [name, properties] of second) all.set(name, new Map([...(first.get(name) ?? []), ...properties]))
+  return all
+}
 
 /**
- * Reads the config file.
+ * Reads the config file and the credentials file.
  *
  * **Details**
  *
- * The file is `path`, else what `AWS_CONFIG_FILE` names, else `~/.aws/config`. A leading `~` is the home directory: what
- * `HOME` names, else `USERPROFILE`. Variables are read through `Config`, so that a test can provide its own. A `path` or
- * a variable that is empty, or blank, is not set.
+ * The config file is `configFile`, else what `AWS_CONFIG_FILE` names, else `~/.aws/config`. The credentials file is
+ * `credentialsFile`, else what `AWS_SHARED_CREDENTIALS_FILE` names, else `~/.aws/credentials`. A leading `~` is the home
+ * directory: what `HOME` names, else `USERPROFILE`. Variables are read through `Config`, so that a test can provide its
+ * own.
  *
  * A file that is missing, is a directory or a device, or must not be read, counts as empty: it is common that there is
  * none. A debug line in the log tells.
@@ -176,17 +238,21 @@ const read = (path: string) =>
  * Fails with an `AwsConfigError` for a malformed line or a file of more than 1,048,576 bytes, which is not read, and
  * with a `ConfigError` when the `ConfigProvider` fails.
  *
+ * **Gotchas**
+ *
+ * What is in the credentials file is among the properties, secrets too: do not log them.
+ *
  * @category constructors
  * @since 0.1.0
  */
 export const load = Effect.fnUntraced(function*(
-  path?: string
+  options: Options = {}
 ): Effect.fn.Return<SharedConfig, AwsConfigError | Config.ConfigError, FileSystem.FileSystem> {
-  const located = yield* locate(path)
-  if (located === undefined) {
-    yield* Effect.logDebug("no AWS config file: neither HOME nor USERPROFILE names a home directory")
-    return { path: undefined, profiles: new Map() }
+  const config = yield* loaded("config", options)
+  const credentials = yield* loaded("credentials", options)
+  return {
+    configFile: config.path,
+    credentialsFile: credentials.path,
+    profiles: merged(config.profiles, credentials.profiles)
   }
-  const text = yield* read(located)
-  return text === undefined ? { path: located, profiles: new Map() } : yield* parse(text, located)
 })

@@ -125,7 +125,8 @@ const Source = oneKey({
   "JavaScriptV2.backoff": maybe(
     Schema.Struct({
       base: maybe(Time, "The first ceiling. Default 100 milliseconds."),
-      addRetryAfter: maybe(Schema.Boolean, "Whether a server's hint is added to the delay. Default true.")
+      addRetryAfter: maybe(Schema.Boolean, "Whether a server's hint is added to the delay. Default false."),
+      maxRetryAfter: maybe(Time, "The longest hint that is added. Default 20 seconds.")
     }),
     "The delays of the AWS SDK for JavaScript 2.x."
   ),

@@ -8,6 +8,7 @@ import type { AwsConfigError } from "effect-retry/aws/SharedConfig"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -384,6 +385,34 @@ describe("AwsRetryConfig", () => {
         }
       }
 
+      // Live, JavaScript and botocore: what only the credentials file has counts. Of both, botocore takes the credentials
+      // file, as the tests that the SDKs share have it; JavaScript the config file.
+      for (
+        const [name, config, credentials, expected] of [
+          ["what only the credentials file has", "", "[default]\nmax_attempts = 7\nretry_mode = adaptive", [
+            ["adaptive", "/credentials:3"],
+            [7, "/credentials:2"]
+          ]],
+          ["each from where it is", "[default]\nmax_attempts = 5", "[default]\nretry_mode = adaptive", [
+            ["adaptive", "/credentials:2"],
+            [5, "/config:2"]
+          ]],
+          ["the credentials file of both", "[default]\nmax_attempts = 5", "[default]\n\nmax_attempts = 7", [
+            ["standard", "default"],
+            [7, "/credentials:3"]
+          ]]
+        ] as const
+      ) {
+        it.effect(`takes ${name}`, () =>
+          Effect.gen(function*() {
+            const { maxAttempts, mode } = yield* AwsRetryConfig.make({ credentialsFile: "/credentials" })
+            assert.deepStrictEqual<unknown>([[mode.value, mode.at], [maxAttempts.value, maxAttempts.at]], expected)
+          }).pipe(Effect.provide([
+            filesOf({ "/config": config, "/credentials": credentials }).layer,
+            environment({ AWS_CONFIG_FILE: "/config" })
+          ])))
+      }
+
       it.effect("decides on each setting alone", () =>
         Effect.gen(function*() {
           const { maxAttempts, mode, newRetries2026 } = yield* AwsRetryConfig.make({ mode: "adaptive" })
@@ -519,10 +548,14 @@ describe("AwsRetryConfig", () => {
         const lines: Array<unknown> = []
         const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel}: ${String(message)}`))
         return Effect.gen(function*() {
-          yield* AwsRetryConfig.make({ profile: "nope", configFile: "/config" })
-          assert.deepStrictEqual(lines, ["Debug: no profile \"nope\" in the AWS config file"])
+          yield* AwsRetryConfig.make({ profile: "nope", configFile: "/config", credentialsFile: "/credentials" })
+          assert.deepStrictEqual(lines, ["Debug: no profile \"nope\" in the shared AWS files"])
         }).pipe(
-          Effect.provide([filesOf({ "/config": "[default]" }).layer, environment({}), Logger.layer([logger])]),
+          Effect.provide([
+            filesOf({ "/config": "[default]", "/credentials": "" }).layer,
+            environment({}),
+            Logger.layer([logger])
+          ]),
           Effect.provideService(References.MinimumLogLevel, "Debug")
         )
       })
@@ -865,6 +898,29 @@ describe("AwsRetryConfig", () => {
         assert.deepStrictEqual(lines, ["retries: legacy (AWS_RETRY_MODE), 3 attempts (AWS_MAX_ATTEMPTS)"])
         assert.deepStrictEqual(times, [0, 50, 150])
       }))
+
+    it.effect("keeps a quota for each table, in the configured mode, and asks its callers for none", () =>
+      Effect.gen(function*() {
+        const times: Array<number> = []
+        const table = Layer.succeed(Example.Table, {
+          get: (key: string) => key.startsWith("orders/") ? failing(busy, times) : Effect.succeed(key)
+        })
+        const services = yield* Layer.build(Example.Tables.layer.pipe(Layer.provide(table)))
+        const tables = Context.get(services, Example.Tables)
+        const get = (name: string): Effect.Effect<string, unknown> => tables.get(name, "1")
+        // Each call of a table that is down takes 2 * 5 of its 500: the 51st has nothing left to retry with.
+        for (let call = 0; call < 50; call++) yield* Effect.flip(travel(get("orders")))
+        const before = times.length
+        assert.strictEqual(before, 150)
+        yield* Effect.flip(travel(get("orders")))
+        assert.strictEqual(times.length - before, 1)
+        // Another table has all of its own.
+        assert.strictEqual(yield* travel(get("customers")), "customers/1")
+      }).pipe(
+        withRandom(0),
+        Effect.scoped,
+        Effect.provide([filesOf({}).layer, environment({ AWS_RETRY_MODE: "standard" })])
+      ))
 
     it.effect("says where a bad value stands", () =>
       Effect.gen(function*() {

@@ -6,6 +6,7 @@ import { ConfiguredRetryStrategy, isThrottlingError, isTransientError } from "@s
 import {
   AdaptiveRateLimiter,
   attempt,
+  awsDynamoDB2026,
   awsStandard,
   awsStandard2026,
   Backoff,
@@ -95,6 +96,20 @@ const warnings = () => {
   })
   return { seen, provide: Effect.provide(Logger.layer([logger])) }
 }
+
+describe("AwsSdk.sendWithRetry", () => {
+  it.effect("retries by the policy, whose attempts the header has from the first send on", () =>
+    Effect.gen(function*() {
+      const { client, requests } = dynamo([busy, busy, ok])
+      const call = AwsSdk.sendWithRetry(client, getItem(), awsDynamoDB2026)
+      yield* played(call)
+      assert.deepStrictEqual(
+        requests.map((request) => headersOf(request)[0]),
+        ["attempt=1; max=4", "attempt=2; max=4", "attempt=3; max=4"]
+      )
+      assert.strictEqual(new Set(requests.map((request) => headersOf(request)[1])).size, 1)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+})
 
 describe("AwsSdk.send", () => {
   describe("sends once", () => {

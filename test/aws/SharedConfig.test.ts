@@ -238,19 +238,18 @@ describe("SharedConfig", () => {
           assert.strictEqual(error.problem, expected.problem)
           assert.strictEqual(error.value, text.split("\n")[Number(expected.line) - 1])
         } else {
-          const { path, profiles } = yield* SharedConfig.parse(text, "/config")
-          assert.strictEqual(path, "/config")
+          const profiles = yield* SharedConfig.parse(text, "/config")
           assert.deepStrictEqual(valuesOf(profiles), entriesOf(expected as Profiles))
         }
       }))
 
     it.effect("remembers the line that set a property", () =>
       Effect.gen(function*() {
-        const { profiles } = yield* SharedConfig.parse(
+        const profiles = yield* SharedConfig.parse(
           "\uFEFF# c\r\n[default]\r\n\r\nx = 1\r\nx = 2\r\n  3\r\n",
           "/config"
         )
-        assert.deepStrictEqual(profiles.get("default")?.get("x"), { value: "2\n3", line: 5 })
+        assert.deepStrictEqual(profiles.get("default")?.get("x"), { value: "2\n3", path: "/config", line: 5 })
       }))
 
     it.effect("says what is wrong, where, and shortens a long line", () =>
@@ -277,7 +276,7 @@ describe("SharedConfig", () => {
       Effect.gen(function*() {
         const text =
           "[profile __proto__]\npolluted = 1\n[__proto__]\npolluted = 1\n[profile a]\n__proto__ =\n polluted = 1\n"
-        const { profiles } = yield* SharedConfig.parse(text, "/config")
+        const profiles = yield* SharedConfig.parse(text, "/config")
         assert.isUndefined(({} as { polluted?: unknown }).polluted)
         assert.isUndefined(profiles.get("toString"))
         assert.isUndefined(profiles.get("a")?.get("constructor"))
@@ -286,7 +285,7 @@ describe("SharedConfig", () => {
     it.effect("takes 1,048,576 characters, and refuses one more", () =>
       Effect.gen(function*() {
         const text = "[default]\nx = 1\n".padEnd(1_048_576, "#")
-        assert.strictEqual((yield* SharedConfig.parse(text, "/config")).profiles.get("default")?.get("x")?.value, "1")
+        assert.strictEqual((yield* SharedConfig.parse(text, "/config")).get("default")?.get("x")?.value, "1")
         const error = yield* Effect.flip(SharedConfig.parse(`${text}#`, "/config"))
         assert.strictEqual(error.message, "/config: a config file has at most 1048576 bytes, got 1048577")
       }))
@@ -374,9 +373,92 @@ describe("SharedConfig", () => {
           for (const [profile, key, value] of properties) {
             expected.set(profile, (expected.get(profile) ?? new Map<string, string>()).set(key, String(value)))
           }
-          assert.deepStrictEqual(valuesOf((yield* SharedConfig.parse(text, "/config")).profiles), expected)
+          assert.deepStrictEqual(valuesOf(yield* SharedConfig.parse(text, "/config")), expected)
         })
     )
+  })
+
+  describe("parse, the credentials file", () => {
+    const rows: ReadonlyArray<readonly [name: string, text: string, expected: Profiles]> = [
+      ["a profile has no prefix", "[a]\nx = 1\n[b]\ny = 2", { a: { x: "1" }, b: { y: "2" } }],
+      ["the default profile", "[default]\nx = 1", { default: { x: "1" } }],
+      ["a prefix makes it no profile", "[profile a]\nx = 1\n[profile default]\nx = 2\n[b]", { b: {} }],
+      ["blanks around the name", "[ \ta  ]\nx = 1", { a: { x: "1" } }],
+      ["quotes around the name", "[\"a\"]\nx = 1", { a: { x: "1" } }],
+      ["a name with a blank, and its properties", "[a b]\nx = 1\n[c]\ny = 2", { c: { y: "2" } }],
+      ["names that begin like another section", "[sso-sessiona]\nx = 1\n[profilea]\nx = 2", {
+        "sso-sessiona": { x: "1" },
+        profilea: { x: "2" }
+      }],
+      ["a section of another type", "[sso-session a]\nx = 1\n[services a]\nx = 2", {}],
+      ["comments, continuations, nested blocks", "[a] # c\nX = 1 ; c\n 2\ns3 =\n y = 3", {
+        a: { x: "1\n2", s3: "\ny = 3" }
+      }]
+    ]
+    it.effect.each(rows)("vector: %s", ([, text, expected]) =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(
+          valuesOf(yield* SharedConfig.parse(text, "/credentials", "credentials")),
+          entriesOf(expected)
+        )
+      }))
+
+    it.effect("an error shows no line of it", () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(SharedConfig.parse("[a]\nplanted", "/credentials", "credentials"))
+        assert.strictEqual(
+          error.message,
+          "/credentials:2: expected an '=' that defines a property, got \"a line that may hold a secret\""
+        )
+      }))
+  })
+
+  describe("load, both files", () => {
+    // Config file, credentials file, what comes out: the rules of the tests that the SDKs share.
+    const rows: ReadonlyArray<readonly [name: string, config: string, credentials: string, expected: Profiles]> = [
+      ["a profile in the credentials file only", "", "[a]\nx = 1", { a: { x: "1" } }],
+      ["a profile in both has the properties of both", "[profile a]\nx = 1", "[a]\ny = 2", { a: { x: "1", y: "2" } }],
+      ["a property in both is that of the credentials file", "[profile a]\nx = 1", "[a]\nX = 2", { a: { x: "2" } }],
+      ["a profile that neither names well", "[profile a b]\nx = 1", "[a b]\nx = 2", {}],
+      [
+        "the default profile that counts, and that of the credentials file",
+        "[profile default]\nx = 1\n[default]\ny = 2\n[profile default]\nz = 3",
+        "[default]\nw = 4",
+        { default: { x: "1", z: "3", w: "4" } }
+      ],
+      ["the prefix is that of the config file", "[a]\nx = 1\n[profile b]", "[profile a]\nx = 2", { b: {} }]
+    ]
+    it.effect.each(rows)("vector: %s", ([, config, credentials, expected]) =>
+      Effect.gen(function*() {
+        const { profiles } = yield* SharedConfig.load({ configFile: "/config", credentialsFile: "/credentials" })
+        assert.deepStrictEqual(valuesOf(profiles), entriesOf(expected))
+      }).pipe(Effect.provide([
+        filesOf({ "/config": config, "/credentials": credentials }).layer,
+        environment({})
+      ])))
+
+    for (
+      const [name, env, path, expected] of [
+        ["HOME", { HOME: "/h" }, undefined, "/h/.aws/credentials"],
+        ["USERPROFILE", { USERPROFILE: "/u" }, undefined, "/u/.aws/credentials"],
+        ["the variable", { HOME: "/h", AWS_SHARED_CREDENTIALS_FILE: "/own" }, undefined, "/own"],
+        ["the variable, in the home directory", { HOME: "/h", AWS_SHARED_CREDENTIALS_FILE: "~/c" }, undefined, "/h/c"],
+        [
+          "the default when the variable is blank",
+          { HOME: "/h", AWS_SHARED_CREDENTIALS_FILE: " " },
+          undefined,
+          "/h/.aws/credentials"
+        ],
+        ["an option before the variable", { AWS_SHARED_CREDENTIALS_FILE: "/own" }, "/mine", "/mine"]
+      ] as const
+    ) {
+      it.effect(`reads the credentials file of ${name}`, () =>
+        Effect.gen(function*() {
+          const { credentialsFile, profiles } = yield* SharedConfig.load({ credentialsFile: path })
+          assert.strictEqual(credentialsFile, expected)
+          assert.deepStrictEqual(profiles.get("default")?.get("x"), { value: "1", path: expected, line: 2 })
+        }).pipe(Effect.provide([filesOf({ [expected]: "[default]\nx = 1" }).layer, environment(env)])))
+    }
   })
 
   describe("load", () => {
@@ -412,8 +494,8 @@ describe("SharedConfig", () => {
     ) {
       it.effect(`reads the file of ${name}`, () =>
         Effect.gen(function*() {
-          const { path: located, profiles } = yield* SharedConfig.load(path)
-          assert.strictEqual(located, expected)
+          const { configFile, profiles } = yield* SharedConfig.load({ configFile: path })
+          assert.strictEqual(configFile, expected)
           assert.strictEqual(profiles.get("default")?.get("x")?.value, "1")
         }).pipe(Effect.provide([filesOf({ [expected]: text }).layer, environment(env)])))
     }
@@ -445,25 +527,28 @@ describe("SharedConfig", () => {
     ) {
       it.effect(`has no profiles when the file is ${name}, and logs it for debugging`, () =>
         Effect.gen(function*() {
-          const { result, lines } = yield* withLog(SharedConfig.load("/config"))
-          assert.deepStrictEqual(result, { path: "/config", profiles: new Map() })
+          const { result, lines } = yield* withLog(
+            SharedConfig.load({ configFile: "/config", credentialsFile: "/credentials" })
+          )
+          assert.deepStrictEqual(result.profiles, new Map())
           assert.deepStrictEqual(lines, [`Debug: ${logged}`])
-        }).pipe(Effect.provide([filesOf({ "/config": entry }).layer, environment({})])))
+        }).pipe(Effect.provide([filesOf({ "/config": entry, "/credentials": "" }).layer, environment({})])))
     }
 
     it.effect("has no profiles when there is no home directory, and logs it for debugging", () =>
       Effect.gen(function*() {
         const { result, lines } = yield* withLog(SharedConfig.load())
-        assert.deepStrictEqual(result, { path: undefined, profiles: new Map() })
+        assert.deepStrictEqual(result, { configFile: undefined, credentialsFile: undefined, profiles: new Map() })
         assert.deepStrictEqual(lines, [
-          "Debug: no AWS config file: neither HOME nor USERPROFILE names a home directory"
+          "Debug: no AWS config file: neither HOME nor USERPROFILE names a home directory",
+          "Debug: no AWS credentials file: neither HOME nor USERPROFILE names a home directory"
         ])
       }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
 
     it.effect("refuses a file of 10 MB without reading it, with its name and size", () => {
       const { layer, reads } = filesOf({ "/config": "#".repeat(10_485_760) })
       return Effect.gen(function*() {
-        const error = yield* Effect.flip(SharedConfig.load("/config"))
+        const error = yield* Effect.flip(SharedConfig.load({ configFile: "/config", credentialsFile: "/credentials" }))
         assert.strictEqual(error.message, "/config: a config file has at most 1048576 bytes, got 10485760")
         assert.deepStrictEqual(reads, [])
       }).pipe(Effect.provide([layer, environment({})]))
@@ -497,7 +582,7 @@ describe("SharedConfig", () => {
       inDirectory((files, directory) =>
         Effect.gen(function*() {
           yield* files.writeFileString(`${directory}/config`, "\uFEFF[default]\r\nx = 1\r\n")
-          const { profiles } = yield* SharedConfig.load(`${directory}/config`)
+          const { profiles } = yield* SharedConfig.load({ configFile: `${directory}/config` })
           assert.strictEqual(profiles.get("default")?.get("x")?.value, "1")
         })
       ))
@@ -505,9 +590,9 @@ describe("SharedConfig", () => {
     it.effect("passes over a directory, and what is not there", () =>
       inDirectory((_, directory) =>
         Effect.gen(function*() {
-          assert.strictEqual((yield* SharedConfig.load(directory)).profiles.size, 0)
-          assert.strictEqual((yield* SharedConfig.load(`${directory}/config`)).profiles.size, 0)
-          assert.strictEqual((yield* SharedConfig.load(`${directory}/\0`)).profiles.size, 0)
+          assert.strictEqual((yield* SharedConfig.load({ configFile: directory })).profiles.size, 0)
+          assert.strictEqual((yield* SharedConfig.load({ configFile: `${directory}/config` })).profiles.size, 0)
+          assert.strictEqual((yield* SharedConfig.load({ configFile: `${directory}/\0` })).profiles.size, 0)
         })
       ))
 
@@ -518,7 +603,7 @@ describe("SharedConfig", () => {
           const noise = Uint8Array.from({ length: 4096 }, (_, index) => (index * 167 + (index >> 3)) % 256)
           for (const bytes of [Buffer.from("\uFEFF[default]\nx = 1\n", "utf16le"), noise]) {
             yield* files.writeFile(path, bytes)
-            const error = yield* Effect.flip(SharedConfig.load(path))
+            const error = yield* Effect.flip(SharedConfig.load({ configFile: path }))
             assert.strictEqual(error._tag === "AwsConfigError" ? error.at : error, `${path}:1`)
           }
         })
@@ -529,7 +614,7 @@ describe("SharedConfig", () => {
         Effect.gen(function*() {
           const path = `${directory}/config`
           yield* files.writeFile(path, new Uint8Array(10_485_760))
-          const error = yield* Effect.flip(SharedConfig.load(path))
+          const error = yield* Effect.flip(SharedConfig.load({ configFile: path }))
           assert.strictEqual(error.message, `${path}: a config file has at most 1048576 bytes, got 10485760`)
         })
       ))

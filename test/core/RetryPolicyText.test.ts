@@ -104,8 +104,8 @@ const texts: ReadonlyArray<readonly [AnyPolicy, string]> = [
     `JavaScriptV2.backoff({ base: "50 millis" }).pipe(RetryPolicy.maxAttempts(11), RetryPolicy.whileRetryable)`
   ],
   [
-    JavaScriptV2.policy({ customBackoff: myDelay, addRetryAfter: false }),
-    `JavaScriptV2.backoff({ customBackoff: myDelay, addRetryAfter: false }).pipe(RetryPolicy.maxAttempts(4), ` +
+    JavaScriptV2.policy({ customBackoff: myDelay, addRetryAfter: true }),
+    `JavaScriptV2.backoff({ customBackoff: myDelay, addRetryAfter: true }).pipe(RetryPolicy.maxAttempts(4), ` +
     `RetryPolicy.whileRetryable)`
   ],
   [

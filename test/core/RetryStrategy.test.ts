@@ -24,7 +24,7 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { scripted, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
-import { compared, seeded } from "../utils/smithy.ts"
+import { compared, seeded, sides2026 } from "../utils/smithy.ts"
 import { sweep } from "../utils/sweep.ts"
 import { type Driver, playVector, withRandom } from "../utils/vectors.ts"
 import { standard2026 } from "../vectors/standard2026.ts"
@@ -367,7 +367,9 @@ describe("RetryStrategy", () => {
         Effect.gen(function*() {
           const seen = { steps: 0, retry: 0, refused: 0, heldBack: 0, success: 0, rounded: 0, lowest: 500 }
           for (let seed = 0; seed < 300; seed++) {
-            yield* compared(seeded(seed), { bases, chance, round, seen }).pipe(withQuota())
+            yield* compared(seeded(seed), { bases, chance, round, seen, sides: sides2026, polls: 0.3 }).pipe(
+              withQuota()
+            )
           }
           assert.isAbove(Math.min(seen.retry, seen.refused, seen.heldBack, seen.success), 200, JSON.stringify(seen))
           assert.isBelow(seen.lowest, 5)

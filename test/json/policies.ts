@@ -64,7 +64,8 @@ export const sources: Readonly<Record<string, (draw: Draw) => AnyPolicy>> = {
   "JavaScriptV2.backoff": (draw) =>
     JavaScriptV2.backoff({
       base: maybe(draw, () => duration(draw)),
-      addRetryAfter: maybe(draw, () => draw() < 0.5)
+      addRetryAfter: maybe(draw, () => draw() < 0.5),
+      maxRetryAfter: maybe(draw, () => duration(draw))
     }),
   "Kotlin.exponentialBackoffWithJitter": (draw) =>
     Kotlin.exponentialBackoffWithJitter({

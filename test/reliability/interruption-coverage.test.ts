@@ -129,7 +129,9 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryInfo.notRetryable",
     "RetryInfo.timedOut",
     "RetryInfo.transient",
-    "Simulator.policies"
+    "Simulator.policies",
+    "SmithyGuide.april2026",
+    "SmithyGuide.february2026"
   ],
   "a metric": [
     "RetryMetrics.attempts",

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
+import type { Policy } from "./vectors.ts"
 
 /** Numbers uniform in `[0, 1)` that the seed determines (mulberry32). */
 export const seeded = (seed: number): () => number => {
@@ -90,7 +91,7 @@ const ourError = ({ errorType, hintMillis }: Failure): unknown => ({
   })
 })
 
-const jsRefresh = (strategy: StandardRetryStrategy, token: JsToken, failure: Failure, chance: number) =>
+const jsRefresh = (strategy: Theirs, token: JsToken, failure: Failure, chance: number) =>
   Effect.map(
     replaced(chance, () => strategy.refreshRetryTokenForRetry(token, jsInfo(failure)).catch(() => undefined)),
     ({ slept, value }) => ({ token: value, delay: slept, logged: value?.$retryLog?.acquisitionDelay })
@@ -114,7 +115,22 @@ const ourRefresh = (strategy: RetryStrategy.Service, token: RetryStrategy.Token,
     return result
   })
 
+/** A strategy of theirs, of any edition. */
+type Theirs = Pick<
+  StandardRetryStrategy,
+  "acquireInitialRetryToken" | "refreshRetryTokenForRetry" | "recordSuccess" | "getCapacity"
+>
+
+/** A strategy of theirs, and the policy of ours that is to agree. */
+interface Sides {
+  readonly js: Theirs
+  readonly ours: Policy
+}
+
 interface Comparison {
+  readonly sides: (maxAttempts: number, base: number) => Sides
+  /** The share of the calls that poll. */
+  readonly polls: number
   readonly chance: (next: () => number) => number
   readonly bases: readonly [number, number]
   /** By how much delays may differ. */
@@ -132,11 +148,11 @@ const count = (seen: Seen, balance: number, delay: number, retried: boolean) => 
 
 /** One strategy of each library, on a quota of the same size. */
 class Pair {
-  readonly js: StandardRetryStrategy
+  readonly js: Theirs
   readonly ours: RetryStrategy.Service
   private readonly comparison: Comparison
 
-  constructor(js: StandardRetryStrategy, ours: RetryStrategy.Service, comparison: Comparison) {
+  constructor(js: Theirs, ours: RetryStrategy.Service, comparison: Comparison) {
     this.js = js
     this.ours = ours
     this.comparison = comparison
@@ -176,17 +192,25 @@ class Pair {
   }
 }
 
+/** Retry behavior 2.1 of both. */
+export const sides2026 = (maxAttempts: number, base: number): Sides => ({
+  js: new StandardRetryStrategy({ maxAttempts, baseDelay: base }),
+  ours: AwsModes.standard2026({ maxAttempts, base })
+})
+
 /** Plays one script of 100 steps, up to six calls at a time on one quota, to both strategies. */
 export const compared = (next: () => number, comparison: Comparison) =>
   Effect.gen(function*() {
     const maxAttempts = [1, 2, 3, 4, 12][Math.floor(next() * 5)]!
     const base = comparison.bases[next() < 0.7 ? 0 : 1]
-    const js = new StandardRetryStrategy({ maxAttempts, baseDelay: base })
-    const pair = new Pair(js, yield* RetryStrategy.make(AwsModes.standard2026({ maxAttempts, base })), comparison)
+    const { js, ours } = comparison.sides(maxAttempts, base)
+    const pair = new Pair(js, yield* RetryStrategy.make(ours), comparison)
     const successes = next() * 0.4
     const calls: Array<Call> = []
     for (let step = 0; step < 100; step++) {
-      if (calls.length === 0 || (calls.length < 6 && next() < 0.3)) calls.push(yield* pair.begin(next() < 0.3))
+      if (calls.length === 0 || (calls.length < 6 && next() < 0.3)) {
+        calls.push(yield* pair.begin(next() < comparison.polls))
+      }
       const [call] = calls.splice(Math.floor(next() * calls.length), 1) as [Call]
       if (next() < successes) {
         yield* pair.succeed(call)

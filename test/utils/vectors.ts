@@ -22,17 +22,32 @@ export interface SdkError {
   readonly $metadata: { readonly httpStatusCode: number }
 }
 
+/** A response, or what the network did instead; 200 is a success. */
 export interface Wire {
-  readonly status: number
+  readonly status?: number
   readonly code?: string
+  readonly trait?: { readonly throttling?: boolean }
+  readonly retryAfterMs?: number
+  readonly network?: "reset" | "timeout"
+}
+
+/** What Node and `@smithy` raise without an answer. */
+const networkErrors = {
+  reset: () => Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }),
+  timeout: () => Object.assign(new Error("timed out"), { name: "TimeoutError" })
 }
 
 /** An error of the shape that the AWS SDK for JavaScript raises. */
-export const sdkError = ({ code = "UnknownError", status }: Wire): SdkError => ({
-  name: code,
-  $fault: status >= 500 ? "server" : "client",
-  $metadata: { httpStatusCode: status }
-})
+export const sdkError = ({ code = "UnknownError", network, retryAfterMs, status = 0, trait }: Wire): SdkError =>
+  network === undefined
+    ? {
+      name: code,
+      $fault: status >= 500 ? "server" : "client",
+      $metadata: { httpStatusCode: status },
+      ...(trait !== undefined && { $retryable: trait }),
+      ...(retryAfterMs !== undefined && { $response: { headers: { "x-amz-retry-after": String(retryAfterMs) } } })
+    }
+    : networkErrors[network]() as unknown as SdkError
 
 /** What a response leads to. `quota` is the balance once it is booked, `delay` is in seconds. */
 type Expected =
@@ -100,9 +115,9 @@ export const scriptedCall = (responses: ReadonlyArray<Wire>) => {
   const call: Call = Effect.suspend(() =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const send = sentAt.push(now) - 1
-      const status = responses[send]?.status
-      if (status === undefined) return Effect.die(new Error(`no response for send ${send + 1}`))
-      return status === 200 ? Effect.succeed(status) : Effect.fail(errors[send]!)
+      const response = responses[send]
+      if (response === undefined) return Effect.die(new Error(`no response for send ${send + 1}`))
+      return response.status === 200 ? Effect.succeed(200) : Effect.fail(errors[send]!)
     })
   )
   return { call, errors, sentAt }
@@ -189,13 +204,20 @@ const follow = (play: Play, responses: ReadonlyArray<Response>) =>
     return assert.fail("the responses end in the middle of a call")
   })
 
-/** Plays a published case: after every response the outcome, the balance, and the delay to the millisecond. */
-export const playVector = <Given>(vector: StandardVector<Given>, policy: Policy, driver: Driver) => {
-  const { given: { tokens = 500 }, responses } = vector
-  return Effect.gen(function*() {
+/** Plays a case on the quota of the context, which has `tokens`, with random values that are all the same. */
+export const playWith = (
+  { random, responses, tokens }: {
+    readonly random: number
+    readonly responses: ReadonlyArray<Response>
+    readonly tokens: number
+  },
+  policy: Policy,
+  driver: Driver
+) =>
+  Effect.gen(function*() {
     const script = scriptedCall(responses)
     const stops: Array<RetryDecision.RetryDecision> = []
-    const program = driver.run(script.call, policy, (decision) => stops.push(decision)).pipe(withRandom(1))
+    const program = driver.run(script.call, policy, (decision) => stops.push(decision)).pipe(withRandom(random))
     assert.strictEqual(yield* RetryQuota.balance, tokens)
     let next = 0
     while (next < responses.length) {
@@ -205,7 +227,14 @@ export const playVector = <Given>(vector: StandardVector<Given>, policy: Policy,
     }
     yield* TestClock.adjust("1 hour")
     assert.strictEqual(script.sentAt.length, responses.length, "sends nothing more")
-  }).pipe(Effect.provide(RetryQuota.layer({ capacity: 500, initial: tokens })))
+  })
+
+/** Plays a published case: after every response the outcome, the balance, and the delay to the millisecond. */
+export const playVector = <Given>(vector: StandardVector<Given>, policy: Policy, driver: Driver) => {
+  const { given: { tokens = 500 }, responses } = vector
+  return playWith({ responses, tokens, random: 1 }, policy, driver).pipe(
+    Effect.provide(RetryQuota.layer({ capacity: 500, initial: tokens }))
+  )
 }
 
 /** The delays in milliseconds that a policy, run as a schedule, gives before its first `count` retries. */

@@ -1,8 +1,12 @@
-/** A property of a profile: its value, without comment and outer blanks, and the line on which it was set, from 1. */
+/** A property of a profile: its value, without comment and outer blanks, the file and the line of it, from 1. */
 export interface Property {
   readonly value: string
+  readonly path: string
   readonly line: number
 }
+
+/** The two files that the SDKs share. They differ in their section headers only. */
+export type Kind = "config" | "credentials"
 
 /** The properties of a profile, by their names in lower case. */
 export type Profile = ReadonlyMap<string, Property>
@@ -16,6 +20,7 @@ export interface Malformed {
 
 interface Open {
   value: string
+  readonly path: string
   readonly line: number
 }
 
@@ -48,6 +53,10 @@ const isName = (name: string): boolean => /^[\w-]+$/.test(name)
 /** The name of a profile, perhaps in quotes. */
 const profileName = /^(["']?)([\w\-/.%@:+]+)\1$/
 
+/** The name of the profile that a header of the config file begins; of the credentials file it is the whole header. */
+const withoutPrefix = (header: string): string | undefined =>
+  header.startsWith("profile") && isBlank(header["profile".length]) ? trim(header.slice("profile".length)) : undefined
+
 /** Reads the lines of a file one after the other. Names from the file are keys of maps only. */
 class Reader {
   readonly profiles = new Map<string, Map<string, Open>>()
@@ -56,6 +65,13 @@ class Reader {
   private section: Map<string, Open> | undefined
   private property: Open | undefined
   private isBlock = false
+  private readonly path: string
+  private readonly kind: Kind
+
+  constructor(path: string, kind: Kind) {
+    this.path = path
+    this.kind = kind
+  }
 
   /** What is wrong with the line, if anything. */
   read(line: string, number: number): string | undefined {
@@ -81,8 +97,8 @@ class Reader {
   /** Where the properties go: those of a section that is no profile are read and dropped. */
   private sectionOf(header: string): Map<string, Open> {
     if (header === "default") return this.plainDefault ??= new Map()
-    const isProfile = header.startsWith("profile") && isBlank(header["profile".length])
-    const name = isProfile ? profileName.exec(trim(header.slice("profile".length)))?.[2] : undefined
+    const given = this.kind === "config" ? withoutPrefix(header) : header
+    const name = given === undefined ? undefined : profileName.exec(given)?.[2]
     const found = name === undefined ? undefined : this.profiles.get(name)
     if (found !== undefined) return found
     const section = new Map<string, Open>()
@@ -95,7 +111,7 @@ class Reader {
     const found = assignment(line, "property")
     if (typeof found === "string") return found
     const [name, value] = found
-    this.property = { value, line: number }
+    this.property = { value, path: this.path, line: number }
     this.isBlock = value === ""
     if (isName(name)) this.section.set(name, this.property)
     return undefined
@@ -111,11 +127,11 @@ class Reader {
 }
 
 /**
- * The profiles of an AWS config file, or its first malformed line. Takes time and memory in proportion to the text; never
+ * The profiles of a file of AWS, or its first malformed line. Takes time and memory in proportion to the text; never
  * throws.
  */
-export const parse = (text: string): ReadonlyMap<string, Profile> | Malformed => {
-  const reader = new Reader()
+export const parse = (text: string, path: string, kind: Kind): ReadonlyMap<string, Profile> | Malformed => {
+  const reader = new Reader(path, kind)
   let number = 0
   let start = text.startsWith("\uFEFF") ? 1 : 0
   while (start < text.length) {

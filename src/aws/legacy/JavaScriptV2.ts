@@ -1,6 +1,6 @@
 /**
- * The retry system of the AWS SDK for JavaScript 2.x: full jitter under a ceiling that doubles without end, a back-off
- * function of one's own that can stop retrying, a server's hint on top of the delay.
+ * The retry system of the AWS SDK for JavaScript 2.x: full jitter under a ceiling that doubles without end, and a
+ * back-off function of one's own that can stop retrying.
  *
  * @since 0.1.0
  */
@@ -34,8 +34,16 @@ export interface BackoffOptions {
    * error. A negative one stops retrying; one that is no number counts as 0.
    */
   readonly customBackoff?: ((retryCount: number, error: unknown) => number) | undefined
-  /** Whether a server's hint is added to the delay. Default `true`. */
+  /**
+   * Whether a server's hint is added to the delay, as the SDK does where it asks for credentials; the calls of its
+   * service clients ignore hints. Default `false`.
+   */
   readonly addRetryAfter?: boolean | undefined
+  /**
+   * The longest hint that is added, any longer one counts as this: a finite duration of at least 0. The SDK has no such
+   * bound. Default 20 seconds.
+   */
+  readonly maxRetryAfter?: Duration.Input | undefined
 }
 
 /**
@@ -61,13 +69,14 @@ const backoffNamed = (constructorName: string, options: BackoffOptions): RetryPo
   const { addRetryAfter, customBackoff } = options
   const backoff = delayOf(duration("base", options.base, 100), customBackoff)
   if (customBackoff !== undefined) given.customBackoff = named(customBackoff)
-  const addsRetryAfter = addRetryAfter ?? true
-  if (!addsRetryAfter) given.addRetryAfter = false
+  const addsRetryAfter = addRetryAfter === true
+  if (addsRetryAfter) given.addRetryAfter = true
+  const maxHintMillis = duration("maxRetryAfter", options.maxRetryAfter, 20_000)
   return fromSource("JavaScriptV2.backoff", given, (failing) => {
     if (Option.isSome(redirects(failing.error))) return 0
     const delay = backoff(failing)
     if (delay < 0) return noDelay
-    return addsRetryAfter ? delay + hintMillis(failing) : delay
+    return addsRetryAfter ? delay + Math.min(hintMillis(failing), maxHintMillis) : delay
   })
 }
 
@@ -75,8 +84,8 @@ const hintMillis = ({ info }: Failing): number =>
   info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
 
 /**
- * Waits `random * 2^n * base`, `n` the retries made so far, from 0, plus what the server asked: the delays of
- * {@link policy}. They stop when a `customBackoff` does.
+ * Waits `random * 2^n * base`, `n` the retries made so far, from 0: the delays of {@link policy}. They stop when a
+ * `customBackoff` does.
  *
  * @category constructors
  * @since 0.1.0
@@ -85,19 +94,20 @@ export const backoff = (options: BackoffOptions = {}): RetryPolicy.RetryPolicy =
   backoffNamed("JavaScriptV2.backoff", options)
 
 /**
- * Makes a policy of the SDK: `random * 2^n * base`, `n` the retries made so far, from 0, plus what the server asked.
+ * Makes a policy of the SDK: `random * 2^n * base`, `n` the retries made so far, from 0.
  *
  * **Details**
  *
- * There is no cap: `RetryPolicy.capped` adds one. A redirect is retried at once, without hint. A `customBackoff` that
- * stops retrying does so with the reason `"schedule"`. What is retried says the classifier: {@link layer} sets that of
- * the SDK. Source: aws-sdk 2.1693.0 `lib/util.js`, `lib/service.js`, `lib/event_listeners.js`.
+ * As in the SDK, the calls of a service client ignore a server's hint, and the requests for credentials add it to the
+ * delay: `addRetryAfter`. There is no cap: `RetryPolicy.capped` adds one. A redirect is retried at once, without hint. A
+ * `customBackoff` that stops retrying does so with the reason `"schedule"`. What is retried says the classifier:
+ * {@link layer} sets that of the SDK. Source: aws-sdk 2.1693.0 `lib/util.js`, `lib/service.js`,
+ * `lib/event_listeners.js`.
  *
  * **Gotchas**
  *
- * The SDK adds the hint where it asks for credentials, and ignores it in the calls of its service clients: those are
- * `addRetryAfter: false`. They also follow up to 10 redirects once all retries are made; here a redirect is a retry like
- * any other. And they ask `customBackoff` about errors, too, that are not retried then.
+ * The SDK's clients also follow up to 10 redirects once all retries are made; here a redirect is a retry like any other.
+ * And they ask `customBackoff` about errors, too, that are not retried then.
  *
  * @category constructors
  * @since 0.1.0

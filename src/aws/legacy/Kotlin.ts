@@ -96,7 +96,7 @@ export interface ExponentialBackoffWithJitterConfig extends Preset {
   readonly maxBackoff?: Duration.Input | undefined
   /** The first ceiling after a throttle: a finite duration of at least 0. Default 1 second. */
   readonly throttlingBaseDelay?: Duration.Input | undefined
-  /** In 2.1, how far a server's hint may lengthen the delay: a finite duration of at least 0. Default 5 seconds. */
+  /** How far a server's hint may lengthen the delay: a finite duration of at least 0. Default 5 seconds. */
   readonly retryAfterMaxOvershoot?: Duration.Input | undefined
 }
 
@@ -325,8 +325,9 @@ export const infiniteTokenBucket: TokenBucket = { layer: RetryQuota.layerUnlimit
  *
  * **Details**
  *
- * In 2.1 a server's hint is followed within `[delay, delay + retryAfterMaxOvershoot]`, in 2.0 it is ignored. It is any
- * that the facts name; Kotlin reads `x-amz-retry-after` alone. Throws `InvalidOption` when an option is impossible.
+ * A server's hint is followed within `[delay, delay + retryAfterMaxOvershoot]`, in 2.0 and in 2.1: Kotlin's change log
+ * calls it part of 2.1, its code asks no flag. The hint is any that the facts name; Kotlin reads `x-amz-retry-after`
+ * alone. Throws `InvalidOption` when an option is impossible.
  *
  * @category constructors
  * @since 0.1.0
@@ -353,7 +354,7 @@ export const exponentialBackoffWithJitter = (
     const ceiling = Math.min(cap, Delays.exponential(info?.throttling ? throttlingBase : base, factor)(step))
     const delay = share === 0 ? ceiling : ceiling * (1 - share * random.nextDoubleUnsafe())
     const whole = Math.trunc(delay)
-    if (!useNewRetries || info?.retryAfter === undefined) return whole
+    if (info?.retryAfter === undefined) return whole
     return Math.max(whole, Math.min(Duration.toMillis(info.retryAfter), Math.trunc(delay + overshoot)))
   })
 }

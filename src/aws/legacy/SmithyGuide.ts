@@ -4,8 +4,8 @@
  * The example is a retry strategy like any other ({@link layer}), but it is not the standard mode of AWS, and no
  * policy: {@link make} lists where it goes its own way. The loop that runs on it is `RetryStrategy.run`.
  *
- * **Source**: Smithy documentation, "Retrying Requests" (client guidance) of March 2026, and the specification of the
- * `retryable`, `error` and `httpError` traits.
+ * **Source**: Smithy documentation, "Retrying Requests" (client guidance) of February and of April 2026, and the
+ * specification of the `retryable`, `error` and `httpError` traits.
  *
  * @since 0.1.0
  */
@@ -77,63 +77,142 @@ export const httpError = (status: number): { readonly [Traits.httpErrorKey]: num
   return { [Traits.httpErrorKey]: check.between("status", status, 400, 599) }
 }
 
-/** The guide compares a counter that begins at 0 with 5, so there are six attempts. */
-const maxAttempts = 6
-const baseMillis = 50
-const throttlingBaseMillis = 1000
+/**
+ * What can be set in the example strategy. What is left out is that of {@link april2026}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Tokens that a retry takes: a finite number of at least 0. */
+  readonly retryCost?: number | undefined
+  /** Tokens that a retry takes after a time-out. */
+  readonly timeoutCost?: number | undefined
+  /** Tokens that a retry takes after a throttle, which may be a time-out, too. */
+  readonly throttlingCost?: number | undefined
+  /** Tokens that any success puts in, if that fits whole: a finite number of at least 0. */
+  readonly successRefund?: number | undefined
+  /** Attempts, the first included: a whole number of at least 1, or `Infinity`. */
+  readonly maxAttempts?: number | undefined
+  /** What `2^(n - 1)` seconds are cut to: a finite duration above 0. */
+  readonly maxBackoff?: Duration.Input | undefined
+  /** By what the ceiling is multiplied unless the failure is a throttle: a finite number of at least 0. */
+  readonly scale?: number | undefined
+}
+
+/**
+ * The example of the first edition of the guide, of February 2026: a time-out costs more, and a throttle is a failure
+ * like any other.
+ *
+ * **Source**: smithy-lang/smithy 3e6cf641a6, `docs/source-2.0/guides/client-guidance/retries.md`. It compares a counter
+ * that begins at 0 with 5, so there are six attempts.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const february2026 = {
+  retryCost: 5,
+  timeoutCost: 10,
+  throttlingCost: 5,
+  successRefund: 1,
+  maxAttempts: 6,
+  maxBackoff: "20 seconds",
+  scale: 1
+} as const satisfies Options
+
+/**
+ * The example of the edition of April 2026, with the costs and delays of retry behaviour 2.1.
+ *
+ * **Source**: smithy-lang/smithy 524ebb79de, the same file.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const april2026 = {
+  ...february2026,
+  retryCost: 14,
+  timeoutCost: 14,
+  scale: 0.05
+} as const satisfies Options
 
 const hintMillis = ({ info }: Failing): number =>
   info?.retryAfter === undefined ? 0 : Math.min(Duration.toMillis(info.retryAfter), maxDelayMillis)
 
 /** The guide's example as a policy, with a refund rule of its own. */
-const parts: Parts = {
-  nodes: [["SmithyGuide.make"]],
-  source: (failing) => {
-    const ceiling = exponential(failing.info?.throttling ? throttlingBaseMillis : baseMillis, 2)(failing.attempt)
-    return Math.max(fullJitter(ceiling, failing.random.nextDoubleUnsafe()), hintMillis(failing))
-  },
-  adjusts: [],
-  maxAttempts,
-  attemptsFirst: true,
-  whileRetryable: ({ error, info }) =>
-    info === undefined ? Option.getOrUndefined(faultOf(error)) === "server" : info.safety !== "No",
-  deadlineMillis: Infinity,
-  outermostOnly: false,
-  quota: { cost: 14, timeoutCost: 14, throttlingCost: 5, longPolling: false },
-  adaptive: false,
-  refund: 1
+const partsOf = (options: Options): Parts => {
+  const check = checks("SmithyGuide.make")
+  const cost = check.amount("retryCost", options.retryCost, april2026.retryCost)
+  const timeoutCost = check.amount("timeoutCost", options.timeoutCost, april2026.timeoutCost)
+  const throttlingCost = check.amount("throttlingCost", options.throttlingCost, april2026.throttlingCost)
+  const refund = check.amount("successRefund", options.successRefund, april2026.successRefund)
+  const maxAttempts = check.count("maxAttempts", options.maxAttempts ?? april2026.maxAttempts, 1)
+  const maxBackoff = check.positiveDuration("maxBackoff", options.maxBackoff ?? april2026.maxBackoff)
+  const scale = check.amount("scale", options.scale, april2026.scale)
+  const seconds = exponential(1000, 2)
+  return {
+    nodes: [["SmithyGuide.make", check.given]],
+    source: (failing) => {
+      const ceiling = Math.min(seconds(failing.attempt), maxBackoff)
+      const scaled = failing.info?.throttling ? ceiling : ceiling * scale
+      return Math.max(fullJitter(scaled, failing.random.nextDoubleUnsafe()), hintMillis(failing))
+    },
+    adjusts: [],
+    maxAttempts,
+    attemptsFirst: true,
+    whileRetryable: ({ error, info }) =>
+      info === undefined ? Option.getOrUndefined(faultOf(error)) === "server" : info.safety !== "No",
+    deadlineMillis: Infinity,
+    outermostOnly: false,
+    quota: { cost, timeoutCost, throttlingCost, longPolling: false },
+    adaptive: false,
+    refund
+  }
 }
 
 /**
- * Makes the example strategy of the guide, on the `RetryQuota` of the context.
+ * Makes the example strategy of the guide, on the `RetryQuota` of the context. Throws `InvalidOption` when an option is
+ * impossible.
  *
  * **Details**
  *
- * Where it goes its own way, set beside retry behaviour 2.1 of AWS (`awsStandard2026`):
+ * The guide has had two examples, and says of both that making their values configurable is ideal. Beside retry behaviour
+ * 2.1 of AWS (`awsStandard2026`):
  *
- * | | the guide's example | AWS |
- * | --- | --- | --- |
- * | attempts | 6: a counter from 0 is compared with 5 | 3 |
- * | checked first | the attempts | whether the error is retryable |
- * | retried | all that is not known to be unsafe (`"Maybe"` too), and unknown failures of a server | what is safe |
- * | server's hint | `max(delay, hint)`, however long | followed within `[delay, delay + 5 seconds]` |
- * | a success | puts 1 in, after retries too, if that fits whole | gives back what its retry took, or puts 1 in |
+ * | | {@link february2026} | {@link april2026}, the default | AWS 2.1 |
+ * | --- | --- | --- | --- |
+ * | a retry takes | 5, after a time-out 10 | 14, after a throttle 5 | 14, after a throttle 5 |
+ * | a success gives | 1, after retries too, if that fits whole | the same | what its retry took, else 1 |
+ * | delay before retry `n` | `b * min(2^(n - 1), 20)` s | the same, unless throttled `* 0.05` | `b * min(x * 2^(n - 1), 20 s)`, `x` 50 ms, throttled 1 s |
+ * | attempts | 6: a counter from 0 is compared with 5 | 6 | 3 |
+ * | checked first | the attempts | the attempts | whether the error is retryable |
+ * | retried | all that is not known to be unsafe (`"Maybe"` too), and unknown failures of a server | the same | what is safe |
+ * | server's hint | `max(delay, hint)`, however long | the same | followed within `[delay, delay + 5 seconds]` |
+ * | long polls that the quota refuses | not in the guide: as `RetryStrategy.run` is told | held back for their delay | held back for their delay |
  *
- * The rest is the same: a retry takes 14, after a throttle 5; the delay is `b * x * 2^(n - 1)`, `b` uniform in
- * `[0, 1)`, `x` 1 second after a throttle, else 50 milliseconds (the cap of 20 seconds is above the fifth ceiling, the
- * last); a long-polling call that the quota refuses is held back for its delay. Delays are rounded up to whole milliseconds (the guide cuts them); a retry that never
+ * `b` is uniform in `[0, 1)`. Delays are rounded up to whole milliseconds (the guide cuts them); a retry that never
  * leaves gives its tokens back (the guide has no interruption); `"No"` is a veto also for a server's fault, as the
  * guide's comment has it (its code falls through).
  *
  * The `successIncrement`, `firstAttemptCost` and `whenExhausted` of the quota do not apply, nor does a limiter; only a
  * quota in Redis that waits has a retry wait.
  *
+ * **Example** (The first edition, with a smaller cost)
+ *
+ * ```ts
+ * const clientLayer = SmithyGuide.layer({ ...SmithyGuide.february2026, retryCost: 3 }).pipe(
+ *   Layer.provideMerge(RetryQuota.layer())
+ * )
+ * ```
+ *
  * @category constructors
  * @since 0.1.0
  */
-export const make: Effect.Effect<Service, never, RetryQuota> = Effect.contextWith((
-  context: Context.Context<RetryQuota>
-) => Effect.sync(() => fromParts(parts, context as Context.Context<never>)))
+export const make = (options: Options = {}): Effect.Effect<Service, never, RetryQuota> => {
+  const parts = partsOf(options)
+  return Effect.contextWith((context: Context.Context<RetryQuota>) =>
+    Effect.sync(() => fromParts(parts, context as Context.Context<never>))
+  )
+}
 
 /**
  * A layer with the example strategy of the guide: see {@link make}.
@@ -141,4 +220,5 @@ export const make: Effect.Effect<Service, never, RetryQuota> = Effect.contextWit
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<RetryStrategy, never, RetryQuota> = Layer.effect(RetryStrategy, make)
+export const layer = (options?: Options): Layer.Layer<RetryStrategy, never, RetryQuota> =>
+  Layer.effect(RetryStrategy, make(options))

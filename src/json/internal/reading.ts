@@ -125,7 +125,7 @@ const sources: { readonly [name: string]: Reader } = {
   "JavaV1.exponentialBackoff": options(exponentialBackoff, ["baseDelay", "maxBackoff"]),
   "JavaV1.fullJitterBackoff": options(fullJitterBackoff, ["baseDelay", "maxBackoff"]),
   "JavaV1.equalJitterBackoff": options(equalJitterBackoff, ["baseDelay", "maxBackoff"]),
-  "JavaScriptV2.backoff": options(javaScriptV2Backoff, ["base", "customBackoff"], ["addRetryAfter"]),
+  "JavaScriptV2.backoff": options(javaScriptV2Backoff, ["base", "customBackoff", "maxRetryAfter"], ["addRetryAfter"]),
   "Kotlin.exponentialBackoffWithJitter": options(exponentialBackoffWithJitter, [
     "initialDelay",
     "scaleFactor",

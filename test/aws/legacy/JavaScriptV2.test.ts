@@ -108,6 +108,7 @@ const played = (driver: Driver, policy: Policy, errors: ReadonlyArray<unknown>) 
 describe("JavaScriptV2", () => {
   describe("policy", () => {
     const { defaultPolicy, dynamoDBPolicy, policy } = JavaScriptV2
+    const adding = policy({ addRetryAfter: true })
     const times = (count: number, error: unknown = transient) => Array<unknown>(count).fill(error)
     const hinted = (header: string, statusCode = 503) => ({ statusCode, headers: { "retry-after": header } })
     const redirect = { statusCode: 307, headers: { location: "https://elsewhere" } }
@@ -211,16 +212,48 @@ describe("JavaScriptV2", () => {
         reason: "success"
       },
       {
-        name: "retry-after is added",
+        name: "default, ignores retry-after as the SDK's clients do",
         policy: defaultPolicy,
+        random: 0.5,
+        errors: [hinted("120"), hinted("99999999")],
+        delays: [50, 100],
+        reason: "success"
+      },
+      {
+        name: "DynamoDB, ignores retry-after as the SDK's clients do",
+        policy: dynamoDBPolicy,
+        random: 0.5,
+        errors: [hinted("120")],
+        delays: [25],
+        reason: "success"
+      },
+      {
+        name: "retry-after is added",
+        policy: adding,
         random: 0.5,
         errors: [hinted("3"), hinted("0"), hinted("1", 429)],
         delays: [3050, 100, 1200],
         reason: "success"
       },
       {
+        name: "retry-after is added up to 20 seconds",
+        policy: adding,
+        random: 0.5,
+        errors: [hinted("20"), hinted("21"), hinted("99999999")],
+        delays: [20_050, 20_100, 20_200],
+        reason: "success"
+      },
+      {
+        name: "retry-after is added as far as it is told",
+        policy: policy({ addRetryAfter: true, maxRetryAfter: "2 minutes" }),
+        random: 0.5,
+        errors: [hinted("119"), hinted("120"), hinted("121")],
+        delays: [119_050, 120_100, 120_200],
+        reason: "success"
+      },
+      {
         name: "retry-after in whole seconds, or none",
-        policy: defaultPolicy,
+        policy: adding,
         random: 0.5,
         errors: [hinted("2.9"), hinted("Wed, 21 Oct 2026 07:28:00 GMT"), hinted("-5")],
         delays: [2050, 100, 200],
@@ -228,7 +261,7 @@ describe("JavaScriptV2", () => {
       },
       {
         name: "retry-after of an error of the SDK, in milliseconds",
-        policy: defaultPolicy,
+        policy: adding,
         random: 0.5,
         errors: [{ statusCode: 503, retryable: true, retryAfter: 2000 }],
         delays: [2050],
@@ -236,7 +269,7 @@ describe("JavaScriptV2", () => {
       },
       {
         name: "retry-after as HTTP writes it, of Headers and of Effect's HTTP client",
-        policy: defaultPolicy,
+        policy: adding,
         random: 0.5,
         errors: [
           { statusCode: 503, headers: { "Retry-After": "3" } },
@@ -247,16 +280,8 @@ describe("JavaScriptV2", () => {
         reason: "success"
       },
       {
-        name: "retry-after is ignored",
-        policy: policy({ addRetryAfter: false }),
-        random: 0.5,
-        errors: [hinted("3")],
-        delays: [50],
-        reason: "success"
-      },
-      {
         name: "retry-after is added to a custom back-off",
-        policy: policy({ customBackoff: () => 7 }),
+        policy: policy({ addRetryAfter: true, customBackoff: () => 7 }),
         random: 0.5,
         errors: [hinted("3")],
         delays: [3007],
@@ -264,7 +289,7 @@ describe("JavaScriptV2", () => {
       },
       {
         name: "retry-after does not revive what the custom back-off stopped",
-        policy: policy({ customBackoff: () => -1 }),
+        policy: policy({ addRetryAfter: true, customBackoff: () => -1 }),
         random: 0.5,
         errors: [hinted("3")],
         delays: [],
@@ -289,6 +314,7 @@ describe("JavaScriptV2", () => {
       {
         name: "a custom back-off that gives no number, and a hint",
         policy: policy({
+          addRetryAfter: true,
           customBackoff: (retryCount) => ["100", NaN, null, "-1"][retryCount] as number,
           maxRetries: 4
         }),
@@ -315,7 +341,7 @@ describe("JavaScriptV2", () => {
       },
       {
         name: "a redirect asks no back-off, waits for no hint",
-        policy: policy({ customBackoff: () => -1 }),
+        policy: policy({ addRetryAfter: true, customBackoff: () => -1 }),
         random: 0.5,
         errors: [{ statusCode: 301, headers: { location: "/", "retry-after": "9" } }],
         delays: [0],
@@ -361,6 +387,8 @@ describe("JavaScriptV2", () => {
         ["base", -1, () => policy({ base: -1 })],
         ["base", NaN, () => policy({ base: NaN })],
         ["base", Duration.infinity, () => policy({ base: Duration.infinity })],
+        ["maxRetryAfter", -1, () => policy({ maxRetryAfter: -1 })],
+        ["maxRetryAfter", Duration.infinity, () => policy({ addRetryAfter: true, maxRetryAfter: Duration.infinity })],
         ["maxRetries", -1, () => policy({ maxRetries: -1 })],
         ["maxRetries", 0.5, () => policy({ maxRetries: 0.5 })],
         ["maxRetries", NaN, () => policy({ maxRetries: NaN })]
@@ -628,7 +656,6 @@ describe("JavaScriptV2", () => {
             )
             const policy = JavaScriptV2.policy({
               base: service === "dynamodb" ? 50 : 100,
-              addRetryAfter: false,
               ...options.retryDelayOptions,
               maxRetries: options.maxRetries ?? defaultRetries[service]
             })
@@ -655,7 +682,12 @@ describe("JavaScriptV2", () => {
           const expected = yield* Effect.promise(() =>
             theirs(given, chance(seed * 7919), () => request(maxRetries, retryDelayOptions))
           )
-          const policy = JavaScriptV2.policy({ ...retryDelayOptions, maxRetries })
+          const policy = JavaScriptV2.policy({
+            ...retryDelayOptions,
+            maxRetries,
+            addRetryAfter: true,
+            maxRetryAfter: "2 minutes"
+          })
           const actual = yield* ours(policy, given, seed * 7919, JavaScriptV2.classifier)
           assert.deepStrictEqual(actual, expected, `seed ${seed}: ${JSON.stringify({ maxRetries, given })}`)
           tally.retries += expected.delays.length

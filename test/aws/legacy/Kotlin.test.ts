@@ -252,7 +252,8 @@ describe("Kotlin", () => {
       ([retryAfter, delay, config]) =>
         Effect.gen(function*() {
           class Hinted extends RetryInfo.TaggedError("Hinted", { fault: "server", retryAfter }) {}
-          const policy = Kotlin.exponentialBackoffWithJitter({ useNewRetries: true, jitter: 0, ...config })
+          // As the SDK's own test has it, which sets no flag: initialDelay 50, scaleFactor 2, jitter 0.
+          const policy = Kotlin.exponentialBackoffWithJitter({ initialDelay: 50, scaleFactor: 2, jitter: 0, ...config })
           const call = scripted([new Hinted()])
           const fiber = yield* Effect.forkChild(withRetry(call.effect, policy), { startImmediately: true })
           yield* TestClock.adjust(delay - 1)
@@ -264,11 +265,14 @@ describe("Kotlin", () => {
 
     const hinted = { $metadata: { httpStatusCode: 503 }, $response: { headers: { "x-amz-retry-after": "1500" } } }
     const followed: ReadonlyArray<readonly [string, Kotlin.StandardRetryStrategyConfig, number]> = [
-      ["2.0 ignores", {}, 10],
-      ["2.0 ignores, said so,", { useNewRetries: false, delayProvider: { retryAfterMaxOvershoot: 9000 } }, 10],
+      ["2.0 follows", {}, 1500],
+      ["2.0 follows as far as it is told", { delayProvider: { retryAfterMaxOvershoot: 900 } }, 910],
       ["2.1 follows", { useNewRetries: true }, 1500],
-      ["delays of 2.1 follow", { delayProvider: { useNewRetries: true } }, 1500],
-      ["delays of 2.0 ignore", { useNewRetries: true, delayProvider: { useNewRetries: false } }, 10]
+      [
+        "delays of 2.0 in a strategy of 2.1 follow",
+        { useNewRetries: true, delayProvider: { useNewRetries: false } },
+        1500
+      ]
     ]
     it.effect.each(followed)("%s a hint", ([, config, delay]) => {
       const { layer, policy } = Kotlin.standardRetryStrategy(config)

@@ -179,7 +179,7 @@ describe("SmithyGuide", () => {
       it.effect(`vector: ${name}`, () =>
         Effect.gen(function*() {
           const quota = yield* RetryQuota.RetryQuota
-          const strategy = yield* SmithyGuide.make
+          const strategy = yield* SmithyGuide.make()
           let token = yield* strategy.acquireInitialToken()
           for (let retry = 0; retry < retries; retry++) {
             token = yield* strategy.refreshRetryToken(token, new Throttled({}))
@@ -199,9 +199,91 @@ describe("SmithyGuide", () => {
         }).pipe(withRandom(0.5), balanceOf(balance)))
     }
 
+    // Randomness 1; delay and cost of each retry, then the reason. The guide's own arithmetic: MAX_ATTEMPTS 5 from 0.
+    const slow = [1000, 2000, 4000, 8000, 16_000]
+    const fast = [50, 100, 200, 400, 800]
+    for (
+      const [name, options, failure, expected] of [
+        ["February 2026, a failure", SmithyGuide.february2026, new Transient(), slow.map((delay) => [delay, 5])],
+        ["February 2026, a time-out", SmithyGuide.february2026, new TimedOut(), slow.map((delay) => [delay, 10])],
+        ["February 2026, a throttle", SmithyGuide.february2026, new Throttled({}), slow.map((delay) => [delay, 5])],
+        ["April 2026, a failure", SmithyGuide.april2026, new Transient(), fast.map((delay) => [delay, 14])],
+        ["April 2026, a time-out", SmithyGuide.april2026, new TimedOut(), fast.map((delay) => [delay, 14])],
+        ["April 2026, a throttle", SmithyGuide.april2026, new Throttled({}), slow.map((delay) => [delay, 5])],
+        ["no options", {}, new Transient(), fast.map((delay) => [delay, 14])],
+        [
+          "own values",
+          { retryCost: 1, maxAttempts: 3, maxBackoff: "1500 millis", scale: 2 },
+          new Transient(),
+          [[2000, 1], [3000, 1]]
+        ],
+        ["a cap", { ...SmithyGuide.february2026, maxBackoff: "5 seconds" }, new Transient(), [
+          [1000, 5],
+          [2000, 5],
+          [4000, 5],
+          [5000, 5],
+          [5000, 5]
+        ]]
+      ] as const
+    ) {
+      it.effect(`edition: ${name}`, () =>
+        Effect.gen(function*() {
+          const strategy = yield* SmithyGuide.make(options)
+          const seen: Array<ReadonlyArray<number>> = []
+          let token = yield* strategy.acquireInitialToken()
+          for (const _ of expected) {
+            token = yield* strategy.refreshRetryToken(token, failure)
+            seen.push([Duration.toMillis(token.delay), token.cost])
+          }
+          assert.deepStrictEqual<ReadonlyArray<ReadonlyArray<number>>>(seen, expected)
+          const refused = yield* Effect.flip(strategy.refreshRetryToken(token, failure))
+          assert.strictEqual(refused._tag === "RetryRefused" && refused.reason, "max-attempts")
+        }).pipe(withRandom(1), balanceOf(500)))
+    }
+
+    // After two retries and a success: 500 - 2 * 5 + 1, as the guide; the standard mode of AWS has 495.
+    for (
+      const [name, options, balance] of [
+        ["February 2026", SmithyGuide.february2026, 491],
+        ["April 2026", SmithyGuide.april2026, 473],
+        ["a refund of its own", { ...SmithyGuide.february2026, successRefund: 4 }, 494],
+        ["no refund", { ...SmithyGuide.february2026, successRefund: 0 }, 490]
+      ] as const
+    ) {
+      it.effect(`edition: ${name} leaves ${balance} after two retries and a success`, () =>
+        Effect.gen(function*() {
+          const program = RetryStrategy.run(scripted([new Transient(), new Transient()]).effect)
+          const exit = yield* inTime(Effect.provide(program, SmithyGuide.layer(options)))
+          assert.deepStrictEqual(exit, Exit.succeed("ok" as const))
+          assert.strictEqual(yield* RetryQuota.balance, balance)
+        }).pipe(balanceOf(500)))
+    }
+
+    it("refuses impossible options by name", () => {
+      for (
+        const [field, value] of [
+          ["retryCost", -1],
+          ["timeoutCost", NaN],
+          ["throttlingCost", Infinity],
+          ["successRefund", -0.5],
+          ["maxAttempts", 0],
+          ["maxAttempts", 1.5],
+          ["maxBackoff", 0],
+          ["maxBackoff", "soon"],
+          ["scale", -1]
+        ] as const
+      ) {
+        assert.throws(
+          () => void SmithyGuide.make({ [field]: value as never }),
+          InvalidOption,
+          `SmithyGuide.make: ${field}`
+        )
+      }
+    })
+
     it.effect("has ceilings from 1 to 16 seconds after throttles, and six attempts", () =>
       Effect.gen(function*() {
-        const strategy = yield* SmithyGuide.make
+        const strategy = yield* SmithyGuide.make()
         const delays: Array<number> = []
         let token = yield* strategy.acquireInitialToken()
         for (let retry = 0; retry < 5; retry++) {
@@ -226,7 +308,7 @@ describe("SmithyGuide", () => {
     ) {
       it.effect(`puts 1 in for a success at ${before}, unless that goes above ${capacity}`, () =>
         Effect.gen(function*() {
-          const strategy = yield* SmithyGuide.make
+          const strategy = yield* SmithyGuide.make()
           yield* strategy.recordSuccess(yield* strategy.acquireInitialToken())
           assert.strictEqual(yield* RetryQuota.balance, after)
         }).pipe(balanceOf(before, { capacity, successIncrement: 7 })))
@@ -259,7 +341,7 @@ describe("SmithyGuide", () => {
 
     it.effect("holds back a long-polling operation that the quota refuses, after its first retry too, and no other", () =>
       Effect.gen(function*() {
-        const strategy = yield* SmithyGuide.make
+        const strategy = yield* SmithyGuide.make()
         for (const [longPolling, wait] of [[true, 4000], [false, 2000]] as const) {
           yield* RetryQuota.deposit(5)
           const call = RetryStrategy.run(Effect.fail(new Throttled({ retryAfter: 2000 })), { longPolling })
@@ -286,7 +368,7 @@ describe("SmithyGuide", () => {
         yield* observed(inTime(looped(scripted([new Transient(), new Terminal()]).effect)))
         yield* observed(looped(Effect.void))
         assert.deepStrictEqual(told, ["failure", "retry 1 after 25", "failure", "final", "success"])
-        const strategy = yield* SmithyGuide.make
+        const strategy = yield* SmithyGuide.make()
         const token = yield* strategy.acquireInitialToken()
         yield* strategy.recordSuccess(token)
         const exit = yield* Effect.exit(strategy.recordSuccess(token))
@@ -301,7 +383,7 @@ describe("SmithyGuide", () => {
           return Effect.fail(new Throttled({}))
         })
         const program = RetryStrategy.run(send).pipe(RequestHeaders.withInvocation)
-        yield* inTime(Effect.provide(program, SmithyGuide.layer))
+        yield* inTime(Effect.provide(program, SmithyGuide.layer()))
         assert.deepStrictEqual(seen, [1, 2, 3, 4, 5, 6].map((attempt) => `attempt=${attempt}; max=6`))
       }).pipe(balanceOf(500)))
 
@@ -388,7 +470,7 @@ describe("SmithyGuide", () => {
 })
 
 /** A call in the loop of the guide, on its example strategy. */
-const looped = <A, E>(send: Effect.Effect<A, E>) => RetryStrategy.run(send).pipe(Effect.provide(SmithyGuide.layer))
+const looped = <A, E>(send: Effect.Effect<A, E>) => RetryStrategy.run(send).pipe(Effect.provide(SmithyGuide.layer()))
 
 const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {

@@ -25,7 +25,7 @@ const load = (env: Environment, entry: Entry = { fails: "NotFound" }) =>
   )
 
 const parsed = (text: string) =>
-  Effect.map(SharedConfig.parse(text, "/config"), ({ profiles }) =>
+  Effect.map(SharedConfig.parse(text, "/config"), (profiles) =>
     Object.fromEntries(
       [...profiles].map(([name, properties]) => [
         name,
@@ -97,7 +97,7 @@ describe("configuration", () => {
   it.effect("nasty 58: so does a directory of a real file system", () =>
     Effect.gen(function*() {
       const folder = fs.mkdtempSync(path.join(os.tmpdir(), "effect-retry-"))
-      const { profiles } = yield* SharedConfig.load(folder).pipe(
+      const { profiles } = yield* SharedConfig.load({ configFile: folder }).pipe(
         Effect.ensuring(Effect.sync(() => fs.rmdirSync(folder)))
       )
       assert.strictEqual(profiles.size, 0)
@@ -150,7 +150,7 @@ describe("configuration", () => {
   it.effect("nasty 60: ten megabytes are refused unread, and a file of blanks takes no quadratic time", () =>
     Effect.gen(function*() {
       const { layer, reads } = filesOf({ "/config": " ".repeat(10_485_760) })
-      const error = yield* Effect.flip(Effect.provide(SharedConfig.load("/config"), layer))
+      const error = yield* Effect.flip(Effect.provide(SharedConfig.load({ configFile: "/config" }), layer))
       assert.include(error.message, "at most 1048576 bytes")
       assert.deepStrictEqual(reads, [])
       assert.include((yield* Effect.flip(parsed("#".repeat(1_048_577)))).message, "at most 1048576 bytes")
@@ -163,7 +163,7 @@ describe("configuration", () => {
     it.effect(`nasty 61: ${word} in a config file or a document pollutes nothing`, () =>
       Effect.gen(function*() {
         const before = Reflect.ownKeys(Object.prototype)
-        const { profiles } = yield* SharedConfig.parse(
+        const profiles = yield* SharedConfig.parse(
           `[${word}]\npolluted = 1\n[profile ${word}]\npolluted = 1\n${word} = 1\n[default]\n${word} =\n  polluted = 1`,
           "/config"
         )

@@ -80,6 +80,9 @@ export const adapterSweeps: Sweeps = {
   "AwsSdk.send": {
     program: Effect.suspend(() => withRetry(AwsSdk.send(dynamo([busy, throttle, ok]).client, getItem()), awsAdaptive))
   },
+  "AwsSdk.sendWithRetry": {
+    program: Effect.suspend(() => AwsSdk.sendWithRetry(dynamo([busy, throttle, ok]).client, getItem(), awsAdaptive))
+  },
   "AwsSdk.makeRetryStrategy": { program: withStrategy(awsAdaptive, false) },
   "AwsSdk.makeRetryStrategy, AwsSdk.abortPlugin": { program: withStrategy(awsAdaptive, true) },
   "RetryPromise.retryPromise": {

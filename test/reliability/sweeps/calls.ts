@@ -212,7 +212,7 @@ export const callSweeps: Sweeps = {
   "SmithyGuide.make, SmithyGuide.layer": {
     // What a success of the guide puts in is never what its retry took.
     quota: { initial: 100, successIncrement: 1 },
-    program: on((call) => Effect.provide(RetryStrategy.run(call), SmithyGuide.layer))
+    program: on((call) => Effect.provide(RetryStrategy.run(call), SmithyGuide.layer()))
   },
   "Simulator.decode, Simulator.run, Simulator.make": { program: simulated },
   "Simulator.inVirtualTime": {

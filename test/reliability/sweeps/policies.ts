@@ -15,6 +15,7 @@ import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
 import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as Operations from "effect-retry/aws/Operations"
+import * as SdkModes from "effect-retry/aws/SdkModes"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -39,6 +40,18 @@ const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, Services, u
   "JavaScriptV2.defaultPolicy": JavaScriptV2.defaultPolicy,
   "JavaScriptV2.dynamoDBPolicy": JavaScriptV2.dynamoDBPolicy,
   "JavaScriptV2.backoff": JavaScriptV2.backoff({ base: 50 }).pipe(gated),
+  "SdkModes.cpp": SdkModes.cpp().policy,
+  "SdkModes.dotNet": SdkModes.dotNet().policy,
+  "SdkModes.go": SdkModes.go().policy,
+  "SdkModes.java": SdkModes.java().policy,
+  "SdkModes.javaLegacy": SdkModes.javaLegacy().policy,
+  "SdkModes.javaScript": SdkModes.javaScript().policy,
+  "SdkModes.kotlin": SdkModes.kotlin().policy,
+  "SdkModes.php": SdkModes.php().policy,
+  "SdkModes.python": SdkModes.python().policy,
+  "SdkModes.ruby": SdkModes.ruby().policy,
+  "SdkModes.rust": SdkModes.rust().policy,
+  "SdkModes.swift": SdkModes.swift().policy,
   "JavaV1.policy": JavaV1.policy({ maxRetries: 2 }),
   "JavaV1.defaultPolicy": JavaV1.defaultPolicy,
   "JavaV1.dynamoDBPolicy": JavaV1.dynamoDBPolicy,

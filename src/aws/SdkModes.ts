@@ -1,0 +1,488 @@
+/**
+ * The retry modes of the AWS SDKs as each has them: its own constants, its own order of cap and jitter, its own idea of
+ * what a time-out is, its own quota.
+ *
+ * `AwsModes` is the specification that all SDKs name; their code differs from it, and from each other. What is here is
+ * "retry behavior 2.0", which an SDK has until it is switched to that of 2026. Retry behavior 2.1 is the same in all:
+ * `awsStandard2026`; `docs/aws-modes.md` lists what little differs there.
+ *
+ * **Example** (As the SDK for Ruby retries)
+ *
+ * ```ts
+ * const ruby = SdkModes.ruby()
+ * const program = callDynamo.pipe(withRetry(ruby.policy), Effect.provide(ruby.layer))
+ * ```
+ *
+ * The package's index does not export this module: import `effect-retry/aws/SdkModes`. Older SDKs, and all that can be
+ * set in Kotlin, are in `aws/legacy`.
+ *
+ * @since 0.1.0
+ */
+
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
+import * as Backoff from "../Backoff.ts"
+import { checks } from "../internal/checks.ts"
+import * as codes from "../internal/facts/codes.ts"
+import * as RetryClassifier from "../RetryClassifier.ts"
+import * as RetryPolicy from "../RetryPolicy.ts"
+import * as RetryQuota from "../RetryQuota.ts"
+import { rewardingEverySuccess } from "./internal/rewarding.ts"
+import { classifierOf } from "./internal/sdkErrors.ts"
+import * as JavaV1 from "./legacy/JavaV1.ts"
+import * as Kotlin from "./legacy/Kotlin.ts"
+
+/**
+ * What can be set in the mode of an SDK.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Attempts, the first included: a whole number of at least 1, or `Infinity`. Default 3, in Java's legacy mode 4. */
+  readonly maxAttempts?: number | undefined
+  /** The longest back-off: a finite duration above 0. Default 20 seconds. */
+  readonly maxBackoff?: Duration.Input | undefined
+}
+
+/**
+ * The modes of an SDK, and what they need.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SdkMode {
+  /** Its standard mode, or the legacy one where that was asked for. */
+  readonly policy: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
+  /** Its adaptive mode: the same, and a send token before every send. */
+  readonly adaptive: RetryPolicy.RetryPolicy<
+    RetryPolicy.Attempted,
+    RetryQuota.RetryQuota | AdaptiveRateLimiter,
+    RateLimitExceeded
+  >
+  /** What it retries, what it calls a throttle, and what costs as much as a time-out. */
+  readonly classifier: RetryClassifier.RetryClassifier
+  /** A quota as the SDK has it, and the classifier. Like `RetryQuota.layer`, provide it once for each resource. */
+  readonly layer: Layer.Layer<RetryQuota.RetryQuota>
+}
+
+interface Settings {
+  readonly maxAttempts: number
+  readonly maxMillis: number
+}
+
+const settingsOf = (
+  constructorName: string,
+  { maxAttempts, maxBackoff = "20 seconds" }: Options,
+  defaultAttempts = 3
+): Settings => {
+  const check = checks(constructorName)
+  return {
+    maxAttempts: check.count("maxAttempts", maxAttempts ?? defaultAttempts, 1),
+    maxMillis: check.positiveDuration("maxBackoff", maxBackoff)
+  }
+}
+
+/** What a mode is made of. */
+interface Making {
+  readonly delays: RetryPolicy.RetryPolicy
+  readonly costs: RetryPolicy.QuotaOptions
+  readonly classifier: RetryClassifier.RetryClassifier
+  /** Default: a full quota of 500. */
+  readonly quota?: Layer.Layer<RetryQuota.RetryQuota>
+}
+
+const sdkMode = (
+  { maxAttempts }: Settings,
+  { classifier, costs, delays, quota = RetryQuota.layer() }: Making
+): SdkMode => {
+  const policy = delays.pipe(
+    RetryPolicy.maxAttempts(maxAttempts),
+    RetryPolicy.whileRetryable,
+    RetryPolicy.quotaGated(costs)
+  )
+  return {
+    policy,
+    adaptive: RetryPolicy.requiresRateLimiter(policy),
+    classifier,
+    layer: Layer.merge(quota, RetryClassifier.layer(classifier))
+  }
+}
+
+/** `b * min(base * 2^(n - 1), cap)`. */
+const cappedThenJittered = (base: Duration.Input, { maxMillis }: Settings): RetryPolicy.RetryPolicy =>
+  Backoff.exponential({ base }).pipe(RetryPolicy.capped(maxMillis), RetryPolicy.jittered("full"))
+
+/** `min(b * base * 2^(n - 1), cap)`. */
+const jitteredThenCapped = (base: Duration.Input, { maxMillis }: Settings): RetryPolicy.RetryPolicy =>
+  Backoff.exponential({ base }).pipe(RetryPolicy.jittered("full"), RetryPolicy.capped(maxMillis))
+
+const second = 1000
+
+/** Most SDKs: a retry takes 5, after what they call a time-out 10. */
+const timeoutsCostDouble: RetryPolicy.QuotaOptions = { cost: 5, timeoutCost: 10 }
+
+/** A hint in place of the delay, however short; one beyond the cap is cut to it. */
+const hintInstead = ({ maxMillis }: Settings) =>
+  RetryPolicy.mapDelay(function hintOrDelay(delay, { info }) {
+    return info?.retryAfter === undefined ? delay : Math.min(Duration.toMillis(info.retryAfter), maxMillis)
+  })
+
+/**
+ * The SDK for JavaScript v3 before retry behavior 2.1, up to `@smithy/core` 3.39.
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `b * min(100 ms * 2^(n - 1), maxBackoff)`, throttled from 500 ms |
+ * | quota | a retry takes 10, after a throttle 5: the SDK charges every transient error like a time-out |
+ * | server's hint | within `[delay, delay + 5 seconds]` (since April 2026) |
+ * | retried | what `RetryClassifier.defaultClassifier` retries |
+ *
+ * Delays are rounded up to whole milliseconds, in the SDK down.
+ * Source: @smithy/core 3.39.0 `submodules/retry/util-retry`, which the tests run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const javaScript = (options: Options = {}): SdkMode => {
+  const settings = settingsOf("SdkModes.javaScript", options)
+  const delays = cappedThenJittered("100 millis", settings).pipe(
+    RetryPolicy.whenThrottled(cappedThenJittered("500 millis", settings)),
+    RetryPolicy.honorRetryAfter({ overshoot: "5 seconds" })
+  )
+  return sdkMode(settings, {
+    delays,
+    costs: { cost: 10, throttlingCost: 5 },
+    classifier: RetryClassifier.defaultClassifier
+  })
+}
+
+/** The throttling codes that the SDKs share, without these. */
+const throttlingBut = (...others: ReadonlyArray<string>): ReadonlySet<string> =>
+  new Set(Array.from(codes.awsThrottlingCodes).filter((code) => !others.includes(code)))
+
+const javaErrors = (): RetryClassifier.RetryClassifier =>
+  classifierOf({
+    throttling: throttlingBut("LimitExceededException", "PriorRequestNotComplete", "TransactionInProgressException"),
+    status429: true,
+    transient: new Set([...codes.awsTransientCodes, ...codes.awsClockSkewCodes, "PriorRequestNotComplete"])
+  })
+
+/** In Java a success without a retry gives nothing. */
+const javaQuota = (): Layer.Layer<RetryQuota.RetryQuota> => RetryQuota.layer({ successIncrement: 0 })
+
+/**
+ * The SDK for Java 2.x in standard mode.
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `b * min(100 ms * 2^(n - 1), maxBackoff)`, throttled from 1 second; whole milliseconds |
+ * | quota | a retry takes 5, time-outs too; a success gives the last back, without a retry nothing |
+ * | server's hint | a floor, cut to `maxBackoff` (in the SDK, whose synchronous clients alone follow it, without bound) |
+ * | retried | all but three of the throttling codes, and 429, as throttling; `PriorRequestNotComplete`, time-outs, a wrong clock, 500, 502, 503, 504 |
+ *
+ * Source: aws-sdk-java-v2 `core/retries` `DefaultRetryStrategy`, `AwsErrorCode`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const java = (options: Options = {}): SdkMode => {
+  const settings = settingsOf("SdkModes.java", options)
+  const { maxMillis: maxBackoff } = settings
+  const delays = JavaV1.fullJitterBackoff({ baseDelay: 100, maxBackoff }).pipe(
+    RetryPolicy.whenThrottled(JavaV1.fullJitterBackoff({ baseDelay: second, maxBackoff })),
+    RetryPolicy.honorRetryAfter({ atMost: maxBackoff })
+  )
+  return sdkMode(settings, { delays, costs: { cost: 5 }, classifier: javaErrors(), quota: javaQuota() })
+}
+
+/**
+ * The SDK for Java 2.x in legacy mode, its default until it is switched to retry behavior 2.1: 4 attempts; after a
+ * throttle equal jitter from 500 milliseconds, and the retry is free. The rest is that of {@link java}.
+ *
+ * Source: aws-sdk-java-v2 `core/retries` `DefaultRetryStrategy.Legacy`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const javaLegacy = (options: Options = {}): SdkMode => {
+  const settings = settingsOf("SdkModes.javaLegacy", options, 4)
+  const { maxMillis: maxBackoff } = settings
+  const delays = JavaV1.fullJitterBackoff({ baseDelay: 100, maxBackoff }).pipe(
+    RetryPolicy.whenThrottled(JavaV1.equalJitterBackoff({ baseDelay: 500, maxBackoff })),
+    RetryPolicy.honorRetryAfter({ atMost: maxBackoff })
+  )
+  return sdkMode(settings, {
+    delays,
+    costs: { cost: 5, throttlingCost: 0 },
+    classifier: javaErrors(),
+    quota: javaQuota()
+  })
+}
+
+/**
+ * The SDK for Go v2.
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `b * 2^n` seconds: the exponent counts from 1. From the first `n` above `log2` of the cap on, the whole cap, without jitter |
+ * | quota | a retry takes 5, after a time-out of the client 10; a success gives the last back and 1 more, whether it was retried or not |
+ * | server's hint | none |
+ * | retried | the 14 throttling codes, `RequestTimeout`, `RequestTimeoutException`, 500, 502, 503, 504; no 429 without a code |
+ *
+ * Source: aws-sdk-go-v2 `aws/retry` `jitter_backoff.go`, `standard.go`, `middleware.go`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const go = (options: Options = {}): SdkMode => {
+  const settings = settingsOf("SdkModes.go", options)
+  const { maxMillis } = settings
+  const lastJittered = Math.floor(Math.log2(maxMillis / second))
+  const goDelay = ({ attempt, random }: RetryPolicy.Failure): number =>
+    attempt > lastJittered ? maxMillis : random.nextDoubleUnsafe() * second * 2 ** attempt
+  const quota = Layer.effect(RetryQuota.RetryQuota, Effect.map(RetryQuota.make(), rewardingEverySuccess(1)))
+  const delays = RetryPolicy.fromDelay(goDelay)
+  return sdkMode(settings, { delays, costs: timeoutsCostDouble, classifier: classifierOf({}), quota })
+}
+
+/**
+ * The SDK for Rust.
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `b * min(2^(n - 1) seconds, maxBackoff)` |
+ * | quota | a retry takes 5; 10 after a transient error, which is every one but throttles and those that only a model calls retryable |
+ * | server's hint | in place of the delay, cut to `maxBackoff` |
+ * | retried | as {@link go} |
+ *
+ * Source: smithy-rs 56ee88c5c6 `client/retries/strategy/standard.rs`, `token_bucket.rs`, `classifiers.rs`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const rust = (options: Options = {}): SdkMode => {
+  const settings = settingsOf("SdkModes.rust", options)
+  const delays = cappedThenJittered(second, settings).pipe(hintInstead(settings))
+  const classifier = classifierOf({
+    modelFirst: true,
+    timeout: { codes: codes.awsTransientCodes, statuses: codes.awsTransientStatuses, network: "all" }
+  })
+  return sdkMode(settings, { delays, costs: timeoutsCostDouble, classifier })
+}
+
+/**
+ * The SDK for Kotlin with its defaults: `Kotlin.standardRetryStrategy` of `aws/legacy/Kotlin`, where all of it can be set.
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `min(10 ms * 1.5^(n - 1), maxBackoff) * (1 - b)`, throttled from 1 second; whole milliseconds |
+ * | quota | a retry takes 5; 10 after throttles and transient errors |
+ * | server's hint | within `[delay, delay + 5 seconds]` |
+ *
+ * Source: smithy-kotlin 6373a5f747.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const kotlin = (options: Options = {}): SdkMode => {
+  const { maxAttempts, maxMillis } = settingsOf("SdkModes.kotlin", options)
+  const { layer, policy } = Kotlin.standardRetryStrategy({ maxAttempts, delayProvider: { maxBackoff: maxMillis } })
+  return {
+    policy,
+    adaptive: RetryPolicy.requiresRateLimiter(policy),
+    classifier: Kotlin.awsRetryPolicy,
+    layer: Layer.merge(layer, RetryClassifier.layer(Kotlin.awsRetryPolicy))
+  }
+}
+
+/**
+ * The SDK for Swift.
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `min(b * 2^(n - 1) seconds, maxBackoff)` |
+ * | quota | a retry takes 5; 10 after the statuses 408 and 504 and time-outs of the client |
+ * | server's hint | in place of the delay, cut to `maxBackoff` (in the SDK without bound) |
+ * | retried | as {@link go}, and `InternalError`, `IDPCommunicationError`, 408 |
+ *
+ * Source: smithy-swift d55aa01ea4 `SmithyRetries`, aws-sdk-swift `AWSRetryErrorInfoProvider`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const swift = (options: Options = {}): SdkMode => {
+  const settings = settingsOf("SdkModes.swift", options)
+  const classifier = classifierOf({
+    transient: new Set([...codes.awsTransientCodes, "IDPCommunicationError", "InternalError"]),
+    statuses: new Set([...codes.awsTransientStatuses, 408]),
+    timeout: { statuses: new Set([408, 504]) }
+  })
+  const delays = jitteredThenCapped(second, settings).pipe(hintInstead(settings))
+  return sdkMode(settings, { delays, costs: timeoutsCostDouble, classifier })
+}
+
+const rubyNetworking = (): ReadonlySet<string> =>
+  new Set([...codes.awsTransientCodes, "IDPCommunicationError", "InternalError"])
+
+/**
+ * The SDK for Ruby.
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `min(b * 2^(n - 1) seconds, maxBackoff)` |
+ * | quota | a retry takes 5; 10 after a failure of the network, `RequestTimeout`, `RequestTimeoutException`, `InternalError`, `IDPCommunicationError` |
+ * | server's hint | none |
+ * | retried | every status from 500 to 599; any code with `throttl` in it, and 429, as throttling; `BadDigest`, `CRC32CheckFailed` |
+ *
+ * Left out: a wrong clock, expired credentials and stale endpoints, which the SDK corrects before it retries.
+ * Source: aws-sdk-ruby bac3491f81 `plugins/retry_errors.rb`, `plugins/retries`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ruby = (options: Options = {}): SdkMode => {
+  const settings = settingsOf("SdkModes.ruby", options)
+  const networking = rubyNetworking()
+  const classifier = classifierOf({
+    throttlingWord: /throttl/i,
+    status429: true,
+    transient: new Set([...networking, "BadDigest", "CRC32CheckFailed"]),
+    statuses: { has: (status) => status >= 500 && status <= 599 },
+    timeout: { codes: networking, network: "all" }
+  })
+  return sdkMode(settings, { delays: jitteredThenCapped(second, settings), costs: timeoutsCostDouble, classifier })
+}
+
+/**
+ * The SDK for PHP.
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `min(b * 2^n seconds, maxBackoff)`: the exponent counts from 1 |
+ * | quota | a retry takes 5, after a failure of the network 10 |
+ * | server's hint | none |
+ * | retried | as {@link go} |
+ *
+ * The SDK asks its quota before it looks at the attempts, so that the last failure of a call takes tokens too. Here it
+ * does not. Source: aws-sdk-php `RetryMiddlewareV2`, `Retry/QuotaManager`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const php = (options: Options = {}): SdkMode => {
+  const settings = settingsOf("SdkModes.php", options)
+  const classifier = classifierOf({ timeout: { network: "all" } })
+  return sdkMode(settings, { delays: jitteredThenCapped(2 * second, settings), costs: timeoutsCostDouble, classifier })
+}
+
+/**
+ * The SDK for .NET.
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `min(b * 2^(n - 1) seconds, maxBackoff)` |
+ * | quota | a retry takes 5; 10 after `RequestTimeout` and `RequestTimeoutException`, though not after time-outs of the client |
+ * | server's hint | none |
+ * | retried | as {@link go} without `EC2ThrottledException` |
+ *
+ * Left out: a wrong clock and stale endpoints, which the SDK corrects before it retries.
+ * Source: aws-sdk-net `Pipeline/RetryHandler/StandardRetryPolicy.cs`, `RetryPolicy.cs`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const dotNet = (options: Options = {}): SdkMode => {
+  const settings = settingsOf("SdkModes.dotNet", options)
+  const classifier = classifierOf({
+    throttling: throttlingBut("EC2ThrottledException"),
+    timeout: { codes: codes.awsTransientCodes, network: "none" }
+  })
+  return sdkMode(settings, { delays: jitteredThenCapped(second, settings), costs: timeoutsCostDouble, classifier })
+}
+
+/** C++ shifts by no more than this. */
+const cppMaxShift = 15
+
+/**
+ * The SDK for C++.
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `min(r * 2^min(n - 1, 15), maxBackoff)`, `r` whole milliseconds from 0 to 999 |
+ * | quota | a retry takes 5; 10 after `RequestTimeout` and `RequestTimeoutException` |
+ * | server's hint | none |
+ * | retried | as {@link go}, and the statuses 408, 419, 440, 509, 598, 599; 429 |
+ *
+ * Which time-outs of its HTTP clients the SDK books as `REQUEST_TIMEOUT`, and its own list of throttling codes, could not
+ * be established: here they are those of the client, and the 14 that the SDKs share.
+ * Source: aws-sdk-cpp f7972a01f1 `client/RetryStrategy.cpp`, `http/HttpResponse.h`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const cpp = (options: Options = {}): SdkMode => {
+  const settings = settingsOf("SdkModes.cpp", options)
+  const cppDelay = ({ attempt, random }: RetryPolicy.Failure): number =>
+    Math.min(
+      Math.floor(random.nextDoubleUnsafe() * second) * 2 ** Math.min(attempt - 1, cppMaxShift),
+      settings.maxMillis
+    )
+  const classifier = classifierOf({
+    status429: true,
+    statuses: new Set([...codes.awsTransientStatuses, 408, 419, 440, 509, 598, 599]),
+    timeout: { codes: codes.awsTransientCodes }
+  })
+  return sdkMode(settings, { delays: RetryPolicy.fromDelay(cppDelay), costs: timeoutsCostDouble, classifier })
+}
+
+/**
+ * The SDK for Python, botocore and boto3, in standard mode. Its default until it is switched to retry behavior 2.1 is
+ * legacy mode: `BotocoreLegacy`.
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `b * min(2^(n - 1) seconds, maxBackoff)` |
+ * | quota | a retry takes 5, after a time-out of the client 10 |
+ * | server's hint | none |
+ * | retried | as {@link go} |
+ *
+ * The SDK looks at the attempts before the error: the same calls are retried, for the last failure the reason differs.
+ * It retries `IDPCommunicationError` for STS, which only `BotocoreLegacy` and the classifiers that say so do here.
+ * Source: botocore 0e6e2404b8 `retries/standard.py`, `retries/quota.py`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const python = (options: Options = {}): SdkMode => {
+  const settings = settingsOf("SdkModes.python", options)
+  return sdkMode(settings, {
+    delays: cappedThenJittered(second, settings),
+    costs: timeoutsCostDouble,
+    classifier: classifierOf({})
+  })
+}

@@ -1,0 +1,47 @@
+import type * as Clock from "effect/Clock"
+import * as RetryQuota from "../../RetryQuota.ts"
+import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
+
+/** Tokens whose return means a success once the send that they pay for has left. */
+const rewarded = (held: Reservation, reward: () => void): Reservation => {
+  let left = false
+  return {
+    cost: held.cost,
+    sent: () => {
+      left = true
+      held.sent?.()
+    },
+    giveBack: () => {
+      const isFirst = held.giveBack()
+      if (isFirst && left) reward()
+      return isFirst
+    },
+    spend: () => held.spend()
+  }
+}
+
+/** The store, into which every success puts `tokens`: that of a first send, and that of a retry besides what it took. */
+const rewardingStore = (store: RetryQuotaStore, tokens: number): RetryQuotaStore => ({
+  capacity: store.capacity,
+  successIncrement: tokens,
+  firstAttemptCost: store.firstAttemptCost,
+  whenExhausted: store.whenExhausted,
+  refresh: store.refresh,
+  reserve: (cost, clock) => {
+    const reward = (): void => store.deposit(tokens, clock)
+    const answer = store.reserve(cost, clock)
+    if (answer === undefined) return undefined
+    return typeof answer === "function"
+      ? (patience, hold) => answer(patience, (held) => hold(rewarded(held, reward)))
+      : rewarded(answer, reward)
+  },
+  deposit: (amount: number, clock: Clock.Clock) => store.deposit(amount, clock),
+  balance: (clock) => store.balance(clock),
+  get isFull() {
+    return store.isFull
+  }
+})
+
+/** The quota, into which every success puts `tokens`, whether it was retried or not. */
+export const rewardingEverySuccess = (tokens: number) => (quota: RetryQuota.Service): RetryQuota.Service =>
+  RetryQuota.fromStore(rewardingStore(quota.store, tokens))

@@ -1,0 +1,91 @@
+import * as Option from "effect/Option"
+import * as codes from "../../internal/facts/codes.ts"
+import { retryAfterMillis } from "../../internal/facts/hint.ts"
+import { statusOf } from "../../internal/facts/wire.ts"
+import { get } from "../../internal/safe.ts"
+import * as RetryClassifier from "../../RetryClassifier.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
+
+interface Has<in A> {
+  readonly has: (value: A) => boolean
+}
+
+/** What an SDK retries. What is left out is what most have: 14 throttling codes, 2 transient ones, 4 statuses, no 429. */
+export interface ErrorRules {
+  readonly throttling?: ReadonlySet<string>
+  /** Codes that are throttling because of a word in them. */
+  readonly throttlingWord?: RegExp
+  /** Whether a 429 is throttling without a code. */
+  readonly status429?: boolean
+  readonly transient?: ReadonlySet<string>
+  readonly statuses?: Has<number>
+  /** What the model of a service says about an error decides before its code and status. */
+  readonly modelFirst?: boolean
+  /** What costs as much as a time-out. Of the network by default what is one: time-outs of the client. */
+  readonly timeout?: {
+    readonly codes?: ReadonlySet<string>
+    readonly statuses?: Has<number>
+    readonly network?: "timeouts" | "all" | "none"
+  }
+}
+
+const afterLast = (text: string, separator: string): string => text.slice(text.lastIndexOf(separator) + 1)
+
+/** The codes of an error of an AWS SDK for JavaScript, or of one read off the wire. */
+const codesOf = (error: unknown): ReadonlyArray<string> => {
+  const type = get(error, "__type")
+  const wire = typeof type === "string" ? afterLast(type.split(":")[0]!, "#") : undefined
+  return [get(error, "name"), get(error, "Code"), get(error, "code"), wire].filter((code) => typeof code === "string")
+}
+
+const traitOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
+  const trait = get(error, "$retryable")
+  if (typeof trait !== "object" || trait === null) return undefined
+  return get(trait, "throttling") === true ? RetryInfo.throttled() : RetryInfo.transient
+}
+
+const withHint = (info: RetryInfo.RetryInfo, error: unknown): RetryInfo.RetryInfo => {
+  const retryAfter = retryAfterMillis(get(get(error, "reason"), "response") ?? error)
+  return retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter })
+}
+
+const asTimeout = (info: RetryInfo.RetryInfo, timeout: boolean): RetryInfo.RetryInfo =>
+  info.throttling || info.safety === "No" || info.timeout === timeout ? info : { ...info, timeout }
+
+/** The classifier of an SDK. Facts that an error carries come first; where the error tells nothing, its causes are asked. */
+export const classifierOf = ({
+  modelFirst = false,
+  status429 = false,
+  statuses = codes.awsTransientStatuses,
+  throttling = codes.awsThrottlingCodes,
+  throttlingWord,
+  timeout = {},
+  transient = codes.awsTransientCodes
+}: ErrorRules): RetryClassifier.RetryClassifier => {
+  const throttles = (code: string): boolean => throttling.has(code) || throttlingWord?.test(code) === true
+  const answered = (given: ReadonlyArray<string>, status: number | undefined): RetryInfo.RetryInfo | undefined => {
+    if (given.some(throttles) || (status429 && status === 429)) return RetryInfo.throttled()
+    const passes = given.some((code) => transient.has(code)) || (status !== undefined && statuses.has(status))
+    if (!passes) return undefined
+    const costsMore = given.some((code) => timeout.codes?.has(code) === true) ||
+      (status !== undefined && timeout.statuses?.has(status) === true)
+    return asTimeout(RetryInfo.transient, costsMore)
+  }
+  const service: RetryClassifier.RetryClassifier = (error) => {
+    const trait = traitOf(error)
+    const own = answered(codesOf(error), statusOf(error))
+    const info = modelFirst || trait?.throttling === true ? trait ?? own : own ?? trait
+    return Option.map(Option.fromUndefinedOr(info), (facts) => withHint(facts, error))
+  }
+  const failed = RetryClassifier.chain([RetryClassifier.effectErrors, timedOut, RetryClassifier.network])
+  const network: RetryClassifier.RetryClassifier = (error) =>
+    Option.map(failed(error), (info) =>
+      timeout.network === undefined || timeout.network === "timeouts"
+        ? info
+        : asTimeout(info, timeout.network === "all"))
+  return RetryClassifier.followingCause(RetryClassifier.chain([RetryClassifier.carried, service, network]))
+}
+
+/** The time-out of the client, as `@smithy` and others name it. */
+const timedOut: RetryClassifier.RetryClassifier = (error) =>
+  get(error, "name") === "TimeoutError" ? Option.some(RetryInfo.timedOut) : Option.none()

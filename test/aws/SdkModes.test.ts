@@ -1,0 +1,175 @@
+import { assert, describe, it } from "@effect/vitest"
+import { InvalidOption, RetryClassifier, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
+import * as SdkModes from "effect-retry/aws/SdkModes"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as TestClock from "effect/testing/TestClock"
+import { StandardRetryStrategy } from "smithy-core-classic/retry"
+import { compared, seeded } from "../utils/smithy.ts"
+import { drivers, playWith, sdkError, sentDelays, steppedDelays, withRandom } from "../utils/vectors.ts"
+import { sdkModes } from "../vectors/sdkModes.ts"
+
+/** The quota of the mode, of which tokens are gone. */
+const withTokens = (mode: SdkModes.SdkMode, tokens: number): Layer.Layer<RetryQuota.RetryQuota> => {
+  const drained = Layer.effectDiscard(Effect.orDie(Effect.flatMap(
+    RetryQuota.reserve(500 - tokens),
+    (taken) => Option.getOrThrow(taken).spend
+  )))
+  return drained.pipe(Layer.provideMerge(mode.layer))
+}
+
+const { cpp, dotNet, go, java, javaLegacy, javaScript, kotlin, php, python, ruby, rust, swift } = SdkModes
+
+const modes = { cpp, dotNet, go, java, javaLegacy, javaScript, kotlin, php, python, ruby, rust, swift }
+
+describe("SdkModes", () => {
+  for (const { calls, delays, errors, hints, name, sdk } of sdkModes) {
+    const make = modes[sdk]
+
+    describe(name, () => {
+      for (const driver of drivers) {
+        it.effect.each(calls)(`call: $name, by ${driver.name}`, ({ given, responses }) => {
+          const { maxAttempts, maxBackoffMs, random, tokens = 500 } = given
+          const mode = make({ maxAttempts, maxBackoff: maxBackoffMs })
+          return playWith({ responses, tokens, random }, mode.policy, driver).pipe(
+            Effect.provide(withTokens(mode, tokens))
+          )
+        })
+      }
+
+      it.effect.each(delays)("delays: random $random, $basis", ({ delaysMs, from = 1, random, throttled }) => {
+        const mode = make({ maxAttempts: Infinity })
+        const error = sdkError(throttled ? { status: 400, code: "Throttling" } : { status: 500 })
+        return Effect.gen(function*() {
+          const sent = yield* sentDelays(mode.policy, from - 1 + delaysMs.length, error)
+          assert.deepStrictEqual(sent.slice(from - 1), delaysMs)
+        }).pipe(
+          withRandom(random),
+          Effect.provide([RetryClassifier.layer(mode.classifier), RetryQuota.layerUnlimited])
+        )
+      })
+
+      it.effect.each(hints)("hint: $retryAfterMs ms, $basis", ({ delayMs, random, retryAfterMs }) => {
+        const mode = make()
+        return Effect.gen(function*() {
+          assert.deepStrictEqual(yield* sentDelays(mode.policy, 1, sdkError({ status: 500, retryAfterMs })), [delayMs])
+        }).pipe(withRandom(random), Effect.provide(mode.layer))
+      })
+
+      for (const { cost, error, verdict } of errors) {
+        it.effect(`error: ${JSON.stringify(error)} is ${verdict}`, () => {
+          const mode = make()
+          return Effect.gen(function*() {
+            const facts = Option.getOrUndefined(mode.classifier(sdkError(error)))
+            const seen = facts === undefined ? "final" : facts.throttling ? "throttling" : "transient"
+            assert.strictEqual(seen, verdict)
+            const call = withRetry(Effect.fail(sdkError(error)), mode.policy)
+            const fiber = yield* Effect.forkChild(call, { startImmediately: true })
+            assert.strictEqual(yield* RetryQuota.balance, 500 - (cost ?? 0))
+            assert.strictEqual(fiber.pollUnsafe() === undefined, verdict !== "final")
+          }).pipe(withRandom(0.5), Effect.provide(mode.layer))
+        })
+      }
+
+      it.effect("adaptive mode asks for a limiter, and is the same policy otherwise", () =>
+        Effect.sync(() => {
+          const { adaptive, policy } = make()
+          assert.strictEqual(String(adaptive), String(RetryPolicy.requiresRateLimiter(policy)))
+        }))
+
+      it("refuses impossible options by name", () => {
+        for (const options of [{ maxAttempts: 0 }, { maxAttempts: 1.5 }, { maxBackoff: 0 }, { maxBackoff: -1 }]) {
+          assert.throws(() => void make(options), InvalidOption, `SdkModes.${sdk}: ${Object.keys(options)[0]}`)
+        }
+      })
+    })
+  }
+
+  // The same outcomes, hints and random numbers; compared after every step. A delay of theirs is cut to whole
+  // milliseconds, one of ours rounded up.
+  describe("javaScript, beside StandardRetryStrategy of @smithy/core 3.39.0", () => {
+    it.effect.each(
+      [
+        { randoms: "that make whole delays", chance: (next: () => number) => next() < 0.6 ? 0.5 : 0, round: 0 },
+        { randoms: "of all kinds", chance: (next: () => number) => next(), round: 1 }
+      ] as const
+    )("law: decides, waits and books the same, random numbers $randoms", ({ chance, round }) =>
+      Effect.gen(function*() {
+        const seen = { steps: 0, retry: 0, refused: 0, heldBack: 0, success: 0, rounded: 0, lowest: 500 }
+        const sides = (maxAttempts: number) => ({
+          js: new StandardRetryStrategy(maxAttempts),
+          ours: SdkModes.javaScript({ maxAttempts }).policy
+        })
+        for (let seed = 0; seed < 200; seed++) {
+          yield* compared(seeded(seed), { bases: [100, 100], chance, round, seen, sides, polls: 0 }).pipe(
+            Effect.provide(RetryQuota.layer())
+          )
+        }
+        assert.isAbove(Math.min(seen.retry, seen.refused, seen.success), 200, JSON.stringify(seen))
+        assert.strictEqual(seen.heldBack, 0)
+        assert.isBelow(seen.lowest, 10)
+        assert.strictEqual(seen.rounded > 0, round > 0)
+      }))
+  })
+
+  // The figures of its own test: a base of 23 milliseconds, and the least, the middle and the most of the random numbers.
+  it.effect.each(
+    [
+      [0, [0, 0, 0, 0, 0, 0]],
+      [0.5, [11, 23, 92, 368, 5888, 10_000]],
+      [1 - 2 ** -53, [22, 45, 183, 735, 11_775, 19_999]]
+    ] as const
+  )("vector: java, ExponentialDelayWithJitterTest, random %s", ([random, published]) =>
+    Effect.gen(function*() {
+      const policy = JavaV1.fullJitterBackoff({ baseDelay: 23, maxBackoff: 20_000 })
+      const delays = yield* steppedDelays(policy, 12, sdkError({ status: 500 }))
+      // Its attempts 2, 3, 5, 7, 11 and 13 are these retries.
+      assert.deepStrictEqual([1, 2, 4, 6, 10, 12].map((retry) => delays[retry - 1]), [...published])
+    }).pipe(withRandom(random), Effect.provide(RetryQuota.layerUnlimited)))
+
+  describe("go", () => {
+    it.effect("gives nothing more when a retry is never sent, or fails", () =>
+      Effect.gen(function*() {
+        const { policy } = SdkModes.go()
+        const error = sdkError({ status: 500 })
+        const waiting = yield* Effect.forkChild(withRetry(Effect.fail(error), policy), { startImmediately: true })
+        assert.strictEqual(yield* RetryQuota.balance, 495)
+        yield* Fiber.interrupt(waiting)
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+        const failing = yield* Effect.forkChild(withRetry(Effect.fail(error), policy), { startImmediately: true })
+        yield* TestClock.adjust("1 minute")
+        assert.isDefined(failing.pollUnsafe())
+        assert.strictEqual(yield* RetryQuota.balance, 490)
+      }).pipe(Effect.provide(SdkModes.go().layer)))
+
+    it.effect("has the whole cap without jitter from where 2^n exceeds it", () =>
+      Effect.gen(function*() {
+        for (
+          const [maxBackoff, delays] of [
+            ["20 seconds", [0, 0, 0, 0, 20_000]],
+            ["16 seconds", [0, 0, 0, 0, 16_000]],
+            ["15 seconds", [0, 0, 0, 15_000]],
+            ["1 second", [1000, 1000]],
+            ["500 millis", [500]]
+          ] as const
+        ) {
+          const { policy } = SdkModes.go({ maxAttempts: Infinity, maxBackoff })
+          assert.deepStrictEqual(
+            yield* steppedDelays(policy, delays.length, sdkError({ status: 500 })),
+            [...delays]
+          )
+        }
+      }).pipe(withRandom(0), Effect.provide(RetryQuota.layerUnlimited)))
+  })
+
+  it.effect("the layer of another mode has a quota of its own", () =>
+    Effect.gen(function*() {
+      const [first, second] = [SdkModes.ruby(), SdkModes.ruby()]
+      const spent = Effect.andThen(RetryQuota.reserve(100), RetryQuota.balance)
+      assert.strictEqual(yield* Effect.provide(spent, first.layer), 400)
+      assert.strictEqual(yield* Effect.provide(RetryQuota.balance, second.layer), 500)
+    }))
+})
