@@ -24,14 +24,14 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { checks } from "./internal/checks.ts"
+import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import * as Cubic from "./internal/math/cubic.ts"
-import { AdaptiveGate, type AdaptiveOptions } from "./internal/state/adaptive.ts"
-import { clockOf, monotonicMillis } from "./internal/state/clock.ts"
-import { Refused } from "./internal/state/refused.ts"
+import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as SendGate from "./SendGate.ts"
+import { AdaptiveGate, type AdaptiveOptions } from "./state/adaptive.ts"
 
 /**
  * A send for which there was no token, or no place in the queue. It was not sent, and no policy retries it.

@@ -10,11 +10,11 @@
 
 import type * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import { attempting } from "./engine/bridge.ts"
+import { retrying } from "./engine/loop.ts"
+import type { Parts } from "./engine/parts.ts"
+import { partsOf } from "./engine/policy/policy.ts"
 import { checks } from "./internal/checks.ts"
-import { attempting } from "./internal/engine/bridge.ts"
-import { retrying } from "./internal/engine/loop.ts"
-import type { Parts } from "./internal/engine/parts.ts"
-import { partsOf } from "./internal/policy/policy.ts"
 import type { Stop } from "./RetryDecision.ts"
 import { type Attempted, fromSchedule, type RetryPolicy } from "./RetryPolicy.ts"
 

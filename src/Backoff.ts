@@ -8,10 +8,10 @@
  */
 
 import type * as Duration from "effect/Duration"
+import * as Delays from "./engine/delay.ts"
+import { jitterOf } from "./engine/policy/jitter.ts"
+import { fromSource } from "./engine/policy/policy.ts"
 import { type Checks, checks } from "./internal/checks.ts"
-import * as Delays from "./internal/engine/delay.ts"
-import { jitterOf } from "./internal/policy/jitter.ts"
-import { fromSource } from "./internal/policy/policy.ts"
 import type { Jitter, RetryPolicy } from "./RetryPolicy.ts"
 
 /**

@@ -19,13 +19,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import { checks } from "./internal/checks.ts"
+import { monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
-import { monotonicMillis } from "./internal/state/clock.ts"
-import { CoolDownGate, type CoolDownOptions } from "./internal/state/coolDown.ts"
-import { Refused } from "./internal/state/refused.ts"
+import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as SendGate from "./SendGate.ts"
+import { CoolDownGate, type CoolDownOptions } from "./state/coolDown.ts"
 
 /**
  * A send to a resource that wants to be left alone. It was not sent, and no policy retries it.

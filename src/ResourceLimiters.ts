@@ -17,13 +17,13 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 import { checks } from "./internal/checks.ts"
+import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import * as Cubic from "./internal/math/cubic.ts"
-import { AdaptiveGate } from "./internal/state/adaptive.ts"
-import { clockOf, monotonicMillis } from "./internal/state/clock.ts"
-import { type Bounds, Entry, Keyed } from "./internal/state/keyed.ts"
-import { Lapses } from "./internal/state/lapses.ts"
-import { MemoryStore } from "./internal/state/memoryStore.ts"
 import * as RetryQuota from "./RetryQuota.ts"
+import { AdaptiveGate } from "./state/adaptive.ts"
+import { type Bounds, Entry, Keyed } from "./state/keyed.ts"
+import { Lapses } from "./state/lapses.ts"
+import { MemoryStore } from "./state/memoryStore.ts"
 
 /**
  * What a resource has: its quota and its limiter.

@@ -14,8 +14,8 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { Refused } from "./internal/refused.ts"
 import { shared } from "./internal/shared.ts"
-import { Refused } from "./internal/state/refused.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 
 /**

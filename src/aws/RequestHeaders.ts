@@ -18,8 +18,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
+import { partsOf } from "../engine/policy/policy.ts"
 import { checks } from "../internal/checks.ts"
-import { partsOf } from "../internal/policy/policy.ts"
 import { isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 
 /**

@@ -1,6 +1,6 @@
 import * as Duration from "effect/Duration"
 import { InvalidOption } from "../InvalidOption.ts"
-import { counted, words } from "./policy/words.ts"
+import { counted, words } from "./words.ts"
 
 type Reject = (field: string, value: unknown, expected: string) => never
 

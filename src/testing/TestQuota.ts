@@ -8,11 +8,11 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { checks } from "../internal/checks.ts"
-import { clockOf } from "../internal/state/clock.ts"
-import { MemoryStore } from "../internal/state/memoryStore.ts"
+import { clockOf } from "../internal/clock.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
+import { MemoryStore } from "../state/memoryStore.ts"
 import { ledgerOf, makeQuota, quotaOver } from "./internal/ledger.ts"
 
 /**

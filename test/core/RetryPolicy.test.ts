@@ -25,8 +25,8 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import { delayOf } from "../../src/internal/engine/delay.ts"
-import { partsOf } from "../../src/internal/policy/policy.ts"
+import { delayOf } from "../../src/engine/delay.ts"
+import { partsOf } from "../../src/engine/policy/policy.ts"
 import { constantRandom, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
 
 type AnyPolicy = RetryPolicy.RetryPolicy<any, any, any>

@@ -2,7 +2,9 @@ import { defineConfig } from "vitest/config"
 
 const core = [
   "core/AdaptiveRateLimiter",
+  "core/ConcurrencyLimiter",
   "core/Contracts",
+  "core/CoolDown",
   "core/NestingBegins",
   "core/RetryPolicyText",
   "core/SendGateContract",
@@ -25,8 +27,8 @@ const core = [
   "core/StandardVectors",
   "core/Waiter",
   "internal/bucket",
-  "internal/delay",
-  "internal/waiters"
+  "engine/delay",
+  "state/waiters"
 ]
 
 const reliability = ["model", "mutants", "nasty/{arithmetic,concurrency,failures,redis,requests,time}"]

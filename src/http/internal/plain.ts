@@ -1,6 +1,6 @@
 import * as Context from "effect/Context"
 import { AdaptiveRateLimiter } from "../../AdaptiveRateLimiter.ts"
-import { partsOf } from "../../internal/policy/policy.ts"
+import { partsOf } from "../../engine/policy/policy.ts"
 import { isRetryPolicy } from "../../RetryPolicy.ts"
 import { RetryQuota } from "../../RetryQuota.ts"
 

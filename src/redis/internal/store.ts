@@ -2,8 +2,8 @@ import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
-import type { StoreOptions } from "../../internal/state/memoryStore.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import type { StoreOptions } from "../../state/memoryStore.ts"
 import type { Client } from "./client.ts"
 
 /** Who decided, for the metrics. */

@@ -1,9 +1,9 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { monotonicMillis } from "../../internal/state/clock.ts"
-import { MemoryStore } from "../../internal/state/memoryStore.ts"
+import { monotonicMillis } from "../../internal/clock.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import { MemoryStore } from "../../state/memoryStore.ts"
 
 /**
  * A store around another, with an account of what is taken from it.

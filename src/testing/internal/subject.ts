@@ -1,7 +1,7 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { clockOf } from "../../internal/state/clock.ts"
+import { clockOf } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import { close, ended, same, stopped, type Time, within } from "./laws.ts"
 

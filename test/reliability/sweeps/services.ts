@@ -19,7 +19,7 @@ import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { Lapses } from "../../../src/internal/state/lapses.ts"
+import { Lapses } from "../../../src/state/lapses.ts"
 import { on, type Send, type Sweeps } from "./sweep.ts"
 
 /** Holds tokens for a while, and gives them back. */

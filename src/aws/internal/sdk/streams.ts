@@ -1,6 +1,6 @@
 import * as Data from "effect/Data"
+import { Refused } from "../../../internal/refused.ts"
 import { get } from "../../../internal/safe.ts"
-import { Refused } from "../../../internal/state/refused.ts"
 import * as RetryInfo from "../../../RetryInfo.ts"
 import type { SdkError } from "./errors.ts"
 

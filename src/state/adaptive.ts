@@ -1,9 +1,9 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
-import * as Cubic from "../math/cubic.ts"
-import { monotonicMillis } from "./clock.ts"
+import { monotonicMillis } from "../internal/clock.ts"
+import * as Cubic from "../internal/math/cubic.ts"
+import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Waiters } from "./waiters.ts"
 
 /** How a limiter is made, valid. */

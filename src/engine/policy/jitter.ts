@@ -1,5 +1,5 @@
-import { type Checks, checks } from "../checks.ts"
-import type { Jitter } from "../engine/delay.ts"
+import { type Checks, checks } from "../../internal/checks.ts"
+import type { Jitter } from "../delay.ts"
 
 /** The jitter of an option, checked. */
 export const jitterOf = (check: Checks, jitter: Jitter | undefined, otherwise?: "none"): Jitter => {

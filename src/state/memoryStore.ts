@@ -1,9 +1,9 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
-import * as Bucket from "../math/bucket.ts"
-import { monotonicMillis } from "./clock.ts"
+import { monotonicMillis } from "../internal/clock.ts"
+import * as Bucket from "../internal/math/bucket.ts"
+import type { Ask, Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import { Waiters } from "./waiters.ts"
 
 /** What a store is made of, valid. */

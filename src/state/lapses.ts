@@ -1,5 +1,5 @@
 import type * as Clock from "effect/Clock"
-import { monotonicMillis } from "./clock.ts"
+import { monotonicMillis } from "../internal/clock.ts"
 
 /** Something held for a retry that may never come. */
 interface Expected {

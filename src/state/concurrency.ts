@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
-import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
-import type { ConcurrencySample } from "../math/concurrency.ts"
+import type { ConcurrencySample } from "../internal/math/concurrency.ts"
+import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Line } from "./line.ts"
 
 /** What changes a limit. */

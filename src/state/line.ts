@@ -1,9 +1,9 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { type Criticality, CurrentCriticality } from "../../Criticality.ts"
-import type { AnyContext } from "../shared.ts"
-import { monotonicMillis } from "./clock.ts"
+import { type Criticality, CurrentCriticality } from "../Criticality.ts"
+import { monotonicMillis } from "../internal/clock.ts"
+import type { AnyContext } from "../internal/shared.ts"
 
 const ranks: { readonly [Of in Criticality]: 0 | 1 | 2 } = { critical: 0, normal: 1, sheddable: 2 }
 

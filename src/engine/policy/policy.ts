@@ -2,12 +2,12 @@ import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schedule from "effect/Schedule"
-import { type Checks, checks } from "../checks.ts"
-import { toSchedule } from "../engine/bridge.ts"
-import type { Adjust } from "../engine/delay.ts"
-import type { Parts } from "../engine/parts.ts"
-import { get } from "../safe.ts"
-import { toSteps, toText } from "./words.ts"
+import { type Checks, checks } from "../../internal/checks.ts"
+import { get } from "../../internal/safe.ts"
+import { toSchedule } from "../bridge.ts"
+import type { Adjust } from "../delay.ts"
+import type { Parts } from "../parts.ts"
+import { toSteps, toText } from "./text.ts"
 
 /** The key under which a policy carries its parts. */
 export const TypeId = "~effect-retry/RetryPolicy" as const

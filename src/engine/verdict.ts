@@ -1,7 +1,7 @@
-import type { StopReason } from "../../RetryDecision.ts"
-import type { RetryInfo } from "../../RetryInfo.ts"
-import { statusOf } from "../facts/wire.ts"
-import { Refused } from "../state/refused.ts"
+import { statusOf } from "../internal/facts/wire.ts"
+import { Refused } from "../internal/refused.ts"
+import type { StopReason } from "../RetryDecision.ts"
+import type { RetryInfo } from "../RetryInfo.ts"
 import type { Failing } from "./delay.ts"
 import type { Cost, Parts } from "./parts.ts"
 

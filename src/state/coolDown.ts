@@ -3,8 +3,8 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
-import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
-import { monotonicMillis } from "./clock.ts"
+import { monotonicMillis } from "../internal/clock.ts"
+import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Line } from "./line.ts"
 
 /** How a cool-down is made, valid. */

@@ -1,6 +1,6 @@
 import * as Duration from "effect/Duration"
 import type * as Random from "effect/Random"
-import type { RetryInfo } from "../../RetryInfo.ts"
+import type { RetryInfo } from "../RetryInfo.ts"
 
 /** In place of a delay: the delays have ended. */
 export const noDelay = -1

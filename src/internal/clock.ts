@@ -1,6 +1,6 @@
 import * as Clock from "effect/Clock"
 import * as Fiber from "effect/Fiber"
-import type { AnyFiber } from "../shared.ts"
+import type { AnyFiber } from "./shared.ts"
 
 /** The clock of the fiber. */
 export const clockOf = (fiber: AnyFiber): Clock.Clock => fiber.getRef(Clock.Clock)

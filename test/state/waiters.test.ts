@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
-import { Waiters } from "../../src/internal/state/waiters.ts"
+import { Waiters } from "../../src/state/waiters.ts"
 import { countedClock } from "../reliability/utils/clocks.ts"
 import { sweep } from "../utils/sweep.ts"
 

@@ -1,7 +1,7 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { AnyContext } from "../shared.ts"
-import { monotonicMillis } from "./clock.ts"
+import { monotonicMillis } from "../internal/clock.ts"
+import type { AnyContext } from "../internal/shared.ts"
 import type { MemoryStore } from "./memoryStore.ts"
 
 /** The quotas of one clock, dropped in a row after a call or so. Tests have a `TestClock` each, so they never add up. */

@@ -1,11 +1,11 @@
 import * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import { classify, CurrentClassifier } from "../../RetryClassifier.ts"
-import type { RetryInfo } from "../../RetryInfo.ts"
-import type { Reservation } from "../../RetryQuotaStore.ts"
-import type { Outcome, Pass, Send } from "../../SendGate.ts"
-import { type AnyContext, shared } from "../shared.ts"
+import { type AnyContext, shared } from "../internal/shared.ts"
+import { classify, CurrentClassifier } from "../RetryClassifier.ts"
+import type { RetryInfo } from "../RetryInfo.ts"
+import type { Reservation } from "../RetryQuotaStore.ts"
+import type { Outcome, Pass, Send } from "../SendGate.ts"
 import type { AnyFiber, World } from "./world.ts"
 
 /** How a send ended, for the gates that it has passed. */

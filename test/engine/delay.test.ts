@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Delays from "../../src/internal/engine/delay.ts"
+import * as Delays from "../../src/engine/delay.ts"
 
 describe("delay arithmetic", () => {
   for (

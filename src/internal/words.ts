@@ -1,0 +1,30 @@
+/** Milliseconds as people write them: whole seconds in seconds. What has no words is a number. */
+export const words = (millis: number): string | number => {
+  if (!Number.isSafeInteger(millis)) return counted(millis)
+  return millis % 1000 === 0 ? `${millis / 1000} second${millis === 1000 ? "" : "s"}` : `${millis} millis`
+}
+
+/** A number as JSON has it, which knows no infinity. */
+export const counted = (number: number): string | number => number === Infinity ? "Infinity" : number
+
+/** What a policy was given that has no JSON, and shows as a name: a function, a schedule. */
+export class Opaque {
+  readonly value: unknown
+  private readonly name: string
+
+  constructor(value: unknown, name: string) {
+    this.value = value
+    this.name = name
+  }
+
+  toString(): string {
+    return this.name
+  }
+
+  toJSON(): string {
+    return this.name
+  }
+}
+
+/** A function of the user. */
+export const named = (f: { readonly name: string }): Opaque => new Opaque(f, String(f.name || "<function>"))
