@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -24,6 +25,7 @@ import { AdaptiveGate } from "./state/adaptive.ts"
 import { type Bounds, Entry, Keyed } from "./state/keyed.ts"
 import { Lapses } from "./state/lapses.ts"
 import { MemoryStore } from "./state/memoryStore.ts"
+import { warnUnshared } from "./state/sharing.ts"
 
 /**
  * What a resource has: its quota and its limiter.
@@ -136,7 +138,7 @@ abstract class Kept<R> extends Entry implements Resource {
 }
 
 class InMemory<R> extends Kept<R> {
-  private readonly store: MemoryStore
+  readonly store: MemoryStore
   private readonly lapses = new Lapses()
 
   constructor(key: string, home: Resources<R>, store: MemoryStore) {
@@ -239,6 +241,16 @@ class Resources<R> implements Service {
     return withMillis((nowMillis) => this.kept.count(nowMillis))
   }
 
+  /** The layer is dropped: as one quota, that of the resource which has lost most. */
+  dropped({ context }: Fiber.Fiber<unknown, unknown>): void {
+    const clock = Context.get(context, Clock.Clock)
+    let most: MemoryStore | undefined
+    for (const kept of this.kept.all) {
+      if (kept instanceof InMemory && kept.store.lost(clock) > (most?.lost(clock) ?? 0)) most = kept.store
+    }
+    if (most !== undefined) warnUnshared(context, clock, most)
+  }
+
   private leave(resource: InMemory<R> | Built<R>, nowMillis: number): void {
     this.kept.leave(resource, nowMillis)
     if (resource instanceof InMemory || this.isSweeping) return
@@ -288,7 +300,10 @@ export const layer = <R = never>(options?: Options<R>): Layer.Layer<ResourceLimi
   return Layer.effect(
     ResourceLimiters,
     Effect.contextWith((services: Context.Context<R | Scope.Scope>) =>
-      Effect.sync(() => new Resources(bounds, quota, limiter, services))
+      Effect.acquireRelease(
+        Effect.sync(() => new Resources(bounds, quota, limiter, services)),
+        (resources) => Effect.withFiber((fiber) => Effect.sync(() => resources.dropped(fiber)))
+      )
     )
   )
 }

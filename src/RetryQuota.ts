@@ -167,7 +167,17 @@ export const validated = ({
   if (whenExhausted === "wait" && refillPerSecond === 0) {
     check.reject("refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
   }
-  return { capacity, firstAttemptCost, initial, maxWaiters, refillPerSecond, successIncrement, whenExhausted }
+  const refillPerMilli = refillPerSecond / 1000
+  return {
+    capacity,
+    firstAttemptCost,
+    initial,
+    maxWaiters,
+    refillPerMilli,
+    refillPerSecond,
+    successIncrement,
+    whenExhausted
+  }
 }
 
 const attempted = <A>(f: () => A): Effect.Effect<A, InvalidOption> =>
@@ -341,6 +351,7 @@ export const layerUnlimited: Layer.Layer<RetryQuota> = /* @__PURE__ */ Layer.syn
     new MemoryStore({
       capacity: Infinity,
       initial: Infinity,
+      refillPerMilli: 0,
       refillPerSecond: 0,
       successIncrement: 0,
       firstAttemptCost: 0,

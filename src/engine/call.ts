@@ -110,15 +110,13 @@ export class Call implements Failing {
     const { clock, lapses } = world
     const store = world.store!
     if (lapses !== undefined && lapses.nextMillis !== undefined) lapses.lapse(clock)
-    const isTooSmall = cost > store.capacity
-    if (isTooSmall) warnTooSmall(world.context, clock, cost, store.capacity)
-    const answer = isTooSmall ? undefined : store.reserve(cost, clock)
-    if (typeof answer === "function") {
+    const answer = store.reserve(cost, clock)
+    if (typeof answer === "function" && cost <= store.capacity) {
       return store.whenExhausted === "wait"
         ? this.waited(world, source, permit, answer)
         : this.asked(world, source, permit, answer)
     }
-    if (answer === undefined) return this.unpaid(world, source, permit)
+    if (typeof answer !== "object") return this.unpaid(world, source, permit)
     permit.reservation = answer
     return this.delayed(world, source, permit, cost)
   }
@@ -126,6 +124,8 @@ export class Call implements Failing {
   /** The quota refuses the retry. A call that polls is held back before it fails. */
   private unpaid(world: World, source: Delay, permit: Permit): Decision {
     permit.cancel()
+    const { capacity } = world.store!
+    if (this.cost > capacity) warnTooSmall(world.context, world.clock, this.cost, capacity)
     const delay = this.parts.quota!.longPolling ? this.delay(world, source, undefined) : 0
     return this.stop(world, "quota-exhausted", typeof delay === "number" ? delay : 0)
   }

@@ -82,6 +82,11 @@ export class Keyed<A extends Entry> {
     return this.entries.size
   }
 
+  /** All that are kept. */
+  get all(): Iterable<A> {
+    return this.entries.values()
+  }
+
   private added(key: string, nowMillis: number): A {
     const entry = this.make(key, nowMillis)
     const known = this.entries.get(key)

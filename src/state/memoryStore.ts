@@ -7,8 +7,7 @@ import type { Ask, Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import { Waiters } from "./waiters.ts"
 
 /** What a store is made of, valid. */
-export interface StoreOptions {
-  readonly capacity: number
+export interface StoreOptions extends Bucket.BucketConfig {
   readonly initial: number
   readonly refillPerSecond: number
   readonly successIncrement: number
@@ -18,7 +17,9 @@ export interface StoreOptions {
 }
 
 /** The bucket in the memory of this process. There may be very many, of which most are idle. */
-export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
+export class MemoryStore implements RetryQuotaStore {
+  /** Asked for before every send: a field of its own. */
+  readonly firstAttemptCost: number
   /** Whole: that takes half the memory. */
   readonly madeAtMillis: number
   /** How often tokens were taken. */
@@ -33,8 +34,9 @@ export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
 
   constructor(options: StoreOptions, updatedAtMillis: number) {
     this.options = options
+    this.firstAttemptCost = options.firstAttemptCost
     this.madeAtMillis = Math.floor(updatedAtMillis)
-    this.latestMillis = options.refillPerSecond === 0 ? 0 : updatedAtMillis
+    this.latestMillis = options.refillPerMilli === 0 ? 0 : updatedAtMillis
     this.bucket = { tokens: options.initial, updatedAtMillis: this.latestMillis }
   }
 
@@ -42,24 +44,17 @@ export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
     return this.options.capacity
   }
 
-  get initial(): number {
-    return this.options.initial
+  /** Tokens that are missing since it was made. */
+  lost(clock: Clock.Clock): number {
+    return this.options.initial - this.balance(clock)
   }
 
   get successIncrement(): number {
     return this.options.successIncrement
   }
 
-  get firstAttemptCost(): number {
-    return this.options.firstAttemptCost
-  }
-
   get whenExhausted(): "stop" | "wait" {
     return this.options.whenExhausted
-  }
-
-  get refillPerMilli(): number {
-    return this.options.refillPerSecond / 1000
   }
 
   /** Takes tokens immediately, unless there are too few or others wait for them. */
@@ -74,12 +69,12 @@ export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
   }
 
   deposit(tokens: number, clock: Clock.Clock): void {
-    this.bucket = Bucket.put(this.refilled(clock), this, tokens)
+    this.bucket = Bucket.put(this.refilled(clock), this.options, tokens)
     this.waiters?.wakeHead()
   }
 
   get isFull(): boolean {
-    return this.bucket.tokens >= this.capacity && this.waiting === 0
+    return this.bucket.tokens >= this.options.capacity && this.waiting === 0
   }
 
   balance(clock: Clock.Clock): number {
@@ -121,7 +116,7 @@ export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
 
   /** Takes the tokens and answers 0, or answers as `millisUntil`. */
   private takeOrWait(cost: number, clock: Clock.Clock): number {
-    const taken = Bucket.takeWhenDue(this.bucket, this, cost, this.now(clock))
+    const taken = Bucket.takeWhenDue(this.bucket, this.options, cost, this.now(clock))
     if (taken === undefined) return this.millisUntil(cost, clock)
     this.bucket = taken
     return 0
@@ -129,19 +124,19 @@ export class MemoryStore implements RetryQuotaStore, Bucket.BucketConfig {
 
   /** Milliseconds until the tokens are there if nobody else takes them. */
   private millisUntil(cost: number, clock: Clock.Clock): number {
-    return Bucket.millisUntil(this.refilled(clock), this, cost)
+    return Bucket.millisUntil(this.refilled(clock), this.options, cost)
   }
 
   /** Never goes back: else nothing would flow in until a clock that did so has caught up. */
   private now(clock: Clock.Clock): number {
-    if (this.options.refillPerSecond === 0) return 0
+    if (this.options.refillPerMilli === 0) return 0
     const millis = monotonicMillis(clock)
     this.aheadMillis = Math.max(this.aheadMillis, this.latestMillis - millis)
     return this.latestMillis = Math.max(this.latestMillis, millis + this.aheadMillis)
   }
 
   private refilled(clock: Clock.Clock): Bucket.Bucket {
-    return this.options.refillPerSecond === 0 ? this.bucket : Bucket.refill(this.bucket, this, this.now(clock))
+    return this.options.refillPerMilli === 0 ? this.bucket : Bucket.refill(this.bucket, this.options, this.now(clock))
   }
 }
 

@@ -38,7 +38,7 @@ const brieflyMillis = 60_000
  * place would have run dry, they should have been one.
  */
 export const warnUnshared = (context: AnyContext, clock: Clock.Clock, store: MemoryStore): void => {
-  const lost = store.initial - store.balance(clock)
+  const lost = store.lost(clock)
   if (lost <= 0) return
   const now = monotonicMillis(clock)
   if (store.taken > few || now - store.madeAtMillis > brieflyMillis) {

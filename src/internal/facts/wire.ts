@@ -1,17 +1,28 @@
-import { look } from "../safe.ts"
-
-const number = (value: unknown): number | undefined => typeof value === "number" ? value : undefined
+/** Where clients put the status of an answer. */
+const places: ReadonlyArray<(error: any) => unknown> = [
+  (error) => error.$metadata?.httpStatusCode,
+  (error) => error.statusCode,
+  (error) => error.status,
+  (error) => error.response?.status ?? error.response?.statusCode,
+  (error) => error.reason?.response?.status
+]
 
 /**
  * The HTTP status of an error, wherever its maker put it: AWS SDK v3 in `$metadata`, AWS SDK v2, undici and most clients
  * in `statusCode` or `status`, axios, ky and got in their `response`, Effect's HTTP client in the response of its `reason`.
  */
-export const statusOf = (error: any): number | undefined =>
-  number(look(() => error.$metadata?.httpStatusCode)) ??
-    number(look(() => error.statusCode)) ??
-    number(look(() => error.status)) ??
-    number(look(() => error.response?.status ?? error.response?.statusCode)) ??
-    number(look(() => error.reason?.response?.status))
+export const statusOf = (error: unknown): number | undefined => {
+  if (error === null || (typeof error !== "object" && typeof error !== "function")) return undefined
+  for (const place of places) {
+    try {
+      const status = place(error)
+      if (typeof status === "number") return status
+    } catch {
+      // A property that throws is none.
+    }
+  }
+  return undefined
+}
 
 /** 5xx with which a server says that it never will. */
 const finalStatuses: ReadonlyArray<number> = [501, 505, 506, 508, 510, 511]
