@@ -73,8 +73,8 @@ describe("the package", () => {
 
   const modules = fs.readdirSync(new URL("src", root), { encoding: "utf8", recursive: true })
     .filter((path) => path.endsWith(".ts")).map((path) => path.slice(0, -3).replaceAll("\\", "/")).sort()
-  /** All but what is in an `internal` folder. */
-  const isPublic = (module: string) => !/(^|\/)internal\//.test(module)
+  /** All but what is in an `internal` folder, the engine, and what calls share. */
+  const isPublic = (module: string) => !/(^|\/)(internal|engine|state)\//.test(module)
   /** What users write: the folder of an adapter is not in its name. */
   const nameOf = (module: string) =>
     `effect-retry/${module}`.replace(/\/index$/, "").replace(/\/(?:http|grpc|json|redis|aws(?=\/AwsSdk))\//, "/")

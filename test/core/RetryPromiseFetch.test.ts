@@ -379,7 +379,7 @@ describe("examples/promises.ts", () => {
     assert.deepStrictEqual(lines, [1, 2, 3].map((retry) => `retry ${retry} in .. after Error: reset`))
     lines.length = 0
     await rejected(Promises.getPatiently(failing([new SyntaxError("no JSON")]), "/", log))
-    assert.deepStrictEqual(lines, ["not-retryable after 1 attempts: SyntaxError: no JSON"])
+    assert.deepStrictEqual(lines, ["final after 1 attempts: SyntaxError: no JSON"])
   })
 })
 

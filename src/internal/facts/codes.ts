@@ -108,7 +108,6 @@ export const brokenCodes: ReadonlySet<string> = new Set([
 
 /** The client gave up waiting. */
 export const timeoutCodes: ReadonlySet<string> = new Set([
-  "ECONNABORTED",
   "ESOCKETTIMEDOUT",
   "ETIMEDOUT",
   "UND_ERR_BODY_TIMEOUT",
