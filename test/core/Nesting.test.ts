@@ -49,6 +49,13 @@ describe.each(drivers)("outermostOnly with $form", ({ run }) => {
       }).pipe(Effect.provide(RetryQuota.layer())))
   }
 
+  it.effect("is asked for by the inner policy: one that does not ask retries inside another call", () =>
+    Effect.gen(function*() {
+      const call = leaf()
+      yield* inTime(run(Effect.mapError(withRetry(call.effect, awsStandard), (error) => error), awsStandard))
+      assert.strictEqual(call.sends, 9)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
   it.effect("alone, or inside Effect.repeat, retries", () =>
     Effect.gen(function*() {
       const call = leaf()

@@ -166,6 +166,8 @@ describe("a policy is data", () => {
     const [capped, jittered] = [RetryPolicy.capped(50), RetryPolicy.jittered("full")]
     assert.isFalse(Equal.equals(plain.pipe(capped, jittered), plain.pipe(jittered, capped)))
     assert.isTrue(Equal.equals(RetryPolicy.fromDelay(myDelay), RetryPolicy.fromDelay(myDelay)))
+    assert.strictEqual(Hash.hash(RetryPolicy.fromDelay(myDelay)), Hash.hash(RetryPolicy.fromDelay(myDelay)))
+    assert.notStrictEqual(Hash.hash(Backoff.fixed({ delay: 1 })), Hash.hash(Backoff.fixed({ delay: 2 })))
     assert.isFalse(Equal.equals(RetryPolicy.fromDelay(() => 1), RetryPolicy.fromDelay(() => 1)))
     const schedule = Schedule.recurs(3)
     assert.isTrue(Equal.equals(RetryPolicy.fromSchedule(schedule), RetryPolicy.fromSchedule(schedule)))

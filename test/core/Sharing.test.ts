@@ -81,6 +81,25 @@ describe("a retry that a condition around the policy has stopped", () => {
       }).pipe(Effect.provide(RetryQuota.layer())))
   }
 
+  for (const { form, run } of drivers) {
+    it.effect(`has lapsed for the next retry by ${form}, which nobody but that retry notices`, () =>
+      Effect.gen(function*() {
+        const stops: Array<string> = []
+        const job = Effect.exit(Effect.retry(attempt(failing), { schedule: awsStandard2026, times: 0 }))
+        yield* Effect.forEach(Array.from({ length: 2 }), () => Effect.forkChild(Effect.andThen(job, Effect.never)))
+        yield* TestClock.adjust("5 seconds")
+        const call = scripted([new Transient()])
+        const fiber = yield* Effect.forkChild(
+          Effect.provideService(run(call.effect, awsStandard2026), RetryObserver.CurrentObserver, {
+            onStop: ({ reason }) => stops.push(reason)
+          })
+        )
+        yield* TestClock.adjust("1 second")
+        assert.isTrue(Exit.isSuccess(yield* Fiber.await(fiber)))
+        assert.deepStrictEqual([call.sends, stops], [2, []])
+      }).pipe(Effect.provide(RetryQuota.layer({ capacity: 28 }))))
+  }
+
   it.effect("is seen to have lapsed by whoever takes tokens next", () =>
     Effect.gen(function*() {
       const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.quotaGated({ cost: 5 }))

@@ -21,6 +21,12 @@ describe("delay arithmetic", () => {
     })
   }
 
+  it("linear gives the base, then the increment more each time", () =>
+    assert.deepStrictEqual([1, 2, 3].map(Delays.linear(10, 3)), [10, 13, 16]))
+
+  it("exponential gives the base, then the factor times as much each time", () =>
+    assert.deepStrictEqual([1, 2, 3].map(Delays.exponential(10, 3)), [10, 30, 90]))
+
   it("fibonacci gives 1, 1, 2, 3, 5, 8 times the base, then saturates", () => {
     assert.deepStrictEqual([1, 2, 3, 4, 5, 6].map((retry) => Delays.fibonacci(10)(retry)), [10, 10, 20, 30, 50, 80])
     assert.strictEqual(Delays.fibonacci(1000)(1_000_000), Number.MAX_SAFE_INTEGER)
