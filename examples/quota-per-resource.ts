@@ -5,7 +5,7 @@
  * is not missing when `customers` has to retry.
  */
 import { Effect } from "effect"
-import { awsStandard, ResourceLimiters, RetryQuota, withRetry } from "effect-retry"
+import { awsStandard, ResourceLimiters, RetryMetrics, RetryQuota, withRetry } from "effect-retry"
 
 /** A call of one table. The key names what can fail on its own: a table, a region, a tenant. */
 export const ofTable = <A, E>(table: string, send: Effect.Effect<A, E>) =>
@@ -20,3 +20,6 @@ export const balanceOf = (table: string) =>
 
 /** Provided once, where the program runs. Room for two retries of a table, at 5 tokens each. */
 export const layer = ResourceLimiters.layer({ quota: { capacity: 10 }, idleTimeToLive: "1 hour" })
+
+/** Metrics of each table, for at most 50 of them. The rest are counted together. */
+export const metrics = RetryMetrics.layer({ maxResources: 50 })

@@ -41,4 +41,4 @@ export const warning: RetryObserver.RetryObserver = {
 
 /** Metrics (`retry_attempts`, `retry_stops` by reason, ...) next to the observer. */
 export const observed = (log: (line: string) => void) =>
-  RetryMetrics.layer.pipe(Layer.provide(RetryObserver.layer(logging(log))))
+  RetryMetrics.layer().pipe(Layer.provide(RetryObserver.layer(logging(log))))

@@ -3,7 +3,8 @@
  *
  * An outage is of one thing: a table, a region, a tenant. With one quota for everything, the retries of what is down use
  * up what the rest would need, and one throttled table slows all. Here each key has a quota and a limiter of its own,
- * made when it is first used and forgotten when it has been idle, or when there are too many.
+ * made when it is first used and forgotten when it has been idle, or when there are too many. Its key is on the span
+ * events, the metrics and the logs of its retries.
  *
  * @since 0.1.0
  */
@@ -20,6 +21,7 @@ import * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 import { checks } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import * as Cubic from "./internal/math/cubic.ts"
+import { CurrentResource } from "./RetryObserver.ts"
 import * as RetryQuota from "./RetryQuota.ts"
 import { AdaptiveGate } from "./state/adaptive.ts"
 import { type Bounds, Entry, Keyed } from "./state/keyed.ts"
@@ -55,7 +57,7 @@ export interface Resource {
  * @since 0.1.0
  */
 export interface Service {
-  /** The resource of a key, in use until the scope is closed. */
+  /** The resource of a key, in use until the scope is closed. {@link quota} and {@link get} also name it for observers. */
   readonly use: (key: string) => Effect.Effect<Resource, never, Scope.Scope>
   /** How many resources there are, in use or idle: at most `maxResources`. */
   readonly count: Effect.Effect<number>
@@ -308,8 +310,19 @@ export const layer = <R = never>(options?: Options<R>): Layer.Layer<ResourceLimi
   )
 }
 
+/** What a call of the resource is provided with, and the name of it. */
+const providing = <A>(
+  key: string,
+  of: (resource: Resource) => Context.Context<A>
+): Layer.Layer<A, never, ResourceLimiters> =>
+  Layer.effectContext(
+    Effect.flatMap(ResourceLimiters, (limiters) =>
+      Effect.map(limiters.use(key), (resource) => Context.add(of(resource), CurrentResource, key)))
+  )
+
 /**
- * The quota of a resource, as a layer to provide a call with: for policies that limit no send rate.
+ * The quota of a resource, as a layer to provide a call with: for policies that limit no send rate. It also names the
+ * resource for observers: `RetryObserver.CurrentResource`.
  *
  * **Example** (A call of one table)
  *
@@ -321,14 +334,11 @@ export const layer = <R = never>(options?: Options<R>): Layer.Layer<ResourceLimi
  * @since 0.1.0
  */
 export const quota = (key: string): Layer.Layer<RetryQuota.RetryQuota, never, ResourceLimiters> =>
-  Layer.effect(
-    RetryQuota.RetryQuota,
-    Effect.flatMap(ResourceLimiters, (limiters) => Effect.map(limiters.use(key), (resource) => resource.quota))
-  )
+  providing(key, ({ quota }) => Context.make(RetryQuota.RetryQuota, quota))
 
 /**
  * The quota and the limiter of a resource, as a layer to provide a call with. An attempt uses the limiter whatever the
- * policy: {@link quota} leaves it out.
+ * policy: {@link quota} leaves it out. It also names the resource for observers: `RetryObserver.CurrentResource`.
  *
  * **Example** (A call of one table)
  *
@@ -340,8 +350,8 @@ export const quota = (key: string): Layer.Layer<RetryQuota.RetryQuota, never, Re
  * @since 0.1.0
  */
 export const get = (key: string): Layer.Layer<Limiters, never, ResourceLimiters> =>
-  Layer.effectContext(
-    Effect.flatMap(ResourceLimiters, (limiters) =>
-      Effect.map(limiters.use(key), ({ limiter, quota }) =>
-        Context.make(RetryQuota.RetryQuota, quota).pipe(Context.add(AdaptiveRateLimiter.AdaptiveRateLimiter, limiter))))
+  providing(
+    key,
+    ({ limiter, quota }) =>
+      Context.make(RetryQuota.RetryQuota, quota).pipe(Context.add(AdaptiveRateLimiter.AdaptiveRateLimiter, limiter))
   )

@@ -48,6 +48,36 @@ export interface RetryObserver {
 export type Caller = Context.Context<never>
 
 /**
+ * The name of the resource that is called: `undefined`, unless somebody names it. `ResourceLimiters` does, by its key.
+ * Span events, metrics and the logger show it; an observer finds it in the services of the caller.
+ *
+ * **Example** (A name for calls that have no limiters of their own)
+ *
+ * ```ts
+ * callDynamo.pipe(withRetry(awsStandard), Effect.provideService(RetryObserver.CurrentResource, "dynamodb:orders"))
+ * ```
+ *
+ * **Example** (An observer that reads it)
+ *
+ * ```ts
+ * const stopped: RetryObserver.RetryObserver = {
+ *   onStop: ({ reason }, _error, context) =>
+ *     Effect.logWarning(reason, Context.get(context, RetryObserver.CurrentResource))
+ * }
+ * ```
+ *
+ * **Gotchas**
+ *
+ * It names the quota around the call, too: where a part of it has another quota, name that part as well.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export const CurrentResource: Context.Reference<string | undefined> = /* @__PURE__ */ Context.Reference<
+  string | undefined
+>("effect-retry/RetryObserver/CurrentResource", { defaultValue: () => undefined })
+
+/**
  * The class of a failure: `"throttling"`, `"timeout"`, `"transient"`, or `"unknown"` when the classifier did not know it.
  *
  * @category getters
@@ -78,13 +108,15 @@ const addEvent = (
   events.set(span, before + 1)
   const now = Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
   attributes["retry.class"] = failureClass(info)
+  const resource = Context.get(context, CurrentResource)
+  if (resource !== undefined) attributes["retry.resource"] = resource
   span.event(before < mostEvents ? name : "retry.dropped", now, attributes)
 }
 
 /**
  * The observer that adds events to the current span: `retry` (`retry.attempt`, `retry.delay_ms`, `retry.class`,
- * `retry.cost`) and `retry.stopped` (`retry.reason`, `retry.attempts`, `retry.class`). Nothing of the error itself is in
- * them. A span gets at most 128 of them. The next one is called `retry.dropped`, and it is the last: a span that never ends
+ * `retry.cost`) and `retry.stopped` (`retry.reason`, `retry.attempts`, `retry.class`); both have `retry.resource` where
+ * {@link CurrentResource} names one. Nothing of the error itself is in them. A span gets at most 128 of them. The next one is called `retry.dropped`, and it is the last: a span that never ends
  * does not grow forever.
  *
  * @category constructors
@@ -120,13 +152,21 @@ const nameOf = (error: unknown): string => {
   return [status === undefined ? [] : `HTTP ${status}`, name ?? []].flat().join(" ") || "an error without a name"
 }
 
+/** The resource, at the end of a line: names come from anywhere. */
+const suffixOf = (context: Caller): string => {
+  const resource = Context.get(context, CurrentResource)
+  if (resource === undefined) return ""
+  return ` (${[resource].find(isWord) ?? JSON.stringify(resource.slice(0, 64))})`
+}
+
 /**
  * The observer that logs: each retry at level Debug, and why a call is not retried at level Warning, once. A call that
- * leaves it to an outer one says so at Debug. Nothing of the error is in it but its code, its name and its status.
+ * leaves it to an outer one says so at Debug. Nothing of the error is in it but its code, its name and its status. The
+ * resource comes last, where {@link CurrentResource} names one.
  *
  * ```text
- * retry 2 of 3 in 480 ms after ECONNRESET
- * not retried after 4 attempts: max-attempts, ECONNRESET
+ * retry 2 of 3 in 480 ms after ECONNRESET (orders)
+ * not retried after 4 attempts: max-attempts, ECONNRESET (orders)
  * ```
  *
  * **Example** (Logs next to the span events)
@@ -139,12 +179,13 @@ const nameOf = (error: unknown): string => {
  * @since 0.1.0
  */
 export const logger: RetryObserver = {
-  onRetry: ({ delayMillis, maxAttempts, retry }, error) => {
+  onRetry: ({ delayMillis, maxAttempts, retry }, error, context) => {
     const most = maxAttempts === Infinity ? "" : ` of ${maxAttempts - 1}`
-    return Effect.logDebug(`retry ${retry}${most} in ${delayMillis} ms after ${nameOf(error)}`)
+    return Effect.logDebug(`retry ${retry}${most} in ${delayMillis} ms after ${nameOf(error)}${suffixOf(context)}`)
   },
-  onStop: ({ attempts, reason }, error) => {
-    const line = `not retried after ${attempts} attempt${attempts === 1 ? "" : "s"}: ${reason}, ${nameOf(error)}`
+  onStop: ({ attempts, reason }, error, context) => {
+    const after = `${attempts} attempt${attempts === 1 ? "" : "s"}`
+    const line = `not retried after ${after}: ${reason}, ${nameOf(error)}${suffixOf(context)}`
     return reason === "nested" ? Effect.logDebug(line) : Effect.logWarning(line)
   }
 }

@@ -28,6 +28,7 @@ import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./engine/world.
 import { type AnyContext, shared } from "./internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "./RetryDecision.ts"
 import * as RetryInfo from "./RetryInfo.ts"
+import { CurrentResource } from "./RetryObserver.ts"
 import type { Attempted, RetryPolicy } from "./RetryPolicy.ts"
 import { type QuotaExhausted, RetryQuota } from "./RetryQuota.ts"
 
@@ -274,10 +275,11 @@ class Strategy implements Service {
     return token
   }
 
-  /** The caller's clock, randomness, classifier and observer, and the quota and the gates of the strategy. */
-  private worldOf(context: AnyContext): World {
+  /** The caller's clock, randomness, classifier and observer, and the quota, its resource and the gates of the strategy. */
+  private worldOf(caller: AnyContext): World {
+    const resource = Context.get(this.context, CurrentResource)
     return new World(
-      context,
+      resource === undefined ? caller : Context.add(caller, CurrentResource, resource) as AnyContext,
       Context.getOrUndefined(this.context, RetryQuota),
       this.parts.refund === undefined ? this.around.gates : []
     )

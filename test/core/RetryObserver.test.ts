@@ -5,14 +5,18 @@ import {
   awsAdaptive,
   awsStandard,
   Backoff,
+  InvalidOption,
+  ResourceLimiters,
   RetryDecision,
   RetryMetrics,
   RetryObserver,
   RetryPolicy,
   RetryQuota,
+  RetryStrategy,
   withRetry
 } from "effect-retry"
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -149,6 +153,58 @@ describe("RetryObserver", () => {
       assert.deepStrictEqual(yield* namesWith(RetryObserver.layerOnly(hearing("mine"))), [[], ["mine"]])
     }).pipe(Effect.provide(RetryQuota.layer())))
 
+  for (const [form, run] of drivers) {
+    it.effect(`${form}: the resource of the call is on span events, and in what each callback is given`, () =>
+      Effect.gen(function*() {
+        const { events, tracer } = recording()
+        const told: Array<readonly [string, string | undefined]> = []
+        const tells = (callback: string) => (_: unknown, _error: unknown, context: RetryObserver.Caller) =>
+          void told.push([callback, Context.get(context, RetryObserver.CurrentResource)])
+        const observer = {
+          onAttempt: tells("onAttempt"),
+          onRetry: tells("onRetry"),
+          onStop: tells("onStop")
+        }
+        const call = Effect.suspend(() => run(scripted([new Transient(), new Terminal()]).effect)).pipe(
+          Effect.withSpan("call"),
+          Effect.provideService(Tracer.Tracer, tracer),
+          Effect.provide(RetryObserver.layer(observer))
+        )
+        yield* inTime(Effect.provide(call, ResourceLimiters.quota("orders")))
+        yield* inTime(Effect.provide(call, ResourceLimiters.get("customers")))
+        yield* inTime(call.pipe(
+          Effect.provideService(RetryObserver.CurrentResource, "mine"),
+          Effect.provide(RetryQuota.layer())
+        ))
+        yield* inTime(Effect.provide(call, RetryQuota.layer()))
+        const names = ["orders", "customers", "mine", undefined]
+        const retryEvents = events.filter(([name]) => name.startsWith("retry"))
+        assert.deepStrictEqual(
+          retryEvents.map(([name, attributes]) => [name, attributes?.["retry.resource"]]),
+          names.flatMap((resource) => [["retry", resource], ["retry.stopped", resource]])
+        )
+        assert.notProperty(retryEvents[6]?.[1], "retry.resource")
+        assert.sameDeepMembers(
+          told,
+          names.flatMap((resource) =>
+            ["onAttempt", "onRetry", "onAttempt", "onStop"].map((callback) => [callback, resource] as const)
+          )
+        )
+      }).pipe(Effect.provide(ResourceLimiters.layer())))
+  }
+
+  it.effect("a strategy names the resource of its quota, whoever calls it", () =>
+    Effect.gen(function*() {
+      const resources: Array<string | undefined> = []
+      const tells = (_: unknown, _error: unknown, context: RetryObserver.Caller) =>
+        void resources.push(Context.get(context, RetryObserver.CurrentResource))
+      const observed = RetryObserver.layer({ onAttempt: tells, onRetry: tells, onStop: tells })
+      const strategy = Layer.provide(RetryStrategy.layer(awsStandard), ResourceLimiters.quota("orders"))
+      const call = RetryStrategy.run(scripted([new Transient()]).effect)
+      yield* inTime(call.pipe(Effect.provide(strategy), Effect.provide(observed)))
+      assert.deepStrictEqual(resources, ["orders", "orders", "orders"])
+    }).pipe(Effect.provide(ResourceLimiters.layer())))
+
   it("combine tells both, the first one first", () => {
     const told: Array<string> = []
     const combined = RetryObserver.combine(
@@ -166,7 +222,7 @@ describe("RetryMetrics", () => {
   const reading = Effect.map(Metric.snapshot, (snapshots) =>
     Object.fromEntries(
       snapshots.filter(({ id }) => id.startsWith("retry_")).map(({ attributes, id, state }) => [
-        [id, ...Object.values(attributes ?? {})].join(" "),
+        [id, ...Object.entries(attributes ?? {}).map((pair) => pair.join("=")).sort()].join(" "),
         "count" in state ? state.count : "value" in state ? state.value : state
       ])
     ))
@@ -180,22 +236,22 @@ describe("RetryMetrics", () => {
         yield* inTime(run(scripted([new Terminal()]).effect))
         const seen = yield* reading
         assert.deepStrictEqual(seen, {
-          "retry_attempts failure": 3,
-          "retry_attempts success": 1,
-          "retry_retries transient": 1,
-          "retry_retries throttling": 1,
-          "retry_delay_ms transient": 1,
-          "retry_delay_ms throttling": 1,
-          "retry_stops final": 1,
+          "retry_attempts outcome=failure": 3,
+          "retry_attempts outcome=success": 1,
+          "retry_retries class=transient": 1,
+          "retry_retries class=throttling": 1,
+          "retry_delay_ms class=transient": 1,
+          "retry_delay_ms class=throttling": 1,
+          "retry_stops reason=final": 1,
           "retry_quota_balance": 495
         })
-      }).pipe(ownRegistry, Effect.provide(Layer.merge(RetryQuota.layer(), RetryMetrics.layer)), ownRegistry))
+      }).pipe(ownRegistry, Effect.provide(Layer.merge(RetryQuota.layer(), RetryMetrics.layer())), ownRegistry))
   }
 
   it.effect("shows the balance after a stop, too", () =>
     Effect.gen(function*() {
       yield* Effect.orDie(RetryQuota.reserve(100))
-      RetryMetrics.observer.onStop?.(
+      RetryMetrics.make().onStop?.(
         new RetryDecision.Stop({ attempt: 1, info: undefined }, "quota-exhausted"),
         undefined,
         yield* Effect.context<never>()
@@ -209,7 +265,7 @@ describe("RetryMetrics", () => {
       assert.isAtLeast((yield* reading)["retry_fill_rate"] as number, 0.5)
     }).pipe(
       ownRegistry,
-      Effect.provide(Layer.mergeAll(RetryQuota.layer(), AdaptiveRateLimiter.layer(), RetryMetrics.layer))
+      Effect.provide(Layer.mergeAll(RetryQuota.layer(), AdaptiveRateLimiter.layer(), RetryMetrics.layer()))
     ))
 
   it.effect("is nowhere until it is provided", () =>
@@ -222,9 +278,131 @@ describe("RetryMetrics", () => {
     Effect.gen(function*() {
       let told = 0
       const program = inTime(withRetry(Effect.fail(new Terminal()), awsStandard)).pipe(
-        Effect.provide(RetryMetrics.layer.pipe(Layer.provide(RetryObserver.layer({ onStop: () => told++ }))))
+        Effect.provide(RetryMetrics.layer().pipe(Layer.provide(RetryObserver.layer({ onStop: () => told++ }))))
       )
       yield* program
       assert.strictEqual(told, 1)
     }).pipe(ownRegistry, Effect.provide(RetryQuota.layer())))
+
+  describe("by resource", () => {
+    /** One call of each resource, which fails once and is throttled once. */
+    const callOf = (resource: string) =>
+      withRetry(scripted([new Transient(), new Throttled({})]).effect, awsAdaptive).pipe(
+        Effect.provide(ResourceLimiters.get(resource))
+      )
+    const metered = (options?: RetryMetrics.Options) =>
+      Layer.mergeAll(
+        ResourceLimiters.layer({ quota: { capacity: 100 }, idleTimeToLive: "1 hour" }),
+        RetryMetrics.layer(options)
+      )
+
+    it.effect("each has metrics of its own, and its own gauges", () =>
+      Effect.gen(function*() {
+        yield* inTime(callOf("orders"))
+        yield* inTime(callOf("customers"))
+        yield* inTime(
+          withRetry(Effect.fail(new Terminal()), awsStandard).pipe(Effect.provide(ResourceLimiters.quota("orders")))
+        )
+        const { "retry_fill_rate resource=customers": customers, "retry_fill_rate resource=orders": orders, ...seen } =
+          yield* reading
+        assert.isAtLeast(customers as number, 0.5)
+        assert.isAtLeast(orders as number, 0.5)
+        assert.deepStrictEqual(seen, {
+          "retry_attempts outcome=failure resource=orders": 3,
+          "retry_attempts outcome=success resource=orders": 1,
+          "retry_retries class=transient resource=orders": 1,
+          "retry_retries class=throttling resource=orders": 1,
+          "retry_delay_ms class=transient resource=orders": 1,
+          "retry_delay_ms class=throttling resource=orders": 1,
+          "retry_stops reason=final resource=orders": 1,
+          "retry_quota_balance resource=orders": 95,
+          "retry_attempts outcome=failure resource=customers": 2,
+          "retry_attempts outcome=success resource=customers": 1,
+          "retry_retries class=transient resource=customers": 1,
+          "retry_retries class=throttling resource=customers": 1,
+          "retry_delay_ms class=transient resource=customers": 1,
+          "retry_delay_ms class=throttling resource=customers": 1,
+          "retry_quota_balance resource=customers": 95
+        })
+      }).pipe(ownRegistry, Effect.provide(metered()), ownRegistry))
+
+    it.effect("two tables that drain their quotas differently show two balances", () =>
+      Effect.gen(function*() {
+        const drain = (resource: string, tokens: number) =>
+          Effect.orDie(RetryQuota.reserve(tokens)).pipe(
+            Effect.andThen(Effect.exit(withRetry(Effect.fail(new Terminal()), awsStandard))),
+            Effect.provide(ResourceLimiters.quota(resource))
+          )
+        yield* drain("orders", 30)
+        yield* drain("customers", 80)
+        const seen = yield* reading
+        assert.strictEqual(seen["retry_quota_balance resource=orders"], 70)
+        assert.strictEqual(seen["retry_quota_balance resource=customers"], 20)
+        assert.notProperty(seen, "retry_quota_balance")
+      }).pipe(ownRegistry, Effect.provide(metered()), ownRegistry))
+
+    const stop = (resource: string) =>
+      Effect.exit(withRetry(Effect.fail(new Terminal()), awsStandard)).pipe(
+        Effect.provide(ResourceLimiters.quota(resource))
+      )
+    const stopsAndGauges = Effect.map(
+      reading,
+      (seen) => Object.fromEntries(Object.entries(seen).filter(([name]) => /^retry_(stops|quota)/.test(name)))
+    )
+
+    for (const [most, named] of [[0, []], [1, ["a"]], [2, ["a", "b"]], [3, ["a", "b", "c"]]] as const) {
+      it.effect(`with maxResources ${most}, the others share one value, and have no gauge`, () =>
+        Effect.gen(function*() {
+          for (const resource of ["a", "b", "c", "a", "b", "c"]) yield* stop(resource)
+          const others = 6 - 2 * named.length
+          assert.deepStrictEqual(yield* stopsAndGauges, {
+            ...Object.fromEntries(named.flatMap((resource) => [
+              [`retry_stops reason=final resource=${resource}`, 2],
+              [`retry_quota_balance resource=${resource}`, 100]
+            ])),
+            ...(others === 0 ? {} : { "retry_stops reason=final resource=(others)": others })
+          })
+        }).pipe(ownRegistry, Effect.provide(metered({ maxResources: most })), ownRegistry))
+    }
+
+    it.effect("10,000 resources make 100 series of a metric, and one for the others", () =>
+      Effect.gen(function*() {
+        for (let n = 0; n < 10_000; n++) yield* stop(`tenant-${n}`)
+        const names = Object.keys(yield* stopsAndGauges)
+        assert.strictEqual(names.filter((name) => name.startsWith("retry_stops")).length, 101)
+        assert.strictEqual(names.filter((name) => name.startsWith("retry_quota_balance")).length, 100)
+      }).pipe(ownRegistry, Effect.provide(metered()), ownRegistry))
+
+    it.effect("a layer that is provided for each call keeps the limit: it is that of the registry", () =>
+      Effect.gen(function*() {
+        for (const resource of ["a", "b", "c", "(others)"]) {
+          yield* Effect.provide(stop(resource), RetryMetrics.layer({ maxResources: 2 }))
+        }
+        assert.deepStrictEqual(yield* stopsAndGauges, {
+          "retry_stops reason=final resource=a": 1,
+          "retry_quota_balance resource=a": 500,
+          "retry_stops reason=final resource=b": 1,
+          "retry_quota_balance resource=b": 500,
+          "retry_stops reason=final resource=(others)": 2
+        })
+        yield* ownRegistry(Effect.gen(function*() {
+          yield* Effect.provide(stop("c"), RetryMetrics.layer({ maxResources: 2 }))
+          assert.strictEqual((yield* stopsAndGauges)["retry_stops reason=final resource=c"], 1)
+        }))
+      }).pipe(ownRegistry, Effect.provide(ResourceLimiters.layer())))
+
+    for (const maxResources of [-1, 1.5, NaN, "10"] as ReadonlyArray<number>) {
+      it(`refuses maxResources ${JSON.stringify(maxResources)}`, () => {
+        for (const make of [RetryMetrics.make, RetryMetrics.layer]) {
+          try {
+            make({ maxResources })
+            assert.fail("took it")
+          } catch (error) {
+            assert.instanceOf(error, InvalidOption)
+            assert.strictEqual(error.field, "maxResources")
+          }
+        }
+      })
+    }
+  })
 })

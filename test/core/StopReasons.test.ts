@@ -166,6 +166,25 @@ describe("RetryObserver.logger", () => {
       }
     }))
 
+  const resources: ReadonlyArray<readonly [string, string]> = [
+    ["orders", "orders"],
+    ["dynamodb:orders/2", "dynamodb:orders/2"],
+    ["tenant of\na second line", JSON.stringify("tenant of\na second line")],
+    ["a".repeat(64), "a".repeat(64)],
+    ["a".repeat(65), JSON.stringify("a".repeat(64))],
+    ["", "\"\""]
+  ]
+  it.effect("names the resource last, in one short line whatever its name", () =>
+    Effect.gen(function*() {
+      for (const [resource, expected] of resources) {
+        const call = withRetry(scripted([network("ECONNRESET"), new Terminal()]).effect, four)
+        assert.deepStrictEqual(yield* logged(Effect.provideService(call, RetryObserver.CurrentResource, resource)), [
+          `Debug: retry 1 of 3 in 240 ms after ECONNRESET (${expected})`,
+          `Warn: not retried after 2 attempts: final, Terminal (${expected})`
+        ])
+      }
+    }))
+
   it.effect("warns once of a call that retries inside another one", () =>
     Effect.gen(function*() {
       const inner = withRetry(Effect.fail(new Terminal()), RetryPolicy.outermostOnly(four))

@@ -204,7 +204,7 @@ describe("Waiter", () => {
         const before = yield* Metric.value(stops)
         yield* play({ waiter })
         assert.strictEqual((yield* Metric.value(stops)).count, before.count)
-      }).pipe(Effect.provide(RetryMetrics.layer)))
+      }).pipe(Effect.provide(RetryMetrics.layer())))
 
     const seconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 }))
     const chance = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 0.9999999 }))

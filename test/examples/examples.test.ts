@@ -173,6 +173,20 @@ describe("examples", () => {
       assert.strictEqual(yield* QuotaPerResource.balanceOf("orders"), 0)
     }).pipe(Effect.provide(QuotaPerResource.layer)))
 
+  it.effect("quota-per-resource: each table has a gauge of its own", () =>
+    Effect.gen(function*() {
+      const balanceOf = (resource: string) =>
+        Effect.map(Metric.value(Metric.withAttributes(RetryMetrics.quotaBalance, { resource })), ({ value }) => value)
+      for (const [table, failures] of [["invoices", 3], ["parcels", 1]] as const) {
+        const { send } = recording(Array<Transient>(failures).fill(new Transient()))
+        yield* travel(QuotaPerResource.ofTable(table, send).pipe(Effect.provide(QuotaPerResource.metrics)))
+      }
+      assert.deepStrictEqual(
+        [yield* balanceOf("dynamodb:invoices"), yield* balanceOf("dynamodb:parcels")],
+        [0, 10]
+      )
+    }).pipe(Effect.provide(QuotaPerResource.layer)))
+
   describe("adaptive", () => {
     const busy = new ErrorsWithFacts.TableBusy({ table: "orders" })
 

@@ -129,6 +129,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryInfo.notRetryable",
     "RetryInfo.timedOut",
     "RetryInfo.transient",
+    "RetryObserver.CurrentResource",
     "Simulator.policies",
     "SmithyGuide.april2026",
     "SmithyGuide.february2026"

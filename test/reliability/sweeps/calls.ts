@@ -124,9 +124,8 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
   "a strategy": (call) => Effect.provide(RetryStrategy.run(call), RetryStrategy.layer(awsAdaptive)),
   "a strategy that polls": () =>
     Effect.provide(RetryStrategy.run(failing, { longPolling: true }), RetryStrategy.layer(awsStandard2026)),
-  "RetryMetrics.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryMetrics.layer),
-  "RetryMetrics.observer": (call) =>
-    Effect.provide(withRetry(call, awsAdaptive), RetryObserver.layer(RetryMetrics.observer)),
+  "RetryMetrics.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryMetrics.layer()),
+  "RetryMetrics.make": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryObserver.layer(RetryMetrics.make())),
   "RetryObserver.logger": (call) =>
     Effect.provide(withRetry(call, awsStandard), [RetryObserver.layer(RetryObserver.logger), Logger.layer([])]),
   "RetryObserver.layer": (call) =>
