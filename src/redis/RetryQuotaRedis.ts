@@ -84,11 +84,6 @@ export interface FallbackOptions {
 export interface Options extends RetryQuota.Options {
   /** What the quota is for. Who gives the same name (and prefix) shares the quota. Not empty. */
   readonly name: string
-  /**
-   * The most retries of this process that may wait for tokens under `"wait"`: a whole number of at least 1, or `Infinity`.
-   * A retry above it is refused immediately. Default 100,000.
-   */
-  readonly maxWaiters?: number | undefined
   /** What the key in Redis begins with, before the name. Default `"retry-quota:"`. */
   readonly prefix?: string | undefined
   /**
@@ -182,14 +177,14 @@ const validated = (options: Options): Valid => {
   const key = validName(options)
   const store = RetryQuota.validated(options, constructorName)
   const { idleMillis, leaseMillis, ...times } = validTimes(options)
-  const { capacity, initial, refillPerSecond, whenExhausted } = store
-  const inOrder = whenExhausted === "wait"
+  const { capacity, initial, maxWaiters, refillPerSecond, whenExhausted } = store
+  const inOrder = whenExhausted === "wait" && maxWaiters > 0
   return {
     name: options.name,
     store,
     local: validFallback(store, options.fallback ?? {}),
     terms: {
-      maxWaiters: checks(constructorName).count("maxWaiters", options.maxWaiters ?? 100_000, 1),
+      maxWaiters,
       settings: { key, capacity, initial, refillPerSecond, leaseMillis, idleMillis, inOrder },
       ...times
     }
@@ -269,8 +264,9 @@ const over = (
  * Redis keeps the tokens under one key, which expires when nobody uses it. The options travel with each exchange, so
  * processes with different ones can share a quota for a while, as during a deployment: each adds the refill at its own
  * rate since the last exchange, and cuts what is above its own capacity. Under `"wait"` the retries of one process are
- * served first come, first served; between processes the first to ask once there are tokens. A process in which a retry
- * waits asks again when its own refill is due, and at least once a second, for what others put in.
+ * served first come, first served, and `maxWaiters` of them may wait; between processes the first to ask once there are
+ * tokens. A process in which a retry waits asks again when its own refill is due, and at least once a second, for what
+ * others put in.
  *
  * A retry that has no answer within the `timeout` is decided by the fallback, and so is all that follows for the
  * `fallbackTime`. What Redis may have granted meanwhile goes back when it answers again. Tokens go back to where they

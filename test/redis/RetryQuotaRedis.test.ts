@@ -571,7 +571,7 @@ describe("RetryQuotaRedis", () => {
       ["prefix", { prefix: 5 as unknown as string }],
       ["capacity", { capacity: 0 }],
       ["refillPerSecond", { whenExhausted: "wait" }],
-      ["maxWaiters", { maxWaiters: 0 }],
+      ["maxWaiters", { maxWaiters: -1 }],
       ["maxWaiters", { maxWaiters: 1.5 }],
       ["maxWaiters", { maxWaiters: NaN }],
       ["timeout", { timeout: 0 }],
@@ -622,7 +622,7 @@ describe("RetryQuotaRedis", () => {
 
     it("nothing at the limits", () => {
       for (
-        const options of [{ leaseTime: 60_000, idleTimeToLive: 120_000, flushInterval: 0 }, { maxWaiters: 1 }, {
+        const options of [{ leaseTime: 60_000, idleTimeToLive: 120_000, flushInterval: 0 }, { maxWaiters: 0 }, {
           maxWaiters: Infinity
         }, {
           leaseTime: "2 hours"

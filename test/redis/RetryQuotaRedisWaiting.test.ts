@@ -138,6 +138,28 @@ describe("a shared quota whose retries wait", () => {
       yield* Fiber.interruptAll(fibers)
     }))
 
+  it.effect("with no room to wait, refuses what it has no tokens for, and grants what it has", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({ ...drained, initial: 3, maxWaiters: 0 })
+      const granted = (costs: ReadonlyArray<number>) =>
+        Effect.gen(function*() {
+          const asked = yield* Effect.forEach(costs, (cost) => Effect.forkChild(quota.reserve(cost)))
+          yield* TestClock.adjust(1)
+          return asked.map((fiber) => {
+            const exit = fiber.pollUnsafe()
+            return exit === undefined ? "waits" : Exit.isSuccess(exit) && Option.isSome(exit.value)
+          })
+        })
+      assert.deepStrictEqual(yield* granted([2, 2, 1]), [true, false, true])
+      assert.deepStrictEqual(yield* granted([1]), [false])
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(yield* granted([1]), [true])
+      redis.mood = "silent"
+      yield* Effect.forkChild(quota.reserve(1))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* granted([10, 1]), [true, false])
+    }))
+
   it.effect("has room again when one who waits is interrupted, the first as well as the last", () =>
     Effect.gen(function*() {
       const { quota } = yield* shared({ ...drained, maxWaiters: 2 })
