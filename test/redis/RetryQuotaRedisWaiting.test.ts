@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { RetryObserver, RetryQuota } from "effect-retry"
+import { awsStandard, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -197,6 +197,23 @@ describe("a shared quota whose retries wait", () => {
         assert.deepStrictEqual([call.sends, stops], [1, ["quota-exhausted"]])
       }))
   }
+
+  it.effect("a call with a deadline for which there is no room stops at once with quota-exhausted, not deadline", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({ ...drained, maxWaiters: 1 })
+      const stops: Array<string> = []
+      const observer = RetryObserver.layer({ onStop: ({ reason }) => stops.push(reason) })
+      const call = withRetry(Effect.fail(new Transient()), RetryPolicy.deadline(awsStandard, "1 hour"))
+      const queue = yield* Effect.forkChild(quota.reserve(10))
+      yield* TestClock.adjust(1)
+      const before = redis.exchanges
+      yield* Effect.exit(call).pipe(
+        Effect.provideService(RetryQuota.RetryQuota, quota),
+        Effect.provide(observer)
+      )
+      assert.deepStrictEqual([stops, redis.exchanges - before], [["quota-exhausted"], 0])
+      yield* Fiber.interrupt(queue)
+    }))
 
   /** Interrupts 100,000 fibers that all wait; how long it takes, in milliseconds. */
   const interrupted = (waiting: Effect.Effect<unknown, unknown>, isBackwards: boolean) =>

@@ -116,6 +116,11 @@ export class Client {
     return monotonicMillis(this.clock)
   }
 
+  /** As many wait for tokens as may. */
+  get isLineFull(): boolean {
+    return this.first !== undefined && this.asks.size >= this.terms.maxWaiters
+  }
+
   /**
    * Asks, with the next exchange. Tokens that are granted are the lease that `granted` is called with, in the
    * step in which the answer is read.
@@ -123,7 +128,7 @@ export class Client {
   ask(cost: number, untilMillis: number, granted: (lease: string) => void): Effect.Effect<Answer> {
     return Effect.callback<Answer>((resume) => {
       if (this.local !== undefined) return resume(Effect.succeed("local"))
-      if (this.first !== undefined && this.asks.size >= this.terms.maxWaiters) return resume(Effect.succeed("refused"))
+      if (this.isLineFull) return resume(Effect.succeed("refused"))
       const ask: Ask = { isAbandoned: false, id: ++this.ids, cost, untilMillis, granted, resume }
       this.asks.add(ask)
       // Behind one who waits for tokens there are none.

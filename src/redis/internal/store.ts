@@ -45,10 +45,11 @@ export class RedisStore implements RetryQuotaStore {
 
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
     if (cost === 0) return reservation(0, constVoid, constVoid)
-    const { local } = this.client
-    return local === undefined
-      ? (patience, hold) => this.ask(cost, clock, Duration.toMillis(patience), hold)
-      : this.reserveLocally(local, cost, clock)
+    const { isLineFull, local } = this.client
+    if (local !== undefined) return this.reserveLocally(local, cost, clock)
+    if (!isLineFull) return (patience, hold) => this.ask(cost, clock, Duration.toMillis(patience), hold)
+    this.decided("redis")
+    return undefined
   }
 
   deposit(tokens: number, clock: Clock.Clock): void {
