@@ -232,13 +232,13 @@ describe("a shared quota whose retries wait", () => {
 
   for (const isBackwards of [false, true]) {
     const order = isBackwards ? "last to first" : "first to last"
-    it.effect(`lets 100,000 go within a second, interrupted from the ${order}, and leaves no trace`, () =>
+    it.effect(`lets 100,000 go in time linear in them, interrupted from the ${order}, and leaves no trace`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ ...drained, capacity: 1e6, refillPerSecond: 0.001 })
         const millis = yield* interrupted(quota.reserve(5), isBackwards)
-        // A busy machine has longer: what takes its time with fibers that leave nothing behind, too.
+        // Anything worse than linear would take minutes. A busy machine takes long for fibers that hold nothing, too.
         const floor = yield* interrupted(Effect.never, isBackwards)
-        assert.isBelow(millis, Math.max(1000, 6 * floor))
+        assert.isBelow(millis, Math.max(10_000, 50 * floor))
         yield* TestClock.adjust("1 minute")
         const before = redis.exchanges
         yield* TestClock.adjust("1 hour")
