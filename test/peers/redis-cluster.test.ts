@@ -91,7 +91,7 @@ const startName = (first: number) =>
     return { port, moveTo }
   })
 
-for (const program of redisPrograms) {
+for (const program of redisPrograms()) {
   describePeers(`a cluster of ${program}`, () => {
     it.live("keeps each quota on the node that has its key, and quotas with one hash tag together", () =>
       Effect.gen(function*() {

@@ -10,7 +10,7 @@ import * as Scope from "effect/Scope"
 import { describePeers, freePort, redisPrograms, startRedis } from "../utils/peers.ts"
 
 /** Each program of its kind, over both protocols. */
-const servers = redisPrograms.flatMap((program) => ([2, 3] as const).map((RESP) => ({ program, RESP })))
+const servers = redisPrograms().flatMap((program) => ([2, 3] as const).map((RESP) => ({ program, RESP })))
 
 for (const { program, RESP } of servers) {
   describePeers(`the contract of a store: shared through ${program}, over RESP ${RESP}`, () => {

@@ -93,7 +93,7 @@ export const startNginx = (
   })
 
 /** What speaks the language of Redis: the one that has to be there, and Valkey where it is installed. */
-export const redisPrograms: ReadonlyArray<string> = [
+export const redisPrograms = (): ReadonlyArray<string> => [
   "redis-server",
   ...(ChildProcess.spawnSync("valkey-server", ["--version"]).error === undefined ? ["valkey-server"] : [])
 ]
