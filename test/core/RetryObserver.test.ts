@@ -201,7 +201,7 @@ describe("RetryObserver", () => {
       const observed = RetryObserver.layer({ onAttempt: tells, onRetry: tells, onStop: tells })
       const strategy = Layer.provide(RetryStrategy.layer(awsStandard), ResourceLimiters.quota("orders"))
       const call = RetryStrategy.run(scripted([new Transient()]).effect)
-      yield* inTime(call.pipe(Effect.provide(strategy), Effect.provide(observed)))
+      yield* inTime(Effect.provide(call, [strategy, observed]))
       assert.deepStrictEqual(resources, ["orders", "orders", "orders"])
     }).pipe(Effect.provide(ResourceLimiters.layer())))
 

@@ -49,7 +49,8 @@ describe("a quota for each call", () => {
     const down = outage()
     const layer = RetryQuota.layer(options)
     for (let call = 0; call < 20; call++) {
-      await Effect.runPromise(down.call.pipe(Effect.provide(layer), Effect.provide(down.logs)))
+      const provided = Effect.provide(down.call, layer)
+      await Effect.runPromise(Effect.provide(provided, down.logs))
     }
     assert.strictEqual(down.sends, 60)
     assert.deepStrictEqual(down.warnings, [unshared])

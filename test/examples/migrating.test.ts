@@ -546,7 +546,13 @@ describe("the AWS SDK", () => {
       await answered([busy], (config) =>
         run(Effect.flatMap(
           Migrating.makeClient(config),
-          (client) => Effect.tryPromise({ try: () => client.send(getItem()), catch: (error) => error })
+          (client) =>
+            Effect.callback<unknown, unknown>((resume) => {
+              client.send(getItem()).then(
+                (answer) => resume(Effect.succeed(answer)),
+                (error: unknown) => resume(Effect.fail(error))
+              )
+            })
         ))),
       its
     )
