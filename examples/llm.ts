@@ -11,7 +11,7 @@ import { LanguageModel } from "effect/ai"
 import { HttpBody, HttpClient } from "effect/http"
 import type OpenAI from "openai"
 
-/** A hint is kept up to a minute; where the service asks for more, the call fails at once. No retry after five minutes. */
+/** A hint is kept up to a minute; where the service asks for more, the call fails immediately. No retry after five minutes. */
 export const policy = awsStandard2026.pipe(
   RetryPolicy.honorRetryAfter({ atMost: "1 minute", beyond: "stop" }),
   RetryPolicy.deadline("5 minutes")

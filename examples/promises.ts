@@ -34,7 +34,7 @@ export const ordersAndCustomers = (client: Client) => {
   }
 }
 
-/** Options in place of services: how often, which errors, who is told. */
+/** Options in place of services: how often, which errors, what is reported. */
 export const getPatiently = (client: Client, path: string, log: (line: string) => void) =>
   retryPromise((attempt) => client.get(path, attempt), awsStandard2026, {
     retries: 5,

@@ -171,7 +171,7 @@ const serviceOf = (gate: CoolDownGate<CoolingDown>): Service => ({
  *
  * Each call makes another layer, and each layer another cool-down. Keep the layer in a constant to share it.
  *
- * **Example** (A call that leaves its resource alone when it is told to)
+ * **Example** (A call that leaves its resource alone when the server asks)
  *
  * ```ts
  * const coolDownLayer = CoolDown.layer()

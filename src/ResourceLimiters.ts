@@ -99,7 +99,7 @@ type MakeGate = (key: string, nowMillis: number) => AdaptiveGate<AdaptiveRateLim
 
 const isLayer = <R>(given: unknown): given is QuotaLayer<R> => Layer.isLayer(given)
 
-/** Options for all keys are looked at once, here, so that impossible ones are refused before anything runs. */
+/** Options for all keys are checked once, here, so that impossible ones are refused before anything runs. */
 const quotaOf = <R>(options: Options<R>["quota"] = {}): MakeQuota<R> => {
   const from = (valid: ReturnType<typeof RetryQuota.validated>, nowMillis: number) => new MemoryStore(valid, nowMillis)
   if (typeof options !== "function") {

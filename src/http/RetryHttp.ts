@@ -229,7 +229,7 @@ export type Transform = <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpCl
  *
  * **Details**
  *
- * Quota and limiter are those of where the effect runs, whoever calls. All else, such as span, classifier and observer, is
+ * Quota and limiter are those of where the effect runs, for every caller. All else, such as span, classifier and observer, is
  * that of the call; only a schedule that is no policy of this library has what the call lacks from there too.
  *
  * **Gotchas**

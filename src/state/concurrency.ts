@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 import type { ConcurrencySample } from "../internal/math/concurrency.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
-import { Line } from "./line.ts"
+import { Line, type Moment } from "./line.ts"
 
 /** What changes a limit. */
 interface ConcurrencyRule<State> {
@@ -26,8 +26,8 @@ export interface ConcurrencyOptions<E> {
   readonly refused: (reason: "full" | "queue-full", limit: number) => E
 }
 
-/** The time is not asked for while the limit is at least 1. */
-const never = (): number => -Infinity
+/** For a limit of at least 1, which asks for no time. */
+const any: Moment = { nowMillis: -Infinity }
 
 /** A send that has passed. Sends that are not timed share one until the limit is cut. */
 class Slot implements Pass {
@@ -61,7 +61,6 @@ export class ConcurrencyGate<E> implements SendGate<E> {
   private cuts = 0
   /** Until when nothing is sent, in milliseconds of the monotonic clock: sends are paced while the limit is below 1. */
   private pausedUntilMillis = -Infinity
-  private admitting = false
   private untimed: Slot
   private readonly line: Line<E>
   private readonly options: ConcurrencyOptions<E>
@@ -79,7 +78,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
       maxWaiters: options.maxWaiters,
       maxWaitMillis: options.maxWaitMillis,
       opensInMillis: (now) => this.pausedUntilMillis > now ? this.pausedUntilMillis - now : Infinity,
-      admit: (now) => this.admit(() => now),
+      isOpen: (at) => this.isOpen(at),
       refused: (reason) => options.refused(reason, this.limit)
     })
   }
@@ -90,7 +89,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
   }
 
   enter(send: Send): void | Effect.Effect<void, E> {
-    if (this.line.size === 0 && this.isOpen(() => send.nowMillis)) return this.hold(send)
+    if (this.line.size === 0 && this.isOpen(send)) return this.hold(send)
     if (this.options.whenFull === "fail") return Effect.fail(this.options.refused("full", this.limit))
     return this.line.wait(send.context, () => this.hold(send))
   }
@@ -104,14 +103,14 @@ export class ConcurrencyGate<E> implements SendGate<E> {
       this.pausedUntilMillis = outcome.nowMillis + pause
       this.line.signal()
     }
-    this.admit(() => outcome.nowMillis)
+    this.line.admit(outcome)
   }
 
   /** A send was never made. While sends are paced, the one with the timer looks again. */
   canceled(): void {
     this.inFlight--
     if (this.limit < 1) this.line.signal()
-    else this.admit(never)
+    else this.line.admit(any)
   }
 
   private count(outcome: Outcome, cuts: number, sentMillis: number | undefined): void {
@@ -132,27 +131,15 @@ export class ConcurrencyGate<E> implements SendGate<E> {
     this.limit = limit
   }
 
-  private isOpen(now: () => number): boolean {
+  private isOpen(at: Moment): boolean {
     return this.limit >= 1
       ? this.inFlight < Math.floor(this.limit)
-      : this.inFlight === 0 && now() >= this.pausedUntilMillis
+      : this.inFlight === 0 && at.nowMillis >= this.pausedUntilMillis
   }
 
   private hold(send: Send): void {
     this.inFlight++
     const isTimed = this.options.rule.isTimed(this.state)
     send.hold(isTimed ? new Slot(this, this.cuts, send.nowMillis) : this.untimed)
-  }
-
-  /** Lets those who wait pass as long as there is room. */
-  private admit(now: () => number): void {
-    // Who passes runs immediately, and may end: here in turn, not each inside the one before it.
-    if (this.admitting) return
-    this.admitting = true
-    try {
-      while (this.line.size > 0 && this.isOpen(now)) this.line.serve()
-    } finally {
-      this.admitting = false
-    }
   }
 }

@@ -53,7 +53,6 @@ export class CoolDownGate<E> implements SendGate<E> {
   private demand = 0
   private gapMillis = 0
   private nextMillis = -Infinity
-  private admitting = false
   private passage: Passage<E> = new Passage(this)
   private readonly line: Line<E>
   private readonly options: CoolDownOptions<E>
@@ -68,7 +67,7 @@ export class CoolDownGate<E> implements SendGate<E> {
       // A send waits through the rest of the hint, and then for its turn.
       maxWaitMillis: 2 * options.maxWaitMillis,
       opensInMillis: (now) => this.opensIn(now),
-      admit: (now) => this.admit(now),
+      isOpen: ({ nowMillis }) => this.opens(nowMillis),
       refused: (reason, now) => this.refusal(reason === "full" ? "closed" : reason, now)
     })
   }
@@ -96,7 +95,7 @@ export class CoolDownGate<E> implements SendGate<E> {
     if (outcome._tag === "Success") this.succeeded()
     else if (outcome.info?.throttling === true) this.allowed = 1
     if (this.line.size === 0) return
-    this.admit(outcome.nowMillis)
+    this.line.admit(outcome)
     this.line.signal()
   }
 
@@ -147,17 +146,6 @@ export class CoolDownGate<E> implements SendGate<E> {
     this.inFlight++
     this.nextMillis = now + this.gapMillis
     send.hold(this.passage)
-  }
-
-  private admit(now: number): void {
-    // Who passes runs immediately, and may end: here in turn, not each inside the one before it.
-    if (this.admitting) return
-    this.admitting = true
-    try {
-      while (this.line.size > 0 && this.opens(now)) this.line.serve()
-    } finally {
-      this.admitting = false
-    }
   }
 
   private refusal(reason: "closed" | "queue-full", now: number): E {

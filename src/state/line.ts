@@ -4,52 +4,32 @@ import * as Effect from "effect/Effect"
 import { type Criticality, CurrentCriticality } from "../Criticality.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import type { AnyContext } from "../internal/shared.ts"
+import { type Linked, List } from "./list.ts"
 
 const ranks: { readonly [Of in Criticality]: 0 | 1 | 2 } = { critical: 0, normal: 1, sheddable: 2 }
 
-/** Who waits. It stands in two lists: of all, and of those that matter as much. */
-class Waiter {
-  readonly previous: Array<Waiter | undefined> = [undefined, undefined]
-  readonly next: Array<Waiter | undefined> = [undefined, undefined]
-  readonly rank: number
+/** Who waits. */
+class Waiter implements Linked<Waiter> {
+  list: List<any> | undefined = undefined
+  previous: Waiter | undefined = undefined
+  next: Waiter | undefined = undefined
+  readonly rank: 0 | 1 | 2
   readonly untilMillis: number
   readonly granted: () => void
-  state: "new" | "waiting" | "granted" | "displaced" = "new"
+  /** What became of it; `undefined` as long as it waits. */
+  end: "granted" | "displaced" | undefined = undefined
   wake: (() => void) | undefined = undefined
 
-  constructor(rank: number, untilMillis: number, granted: () => void) {
+  constructor(rank: 0 | 1 | 2, untilMillis: number, granted: () => void) {
     this.rank = rank
     this.untilMillis = untilMillis
     this.granted = granted
   }
 }
 
-class List {
-  first: Waiter | undefined = undefined
-  last: Waiter | undefined = undefined
-  private readonly links: 0 | 1
-
-  constructor(links: 0 | 1) {
-    this.links = links
-  }
-
-  append(waiter: Waiter): void {
-    waiter.previous[this.links] = this.last
-    if (this.last === undefined) this.first = waiter
-    else this.last.next[this.links] = waiter
-    this.last = waiter
-  }
-
-  remove(waiter: Waiter): void {
-    const { links } = this
-    const previous = waiter.previous[links]
-    const next = waiter.next[links]
-    if (previous === undefined) this.first = next
-    else previous.next[links] = next
-    if (next === undefined) this.last = previous
-    else next.previous[links] = previous
-    waiter.previous[links] = waiter.next[links] = undefined
-  }
+/** A moment of the monotonic clock, in milliseconds, which may be read when it is first asked for. */
+export interface Moment {
+  readonly nowMillis: number
 }
 
 /** How a line is kept. */
@@ -60,8 +40,8 @@ export interface LineOptions<E> {
   readonly maxWaitMillis: number
   /** Milliseconds from now until somebody may pass though nobody ends before; `Infinity` when that is not known. */
   readonly opensInMillis: (nowMillis: number) => number
-  /** Lets pass whoever can. */
-  readonly admit: (nowMillis: number) => void
+  /** Whether there is room for one more. */
+  readonly isOpen: (at: Moment) => boolean
   readonly refused: (reason: "full" | "queue-full", nowMillis: number) => E
 }
 
@@ -70,15 +50,15 @@ export interface LineOptions<E> {
  * first to come (or the last). Each waits only so long. Only the one that has waited longest has a timer.
  */
 export class Line<E> {
-  size = 0
-  private readonly all = new List(0)
-  private readonly ranks = [new List(1), new List(1), new List(1)] as const
+  private readonly ranks = [new List<Waiter>(), new List<Waiter>(), new List<Waiter>()] as const
   private readonly options: LineOptions<E>
-  private signaling = false
-  private signalAgain = false
 
   constructor(options: LineOptions<E>) {
     this.options = options
+  }
+
+  get size(): number {
+    return this.ranks[0].size + this.ranks[1].size + this.ranks[2].size
   }
 
   /** Waits until `granted` is called, which hands over in the same step. */
@@ -90,51 +70,53 @@ export class Line<E> {
       if (this.size >= this.options.maxWaiters && !this.displaces(rank)) return this.refusal("queue-full", now)
       const waiter = new Waiter(rank, now + this.options.maxWaitMillis, granted)
       const waited = Effect.suspend(() => {
-        this.join(waiter)
+        this.ranks[rank].append(waiter)
         return this.turn(waiter, clock)
       })
       return Effect.onExit(waited, () => Effect.sync(() => this.leave(waiter)))
     })
   }
 
-  /** Serves the next. */
-  serve(): void {
-    const rank = this.ranks.find(({ first }) => first !== undefined)
-    const waiter = this.options.order === "fifo" ? rank?.first : rank?.last
-    if (waiter === undefined) return
-    waiter.state = "granted"
-    waiter.granted()
-    this.dismiss(waiter)
+  /** Lets those who wait pass as long as there is room. */
+  admit(at: Moment): void {
+    while (this.size > 0 && this.options.isOpen(at)) this.serve()
   }
 
-  /** Something has changed for the one with the timer. */
+  /** Something has changed for the one with the timer: it looks again, in a turn of its own. */
   signal(): void {
-    this.signalAgain = true
-    // Who is woken runs immediately, and may wake the next one: here in turn, not each inside the one before it.
-    if (this.signaling) return
-    this.signaling = true
-    try {
-      while (this.signalAgain) {
-        this.signalAgain = false
-        this.all.first?.wake?.()
-      }
-    } finally {
-      this.signaling = false
+    this.first?.wake?.()
+  }
+
+  /** Who has waited longest, and has the timer. */
+  private get first(): Waiter | undefined {
+    let first: Waiter | undefined
+    for (const { first: one } of this.ranks) {
+      if (one !== undefined && !(first !== undefined && first.untilMillis <= one.untilMillis)) first = one
     }
+    return first
+  }
+
+  private serve(): void {
+    const rank = this.ranks.find(({ size }) => size > 0)
+    const waiter = this.options.order === "fifo" ? rank?.first : rank?.last
+    if (waiter === undefined) return
+    waiter.end = "granted"
+    waiter.granted()
+    this.leave(waiter)
   }
 
   private turn(waiter: Waiter, clock: Clock.Clock): Effect.Effect<void, E> {
     return Effect.suspend(() => {
-      if (waiter.state === "granted") return Effect.void
+      if (waiter.end === "granted") return Effect.void
       const now = monotonicMillis(clock)
-      if (waiter.state === "displaced") return this.refusal("queue-full", now)
-      const isFirst = this.all.first === waiter
+      if (waiter.end === "displaced") return this.refusal("queue-full", now)
+      const isFirst = this.first === waiter
       const woken = this.woken(waiter, isFirst)
       if (!isFirst) return Effect.flatMap(woken, () => this.turn(waiter, clock))
       if (now >= waiter.untilMillis) return this.refusal("full", now)
       const millis = Math.min(waiter.untilMillis - now, Math.max(1, this.options.opensInMillis(now)))
       return Effect.flatMap(Effect.raceFirst(Effect.sleep(Math.ceil(millis)), woken), () => {
-        this.options.admit(monotonicMillis(clock))
+        this.admit({ nowMillis: monotonicMillis(clock) })
         return this.turn(waiter, clock)
       })
     })
@@ -142,10 +124,10 @@ export class Line<E> {
 
   private woken(waiter: Waiter, wasFirst: boolean): Effect.Effect<void> {
     return Effect.callback<void>((resume) => {
-      if (waiter.state !== "waiting" || wasFirst !== (this.all.first === waiter)) return resume(Effect.void)
+      if (waiter.end !== undefined || wasFirst !== (this.first === waiter)) return resume(Effect.void)
       waiter.wake = () => {
         waiter.wake = undefined
-        resume(Effect.void)
+        resume(Effect.yieldNow)
       }
       return Effect.sync(() => {
         waiter.wake = undefined
@@ -158,8 +140,8 @@ export class Line<E> {
     for (let least = 2; least > rank; least--) {
       const { last } = this.ranks[least]!
       if (last !== undefined) {
-        last.state = "displaced"
-        this.dismiss(last)
+        last.end = "displaced"
+        this.leave(last)
         return true
       }
     }
@@ -170,24 +152,9 @@ export class Line<E> {
     return Effect.fail(this.options.refused(reason, nowMillis))
   }
 
-  private join(waiter: Waiter): void {
-    waiter.state = "waiting"
-    this.all.append(waiter)
-    this.ranks[waiter.rank]!.append(waiter)
-    this.size++
-  }
-
   private leave(waiter: Waiter): void {
-    if (waiter.state !== "waiting") return
-    waiter.state = "displaced"
-    this.dismiss(waiter)
-  }
-
-  private dismiss(waiter: Waiter): void {
-    const hadTimer = this.all.first === waiter
-    this.all.remove(waiter)
-    this.ranks[waiter.rank]!.remove(waiter)
-    this.size--
+    const hadTimer = this.first === waiter
+    if (!this.ranks[waiter.rank].remove(waiter)) return
     waiter.wake?.()
     if (hadTimer) this.signal()
   }

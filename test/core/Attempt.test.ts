@@ -24,25 +24,10 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import { constantRandom, scripted, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
+import { drivers, inTime } from "../utils/drivers.ts"
 import { sweep } from "../utils/sweep.ts"
 
 type Standard = typeof awsStandard
-
-/** The two ways to run a policy. */
-const drivers = [
-  {
-    form: "Effect.retry(attempt)",
-    run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => Effect.retry(attempt(self), policy)
-  },
-  { form: "withRetry", run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => withRetry(self, policy) }
-] as const
-
-const inTime = <A, E, R>(self: Effect.Effect<A, E, R>, time: Parameters<typeof TestClock.adjust>[0] = "10 minutes") =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(self)
-    yield* TestClock.adjust(time)
-    return yield* Fiber.await(fiber)
-  })
 
 describe.each(drivers)("$form", ({ run }) => {
   it.effect("gives back the tokens of the retry that succeeds, and spends those of the one that fails", () =>

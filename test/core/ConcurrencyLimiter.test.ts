@@ -3,7 +3,6 @@ import { awsStandard, InvalidOption, RetryInfo, RetryObserver, RetryPolicy, Retr
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import { type Criticality, CurrentCriticality } from "effect-retry/Criticality"
 import { SendGateSuite } from "effect-retry/testing"
-import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Data from "effect/Data"
@@ -15,6 +14,7 @@ import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
+import { countedClock } from "../reliability/utils/clocks.ts"
 import { constantRandom, Terminal, Throttled, TimedOut, Transient } from "../utils/call.ts"
 import { sweep } from "../utils/sweep.ts"
 
@@ -454,21 +454,14 @@ describe("ConcurrencyLimiter", () => {
 
   it.effect("reads no clock while the limit is high, and none for a send that passes", () =>
     Effect.gen(function*() {
-      let readings = 0
-      const clock = yield* Clock.Clock
-      const counting = new Proxy(clock, {
-        get: (target, key) => {
-          if (key === "monotonicTimeNanosUnsafe") readings++
-          return Reflect.get(target, key)
-        }
-      })
+      const clock = yield* countedClock
       const limiter = yield* ConcurrencyLimiter.make()
       yield* Effect.void.pipe(
         withRetry(once),
         Effect.provideService(ConcurrencyLimiter.ConcurrencyLimiter, limiter),
-        Effect.provideService(Clock.Clock, counting)
+        clock.provide
       )
-      assert.strictEqual(readings, 0)
+      assert.strictEqual(clock.readings, 0)
     }))
 
   it.effect("takes its options from configuration", () =>

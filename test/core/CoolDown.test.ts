@@ -22,6 +22,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
+import { countedClock } from "../reliability/utils/clocks.ts"
 import { constantRandom, Throttled } from "../utils/call.ts"
 import { sweep } from "../utils/sweep.ts"
 
@@ -180,16 +181,9 @@ describe("CoolDown", () => {
 
   it.effect("reads no clock while it is free", () =>
     Effect.gen(function*() {
-      let readings = 0
-      const clock = yield* Clock.Clock
-      const counting = new Proxy(clock, {
-        get: (target, key) => {
-          if (key === "monotonicTimeNanosUnsafe") readings++
-          return Reflect.get(target, key)
-        }
-      })
-      yield* Effect.void.pipe(withRetry(once), Effect.provideService(Clock.Clock, counting))
-      assert.strictEqual(readings, 0)
+      const clock = yield* countedClock
+      yield* Effect.void.pipe(withRetry(once), clock.provide)
+      assert.strictEqual(clock.readings, 0)
     }).pipe(Effect.provide(CoolDown.layer())))
 
   it.effect("a retry waits no longer than its deadline", () =>

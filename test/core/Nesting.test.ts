@@ -1,27 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { attempt, awsStandard, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { awsStandard, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
-import * as TestClock from "effect/testing/TestClock"
 import { Terminal, Transient } from "../utils/call.ts"
-
-type Standard = typeof awsStandard
-
-const drivers = [
-  {
-    form: "Effect.retry(attempt)",
-    run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => Effect.retry(attempt(self), policy)
-  },
-  { form: "withRetry", run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => withRetry(self, policy) }
-] as const
-
-const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(self)
-    yield* TestClock.adjust("10 minutes")
-    return yield* Fiber.await(fiber)
-  })
+import { drivers, inTime } from "../utils/drivers.ts"
 
 const leaf = () => {
   const call = { sends: 0, effect: undefined as unknown as Effect.Effect<never, Transient> }

@@ -28,25 +28,11 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
+import { drivers, inTime } from "../utils/drivers.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
 type Standard = typeof awsStandard
-
-const drivers = [
-  {
-    form: "Effect.retry(attempt)",
-    run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => Effect.retry(attempt(self), policy)
-  },
-  { form: "withRetry", run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => withRetry(self, policy) }
-] as const
-
-const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(self)
-    yield* TestClock.adjust("10 minutes")
-    return yield* Fiber.await(fiber)
-  })
 
 const failing: Effect.Effect<never, Transient> = Effect.fail(new Transient())
 

@@ -1,11 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { InvalidOption, SendGate } from "effect-retry"
-import { ContractBroken, type Law, SendGateSuite } from "effect-retry/testing"
+import { SendGateSuite } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
+import { isBroken, lawOf } from "../utils/brokenLaws.ts"
 
 type Gate = SendGate.SendGate
 type Pass = SendGate.Pass
@@ -207,21 +206,6 @@ const gatesThatRefuse: Gates = {
 }
 
 const gatesThatNeverHoldBack: Gates = { "holds no send back": [room(), refusing()] }
-
-const lawOf = (laws: ReadonlyArray<Law>, name: string): Law => {
-  const law = laws.find((law) => law.name === name)
-  assert.isDefined(law, name)
-  return law!
-}
-
-const isBroken = (law: Law) =>
-  Effect.gen(function*() {
-    const exit = yield* Effect.exit(law.run)
-    const error = Option.getOrUndefined(Exit.findErrorOption(exit))
-    assert.instanceOf(error, ContractBroken)
-    assert.strictEqual(error!.law, law.name)
-    return error!
-  })
 
 const kinds = { waits: gates, refuses: gatesThatRefuse, never: gatesThatNeverHoldBack } as const
 

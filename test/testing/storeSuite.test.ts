@@ -1,11 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { RetryQuota, type RetryQuotaStore } from "effect-retry"
-import { ContractBroken, type Law, RetryQuotaStoreSuite } from "effect-retry/testing"
+import { RetryQuotaStoreSuite } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
+import { isBroken, lawOf } from "../utils/brokenLaws.ts"
 
 type Store = RetryQuotaStore.RetryQuotaStore
 type Reservation = RetryQuotaStore.Reservation
@@ -212,21 +211,6 @@ const bucketBroken: Readonly<Record<string, (options: RetryQuota.Options) => Eff
     broken({ ...options, refillPerSecond: 40 }, () => ({})),
   "a bucket serves the one behind an interrupted waiter at the refill": (options) => broken(options, staying)
 }
-
-const lawOf = (laws: ReadonlyArray<Law>, name: string): Law => {
-  const law = laws.find((law) => law.name === name)
-  assert.isDefined(law, name)
-  return law!
-}
-
-const isBroken = (law: Law) =>
-  Effect.gen(function*() {
-    const exit = yield* Effect.exit(law.run)
-    const error = Option.getOrUndefined(Exit.findErrorOption(exit))
-    assert.instanceOf(error, ContractBroken)
-    assert.strictEqual(error!.law, law.name)
-    return error!
-  })
 
 describe("RetryQuotaStoreSuite.laws", () => {
   for (const [name, makes] of Object.entries({ ...stores, ...storesThatWait })) {

@@ -29,14 +29,8 @@ export interface ErrorRules {
   }
 }
 
-const afterLast = (text: string, separator: string): string => text.slice(text.lastIndexOf(separator) + 1)
-
-/** The codes of an error of an AWS SDK for JavaScript, or of one read off the wire. */
-const codesOf = (error: unknown): ReadonlyArray<string> => {
-  const type = get(error, "__type")
-  const wire = typeof type === "string" ? afterLast(type.split(":")[0]!, "#") : undefined
-  return [get(error, "name"), get(error, "Code"), get(error, "code"), wire].filter((code) => typeof code === "string")
-}
+const codesOf = (error: unknown): ReadonlyArray<string> =>
+  codes.codesOf(error).filter((code) => typeof code === "string")
 
 const traitOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
   const trait = get(error, "$retryable")

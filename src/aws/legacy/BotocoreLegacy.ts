@@ -284,18 +284,10 @@ const indexOf = (rules: Iterable<Rule>): Index => {
   return { statuses, headers, socketErrors }
 }
 
-/** The codes of a response: the class name, the `Code` of the query and XML protocols, the `__type` of the JSON ones. */
-const codesOf = (error: unknown): ReadonlyArray<unknown> => [
-  get(error, "name"),
-  get(error, "Code"),
-  get(error, "code"),
-  codes.shapeOf(get(error, "__type"))
-]
-
 const response = ({ statuses }: Index, status: number, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
   const wanted = statuses.get(status)
   if (wanted === undefined) return known.veto
-  const found = codesOf(error)
+  const found = codes.codesOf(error)
   if (wanted !== "any" && !found.some((code) => wanted.has(code as string))) return known.veto
   if (status === 429 || found.some((code) => codes.awsThrottlingCodes.has(code as string))) return known.throttled
   return status >= 500 ? known.server : known.client

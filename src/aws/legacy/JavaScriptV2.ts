@@ -12,7 +12,7 @@ import { type Delay, exponential, type Failing, fullJitter, noDelay } from "../.
 import { fromSource } from "../../engine/policy/policy.ts"
 import { checks } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
-import { header, statusOf } from "../../internal/facts/wire.ts"
+import { headerIn, statusOf } from "../../internal/facts/wire.ts"
 import { get } from "../../internal/safe.ts"
 import { named } from "../../internal/words.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
@@ -167,7 +167,7 @@ const hasCode = (error: unknown, set: ReadonlySet<unknown>): boolean => codesOf(
 const headerOf = (error: unknown, name: string): unknown => {
   const headers = get(get(error, "$response") ?? get(error, "response") ?? error, "headers")
   return typeof headers === "object" && headers !== null
-    ? header(headers as Record<string, unknown>, name) ?? undefined
+    ? headerIn(headers)(name) ?? undefined
     : undefined
 }
 

@@ -26,6 +26,14 @@ export const awsThrottlingCodes: ReadonlySet<string> = new Set([
 export const shapeOf = (type: unknown): string | undefined =>
   typeof type === "string" ? type.replace(/[:,].*/s, "").replace(/^.*#/, "") : undefined
 
+/** What may be the code of an AWS error: see `RetryClassifier.aws`. */
+export const codesOf = (error: unknown): ReadonlyArray<unknown> => [
+  get(error, "name"),
+  get(error, "Code"),
+  get(error, "code"),
+  shapeOf(get(error, "__type"))
+]
+
 /** The transient codes that every AWS SDK shares. */
 export const awsTransientCodes: ReadonlySet<string> = new Set(["RequestTimeout", "RequestTimeoutException"])
 

@@ -1,4 +1,4 @@
-import { type Answer, header, headersOf } from "./wire.ts"
+import { type Answer, headerIn, headersOf } from "./wire.ts"
 
 /** A header longer than this is not read. */
 const maxHeaderLength = 256
@@ -163,7 +163,7 @@ export const hintMillis = ({ header, status }: Answer, wallMillis: () => number)
 }
 
 const onlyValue = (headers: object, name: string, read: Read): number | undefined => {
-  const value = header(headers, name)
+  const value = headerIn(headers)(name)
   return typeof value === "string" && !value.includes(",") ? wait(value, read, 0) : undefined
 }
 

@@ -32,11 +32,12 @@ export const isRetryStatus = (status: number): boolean =>
   status === 408 || status === 425 || status === 429 ||
   (status >= 500 && status < 600 && !finalStatuses.includes(status))
 
-/** A header of a plain record, in whatever case, or of a `Headers` object. */
-export const header = (headers: any, name: string): unknown =>
-  typeof headers.get === "function"
-    ? headers.get(name) ?? undefined
-    : headers[name] ?? headers[Object.keys(headers).find((key) => key.toLowerCase() === name)!]
+/** The headers of a plain record, in whatever case, or of a `Headers` object, by their names in lower case. */
+export const headerIn = (headers: any): (name: string) => unknown => {
+  if (typeof headers.get === "function") return (name) => headers.get(name) ?? undefined
+  const names = new Map(Object.keys(headers).map((name) => [name.toLowerCase(), name]))
+  return (name) => headers[names.get(name) ?? name]
+}
 
 /** An answer of a server: a response, or an error that carries one. */
 export interface Answer {
@@ -60,7 +61,7 @@ export const answerOf = (error: any, status?: number): Answer => {
   const headers = headersOf(error)
   return {
     status,
-    header: headers && ((name) => header(headers, name)),
+    header: headers && headerIn(headers),
     bodies: () => {
       const response = responseOf(error)
       return [error, response.data, response.body, error.data, error.responseBody]

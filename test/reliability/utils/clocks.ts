@@ -30,15 +30,20 @@ export const steppedClock: Effect.Effect<SteppedClock> = Effect.clockWith((clock
   Effect.sync(() => new SteppedClock(clock))
 )
 
-/** The clock, which counts who sleeps now, who ever did, and how many slept at once. */
+/** The clock, which counts who sleeps now, who ever did, how many slept at once, and readings of the monotonic time. */
 export class CountedClock {
   asleep = 0
   sleeps = 0
   most = 0
+  readings = 0
   readonly clock: Clock.Clock
   constructor(base: Clock.Clock) {
     this.clock = {
       ...base,
+      monotonicTimeNanosUnsafe: () => {
+        this.readings++
+        return base.monotonicTimeNanosUnsafe()
+      },
       sleep: (duration: Duration.Duration) =>
         Effect.acquireUseRelease(
           Effect.sync(() => {

@@ -2,7 +2,7 @@ import type * as Duration from "effect/Duration"
 import * as Headers from "effect/http/Headers"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { header } from "../../../internal/facts/wire.ts"
+import { headerIn } from "../../../internal/facts/wire.ts"
 import { Refused } from "../../../internal/refused.ts"
 import { get } from "../../../internal/safe.ts"
 import * as RetryClassifier from "../../../RetryClassifier.ts"
@@ -57,7 +57,7 @@ export const classifier: RetryClassifier.RetryClassifier = (error) => {
 const untilDate = (error: unknown, nowMillis: number): Duration.Duration | undefined => {
   const headers = get(get(error, "$response"), "headers")
   if (typeof headers !== "object" || headers === null) return undefined
-  const value = header(headers as { readonly [name: string]: unknown }, "retry-after")
+  const value = headerIn(headers)("retry-after")
   const parsed = typeof value === "string" ? Headers.parseRetryAfter(value) : undefined
   if (parsed === undefined || Result.isFailure(parsed)) return undefined
   return parsed.success._tag === "DateTime" ? Headers.retryAfterDelay(parsed.success, nowMillis) : undefined
