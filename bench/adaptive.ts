@@ -67,7 +67,13 @@ const alone = (context: Awaited<ReturnType<typeof contextOf>>): ReadonlyArray<Su
       run: async (operations) => {
         for (let n = 0; n < operations; n++) {
           void gate!.enter(send)
-          pass.settle({ _tag: "Success", error: undefined, info: undefined, nowMillis: send.nowMillis })
+          pass.settle({
+            _tag: "Success",
+            value: undefined,
+            error: undefined,
+            info: undefined,
+            nowMillis: send.nowMillis
+          })
         }
       }
     },

@@ -134,8 +134,10 @@ export interface Service {
     token: Token,
     error: unknown
   ) => Effect.Effect<Token, RetryRefused | RateLimitExceeded>
-  /** Books the success of the token's attempt. Never waits. Dies with `InvalidToken`. */
-  readonly recordSuccess: (token: Token) => Effect.Effect<void>
+  /**
+   * Books the success of the token's attempt; gates see the value if it is given. Never waits. Dies with `InvalidToken`.
+   */
+  readonly recordSuccess: (token: Token, value?: unknown) => Effect.Effect<void>
 }
 
 /**
@@ -255,18 +257,18 @@ class Strategy implements Service {
       (caller: AnyContext) => this.own(caller) as Context.Context<any>
     )
 
-  readonly recordSuccess: Service["recordSuccess"] = (token) =>
+  readonly recordSuccess: Service["recordSuccess"] = (token, value) =>
     Effect.withFiber((fiber): Effect.Effect<void> => {
       const { call, permit } = this.redeemed(token)
       const world = this.worldOf(fiber.context)
       permit.leave()
       const { refund } = call.parts
-      if (refund === undefined) return succeeded(world, permit, permit.retry > 0) ?? Effect.void
+      if (refund === undefined) return succeeded(world, permit, permit.retry > 0, value) ?? Effect.void
       permit.abandon()
       const { store } = world
       const clock = world.clock
       if (store !== undefined && store.balance(clock) <= store.capacity - refund) store.deposit(refund, clock)
-      return succeeded(world, undefined, true) ?? Effect.void
+      return succeeded(world, undefined, true, value) ?? Effect.void
     })
 
   private redeemed(token: Token): Issued {
@@ -455,7 +457,7 @@ export const run = <A, E, R>(
       Effect.flatMap(departure(token), () =>
         settling(
           sending(send, metadata),
-          (value) => Effect.as(strategy.recordSuccess(token), value),
+          (value) => Effect.as(strategy.recordSuccess(token, value), value),
           (error: any) => failed(token, metadata, error),
           () => discard(token)
         ))

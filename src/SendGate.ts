@@ -43,6 +43,8 @@ export interface Send {
  */
 export interface Outcome {
   readonly _tag: "Success" | "Failure" | "Unknown"
+  /** What a success gave; `undefined` otherwise, and where nobody knows it, as in a retry strategy of the AWS SDK. */
+  readonly value: unknown
   /** The error of a failure. */
   readonly error: unknown
   /** The facts of a failure, as the classifier in force knows them. Worked out when it is first read. */

@@ -317,8 +317,8 @@ class Attempt {
 
   private succeed(value: unknown): AnyEffect {
     this.mark?.ended()
-    if (this.pending?.permit !== this.permit) this.pending?.permit?.succeeded()
-    const told = succeeded(this.world, this.permit, this.pending !== undefined)
+    if (this.pending?.permit !== this.permit) this.pending?.permit?.succeeded(value)
+    const told = succeeded(this.world, this.permit, this.pending !== undefined, value)
     return told === undefined ? Effect.succeed(value) : Effect.as(told, value)
   }
 

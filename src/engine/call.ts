@@ -243,9 +243,10 @@ const awaited = (told: unknown): Effect.Effect<void> | undefined => isWait(told)
 export const succeeded = (
   world: World,
   permit: Permit | undefined,
-  isRetry: boolean
+  isRetry: boolean,
+  value: unknown
 ): Effect.Effect<void> | undefined => {
-  if (permit !== undefined) permit.succeeded()
+  if (permit !== undefined) permit.succeeded(value)
   if (!isRetry) earn(world.store, world.context)
   return awaited(world.observer.onAttempt?.(true, undefined, world.context))
 }

@@ -147,7 +147,7 @@ class Loop {
 
   private succeed(value: unknown): AnyEffect {
     this.arrive()
-    const told = succeeded(this.world, this.call.permit, this.retry !== undefined)
+    const told = succeeded(this.world, this.call.permit, this.retry !== undefined, value)
     this.then("end", Effect.succeed(value))
     return told ?? Effect.void
   }

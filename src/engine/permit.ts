@@ -11,13 +11,15 @@ import type { AnyFiber, World } from "./world.ts"
 /** How a send ended, for the gates that it has passed. */
 class Ended implements Outcome {
   readonly _tag: Outcome["_tag"]
+  readonly value: unknown
   readonly error: unknown
   private readonly world: World
   private known: Option.Option<RetryInfo> | undefined = undefined
   private now = -1
 
-  constructor(tag: Outcome["_tag"], error: unknown, world: World) {
+  constructor(tag: Outcome["_tag"], value: unknown, error: unknown, world: World) {
     this._tag = tag
+    this.value = value
     this.error = error
     this.world = world
   }
@@ -101,18 +103,18 @@ export class Permit implements Send {
     return true
   }
 
-  succeeded(): void {
+  succeeded(value: unknown): void {
     if (this.state !== "left") return
     this.end("returned")
     this.reservation?.giveBack()
-    this.tell("Success", undefined)
+    this.tell("Success", value, undefined)
   }
 
   failed(error: unknown): void {
     if (this.state !== "left") return
     this.end("spent")
     this.reservation?.spend()
-    this.tell("Failure", error)
+    this.tell("Failure", undefined, error)
   }
 
   /** Nobody will say how the send ends, or whether it is made. */
@@ -120,12 +122,12 @@ export class Permit implements Send {
     if (this.cancel() || this.state !== "left") return
     this.end("spent")
     this.reservation?.spend()
-    this.tell("Unknown", undefined)
+    this.tell("Unknown", undefined, undefined)
   }
 
-  private tell(tag: Outcome["_tag"], error: unknown): void {
+  private tell(tag: Outcome["_tag"], value: unknown, error: unknown): void {
     if (this.passes === undefined) return
-    const outcome = new Ended(tag, error, this.world)
+    const outcome = new Ended(tag, value, error, this.world)
     for (const pass of this.passes) pass.settle(outcome)
   }
 

@@ -9,7 +9,7 @@ import { World } from "./world.ts"
 
 const settle = (permit: Permit, exit: Exit.Exit<unknown, unknown>): void => {
   const reason = Exit.isFailure(exit) ? exit.cause.reasons.find(Cause.isFailReason) : undefined
-  if (Exit.isSuccess(exit)) permit.succeeded()
+  if (Exit.isSuccess(exit)) permit.succeeded(exit.value)
   else if (reason === undefined) permit.abandon()
   else permit.failed(reason.error)
   permit.cancel()

@@ -217,6 +217,9 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
           "enter 3",
           "settle 3 Success"
         ])
+        assert.deepStrictEqual(gate.values.slice(0, 2), [undefined, undefined])
+        assert.strictEqual(gate.values[2], Exit.isSuccess(exit) && exit.value)
+        assert.isDefined(gate.values[2])
       }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
 
     for (const place of [1, 2]) {
@@ -378,6 +381,8 @@ const services = [First, Second, Third] as ReadonlyArray<typeof First>
 class Gate implements SendGate.SendGate {
   readonly order: number
   readonly seen: Array<string> = []
+  /** The values of the outcomes. */
+  readonly values: Array<unknown> = []
   /** How many passes were settled or canceled. */
   settled = 0
   delayMillis = 0
@@ -414,8 +419,10 @@ class Gate implements SendGate.SendGate {
       this.log(line)
     }
     const pass: SendGate.Pass = {
-      settle: ({ _tag, info }) =>
-        ends(`settle ${attempt} ${_tag}${_tag === "Failure" ? info === undefined ? " unknown" : " transient" : ""}`),
+      settle: ({ _tag, info, value }) => {
+        this.values.push(value)
+        ends(`settle ${attempt} ${_tag}${_tag === "Failure" ? info === undefined ? " unknown" : " transient" : ""}`)
+      },
       cancel: () => ends(`cancel ${attempt}`)
     }
     this.open.set(pass, `open: ${attempt}`)

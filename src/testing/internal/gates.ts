@@ -96,14 +96,15 @@ export class Entry {
  * @internal
  */
 export const endings: ReadonlyArray<Omit<Outcome, "nowMillis">> = [
-  { _tag: "Success", error: undefined, info: undefined },
-  { _tag: "Failure", error: new Error("unknown"), info: undefined },
+  { _tag: "Success", value: "a value", error: undefined, info: undefined },
+  { _tag: "Failure", value: undefined, error: new Error("unknown"), info: undefined },
   {
     _tag: "Failure",
+    value: undefined,
     error: { _tag: "Throttled" },
     info: RetryInfo.throttled()
   },
-  { _tag: "Unknown", error: undefined, info: undefined }
+  { _tag: "Unknown", value: undefined, error: undefined, info: undefined }
 ]
 
 /**
