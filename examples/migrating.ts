@@ -2,6 +2,7 @@
  * Coming from another library: its settings, as policies. The tests run each next to the library that it comes from.
  */
 import { DynamoDBClient, type DynamoDBClientConfig, GetItemCommand } from "@aws-sdk/client-dynamodb"
+import { type AxiosInstance, isAxiosError } from "axios"
 import { Duration, Effect, Option } from "effect"
 import { AwsModes, Backoff, RetryClassifier, RetryInfo, RetryPolicy, withRetry } from "effect-retry"
 import * as AwsSdk from "effect-retry/AwsSdk"
@@ -130,3 +131,58 @@ const thrice = fromGot({ limit: 2, backoffLimit: "10 seconds" })
 /** From got, whose own retries are off. */
 export const getText = (url: string) =>
   retryPromise(({ signal }) => got(url, { retry: { limit: 0 }, signal }).text(), thrice)
+
+/** From axios-retry with `exponentialDelay`: up to a fifth more by chance, also of a hint. */
+export const fromAxiosRetry = ({ delayFactor = 100, retries = 3 }: {
+  readonly delayFactor?: number
+  readonly retries?: number
+}) =>
+  Backoff.exponential({ base: 2 * delayFactor }).pipe(
+    RetryPolicy.honorRetryAfter({ atMost: "1 minute" }),
+    RetryPolicy.mapDelay((delay, { random }) => Duration.times(delay, 1 + 0.2 * random.nextDoubleUnsafe())),
+    RetryPolicy.maxAttempts(retries + 1),
+    RetryPolicy.whileRetryable
+  )
+
+const fourSends = fromAxiosRetry({ retries: 3 })
+
+const idempotent = new Set(["get", "head", "options", "put", "delete"])
+
+/** No second send of what may be carried out twice; about all others the default classifier is asked. */
+export const classify = (error: unknown) =>
+  isAxiosError(error) && !idempotent.has(error.config?.method ?? "") ? false : undefined
+
+/** From axios-retry, which is no longer installed on the client. */
+export const getData = async (client: AxiosInstance, url: string) => {
+  const answer = await retryPromise(({ signal }) => client.get(url, { signal }), fourSends, { classify })
+  return answer.data
+}
+
+/** From the `RetryStrategyOptions` of Polly. */
+export const fromPolly = (options: {
+  readonly maxRetryAttempts: number
+  readonly delay: Duration.Input
+  readonly backoffType: "Constant" | "Linear" | "Exponential"
+  readonly maxDelay: Duration.Input
+}) => {
+  const { backoffType, delay, maxDelay, maxRetryAttempts } = options
+  const delays = {
+    Constant: Backoff.fixed({ delay }),
+    Linear: Backoff.linear({ base: delay }),
+    Exponential: Backoff.exponential({ base: delay })
+  }[backoffType]
+  return delays.pipe(RetryPolicy.capped(maxDelay), RetryPolicy.maxAttempts(maxRetryAttempts + 1))
+}
+
+/** From `IntervalFunction.ofExponentialRandomBackoff` and `maxAttempts` of resilience4j. */
+export const fromResilience4j = (config: {
+  readonly maxAttempts: number
+  readonly initialInterval: Duration.Input
+  readonly multiplier: number
+  readonly randomizationFactor: number
+}) =>
+  Backoff.exponential({
+    base: config.initialInterval,
+    factor: config.multiplier,
+    jitter: { proportional: config.randomizationFactor }
+  }).pipe(RetryPolicy.maxAttempts(config.maxAttempts))

@@ -1,6 +1,8 @@
 import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb"
 import { ConfiguredRetryStrategy } from "@smithy/core/retry"
 import asyncRetry from "async-retry"
+import axios, { AxiosError, type AxiosInstance, type InternalAxiosRequestConfig } from "axios"
+import axiosRetry, { exponentialDelay } from "axios-retry"
 import {
   ConstantBackoff,
   ExponentialBackoff,
@@ -629,6 +631,134 @@ describe("got", () => {
       const error = await get(url).catch((error: Error) => error.name)
       assert.deepStrictEqual([error, sends], ["HTTPError", 3])
     }
+  })
+})
+
+describe("axios-retry", () => {
+  const theirs = (client: AxiosInstance, url: string) => {
+    axiosRetry(client, {
+      retries: 3,
+      retryDelay: exponentialDelay
+    })
+    return client.get(url).then(({ data }) => data)
+  }
+
+  interface Served {
+    readonly status?: number
+    readonly headers?: Record<string, string>
+    readonly code?: string
+  }
+
+  /** Sends of a client whose every answer is that one; the same error again, by what can be compared of it. */
+  const seen = (served: Served, run: (client: AxiosInstance) => Promise<unknown>) =>
+    watched((mark) => {
+      const adapter = (config: InternalAxiosRequestConfig) => {
+        mark()
+        const { code = AxiosError.ERR_BAD_RESPONSE, headers = {}, status } = served
+        if (status === 200) return Promise.resolve({ data: "data", status, statusText: "", headers, config })
+        const response = status === undefined ? undefined : { data: "", status, statusText: "", headers, config }
+        return Promise.reject(new AxiosError("failed", code, config, undefined, response))
+      }
+      return run(axios.create({ adapter })).catch((error: AxiosError) =>
+        [error.message, error.code, error.status].join()
+      )
+    })
+
+  it.each([0, 0.3, 0.999])("the code of the page sends, waits and fails alike: chance %d", async (random) => {
+    chance(random)
+    const ours = await seen({ status: 503 }, (client) => Migrating.getData(client, "/"))
+    same(ours, await seen({ status: 503 }, (client) => theirs(client, "/")), 1)
+    assert.strictEqual(ours.sends, 4)
+  })
+
+  it.each<[string, Served, number]>([
+    ["a success", { status: 200 }, 1],
+    ["500", { status: 500 }, 4],
+    ["429", { status: 429 }, 4],
+    ["429 with a hint", { status: 429, headers: { "retry-after": "3" } }, 4],
+    ["404", { status: 404 }, 1],
+    ["a connection that broke", { code: "ECONNRESET" }, 4],
+    ["a name that is not found", { code: "ENOTFOUND" }, 4]
+  ])("%s", async (_, served, sends) => {
+    chance(0.5)
+    const ours = await seen(served, (client) => Migrating.getData(client, "/"))
+    same(ours, await seen(served, (client) => theirs(client, "/")), 1)
+    assert.strictEqual(ours.sends, sends)
+  })
+
+  it.each(seeds)("law: any factor and number of retries, seed %i", async (seed) => {
+    const { next, whole } = seeded(seed)
+    chance(next())
+    const [delayFactor, retries] = [whole(1, 1000), whole(0, 6)]
+    const retryDelay = (count: number, error: AxiosError) => exponentialDelay(count, error, delayFactor)
+    const policy = Migrating.fromAxiosRetry({ delayFactor, retries })
+    same(
+      await seen({ status: 503 }, (client) => retryPromise(() => client.get("/"), policy)),
+      await seen({ status: 503 }, (client) => {
+        axiosRetry(client, { retries, retryDelay })
+        return client.get("/")
+      }),
+      1
+    )
+  })
+
+  it("ours sends no POST again, by the code of the page; theirs after a connection that broke", async () => {
+    const post = { code: "ECONNRESET" }
+    const theirs = await seen(post, (client) => {
+      axiosRetry(client, { retries: 3 })
+      return client.post("/")
+    })
+    assert.strictEqual(theirs.sends, 4)
+    const { classify } = Migrating
+    const policy = Migrating.fromAxiosRetry({ retries: 3 })
+    const ours = await seen(post, (client) => retryPromise(() => client.post("/"), policy, { classify }))
+    assert.strictEqual(ours.sends, 1)
+  })
+})
+
+/** Delays that are the published formulas, for settings and numbers of chance of all kinds. */
+describe("settings of other platforms", () => {
+  const delaysOf = async (policy: RetryPolicy.RetryPolicy) =>
+    (await failing([failed], (send) => retryPromise(send, policy))).delays
+
+  // Polly 8, RetryHelper.GetRetryDelayCore without jitter.
+  const polly = {
+    Constant: (delay: number) => delay,
+    Linear: (delay: number, attempt: number) => (attempt + 1) * delay,
+    Exponential: (delay: number, attempt: number) => 2 ** attempt * delay
+  }
+
+  it.each(seeds)("Polly, seed %i", async (seed) => {
+    const { one, whole } = seeded(seed)
+    const [delay, maxDelay, maxRetryAttempts] = [whole(1, 3000), whole(3000, 20_000), whole(1, 8)]
+    const backoffType = one(["Constant", "Linear", "Exponential"] as const)
+    close(
+      await delaysOf(Migrating.fromPolly({ maxRetryAttempts, delay, backoffType, maxDelay })),
+      Array.from({ length: maxRetryAttempts }, (_, attempt) => Math.min(maxDelay, polly[backoffType](delay, attempt))),
+      0
+    )
+  })
+
+  it.each(seeds)("resilience4j, seed %i", async (seed) => {
+    const { next, whole } = seeded(seed)
+    const random = next()
+    chance(random)
+    const [initialInterval, multiplier, maxAttempts, randomizationFactor] = [
+      whole(1, 1000),
+      1 + next(),
+      whole(1, 8),
+      next()
+    ]
+    // IntervalFunction 2.x: between (1 - factor) and (1 + factor) times the interval.
+    const interval = (retry: number) =>
+      initialInterval * multiplier ** retry * (1 - randomizationFactor + random * 2 * randomizationFactor)
+    close(
+      await delaysOf(
+        Migrating.fromResilience4j({ maxAttempts, initialInterval, multiplier, randomizationFactor })
+      ),
+      Array.from({ length: maxAttempts - 1 }, (_, retry) => interval(retry)),
+      1
+    )
   })
 })
 

@@ -14,6 +14,7 @@ import { classify, CurrentClassifier, defaultClassifier, type RetryClassifier } 
 import * as RetryInfo from "../../RetryInfo.ts"
 import { combine, CurrentObserver, type RetryObserver } from "../../RetryObserver.ts"
 import type { Attempted, RetryPolicy } from "../../RetryPolicy.ts"
+import { isWorthReading, readAhead } from "./ahead.ts"
 import { isOneShot } from "./bodies.ts"
 import { isResponse } from "./classify.ts"
 import { discard } from "./discard.ts"
@@ -94,7 +95,12 @@ class HttpCall {
   private readonly inspected = (
     response: HttpClientResponse
   ): Effect.Effect<HttpClientResponse, HttpClientResponse> => {
-    if (response.status < 400 || Option.isNone(this.facts(response))) return Effect.succeed(response)
+    if (response.status < 400) return Effect.succeed(response)
+    return isWorthReading(response) ? Effect.flatMap(readAhead(response), this.judged) : this.judged(response)
+  }
+
+  private readonly judged = (response: HttpClientResponse): Effect.Effect<HttpClientResponse, HttpClientResponse> => {
+    if (Option.isNone(this.facts(response))) return Effect.succeed(response)
     this.response = response
     return Effect.fail(response)
   }

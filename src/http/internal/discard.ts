@@ -1,6 +1,7 @@
 import * as Effect from "effect/Effect"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Stream from "effect/Stream"
+import { aheadOf } from "./ahead.ts"
 
 /** A longer body is not read for the sake of its connection. */
 const maxDrainedBytes = 65_536
@@ -23,7 +24,10 @@ const aborted = (response: HttpClientResponse): Effect.Effect<unknown> =>
  * becomes of the call: a body that closes slowly must not delay an interruption.
  */
 export const discard = (response: HttpClientResponse, reuse: boolean): Effect.Effect<void> => {
-  const closed = aborted(response)
-  const gone = reuse ? Effect.catchCause(Effect.suspend(() => drained(response)), () => closed) : closed
+  const ahead = aheadOf(response)
+  const closed = ahead?.close ?? aborted(response)
+  const gone = reuse && ahead === undefined
+    ? Effect.catchCause(Effect.suspend(() => drained(response)), () => closed)
+    : closed
   return Effect.asVoid(Effect.forkDetach(gone, { startImmediately: true, uninterruptible: true }))
 }

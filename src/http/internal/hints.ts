@@ -13,6 +13,7 @@ import {
   secondsOrDate
 } from "../../internal/facts/hint.ts"
 import type { Answer } from "../../internal/facts/wire.ts"
+import { aheadOf } from "./ahead.ts"
 
 /**
  * Reads how long a response asks the client to wait; `undefined` when it says nothing that makes sense.
@@ -29,10 +30,10 @@ export type HintReader = (response: HttpClientResponse, nowMillis: number) => Du
 const maxHintMillis = 86_400_000
 
 /** The answer in a response. */
-export const answerOf = ({ headers, status }: HttpClientResponse): Answer & Headed => ({
-  status,
-  header: (name) => headers[name],
-  bodies: () => []
+export const answerOf = (response: HttpClientResponse): Answer & Headed => ({
+  status: response.status,
+  header: (name) => response.headers[name],
+  bodies: () => [aheadOf(response)?.text]
 })
 
 const ofResponse = (reader: Reader): HintReader => (response, nowMillis) => reader(answerOf(response), nowMillis)

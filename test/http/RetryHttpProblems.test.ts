@@ -1,0 +1,198 @@
+/** What the body of a refusal says more than its status, over real connections. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { assert, describe, it } from "@effect/vitest"
+import { Backoff, RetryPolicy } from "effect-retry"
+import * as RetryHttp from "effect-retry/RetryHttp"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import type { HttpClientResponse } from "effect/http/HttpClientResponse"
+import type * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import * as http from "node:http"
+import type * as net from "node:net"
+import * as zlib from "node:zlib"
+
+interface Seen {
+  sends: number
+  /** Responses whose client went away before they were finished. */
+  aborted: number
+  readonly sockets: Set<net.Socket>
+}
+
+const serve = (answer: (response: http.ServerResponse, nth: number) => void) =>
+  Effect.gen(function*() {
+    const seen: Seen = { sends: 0, aborted: 0, sockets: new Set() }
+    const server = http.createServer((request, response) => {
+      seen.sockets.add(request.socket)
+      response.on("close", () => response.writableFinished || seen.aborted++)
+      answer(response, ++seen.sends)
+    })
+    yield* Effect.acquireRelease(
+      Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+      () =>
+        Effect.callback<void>((resume) => {
+          server.close(() => resume(Effect.void))
+          server.closeAllConnections()
+        })
+    )
+    return { seen, url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}/` }
+  })
+
+const policy = Backoff.fixed({ delay: "10 millis" }).pipe(RetryPolicy.maxAttempts(3))
+
+const problem = (fields: object) => JSON.stringify(fields)
+const noMoney = problem({ error: { message: "no money", code: "insufficient_quota", type: "insufficient_quota" } })
+const tooMany = problem({ error: { message: "slow down", code: "rate_limit_exceeded" } })
+
+const bodies: Readonly<Record<string, (response: HttpClientResponse) => Effect.Effect<string, unknown>>> = {
+  text: (response) => response.text,
+  json: (response) => Effect.map(response.json, (json) => JSON.stringify(json)),
+  arrayBuffer: (response) => Effect.map(response.arrayBuffer, (bytes) => new TextDecoder().decode(bytes)),
+  stream: (response) => Stream.mkString(Stream.decodeText(response.stream))
+}
+
+const clients: ReadonlyArray<readonly [string, Layer.Layer<HttpClient.HttpClient>]> = [
+  ["fetch", FetchHttpClient.layer],
+  ["node:http", NodeHttpClient.layerNodeHttpOptions({ keepAlive: true })]
+]
+
+describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer) => {
+  const calls = (
+    answer: (response: http.ServerResponse, nth: number) => void,
+    use: (response: HttpClientResponse, seen: Seen) => Effect.Effect<void, unknown>
+  ) =>
+    Effect.gen(function*() {
+      const { seen, url } = yield* serve(answer)
+      const response = yield* RetryHttp.retry(yield* HttpClient.HttpClient, policy).get(url)
+      yield* use(response, seen)
+    }).pipe(Effect.scoped, Effect.provide(layer))
+
+  for (const [name, read] of Object.entries(bodies)) {
+    it.live(`a call without money is sent once, and its answer read as ever: ${name}`, () =>
+      calls(
+        (response) => response.writeHead(429, { "content-type": "application/json; charset=utf-8" }).end(noMoney),
+        (response, seen) =>
+          Effect.gen(function*() {
+            assert.strictEqual(seen.sends, 1)
+            assert.strictEqual(response.status, 429)
+            assert.strictEqual(response.headers["content-type"], "application/json; charset=utf-8")
+            assert.strictEqual(yield* read(response), noMoney)
+          })
+      ))
+  }
+
+  it.live.each<[string, number, string, string, number]>([
+    ["another 429", 429, "application/json", tooMany, 3],
+    [
+      "a problem type that is final",
+      429,
+      "application/problem+json",
+      problem({ type: "https://iana.org/assignments/http-problem-types#abnormal-usage-detected" }),
+      1
+    ],
+    [
+      "a problem type that is not",
+      503,
+      "application/problem+json",
+      problem({ type: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity" }),
+      3
+    ],
+    ["a body that does not say that it is JSON", 429, "text/plain", noMoney, 3],
+    ["a body that is none", 429, "application/json", "", 3],
+    ["a body that is broken", 429, "application/json", "{\"error\":", 3],
+    ["a status whose body says nothing", 500, "application/json", noMoney, 3]
+  ])("%s", ([, status, type, body, sends]) =>
+    calls(
+      (response) => response.writeHead(status, { "content-type": type }).end(body),
+      (response, seen) =>
+        Effect.gen(function*() {
+          assert.strictEqual(seen.sends, sends)
+          assert.strictEqual(yield* response.text, body)
+        })
+    ))
+
+  it.live("in pieces, and compressed", () =>
+    calls(
+      (response) => {
+        const zipped = zlib.gzipSync(noMoney)
+        response.writeHead(429, { "content-type": "application/json", "content-encoding": "gzip" })
+        response.write(zipped.subarray(0, 10))
+        setTimeout(() => response.end(zipped.subarray(10)), 20)
+      },
+      (response, seen) =>
+        Effect.gen(function*() {
+          // node:http leaves a body compressed.
+          assert.strictEqual(seen.sends, client === "fetch" ? 1 : 3)
+          assert.include(client === "fetch" ? yield* response.text : noMoney, noMoney)
+        })
+    ))
+
+  it.live("a body that is too long is no problem, and whole for who gets it", () => {
+    const long = problem({ error: { code: "insufficient_quota", message: "x".repeat(300_000) } })
+    return calls(
+      (response) => response.writeHead(429, { "content-type": "application/json" }).end(long),
+      (response, seen) =>
+        Effect.gen(function*() {
+          assert.strictEqual(seen.sends, 3)
+          assert.strictEqual(yield* response.text, long)
+        })
+    )
+  })
+
+  it.live("a body that does not arrive holds a retry up for a second, and its connection is closed", () =>
+    calls(
+      (response, nth) => {
+        response.writeHead(nth === 1 ? 429 : 200, { "content-type": "application/json" })
+        response.write("{")
+        if (nth > 1) response.end("}")
+      },
+      (response, seen) =>
+        Effect.gen(function*() {
+          assert.strictEqual(seen.sends, 2)
+          assert.strictEqual(yield* response.text, "{}")
+          yield* Effect.sleep("50 millis")
+          assert.strictEqual(seen.aborted, 1)
+        })
+    ))
+
+  it.live("the rest of a body that comes late is read by who gets the answer", () =>
+    calls(
+      (response, nth) => {
+        response.writeHead(429, { "content-type": "application/json" })
+        response.write("[1,")
+        if (nth === 3) setTimeout(() => response.end("2]"), 1200)
+        else response.end("2]")
+      },
+      (response, seen) =>
+        Effect.gen(function*() {
+          assert.strictEqual(seen.sends, 3)
+          assert.deepStrictEqual(yield* response.json, [1, 2])
+        })
+    ))
+
+  it.live("one socket serves all sends after throttling", () =>
+    calls(
+      (response, nth) => response.writeHead(nth < 3 ? 429 : 200, { "content-type": "application/json" }).end(tooMany),
+      (response, seen) =>
+        Effect.gen(function*() {
+          yield* response.text
+          assert.deepStrictEqual([seen.sends, seen.sockets.size], [3, 1])
+        })
+    ))
+
+  it.live("a call that is interrupted while it reads closes its connection", () =>
+    Effect.gen(function*() {
+      const { seen, url } = yield* serve((response) => {
+        response.writeHead(429, { "content-type": "application/json" })
+        response.write("{")
+      })
+      const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy)
+      const call = yield* Effect.forkChild(client.get(url))
+      yield* Effect.sleep("200 millis")
+      yield* Fiber.interrupt(call)
+      yield* Effect.sleep("100 millis")
+      assert.deepStrictEqual([seen.sends, seen.aborted], [1, 1])
+    }).pipe(Effect.scoped, Effect.provide(layer)))
+})
