@@ -1,0 +1,73 @@
+/** The pages, by the questions that people come with. A page of `docs/` that is not named here fails the build. */
+export const groups = [
+  {
+    text: "Begin",
+    pages: [
+      ["README.md", "Start"],
+      ["docs/choosing-a-policy.md", "Which policy?"],
+      ["docs/sharing.md", "Sharing a quota"],
+      ["docs/not-retried.md", "It does not retry: why?"],
+      ["docs/migrating.md", "From another library"]
+    ]
+  },
+  {
+    text: "Clients",
+    pages: [
+      ["docs/http.md", "HTTP"],
+      ["docs/aws-sdk.md", "AWS SDK"],
+      ["docs/llm.md", "LLM APIs"],
+      ["docs/grpc.md", "gRPC"],
+      ["docs/effect-errors.md", "SQL, RPC, HttpApi"],
+      ["docs/promises.md", "Promises and fetch"],
+      ["docs/streams.md", "Streams"]
+    ]
+  },
+  {
+    text: "Under load",
+    pages: [
+      ["docs/overload.md", "Overload: gates and hedges"],
+      ["docs/fleet.md", "A fleet"]
+    ]
+  },
+  {
+    text: "Operate",
+    pages: [
+      ["docs/policies.md", "Policies as data"],
+      ["docs/observing.md", "Metrics, alerts, logs"],
+      ["docs/testing.md", "Testing"]
+    ]
+  },
+  {
+    text: "Foresee",
+    pages: [
+      ["docs/cli.md", "See it before it happens"],
+      ["docs/simulator.md", "The simulator"],
+      ["lab/README.md", "The lab"]
+    ]
+  },
+  {
+    text: "Know",
+    pages: [
+      ["docs/aws-modes.md", "AWS modes"],
+      ["docs/conformance.md", "Conformance tables"],
+      ["docs/extending.md", "A gate, a store, a classifier of your own"],
+      ["docs/reliability.md", "Reliability"],
+      ["docs/performance.md", "Performance"]
+    ]
+  },
+  {
+    text: "Maintain",
+    pages: [
+      ["CONTRIBUTING.md", "Contributing"],
+      ["SECURITY.md", "Security"],
+      ["CHANGELOG.md", "Changelog"]
+    ]
+  }
+]
+
+/** Where a page of the repository is on the site. */
+export const placeOf = (path) => {
+  if (path === "README.md") return "start"
+  if (path === "lab/README.md") return "lab"
+  return path.replace(/^docs\//, "").replace(/\.md$/, "").toLowerCase()
+}
