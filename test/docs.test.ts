@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fs from "node:fs"
+import { llms } from "../scripts/llms.ts"
 
 const root = new URL("../", import.meta.url)
 const read = (path: string) => fs.readFileSync(new URL(path, root), "utf8")
@@ -35,4 +36,12 @@ describe.each(pages)("%s", (path) => {
 
 it("some pages have excerpts", () => {
   assert.isAtLeast(pages.filter((path) => blocksOf(read(path)).length > 0).length, 8)
+})
+
+it("llms.txt names what there is to read: npm run llms", () => {
+  assert.strictEqual(read("llms.txt"), llms)
+  for (const [, link] of llms.matchAll(/\]\((\S+?)\): (?=\S)/g)) {
+    assert.isTrue(fs.existsSync(new URL(link!, root)), link)
+  }
+  assert.notMatch(llms, /: $/m)
 })
