@@ -39,6 +39,10 @@ export const warning: RetryObserver.RetryObserver = {
   onStop: ({ reason }, error) => Effect.logWarning(`gave up: ${reason}`, error)
 }
 
-/** Metrics (`retry_attempts`, `retry_stops` by reason, ...) next to the observer. */
+/** Metrics (`retry_attempts_total`, `retry_stops_total` by reason, ...) next to the observer. */
 export const observed = (log: (line: string) => void) =>
   RetryMetrics.layer().pipe(Layer.provide(RetryObserver.layer(logging(log))))
+
+/** Under `Effect.retry` the loop is Effect's: this tells observers of the call as a whole. */
+export const observedCall = <A, E>(send: Effect.Effect<A, E>) =>
+  Effect.retry(attempt(send), awsStandard).pipe(RetryObserver.call)

@@ -226,6 +226,14 @@ export interface Snapshot {
 }
 
 /**
+ * The gate of a limiter.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Gate extends SendGate.SendGate<ConcurrencyLimitExceeded>, Snapshot {}
+
+/**
  * What a limiter does.
  *
  * @category models
@@ -233,7 +241,7 @@ export interface Snapshot {
  */
 export interface Service {
   /** What holds sends back. */
-  readonly gate: SendGate.SendGate<ConcurrencyLimitExceeded>
+  readonly gate: Gate
   /**
    * Holds a slot until the scope is closed, for what is no single attempt: a stream, a body that is still read. Closed
    * by a failure that is a sign of overload, it counts as a drop.

@@ -92,6 +92,17 @@ export interface Snapshot {
 }
 
 /**
+ * The gate of a cool-down.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Gate extends SendGate.SendGate<CoolingDown> {
+  /** Whether sends pass: freely, not at all, or one after the other. */
+  readonly phase: "free" | "closed" | "opening"
+}
+
+/**
  * What a cool-down does.
  *
  * @category models
@@ -99,7 +110,7 @@ export interface Snapshot {
  */
 export interface Service {
   /** What holds sends back. */
-  readonly gate: SendGate.SendGate<CoolingDown>
+  readonly gate: Gate
   /** Closes the resource, as a hint of the server does: for hints that come another way. */
   readonly close: (hint: Duration.Input) => Effect.Effect<void, InvalidOption>
   /** The cool-down now. */

@@ -18,6 +18,7 @@ import { statusOf } from "./internal/facts/wire.ts"
 import { get } from "./internal/safe.ts"
 import type { Retry, Stop } from "./RetryDecision.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
+import type { Send } from "./SendGate.ts"
 
 /**
  * Notified while a call runs. A callback is given the error and the services of the caller, its span among them. The call
@@ -35,9 +36,56 @@ export interface RetryObserver {
    * from a quota, it is notified when that is sent.
    */
   readonly onRetry?: ((retry: Retry, error: unknown, context: Caller) => unknown) | undefined
+  /** What becomes of a hedge: see `Hedge`. The error is that of one that was sent and has failed. */
+  readonly onHedge?: ((hedge: Hedge, error: unknown, context: Caller) => unknown) | undefined
   /** A failed call is not retried. */
   readonly onStop?: ((stop: Stop, error: unknown, context: Caller) => unknown) | undefined
+  /**
+   * A call that fails may be retried: what it returns runs in its place. `withRetry`, and what is made of it, notify it.
+   * `Effect.retry` cannot: see {@link call}.
+   */
+  readonly onCall?: Around<[context: Caller]> | undefined
+  /** A send leaves. To be notified of how it ends, also of an interruption, hold a pass as a gate does. It must not throw. */
+  readonly onSend?: ((send: Send) => unknown) | undefined
+  /**
+   * A send waits for a gate, or is refused by it, or a retry waits for tokens (`"RetryQuota"`): what it returns runs in
+   * place of the wait. A gate goes by its `name`. What it lets pass immediately is not notified.
+   */
+  readonly onWait?: Around<[gate: string | undefined, context: Caller]> | undefined
 }
+
+/**
+ * A hedge: an extra send of a call whose first send has not answered yet.
+ *
+ * **Details**
+ *
+ * One that is sent is notified of twice: when it is `"sent"`, and when its call has ended: it has `"won"` if its answer is
+ * that of the call, else it has `"lost"`. One that is `"refused"` is never sent.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Hedge {
+  readonly event: "sent" | "won" | "lost" | "refused"
+  /** The number of the hedge in its call: 1 for the first. */
+  readonly hedge: number
+  /**
+   * Why it is refused: the budget is used up; a gate refuses it, or says that its resource is strained; the deadline of
+   * the call has come.
+   */
+  readonly reason: "budget" | "gate" | "strained" | "deadline" | undefined
+}
+
+/**
+ * Runs something in place of an effect, which fails and succeeds as the effect does: with a span, or a watch.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Around<Args extends ReadonlyArray<unknown>> = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  ...args: Args
+) => Effect.Effect<A, E, R>
 
 /**
  * The services of the caller.
@@ -139,17 +187,36 @@ export const spanEvents: RetryObserver = {
 /** What can stand in a line of a log: no message, nothing secret. */
 const isWord = (u: unknown): u is string => typeof u === "string" && /^[\w.$:#/-]{1,64}$/.test(u) && u !== "Error"
 
-/** What the error, or what caused it, is called, and the status of an answer; nothing of its message. */
-const nameOf = (error: unknown): string => {
-  const status = statusOf(error)
+/** What the error, or what caused it, is called; nothing of its message. */
+const wordOf = (error: unknown): string | undefined => {
   let code: unknown
   let cause = error
   for (let depth = 0; depth <= maxCauseDepth && !isWord(code) && cause !== undefined; depth++) {
     code = get(cause, "code")
     cause = causeOf(cause)
   }
-  const name = [code, get(error, "_tag"), get(error, "name")].find(isWord)
-  return [status === undefined ? [] : `HTTP ${status}`, name ?? []].flat().join(" ") || "an error without a name"
+  return [code, get(error, "_tag"), get(error, "name")].find(isWord)
+}
+
+/** What the error is called, and the status of an answer. */
+const nameOf = (error: unknown): string => {
+  const status = statusOf(error)
+  return [status === undefined ? [] : `HTTP ${status}`, wordOf(error) ?? []].flat().join(" ") ||
+    "an error without a name"
+}
+
+/**
+ * The `error.type` of an error, as OpenTelemetry has it: the status of an answer, else the code, tag or name of the error;
+ * `"_OTHER"` when it has none. Nothing of its message.
+ *
+ * **Source**: OpenTelemetry semantic conventions, attribute `error.type`.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const errorType = (error: unknown): string => {
+  const status = statusOf(error)
+  return status === undefined ? wordOf(error) ?? "_OTHER" : `${status}`
 }
 
 /** The resource, at the end of a line: names come from anywhere. */
@@ -215,8 +282,17 @@ const both = <A>(first: Callback<A>, second: Callback<A>): Callback<A> => {
   }
 }
 
+/** The first around the second. */
+const around = <Args extends ReadonlyArray<unknown>>(
+  first: Around<Args> | undefined,
+  second: Around<Args> | undefined
+): Around<Args> | undefined =>
+  first === undefined || second === undefined
+    ? first ?? second
+    : (self, ...args) => first(second(self, ...args), ...args)
+
 /**
- * Notifies both observers, `self` first.
+ * Notifies both observers, `self` first, and `self` around the other.
  *
  * @category combinators
  * @since 0.1.0
@@ -224,7 +300,14 @@ const both = <A>(first: Callback<A>, second: Callback<A>): Callback<A> => {
 export const combine = (self: RetryObserver, that: RetryObserver): RetryObserver => ({
   onAttempt: both(self.onAttempt, that.onAttempt),
   onRetry: both(self.onRetry, that.onRetry),
-  onStop: both(self.onStop, that.onStop)
+  onHedge: both(self.onHedge, that.onHedge),
+  onStop: both(self.onStop, that.onStop),
+  onSend: self.onSend === undefined || that.onSend === undefined ? self.onSend ?? that.onSend : (send) => {
+    self.onSend!(send)
+    that.onSend!(send)
+  },
+  onCall: around(self.onCall, that.onCall),
+  onWait: around(self.onWait, that.onWait)
 })
 
 /**
@@ -262,3 +345,19 @@ export const layer = (observer: RetryObserver): Layer.Layer<never> =>
  * @since 0.1.0
  */
 export const layerOnly = (observer: RetryObserver): Layer.Layer<never> => Layer.succeed(CurrentObserver, observer)
+
+/**
+ * Notifies the observer in force of a call: for a loop that is not the library's, such as that of `Effect.retry`.
+ * `withRetry` and `RetryStrategy.run` do so themselves.
+ *
+ * **Example** (A call under `Effect.retry`)
+ *
+ * ```ts
+ * const observed = Effect.retry(attempt(callDynamo), awsStandard).pipe(RetryObserver.call)
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const call = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber(({ context }) => Context.get(context, CurrentObserver).onCall?.(self, context) ?? self)

@@ -28,7 +28,7 @@ import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./engine/world.
 import { type AnyContext, shared } from "./internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "./RetryDecision.ts"
 import * as RetryInfo from "./RetryInfo.ts"
-import { CurrentResource } from "./RetryObserver.ts"
+import { call as observed, CurrentResource } from "./RetryObserver.ts"
 import type { Attempted, RetryPolicy } from "./RetryPolicy.ts"
 import { type QuotaExhausted, RetryQuota } from "./RetryQuota.ts"
 
@@ -264,7 +264,8 @@ class Strategy implements Service {
       permit.leave()
       const { refund } = call.parts
       if (refund === undefined) return succeeded(world, permit, permit.retry > 0, value) ?? Effect.void
-      permit.abandon()
+      permit.reservation?.spend()
+      permit.succeeded(value)
       const { store } = world
       const clock = world.clock
       if (store !== undefined && store.balance(clock) <= store.capacity - refund) store.deposit(refund, clock)
@@ -467,9 +468,9 @@ export const run = <A, E, R>(
           onSuccess: (next) => attempt(next, following(metadata, error, next, now)),
           onFailure: () => Effect.fail(error)
         }))
-    return Effect.matchEffect(strategy.acquireInitialToken(operation), {
+    return observed(Effect.matchEffect(strategy.acquireInitialToken(operation), {
       onSuccess: (token) => attempt(token, first),
       onFailure: () => sending(send, first)
-    })
+    }))
   })
 }

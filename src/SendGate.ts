@@ -74,6 +74,8 @@ export interface Pass {
  * @since 0.1.0
  */
 export interface SendGate<out E = unknown> {
+  /** What observers know it by: one of a few names, such as `"ConcurrencyLimiter"`. */
+  readonly name?: string | undefined
   /** Where it stands among the gates: those with a lower number are asked first. */
   readonly order: number
   /**

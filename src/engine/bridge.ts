@@ -9,7 +9,7 @@ import { monotonicMillis } from "../internal/clock.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Retry, RetryDecision } from "../RetryDecision.ts"
 import type { Ask, Reservation } from "../RetryQuotaStore.ts"
-import { type AnyEffect, asking, Call, deadlineAt, earn, failed, succeeded, within } from "./call.ts"
+import { type AnyEffect, asking, Call, deadlineAt, earn, failed, succeeded } from "./call.ts"
 import type { Parts } from "./parts.ts"
 import { Permit, type Watch, watchOf } from "./permit.ts"
 import { failAgain, send, settling } from "./send.ts"
@@ -77,7 +77,7 @@ class Pending {
   private asked(ask: Ask, anew: Permit): Effect.Effect<unknown> {
     const patience = this.call.patienceFor(anew.world, 0)
     const answered = this.answered = Deferred.makeUnsafe<void>()
-    return Effect.ensuring(within(asking(ask, anew, patience), patience), Deferred.succeed(answered, undefined))
+    return Effect.ensuring(asking(ask, anew, patience), Deferred.succeed(answered, undefined))
   }
 
   /** What it holds is held by this fiber alone: the attempt needs no share of it. */
@@ -102,7 +102,7 @@ class Pending {
     if (wasRefused) return undefined
     const taking = permit.state === "returned" ? this.takenAnew(world) : this.made(world)
     const spend = () => {
-      this.permit!.leave()
+      this.permit!.leave(false)
       this.permit!.abandon()
     }
     if (taking !== undefined) return Effect.map(taking, spend)
@@ -309,7 +309,7 @@ class Attempt {
 
   private leave(): AnyEffect {
     this.permit!.leave()
-    if (this.pending !== undefined && this.pending.permit !== this.permit) this.pending.permit?.leave()
+    if (this.pending !== undefined && this.pending.permit !== this.permit) this.pending.permit?.leave(false)
     if (!shared.nesting) return this.self
     const mark = this.mark = new Mark(this.world, current())
     return Effect.updateContext(this.self, (context: Context.Context<any>) => Context.add(context, InsideCall, mark))

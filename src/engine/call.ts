@@ -25,9 +25,6 @@ export type AnyEffect = Effect.Effect<any, any, any>
 
 type Step = (now: number, error: unknown) => Pull.Pull<[unknown, Duration.Duration], unknown, unknown, unknown>
 
-/** What an observer answers, if it has the call wait. */
-const isWait = (told: unknown): told is Effect.Effect<void> => Effect.isEffect(told)
-
 /** When a call that begins now has to end, in milliseconds of the monotonic clock; `Infinity` without a deadline. */
 export const deadlineAt = ({ deadlineMillis }: Parts, world: World): number =>
   deadlineMillis === Infinity ? Infinity : world.nowMillis + deadlineMillis
@@ -171,7 +168,7 @@ export class Call implements Failing {
     next: (cost: number | undefined) => Decision
   ): Effect.Effect<RetryDecision, unknown, unknown> {
     return Effect.flatMap(
-      within(asking(ask, permit, patienceMillis), patienceMillis),
+      asking(ask, permit, patienceMillis),
       () => asEffect(next(permit.reservation?.cost))
     )
   }
@@ -233,16 +230,31 @@ export class Call implements Failing {
 export const asEffect = (decision: Decision): Effect.Effect<RetryDecision, unknown, unknown> =>
   Effect.isEffect(decision) ? decision : Effect.succeed(decision)
 
-/** Asks for tokens, which the permit holds from the step in which they are taken. */
-export const asking = (ask: Ask, permit: Permit, patienceMillis: number): Effect.Effect<void> =>
-  ask(Duration.millis(patienceMillis), (reservation) => permit.pay(reservation))
+/** Asks for tokens, no longer than this. The permit holds them from the step in which they are taken. */
+export const asking = (ask: Ask, permit: Permit, patienceMillis: number): Effect.Effect<unknown> => {
+  const asked = ask(Duration.millis(patienceMillis), (reservation) => permit.pay(reservation))
+  return waiting(permit.world, "RetryQuota", within(asked, patienceMillis))
+}
 
 /** Waits no longer than this. */
 export const within = <E, R>(self: Effect.Effect<void, E, R>, millis: number): Effect.Effect<unknown, E, R> =>
   millis === Infinity ? self : Effect.timeoutOption(self, millis)
 
-/** What an observer has the call wait for. */
-const awaited = (told: unknown): Effect.Effect<void> | undefined => isWait(told) ? told : undefined
+/** A wait, as the observer has it. */
+export const waiting = <A, E>(
+  { context, observer }: World,
+  gate: string | undefined,
+  wait: Effect.Effect<A, E>
+): Effect.Effect<A, E> => observer.onWait?.(wait, gate, context) ?? wait
+
+/** What an observer answers, if it has the call wait. */
+const isWait = (told: unknown): told is Effect.Effect<void> => Effect.isEffect(told)
+
+/** Notifies the observer of an attempt; what it has the call wait for. */
+const told = ({ context, observer }: World, succeeded: boolean, error: unknown): Effect.Effect<void> | undefined => {
+  const wait = observer.onAttempt?.(succeeded, error, context)
+  return isWait(wait) ? wait : undefined
+}
 
 /** A send has succeeded: what its retry holds goes back; without a retry, the quota earns. */
 export const succeeded = (
@@ -253,7 +265,7 @@ export const succeeded = (
 ): Effect.Effect<void> | undefined => {
   if (permit !== undefined) permit.succeeded(value)
   if (!isRetry) earn(world.store, world.context)
-  return awaited(world.observer.onAttempt?.(true, undefined, world.context))
+  return told(world, true, undefined)
 }
 
 /** A call has succeeded without a retry. */
@@ -265,5 +277,5 @@ export const earn = (store: RetryQuotaStore | undefined, context: AnyContext): v
 /** A send has failed: what its retry holds is spent. */
 export const failed = (world: World, permit: Permit | undefined, error: unknown): Effect.Effect<void> | undefined => {
   if (permit !== undefined) permit.failed(error)
-  return awaited(world.observer.onAttempt?.(false, error, world.context))
+  return told(world, false, error)
 }

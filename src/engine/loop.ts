@@ -110,7 +110,8 @@ class Loop {
   /** The next send. It ends with a change of the loop's state, never with a failure. */
   private send(fiber: AnyFiber): AnyEffect {
     const { world } = this
-    const isFree = world.gates.length === 0 && (this.retry !== undefined || world.isQuiet)
+    const isFree = world.gates.length === 0 && world.observer.onSend === undefined &&
+      (this.retry !== undefined || world.isQuiet)
     if (isFree && !shared.nesting) {
       // An interruption skips what brings the context back: then finalizers see that of the send, up to the next scope.
       fiber.setContext(this.leave())
@@ -233,6 +234,7 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
       fiber.setContext(world.inside)
       return body
     }
-    return new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run()
+    const loop = new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run()
+    return world.observer.onCall?.(loop, world.context) ?? loop
   })
 }

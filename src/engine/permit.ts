@@ -86,9 +86,10 @@ export class Permit implements Send {
     else reservation.giveBack()
   }
 
-  /** The send leaves: from now on, what it holds is used. */
-  leave(): void {
+  /** The send leaves: from now on, what it holds is used. Observers are notified unless another permit is that of the send. */
+  leave(isSend = true): void {
     if (this.state !== "taken") return
+    if (isSend) this.world.observer.onSend?.(this)
     this.state = "left"
     this.reservation?.sent?.()
     if (this.retry === 0) this.reservation?.spend()

@@ -20,6 +20,6 @@ export const passing = <E>(gate: SendGate<E>, context: AnyContext): Effect.Effec
   const permit = new Permit(new World(context, undefined, [gate]), 0)
   return Effect.andThen(
     Effect.addFinalizer((exit) => Effect.sync(() => settle(permit, exit))),
-    Effect.andThen(Effect.suspend(() => gate.enter(permit) ?? Effect.void), Effect.sync(() => permit.leave()))
+    Effect.andThen(Effect.suspend(() => gate.enter(permit) ?? Effect.void), Effect.sync(() => permit.leave(false)))
   )
 }

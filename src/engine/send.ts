@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import { QuotaExhausted } from "../RetryQuota.ts"
 import type { SendGate } from "../SendGate.ts"
-import { type AnyEffect, asking, within } from "./call.ts"
+import { type AnyEffect, asking, waiting, within } from "./call.ts"
 import type { Permit } from "./permit.ts"
 import type { World } from "./world.ts"
 
@@ -64,29 +64,23 @@ const paid = (world: World, permit: Permit): Effect.Effect<void, QuotaExhausted>
 }
 
 /** A gate must not throw. One that does costs no token. */
-const entering = (gate: SendGate, permit: Permit): void | Effect.Effect<void, unknown> => {
+const entered = (world: World, gate: SendGate, permit: Permit): Effect.Effect<void, unknown> | undefined => {
   try {
-    return gate.enter(permit)
+    const wait = gate.enter(permit)
+    return wait === undefined ? undefined : waiting(world, gate.name, wait)
   } catch (defect) {
     permit.cancel()
     throw defect
   }
 }
 
-const passed = (world: World, permit: Permit, gate: number): Effect.Effect<void, unknown> | undefined => {
-  for (let next = gate; next < world.gates.length; next++) {
-    const waiting = entering(world.gates[next]!, permit)
-    if (waiting !== undefined) return Effect.flatMap(waiting, () => passed(world, permit, next + 1) ?? Effect.void)
+/** Waits until quota and gates let the send go, from one of the gates on; `undefined` where they let it go immediately. */
+export const admission = (world: World, permit: Permit, from = -1): Effect.Effect<void, unknown> | undefined => {
+  for (let next = from; next < world.gates.length; next++) {
+    const wait = next < 0 ? paid(world, permit) : entered(world, world.gates[next]!, permit)
+    if (wait !== undefined) return Effect.flatMap(wait, () => admission(world, permit, next + 1) ?? Effect.void)
   }
   return undefined
-}
-
-/** Waits until quota and gates let the send go; `undefined` where they let it go immediately. */
-export const admission = (world: World, permit: Permit): Effect.Effect<void, unknown> | undefined => {
-  const fee = paid(world, permit)
-  return fee === undefined
-    ? passed(world, permit, 0)
-    : Effect.flatMap(fee, () => passed(world, permit, 0) ?? Effect.void)
 }
 
 /** As {@link admission}, but no longer than until a moment. Gives `false` when that has come. */
@@ -95,20 +89,12 @@ export const admissionUntil = (
   permit: Permit,
   deadlineAtMillis: number
 ): Effect.Effect<boolean, unknown> | undefined => {
-  if (deadlineAtMillis === Infinity) {
-    const waiting = admission(world, permit)
-    return waiting === undefined ? undefined : Effect.as(waiting, true)
-  }
-  if (world.gates.length === 0) return undefined
-  const waiting = admission(world, permit)
-  const isIn = () => world.nowMillis < deadlineAtMillis
-  if (waiting === undefined) return isIn() ? undefined : Effect.succeed(false)
-  return Effect.suspend(() =>
-    Effect.map(
-      within(waiting, Math.max(0, deadlineAtMillis - world.nowMillis)),
-      isIn
-    )
-  )
+  const isTimed = deadlineAtMillis < Infinity
+  if (isTimed && world.gates.length === 0) return undefined
+  const wait = admission(world, permit)
+  const isIn = () => !isTimed || world.nowMillis < deadlineAtMillis
+  if (wait === undefined) return isIn() ? undefined : Effect.succeed(false)
+  return Effect.suspend(() => Effect.map(within(wait, Math.max(0, deadlineAtMillis - world.nowMillis)), isIn))
 }
 
 /** One send: admitted, made, and booked. */

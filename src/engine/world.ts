@@ -38,7 +38,8 @@ const isQuietWith = (
   gates: ReadonlyArray<SendGate>,
   observer: RetryObserver
 ): boolean =>
-  gates.length === 0 && observer.onAttempt === undefined && (store === undefined || store.firstAttemptCost === 0)
+  gates.length === 0 && (observer.onAttempt ?? observer.onSend ?? observer.onCall) === undefined &&
+  (store === undefined || store.firstAttemptCost === 0)
 
 export const isQuiet = (context: AnyContext): boolean =>
   isQuietWith(quotaOf(context)?.store, gatesOf(context), Context.get(context, CurrentObserver))

@@ -29,6 +29,10 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
     this.state = state
   }
 
+  get name(): string {
+    return "AdaptiveRateLimiter"
+  }
+
   get order(): number {
     return 400
   }

@@ -52,6 +52,7 @@ class Slot implements Pass {
 
 /** The gate of a concurrency limiter: so many sends are in flight, and no more. */
 export class ConcurrencyGate<E> implements SendGate<E> {
+  readonly name = "ConcurrencyLimiter"
   readonly order = 300
   /** Sends that have passed and not ended. */
   inFlight = 0

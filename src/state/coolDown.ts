@@ -39,6 +39,7 @@ class Passage<E> implements Pass {
  * one does, then one more for each that succeeds, with gaps between them, until all pass that wanted to.
  */
 export class CoolDownGate<E> implements SendGate<E> {
+  readonly name = "CoolDown"
   readonly order = 100
   phase: "free" | "closed" | "opening" = "free"
   /** Until when the server wants no sends, in milliseconds of the monotonic clock. */

@@ -230,20 +230,29 @@ describe("RetryMetrics", () => {
     Effect.provideService(self, Metric.MetricRegistry, new Map() as any)
 
   for (const [form, run] of drivers) {
-    it.effect(`${form}: counts attempts, retries, delays and stops, and shows the balance`, () =>
+    const called = form === "Effect.retry" ? RetryObserver.call : <A>(self: A): A => self
+    it.effect(`${form}: counts attempts, calls, retries, delays and stops, and shows the balance`, () =>
       Effect.gen(function*() {
-        yield* inTime(run(scripted([new Transient(), new Throttled({})]).effect))
-        yield* inTime(run(scripted([new Terminal()]).effect))
+        yield* inTime(called(run(scripted([new Transient(), new Throttled({})]).effect)))
+        yield* inTime(called(run(scripted([new Terminal()]).effect)))
         const seen = yield* reading
         assert.deepStrictEqual(seen, {
-          "retry_attempts outcome=failure": 3,
-          "retry_attempts outcome=success": 1,
-          "retry_retries class=transient": 1,
-          "retry_retries class=throttling": 1,
-          "retry_delay_ms class=transient": 1,
-          "retry_delay_ms class=throttling": 1,
-          "retry_stops reason=final": 1,
-          "retry_quota_balance": 495
+          "retry_attempts_total error.type=Transient outcome=failure": 1,
+          "retry_attempts_total error.type=Throttled outcome=failure": 1,
+          "retry_attempts_total error.type=Terminal outcome=failure": 1,
+          "retry_attempts_total outcome=success": 1,
+          "retry_attempt_duration_seconds outcome=failure unit=s": 3,
+          "retry_attempt_duration_seconds outcome=success unit=s": 1,
+          "retry_call_duration_seconds outcome=failure unit=s": 1,
+          "retry_call_duration_seconds outcome=success unit=s": 1,
+          "retry_retries_total class=transient": 1,
+          "retry_retries_total class=throttling": 1,
+          "retry_delay_seconds class=transient unit=s": 1,
+          "retry_delay_seconds class=throttling unit=s": 1,
+          "retry_stops_total reason=final": 1,
+          "retry_quota_balance": 495,
+          "retry_quota_capacity": 500,
+          "retry_quota_empty_since_seconds unit=s": 0
         })
       }).pipe(ownRegistry, Effect.provide(Layer.merge(RetryQuota.layer(), RetryMetrics.layer())), ownRegistry))
   }
@@ -308,21 +317,35 @@ describe("RetryMetrics", () => {
         assert.isAtLeast(customers as number, 0.5)
         assert.isAtLeast(orders as number, 0.5)
         assert.deepStrictEqual(seen, {
-          "retry_attempts outcome=failure resource=orders": 3,
-          "retry_attempts outcome=success resource=orders": 1,
-          "retry_retries class=transient resource=orders": 1,
-          "retry_retries class=throttling resource=orders": 1,
-          "retry_delay_ms class=transient resource=orders": 1,
-          "retry_delay_ms class=throttling resource=orders": 1,
-          "retry_stops reason=final resource=orders": 1,
+          "retry_attempts_total error.type=Transient outcome=failure resource=orders": 1,
+          "retry_attempts_total error.type=Throttled outcome=failure resource=orders": 1,
+          "retry_attempts_total outcome=success resource=orders": 1,
+          "retry_attempt_duration_seconds outcome=failure resource=orders unit=s": 3,
+          "retry_attempt_duration_seconds outcome=success resource=orders unit=s": 1,
+          "retry_call_duration_seconds outcome=success resource=orders unit=s": 1,
+          "retry_retries_total class=transient resource=orders": 1,
+          "retry_retries_total class=throttling resource=orders": 1,
+          "retry_delay_seconds class=transient resource=orders unit=s": 1,
+          "retry_delay_seconds class=throttling resource=orders unit=s": 1,
           "retry_quota_balance resource=orders": 95,
-          "retry_attempts outcome=failure resource=customers": 2,
-          "retry_attempts outcome=success resource=customers": 1,
-          "retry_retries class=transient resource=customers": 1,
-          "retry_retries class=throttling resource=customers": 1,
-          "retry_delay_ms class=transient resource=customers": 1,
-          "retry_delay_ms class=throttling resource=customers": 1,
-          "retry_quota_balance resource=customers": 95
+          "retry_quota_capacity resource=orders": 100,
+          "retry_quota_empty_since_seconds resource=orders unit=s": 0,
+          "retry_attempts_total error.type=Terminal outcome=failure resource=orders": 1,
+          "retry_call_duration_seconds outcome=failure resource=orders unit=s": 1,
+          "retry_stops_total reason=final resource=orders": 1,
+          "retry_attempts_total error.type=Transient outcome=failure resource=customers": 1,
+          "retry_attempts_total error.type=Throttled outcome=failure resource=customers": 1,
+          "retry_attempts_total outcome=success resource=customers": 1,
+          "retry_attempt_duration_seconds outcome=failure resource=customers unit=s": 2,
+          "retry_attempt_duration_seconds outcome=success resource=customers unit=s": 1,
+          "retry_call_duration_seconds outcome=success resource=customers unit=s": 1,
+          "retry_retries_total class=transient resource=customers": 1,
+          "retry_retries_total class=throttling resource=customers": 1,
+          "retry_delay_seconds class=transient resource=customers unit=s": 1,
+          "retry_delay_seconds class=throttling resource=customers unit=s": 1,
+          "retry_quota_balance resource=customers": 95,
+          "retry_quota_capacity resource=customers": 100,
+          "retry_quota_empty_since_seconds resource=customers unit=s": 0
         })
       }).pipe(ownRegistry, Effect.provide(metered()), ownRegistry))
 
@@ -347,7 +370,7 @@ describe("RetryMetrics", () => {
       )
     const stopsAndGauges = Effect.map(
       reading,
-      (seen) => Object.fromEntries(Object.entries(seen).filter(([name]) => /^retry_(stops|quota)/.test(name)))
+      (seen) => Object.fromEntries(Object.entries(seen).filter(([name]) => /^retry_(stops|quota_balance)/.test(name)))
     )
 
     for (const [most, named] of [[0, []], [1, ["a"]], [2, ["a", "b"]], [3, ["a", "b", "c"]]] as const) {
@@ -357,10 +380,10 @@ describe("RetryMetrics", () => {
           const others = 6 - 2 * named.length
           assert.deepStrictEqual(yield* stopsAndGauges, {
             ...Object.fromEntries(named.flatMap((resource) => [
-              [`retry_stops reason=final resource=${resource}`, 2],
+              [`retry_stops_total reason=final resource=${resource}`, 2],
               [`retry_quota_balance resource=${resource}`, 100]
             ])),
-            ...(others === 0 ? {} : { "retry_stops reason=final resource=(others)": others })
+            ...(others === 0 ? {} : { "retry_stops_total reason=final resource=(others)": others })
           })
         }).pipe(ownRegistry, Effect.provide(metered({ maxResources: most })), ownRegistry))
     }
@@ -379,15 +402,15 @@ describe("RetryMetrics", () => {
           yield* Effect.provide(stop(resource), RetryMetrics.layer({ maxResources: 2 }))
         }
         assert.deepStrictEqual(yield* stopsAndGauges, {
-          "retry_stops reason=final resource=a": 1,
+          "retry_stops_total reason=final resource=a": 1,
           "retry_quota_balance resource=a": 500,
-          "retry_stops reason=final resource=b": 1,
+          "retry_stops_total reason=final resource=b": 1,
           "retry_quota_balance resource=b": 500,
-          "retry_stops reason=final resource=(others)": 2
+          "retry_stops_total reason=final resource=(others)": 2
         })
         yield* ownRegistry(Effect.gen(function*() {
           yield* Effect.provide(stop("c"), RetryMetrics.layer({ maxResources: 2 }))
-          assert.strictEqual((yield* stopsAndGauges)["retry_stops reason=final resource=c"], 1)
+          assert.strictEqual((yield* stopsAndGauges)["retry_stops_total reason=final resource=c"], 1)
         }))
       }).pipe(ownRegistry, Effect.provide(ResourceLimiters.layer())))
 

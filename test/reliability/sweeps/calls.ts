@@ -126,6 +126,8 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
     Effect.provide(RetryStrategy.run(failing, { longPolling: true }), RetryStrategy.layer(awsStandard2026)),
   "RetryMetrics.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryMetrics.layer()),
   "RetryMetrics.make": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryObserver.layer(RetryMetrics.make())),
+  "RetryObserver.call": (call) =>
+    Effect.provide(RetryObserver.call(Effect.retry(attempt(call), awsStandard)), RetryMetrics.layer()),
   "RetryObserver.logger": (call) =>
     Effect.provide(withRetry(call, awsStandard), [RetryObserver.layer(RetryObserver.logger), Logger.layer([])]),
   "RetryObserver.layer": (call) =>
