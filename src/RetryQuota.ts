@@ -279,8 +279,9 @@ export const overStore = (store: RetryQuotaStore, lapses: Lapses): Service => {
  * @category layers
  * @since 0.1.0
  */
-export const layerStore = <E, R>(store: Effect.Effect<RetryQuotaStore, E, R>): Layer.Layer<RetryQuota, E, R> =>
-  Layer.effect(RetryQuota, Effect.map(store, fromStore))
+export const layerStore = <E, R>(
+  store: Effect.Effect<RetryQuotaStore, E, R>
+): Layer.Layer<RetryQuota, E, Exclude<R, Scope.Scope>> => Layer.effect(RetryQuota, Effect.map(store, fromStore))
 
 /**
  * Makes a quota. Throws `InvalidOption` when an option is impossible.

@@ -13,6 +13,7 @@
 import type * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
+import type { SendGate } from "./SendGate.ts"
 
 /**
  * Tokens taken for one send. They are settled once: given back, or spent. Settling again changes nothing and answers
@@ -55,7 +56,7 @@ export type Ask = (
  * @since 0.1.0
  */
 export interface RetryQuotaStore {
-  /** The most tokens there can be: above 0, may be `Infinity`. */
+  /** The most tokens there can be: above 0, may be `Infinity`, as it is where not tokens but retries are counted. */
   readonly capacity: number
   /** Tokens that a call which succeeds without a retry puts in: from 0 to `capacity`. */
   readonly successIncrement: number
@@ -65,15 +66,20 @@ export interface RetryQuotaStore {
   readonly whenExhausted: "stop" | "wait"
   /**
    * Takes `cost` tokens (0 or more): the reservation, `undefined` when it is refused, or a way to ask for it when the
-   * answer is not there yet.
+   * answer is not there yet. A store that counts retries takes one for any cost above 0.
    */
   readonly reserve: (cost: number, clock: Clock.Clock) => Reservation | undefined | Ask
-  /** Puts tokens in (0 or more), up to the capacity. */
+  /** Puts tokens in (0 or more), up to the capacity. Nothing where not tokens but retries are counted. */
   readonly deposit: (tokens: number, clock: Clock.Clock) => void
   /** Whether a deposit would change nothing. Default: that is not known. */
   readonly isFull?: boolean | undefined
   /** The tokens there are, as far as is known without asking: from 0 to `capacity`. */
   readonly balance: (clock: Clock.Clock) => number
+  /**
+   * Gates that belong to the quota: for a store that needs to know which sends are made, first ones too, and how each of
+   * them ends. They are asked with those of the context. The same array for as long as the store lives. Default: none.
+   */
+  readonly gates?: ReadonlyArray<SendGate> | undefined
   /** Brings {@link balance} up to date, where the tokens are kept elsewhere. Default: nothing to do. */
   readonly refresh?: Effect.Effect<void> | undefined
 }

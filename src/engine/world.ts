@@ -17,9 +17,9 @@ export type { AnyFiber }
 
 const noGates: ReadonlyArray<SendGate> = []
 
-/** The gates in this context, in the order in which they are asked. */
-const gatesOf = (context: AnyContext): ReadonlyArray<SendGate> => {
-  let found: Array<SendGate> | undefined
+/** The gates in this context and those of the quota, in the order in which they are asked. */
+const gatesOf = (context: AnyContext, store: RetryQuotaStore | undefined): ReadonlyArray<SendGate> => {
+  let found = store?.gates?.slice()
   for (const { gateOf, tag } of shared.gates) {
     const service = Context.getOrUndefined(context, tag)
     const gate = service === undefined ? undefined : gateOf(service)
@@ -41,8 +41,10 @@ const isQuietWith = (
   gates.length === 0 && (observer.onAttempt ?? observer.onSend ?? observer.onCall) === undefined &&
   (store === undefined || store.firstAttemptCost === 0)
 
-export const isQuiet = (context: AnyContext): boolean =>
-  isQuietWith(quotaOf(context)?.store, gatesOf(context), Context.get(context, CurrentObserver))
+export const isQuiet = (context: AnyContext): boolean => {
+  const store = quotaOf(context)?.store
+  return isQuietWith(store, gatesOf(context, store), Context.get(context, CurrentObserver))
+}
 
 /** All that a call needs to know of what is around it. Randomness and classifier are read when they are needed. */
 export class World {
@@ -84,7 +86,8 @@ const known = new WeakMap<AnyContext, World>()
 export const worldOf = (context: AnyContext): World => {
   const cached = known.get(context)
   if (cached !== undefined) return cached
-  const world = new World(context, quotaOf(context), gatesOf(context))
+  const quota = quotaOf(context)
+  const world = new World(context, quota, gatesOf(context, quota?.store))
   if (world.metadata === undefined) known.set(context, world)
   return world
 }
@@ -92,7 +95,7 @@ export const worldOf = (context: AnyContext): World => {
 /** Whether a world is that of this context, but for the metadata of a schedule. */
 export const isAround = (world: World, context: AnyContext): boolean =>
   world.store === quotaOf(context)?.store && world.observer === Context.get(context, CurrentObserver) &&
-  world.gates.length === 0 && gatesOf(context).length === 0
+  world.gates.length === 0 && gatesOf(context, world.store).length === 0
 
 /** The metadata of a first send. It is an object of its own, by which it can be told from that of a schedule. */
 export const fresh: Schedule.Metadata = { ...Schedule.CurrentMetadata.defaultValue() }

@@ -17,6 +17,18 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     "has sent or gives its token back, at whatever step"
   ],
   ...Object.fromEntries(
+    ["ClientThrottle", "layer", "layerConfig", "make", "snapshot"].map((name) => [
+      `ClientThrottle.${name}`,
+      ["core/ClientThrottle.test.ts", "whatever interrupts them, calls that were not made are no requests"] as const
+    ])
+  ),
+  ...Object.fromEntries(
+    ["all", "bucket", "grpc", "inFlight", "share"].map((name) => [
+      `RetryBudget.${name}`,
+      ["core/RetryBudget.test.ts", "loses nothing of a call over "] as const
+    ])
+  ),
+  ...Object.fromEntries(
     ["CoolDown", "close", "layer", "layerConfig", "make", "snapshot"].map((name) => [
       `CoolDown.${name}`,
       ["core/CoolDown.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
@@ -36,6 +48,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "AdaptiveRateLimiter.RateLimitExceeded",
     "AdaptiveRateLimiter.validated",
     "AwsSdk.StreamUsed",
+    "ClientThrottle.ClientThrottled",
     "ConcurrencyLimiter.ConcurrencyLimitExceeded",
     "CoolDown.CoolingDown",
     "BotocoreLegacy.BotocoreLegacyError",
@@ -119,6 +132,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryDecision.isRetry"
   ],
   "a constant": [
+    "ClientThrottle.published",
     "Criticality.CurrentCriticality",
     "BotocoreLegacy.document",
     "BotocoreLegacy.documentJson",

@@ -2,6 +2,7 @@ import { defineConfig } from "vitest/config"
 
 const core = [
   "core/AdaptiveRateLimiter",
+  "core/ClientThrottle",
   "core/ConcurrencyLimiter",
   "core/Contracts",
   "core/CoolDown",
@@ -14,6 +15,7 @@ const core = [
   "internal/CubicVectors",
   "core/Nesting",
   "core/ResourceLimiters",
+  "core/RetryBudget",
   "core/RetryInfo",
   "core/RetryObserver",
   "core/RetryPolicy",

@@ -27,6 +27,7 @@ const rewardingStore = (store: RetryQuotaStore, tokens: number): RetryQuotaStore
   firstAttemptCost: store.firstAttemptCost,
   whenExhausted: store.whenExhausted,
   refresh: store.refresh,
+  gates: store.gates,
   reserve: (cost, clock) => {
     const reward = (): void => store.deposit(tokens, clock)
     const answer = store.reserve(cost, clock)

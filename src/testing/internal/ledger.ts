@@ -16,6 +16,7 @@ export class Ledger implements RetryQuotaStore {
   readonly firstAttemptCost: number
   readonly whenExhausted: "stop" | "wait"
   readonly refresh: Effect.Effect<void> | undefined
+  readonly gates: RetryQuotaStore["gates"]
   /** Where the tokens are. */
   readonly store: RetryQuotaStore
   /** Tokens may come in that nobody has held: from calls that succeed, or with time. */
@@ -33,6 +34,7 @@ export class Ledger implements RetryQuotaStore {
     this.firstAttemptCost = store.firstAttemptCost
     this.whenExhausted = store.whenExhausted
     this.refresh = store.refresh
+    this.gates = store.gates
   }
 
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {

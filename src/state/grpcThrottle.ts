@@ -1,0 +1,45 @@
+import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
+import type { Outcome, SendGate } from "../SendGate.ts"
+import { uncounted } from "./counted.ts"
+
+/** How a throttle is made, valid. Thousandths of tokens, so that they add up. */
+export interface GrpcThrottleOptions {
+  readonly maxMilliTokens: number
+  readonly milliRatio: number
+  readonly isFailure: (outcome: Outcome) => boolean
+}
+
+/** A failure takes a token, a success puts in a part of one; retries pass above one half. Source: gRPC proposal A6. */
+export class GrpcThrottleStore implements RetryQuotaStore {
+  readonly capacity = Infinity
+  readonly successIncrement = 0
+  readonly firstAttemptCost = 0
+  readonly whenExhausted = "stop"
+  readonly gates: ReadonlyArray<SendGate>
+  private milliTokens: number
+  private readonly options: GrpcThrottleOptions
+
+  constructor(options: GrpcThrottleOptions) {
+    this.options = options
+    this.milliTokens = options.maxMilliTokens
+    const pass = { settle: (outcome: Outcome) => this.ended(outcome), cancel: () => undefined }
+    this.gates = [{ order: 1000, enter: (send) => send.hold(pass) }]
+  }
+
+  reserve(cost: number): Reservation | undefined {
+    return cost === 0 || this.milliTokens > this.options.maxMilliTokens / 2 ? uncounted(cost) : undefined
+  }
+
+  /** Outcomes decide, nothing else. */
+  deposit(): void {}
+
+  balance(): number {
+    return this.milliTokens / 1000
+  }
+
+  private ended(outcome: Outcome): void {
+    const { isFailure, maxMilliTokens, milliRatio } = this.options
+    if (outcome._tag === "Success") this.milliTokens = Math.min(maxMilliTokens, this.milliTokens + milliRatio)
+    else if (outcome._tag === "Failure" && isFailure(outcome)) this.milliTokens = Math.max(0, this.milliTokens - 1000)
+  }
+}

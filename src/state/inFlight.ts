@@ -1,0 +1,61 @@
+import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
+import type { Pass, Send, SendGate } from "../SendGate.ts"
+import { Counted, uncounted } from "./counted.ts"
+
+/** What is under way. */
+export interface UnderWay {
+  /** Sends that are made or wait for a gate, first ones and retries. */
+  readonly sends: number
+  /** First sends among them. */
+  readonly firstSends: number
+  /** Retries from when they are decided on until they end. */
+  readonly retries: number
+}
+
+/** So many retries at one time as are a share of what is under way. */
+export class InFlightStore implements RetryQuotaStore, UnderWay {
+  readonly capacity = Infinity
+  readonly successIncrement = 0
+  readonly firstAttemptCost = 0
+  readonly whenExhausted = "stop"
+  readonly gates: ReadonlyArray<SendGate>
+  sends = 0
+  firstSends = 0
+  retries = 0
+  private readonly most: (underWay: UnderWay) => number
+
+  constructor(most: (underWay: UnderWay) => number) {
+    this.most = most
+    const pass = (firstSends: number): Pass => {
+      const end = () => this.count(-1, -firstSends)
+      return { settle: end, cancel: end }
+    }
+    const [first, later] = [pass(1), pass(0)]
+    const enter = (send: Send) => {
+      const isFirst = send.attempt === 1
+      this.count(1, isFirst ? 1 : 0)
+      send.hold(isFirst ? first : later)
+    }
+    // The first to be asked: what waits for a gate is under way.
+    this.gates = [{ order: 0, enter }]
+  }
+
+  reserve(cost: number): Reservation | undefined {
+    if (cost === 0) return uncounted(cost)
+    if (!(this.balance() > 0)) return undefined
+    this.retries++
+    return new Counted(cost, () => this.retries--)
+  }
+
+  /** What is under way decides, nothing else. */
+  deposit(): void {}
+
+  balance(): number {
+    return Math.max(0, this.most(this) - this.retries)
+  }
+
+  private count(sends: number, firstSends: number): void {
+    this.sends += sends
+    this.firstSends += firstSends
+  }
+}

@@ -1,0 +1,103 @@
+import * as Effect from "effect/Effect"
+import type * as Random from "effect/Random"
+import { Window } from "../internal/math/window.ts"
+import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
+
+/** How a throttle is made, valid. */
+export interface ThrottleOptions<E> {
+  readonly k: number
+  readonly windowMillis: number
+  readonly maxRejection: number
+  readonly counts: "settled" | "sent"
+  readonly isRejection: (outcome: Outcome) => boolean
+  readonly refused: (rejection: number) => E
+}
+
+/** A tenth of the window, and the pass of the sends that were let go in it. */
+class Slice implements Pass {
+  requests = 0
+  accepts = 0
+  isOver = false
+  private readonly gate: ThrottleGate<unknown>
+
+  constructor(gate: ThrottleGate<unknown>) {
+    this.gate = gate
+  }
+
+  settle(outcome: Outcome): void {
+    this.gate.ended(outcome)
+  }
+
+  cancel(): void {
+    this.gate.canceled(this)
+  }
+}
+
+/** The gate of a throttle: it refuses at random as many sends as the service seems to. */
+export class ThrottleGate<E> implements SendGate<E> {
+  readonly order = 200
+  private requests = 0
+  private accepts = 0
+  private readonly window: Window<Slice>
+  private readonly options: ThrottleOptions<E>
+  private readonly random: Random.Random
+
+  constructor(options: ThrottleOptions<E>, random: Random.Random, nowMillis: number) {
+    this.options = options
+    this.random = random
+    this.window = new Window({
+      millis: options.windowMillis,
+      slice: () => new Slice(this),
+      dropped: (slice) => this.dropped(slice)
+    }, nowMillis)
+  }
+
+  /** The counts at a moment, and the share of sends that is refused. */
+  look(nowMillis: number): { readonly requests: number; readonly accepts: number; readonly rejection: number } {
+    this.window.at(nowMillis)
+    return { requests: this.requests, accepts: this.accepts, rejection: this.rejection }
+  }
+
+  enter(send: Send): void | Effect.Effect<void, E> {
+    const isSettled = this.options.counts === "settled"
+    // Nothing was rejected lately: what leaves the window changes nothing, so the time does not matter.
+    if (isSettled && this.requests === this.accepts) return send.hold(this.window.slices.at(-1)!)
+    const slice = this.window.at(send.nowMillis)
+    const { rejection } = this
+    const isRefused = rejection > 0 && this.random.nextDoubleUnsafe() < rejection
+    if (isRefused || !isSettled) this.count(slice, 1, 0)
+    if (isRefused) return Effect.fail(this.options.refused(rejection))
+    send.hold(slice)
+  }
+
+  /** A send has ended. */
+  ended(outcome: Outcome): void {
+    if (outcome._tag === "Unknown") return
+    const accepts = outcome._tag === "Success" || !this.options.isRejection(outcome) ? 1 : 0
+    this.count(this.window.at(outcome.nowMillis), this.options.counts === "settled" ? 1 : 0, accepts)
+  }
+
+  /** A send was never made: it is no request. */
+  canceled(slice: Slice): void {
+    if (this.options.counts === "sent" && !slice.isOver) this.count(slice, -1, 0)
+  }
+
+  /** Source: Google SRE, chapter 21, "Client-side throttling". */
+  private get rejection(): number {
+    const share = (this.requests - this.options.k * this.accepts) / (this.requests + 1)
+    return Math.max(0, Math.min(this.options.maxRejection, share))
+  }
+
+  private count(slice: Slice, requests: number, accepts: number): void {
+    slice.requests += requests
+    slice.accepts += accepts
+    this.requests += requests
+    this.accepts += accepts
+  }
+
+  private dropped(slice: Slice): void {
+    slice.isOver = true
+    this.requests -= slice.requests
+    this.accepts -= slice.accepts
+  }
+}
