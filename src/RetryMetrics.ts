@@ -14,7 +14,14 @@ import * as Metric from "effect/Metric"
 import { AdaptiveRateLimiter } from "./AdaptiveRateLimiter.ts"
 import { checks } from "./internal/checks.ts"
 import type { StopReason } from "./RetryDecision.ts"
-import { type Caller, CurrentResource, failureClass, layer as observing, type RetryObserver } from "./RetryObserver.ts"
+import {
+  type Caller,
+  CurrentResource,
+  failureClass,
+  type Hedge,
+  layer as observing,
+  type RetryObserver
+} from "./RetryObserver.ts"
 import { RetryQuota } from "./RetryQuota.ts"
 
 /**
@@ -58,6 +65,17 @@ export const delays: Metric.Histogram<number> = Metric.histogram("retry_delay_ms
  */
 export const stops: Metric.Counter<number> = Metric.counter("retry_stops", {
   description: "Failed calls that were not retried",
+  incremental: true
+})
+
+/**
+ * Hedges; attribute `event`: `"sent"`, and then `"won"` or `"lost"`; or `"refused"`.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const hedges: Metric.Counter<number> = Metric.counter("retry_hedges", {
+  description: "Hedges: sent, then won or lost, or refused",
   incremental: true
 })
 
@@ -118,6 +136,7 @@ const seriesOf = (resource: string | undefined) => {
     retries: by<number, Metric.CounterState<number>, string>(own(retries), "class"),
     delays: by<number, Metric.HistogramState, string>(own(delays), "class"),
     stops: by<number, Metric.CounterState<number>, StopReason>(own(stops), "reason"),
+    hedges: by<number, Metric.CounterState<number>, Hedge["event"]>(own(hedges), "event"),
     gauges: resource === others ? undefined : { balance: own(quotaBalance), fillRate: own(fillRate) }
   }
 }
@@ -175,6 +194,7 @@ const counting = (maxResources: number) => ({
     series.delays(kind).updateUnsafe(delayMillis, context)
     show(series, context)
   },
+  onHedge: ({ event }, _error, context) => seriesIn(context, maxResources).hedges(event).updateUnsafe(1, context),
   onStop: ({ reason }, _error, context) => {
     const series = seriesIn(context, maxResources)
     series.stops(reason).updateUnsafe(1, context)

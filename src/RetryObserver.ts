@@ -35,8 +35,32 @@ export interface RetryObserver {
    * from a quota, it is notified when that is sent.
    */
   readonly onRetry?: ((retry: Retry, error: unknown, context: Caller) => unknown) | undefined
+  /** What becomes of a hedge: see `Hedge`. The error is that of one that was sent and has failed. */
+  readonly onHedge?: ((hedge: Hedge, error: unknown, context: Caller) => unknown) | undefined
   /** A failed call is not retried. */
   readonly onStop?: ((stop: Stop, error: unknown, context: Caller) => unknown) | undefined
+}
+
+/**
+ * A hedge: an extra send of a call whose first send has not answered yet.
+ *
+ * **Details**
+ *
+ * One that is sent is notified of twice: when it is `"sent"`, and when its call has ended: it has `"won"` if its answer is
+ * that of the call, else it has `"lost"`. One that is `"refused"` is never sent.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Hedge {
+  readonly event: "sent" | "won" | "lost" | "refused"
+  /** The number of the hedge in its call: 1 for the first. */
+  readonly hedge: number
+  /**
+   * Why it is refused: the budget is used up; a gate refuses it, or says that its resource is strained; the deadline of
+   * the call has come.
+   */
+  readonly reason: "budget" | "gate" | "strained" | "deadline" | undefined
 }
 
 /**
@@ -224,6 +248,7 @@ const both = <A>(first: Callback<A>, second: Callback<A>): Callback<A> => {
 export const combine = (self: RetryObserver, that: RetryObserver): RetryObserver => ({
   onAttempt: both(self.onAttempt, that.onAttempt),
   onRetry: both(self.onRetry, that.onRetry),
+  onHedge: both(self.onHedge, that.onHedge),
   onStop: both(self.onStop, that.onStop)
 })
 

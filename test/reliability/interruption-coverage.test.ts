@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fs from "node:fs"
 import { adapterSweeps } from "./sweeps/adapters.ts"
 import { callSweeps, limiterSweeps, quotaSweeps } from "./sweeps/calls.ts"
+import { hedgeSweeps } from "./sweeps/hedges.ts"
 import { policySweeps } from "./sweeps/policies.ts"
 import { redisSweeps } from "./sweeps/redis.ts"
 import { quotaLayers, serviceSweeps } from "./sweeps/services.ts"
@@ -38,6 +39,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "AwsSdk.StreamUsed",
     "ConcurrencyLimiter.ConcurrencyLimitExceeded",
     "CoolDown.CoolingDown",
+    "Hedge.validatedCall",
     "BotocoreLegacy.BotocoreLegacyError",
     "BotocoreLegacy.ChecksumError",
     "InvalidOption.InvalidOption",
@@ -119,6 +121,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   "a constant": [
     "Criticality.CurrentCriticality",
+    "Hedge.CurrentSend",
     "BotocoreLegacy.document",
     "BotocoreLegacy.documentJson",
     "Kotlin.defaults",
@@ -138,6 +141,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryMetrics.attempts",
     "RetryMetrics.delays",
     "RetryMetrics.fillRate",
+    "RetryMetrics.hedges",
     "RetryMetrics.quotaBalance",
     "RetryMetrics.retries",
     "RetryMetrics.stops",
@@ -190,6 +194,7 @@ const named = [
   limiterSweeps,
   callSweeps,
   serviceSweeps,
+  hedgeSweeps,
   adapterSweeps,
   redisSweeps,
   quotaLayers
