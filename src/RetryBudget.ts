@@ -110,15 +110,7 @@ export interface InFlightOptions {
 
 type Most = (underWay: UnderWay) => number
 
-export type {
-  /**
-   * What is under way.
-   *
-   * @category models
-   * @since 0.1.0
-   */
-  UnderWay
-}
+export type { UnderWay } from "./state/inFlight.ts"
 
 /**
  * As many retries at one time as are a share of the sends under way, at least so many. Throws `InvalidOption` when an

@@ -84,6 +84,11 @@ export interface SendGate<out E = unknown> {
    * error with {@link Refused}. An effect that is interrupted has taken nothing. It must not throw.
    */
   readonly enter: (send: Send) => void | Effect.Effect<void, E>
+  /**
+   * Whether what it guards is short of something at this moment of the monotonic clock. Then no send is made that its call
+   * can do without, such as a hedge. It must not throw, and says so within one step. Default: it never is.
+   */
+  readonly isStrained?: ((nowMillis: number) => boolean) | undefined
 }
 
 /**

@@ -310,8 +310,11 @@ class Attempt {
   private leave(): AnyEffect {
     this.permit!.leave()
     if (this.pending !== undefined && this.pending.permit !== this.permit) this.pending.permit?.leave(false)
-    if (!shared.nesting) return this.self
-    const mark = this.mark = new Mark(this.world, current())
+    if (!shared.nesting && !shared.hedging) return this.self
+    const mark = this.mark = new Mark(this.world, current(), {
+      permit: this.permit,
+      deadlineAtMillis: this.pending?.call.deadlineAtMillis ?? Infinity
+    })
     return Effect.updateContext(this.self, (context: Context.Context<any>) => Context.add(context, InsideCall, mark))
   }
 

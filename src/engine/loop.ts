@@ -181,8 +181,8 @@ class Loop {
   private leave(): AnyContext {
     this.call.permit?.leave()
     const { retry, world } = this
-    const inside = shared.nesting
-      ? Context.add(world.context, InsideCall, this.mark = new Mark(world, current()))
+    const inside = shared.nesting || shared.hedging
+      ? Context.add(world.context, InsideCall, this.mark = new Mark(world, current(), this.call))
       : world.inside
     if (retry === undefined) {
       return world.metadata === undefined ? inside : Context.add(inside, Schedule.CurrentMetadata, fresh)

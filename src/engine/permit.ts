@@ -53,7 +53,7 @@ export class Permit implements Send {
   watch: Watch | undefined = undefined
   below: Permit | undefined = undefined
   reservation: Reservation | undefined = undefined
-  private passes: Array<Pass> | undefined = undefined
+  passes: Array<Pass> | undefined = undefined
   private now = -1
 
   constructor(world: World, retry: number) {

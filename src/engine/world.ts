@@ -70,7 +70,7 @@ export class World {
     this.observer = Context.get(context, CurrentObserver)
     this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
     this.isQuiet = isQuietWith(store, gates, this.observer)
-    this.inside = Context.add(context, InsideCall, new Mark(this, undefined))
+    this.inside = Context.add(context, InsideCall, new Mark(this))
   }
 
   /** Milliseconds of the monotonic clock, which no step of the wall clock moves. */
@@ -100,6 +100,12 @@ export const isAround = (world: World, context: AnyContext): boolean =>
 /** The metadata of a first send. It is an object of its own, by which it can be told from that of a schedule. */
 export const fresh: Schedule.Metadata = { ...Schedule.CurrentMetadata.defaultValue() }
 
+/** What a send holds, and until when its call sends: `Call`, which lies above. */
+interface Sent {
+  readonly permit: unknown
+  readonly deadlineAtMillis: number
+}
+
 /**
  * What is inside a send of a call: that call accounts for it. Sends carry a mark of their own only from the first policy
  * that asks whether it is nested (`shared.nesting`): it costs as much as all the rest of a call that succeeds.
@@ -109,11 +115,14 @@ export class Mark {
   readonly world: World
   /** The fiber of the send; `undefined` where calls only account, and nobody asks whether they are nested. */
   private readonly fiber: AnyFiber | undefined
+  /** The send, where more of it is known. */
+  readonly sent: Sent | undefined
   private active = true
 
-  constructor(world: World, fiber: AnyFiber | undefined) {
+  constructor(world: World, fiber?: AnyFiber, sent?: Sent) {
     this.world = world
     this.fiber = fiber
+    this.sent = sent
   }
 
   /** The send runs. What was forked inside it and outlives it is inside no longer, however the send ended. */

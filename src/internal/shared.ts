@@ -11,6 +11,8 @@ export interface Shared {
   readonly gates: Array<GateKey>
   /** Attempts mark their context from the first policy that asks whether it is nested: `engine/world.ts`. */
   nesting: boolean
+  /** Sends that gates have let pass say so in their context from the first that can be hedged: `engine/hedge.ts`. */
+  hedging?: boolean
 }
 
 /** A service that is a gate, or has one. */

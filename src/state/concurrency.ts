@@ -50,6 +50,9 @@ class Slot implements Pass {
   }
 }
 
+/** For how long after a cut the resource counts as strained. Source: the simulated outages of `docs/overload.md`. */
+const strainedMillis = 10_000
+
 /** The gate of a concurrency limiter: so many sends are in flight, and no more. */
 export class ConcurrencyGate<E> implements SendGate<E> {
   readonly name = "ConcurrencyLimiter"
@@ -60,6 +63,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
   limit: number
   private state: unknown
   private cuts = 0
+  private cutMillis = -Infinity
   /** Until when nothing is sent, in milliseconds of the monotonic clock: sends are paced while the limit is below 1. */
   private pausedUntilMillis = -Infinity
   private untimed: Slot
@@ -95,6 +99,11 @@ export class ConcurrencyGate<E> implements SendGate<E> {
     return this.line.wait(send.context, () => this.hold(send))
   }
 
+  /** The limit was just cut, or it is reached. */
+  isStrained(nowMillis: number): boolean {
+    return nowMillis < this.cutMillis + strainedMillis || this.line.size > 0 || !this.isOpen({ nowMillis })
+  }
+
   /** A send has ended. */
   ended(outcome: Outcome, cuts: number, sentMillis: number | undefined): void {
     this.count(outcome, cuts, sentMillis)
@@ -127,6 +136,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
     const limit = rule.limit(this.state)
     if (limit < this.limit) {
       this.cuts++
+      this.cutMillis = outcome.nowMillis
       this.untimed = new Slot(this, this.cuts, undefined)
     }
     this.limit = limit

@@ -87,6 +87,11 @@ export class CoolDownGate<E> implements SendGate<E> {
     return this.line.wait(send.context, () => this.pass(send, monotonicMillis(clock)))
   }
 
+  /** The server has asked to be left alone, and sends do not pass freely again. */
+  isStrained(): boolean {
+    return this.phase !== "free"
+  }
+
   ended(passage: Passage<E>, outcome: Outcome): void {
     const hint = this.options.hint(outcome)
     const isCurrent = passage === this.passage && this.phase === "opening"

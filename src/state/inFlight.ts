@@ -2,7 +2,12 @@ import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../SendGate.ts"
 import { Counted, uncounted } from "./counted.ts"
 
-/** What is under way. */
+/**
+ * What is under way.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface UnderWay {
   /** Sends that are made or wait for a gate, first ones and retries. */
   readonly sends: number

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fs from "node:fs"
 import { adapterSweeps } from "./sweeps/adapters.ts"
 import { callSweeps, limiterSweeps, quotaSweeps } from "./sweeps/calls.ts"
+import { hedgeSweeps } from "./sweeps/hedges.ts"
 import { policySweeps } from "./sweeps/policies.ts"
 import { redisSweeps } from "./sweeps/redis.ts"
 import { quotaLayers, serviceSweeps } from "./sweeps/services.ts"
@@ -51,6 +52,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "ClientThrottle.ClientThrottled",
     "ConcurrencyLimiter.ConcurrencyLimitExceeded",
     "CoolDown.CoolingDown",
+    "Hedge.validatedCall",
     "BotocoreLegacy.BotocoreLegacyError",
     "BotocoreLegacy.ChecksumError",
     "InvalidOption.InvalidOption",
@@ -134,6 +136,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
   "a constant": [
     "ClientThrottle.published",
     "Criticality.CurrentCriticality",
+    "Hedge.CurrentSend",
     "BotocoreLegacy.document",
     "BotocoreLegacy.documentJson",
     "Kotlin.defaults",
@@ -215,6 +218,7 @@ const named = [
   limiterSweeps,
   callSweeps,
   serviceSweeps,
+  hedgeSweeps,
   adapterSweeps,
   redisSweeps,
   quotaLayers

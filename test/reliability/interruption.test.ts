@@ -11,6 +11,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
 import { FakeRedis } from "../utils/fakeRedis.ts"
 import { callSweeps, limiterSweeps, quotaSweeps } from "./sweeps/calls.ts"
+import { hedgeSweeps } from "./sweeps/hedges.ts"
 import { policySweeps } from "./sweeps/policies.ts"
 import { bracketed, quotaLayers, serviceSweeps } from "./sweeps/services.ts"
 import { on, type Program, swept } from "./sweeps/sweep.ts"
@@ -21,7 +22,8 @@ describe("an interruption at any step, and in any wait, leaves no token, no wait
     "whatever the quota": quotaSweeps,
     "whatever the limiter": limiterSweeps,
     "whatever is around the call, or inside": callSweeps,
-    "the services themselves": serviceSweeps
+    "the services themselves": serviceSweeps,
+    "of whatever sends of a hedged call": hedgeSweeps
   }
   for (const [theme, sweeps] of Object.entries(themes)) {
     describe(theme, () => {

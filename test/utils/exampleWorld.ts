@@ -6,7 +6,7 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb"
 import { assert } from "@effect/vitest"
 import type { Metadata } from "@grpc/grpc-js"
 import { HttpResponse } from "@smithy/core/protocols"
-import { awsStandard, ResourceLimiters, RetryQuota, RetryStrategy, withRetry } from "effect-retry"
+import { awsStandard, Hedge, ResourceLimiters, RetryQuota, RetryStrategy, withRetry } from "effect-retry"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import type * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import type * as RetryGrpc from "effect-retry/RetryGrpc"
@@ -102,6 +102,7 @@ export const claim = (value: unknown, said: string): void =>
 export const services = Layer.mergeAll(
   ResourceLimiters.layer(),
   RetryStrategy.layer(awsStandard),
+  Hedge.layer(),
   FileSystem.layerNoop({}),
   Layer.succeed(
     HttpClient.HttpClient,

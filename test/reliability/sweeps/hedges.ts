@@ -1,0 +1,148 @@
+import { attempt, awsStandard, Hedge, type RetryQuotaStore, SendGate, withRetry } from "effect-retry"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as Kit from "effect-retry/testing"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type { Send, Sweeps } from "./sweep.ts"
+
+class Gate extends SendGate.Service<Gate>()("test/sweeps/hedges/Gate") {}
+
+/** What budget and gate have handed out, and what runs. */
+class Account {
+  reservations = 0
+  passes = 0
+  sends = 0
+  sent = 0
+  spent = 0
+
+  /** A budget that is asked, or answers immediately. */
+  budget(isAsked: boolean): RetryQuotaStore.RetryQuotaStore {
+    const take = (cost: number): RetryQuotaStore.Reservation => {
+      this.reservations++
+      let isSettled = false
+      const settled = (spent: number) => () => {
+        if (isSettled) throw new Error("a reservation is settled twice")
+        this.reservations--
+        this.spent += spent
+        return isSettled = true
+      }
+      return { cost, giveBack: settled(0), spend: settled(1) }
+    }
+    return {
+      capacity: Infinity,
+      successIncrement: 0,
+      firstAttemptCost: 0,
+      whenExhausted: "stop",
+      reserve: (cost) => isAsked ? (_, hold) => Effect.delay(Effect.sync(() => hold(take(cost))), 3) : take(cost),
+      deposit: () => {},
+      balance: () => Infinity
+    }
+  }
+
+  /** A gate that lets pass, later if it is told to wait. */
+  gate(waits: boolean): SendGate.SendGate {
+    const hold = (send: SendGate.Send) => {
+      this.passes++
+      let isOpen = true
+      const close = () => {
+        if (!isOpen) throw new Error("a pass is settled twice")
+        isOpen = false
+        this.passes--
+      }
+      send.hold({ settle: close, cancel: close })
+    }
+    return { order: 1, enter: (send) => waits ? Effect.delay(Effect.sync(() => hold(send)), 2) : hold(send) }
+  }
+
+  readonly counted = (send: Send): Send =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => this.sends++),
+      () => Effect.andThen(Effect.sync(() => this.sent++), send),
+      () => Effect.andThen(Effect.sync(() => this.sends--), Effect.void)
+    )
+
+  get check(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { passes, reservations, sends, sent, spent } = this
+      const left = JSON.stringify({ passes, reservations, sends, sent, spent })
+      return passes + reservations + sends === 0 && spent <= sent ? Effect.void : Effect.die(new Error(left))
+    })
+  }
+}
+
+interface Setting {
+  readonly isAsked?: boolean
+  readonly waits?: boolean
+  readonly limit?: number
+  /** The hedging around it is the one that counts, and its budget. */
+  readonly isAround?: boolean
+}
+
+/** Hedged calls over an account that has to be even when they, and whoever lost, have ended. */
+const settled = (program: (send: Send) => Effect.Effect<unknown, unknown, any>, setting: Setting = {}) =>
+  Effect.suspend(() => {
+    const { isAround = false, isAsked = false, limit, waits = false } = setting
+    const account = new Account()
+    const script = [Kit.transient, Kit.ok({ latency: 40 }), Kit.throttled, Kit.ok()]
+    const { send } = Kit.outcomes(script, { latency: 10, afterwards: "repeat" })
+    const call = program(account.counted(send)).pipe(
+      Effect.provideService(Gate, account.gate(waits)),
+      (self) =>
+        limit === undefined
+          ? self
+          : Effect.provide(self, ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(limit) })),
+      (self) =>
+        isAround ? self : Effect.provide(
+          self,
+          isAsked
+            ? Hedge.layerConfig({ budget: Config.succeed(account.budget(true)) })
+            : Hedge.layer({ budget: account.budget(false) })
+        )
+    ) as Effect.Effect<unknown, unknown>
+    return Effect.acquireUseRelease(
+      Effect.forkChild(call),
+      Fiber.join,
+      (fiber) => Fiber.interrupt(fiber).pipe(Effect.andThen(Effect.yieldNow), Effect.andThen(account.check))
+    )
+  })
+
+const hedged = Hedge.hedged({ after: 5, atMost: 2 })
+
+/** Hedged calls. Tokens, passes, the hedges' budget and running sends are even after any interruption. */
+export const hedgeSweeps: Sweeps = {
+  "Hedge.hedged, Hedge.layer, Hedge.layerConfig, Hedge.Hedge": { program: settled(hedged), least: 40 },
+  "Hedge.hedged under withRetry": { program: settled((send) => withRetry(hedged(send), awsStandard)), least: 60 },
+  "Hedge.hedged under Effect.retry": {
+    program: settled((send) => Effect.retry(attempt(hedged(send)), awsStandard as any)),
+    least: 60
+  },
+  "Hedge.hedged in a time-out under withRetry, with a gate that has it wait": {
+    program: settled((send) => withRetry(Effect.timeout(hedged(send), 15), awsStandard), { waits: true }),
+    least: 60
+  },
+  "Hedge.hedged by a budget that is asked, at a limit": {
+    program: settled((send) => withRetry(hedged(send), awsStandard), { isAsked: true, limit: 2 }),
+    least: 60
+  },
+  "Hedge.hedged whose sends are all made immediately": {
+    program: settled((send) => withRetry(Hedge.hedged(send, { after: 0, atMost: 3 }), awsStandard)),
+    least: 60
+  },
+  "Hedge.hedged by a quantile, Hedge.make, Hedge.snapshot, Hedge.quantile": {
+    program: Effect.scoped(
+      Effect.flatMap(Hedge.make({ share: 1 }), (hedge) =>
+        Effect.provideService(
+          Effect.all([
+            settled((send) => Hedge.hedged(send, { after: Hedge.quantile(0.5, { warmUp: 1, first: 5 }) }), {
+              isAround: true
+            }),
+            Hedge.snapshot
+          ]),
+          Hedge.Hedge,
+          hedge
+        ))
+    ),
+    least: 20
+  }
+}
