@@ -63,7 +63,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
   private pausedUntilMillis = -Infinity
   private untimed: Slot
   private readonly line: Line<E>
-  private readonly options: ConcurrencyOptions<E>
+  private options: ConcurrencyOptions<E>
   private readonly random: Random.Random
 
   constructor(options: ConcurrencyOptions<E>, random: Random.Random) {
@@ -81,6 +81,17 @@ export class ConcurrencyGate<E> implements SendGate<E> {
       isOpen: (at) => this.isOpen(at),
       refused: (reason) => options.refused(reason, this.limit)
     })
+  }
+
+  /** Goes on with other options. What is in flight still counts; a rule that is another one begins where it begins. */
+  follow(options: ConcurrencyOptions<E>, isOtherRule: boolean): void {
+    this.options = isOtherRule ? options : { ...options, rule: this.options.rule }
+    this.line.change({ order: options.order, maxWaiters: options.maxWaiters, maxWaitMillis: options.maxWaitMillis })
+    if (!isOtherRule) return
+    this.state = options.rule.initial
+    this.limitTo(options.rule.limit(this.state))
+    this.pausedUntilMillis = -Infinity
+    this.line.admit(any)
   }
 
   /** Sends that wait for a slot. */
@@ -123,7 +134,10 @@ export class ConcurrencyGate<E> implements SendGate<E> {
       overtaken: cuts < this.cuts,
       rttMillis: sentMillis === undefined ? undefined : outcome.nowMillis - sentMillis
     })
-    const limit = rule.limit(this.state)
+    this.limitTo(rule.limit(this.state))
+  }
+
+  private limitTo(limit: number): void {
     if (limit < this.limit) {
       this.cuts++
       this.untimed = new Slot(this, this.cuts, undefined)

@@ -9,6 +9,7 @@ import { HttpResponse } from "@smithy/core/protocols"
 import { awsStandard, ResourceLimiters, RetryQuota, RetryStrategy, withRetry } from "effect-retry"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import type * as RequestHeaders from "effect-retry/aws/RequestHeaders"
+import * as RetryConfig from "effect-retry/RetryConfig"
 import type * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -102,6 +103,7 @@ export const claim = (value: unknown, said: string): void =>
 export const services = Layer.mergeAll(
   ResourceLimiters.layer(),
   RetryStrategy.layer(awsStandard),
+  RetryConfig.layer({ default: {} }),
   FileSystem.layerNoop({}),
   Layer.succeed(
     HttpClient.HttpClient,
