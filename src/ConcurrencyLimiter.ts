@@ -279,7 +279,12 @@ const ruleOf = (check: Checks, rule: Rule) => {
   return { initial: rule.initial, limit: rule.limit, next: rule.next, isTimed, pauseMillis }
 }
 
-const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
+/**
+ * Options with their defaults, checked.
+ *
+ * @internal
+ */
+export const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
   const check = checks("ConcurrencyLimiter.make")
   const { isDrop = isOverload, maxWait = 250, maxWaiters = 10_000, rule = adaptive() } = options
   if (typeof isDrop !== "function") check.reject("isDrop", isDrop, "a function of an outcome")
@@ -307,7 +312,12 @@ export const make = (options?: Options): Effect.Effect<Service> => {
   )
 }
 
-const serviceOf = (gate: ConcurrencyGate<ConcurrencyLimitExceeded>): Service => ({
+/**
+ * The service of a gate.
+ *
+ * @internal
+ */
+export const serviceOf = (gate: ConcurrencyGate<ConcurrencyLimitExceeded>): Service => ({
   gate,
   slot: Effect.withFiber(({ context }) => passing(gate, context)),
   snapshot: Effect.sync(() => ({ limit: gate.limit, inFlight: gate.inFlight, waiting: gate.waiting }))

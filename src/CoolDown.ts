@@ -129,7 +129,12 @@ export class CoolDown extends Context.Service<CoolDown, Service>()(
 
 const hintOf = ({ info }: SendGate.Outcome): Duration.Duration | undefined => info?.retryAfter
 
-const validated = (options: Options): CoolDownOptions<CoolingDown> => {
+/**
+ * Options with their defaults, checked.
+ *
+ * @internal
+ */
+export const validated = (options: Options): CoolDownOptions<CoolingDown> => {
   const check = checks("CoolDown.make")
   const { atMost = 60_000, hint = hintOf, maxWait = 2000, maxWaiters = 10_000, spread = 0.2 } = options
   if (typeof hint !== "function") check.reject("hint", hint, "a function of an outcome")
@@ -156,7 +161,12 @@ export const make = (options?: Options): Effect.Effect<Service> => {
   )
 }
 
-const serviceOf = (gate: CoolDownGate<CoolingDown>): Service => ({
+/**
+ * The service of a gate.
+ *
+ * @internal
+ */
+export const serviceOf = (gate: CoolDownGate<CoolingDown>): Service => ({
   gate,
   close: (hint) =>
     Effect.flatMap(

@@ -421,11 +421,10 @@ export const whenThrottled: {
   (that: RetryPolicy): Same
   <E, R, Err>(self: RetryPolicy<E, R, Err>, that: RetryPolicy): RetryPolicy<E, R, Err>
 } = /* @__PURE__ */ dual(2, <E, R, Err>(self: RetryPolicy<E, R, Err>, that: RetryPolicy): RetryPolicy<E, R, Err> => {
-  const ordinary = delayOf("self", Policy.partsOf(self))
   const throttling = delayOf("that", Policy.partsOf(that))
-  return Policy.extended(self, "RetryPolicy.whenThrottled", that, {
-    source: (failure) => (failure.info?.throttling ? throttling : ordinary)(failure),
-    adjusts: []
+  return Policy.extended(self, "RetryPolicy.whenThrottled", that, (parts: Parts) => {
+    const ordinary = delayOf("self", parts)
+    return { source: (failure: Failing) => (failure.info?.throttling ? throttling : ordinary)(failure), adjusts: [] }
   })
 })
 

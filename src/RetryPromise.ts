@@ -17,7 +17,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 import { retrying } from "./engine/loop.ts"
-import type { Parts } from "./engine/parts.ts"
+import { changed, type Parts } from "./engine/parts.ts"
 import { partsOf } from "./engine/policy/policy.ts"
 import { type Checks, checks } from "./internal/checks.ts"
 import { get } from "./internal/safe.ts"
@@ -288,14 +288,12 @@ const observed = (env: Context.Context<never>, { onRetry, onStop }: RetryOptions
 
 /** The policy with the limit of the options. What was said to be final is final, whatever it retries otherwise. */
 const partsWith = (policy: Policy<unknown>, { classify, retries }: RetryOptions): Parts => {
-  const parts = partsOf(policy)
-  return {
-    ...parts,
-    maxAttempts: typeof retries === "number" ? retries + 1 : parts.maxAttempts,
-    whileRetryable: parts.whileRetryable === "off"
-      ? ({ error, info }) => info?.safety !== "No" || (classify === undefined && !isResponse(error))
-      : parts.whileRetryable
-  }
+  const orFinal: Parts["whileRetryable"] = ({ error, info }) =>
+    info?.safety !== "No" || (classify === undefined && !isResponse(error))
+  return changed(partsOf(policy), ({ maxAttempts, whileRetryable }) => ({
+    maxAttempts: typeof retries === "number" ? retries + 1 : maxAttempts,
+    whileRetryable: whileRetryable === "off" ? orFinal : whileRetryable
+  }))
 }
 
 /** What the calls of a function run with. */

@@ -20,7 +20,7 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
 import { type AnyEffect, asEffect, Call, deadlineAt, failed, succeeded } from "./engine/call.ts"
-import type { Parts } from "./engine/parts.ts"
+import { type Parts, partsIn } from "./engine/parts.ts"
 import { Permit, watchOf } from "./engine/permit.ts"
 import { partsOf } from "./engine/policy/policy.ts"
 import { admission, admissionUntil, settling } from "./engine/send.ts"
@@ -227,7 +227,8 @@ class Strategy implements Service {
   readonly acquireInitialToken: Service["acquireInitialToken"] = (operation) =>
     Effect.withFiber((fiber) => {
       const world = this.worldOf(fiber.context)
-      const parts = operation?.longPolling === true ? forLongPolling(this.parts) : this.parts
+      const own = partsIn(this.parts, world.context)
+      const parts = operation?.longPolling === true ? forLongPolling(own) : own
       const call = new Call(parts, deadlineAt(parts, world))
       const permit = new Permit(world, 0)
       // First sends cost nothing in the guide.

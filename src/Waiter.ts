@@ -22,6 +22,7 @@ import * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Delays from "./engine/delay.ts"
+import { changed } from "./engine/parts.ts"
 import { fromParts, partsOf } from "./engine/policy/policy.ts"
 import { checks } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
@@ -234,7 +235,9 @@ const smithyDelay = (minMillis: number, maxMillis: number): RetryPolicy =>
 
 /** A policy without what it asks of an error: most outcomes of a wait that goes on are none. */
 const asDelay = <R>(delay: Waiter<never, never, R>["delay"]): Waiter<never, never, R>["delay"] =>
-  isRetryPolicy(delay) ? fromParts({ ...partsOf(delay), whileRetryable: "off", outermostOnly: false }) : delay
+  isRetryPolicy(delay)
+    ? fromParts(changed(partsOf(delay), () => ({ whileRetryable: "off", outermostOnly: false })))
+    : delay
 
 const areAcceptors = (u: ReadonlyArray<unknown>): boolean =>
   Array.isArray(u) && u.every((one) => typeof get(one, "matches") === "function")

@@ -50,7 +50,8 @@ describe("the package", () => {
     const paths = packed()
     // What `npm run build` makes is there for each source, or not at all.
     const sources = new Set(paths.filter((path) => path.startsWith("src/")).map((path) => path.slice(4, -3)))
-    for (const path of paths.filter((path) => path.startsWith("dist/"))) {
+    const schema = "dist/json/retry-config.schema.json"
+    for (const path of paths.filter((path) => path.startsWith("dist/") && path !== schema)) {
       assert.isTrue(sources.has(path.slice(5).replace(/(\.d\.ts|\.js)(\.map)?$/, "")), path)
     }
     const kinds = paths.filter((path) => !path.startsWith("dist/")).map((path) =>
@@ -120,7 +121,9 @@ describe("the package", () => {
     })
     const resolved: ReadonlyArray<readonly [string, string]> = JSON.parse(answer)
     assert.deepStrictEqual(resolved.map(([name, at]) => [name, at.replace(root.href, "")]), expected)
-    assert.strictEqual(Object.keys(manifest.exports).length, modules.filter(isPublic).length + 1)
+    const files = ["./package.json", "./retry-config.schema.json"]
+    for (const file of files) assert.property(manifest.exports, file)
+    assert.strictEqual(Object.keys(manifest.exports).length, modules.filter(isPublic).length + files.length)
   })
 
   it("is resolved without a build to the sources of the same modules", () => {

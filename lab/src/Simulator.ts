@@ -12,6 +12,7 @@
  * @since 0.1.0
  */
 
+import { toJsonSchema } from "effect-retry/RetryPolicySchema"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -21,7 +22,6 @@ import * as Random from "effect/Random"
 import * as Scheduler from "effect/Scheduler"
 import * as Schema from "effect/Schema"
 import { Chance } from "./simulator/chance.ts"
-import { documentOf } from "./simulator/jsonSchema.ts"
 import { type PolicyName, policyNames } from "./simulator/policyNames.ts"
 import { type Policy as PolicyModel, Policy as PolicySchema } from "./simulator/policySchema.ts"
 import { fromSchema, InvalidScenario } from "./simulator/problem.ts"
@@ -157,7 +157,7 @@ export const withPolicy = (scenario: Scenario, policy: Policy): Scenario => {
  * @category decoding
  * @since 0.1.0
  */
-export const jsonSchema = (): unknown => documentOf(ScenarioSchema)
+export const jsonSchema = (): unknown => toJsonSchema(ScenarioSchema)
 
 /**
  * A scenario that runs, or has run.

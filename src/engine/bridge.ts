@@ -10,7 +10,7 @@ import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Retry, RetryDecision } from "../RetryDecision.ts"
 import type { Ask, Reservation } from "../RetryQuotaStore.ts"
 import { type AnyEffect, asking, Call, deadlineAt, earn, failed, succeeded } from "./call.ts"
-import type { Parts } from "./parts.ts"
+import { type Parts, partsIn } from "./parts.ts"
 import { Permit, type Watch, watchOf } from "./permit.ts"
 import { failAgain, send, settling } from "./send.ts"
 import { type AnyFiber, current, fresh, InsideCall, isAround, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
@@ -160,8 +160,8 @@ class Steps {
 }
 
 /** The schedule of a policy: one step that decides, for `Effect.retry` and every combinator of `Schedule`. */
-export const toSchedule = (parts: Parts): Schedule.Schedule<RetryDecision, unknown, unknown, unknown> => {
-  const stepper = (deadlineAtMillis: number) => {
+export const toSchedule = (given: Parts): Schedule.Schedule<RetryDecision, unknown, unknown, unknown> => {
+  const stepper = (parts: Parts, deadlineAtMillis: number) => {
     let steps: Steps | undefined
     return (_now: number, error: unknown): Stepped =>
       Effect.withFiber((fiber) => (steps ??= new Steps(parts, deadlineAtMillis)).next(error, fiber))
@@ -169,8 +169,9 @@ export const toSchedule = (parts: Parts): Schedule.Schedule<RetryDecision, unkno
   return Schedule.fromStep(Effect.withFiber((fiber) => {
     const watch: Watch | undefined = shared.watches.get(fiber)
     watch?.lapse()
+    const parts = partsIn(given, fiber.context)
     const isTimed = parts.deadlineMillis !== Infinity
-    return Effect.succeed(stepper(isTimed ? deadlineAt(parts, worldOf(fiber.context)) : Infinity))
+    return Effect.succeed(stepper(parts, isTimed ? deadlineAt(parts, worldOf(fiber.context)) : Infinity))
   }))
 }
 

@@ -6,7 +6,7 @@ import * as Schedule from "effect/Schedule"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Retry, RetryDecision, Stop } from "../RetryDecision.ts"
 import { type AnyEffect, Call, deadlineAt, type Decision, earn, failed, succeeded } from "./call.ts"
-import type { Parts } from "./parts.ts"
+import { type Parts, partsIn } from "./parts.ts"
 import { permitOf } from "./permit.ts"
 import { send, settling } from "./send.ts"
 import { type AnyFiber, current, fresh, InsideCall, Mark, type World, worldOf } from "./world.ts"
@@ -216,6 +216,9 @@ const back = (fiber: AnyFiber): Mark | undefined => {
 
 /** Retries an effect: its first attempt runs bare, and nothing is set up until it fails. */
 export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEffect => {
+  if (parts.live !== undefined) {
+    return Effect.withFiber(({ context }) => retrying(self, partsIn(parts, context), orElse))
+  }
   const failed = (error: unknown, cause: Cause.Cause<unknown>): AnyEffect => {
     const fiber = current()
     const { world } = back(fiber)!

@@ -1,4 +1,5 @@
 import type * as Schedule from "effect/Schedule"
+import type { AnyContext } from "../internal/shared.ts"
 import type { Adjust, Delay, Failing } from "./delay.ts"
 
 /** What a retry takes of the quota, by the class of the failure. */
@@ -37,4 +38,16 @@ export interface Parts {
   readonly attemptsFirst?: boolean | undefined
   /** What any success puts into the quota, in place of what its retry took, as in Smithy's guide. */
   readonly refund?: number | undefined
+  /** Where the policy is looked up when a call begins, which keeps it. All else here is that of a policy with no limits. */
+  readonly live?: ((context: AnyContext) => Parts) | undefined
+}
+
+/** What a call in this context goes by, from its beginning to its end. */
+export const partsIn = (parts: Parts, context: AnyContext): Parts => parts.live?.(context) ?? parts
+
+/** Parts with changes, also where they are looked up later. */
+export const changed = (parts: Parts, change: (parts: Parts) => Partial<Parts>): Parts => {
+  const { live } = parts
+  const next = { ...parts, ...change(parts) }
+  return live === undefined ? next : { ...next, live: (context) => changed(live(context), change) }
 }

@@ -20,10 +20,11 @@ import * as HttpClient from "effect/http/HttpClient"
 import type { HttpClientError } from "effect/http/HttpClientError"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
-import { partsOf } from "../engine/policy/policy.ts"
+import type { Parts } from "../engine/parts.ts"
+import { extended, partsOf } from "../engine/policy/policy.ts"
 import { checks } from "../internal/checks.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
-import { type Attempted, fromSchedule, isRetryPolicy, type RetryPolicy, whileRetryable } from "../RetryPolicy.ts"
+import { type Attempted, fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { retrying, type Send, type Settings } from "./internal/call.ts"
 import { classifierOf, isRetryStatus } from "./internal/classify.ts"
 import { defaultHints, type HintReader } from "./internal/hints.ts"
@@ -134,7 +135,7 @@ export const classifier: RetryClassifier.RetryClassifier = makeClassifier()
 
 type AnySchedule<Err, R> = Schedule.Schedule<unknown, Attempted, Err, R>
 
-const settingsOf = (policy: AnySchedule<unknown, unknown>, options: Options): Settings => {
+const settingsOf = (options: Options): Settings => {
   const check = checks("RetryHttp.retry")
   const { attemptTimeout, classifier, newConnection } = options
   const own = makeClassifier(options)
@@ -149,15 +150,19 @@ const settingsOf = (policy: AnySchedule<unknown, unknown>, options: Options): Se
       "never"
     ]),
     newConnection,
-    hintSpread: check.between("hintSpread", options.hintSpread ?? 0.1, 0, 1),
-    retriesMaybe: isRetryPolicy(policy) && partsOf(policy).whileRetryable === "maybe"
+    hintSpread: check.between("hintSpread", options.hintSpread ?? 0.1, 0, 1)
   }
 }
+
+const askingParts = ({ whileRetryable }: Parts): Partial<Parts> =>
+  whileRetryable === "off" ? { whileRetryable: "yes" } : {}
 
 /** The schedule as a policy that asks whether a failure may be retried: one that does not would resend a consumed body. */
 const asking = <Err, R>(schedule: AnySchedule<Err, R>): RetryPolicy<Attempted, R, Err> => {
   const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy<Attempted, R, Err> : fromSchedule(schedule)
-  return partsOf(policy).whileRetryable === "off" ? whileRetryable(policy) : policy
+  return partsOf(policy).whileRetryable === "off"
+    ? extended(policy, "RetryPolicy.whileRetryable", undefined, askingParts)
+    : policy
 }
 
 const prepared = <E, R>(self: HttpClient.HttpClient.With<E, R>, options: Options | undefined) =>
@@ -212,7 +217,7 @@ export const retry: {
     policy: Schedule.Schedule<unknown, Attempted, Err, R2>,
     options: Options = {}
   ): HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2> =>
-    HttpClient.transform(prepared(self, options), retrying(settingsOf(policy, options), asking(policy)))
+    HttpClient.transform(prepared(self, options), retrying(settingsOf(options), asking(policy)))
 )
 
 /**
@@ -258,7 +263,7 @@ export const transform = <R>(
   policy: Schedule.Schedule<unknown, Attempted, never, R>,
   options?: Options
 ): Effect.Effect<Transform, never, R> => {
-  const settings = settingsOf(policy, options ?? {})
+  const settings = settingsOf(options ?? {})
   const asked = asking(policy)
   return Effect.contextWith((built: Context.Context<R>) => {
     const bring = bringing(policy, built as Context.Context<never>)

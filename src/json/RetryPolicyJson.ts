@@ -26,10 +26,10 @@
 
 import * as Effect from "effect/Effect"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
-import { InvalidOption } from "../InvalidOption.ts"
+import type { InvalidOption } from "../InvalidOption.ts"
 import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
-import { read, Refusal } from "./internal/reading.ts"
+import { errorOf, read, Refusal } from "./internal/reading.ts"
 
 /**
  * A policy of JSON: it may need what any policy of the library may, since only its JSON says what it is.
@@ -89,15 +89,5 @@ export interface Options {
 export const fromJson = (json: unknown, options: Options = {}): Effect.Effect<Policy, InvalidOption> =>
   Effect.suspend(() => {
     const made = read(json, options.functions ?? {})
-    return made instanceof Refusal ? Effect.fail(errorOf(made)) : Effect.succeed(made)
+    return made instanceof Refusal ? Effect.fail(errorOf(made, "RetryPolicyJson.fromJson")) : Effect.succeed(made)
   })
-
-const errorOf = ({ expected, path, value }: Refusal): InvalidOption =>
-  new InvalidOption({ constructorName: "RetryPolicyJson.fromJson", field: path.reduce(pathText, ""), value, expected })
-
-/** `steps[2].capped`; keys that are no plain words are quoted. */
-const pathText = (before: string, key: string | number): string => {
-  if (typeof key === "number") return `${before}[${key}]`
-  if (!/^\w+$/.test(key)) return `${before}[${JSON.stringify(key)}]`
-  return before === "" ? key : `${before}.${key}`
-}

@@ -24,6 +24,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { isRetryPolicy, type Json as LooseJson } from "../RetryPolicy.ts"
+import { documentOf } from "./internal/jsonSchema.ts"
 import { read, Refusal } from "./internal/reading.ts"
 import type { Policy } from "./RetryPolicyJson.ts"
 
@@ -283,3 +284,18 @@ export const RetryPolicy: Schema.declare<Policy> = Schema.declare(
 export const RetryPolicyFromJson: Schema.decodeTo<Schema.declare<Policy>, typeof Json> = Json.pipe(
   Schema.decodeTo(RetryPolicy, transformation)
 )
+
+/**
+ * The JSON Schema, draft 2020-12, of what a schema encodes to, as editors show it best: what describes a key stands next
+ * to its type. Unknown keys are errors.
+ *
+ * **Example** (The schema of a settings file with a policy)
+ *
+ * ```ts
+ * const schema = RetryPolicySchema.toJsonSchema(Schema.Struct({ retry: RetryPolicySchema.Json }))
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const toJsonSchema = (schema: Schema.Constraint): unknown => documentOf(schema)

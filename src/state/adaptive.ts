@@ -19,7 +19,7 @@ export interface AdaptiveOptions<E> {
 export class AdaptiveGate<E> implements SendGate<E>, Pass {
   /** Those who wait for a token, from the first one on. */
   private waiters: Waiters | undefined = undefined
-  private readonly options: AdaptiveOptions<E>
+  private options: AdaptiveOptions<E>
   private state: Cubic.Cubic
   /** The pass of a send that took a token, from the first one on. */
   private paid: Pass | undefined = undefined
@@ -43,6 +43,12 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
 
   get waiting(): number {
     return this.waiters?.size ?? 0
+  }
+
+  /** Goes on with other options, from the rate that it has found. */
+  change(options: AdaptiveOptions<E>): void {
+    this.options = options
+    this.waiters?.wakeHead()
   }
 
   enter(send: Send): void | Effect.Effect<void, E> {

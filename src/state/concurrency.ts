@@ -68,7 +68,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
   private pausedUntilMillis = -Infinity
   private untimed: Slot
   private readonly line: Line<E>
-  private readonly options: ConcurrencyOptions<E>
+  private options: ConcurrencyOptions<E>
   private readonly random: Random.Random
 
   constructor(options: ConcurrencyOptions<E>, random: Random.Random) {
@@ -86,6 +86,17 @@ export class ConcurrencyGate<E> implements SendGate<E> {
       isOpen: (at) => this.isOpen(at),
       refused: (reason) => options.refused(reason, this.limit)
     })
+  }
+
+  /** Goes on with other options. What is in flight still counts; a rule that is another one begins where it begins. */
+  follow(options: ConcurrencyOptions<E>, isOtherRule: boolean): void {
+    this.options = isOtherRule ? options : { ...options, rule: this.options.rule }
+    this.line.change({ order: options.order, maxWaiters: options.maxWaiters, maxWaitMillis: options.maxWaitMillis })
+    if (!isOtherRule) return
+    this.state = options.rule.initial
+    this.limitTo(options.rule.limit(this.state))
+    this.pausedUntilMillis = -Infinity
+    this.line.admit(any)
   }
 
   /** Sends that wait for a slot. */
@@ -134,9 +145,13 @@ export class ConcurrencyGate<E> implements SendGate<E> {
       rttMillis: sentMillis === undefined ? undefined : outcome.nowMillis - sentMillis
     })
     const limit = rule.limit(this.state)
+    if (limit < this.limit) this.cutMillis = outcome.nowMillis
+    this.limitTo(limit)
+  }
+
+  private limitTo(limit: number): void {
     if (limit < this.limit) {
       this.cuts++
-      this.cutMillis = outcome.nowMillis
       this.untimed = new Slot(this, this.cuts, undefined)
     }
     this.limit = limit

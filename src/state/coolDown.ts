@@ -56,7 +56,7 @@ export class CoolDownGate<E> implements SendGate<E> {
   private nextMillis = -Infinity
   private passage: Passage<E> = new Passage(this)
   private readonly line: Line<E>
-  private readonly options: CoolDownOptions<E>
+  private options: CoolDownOptions<E>
   private readonly random: Random.Random
 
   constructor(options: CoolDownOptions<E>, random: Random.Random) {
@@ -75,6 +75,12 @@ export class CoolDownGate<E> implements SendGate<E> {
 
   get waiting(): number {
     return this.line.size
+  }
+
+  /** Goes on with other options: what is closed stays so. */
+  change(options: CoolDownOptions<E>): void {
+    this.options = options
+    this.line.change({ maxWaiters: options.maxWaiters, maxWaitMillis: 2 * options.maxWaitMillis })
   }
 
   enter(send: Send): void | Effect.Effect<void, E> {

@@ -51,10 +51,16 @@ export interface LineOptions<E> {
  */
 export class Line<E> {
   private readonly ranks = [new List<Waiter>(), new List<Waiter>(), new List<Waiter>()] as const
-  private readonly options: LineOptions<E>
+  private options: LineOptions<E>
 
   constructor(options: LineOptions<E>) {
     this.options = options
+  }
+
+  /** Changes how the line is kept. Who waits already waits as long as it was told. */
+  change(options: Partial<LineOptions<E>>): void {
+    this.options = { ...this.options, ...options }
+    this.signal()
   }
 
   get size(): number {

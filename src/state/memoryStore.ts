@@ -19,12 +19,12 @@ export interface StoreOptions extends Bucket.BucketConfig {
 /** The bucket in the memory of this process. There may be very many, of which most are idle. */
 export class MemoryStore implements RetryQuotaStore {
   /** Asked for before every send: a field of its own. */
-  readonly firstAttemptCost: number
+  firstAttemptCost: number
   /** Whole: that takes half the memory. */
   readonly madeAtMillis: number
   /** How often tokens were taken. */
   taken = 0
-  private readonly options: StoreOptions
+  protected options: StoreOptions
   /** Those who wait for tokens, from the first one on. */
   private waiters: Waiters | undefined = undefined
   private bucket: Bucket.Bucket

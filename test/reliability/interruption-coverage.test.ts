@@ -30,13 +30,27 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ])
   ),
   ...Object.fromEntries(
-    ["CoolDown", "close", "layer", "layerConfig", "make", "snapshot"].map((name) => [
+    ["CoolDown", "close", "layer", "layerConfig", "make", "serviceOf", "snapshot"].map((name) => [
       `CoolDown.${name}`,
       ["core/CoolDown.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
     ])
   ),
   ...Object.fromEntries(
-    ["ConcurrencyLimiter", "layer", "make", "slot", "snapshot", "adaptive", "fixed", "layerConfig"].map((name) => [
+    ["RetryConfig", "layer", "live", "resource", "retry", "set", "status"].map((name) => [
+      `RetryConfig.${name}`,
+      ["json/RetryConfigLive.test.ts", "while documents change, it leaves no slot taken"] as const
+    ])
+  ),
+  ...Object.fromEntries(
+    ["layerFile", "layerStream"].map((name) => [
+      `RetryConfig.${name}`,
+      ["json/RetryConfigLive.test.ts", "whatever interrupts the layer of a stream, nothing of it goes on"] as const
+    ])
+  ),
+  ...Object.fromEntries(
+    ["ConcurrencyLimiter", "layer", "make", "serviceOf", "slot", "snapshot", "adaptive", "fixed", "layerConfig"].map((
+      name
+    ) => [
       `ConcurrencyLimiter.${name}`,
       ["core/ConcurrencyLimiter.test.ts", "whatever interrupts them, calls and slots leave nothing in flight"] as const
     ])
@@ -51,8 +65,10 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "AwsSdk.StreamUsed",
     "ClientThrottle.ClientThrottled",
     "ConcurrencyLimiter.ConcurrencyLimitExceeded",
+    "ConcurrencyLimiter.validated",
     "CoolDown.CoolingDown",
     "Hedge.validatedCall",
+    "CoolDown.validated",
     "BotocoreLegacy.BotocoreLegacyError",
     "BotocoreLegacy.ChecksumError",
     "InvalidOption.InvalidOption",
@@ -178,12 +194,18 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "BotocoreLegacy.decodeJson",
     "Explain.explain",
     "Explain.toTable",
+    "RetryConfig.check",
+    "RetryConfig.layerConfig",
+    "RetryConfig.policy",
+    "RetryConfigSchema.Document",
+    "RetryConfigSchema.jsonSchema",
     "RetryPolicyJson.fromJson",
     "RetryPolicySchema.Json",
     "RetryPolicySchema.RetryPolicy",
     "RetryPolicySchema.RetryPolicyFromJson",
     "RetryPolicySchema.Steps",
     "RetryPolicySchema.Time",
+    "RetryPolicySchema.toJsonSchema",
     "SharedConfig.load",
     "SharedConfig.parse",
     "SharedConfig.unlessBlank",

@@ -9,6 +9,7 @@ import { HttpResponse } from "@smithy/core/protocols"
 import { awsStandard, Hedge, ResourceLimiters, RetryQuota, RetryStrategy, withRetry } from "effect-retry"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import type * as RequestHeaders from "effect-retry/aws/RequestHeaders"
+import * as RetryConfig from "effect-retry/RetryConfig"
 import type * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -103,6 +104,7 @@ export const services = Layer.mergeAll(
   ResourceLimiters.layer(),
   RetryStrategy.layer(awsStandard),
   Hedge.layer(),
+  RetryConfig.layer({ default: {} }),
   FileSystem.layerNoop({}),
   Layer.succeed(
     HttpClient.HttpClient,

@@ -6,7 +6,7 @@ import { type Checks, checks } from "../../internal/checks.ts"
 import { get } from "../../internal/safe.ts"
 import { toSchedule } from "../bridge.ts"
 import type { Adjust } from "../delay.ts"
-import type { Parts } from "../parts.ts"
+import { changed, type Parts } from "../parts.ts"
 import { toSteps, toText } from "./text.ts"
 
 /** The key under which a policy carries its parts. */
@@ -49,7 +49,7 @@ export const fromParts = (parts: Parts): any =>
   Object.assign(Object.create(Proto), toSchedule(parts), { [TypeId]: parts })
 
 /** The policy that retries forever after the delays of `source`. */
-export const fromSource = (tag: string, given: unknown, source: Parts["source"]): any =>
+export const fromSource = (tag: string, given: unknown, source: Parts["source"], live?: Parts["live"]): any =>
   fromParts({
     nodes: [[tag, given]],
     source,
@@ -59,13 +59,14 @@ export const fromSource = (tag: string, given: unknown, source: Parts["source"])
     deadlineMillis: Infinity,
     outermostOnly: false,
     quota: undefined,
-    adaptive: false
+    adaptive: false,
+    live
   })
 
 /** The policy with one step more, and what that changes. */
-export const extended = (self: AnyPolicy, tag: string, given: unknown, changes: Partial<Parts>): any => {
-  const parts = partsOf(self)
-  return fromParts({ ...parts, ...changes, nodes: [...parts.nodes, [tag, given]] })
+export const extended = (self: AnyPolicy, tag: string, given: unknown, changes: Partial<Parts> | Change): any => {
+  const change = typeof changes === "function" ? changes : () => changes
+  return fromParts(changed(partsOf(self), (parts) => ({ ...change(parts), nodes: [...parts.nodes, [tag, given]] })))
 }
 
 type Change = (parts: Parts) => Partial<Parts>
@@ -81,8 +82,7 @@ export const combinator = (tag: string, compile: (check: Checks, option: any) =>
   const applied = (option: unknown) => {
     const check = checks(tag)
     const change = compile(check, option)
-    return (self: AnyPolicy) =>
-      extended(self, tag, field === undefined ? check.given : check.given[field], change(partsOf(self)))
+    return (self: AnyPolicy) => extended(self, tag, field === undefined ? check.given : check.given[field], change)
   }
   return (...args: ReadonlyArray<unknown>) => isPolicy(args[0]) ? applied(args[1])(args[0]) : applied(args[0])
 }

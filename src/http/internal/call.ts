@@ -8,6 +8,7 @@ import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import { retrying as loop } from "../../engine/loop.ts"
+import { type Parts, partsIn } from "../../engine/parts.ts"
 import { partsOf } from "../../engine/policy/policy.ts"
 import type { AnyFiber } from "../../internal/shared.ts"
 import { classify, CurrentClassifier, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
@@ -36,8 +37,6 @@ export interface Settings {
   readonly reuseConnection: "throttling" | "always" | "never"
   readonly newConnection: (<E, R>(send: Send<E, R>) => Send<E, R>) | undefined
   readonly hintSpread: number
-  /** The policy retries what is only `"Maybe"` safe. */
-  readonly retriesMaybe: boolean
 }
 
 /** One call: the attempts at one request. */
@@ -47,6 +46,8 @@ class HttpCall {
   /** The classifier around the call: of errors that are not HTTP's, and of vetoes. */
   private readonly outer: RetryClassifier
   readonly observer: RetryObserver
+  /** The policy retries what is only `"Maybe"` safe. */
+  private readonly retriesMaybe: boolean
   private sends = 0
   private failure: unknown = undefined
   private info: Option.Option<RetryInfo.RetryInfo> = Option.none()
@@ -57,8 +58,9 @@ class HttpCall {
   private isDropped = false
   private reuse = true
 
-  constructor(settings: Settings, request: HttpClientRequest, fiber: AnyFiber) {
+  constructor(settings: Settings, parts: Parts, request: HttpClientRequest, fiber: AnyFiber) {
     this.settings = settings
+    this.retriesMaybe = parts.whileRetryable === "maybe"
     this.request = request
     this.outer = fiber.getRef(CurrentClassifier)
     this.observer = fiber.getRef(CurrentObserver)
@@ -128,9 +130,9 @@ class HttpCall {
 
   /** A redirect or a used-up body forbids a retry, and chance spreads the hint. */
   private forRequest(info: RetryInfo.RetryInfo, failure: unknown): RetryInfo.RetryInfo {
-    const { hintSpread, retriesMaybe } = this.settings
+    const { hintSpread } = this.settings
     const safety = info.safety === "Yes" && !this.mayRepeat(failure) ? "Maybe" : info.safety
-    const retried = safety === "Yes" || (safety === "Maybe" && retriesMaybe)
+    const retried = safety === "Yes" || (safety === "Maybe" && this.retriesMaybe)
     this.bodyForbids = retried && this.oneShot
     const retryAfter = info.retryAfter === undefined || hintSpread === 0
       ? info.retryAfter
@@ -196,10 +198,11 @@ export const retrying = <Err, R2>(
 ): <E, R>(send: Send<E, R>, request: HttpClientRequest) => Send<E | HttpClientError | Err, R | R2> =>
 <E, R>(send: Send<E, R>, request: HttpClientRequest) =>
   Effect.withFiber((fiber) => {
-    const call = new HttpCall(settings, request, fiber)
+    const parts = partsIn(partsOf(policy), fiber.context)
+    const call = new HttpCall(settings, parts, request, fiber)
     const retried: Effect.Effect<HttpClientResponse, E | HttpClientError | Err | HttpClientResponse, R | R2> = loop(
       call.attempt(send),
-      partsOf(policy)
+      parts
     )
     return retried.pipe(
       Effect.provideService(CurrentClassifier, call.facts),

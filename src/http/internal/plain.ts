@@ -8,8 +8,15 @@ type AnyContext = Context.Context<never>
 
 const pick: (self: AnyContext) => AnyContext = /* @__PURE__ */ Context.pick(RetryQuota, AdaptiveRateLimiter) as any
 
-/** A schedule of the user's may need anything: that of the call comes first, since it has the call's span and settings. */
-const isLifted = (policy: unknown): boolean => !isRetryPolicy(policy) || typeof partsOf(policy).source !== "function"
+/**
+ * A schedule of the user's, and a policy that is looked up, may need anything: that of the call comes first, since it has
+ * the call's span and settings.
+ */
+const isLifted = (policy: unknown): boolean => {
+  if (!isRetryPolicy(policy)) return true
+  const { live, source } = partsOf(policy)
+  return live !== undefined || typeof source !== "function"
+}
 
 /** What a policy needs, from where its client was built, for each call of the client. */
 export const bringing = (policy: unknown, built: AnyContext): (current: AnyContext) => AnyContext => {

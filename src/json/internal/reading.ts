@@ -24,7 +24,7 @@ import {
 /** Functions that JSON can name. */
 export type Functions = { readonly [name: string]: (...args: Array<any>) => unknown }
 
-type Path = ReadonlyArray<string | number>
+export type Path = ReadonlyArray<string | number>
 
 /** What is wrong with the JSON of a policy, and where. */
 export class Refusal {
@@ -39,13 +39,13 @@ export class Refusal {
   }
 }
 
-const refuse = (path: Path, value: unknown, expected: string): never => {
+export const refuse = (path: Path, value: unknown, expected: string): never => {
   throw new Refusal(path, value, expected)
 }
 
-type Fields = { readonly [field: string]: unknown }
+export type Fields = { readonly [field: string]: unknown }
 
-const isObject = (value: unknown): value is Fields =>
+export const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Where the reader is, and what it can ask. */
@@ -57,7 +57,7 @@ interface Context {
 type Reader = (given: unknown, path: Path, context: Context) => any
 
 /** Makes something, and names the place in the JSON of an option that is refused. */
-const made = <A>(make: () => A, path: Path, value: unknown, only?: string): A => {
+export const made = <A>(make: () => A, path: Path, value: unknown, only?: string): A => {
   try {
     return make()
   } catch (error) {
@@ -68,13 +68,13 @@ const made = <A>(make: () => A, path: Path, value: unknown, only?: string): A =>
   }
 }
 
-const known = (fields: Fields, names: ReadonlyArray<string>, path: Path): void => {
+export const known = (fields: Fields, names: ReadonlyArray<string>, path: Path): void => {
   for (const field of Object.keys(fields)) {
     if (!names.includes(field)) refuse([...path, field], fields[field], `left out: there is no such key`)
   }
 }
 
-const number = (value: unknown): unknown => value === "Infinity" ? Infinity : value
+export const number = (value: unknown): unknown => value === "Infinity" ? Infinity : value
 
 /** A constructor or combinator that takes nothing. */
 const alone = (make: unknown): Reader => (given, path) =>
@@ -190,11 +190,29 @@ const policyOf = (json: unknown, path: Path, outer: Context): any => {
   return others.reduce((policy, combinator) => combinator(policy), first)
 }
 
-/** The policy of its JSON, or what is wrong with it. Whatever it is: a value that throws when it is read is no JSON. */
-export const read = (json: unknown, functions: Functions): any => {
+/** The policy of its steps, at its place in a document. Throws what is wrong with it. */
+export const stepped = (json: unknown, path: Path): any => policyOf(json, path, { functions: {}, depth: 0 })
+
+/** What is read, or what is wrong with it. Whatever it is: a value that throws when it is read is no JSON. */
+export const reading = <A>(json: unknown, read: () => A): A | Refusal => {
   try {
-    return policyOf(json, [], { functions, depth: 0 })
+    return read()
   } catch (error) {
     return error instanceof Refusal ? error : new Refusal([], json, "JSON")
   }
 }
+
+/** The policy of its JSON, or what is wrong with it. */
+export const read = (json: unknown, functions: Functions): any =>
+  reading(json, () => policyOf(json, [], { functions, depth: 0 }))
+
+/** `steps[2].capped`; keys that are no plain words are quoted. */
+const pathText = (before: string, key: string | number): string => {
+  if (typeof key === "number") return `${before}[${key}]`
+  if (!/^\w+$/.test(key)) return `${before}[${JSON.stringify(key)}]`
+  return before === "" ? key : `${before}.${key}`
+}
+
+/** What is wrong, as an error of the constructor that was given the JSON. */
+export const errorOf = ({ expected, path, value }: Refusal, constructorName: string): InvalidOption =>
+  new InvalidOption({ constructorName, field: path.reduce(pathText, ""), value, expected })

@@ -1,0 +1,445 @@
+/**
+ * Retry policies, quotas and limits from configuration: a document for many resources, which may change while the program
+ * runs.
+ *
+ * **Example** (A document)
+ *
+ * ```json
+ * {
+ *   "$schema": "./node_modules/effect-retry/dist/json/retry-config.schema.json",
+ *   "retries": "on",
+ *   "default": { "policy": { "maxAttempts": 2 } },
+ *   "resources": {
+ *     "orders": {
+ *       "policy": { "base": "50 millis", "cap": "5 seconds", "maxAttempts": 4, "deadline": "10 seconds" },
+ *       "quota": { "capacity": 200, "refillPerSecond": 1 },
+ *       "concurrency": { "limit": 50, "maxWait": "250 millis" },
+ *       "coolDown": {}
+ *     },
+ *     "search": { "policy": "awsStandard2026" },
+ *     "mail": { "retries": "off" }
+ *   }
+ * }
+ * ```
+ *
+ * What a resource may have: `policy` is the name of one (`"awsStandard"`, `"awsStandard2026"`, `"awsDynamoDB2026"`,
+ * `"awsAdaptive"`), its steps as `RetryPolicyJson` has them, or short keys; `quota`, `limiter` and `coolDown` are the
+ * options of `RetryQuota`, `AdaptiveRateLimiter` and `CoolDown`; `concurrency` those of `ConcurrencyLimiter`, with either a
+ * fixed `limit` or the options of its adaptive rule. Without `quota` a resource has one with the defaults, without
+ * the others it is not held back. What has no entry goes by `default`, with a quota and gates of its own.
+ *
+ * The short keys of a policy, with their defaults: `base` (100 milliseconds), `factor` (2), `cap` (20 seconds), `jitter`
+ * (`"full"`), `maxAttempts` (3), `deadline` (none), `cost` (5), `timeoutCost` and `throttlingCost` (the cost),
+ * `idempotent` (`false`; with `true`, what is only maybe safe is retried too), `outermostOnly` (`false`). Such a policy
+ * honors a server's hint.
+ *
+ * The package's index does not export this module: import `effect-retry/RetryConfig`.
+ *
+ * @since 0.1.0
+ */
+
+import * as Cause from "effect/Cause"
+import * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import type * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { retrying } from "../engine/loop.ts"
+import { fromSource } from "../engine/policy/policy.ts"
+import { checks } from "../internal/checks.ts"
+import type { AnyContext } from "../internal/shared.ts"
+import { InvalidOption } from "../InvalidOption.ts"
+import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
+import type { RetryQuota } from "../RetryQuota.ts"
+import { type Document, documentOf } from "./internal/document.ts"
+import { policyConfig } from "./internal/environment.ts"
+import { documentsOf, jsonOf, NotJson } from "./internal/file.ts"
+import { type Live, Lives } from "./internal/live.ts"
+import { errorOf, Refusal } from "./internal/reading.ts"
+import type { Policy } from "./RetryPolicyJson.ts"
+
+/**
+ * What has become of the documents so far.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Status {
+  /** How many documents have taken effect: 1 at the beginning. */
+  readonly version: number
+  /** What is wrong with the last document, which changed nothing; `undefined` when it has taken effect. */
+  readonly problem: InvalidOption | undefined
+}
+
+/**
+ * The configuration in force.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Service {
+  /**
+   * Puts a document in force: calls that begin from now on go by it, in one step. Fails with `InvalidOption`, whose `field`
+   * is the path of what is wrong, such as `resources.orders.quota.capacity`; then nothing changes.
+   */
+  readonly set: (json: unknown) => Effect.Effect<void, InvalidOption>
+  /** What has become of the documents so far. */
+  readonly status: Effect.Effect<Status>
+  /** @internal */
+  readonly lives: Lives
+}
+
+/**
+ * The configuration of all resources.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class RetryConfig extends Context.Service<RetryConfig, Service>()("effect-retry/json/RetryConfig") {}
+
+/** Something that is no document, as an error. */
+const problemOf = (json: unknown, found: Refusal | undefined, constructorName: string): InvalidOption =>
+  json instanceof NotJson
+    ? new InvalidOption({ constructorName, field: "document", value: json.problem, expected: "JSON" })
+    : errorOf(found!, constructorName)
+
+const read = (json: unknown, constructorName: string): Document | InvalidOption => {
+  const found = json instanceof NotJson ? undefined : documentOf(json)
+  return found === undefined || found instanceof Refusal ? problemOf(json, found, constructorName) : found
+}
+
+class Current implements Service {
+  readonly lives: Lives
+  private version = 1
+  private problem: InvalidOption | undefined = undefined
+
+  constructor(document: Document, context: AnyContext) {
+    this.lives = new Lives(document, context)
+  }
+
+  readonly set: Service["set"] = (json) =>
+    Effect.suspend(() => {
+      const document = read(json, "RetryConfig.set")
+      if (document instanceof InvalidOption) {
+        this.problem = document
+        return Effect.fail(document)
+      }
+      this.lives.change(document)
+      this.version++
+      this.problem = undefined
+      return Effect.void
+    })
+
+  readonly status: Effect.Effect<Status> = Effect.sync(() => ({ version: this.version, problem: this.problem }))
+}
+
+const made = (json: unknown, constructorName: string): Effect.Effect<Service, InvalidOption> =>
+  Effect.contextWith((context: Context.Context<never>) => {
+    const document = read(json, constructorName)
+    return document instanceof InvalidOption ? Effect.fail(document) : Effect.succeed(new Current(document, context))
+  })
+
+/**
+ * A layer with a document, which `set` can change. Fails with `InvalidOption`, whose `field` is the path of what is wrong.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (json: unknown): Layer.Layer<RetryConfig, InvalidOption> =>
+  Layer.effect(RetryConfig, made(json, "RetryConfig.layer"))
+
+/**
+ * A layer with a document in a configuration value, as JSON: by default that of `RETRY_CONFIG`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: Config.Config<string> = Config.String("RETRY_CONFIG")
+): Layer.Layer<RetryConfig, Config.ConfigError | InvalidOption> =>
+  Layer.effect(RetryConfig, Effect.flatMap(config, (text) => made(jsonOf(text), "RetryConfig.layerConfig")))
+
+/** What the same document is known by. */
+const keyOf = (json: unknown): string => {
+  if (json instanceof NotJson) return json.problem
+  try {
+    return JSON.stringify(json) ?? String(json)
+  } catch {
+    return "unreadable"
+  }
+}
+
+/** Puts the later documents in force. One that is bad is reported once, and one that is the same as before does nothing. */
+const following = (service: Service, first: unknown) => {
+  let last = keyOf(first)
+  return (json: unknown): Effect.Effect<void> => {
+    const key = keyOf(json)
+    if (key === last) return Effect.void
+    last = key
+    return Effect.matchEffect(service.set(json), {
+      onSuccess: () => Effect.logInfo("RetryConfig: a new document is in force"),
+      onFailure: ({ expected, field, message }) =>
+        Effect.logWarning(`the document before stays in force: ${message}`).pipe(
+          Effect.annotateLogs({ "retry.config.field": field, "retry.config.expected": expected })
+        )
+    })
+  }
+}
+
+/** The service of the first document, while the others are followed. */
+const streamed = <E, R>(
+  documents: Stream.Stream<unknown, E, R>,
+  constructorName: string
+): Effect.Effect<Service, E | InvalidOption, R | Scope.Scope> =>
+  Effect.gen(function*() {
+    const begun = yield* Deferred.make<Service, E | InvalidOption>()
+    let follow: ((json: unknown) => Effect.Effect<void>) | undefined
+    const begin = (json: unknown) =>
+      Effect.matchEffect(made(json, constructorName), {
+        onSuccess: (service) => {
+          follow = following(service, json)
+          return Deferred.succeed(begun, service)
+        },
+        onFailure: (error) => Deferred.fail(begun, error)
+      })
+    const none = new InvalidOption({
+      constructorName,
+      field: "documents",
+      value: "a stream that ends",
+      expected: "a stream of at least one document"
+    })
+    yield* documents.pipe(
+      Stream.runForEach((json) => Effect.asVoid(follow === undefined ? begin(json) : follow(json))),
+      // Also when the fiber is interrupted: nobody waits for a document that does not come.
+      Effect.onExit((exit) => {
+        if (Exit.isSuccess(exit)) return Deferred.fail(begun, none)
+        return Effect.flatMap(Deferred.failCause(begun, exit.cause), (isFirst) =>
+          isFirst || Cause.hasInterruptsOnly(exit.cause)
+            ? Effect.void
+            : Effect.logWarning("RetryConfig: no further document is seen", exit.cause))
+      }),
+      Effect.forkScoped
+    )
+    return yield* Deferred.await(begun)
+  })
+
+/**
+ * A layer whose document is the first of a stream, and then each that follows.
+ *
+ * **Details**
+ *
+ * It is there when the first document is. A later one that is bad changes nothing: it is logged as a warning, once, with
+ * the path of what is wrong, and {@link status} has it. When the stream ends or fails, the last document stays in force;
+ * a failure is logged. Fails as the stream does before its first document, and with `InvalidOption` when that is bad.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerStream = <E, R>(
+  documents: Stream.Stream<unknown, E, R>
+): Layer.Layer<RetryConfig, E | InvalidOption, R> =>
+  Layer.effect(RetryConfig, streamed(documents, "RetryConfig.layerStream"))
+
+/**
+ * How a file is followed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FileOptions {
+  /**
+   * How often the file is read even if no change of it was seen, for file systems that report none: above 0. Default 5
+   * seconds.
+   */
+  readonly every?: Duration.Input | undefined
+}
+
+/**
+ * A layer whose document is that of a JSON file, and follows it: what is saved takes effect within 100 milliseconds.
+ *
+ * **Details**
+ *
+ * The folder is watched, so it does not matter whether an editor writes the file or puts another in its place. A file that
+ * is bad, or gone, changes nothing: see {@link layerStream}. At the beginning it must be there, and good.
+ *
+ * **Example** (A document next to the program)
+ *
+ * ```ts
+ * const ConfigLive = RetryConfig.layerFile("retry.json")
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerFile = (
+  path: string,
+  options: FileOptions = {}
+): Layer.Layer<RetryConfig, InvalidOption | PlatformError, FileSystem.FileSystem | Path.Path> => {
+  const every = checks("RetryConfig.layerFile").positiveDuration("every", options.every ?? "5 seconds")
+  return Layer.effect(RetryConfig, streamed(documentsOf(path, Duration.millis(every)), "RetryConfig.layerFile"))
+}
+
+/**
+ * Puts a document in force; see {@link Service}. For what tells a process of changes in another way, such as a request.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const set = (json: unknown): Effect.Effect<void, InvalidOption, RetryConfig> =>
+  RetryConfig.use((service) => service.set(json))
+
+/**
+ * What has become of the documents so far.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const status: Effect.Effect<Status, never, RetryConfig> = /* @__PURE__ */ RetryConfig.use(
+  (service) => service.status
+)
+
+/** The resource as calls in this context see it. */
+const liveIn = (context: AnyContext, name: string): Live =>
+  Context.get(context as Context.Context<RetryConfig>, RetryConfig).lives.get(name)
+
+/** Says once that a name stands nowhere: it may be misspelled. */
+const saying = <A, E, R>(live: Live, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  if (!live.isGuess) return self
+  live.isGuess = false
+  const line = `RetryConfig: the document has neither "${live.name}" nor "default": the defaults of the library hold`
+  return Effect.andThen(Effect.logWarning(line), self)
+}
+
+/**
+ * Retries an effect as the configuration says for a resource when the call begins: by its policy, with its quota, behind
+ * its gates.
+ *
+ * **Details**
+ *
+ * The call keeps its policy to its end. Quota and gates are those of the resource, for all its calls: a new limit holds for
+ * those under way too. `"retries": "off"` holds at once: a call that begins is sent once, and one that has failed
+ * is not retried, except for a retry that is waiting already. Observers are told the name of the resource.
+ *
+ * **Gotchas**
+ *
+ * Gates refuse sends with errors that no type shows, such as `ConcurrencyLimitExceeded`, `CoolingDown` and
+ * `RateLimitExceeded`: the document decides whether there are any.
+ *
+ * **Example** (A call by configuration)
+ *
+ * ```ts
+ * const order = call.pipe(RetryConfig.retry("orders"))
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const retry = (name: string) => {
+  checkName("RetryConfig.retry", name)
+  return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, RetryQuota> | RetryConfig> =>
+    Effect.withFiber(({ context }) => {
+      const live = liveIn(context, name)
+      const { around, parts } = live.version
+      return saying(live, Effect.updateContext(retrying(self, parts), around as (context: any) => any))
+    })
+}
+
+const checkName = (constructorName: string, name: unknown): void => {
+  if (typeof name !== "string" || name === "") {
+    checks(constructorName).reject("name", name, "the name of a resource")
+  }
+}
+
+/**
+ * The policy that the configuration has for a resource when a call begins, for all that takes a policy:
+ * `Effect.retry(attempt(call), RetryConfig.live("orders"))`, `RetryHttp.layer`, `RetryStream`. The call keeps it to its end.
+ *
+ * **Details**
+ *
+ * What is added to it, such as `RetryPolicy.maxAttempts(2)`, is added to whatever the configuration says. As a string it
+ * is the code that makes it, and `RetryPolicy.limits` knows of none: they come later.
+ *
+ * It brings neither quota nor gates: those are in the layer {@link resource}. {@link retry} has both.
+ *
+ * **Example** (The long form)
+ *
+ * ```ts
+ * const order = Effect.retry(attempt(call), RetryConfig.live("orders")).pipe(
+ *   Effect.provide(RetryConfig.resource("orders"))
+ * )
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const live = (name: string): RetryPolicy<Attempted, RetryConfig | RetryQuota> => {
+  checkName("RetryConfig.live", name)
+  return fromSource("RetryConfig.live", name, () => 0, (context) => liveIn(context, name).version.parts)
+}
+
+/**
+ * The quota and the gates of a resource, as a layer to provide calls with. They change with the configuration. It
+ * also names the resource for observers: `RetryObserver.CurrentResource`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const resource = (name: string): Layer.Layer<RetryQuota, never, RetryConfig> => {
+  checkName("RetryConfig.resource", name)
+  return Layer.effectContext(
+    RetryConfig.use(({ lives }) => {
+      const live = lives.get(name)
+      return saying(live, Effect.succeed(live.services as Context.Context<RetryQuota>))
+    })
+  )
+}
+
+/**
+ * The policy of a name in Effect's configuration: a `ConfigProvider`, the environment by default.
+ *
+ * **Details**
+ *
+ * The short keys of a document, each a value of its own: `retry.orders.maxAttempts` where the provider has a tree, such as
+ * that of a JSON file; `RETRY_ORDERS_MAX_ATTEMPTS` in the environment. Or all of it in `retry.orders.policy`,
+ * `RETRY_ORDERS_POLICY`: the name of a policy, or its JSON. Short keys come first. A name such as `payment-api` is
+ * `PAYMENT_API` in the environment.
+ *
+ * When there is none of them, the value is missing, and `Config.withDefault` holds. Fails with a `ConfigError` that
+ * names the path of what is wrong.
+ *
+ * **Example** (A policy that the environment may change)
+ *
+ * ```ts
+ * const order = Effect.gen(function*() {
+ *   const policy = yield* RetryConfig.policy("orders").pipe(Config.withDefault(awsStandard))
+ *   return yield* call.pipe(withRetry(policy))
+ * })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const policy = (name: string): Config.Config<Policy> => {
+  checkName("RetryConfig.policy", name)
+  return policyConfig(name)
+}
+
+/**
+ * Checks a document without putting it in force: for a test of the file that is deployed. Fails with `InvalidOption`,
+ * whose `field` is the path of what is wrong.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const check = (json: unknown): Effect.Effect<void, InvalidOption> =>
+  Effect.suspend(() => {
+    const document = read(json, "RetryConfig.check")
+    return document instanceof InvalidOption ? Effect.fail(document) : Effect.void
+  })

@@ -1,0 +1,69 @@
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import type { Policy } from "../RetryPolicyJson.ts"
+import { reading, Refusal, refuse } from "./reading.ts"
+import { policyAt, presets, shortKeys } from "./shortPolicy.ts"
+
+/** `payment-api` and `maxAttempts` as `PAYMENT_API` and `MAX_ATTEMPTS`. */
+const constant = (word: string): string => word.replace(/([a-z\d])([A-Z])/g, "$1_$2").replace(/\W+/g, "_").toUpperCase()
+
+/** A value where JSON has it, `retry.orders.base`, or where an environment does, `RETRY_ORDERS_BASE`. */
+const valueAt = (name: string, key: string): Config.Config<string> =>
+  Config.String(key).pipe(
+    Config.nested(name),
+    Config.nested("retry"),
+    Config.option,
+    Config.flatMap(Option.match({
+      onSome: (value) => Config.succeed(value),
+      onNone: () => Config.String(`RETRY_${constant(name)}_${constant(key)}`)
+    }))
+  )
+
+const numeric = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
+
+/** What a text stands for. One that stands for nothing is refused by those who are given it. */
+const read = (text: string, kind: (typeof shortKeys)[keyof typeof shortKeys]): unknown => {
+  if (kind === "word") return text
+  if (kind === "flag") return text === "true" ? true : text === "false" ? false : text
+  return numeric.test(text) ? Number(text) : text
+}
+
+const parsed = (text: string): unknown => {
+  if (Object.hasOwn(presets, text)) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return refuse(["policy"], text, `JSON, or ${Object.keys(presets).join(", ")}`)
+  }
+}
+
+const errorOf = (name: string, { expected, path, value }: Refusal): Config.ConfigError =>
+  new Config.ConfigError(
+    new Schema.SchemaError(
+      new SchemaIssue.Pointer(["retry", name, ...path], new SchemaIssue.InvalidValue({ expected }, value))
+    )
+  )
+
+const policyOf = (name: string, json: () => unknown): Effect.Effect<Policy, Config.ConfigError> =>
+  Effect.suspend(() => {
+    const policy = reading(undefined, () => policyAt(json(), []))
+    return policy instanceof Refusal ? Effect.fail(errorOf(name, policy)) : Effect.succeed(policy)
+  })
+
+/** The policy of a name: its short keys, or all of it in one value. */
+export const policyConfig = (name: string): Config.Config<Policy> => {
+  const keys = Object.entries(shortKeys)
+  return Config.all(Object.fromEntries(keys.map(([key]) => [key, Config.option(valueAt(name, key))]))).pipe(
+    Config.flatMap((found) => {
+      const given = keys.flatMap(([key, kind]) =>
+        Option.match(found[key]!, { onNone: () => [], onSome: (text) => [[key, read(text, kind)] as const] })
+      )
+      return given.length === 0
+        ? Config.mapEffect(valueAt(name, "policy"), (text) => policyOf(name, () => parsed(text)))
+        : Config.mapEffect(Config.succeed(Object.fromEntries(given)), (short) => policyOf(name, () => short))
+    })
+  )
+}

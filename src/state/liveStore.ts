@@ -1,0 +1,28 @@
+import type * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type { Ask, Reservation } from "../RetryQuotaStore.ts"
+import { MemoryStore, type StoreOptions } from "./memoryStore.ts"
+
+/** A bucket in memory whose options change while it is used. */
+export class LiveStore extends MemoryStore {
+  /** Nobody waits any more. */
+  private stopped = Deferred.makeUnsafe<void>()
+
+  override reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
+    const answer = super.reserve(cost, clock)
+    if (typeof answer !== "function") return answer
+    return (patience, hold) => Effect.raceFirst(answer(patience, hold), Deferred.await(this.stopped))
+  }
+
+  /** Keeps its share of tokens: what is half full stays half full. Who waits for tokens looks again, or goes without. */
+  change(options: StoreOptions, clock: Clock.Clock): void {
+    const share = this.balance(clock) / this.capacity
+    this.options = options
+    this.firstAttemptCost = options.firstAttemptCost
+    this.setBalance(share * options.capacity, clock)
+    if (options.whenExhausted === "wait") return
+    Deferred.doneUnsafe(this.stopped, Effect.void)
+    this.stopped = Deferred.makeUnsafe<void>()
+  }
+}

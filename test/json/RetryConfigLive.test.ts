@@ -1,0 +1,538 @@
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
+import { assert, describe, it } from "@effect/vitest"
+import { attempt, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as RetryConfig from "effect-retry/RetryConfig"
+import * as RetryHttp from "effect-retry/RetryHttp"
+import * as Kit from "effect-retry/testing"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Queue from "effect/Queue"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { sweep } from "../utils/sweep.ts"
+
+const attempts = (maxAttempts: number, delay: string = "1 second") => ({
+  steps: [{ fixed: { delay } }, { maxAttempts }, "whileRetryable", { quotaGated: { cost: 1 } }]
+})
+
+const orders = (entry: object, others: object = {}) => ({ ...others, resources: { orders: entry } })
+
+/** A call that fails, and counts its sends. */
+const failing = () => {
+  const call = { sends: 0, effect: Effect.void as Effect.Effect<void, Kit.Transient> }
+  call.effect = Effect.suspend(() => {
+    call.sends++
+    return Effect.fail(new Kit.Transient())
+  })
+  return call
+}
+
+/** What is logged, as text. */
+const logged = () => {
+  const lines: Array<string> = []
+  const layer = Logger.layer([Logger.make(({ logLevel, message }) => {
+    lines.push(`${logLevel}: ${Array.isArray(message) ? message.join(" ") : String(message)}`)
+  })])
+  return { lines, layer }
+}
+
+/** The ways to call by what is configured. */
+const ways: Readonly<
+  Record<string, (self: Effect.Effect<void, Kit.Transient>) => Effect.Effect<void, unknown, RetryConfig.RetryConfig>>
+> = {
+  "RetryConfig.retry": RetryConfig.retry("orders"),
+  "Effect.retry(attempt, live)": (self) =>
+    Effect.provide(Effect.retry(attempt(self), RetryConfig.live("orders")), RetryConfig.resource("orders")),
+  "withRetry(live)": (self) =>
+    Effect.provide(withRetry(self, RetryConfig.live("orders")), RetryConfig.resource("orders"))
+}
+
+for (const [name, way] of Object.entries(ways)) {
+  describe(`a call by ${name}`, () => {
+    it.effect("goes by the policy that was in force when it began, to its end, with 1,000 in flight", () =>
+      Effect.gen(function*() {
+        const limits: Array<ReadonlyArray<number>> = []
+        const one = (began: number) => {
+          const call = failing()
+          const seen: Array<number> = []
+          limits.push(seen)
+          return Effect.exit(way(call.effect)).pipe(
+            Effect.provide(RetryObserver.layer({ onRetry: ({ maxAttempts }) => void seen.push(maxAttempts) })),
+            Effect.andThen(Effect.sync(() => {
+              // No call has seen two: all its retries were of one policy, that of its beginning.
+              assert.deepStrictEqual([...new Set(seen)], [began])
+              assert.strictEqual(call.sends, began)
+            }))
+          )
+        }
+        const many = (began: number) => Effect.forEach(Array.from({ length: 250 }), () => Effect.forkChild(one(began)))
+        const fibers: Array<Fiber.Fiber<void>> = []
+        for (const maxAttempts of [4, 2, 7, 3]) {
+          yield* RetryConfig.set(orders({ policy: attempts(maxAttempts), quota: { capacity: 10_000 } }))
+          fibers.push(...(yield* many(maxAttempts)))
+          yield* TestClock.adjust("400 millis")
+        }
+        assert.isAtLeast(fibers.filter((fiber) => fiber.pollUnsafe() === undefined).length, 750)
+        yield* TestClock.adjust("1 minute")
+        yield* Fiber.joinAll(fibers)
+        assert.strictEqual(limits.length, 1000)
+      }).pipe(Effect.provide(RetryConfig.layer({}))))
+
+    it.effect("pays from the quota of the resource, which keeps its share when it is resized", () =>
+      Effect.gen(function*() {
+        const balance = RetryQuota.balance.pipe(Effect.provide(RetryConfig.resource("orders")))
+        const call = failing()
+        const fiber = yield* Effect.forkChild(Effect.exit(way(call.effect)))
+        yield* TestClock.adjust("10 seconds")
+        yield* Fiber.join(fiber)
+        assert.strictEqual(yield* balance, 75)
+        yield* RetryConfig.set(orders({ policy: attempts(26), quota: { capacity: 1000 } }))
+        assert.strictEqual(yield* balance, 750)
+        yield* RetryConfig.set(orders({ policy: attempts(26), quota: { capacity: 40 } }))
+        assert.strictEqual(yield* balance, 30)
+        yield* RetryConfig.set(orders({ policy: attempts(2), quota: { capacity: 40 } }))
+        assert.strictEqual(yield* balance, 30)
+      }).pipe(
+        Effect.provide(
+          RetryConfig.layer(orders({ policy: attempts(26, "100 millis"), quota: { capacity: 100 } }))
+        )
+      ))
+
+    for (const [where, off] of [["the resource", orders({ retries: "off" })], ["all", { retries: "off" }]] as const) {
+      it.effect(`is sent once while retries are off for ${where}; one under way stops at its next failure`, () =>
+        Effect.gen(function*() {
+          const before = failing()
+          const fiber = yield* Effect.forkChild(Effect.exit(way(before.effect)))
+          yield* TestClock.adjust("2500 millis")
+          assert.strictEqual(before.sends, 3)
+          yield* RetryConfig.set(off)
+          const after = failing()
+          yield* Effect.exit(way(after.effect))
+          assert.strictEqual(after.sends, 1)
+          yield* TestClock.adjust("1 minute")
+          yield* Fiber.join(fiber)
+          assert.strictEqual(before.sends, 4)
+          yield* RetryConfig.set(orders({ policy: attempts(3) }))
+          const again = failing()
+          const last = yield* Effect.forkChild(Effect.exit(way(again.effect)))
+          yield* TestClock.adjust("1 minute")
+          yield* Fiber.join(last)
+          assert.strictEqual(again.sends, 3)
+        }).pipe(Effect.provide(RetryConfig.layer(orders({ policy: attempts(50) })))))
+    }
+  })
+}
+
+describe("a live policy", () => {
+  it.effect("takes what is added to it, whatever the document says later", () =>
+    Effect.gen(function*() {
+      const policy = RetryConfig.live("orders").pipe(RetryPolicy.maxAttempts(3), RetryPolicy.capped("10 millis"))
+      const run = Effect.gen(function*() {
+        const call = failing()
+        const fiber = yield* Effect.forkChild(Effect.exit(withRetry(call.effect, policy)))
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.join(fiber)
+        return call.sends
+      }).pipe(Effect.provide(RetryConfig.resource("orders")))
+      assert.strictEqual(yield* run, 3)
+      yield* RetryConfig.set(orders({ policy: attempts(2) }))
+      assert.strictEqual(yield* run, 2)
+    }).pipe(Effect.provide(RetryConfig.layer(orders({ policy: attempts(9) })))))
+
+  it.effect("is the policy of an HTTP client, made once", () =>
+    Effect.gen(function*() {
+      let sends = 0
+      const unavailable = HttpClient.make((request) => {
+        sends++
+        return Effect.succeed(HttpClientResponse.fromWeb(request, new Response(null, { status: 503 })))
+      })
+      const client = yield* HttpClient.HttpClient.pipe(Effect.provide(
+        RetryHttp.layer(RetryConfig.live("orders")).pipe(
+          Layer.provide([RetryConfig.resource("orders"), Layer.succeed(HttpClient.HttpClient, unavailable)])
+        )
+      ))
+      const run = Effect.gen(function*() {
+        sends = 0
+        const fiber = yield* Effect.forkChild(client.get("http://orders/"))
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual((yield* Fiber.join(fiber)).status, 503)
+        return sends
+      })
+      assert.strictEqual(yield* run, 4)
+      yield* RetryConfig.set(orders({ policy: attempts(2) }))
+      assert.strictEqual(yield* run, 2)
+      yield* RetryConfig.set({ retries: "off" })
+      assert.strictEqual(yield* run, 1)
+    }).pipe(Effect.provide(RetryConfig.layer(orders({ policy: attempts(4) })))))
+
+  it.effect("a resource that is resized at once holds its limit with what is in flight", () =>
+    Effect.gen(function*() {
+      let inFlight = 0
+      let most = 0
+      const slow = Effect.acquireUseRelease(
+        Effect.sync(() => {
+          most = Math.max(most, ++inFlight)
+        }),
+        () => Effect.sleep("1 second"),
+        () => Effect.sync(() => inFlight--)
+      )
+      const fibers = yield* Effect.forEach(
+        Array.from({ length: 1000 }),
+        () => Effect.forkChild(slow.pipe(RetryConfig.retry("orders")))
+      )
+      yield* TestClock.adjust("500 millis")
+      assert.strictEqual(inFlight, 50)
+      const resize = (limit: number) => RetryConfig.set(orders({ concurrency: { limit, maxWait: "1 hour" } }))
+      yield* resize(10)
+      yield* TestClock.adjust("600 millis")
+      assert.strictEqual(inFlight, 10)
+      most = 0
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual(most, 10)
+      yield* resize(20)
+      yield* TestClock.adjust("100 millis")
+      assert.strictEqual(inFlight, 20)
+      yield* RetryConfig.set({})
+      yield* TestClock.adjust("2 hours")
+      yield* Fiber.joinAll(fibers)
+      assert.strictEqual(inFlight, 0)
+    }).pipe(Effect.provide(RetryConfig.layer(orders({ concurrency: { limit: 50, maxWait: "1 hour" } })))))
+
+  it.effect("a gate that is named later holds calls back, one that is not named any more does not", () =>
+    Effect.gen(function*() {
+      const gates = Effect.contextWith((context: Context.Context<never>) =>
+        Effect.succeed(Context.getOrUndefined(context, ConcurrencyLimiter.ConcurrencyLimiter) !== undefined)
+      ).pipe(RetryConfig.retry("orders"))
+      assert.isFalse(yield* gates)
+      yield* RetryConfig.set(orders({ concurrency: { limit: 1, whenFull: "fail" } }))
+      assert.isTrue(yield* gates)
+      const held = yield* Effect.forkChild(Effect.never.pipe(RetryConfig.retry("orders")), { startImmediately: true })
+      const refused = yield* Effect.exit(Effect.void.pipe(RetryConfig.retry("orders")))
+      assert.include(String(refused), "ConcurrencyLimitExceeded")
+      yield* RetryConfig.set({})
+      yield* Effect.void.pipe(RetryConfig.retry("orders"))
+      yield* Fiber.interrupt(held)
+    }).pipe(Effect.provide(RetryConfig.layer({}))))
+
+  it.effect("who waits for tokens goes without when the quota has none to wait for any more", () =>
+    Effect.gen(function*() {
+      const call = failing()
+      const fiber = yield* Effect.forkChild(Effect.exit(call.effect.pipe(RetryConfig.retry("orders"))))
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(call.sends, 2)
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* RetryConfig.set(orders({ policy: attempts(9), quota: { capacity: 1 } }))
+      yield* TestClock.adjust("1 millis")
+      assert.isDefined(fiber.pollUnsafe())
+      assert.strictEqual(call.sends, 2)
+    }).pipe(Effect.provide(RetryConfig.layer(orders({
+      policy: attempts(9),
+      quota: { capacity: 1, refillPerSecond: 0.000_001, whenExhausted: "wait" }
+    })))))
+})
+
+describe("interruption", () => {
+  const document = orders({ policy: attempts(4), quota: { capacity: 10 }, concurrency: { limit: 2 }, coolDown: {} })
+
+  for (const [name, way] of Object.entries(ways)) {
+    it.effect(`whatever interrupts a call by ${name}, while documents change, it leaves no slot taken`, () =>
+      Effect.gen(function*() {
+        const context = yield* Layer.build(RetryConfig.layer(document))
+        const send = () => {
+          let sends = 0
+          return Effect.suspend(() => {
+            const isLast = ++sends === 3
+            return Effect.andThen(Effect.sleep(5), isLast ? Effect.void : Effect.fail(new Kit.Transient()))
+          })
+        }
+        const change = (capacity: number) =>
+          Effect.andThen(
+            Effect.sleep(500),
+            RetryConfig.set(orders({ ...document.resources.orders, quota: { capacity } }))
+          )
+        const both = Effect.suspend(() =>
+          Effect.all([Effect.exit(way(send())), change(20), Effect.exit(way(send())), Effect.exit(way(send()))], {
+            concurrency: 4
+          })
+        )
+          .pipe(Effect.provideContext(context))
+        const steps = yield* sweep(both, () =>
+          Effect.gen(function*() {
+            const { inFlight, waiting } = yield* ConcurrencyLimiter.snapshot.pipe(
+              Effect.provide(RetryConfig.resource("orders") as Layer.Layer<any, never, RetryConfig.RetryConfig>)
+            )
+            assert.deepStrictEqual([inFlight, waiting], [0, 0])
+            yield* RetryConfig.set(document)
+          }).pipe(Effect.provideContext(context), Effect.orDie))
+        assert.isAtLeast(steps, 30)
+      }).pipe(Effect.scoped))
+  }
+
+  it.effect("whatever interrupts the layer of a stream, nothing of it goes on", () =>
+    Effect.gen(function*() {
+      let open = 0
+      const documents = Stream.unwrap(Effect.as(
+        Effect.acquireRelease(Effect.sync(() => open++), () => Effect.sync(() => open--)),
+        Stream.concat(Stream.fromEffect(Effect.as(Effect.sleep(10), {})), Stream.never)
+      ))
+      const steps = yield* sweep(
+        Effect.provide(Effect.andThen(RetryConfig.status, Effect.sleep(5)), RetryConfig.layerStream(documents)),
+        () => Effect.sync(() => assert.strictEqual(open, 0))
+      )
+      assert.isAtLeast(steps, 20)
+    }))
+})
+
+describe("a stream of documents", () => {
+  const maxAttempts = RetryConfig.RetryConfig.useSync(({ lives }) => lives.get("orders").version.parts.maxAttempts)
+
+  it.effect("a bad one changes nothing, and is reported once, with its path", () => {
+    const { layer, lines } = logged()
+    return Effect.gen(function*() {
+      const queue = yield* Queue.unbounded<unknown>()
+      const bad = orders({ policy: attempts(0) })
+      yield* Queue.offer(queue, orders({ policy: attempts(4) }))
+      yield* Effect.gen(function*() {
+        assert.strictEqual(yield* maxAttempts, 4)
+        for (const _ of [1, 2, 3]) yield* Queue.offer(queue, structuredClone(bad))
+        yield* TestClock.adjust("1 millis")
+        assert.strictEqual(yield* maxAttempts, 4)
+        const { problem, version } = yield* RetryConfig.status
+        assert.deepStrictEqual([problem?.field, version], ["resources.orders.policy.steps[1].maxAttempts", 1])
+        assert.deepStrictEqual(lines, [
+          "Warn: the document before stays in force: RetryConfig.set: resources.orders.policy.steps[1].maxAttempts " +
+          "must be a whole number of at least 1, or Infinity, got 0"
+        ])
+        yield* Queue.offer(queue, orders({ policy: attempts(5) }))
+        yield* TestClock.adjust("1 millis")
+        assert.strictEqual(yield* maxAttempts, 5)
+        assert.deepStrictEqual(yield* RetryConfig.status, { version: 2, problem: undefined })
+        assert.deepStrictEqual(lines.slice(1), ["Info: RetryConfig: a new document is in force"])
+      }).pipe(Effect.provide(RetryConfig.layerStream(Stream.fromQueue(queue))))
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("when it fails, the last document stays in force, and that is said", () => {
+    const { layer, lines } = logged()
+    return Effect.gen(function*() {
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual(yield* maxAttempts, 4)
+      assert.match(lines.join("\n"), /Warn: RetryConfig: no further document is seen/)
+    }).pipe(Effect.provide(
+      RetryConfig.layerStream(Stream.concat(Stream.make(orders({ policy: attempts(4) })), Stream.fail("gone"))).pipe(
+        Layer.provideMerge(layer)
+      )
+    ))
+  })
+
+  it.effect("without a first document there is no layer", () =>
+    Effect.gen(function*() {
+      const build = (stream: Stream.Stream<unknown, string>) =>
+        Effect.map(
+          Effect.flip(Effect.provide(RetryConfig.status, RetryConfig.layerStream(stream))),
+          (error) => typeof error === "string" ? error : error.field
+        )
+      assert.strictEqual(yield* build(Stream.fail("down")), "down")
+      assert.strictEqual(yield* build(Stream.empty), "documents")
+      assert.strictEqual(yield* build(Stream.make({ retries: 1 })), "retries")
+    }))
+
+  it.effect("a name that stands nowhere is said, once", () => {
+    const { layer, lines } = logged()
+    return Effect.gen(function*() {
+      for (const _ of [1, 2]) yield* Effect.void.pipe(RetryConfig.retry("ordres"))
+      yield* Effect.void.pipe(RetryConfig.retry("orders"))
+      assert.deepStrictEqual(lines, [
+        "Warn: RetryConfig: the document has neither \"ordres\" nor \"default\": the defaults of the library hold"
+      ])
+    }).pipe(Effect.provide([RetryConfig.layer(orders({})), layer]))
+  })
+})
+
+describe("a file", () => {
+  const maxAttempts = RetryConfig.RetryConfig.useSync(({ lives }) => lives.get("orders").version.parts.maxAttempts)
+
+  const text = (n: number) => JSON.stringify(orders({ policy: attempts(n) }))
+
+  /** Milliseconds until a document with so many attempts is in force. */
+  const until = (n: number): Effect.Effect<number, never, RetryConfig.RetryConfig> =>
+    Effect.gen(function*() {
+      const began = performance.now()
+      while ((yield* maxAttempts) !== n) {
+        if (performance.now() - began > 4000) return Infinity
+        yield* Effect.sleep("2 millis")
+      }
+      return performance.now() - began
+    })
+
+  const inFolder = <A, E>(
+    use: (file: string, folder: string) => Effect.Effect<A, E, RetryConfig.RetryConfig>,
+    every = "1 hour",
+    prepare = (file: string, _folder: string) => fs.writeFileSync(file, text(2))
+  ) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "retry-config-"))),
+      (folder) =>
+        Effect.suspend(() => {
+          const file = path.join(folder, "retry.json")
+          prepare(file, folder)
+          return use(file, folder).pipe(
+            Effect.provide(RetryConfig.layerFile(file, { every: every as "1 hour" })),
+            Effect.provide([NodeFileSystem.layer, NodePath.layer])
+          )
+        }),
+      (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
+    )
+
+  const writes: Readonly<Record<string, (file: string, text: string) => void>> = {
+    "written over": (file, text) => fs.writeFileSync(file, text),
+    "replaced by another, as editors do": (file, text) => {
+      fs.writeFileSync(`${file}.tmp`, text)
+      fs.renameSync(`${file}.tmp`, file)
+    },
+    "moved away and made anew, as editors with backups do": (file, text) => {
+      fs.renameSync(file, `${file}~`)
+      fs.writeFileSync(file, text)
+    },
+    "deleted and made anew": (file, text) => {
+      fs.rmSync(file)
+      fs.writeFileSync(file, text)
+    }
+  }
+
+  for (const [how, write] of Object.entries(writes)) {
+    it.live(`that is ${how} takes effect within 100 ms, again and again`, () =>
+      inFolder((file) =>
+        Effect.gen(function*() {
+          const took: Array<number> = []
+          for (const n of [3, 4, 5, 6, 7]) {
+            write(file, text(n))
+            took.push(yield* until(n))
+          }
+          const [median] = took.sort((a, b) => a - b).slice(2)
+          assert.isBelow(median!, 100, took.join(", "))
+          assert.isBelow(took.at(-1)!, 4000)
+        })
+      ))
+  }
+
+  it.live("takes effect within 100 ms with 1,000 calls in flight, none of which sees two", () => {
+    let broken = 0
+    const one = Effect.suspend(() => {
+      const seen = new Set<number>()
+      return Effect.exit(failing().effect.pipe(RetryConfig.retry("orders"))).pipe(
+        Effect.provide(RetryObserver.layer({ onRetry: ({ maxAttempts }) => void seen.add(maxAttempts) })),
+        Effect.andThen(Effect.sync(() => {
+          broken += seen.size > 1 ? 1 : 0
+        }))
+      )
+    })
+    const document = (n: number) =>
+      JSON.stringify(orders({ policy: attempts(n, "500 millis"), quota: { capacity: 1_000_000 } }))
+    return inFolder(
+      (file) =>
+        Effect.gen(function*() {
+          const load = yield* Effect.forkChild(
+            Effect.forEach(Array.from({ length: 1000 }), () => Effect.forever(one), {
+              concurrency: "unbounded",
+              discard: true
+            })
+          )
+          const took: Array<number> = []
+          for (const n of [3, 4, 5, 6, 7]) {
+            yield* Effect.sleep("200 millis")
+            writes["replaced by another, as editors do"]!(file, document(n))
+            took.push(yield* until(n))
+          }
+          yield* Fiber.interrupt(load)
+          assert.strictEqual(broken, 0)
+          assert.isBelow(took.sort((a, b) => a - b)[2]!, 100, took.join(", "))
+        }),
+      "1 hour",
+      (file) => fs.writeFileSync(file, document(2))
+    )
+  })
+
+  it.live("that is in a mounted folder, which is swapped by a link, takes effect with the next look", () =>
+    inFolder(
+      (_, folder) =>
+        Effect.gen(function*() {
+          fs.mkdirSync(path.join(folder, "v2"))
+          fs.writeFileSync(path.join(folder, "v2", "retry.json"), text(9))
+          fs.symlinkSync("v2", path.join(folder, "data.new"))
+          fs.renameSync(path.join(folder, "data.new"), path.join(folder, "data"))
+          assert.isBelow(yield* until(9), 1000)
+        }),
+      "1 hour",
+      (file, folder) => {
+        fs.mkdirSync(path.join(folder, "v1"))
+        fs.writeFileSync(path.join(folder, "v1", "retry.json"), text(2))
+        fs.symlinkSync("v1", path.join(folder, "data"))
+        fs.symlinkSync("data/retry.json", file)
+      }
+    ))
+
+  it.live("that no watcher tells of is read every now and then", () =>
+    inFolder(
+      (file, folder) =>
+        Effect.gen(function*() {
+          fs.writeFileSync(path.join(folder, "elsewhere", "retry.json"), text(8))
+          assert.isTrue(fs.lstatSync(file).isSymbolicLink())
+          assert.isBelow(yield* until(8), 2000)
+        }),
+      "100 millis",
+      (file, folder) => {
+        fs.mkdirSync(path.join(folder, "elsewhere"))
+        fs.writeFileSync(path.join(folder, "elsewhere", "retry.json"), text(2))
+        fs.symlinkSync("elsewhere/retry.json", file)
+      }
+    ))
+
+  it.live("that is half written, bad, or gone changes nothing, is reported once, and may come back", () => {
+    const { layer, lines } = logged()
+    return inFolder((file) =>
+      Effect.gen(function*() {
+        fs.writeFileSync(file, text(3).slice(0, 30))
+        yield* Effect.sleep("15 millis")
+        fs.writeFileSync(file, text(3))
+        assert.isBelow(yield* until(3), 4000)
+        assert.deepStrictEqual(lines.filter((line) => line.startsWith("Warn")), [])
+        fs.writeFileSync(file, "{ \"password\": ")
+        yield* Effect.sleep("250 millis")
+        fs.rmSync(file)
+        yield* Effect.sleep("250 millis")
+        assert.strictEqual(yield* maxAttempts, 3)
+        assert.deepStrictEqual(
+          lines.filter((line) => line.startsWith("Warn")),
+          ["\"14 characters that are not JSON\"", "\"NotFound\""].map((what) =>
+            `Warn: the document before stays in force: RetryConfig.set: document must be JSON, got ${what}`
+          )
+        )
+        fs.writeFileSync(file, text(4))
+        assert.isBelow(yield* until(4), 4000)
+        assert.isUndefined((yield* RetryConfig.status).problem)
+      })
+    ).pipe(Effect.provide(layer))
+  })
+
+  it.live("that is not there, or bad, at the beginning is an error of the layer", () =>
+    Effect.gen(function*() {
+      const gone = yield* Effect.flip(inFolder(() => Effect.void, "1 hour", () => undefined))
+      assert.strictEqual(gone._tag, "PlatformError")
+      const bad = yield* Effect.flip(
+        inFolder(() => Effect.void, "1 hour", (file) => fs.writeFileSync(file, "{\"retries\":3}"))
+      )
+      assert.strictEqual(bad._tag, "InvalidOption")
+      assert.include(bad.message, "RetryConfig.layerFile: retries must be")
+    }))
+})
