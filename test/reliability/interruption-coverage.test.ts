@@ -16,6 +16,8 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     "core/AdaptiveRateLimiter.test.ts",
     "has sent or gives its token back, at whatever step"
   ],
+  "RetryWorkflow.retry": ["workflow/RetryWorkflow.test.ts", "wherever it dies"],
+  "RetryWorkflow.retryOrElse": ["workflow/RetryWorkflowDecisions.test.ts", "wherever it comes, leaves no token behind"],
   ...Object.fromEntries(
     ["CoolDown", "close", "layer", "layerConfig", "make", "snapshot"].map((name) => [
       `CoolDown.${name}`,
@@ -47,6 +49,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryQuota.validated",
     "RetryStrategy.InvalidToken",
     "RetryStrategy.RetryRefused",
+    "RetryWorkflow.NotSent",
     "SendGate.Refused",
     "SharedConfig.AwsConfigError",
     "Simulator.InvalidScenario",
@@ -171,7 +174,17 @@ const root = new URL("../..", import.meta.url)
 
 /** Names as `Module.name`. `index` says again what others export; the kit is what sweeps. */
 const exported = async (): Promise<ReadonlyArray<string>> => {
-  const files = ["src", "src/aws", "src/aws/legacy", "src/http", "src/grpc", "src/json", "src/redis", "lab/src"]
+  const files = [
+    "src",
+    "src/aws",
+    "src/aws/legacy",
+    "src/http",
+    "src/grpc",
+    "src/json",
+    "src/redis",
+    "src/workflow",
+    "lab/src"
+  ]
     .flatMap((folder) =>
       fs.readdirSync(new URL(folder, root)).filter((name) => /^[A-Z].*\.ts$/.test(name)).map((name) =>
         `${folder}/${name}`
