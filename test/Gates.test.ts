@@ -96,7 +96,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     const own = modules.filter((path) => path.startsWith("src/"))
     assert.include(own, "src/Attempt.ts")
     assert.deepStrictEqual(own.filter((path) => path.startsWith("src/aws/")), ["src/aws/AwsModes.ts"])
-    const rooms = /^(src\/(http|grpc|redis|testing)|lab)\//
+    const rooms = /^(src\/(http|grpc|redis|testing|workflow|importers)|lab)\//
     assert.deepStrictEqual(own.filter((path) => rooms.test(path)), [])
   })
 
@@ -105,7 +105,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     assert.deepStrictEqual(others, [])
     const before = new Set(Object.keys(found.without.modules))
     const heavy = modules.filter((path) =>
-      !before.has(path) && /effect\/dist\/(http|persistence|unstable|Schema)/.test(path)
+      !before.has(path) && /effect\/dist\/(http|persistence|workflow|cluster|unstable|Schema)/.test(path)
     )
     assert.deepStrictEqual(heavy, [])
   })

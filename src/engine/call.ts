@@ -45,7 +45,7 @@ export class Call implements Failing {
   ends: StopReason | undefined = undefined
   /** A schedule decides: its retries that pay may never come, so the one who sends them notifies the observer. */
   private readonly defers: boolean
-  private cost = 0
+  protected cost = 0
   private lifted: Step | undefined = undefined
 
   constructor(parts: Parts, deadlineAtMillis: number, defers = false) {
@@ -99,7 +99,8 @@ export class Call implements Failing {
     return Pull.catchDone(decided, () => Effect.suspend(() => asEffect(this.stop(world, "schedule"))))
   }
 
-  private priced(world: World, source: Delay, fiber: AnyFiber | undefined): Decision {
+  /** Asks the quota for what the retry costs. */
+  protected priced(world: World, source: Delay, fiber: AnyFiber | undefined): Decision {
     const { cost } = this
     if (this.parts.quota === undefined) return this.delayed(world, source, undefined, 0)
     const permit = permitOf(world, this.attempt, fiber)
@@ -173,7 +174,7 @@ export class Call implements Failing {
     )
   }
 
-  private delayed(world: World, source: Delay, permit: Permit | undefined, cost: number): Decision {
+  protected delayed(world: World, source: Delay, permit: Permit | undefined, cost: number): Decision {
     return this.given(world, this.delay(world, source, permit), permit, cost)
   }
 

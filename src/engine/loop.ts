@@ -18,7 +18,7 @@ export type OrElse = (error: any, stop: Stop) => AnyEffect
 type Turn = "decide" | "sleep" | "send" | "end"
 
 /** A call from its first failure on, as the loop of Effect whose options it is. */
-class Loop {
+export class Loop {
   private readonly call: Call
   private readonly self: AnyEffect
   private readonly orElse: OrElse | undefined
@@ -30,11 +30,11 @@ class Loop {
   private next: AnyEffect | undefined = undefined
   private sent: AnyEffect | undefined = undefined
   private cause: Cause.Cause<unknown> | undefined = undefined
-  private retry: Retry | undefined = undefined
+  protected retry: Retry | undefined = undefined
   private mark: Mark | undefined = undefined
-  private firstFailureMillis = 0
-  private nowMillis = 0
-  private sinceMillis = 0
+  protected firstFailureMillis = 0
+  protected nowMillis = 0
+  protected sinceMillis = 0
 
   constructor(self: AnyEffect, call: Call, world: World, orElse: OrElse | undefined) {
     this.self = self

@@ -17,6 +17,8 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     "core/AdaptiveRateLimiter.test.ts",
     "has sent or gives its token back, at whatever step"
   ],
+  "RetryWorkflow.retry": ["workflow/RetryWorkflow.test.ts", "wherever it dies"],
+  "RetryWorkflow.retryOrElse": ["workflow/RetryWorkflowDecisions.test.ts", "wherever it comes, leaves no token behind"],
   ...Object.fromEntries(
     ["ClientThrottle", "layer", "layerConfig", "make", "snapshot"].map((name) => [
       `ClientThrottle.${name}`,
@@ -78,6 +80,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryQuota.validated",
     "RetryStrategy.InvalidToken",
     "RetryStrategy.RetryRefused",
+    "RetryWorkflow.NotSent",
     "SendGate.Refused",
     "SharedConfig.AwsConfigError",
     "Simulator.InvalidScenario",
@@ -221,7 +224,17 @@ const root = new URL("../..", import.meta.url)
 
 /** Names as `Module.name`. `index` says again what others export; the kit is what sweeps. */
 const exported = async (): Promise<ReadonlyArray<string>> => {
-  const files = ["src", "src/aws", "src/aws/legacy", "src/http", "src/grpc", "src/json", "src/redis", "lab/src"]
+  const files = [
+    "src",
+    "src/aws",
+    "src/aws/legacy",
+    "src/http",
+    "src/grpc",
+    "src/json",
+    "src/redis",
+    "src/workflow",
+    "lab/src"
+  ]
     .flatMap((folder) =>
       fs.readdirSync(new URL(folder, root)).filter((name) => /^[A-Z].*\.ts$/.test(name)).map((name) =>
         `${folder}/${name}`

@@ -17,6 +17,10 @@ import * as FileSystem from "effect/FileSystem"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Activity from "effect/workflow/Activity"
+import * as Workflow from "effect/workflow/Workflow"
+import * as WorkflowEngine from "effect/workflow/WorkflowEngine"
 
 class Throttled extends Data.Error<{ readonly name: string; readonly $metadata: object }> {}
 const throttled = new Throttled({ name: "ThrottlingException", $metadata: { httpStatusCode: 400 } })
@@ -106,8 +110,21 @@ export const services = Layer.mergeAll(
   Hedge.layer(),
   RetryConfig.layer({ default: {} }),
   FileSystem.layerNoop({}),
+  WorkflowEngine.layerMemory,
   Layer.succeed(
     HttpClient.HttpClient,
     HttpClient.make((request) => Effect.succeed(HttpClientResponse.fromWeb(request, new Response("{}"))))
   )
 ).pipe(Layer.provideMerge(RetryQuota.layer()))
+
+class BankDown extends Schema.TaggedError<BankDown>()("BankDown", {}) {}
+
+export const Pay = Workflow.make("Pay", {
+  payload: Schema.Struct({ order: Schema.String }),
+  idempotencyKey: ({ order }: { readonly order: string }) => order,
+  success: Schema.String,
+  error: BankDown
+})
+
+export const charge = (order: string) =>
+  Activity.make({ name: "charge", success: Schema.String, error: BankDown, execute: Effect.succeed(order) })

@@ -1,0 +1,225 @@
+/**
+ * Retries of activities inside a workflow of Effect: the back-off survives the process.
+ *
+ * `Activity.retry` takes no schedule, and a policy that is stepped in the body of a workflow begins anew whenever the body
+ * is replayed: 40, 80, 40 seconds instead of 40, 80, 160. Here what a send came to and what was decided about it are
+ * stored together, so a replay finds the same delay, drawn once, counted from the failure: a retry is sent when it would have
+ * been sent, and after a crash immediately if that has passed.
+ *
+ * The package's index does not export this module: import `effect-retry/RetryWorkflow`. So `effect/workflow` is only in the
+ * bundle of an app that uses it.
+ *
+ * @since 0.1.0
+ */
+
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Activity from "effect/workflow/Activity"
+import * as DurableClock from "effect/workflow/DurableClock"
+import * as Workflow from "effect/workflow/Workflow"
+import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
+import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
+import type { RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
+import type { Parts } from "../engine/parts.ts"
+import { partsOf } from "../engine/policy/policy.ts"
+import { checks } from "../internal/checks.ts"
+import type { Stop } from "../RetryDecision.ts"
+import { type Attempted, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
+import { NotSent } from "./internal/notSent.ts"
+import { type Past, sending } from "./internal/send.ts"
+import { type AnySent, type Retried, Sent, stopOf } from "./internal/sent.ts"
+
+/**
+ * The quota or a gate, such as an `AdaptiveRateLimiter`, refused the send: it was never made, and no policy retries it. In
+ * place of the refusal itself, which has no Schema: put this one into the error schema of the workflow.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export { NotSent }
+
+/**
+ * How an activity waits for its retries.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * A longer delay suspends the workflow, which then takes no memory. A delay up to this is slept in the process; after a
+   * crash, what is left of it. Default 60 seconds, as for `DurableClock.sleep`.
+   */
+  readonly inMemoryThreshold?: Duration.Input | undefined
+}
+
+type Policy<R, Err extends RateLimitExceeded> = RetryPolicy<Attempted, R, Err>
+
+/** Limiters are the only gates of which a policy knows that they may refuse. */
+type NotSentIf<Err> = [Err] extends [never] ? never : NotSent
+
+type Any = Schema.Constraint
+
+type Needs<Success extends Any, Error extends Any> =
+  | WorkflowEngine
+  | WorkflowInstance
+  | Success["DecodingServices"]
+  | Error["DecodingServices"]
+
+/**
+ * Retries an activity, inside the body of a workflow.
+ *
+ * **Details**
+ *
+ * The decisions are those of `withRetry`: the same delays, stop reasons, tokens and gates. What differs is what has to
+ * outlive a process:
+ *
+ * - Each send is stored with what was decided about it. Observers are notified, and randomness is drawn, when the send ends,
+ *   and not again in a replay.
+ * - A delay counts from the failure, on the wall clock. A longer one than `inMemoryThreshold` is a `DurableClock`, which an
+ *   engine may ring late by as much as it polls: in a cluster by `entityMessagePollInterval`, 10 seconds by default.
+ * - A deadline counts from the first start of the call, downtime included.
+ * - The quota is asked after the delay, just before the retry is sent: nothing that waits holds tokens. The gates are asked then, too.
+ * - `Activity.CurrentAttempt` is the number of the attempt, so `Activity.idempotencyKey` can tell attempts apart.
+ *
+ * A process that dies while a send is in flight cannot know how it ended: that one send is made again.
+ * In a workflow that is annotated with `Workflow.SuspendOnFailure`, the last failure suspends it, and `resume` makes that attempt again.
+ *
+ * Throws `InvalidOption` when the policy is none, or the threshold is no duration.
+ *
+ * **Gotchas**
+ *
+ * The classifier sees the error as the activity fails with it, before it is stored: facts need not survive the Schema. The
+ * state of a lifted schedule is made again by stepping through the failures so far: what it drew by chance may differ.
+ * A lifted schedule must handle its own errors. A gate that the policy does not ask for may refuse a send too: then the
+ * activity fails with {@link NotSent}, which the type does not say.
+ * The name of an activity is its identity: an execution that was stored without this combinator is not taken over by it.
+ *
+ * **Example** (A payment that outlives its process)
+ *
+ * ```ts
+ * const policy = Backoff.exponential({ base: "1 minute", cap: "1 hour", jitter: "full" }).pipe(
+ *   RetryPolicy.maxAttempts(8),
+ *   RetryPolicy.whileRetryable
+ * )
+ *
+ * const layer = Pay.toLayer(({ order }) => RetryWorkflow.retry(charge(order), policy))
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const retry: {
+  <R2, Err extends RateLimitExceeded = never>(
+    policy: Policy<R2, Err>,
+    options?: Options
+  ): <Success extends Any, Error extends Any, R>(
+    activity: Activity.Activity<Success, Error, R>
+  ) => Effect.Effect<Success["Type"], Error["Type"] | NotSentIf<Err>, R | R2 | Needs<Success, Error>>
+  <Success extends Any, Error extends Any, R, R2, Err extends RateLimitExceeded = never>(
+    activity: Activity.Activity<Success, Error, R>,
+    policy: Policy<R2, Err>,
+    options?: Options
+  ): Effect.Effect<Success["Type"], Error["Type"] | NotSentIf<Err>, R | R2 | Needs<Success, Error>>
+} = (...args: ReadonlyArray<any>): any =>
+  isActivity(args[0])
+    ? retrying("retry", args[1], args[2])(args[0])
+    : retrying("retry", args[0], args[1])
+
+/**
+ * Retries an activity, and goes on with `orElse` when it is not retried any more, given the last error and the reason.
+ *
+ * **Example** (A workflow that says why it gave up)
+ *
+ * ```ts
+ * const layer = Pay.toLayer(({ order }) =>
+ *   RetryWorkflow.retryOrElse(charge(order), awsStandard, (error, { reason }) =>
+ *     reason === "deadline" ? Effect.succeed("cancelled") : Effect.fail(error)))
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const retryOrElse: {
+  <R2, Error, A3, E3, R3, Err extends RateLimitExceeded = never>(
+    policy: Policy<R2, Err>,
+    orElse: (error: Error | NotSentIf<Err>, stop: Stop) => Effect.Effect<A3, E3, R3>,
+    options?: Options
+  ): <Success extends Any, Failure extends Any & { readonly Type: Error }, R>(
+    activity: Activity.Activity<Success, Failure, R>
+  ) => Effect.Effect<Success["Type"] | A3, E3, R | R2 | R3 | Needs<Success, Failure>>
+  <Success extends Any, Error extends Any, R, R2, A3, E3, R3, Err extends RateLimitExceeded = never>(
+    activity: Activity.Activity<Success, Error, R>,
+    policy: Policy<R2, Err>,
+    orElse: (error: Error["Type"] | NotSentIf<Err>, stop: Stop) => Effect.Effect<A3, E3, R3>,
+    options?: Options
+  ): Effect.Effect<Success["Type"] | A3, E3, R | R2 | R3 | Needs<Success, Error>>
+} = (...args: ReadonlyArray<any>): any =>
+  isActivity(args[0])
+    ? retrying("retryOrElse", args[1], args[3], args[2])(args[0])
+    : retrying("retryOrElse", args[0], args[2], args[1])
+
+type AnyActivity = Activity.Activity<any, any, any>
+
+const isActivity = (u: unknown): u is AnyActivity => Effect.isEffect(u)
+
+type OrElse = (error: any, stop: Stop) => Effect.Effect<unknown, unknown, unknown>
+
+const retrying = (name: string, policy: unknown, options: Options = {}, orElse: OrElse = Effect.fail) => {
+  const check = checks(`RetryWorkflow.${name}`)
+  if (!isRetryPolicy(policy)) return check.reject("policy", policy, "a policy, such as awsStandard")
+  const parts = partsOf(policy)
+  const thresholdMillis = check.duration("inMemoryThreshold", options.inMemoryThreshold, 60_000)
+  return (activity: AnyActivity) => calling(activity, parts, orElse, thresholdMillis)
+}
+
+/** The body of a durable call: a replay goes through it again, and finds what there is. */
+const calling = (activity: AnyActivity, parts: Parts, orElse: OrElse, thresholdMillis: number) =>
+  Effect.gen(function*() {
+    const startedAtMillis = parts.deadlineMillis === Infinity ? 0 : yield* startOf(activity)
+    const failures: Array<Retried> = []
+    const past: Past = { parts, startedAtMillis, failures }
+    while (true) {
+      const sent: AnySent = yield* send(activity, past)
+      if (sent._tag === "Succeeded") return sent.value
+      if (sent._tag !== "Retried") return yield* orElse(sent.error, stopOf(sent.stop))
+      failures.push(sent)
+      yield* wait(`${activity.name}/retry/${failures.length}`, sent, thresholdMillis)
+    }
+  })
+
+/** When the call began, whichever process it was in. */
+const startOf = ({ name }: AnyActivity) =>
+  Activity.make({ name: `${name}/start`, success: Schema.Finite, execute: Clock.currentTimeMillis })
+
+/** Sends, once for each attempt: a replay finds what it came to. */
+const send = (activity: AnyActivity, past: Past): Effect.Effect<any, unknown, any> => {
+  const stored = Activity.make({
+    name: activity.name,
+    success: Sent(activity.successSchema, activity.errorSchema),
+    error: Schema.Union([activity.errorSchema, NotSent]),
+    execute: Effect.flatMap(sending(activity, past), suspending),
+    annotations: activity.annotations
+  })
+  return Effect.provideService(stored, Activity.CurrentAttempt, past.failures.length + 1)
+}
+
+/** A workflow that is suspended by its failures makes the last attempt again when it is resumed: nothing of it is stored. */
+const suspending = (sent: AnySent): Effect.Effect<AnySent, unknown, WorkflowInstance> =>
+  Effect.flatMap(WorkflowInstance, ({ workflow }) => {
+    const isOver = sent._tag === "Stopped" || sent._tag === "Refused"
+    return isOver && Context.get(workflow.annotations, Workflow.SuspendOnFailure)
+      ? Effect.fail(sent.error)
+      : Effect.succeed(sent)
+  })
+
+/** Waits for what is left of a delay, also in another process than the one it began in. */
+const wait = (name: string, { atMillis, delayMillis }: Retried, thresholdMillis: number) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    DurableClock.sleep({
+      name,
+      duration: Math.max(0, atMillis + delayMillis - now),
+      inMemoryThreshold: delayMillis > thresholdMillis ? 0 : thresholdMillis
+    }))

@@ -1,0 +1,34 @@
+import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
+import { Refused } from "../../internal/refused.ts"
+import { get } from "../../internal/safe.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
+
+/** A send that was never made, in a form that is stored. */
+export class NotSent extends Schema.TaggedError<NotSent>("effect-retry/RetryWorkflow/NotSent")("NotSent", {
+  /** The tag of the refusal, such as `"RateLimitExceeded"`. */
+  refusal: Schema.String,
+  /** When to come back, where the refusal says so. */
+  retryAfter: Schema.optionalKey(Schema.Duration),
+  message: Schema.String
+}) {
+  /** @internal */
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+}
+
+/** Whether the error is the refusal of the quota or of a gate. */
+export const isRefusal = (error: unknown): boolean => get(error, Refused) === true
+
+/** A refusal in the form that is stored. */
+export const notSent = (refusal: unknown): NotSent => {
+  const tag = get(refusal, "_tag")
+  const retryAfter = get(refusal, "retryAfter")
+  return new NotSent({
+    refusal: typeof tag === "string" ? tag : "refused",
+    message: String(get(refusal, "message") ?? "the send was refused"),
+    ...(Duration.isDuration(retryAfter) ? { retryAfter } : {})
+  })
+}
