@@ -35,6 +35,12 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ])
   ),
   ...Object.fromEntries(
+    ["TokenLimiter", "estimate", "layer", "layerConfig", "make", "snapshot"].map((name) => [
+      `TokenLimiter.${name}`,
+      ["core/TokenLimiter.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
+    ])
+  ),
+  ...Object.fromEntries(
     ["ConcurrencyLimiter", "layer", "make", "slot", "snapshot", "adaptive", "fixed", "layerConfig"].map((name) => [
       `ConcurrencyLimiter.${name}`,
       ["core/ConcurrencyLimiter.test.ts", "whatever interrupts them, calls and slots leave nothing in flight"] as const
@@ -62,6 +68,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryStrategy.RetryRefused",
     "SendGate.Refused",
     "SharedConfig.AwsConfigError",
+    "TokenLimiter.TokenLimitExceeded",
     "Simulator.InvalidScenario",
     "Simulator.NothingHappens",
     "Simulator.SimulationStalled",
@@ -114,6 +121,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "SmithyGuide.error",
     "SmithyGuide.httpError",
     "SmithyGuide.retryable",
+    "TokenLimiter.usageOf",
     "Waiter.error",
     "Waiter.errorType",
     "Waiter.outcome",
@@ -134,6 +142,8 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
   "a constant": [
     "ClientThrottle.published",
     "Criticality.CurrentCriticality",
+    "TokenLimiter.CurrentEstimate",
+    "TokenLimiter.CurrentMeter",
     "BotocoreLegacy.document",
     "BotocoreLegacy.documentJson",
     "Kotlin.defaults",
