@@ -77,7 +77,7 @@ describe("the package", () => {
   const isPublic = (module: string) => !/(^|\/)(internal|engine|state)\//.test(module)
   /** What users write: the folder of an adapter is not in its name. */
   const nameOf = (module: string) =>
-    `effect-retry/${module}`.replace(/\/index$/, "").replace(/\/(?:http|grpc|json|redis|aws(?=\/AwsSdk))\//, "/")
+    `effect-retry/${module}`.replace(/\/index$/, "").replace(/\/(?:http|grpc|json|llm|redis|aws(?=\/AwsSdk))\//, "/")
 
   it("exports these values and types, and no others", async () => {
     const lines: Array<string> = []

@@ -40,6 +40,8 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
       ["core/TokenLimiter.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
     ])
   ),
+  "RetryLanguageModel.withRetry": ["llm/RetryLanguageModel.test.ts", "whatever interrupts it, "],
+  "RetryLlm.metered": ["llm/RetryLanguageModel.test.ts", "whatever interrupts it, "],
   ...Object.fromEntries(
     ["ConcurrencyLimiter", "layer", "make", "slot", "snapshot", "adaptive", "fixed", "layerConfig"].map((name) => [
       `ConcurrencyLimiter.${name}`,
@@ -121,6 +123,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "SmithyGuide.error",
     "SmithyGuide.httpError",
     "SmithyGuide.retryable",
+    "RetryLlm.estimateOf",
     "TokenLimiter.usageOf",
     "Waiter.error",
     "Waiter.errorType",
@@ -128,6 +131,9 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "Waiter.throttled"
   ],
   "a part of policies, or what they decide, which takes nothing": [
+    "RetryLlm.anthropic",
+    "RetryLlm.make",
+    "RetryLlm.openai",
     "RetryPolicy.TypeId",
     "RetryPolicy.isRetryPolicy",
     "RetryPolicy.limits",
@@ -206,7 +212,17 @@ const root = new URL("../..", import.meta.url)
 
 /** Names as `Module.name`. `index` says again what others export; the kit is what sweeps. */
 const exported = async (): Promise<ReadonlyArray<string>> => {
-  const files = ["src", "src/aws", "src/aws/legacy", "src/http", "src/grpc", "src/json", "src/redis", "lab/src"]
+  const files = [
+    "src",
+    "src/aws",
+    "src/aws/legacy",
+    "src/http",
+    "src/grpc",
+    "src/json",
+    "src/llm",
+    "src/redis",
+    "lab/src"
+  ]
     .flatMap((folder) =>
       fs.readdirSync(new URL(folder, root)).filter((name) => /^[A-Z].*\.ts$/.test(name)).map((name) =>
         `${folder}/${name}`

@@ -10,12 +10,14 @@ import { awsStandard, ResourceLimiters, RetryQuota, RetryStrategy, withRetry } f
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import type * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import type * as RetryGrpc from "effect-retry/RetryGrpc"
+import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 
 class Throttled extends Data.Error<{ readonly name: string; readonly $metadata: object }> {}
 const throttled = new Throttled({ name: "ThrottlingException", $metadata: { httpStatusCode: 400 } })
@@ -73,6 +75,12 @@ export const key = { id: "1" }
 export const TableName = "orders"
 export const Key = { id: { S: "1" } }
 export const signal = new AbortController().signal
+
+/** A model of effect/ai. */
+export const model = Layer.effect(
+  LanguageModel.LanguageModel,
+  LanguageModel.make({ generateText: () => Effect.succeed([]), streamText: () => Stream.empty })
+)
 
 export const policy = awsStandard
 export const program = withRetry(call, policy)
