@@ -61,6 +61,7 @@ const driven = (options: ClientThrottle.Options, random: Random.Random = constan
     const end = (pass: SendGate.Pass | undefined, tag: SendGate.Outcome["_tag"]) =>
       pass?.settle({
         _tag: tag,
+        value: undefined,
         error: undefined,
         info: tag === "Failure" ? RetryInfo.transient : undefined,
         nowMillis

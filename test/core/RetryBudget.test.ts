@@ -60,6 +60,7 @@ const driven = <E, R>(budget: Effect.Effect<Store, E, R>) =>
     const end = (pass: SendGate.Pass, tag: SendGate.Outcome["_tag"] = "Success", error?: unknown) =>
       pass.settle({
         _tag: tag,
+        value: undefined,
         error,
         info: tag === "Failure" ? RetryInfo.transient : undefined,
         nowMillis: nowMillis()
