@@ -8,21 +8,23 @@ import { type Linked, List } from "./list.ts"
 
 const ranks: { readonly [Of in Criticality]: 0 | 1 | 2 } = { critical: 0, normal: 1, sheddable: 2 }
 
-/** Who waits. */
-class Waiter implements Linked<Waiter> {
+/** Who waits, and for how much. */
+class Waiter<Size> implements Linked<Waiter<Size>> {
   list: List<any> | undefined = undefined
-  previous: Waiter | undefined = undefined
-  next: Waiter | undefined = undefined
+  previous: Waiter<Size> | undefined = undefined
+  next: Waiter<Size> | undefined = undefined
   readonly rank: 0 | 1 | 2
   readonly untilMillis: number
+  readonly size: Size
   readonly granted: () => void
   /** What became of it; `undefined` as long as it waits. */
   end: "granted" | "displaced" | undefined = undefined
   wake: (() => void) | undefined = undefined
 
-  constructor(rank: 0 | 1 | 2, untilMillis: number, granted: () => void) {
+  constructor(rank: 0 | 1 | 2, untilMillis: number, size: Size, granted: () => void) {
     this.rank = rank
     this.untilMillis = untilMillis
+    this.size = size
     this.granted = granted
   }
 }
@@ -33,32 +35,33 @@ export interface Moment {
 }
 
 /** How a line is kept. */
-export interface LineOptions<E> {
+export interface LineOptions<E, Size> {
   readonly order: "fifo" | "lifo"
   readonly maxWaiters: number
   /** The same for all, so that the first to come is the first to give up: one timer does for all. */
   readonly maxWaitMillis: number
-  /** Milliseconds from now until somebody may pass though nobody ends before; `Infinity` when that is not known. */
-  readonly opensInMillis: (nowMillis: number) => number
-  /** Whether there is room for one more. */
-  readonly isOpen: (at: Moment) => boolean
-  readonly refused: (reason: "full" | "queue-full", nowMillis: number) => E
+  /** Milliseconds from now until the next may pass though nobody ends before; `Infinity` when that is not known. */
+  readonly opensInMillis: (nowMillis: number, size: Size) => number
+  /** Whether there is room for one more, of this size. */
+  readonly isOpen: (at: Moment, size: Size) => boolean
+  readonly refused: (reason: "full" | "queue-full", nowMillis: number, size: Size) => E
 }
 
 /**
  * A line in front of something that has room for so many: those that matter most are served first, among equals the
- * first to come (or the last). Each waits only so long. Only the one that has waited longest has a timer.
+ * first to come (or the last). Each waits only so long. Only the one that has waited longest has a timer. Those who wait
+ * may differ in size: none passes before the one whose turn it is, however small.
  */
-export class Line<E> {
-  private readonly ranks = [new List<Waiter>(), new List<Waiter>(), new List<Waiter>()] as const
-  private options: LineOptions<E>
+export class Line<E, Size = void> {
+  private readonly ranks = [new List<Waiter<Size>>(), new List<Waiter<Size>>(), new List<Waiter<Size>>()] as const
+  private options: LineOptions<E, Size>
 
-  constructor(options: LineOptions<E>) {
+  constructor(options: LineOptions<E, Size>) {
     this.options = options
   }
 
   /** Changes how the line is kept. Who waits already waits as long as it was told. */
-  change(options: Partial<LineOptions<E>>): void {
+  change(options: Partial<LineOptions<E, Size>>): void {
     this.options = { ...this.options, ...options }
     this.signal()
   }
@@ -68,15 +71,17 @@ export class Line<E> {
   }
 
   /** Waits until `granted` is called, which hands over in the same step. */
-  wait(context: AnyContext, granted: () => void): Effect.Effect<void, E> {
+  wait(context: AnyContext, granted: () => void, size: Size): Effect.Effect<void, E> {
     const clock = Context.get(context, Clock.Clock)
     const rank = ranks[Context.get(context, CurrentCriticality)]
     return Effect.suspend(() => {
       const now = monotonicMillis(clock)
-      if (this.size >= this.options.maxWaiters && !this.displaces(rank)) return this.refusal("queue-full", now)
-      const waiter = new Waiter(rank, now + this.options.maxWaitMillis, granted)
+      if (this.size >= this.options.maxWaiters && !this.displaces(rank)) return this.refusal("queue-full", now, size)
+      const waiter = new Waiter(rank, now + this.options.maxWaitMillis, size, granted)
       const waited = Effect.suspend(() => {
         this.ranks[rank].append(waiter)
+        // One that goes before the one with the timer may need less than that waits for.
+        if (this.next === waiter && this.first!.rank > rank) this.signal()
         return this.turn(waiter, clock)
       })
       return Effect.onExit(waited, () => Effect.sync(() => this.leave(waiter)))
@@ -85,7 +90,11 @@ export class Line<E> {
 
   /** Lets those who wait pass as long as there is room. */
   admit(at: Moment): void {
-    while (this.size > 0 && this.options.isOpen(at)) this.serve()
+    for (let next = this.next; next !== undefined && this.options.isOpen(at, next.size); next = this.next) {
+      next.end = "granted"
+      next.granted()
+      this.leave(next)
+    }
   }
 
   /** Something has changed for the one with the timer: it looks again, in a turn of its own. */
@@ -94,33 +103,30 @@ export class Line<E> {
   }
 
   /** Who has waited longest, and has the timer. */
-  private get first(): Waiter | undefined {
-    let first: Waiter | undefined
+  private get first(): Waiter<Size> | undefined {
+    let first: Waiter<Size> | undefined
     for (const { first: one } of this.ranks) {
       if (one !== undefined && !(first !== undefined && first.untilMillis <= one.untilMillis)) first = one
     }
     return first
   }
 
-  private serve(): void {
+  /** Whose turn it is. */
+  private get next(): Waiter<Size> | undefined {
     const rank = this.ranks.find(({ size }) => size > 0)
-    const waiter = this.options.order === "fifo" ? rank?.first : rank?.last
-    if (waiter === undefined) return
-    waiter.end = "granted"
-    waiter.granted()
-    this.leave(waiter)
+    return this.options.order === "fifo" ? rank?.first : rank?.last
   }
 
-  private turn(waiter: Waiter, clock: Clock.Clock): Effect.Effect<void, E> {
+  private turn(waiter: Waiter<Size>, clock: Clock.Clock): Effect.Effect<void, E> {
     return Effect.suspend(() => {
       if (waiter.end === "granted") return Effect.void
       const now = monotonicMillis(clock)
-      if (waiter.end === "displaced") return this.refusal("queue-full", now)
+      if (waiter.end === "displaced") return this.refusal("queue-full", now, waiter.size)
       const isFirst = this.first === waiter
       const woken = this.woken(waiter, isFirst)
       if (!isFirst) return Effect.flatMap(woken, () => this.turn(waiter, clock))
-      if (now >= waiter.untilMillis) return this.refusal("full", now)
-      const millis = Math.min(waiter.untilMillis - now, Math.max(1, this.options.opensInMillis(now)))
+      if (now >= waiter.untilMillis) return this.refusal("full", now, waiter.size)
+      const millis = Math.min(waiter.untilMillis - now, Math.max(1, this.options.opensInMillis(now, this.next!.size)))
       return Effect.flatMap(Effect.raceFirst(Effect.sleep(Math.ceil(millis)), woken), () => {
         this.admit({ nowMillis: monotonicMillis(clock) })
         return this.turn(waiter, clock)
@@ -128,7 +134,7 @@ export class Line<E> {
     })
   }
 
-  private woken(waiter: Waiter, wasFirst: boolean): Effect.Effect<void> {
+  private woken(waiter: Waiter<Size>, wasFirst: boolean): Effect.Effect<void> {
     return Effect.callback<void>((resume) => {
       if (waiter.end !== undefined || wasFirst !== (this.first === waiter)) return resume(Effect.void)
       waiter.wake = () => {
@@ -154,11 +160,11 @@ export class Line<E> {
     return false
   }
 
-  private refusal(reason: "full" | "queue-full", nowMillis: number): Effect.Effect<never, E> {
-    return Effect.fail(this.options.refused(reason, nowMillis))
+  private refusal(reason: "full" | "queue-full", nowMillis: number, size: Size): Effect.Effect<never, E> {
+    return Effect.fail(this.options.refused(reason, nowMillis, size))
   }
 
-  private leave(waiter: Waiter): void {
+  private leave(waiter: Waiter<Size>): void {
     const hadTimer = this.first === waiter
     if (!this.ranks[waiter.rank].remove(waiter)) return
     waiter.wake?.()

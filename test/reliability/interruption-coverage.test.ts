@@ -38,6 +38,14 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ])
   ),
   ...Object.fromEntries(
+    ["TokenLimiter", "estimate", "layer", "layerConfig", "make", "snapshot"].map((name) => [
+      `TokenLimiter.${name}`,
+      ["core/TokenLimiter.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
+    ])
+  ),
+  "RetryLanguageModel.withRetry": ["llm/RetryLanguageModel.test.ts", "whatever interrupts it, "],
+  "RetryLlm.metered": ["llm/RetryLanguageModel.test.ts", "whatever interrupts it, "],
+  ...Object.fromEntries(
     ["RetryConfig", "layer", "live", "resource", "retry", "set", "status"].map((name) => [
       `RetryConfig.${name}`,
       ["json/RetryConfigLive.test.ts", "while documents change, it leaves no slot taken"] as const
@@ -83,6 +91,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryWorkflow.NotSent",
     "SendGate.Refused",
     "SharedConfig.AwsConfigError",
+    "TokenLimiter.TokenLimitExceeded",
     "Simulator.InvalidScenario",
     "Simulator.NothingHappens",
     "Simulator.SimulationStalled",
@@ -135,12 +144,17 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "SmithyGuide.error",
     "SmithyGuide.httpError",
     "SmithyGuide.retryable",
+    "RetryLlm.estimateOf",
+    "TokenLimiter.usageOf",
     "Waiter.error",
     "Waiter.errorType",
     "Waiter.outcome",
     "Waiter.throttled"
   ],
   "a part of policies, or what they decide, which takes nothing": [
+    "RetryLlm.anthropic",
+    "RetryLlm.make",
+    "RetryLlm.openai",
     "RetryPolicy.TypeId",
     "RetryPolicy.isRetryPolicy",
     "RetryPolicy.limits",
@@ -156,6 +170,8 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "ClientThrottle.published",
     "Criticality.CurrentCriticality",
     "Hedge.CurrentSend",
+    "TokenLimiter.CurrentEstimate",
+    "TokenLimiter.CurrentMeter",
     "BotocoreLegacy.document",
     "BotocoreLegacy.documentJson",
     "Kotlin.defaults",
@@ -231,6 +247,7 @@ const exported = async (): Promise<ReadonlyArray<string>> => {
     "src/http",
     "src/grpc",
     "src/json",
+    "src/llm",
     "src/redis",
     "src/workflow",
     "lab/src"

@@ -11,6 +11,7 @@ import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import type * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import * as RetryConfig from "effect-retry/RetryConfig"
 import type * as RetryGrpc from "effect-retry/RetryGrpc"
+import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -18,6 +19,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import * as Activity from "effect/workflow/Activity"
 import * as Workflow from "effect/workflow/Workflow"
 import * as WorkflowEngine from "effect/workflow/WorkflowEngine"
@@ -78,6 +80,12 @@ export const key = { id: "1" }
 export const TableName = "orders"
 export const Key = { id: { S: "1" } }
 export const signal = new AbortController().signal
+
+/** A model of effect/ai. */
+export const model = Layer.effect(
+  LanguageModel.LanguageModel,
+  LanguageModel.make({ generateText: () => Effect.succeed([]), streamText: () => Stream.empty })
+)
 
 export const policy = awsStandard
 export const program = withRetry(call, policy)

@@ -1,0 +1,93 @@
+/**
+ * Limits of a language model: requests and tokens in a time, kept by all callers together.
+ *
+ * `npx tsx examples/llm-limits.ts` runs it with a stand-in for a model, in seconds in place of minutes. With a model of a
+ * provider only the layer changes.
+ */
+import { Array, Context, Duration, Effect, Layer, Stream } from "effect"
+import { RetryQuota, withRetry } from "effect-retry"
+import * as RetryLanguageModel from "effect-retry/RetryLanguageModel"
+import * as RetryLlm from "effect-retry/RetryLlm"
+import { retryPromise } from "effect-retry/RetryPromise"
+import * as RetryStream from "effect-retry/RetryStream"
+import * as TokenLimiter from "effect-retry/TokenLimiter"
+import { LanguageModel } from "effect/ai"
+import { pathToFileURL } from "node:url"
+import type OpenAI from "openai"
+
+const usage = { inputTokens: { uncached: 300, total: 300 }, outputTokens: { total: 200 } }
+
+/** A stand-in for a model: it reads 300 tokens and writes 200. */
+export const standIn = Layer.effect(
+  LanguageModel.LanguageModel,
+  LanguageModel.make({
+    generateText: () =>
+      Effect.delay(
+        Effect.succeed([{ type: "text", text: "Aye." }, {
+          type: "finish",
+          reason: "stop",
+          usage,
+          response: undefined
+        }]),
+        "50 millis"
+      ),
+    streamText: () => Stream.empty
+  })
+)
+
+/** The same model, retried, within 20 requests and 4,000 tokens a second. */
+export const limited = standIn.pipe(
+  RetryLanguageModel.withRetry(RetryLlm.openai, { requests: 20, tokens: 4000, per: "1 second" })
+)
+
+/** Sixteen questions at once: seven for which there is enough, then eight in a second. */
+export const program = Effect.gen(function*() {
+  const ask = Effect.timed(LanguageModel.generateText({ prompt: "Is it so?" })).pipe(
+    TokenLimiter.estimate({ input: 300, output: 200 })
+  )
+  const answers = yield* Effect.forEach(Array.range(1, 16), () => ask, { concurrency: "unbounded" })
+  return answers.map(([duration, { text }]) =>
+    `${text} ${Duration.format(Duration.millis(Math.round(Duration.toMillis(duration))))}`
+  )
+}).pipe(Effect.provide(limited))
+
+/** What all calls of an SDK share. */
+export const shared = TokenLimiter.layer({ requests: 500, tokens: 200_000, cachedInput: "counted" }).pipe(
+  Layer.merge(RetryQuota.layer())
+)
+
+/** An SDK without its own retries. With `withResponse()` the limiter sees the headers too. */
+export const complete = (openai: OpenAI, request: OpenAI.ChatCompletionCreateParamsNonStreaming) =>
+  Effect.tryPromise((signal) => openai.chat.completions.create(request, { maxRetries: 0, signal }).withResponse()).pipe(
+    withRetry(RetryLlm.openai),
+    TokenLimiter.estimate(RetryLlm.estimateOf(request))
+  )
+
+/** A stream says in its last part what it has used. */
+export const stream = (openai: OpenAI, request: OpenAI.ChatCompletionCreateParamsStreaming) =>
+  Stream.unwrap(
+    Effect.map(
+      Effect.tryPromise((signal) => openai.chat.completions.create(request, { maxRetries: 0, signal })),
+      (parts) => Stream.fromAsyncIterable(parts, (error) => error)
+    )
+  ).pipe(
+    RetryStream.untilFirst(RetryLlm.openai),
+    RetryLlm.metered,
+    Stream.provideService(TokenLimiter.CurrentEstimate, RetryLlm.estimateOf(request))
+  )
+
+/** Outside Effect: the services, made once, and what one call is expected to use. */
+export const promised = async (openai: OpenAI, request: OpenAI.ChatCompletionCreateParamsNonStreaming) => {
+  const context = await services
+  return retryPromise(
+    ({ signal }) => openai.chat.completions.create(request, { maxRetries: 0, signal }).withResponse(),
+    RetryLlm.openai,
+    { context: Context.add(context, TokenLimiter.CurrentEstimate, RetryLlm.estimateOf(request)) }
+  )
+}
+
+const services = Effect.runPromise(Effect.scoped(Layer.build(shared)))
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  Effect.runPromise(program).then((lines) => console.log(lines.join("\n")))
+}

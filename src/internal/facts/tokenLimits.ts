@@ -1,0 +1,43 @@
+import { get, look } from "../safe.ts"
+import { headerIn, headersOf } from "./wire.ts"
+
+/** What is limited. */
+export const limitNames = ["requests", "tokens", "inputTokens", "outputTokens"] as const
+
+export type LimitName = typeof limitNames[number]
+
+/** For each limit what the headers are called in which services say it, and what is left of it. */
+const headers: { readonly [Of in LimitName]: ReadonlyArray<(of: "limit" | "remaining") => string> } = {
+  requests: [(of) => `x-ratelimit-${of}-requests`, (of) => `anthropic-ratelimit-requests-${of}`],
+  tokens: [(of) => `x-ratelimit-${of}-tokens`, (of) => `anthropic-ratelimit-tokens-${of}`],
+  inputTokens: [(of) => `anthropic-ratelimit-input-tokens-${of}`],
+  outputTokens: [(of) => `anthropic-ratelimit-output-tokens-${of}`]
+}
+
+const finishOf = (value: unknown): unknown => {
+  const content = get(value, "content")
+  return Array.isArray(content) ? content.find((part) => get(part, "type") === "finish") : undefined
+}
+
+/** The headers of an answer, or of an error, of SDKs and `fetch` as of the models of Effect. */
+const headersIn = (value: unknown): object | undefined =>
+  look(() => headersOf(value) ?? headersOf(get(get(value, "reason"), "http") ?? {}) ?? headersOf(finishOf(value) ?? {}))
+
+const numberIn = (value: unknown): number | undefined => {
+  const number = typeof value === "string" && /^\d{1,15}$/.test(value.trim()) ? Number(value) : undefined
+  return number
+}
+
+/** What the headers of an answer say of a limit; `undefined` where they say nothing. */
+export const limitsIn = (value: unknown) => {
+  const found = headersIn(value)
+  if (found === undefined) return undefined
+  const header = headerIn(found)
+  const read = (name: string) => numberIn(look(() => header(name)))
+  return limitNames.map((name) => {
+    const [limit, remaining] = (["limit", "remaining"] as const).map((of) =>
+      headers[name].map((nameOf) => read(nameOf(of))).find((number) => number !== undefined)
+    )
+    return { limit: limit === 0 ? undefined : limit, remaining }
+  })
+}

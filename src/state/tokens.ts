@@ -1,0 +1,284 @@
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { monotonicMillis } from "../internal/clock.ts"
+import { limitsIn } from "../internal/facts/tokenLimits.ts"
+import { merged, type Usage } from "../internal/facts/usage.ts"
+import { statusOf } from "../internal/facts/wire.ts"
+import * as Allowances from "../internal/math/allowance.ts"
+import { look } from "../internal/safe.ts"
+import type { AnyContext } from "../internal/shared.ts"
+import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
+import { Line } from "./line.ts"
+
+/** What a send is expected to use, as far as its caller knows. */
+interface Expected {
+  readonly input?: number | undefined
+  readonly output?: number | undefined
+}
+
+/** How a limiter is made, valid. */
+export interface TokenOptions<E> extends Allowances.AllowanceConfig {
+  /** Of requests, tokens, tokens of input and tokens of output; `Infinity` where only the server knows. */
+  readonly ceilings: ReadonlyArray<number>
+  readonly estimate: { readonly input: number; readonly output: number }
+  readonly countsCached: boolean
+  readonly usage: (value: unknown) => Usage | undefined
+  readonly estimateOf: (context: AnyContext) => Expected | undefined
+  readonly meterOf: (context: AnyContext) => Meter | undefined
+  readonly whenFull: "wait" | "fail"
+  readonly maxWaitMillis: number
+  readonly maxWaiters: number
+  readonly refused: (reason: "exceeded" | "queue-full", millis: number) => E
+}
+
+/** What a send uses of each limit. */
+type Amounts = readonly [requests: number, tokens: number, inputTokens: number, outputTokens: number]
+
+const amountsOf = (input: number, output: number): Amounts => [1, input + output, input, output]
+
+/** What sends have used lately. */
+class Recent {
+  private readonly values: Array<number> = []
+  private next = 0
+
+  add(value: number | undefined): void {
+    if (value === undefined) return
+    this.values[this.next] = value
+    this.next = (this.next + 1) % 100
+  }
+
+  /** What one in twenty uses more than; `undefined` when nothing is known. */
+  get high(): number | undefined {
+    return this.values.slice().sort((a, b) => a - b)[Math.ceil(this.values.length * 0.95) - 1]
+  }
+}
+
+/** What one stream has used, which it says in its last parts: its send is settled when it has ended. */
+export class Meter {
+  private reservation: Reservation | undefined = undefined
+  private usage: Usage | undefined = undefined
+  private readonly clock: Clock.Clock
+
+  constructor(clock: Clock.Clock) {
+    this.clock = clock
+  }
+
+  /** The stream of a send has begun. */
+  begin(reservation: Reservation, usage: Usage | undefined): void {
+    this.end()
+    this.reservation = reservation
+    this.usage = usage
+  }
+
+  /** A part of it has come. */
+  see(part: unknown): void {
+    const { reservation } = this
+    if (reservation === undefined) return
+    this.usage = merged(this.usage, reservation.gate.usageOf(part))
+    reservation.gate.learn(reservation, part, monotonicMillis(this.clock))
+  }
+
+  /** It has ended, whatever ended it. */
+  end(): void {
+    const { reservation } = this
+    this.reservation = undefined
+    reservation?.gate.used(reservation, this.usage, monotonicMillis(this.clock))
+  }
+}
+
+/** What a send has reserved. */
+class Reservation implements Pass {
+  readonly gate: TokenGate<unknown>
+  readonly amounts: Amounts
+  readonly meter: Meter | undefined
+  readonly marks: ReadonlyArray<Allowances.Mark>
+
+  constructor(
+    gate: TokenGate<unknown>,
+    amounts: Amounts,
+    meter: Meter | undefined,
+    marks: ReadonlyArray<Allowances.Mark>
+  ) {
+    this.gate = gate
+    this.amounts = amounts
+    this.meter = meter
+    this.marks = marks
+  }
+
+  settle(outcome: Outcome): void {
+    this.gate.ended(this, outcome)
+  }
+
+  cancel(): void {
+    this.gate.canceled(this)
+  }
+}
+
+const isCount = (n: unknown): n is number => typeof n === "number" && n >= 0 && n <= Number.MAX_SAFE_INTEGER
+
+/** The server has refused it before a model saw it. */
+const isRefusal = ({ error, info }: Outcome): boolean => {
+  const status = statusOf(error)
+  return info?.throttling === true || (status !== undefined && status >= 400 && status < 500 && status !== 408)
+}
+
+/** The gate of a token limiter: a send reserves what it is expected to use, and is settled by what it has used. */
+export class TokenGate<E> implements SendGate<E> {
+  readonly order = 250
+  /** Sends that have passed and not ended. */
+  inFlight = 0
+  private allowances: ReadonlyArray<Allowances.Allowance>
+  /** Until when the server wants no sends, in milliseconds of the monotonic clock. */
+  private closedUntilMillis = -Infinity
+  private readonly inputs = new Recent()
+  private readonly outputs = new Recent()
+  private readonly line: Line<E, Amounts>
+  private readonly options: TokenOptions<E>
+
+  constructor(options: TokenOptions<E>) {
+    this.options = options
+    this.allowances = options.ceilings.map((ceiling) => Allowances.full(ceiling, options))
+    this.line = new Line<E, Amounts>({
+      order: "fifo",
+      maxWaiters: options.maxWaiters,
+      maxWaitMillis: options.maxWaitMillis,
+      opensInMillis: (now, amounts) => this.opensIn(now, amounts),
+      isOpen: ({ nowMillis }, amounts) => this.opensIn(nowMillis, amounts) === 0,
+      refused: (reason, now, amounts) =>
+        options.refused(reason === "full" ? "exceeded" : reason, this.opensIn(now, amounts))
+    })
+  }
+
+  get waiting(): number {
+    return this.line.size
+  }
+
+  /** The limits and what is left of them. */
+  levels(nowMillis: number): ReadonlyArray<{ readonly limit: number; readonly remaining: number }> {
+    return this.allowances.map((allowance) => {
+      const { bucket, filling } = Allowances.at(allowance, nowMillis)
+      const { perMillis } = this.options
+      return filling === undefined
+        ? { limit: Infinity, remaining: Infinity }
+        : { limit: filling.refillPerMilli * perMillis, remaining: bucket.tokens }
+    })
+  }
+
+  enter(send: Send): void | Effect.Effect<void, E> {
+    const { context, nowMillis } = send
+    const { maxWaitMillis, refused, whenFull } = this.options
+    const amounts = this.expectedOf(context)
+    const millis = this.opensIn(nowMillis, amounts)
+    if (millis === 0 && this.line.size === 0) return this.pass(send, nowMillis, amounts)
+    if (whenFull === "fail" || millis > maxWaitMillis) return Effect.fail(refused("exceeded", millis))
+    const clock = Context.get(context, Clock.Clock)
+    return this.line.wait(context, () => this.pass(send, monotonicMillis(clock), amounts), amounts)
+  }
+
+  /** What a value says it has used. */
+  usageOf(value: unknown): Usage | undefined {
+    const usage = look(() => this.options.usage(value))
+    if (usage === undefined || usage === null) return undefined
+    const [input, cached, output] = [usage.input, usage.cached, usage.output].map((n) => isCount(n) ? n : undefined)
+    return input === undefined && output === undefined ? undefined : { input, cached, output }
+  }
+
+  /** A send has ended. */
+  ended(reservation: Reservation, outcome: Outcome): void {
+    const { meter } = reservation
+    const now = outcome.nowMillis
+    if (outcome._tag === "Success") {
+      const usage = this.usageOf(outcome.value)
+      this.learn(reservation, outcome.value, now)
+      if (meter !== undefined) return meter.begin(reservation, usage)
+      return this.used(reservation, usage, now)
+    }
+    const isRefused = outcome._tag === "Failure" && isRefusal(outcome)
+    this.settle(reservation, isRefused ? [1, 0, 0, 0] : reservation.amounts, now)
+    if (outcome._tag === "Failure") {
+      const told = this.learn(reservation, outcome.error, now)
+      if (outcome.info?.throttling === true) this.throttled(outcome, told)
+    }
+    this.line.admit(outcome)
+    this.line.signal()
+  }
+
+  /** A send was never made. */
+  canceled(reservation: Reservation): void {
+    this.settle(reservation, [0, 0, 0, 0], undefined)
+    this.line.signal()
+  }
+
+  /** A send that succeeded has used so much; what it does not say is what was expected. */
+  used(reservation: Reservation, usage: Usage | undefined, nowMillis: number): void {
+    const { amounts } = reservation
+    const cached = this.options.countsCached ? usage?.cached ?? 0 : 0
+    const input = usage?.input === undefined ? amounts[2] : usage.input + cached
+    const output = usage?.output ?? (usage === undefined ? amounts[3] : 0)
+    if (usage !== undefined) {
+      this.inputs.add(input)
+      this.outputs.add(output)
+    }
+    this.settle(reservation, amountsOf(input, output), nowMillis)
+    this.line.admit({ nowMillis })
+    this.line.signal()
+  }
+
+  /** Learns from the headers of an answer, if it has any. Answers whether they say what is left. */
+  learn({ marks }: Reservation, answer: unknown, nowMillis: number): boolean {
+    const told = limitsIn(answer)
+    if (told === undefined) return false
+    this.allowances = this.allowances.map((allowance, of) =>
+      Allowances.learn(Allowances.at(allowance, nowMillis), this.options, told[of]!, { ...marks[of]!, nowMillis })
+    )
+    return told.some(({ remaining }) => remaining !== undefined)
+  }
+
+  private throttled({ info, nowMillis }: Outcome, saysWhatIsLeft: boolean): void {
+    const hint = info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
+    if (hint > 0) {
+      this.closedUntilMillis = Math.max(this.closedUntilMillis, nowMillis + Math.min(hint, this.options.perMillis))
+    } else if (!saysWhatIsLeft) {
+      this.allowances = this.allowances.map((allowance) => Allowances.drain(Allowances.at(allowance, nowMillis)))
+    }
+  }
+
+  private expectedOf(context: AnyContext): Amounts {
+    const { estimate, estimateOf } = this.options
+    const { input, output } = estimateOf(context) ?? {}
+    return amountsOf(
+      isCount(input) ? input : this.inputs.high ?? estimate.input,
+      isCount(output) ? output : this.outputs.high ?? estimate.output
+    )
+  }
+
+  private opensIn(nowMillis: number, amounts: Amounts): number {
+    const millis = this.allowances.map((allowance, of) =>
+      Allowances.opensInMillis(Allowances.at(allowance, nowMillis), amounts[of]!)
+    )
+    return Math.max(0, Math.ceil(this.closedUntilMillis - nowMillis), ...millis)
+  }
+
+  private pass(send: Send, nowMillis: number, amounts: Amounts): void {
+    const before = this.allowances
+    this.inFlight++
+    this.allowances = before.map((allowance, of) =>
+      Allowances.reserve(Allowances.at(allowance, nowMillis), amounts[of]!)
+    )
+    const marks = this.allowances.map(({ drawn }, of) => ({ sentMillis: nowMillis, held: before[of]!.held, drawn }))
+    send.hold(new Reservation(this, amounts, this.options.meterOf(send.context), marks))
+  }
+
+  private settle({ amounts }: Reservation, used: Amounts, nowMillis: number | undefined): void {
+    this.inFlight--
+    this.allowances = this.allowances.map((allowance, of) =>
+      Allowances.settle(
+        nowMillis === undefined ? allowance : Allowances.at(allowance, nowMillis),
+        amounts[of]!,
+        used[of]!
+      )
+    )
+  }
+}
