@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 import { monotonicMillis } from "../internal/clock.ts"
+import { look } from "../internal/safe.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Line } from "./line.ts"
 
@@ -99,10 +100,10 @@ export class CoolDownGate<E> implements SendGate<E> {
   }
 
   ended(passage: Passage<E>, outcome: Outcome): void {
-    const hint = this.options.hint(outcome)
+    const hintMillis = this.hintMillis(outcome)
     const isCurrent = passage === this.passage && this.phase === "opening"
     if (isCurrent) this.inFlight--
-    if (hint !== undefined) return this.close(outcome.nowMillis, Duration.toMillis(hint))
+    if (hintMillis > 0) return this.close(outcome.nowMillis, hintMillis)
     if (!isCurrent) return
     if (outcome._tag === "Success") this.succeeded()
     else if (outcome.info?.throttling === true) this.allowed = 1
@@ -129,6 +130,14 @@ export class CoolDownGate<E> implements SendGate<E> {
     this.phase = "closed"
     this.passage = new Passage(this)
     this.line.signal()
+  }
+
+  /** 0 where there is none, and where a hint of the user is mistaken. */
+  private hintMillis(outcome: Outcome): number {
+    return look(() => {
+      const hint = this.options.hint(outcome)
+      return hint && Duration.toMillis(hint)
+    }) ?? 0
   }
 
   private succeeded(): void {

@@ -118,6 +118,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryHttp.CurrentRepeatable",
     "RetryHttp.bodyFactory",
     "RetryHttp.hintMillis",
+    "RetryHttp.hintOf",
     "RetryHttp.hintReset",
     "RetryHttp.hintRetryAfter",
     "RetryHttp.hintSeconds",
