@@ -139,12 +139,12 @@ const hintOf = ({ _tag, error, info, value }: SendGate.Outcome): Duration.Durati
 }
 
 /**
- * Options with their defaults, checked.
+ * The settings of a gate.
  *
  * @internal
  */
-export const validated = (options: Options): CoolDownOptions<CoolingDown> => {
-  const check = checks("CoolDown.make")
+export const validated = (options: Options, constructorName = "CoolDown.make"): CoolDownOptions<CoolingDown> => {
+  const check = checks(constructorName)
   const { atMost = 60_000, hint = hintOf, maxWait = 2000, maxWaiters = 10_000, spread = 0.2 } = options
   if (typeof hint !== "function") check.reject("hint", hint, "a function of an outcome")
   return {

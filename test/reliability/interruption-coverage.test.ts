@@ -38,6 +38,12 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ])
   ),
   ...Object.fromEntries(
+    ["layer", "layerConfig", "layerConnecting", "make"].map((name) => [
+      `CoolDownRedis.${name}`,
+      ["redis/CoolDownRedis.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
+    ])
+  ),
+  ...Object.fromEntries(
     ["RetryConfig", "layer", "live", "resource", "retry", "set", "status"].map((name) => [
       `RetryConfig.${name}`,
       ["json/RetryConfigLive.test.ts", "while documents change, it leaves no slot taken"] as const
@@ -69,6 +75,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "ConcurrencyLimiter.ConcurrencyLimitExceeded",
     "ConcurrencyLimiter.validated",
     "CoolDown.CoolingDown",
+    "CoolDown.serviceOf",
     "Hedge.validatedCall",
     "CoolDown.validated",
     "BotocoreLegacy.BotocoreLegacyError",
