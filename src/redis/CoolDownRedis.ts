@@ -147,13 +147,6 @@ export const make = (options: Options): Effect.Effect<CoolDown.Service, never, R
  * A layer with a cool-down that is shared through Redis: see {@link make}. Throws `InvalidOption` when an option is
  * impossible.
  *
- * **Example** (A fleet that leaves a resource alone together)
- *
- * ```ts
- * const coolDownLayer = CoolDownRedis.layer({ name: "orders" })
- * const program = call.pipe(withRetry(awsStandard), Effect.provide([RetryQuota.layer(), coolDownLayer]))
- * ```
- *
  * @category layers
  * @since 0.1.0
  */
