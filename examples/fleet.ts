@@ -7,6 +7,7 @@
  */
 import { Config, Effect, Metric } from "effect"
 import { awsStandard, RetryQuota, withRetry } from "effect-retry"
+import * as CoolDownRedis from "effect-retry/CoolDownRedis"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 
 /** Provided once, where the program runs. The same in each process: the name says what they share. */
@@ -25,6 +26,9 @@ export const configured = RetryQuotaRedis.layerConfig({
   timeout: Config.Duration("RETRY_QUOTA_TIMEOUT"),
   fallback: { capacity: Config.succeed(20) }
 })
+
+/** What a server says to one process is heeded by all: see docs/overload.md. */
+export const politeLayer = CoolDownRedis.layer({ name: "orders", timeout: "50 millis" })
 
 /** A call like any other: it does not know who shares its quota. */
 export const placeOrder = <A, E, R>(send: Effect.Effect<A, E, R>) => send.pipe(withRetry(awsStandard))

@@ -22,7 +22,7 @@ import type * as Scope from "effect/Scope"
 import { passing } from "./engine/scoped.ts"
 import { type Checks, checks } from "./internal/checks.ts"
 import { configured } from "./internal/config.ts"
-import { statusOf } from "./internal/facts/wire.ts"
+import { saysOverloaded } from "./internal/facts/resource.ts"
 import * as Concurrency from "./internal/math/concurrency.ts"
 import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
@@ -191,7 +191,7 @@ export interface Options {
   readonly rule?: Rule | undefined
   /**
    * Which failures are signs of overload. Default: throttles, time-outs, the statuses 503, 504 and 529, and gRPC's
-   * `UNAVAILABLE`. Any other failure changes nothing: a failure that comes fast and often must not look like overload.
+   * `UNAVAILABLE`, also where such an answer is the cause of the error. Any other failure changes nothing: a failure that comes fast and often must not look like overload.
    */
   readonly isDrop?: ((outcome: SendGate.Outcome) => boolean) | undefined
   /** What a send does for which there is no slot. Default `"wait"`. */
@@ -264,10 +264,8 @@ export class ConcurrencyLimiter extends Context.Service<ConcurrencyLimiter, Serv
   ) as "effect-retry/ConcurrencyLimiter"
 ) {}
 
-const overloadStatuses: ReadonlySet<number | undefined> = new Set([503, 504, 529])
-
 const isOverload = ({ error, info }: SendGate.Outcome): boolean =>
-  info !== undefined && (info.throttling || info.timeout || overloadStatuses.has(statusOf(error)))
+  info !== undefined && (info.throttling || info.timeout || saysOverloaded(error))
 
 const defaultPauseMillis = () => 1000
 

@@ -19,8 +19,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import { checks } from "./internal/checks.ts"
-import { monotonicMillis } from "./internal/clock.ts"
+import { monotonicMillis, wallMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
+import { askedByError, askedByValue } from "./internal/facts/resource.ts"
 import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
@@ -70,8 +71,12 @@ export interface Options {
   /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
   readonly maxWaiters?: number | undefined
   /**
-   * What an outcome says about when to send again; `undefined` when it says nothing. Default: the `retryAfter` of a
-   * failure's facts.
+   * What an outcome says about when to send again; `undefined` when it says nothing. One that throws says nothing.
+   *
+   * Default: the `retryAfter` of a failure's facts; where nothing is known of a failure, what its answer asks for, as a 403
+   * with `Retry-After` does; and of a success that is a response, as of `fetch` or Effect's HTTP client, a window of which
+   * nothing is left, as in `RateLimit: "default";r=0;t=30`: no send has to be refused first. The headers are those of
+   * `docs/http.md`.
    */
   readonly hint?: ((outcome: SendGate.Outcome) => Duration.Duration | undefined) | undefined
 }
@@ -127,15 +132,19 @@ export class CoolDown extends Context.Service<CoolDown, Service>()(
   SendGate.register("effect-retry/CoolDown", ({ gate }: Service) => gate) as "effect-retry/CoolDown"
 ) {}
 
-const hintOf = ({ info }: SendGate.Outcome): Duration.Duration | undefined => info?.retryAfter
+const hintOf = ({ _tag, error, info, value }: SendGate.Outcome): Duration.Duration | undefined => {
+  if (info !== undefined) return info.retryAfter
+  const millis = _tag === "Success" ? askedByValue(value, wallMillis) : askedByError(error, wallMillis)
+  return millis === undefined ? undefined : Duration.millis(millis)
+}
 
 /**
- * Options with their defaults, checked.
+ * The settings of a gate.
  *
  * @internal
  */
-export const validated = (options: Options): CoolDownOptions<CoolingDown> => {
-  const check = checks("CoolDown.make")
+export const validated = (options: Options, constructorName = "CoolDown.make"): CoolDownOptions<CoolingDown> => {
+  const check = checks(constructorName)
   const { atMost = 60_000, hint = hintOf, maxWait = 2000, maxWaiters = 10_000, spread = 0.2 } = options
   if (typeof hint !== "function") check.reject("hint", hint, "a function of an outcome")
   return {

@@ -18,8 +18,8 @@ import { factsOf, saidBy } from "./internal/facts/answer.ts"
 import * as codes from "./internal/facts/codes.ts"
 import * as GrpcHint from "./internal/facts/grpcHint.ts"
 import { hintMillis, retryAfterMillis } from "./internal/facts/hint.ts"
-import { answerOf, isRetryStatus, statusOf } from "./internal/facts/wire.ts"
-import { get, look } from "./internal/safe.ts"
+import { answerOf, grpcStatusOf, isAnswer, isRetryStatus, statusOf } from "./internal/facts/wire.ts"
+import { get } from "./internal/safe.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
@@ -108,11 +108,6 @@ const holds = (predicate: (error: unknown) => boolean, error: unknown): boolean 
  * @since 0.1.0
  */
 export const followingCause = (self: RetryClassifier): RetryClassifier => followingCauseUntil(self, isAnswer)
-
-const isAnswer = (error: unknown): boolean => {
-  const status = statusOf(error)
-  return (status !== undefined && status >= 400 && status < 600) || grpcStatusOf(error) !== undefined
-}
 
 const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => boolean): RetryClassifier => (error) => {
   let current = error
@@ -385,15 +380,6 @@ export const network: RetryClassifier = ofObject((error) => {
   }
   return codes.isRefusedStream(error) ? transient : none
 })
-
-/** The status of a gRPC error: grpc-js and nice-grpc tell `details`, Connect has `Headers`, grpc-web is known by name. */
-const grpcStatusOf = (error: any): number | undefined => {
-  const code: unknown = look(() => error.code)
-  if (typeof code !== "number" || !Number.isInteger(code) || code < 1 || code > 16) return undefined
-  const isOne = typeof get(error, "details") === "string" ||
-    typeof get(get(error, "metadata"), "get") === "function" || get(error, "name") === "RpcError"
-  return isOne ? code : undefined
-}
 
 const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | undefined => {
   switch (status) {

@@ -17,10 +17,10 @@ class Ended implements Outcome {
   private known: Option.Option<RetryInfo> | undefined = undefined
   private now = -1
 
-  constructor(tag: Outcome["_tag"], value: unknown, error: unknown, world: World) {
+  constructor(tag: Outcome["_tag"], error: unknown, value: unknown, world: World) {
     this._tag = tag
-    this.value = value
     this.error = error
+    this.value = value
     this.world = world
   }
 
@@ -108,14 +108,14 @@ export class Permit implements Send {
     if (this.state !== "left") return
     this.end("returned")
     this.reservation?.giveBack()
-    this.tell("Success", value, undefined)
+    this.tell("Success", undefined, value)
   }
 
   failed(error: unknown): void {
     if (this.state !== "left") return
     this.end("spent")
     this.reservation?.spend()
-    this.tell("Failure", undefined, error)
+    this.tell("Failure", error)
   }
 
   /** Nobody will say how the send ends, or whether it is made. */
@@ -123,12 +123,12 @@ export class Permit implements Send {
     if (this.cancel() || this.state !== "left") return
     this.end("spent")
     this.reservation?.spend()
-    this.tell("Unknown", undefined, undefined)
+    this.tell("Unknown")
   }
 
-  private tell(tag: Outcome["_tag"], value: unknown, error: unknown): void {
+  private tell(tag: Outcome["_tag"], error?: unknown, value?: unknown): void {
     if (this.passes === undefined) return
-    const outcome = new Ended(tag, value, error, this.world)
+    const outcome = new Ended(tag, error, value, this.world)
     for (const pass of this.passes) pass.settle(outcome)
   }
 

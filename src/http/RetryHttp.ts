@@ -31,6 +31,7 @@ import { defaultHints, type HintReader } from "./internal/hints.ts"
 import { withoutProxyRetries } from "./internal/keys.ts"
 import { bringing } from "./internal/plain.ts"
 
+export { hintOf } from "./internal/asked.ts"
 export { bodyFactory, repeatableBody } from "./internal/bodies.ts"
 export type { Send } from "./internal/call.ts"
 export { isRetryStatus } from "./internal/classify.ts"

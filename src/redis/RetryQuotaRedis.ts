@@ -15,11 +15,9 @@
  */
 
 import type * as Config from "effect/Config"
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
@@ -32,6 +30,7 @@ import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import { MemoryStore, type StoreOptions } from "../state/memoryStore.ts"
 import { Client, type Terms } from "./internal/client.ts"
+import { closeWithin, connecting, type Connection } from "./internal/connection.ts"
 import { type Decider, RedisStore } from "./internal/store.ts"
 
 /**
@@ -212,15 +211,6 @@ const counting = (name: string, context: Context.Context<never>): (by: Decider) 
   return (by) => counters[by].updateUnsafe(1, context)
 }
 
-type Connection = Effect.Effect<Redis.Redis["Service"], unknown>
-
-/** Closes what belongs to a quota. A connection that cannot be closed, as to a stopped server, holds nobody up. */
-const closeWithin = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>, millis: number): Effect.Effect<void> =>
-  Effect.flatMap(
-    Effect.forkDetach(Scope.close(scope, exit), { startImmediately: true, uninterruptible: true }),
-    (fiber) => Effect.asVoid(Effect.timeoutOption(Fiber.await(fiber), millis))
-  )
-
 /** The quota over a connection that is there, or may come to be there. */
 const over = (
   { local, name, store, terms }: Valid,
@@ -313,23 +303,6 @@ export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<RetryQuota.RetryQuota, Config.ConfigError | InvalidOption, Redis.Redis> =>
   Layer.effect(RetryQuota.RetryQuota, configured(options, make))
-
-/** Builds the layer when it is first asked, and again after each failure. */
-const connecting = <E, R>(redis: Layer.Layer<Redis.Redis, E, R>, context: Context.Context<R>) => {
-  let known: Redis.Redis["Service"] | undefined = undefined
-  return (scope: Scope.Scope): Connection =>
-    Effect.suspend((): Connection => {
-      if (known !== undefined) return Effect.succeed(known)
-      return Effect.flatMap(Scope.fork(scope), (own) => {
-        const built = Effect.map(Layer.buildWithScope(redis, own), (services) => {
-          known = Context.get(services, Redis.Redis)
-          return known
-        })
-        return Effect.onExit(Effect.provideContext(built, context), (exit) =>
-          Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)
-      })
-    })
-}
 
 /**
  * A layer with a quota that is shared through Redis, which connects by itself: the fallback decides until it has, and a

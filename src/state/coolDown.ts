@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 import { monotonicMillis } from "../internal/clock.ts"
+import { look } from "../internal/safe.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Line } from "./line.ts"
 
@@ -15,6 +16,20 @@ export interface CoolDownOptions<E> {
   readonly maxWaiters: number
   readonly hint: (outcome: Outcome) => Duration.Duration | undefined
   readonly refused: (reason: "closed" | "queue-full", millis: number) => E
+}
+
+/** The other processes of a fleet, which send to the same resource. */
+export interface Peers {
+  /** A send has passed freely. */
+  readonly sent: () => void
+  /** The server wants no sends until then, in milliseconds of the monotonic clock. */
+  readonly closed: (untilMillis: number) => void
+  /** Whether this process may open the resource now. Where that is not known yet, {@link CoolDownGate.look} follows. */
+  readonly mayOpen: () => boolean
+  /** Whether that is not known yet. */
+  readonly isAsked: boolean
+  /** The first send since has succeeded. */
+  readonly opened: () => void
 }
 
 /** A send that has passed. Those since the resource was closed last share one. */
@@ -55,6 +70,7 @@ export class CoolDownGate<E> implements SendGate<E> {
   private gapMillis = 0
   private nextMillis = -Infinity
   private passage: Passage<E> = new Passage(this)
+  peers: Peers | undefined = undefined
   private readonly line: Line<E>
   private options: CoolDownOptions<E>
   private readonly random: Random.Random
@@ -84,7 +100,10 @@ export class CoolDownGate<E> implements SendGate<E> {
   }
 
   enter(send: Send): void | Effect.Effect<void, E> {
-    if (this.phase === "free") return send.hold(this.passage)
+    if (this.phase === "free") {
+      this.peers?.sent()
+      return send.hold(this.passage)
+    }
     const now = send.nowMillis
     if (this.line.size === 0 && this.opens(now)) return this.pass(send, now)
     this.demand++
@@ -99,10 +118,10 @@ export class CoolDownGate<E> implements SendGate<E> {
   }
 
   ended(passage: Passage<E>, outcome: Outcome): void {
-    const hint = this.options.hint(outcome)
+    const hintMillis = this.hintMillis(outcome)
     const isCurrent = passage === this.passage && this.phase === "opening"
     if (isCurrent) this.inFlight--
-    if (hint !== undefined) return this.close(outcome.nowMillis, Duration.toMillis(hint))
+    if (hintMillis > 0) return this.close(outcome.nowMillis, hintMillis)
     if (!isCurrent) return
     if (outcome._tag === "Success") this.succeeded()
     else if (outcome.info?.throttling === true) this.allowed = 1
@@ -122,16 +141,37 @@ export class CoolDownGate<E> implements SendGate<E> {
   close(now: number, hintMillis: number): void {
     const until = now + Math.min(hintMillis, this.options.atMostMillis)
     if (until <= now || until <= this.untilMillis) return
-    this.untilMillis = until
-    this.spreadMillis = (until - now) * this.options.spread
-    this.opensMillis = until + this.random.nextDoubleUnsafe() * this.spreadMillis
+    this.closeUntil(now, until)
+    this.peers?.closed(until)
+  }
+
+  /** What was said to another process. */
+  closeUntil(now: number, until: number): void {
+    this.untilMillis = Math.min(until, now + this.options.atMostMillis)
+    this.spreadMillis = (this.untilMillis - now) * this.options.spread
+    this.opensMillis = this.untilMillis + this.random.nextDoubleUnsafe() * this.spreadMillis
     if (this.phase !== "closed") this.demand = 0
     this.phase = "closed"
     this.passage = new Passage(this)
     this.line.signal()
   }
 
+  /** Looks again whether the resource opens, since the peers have answered. */
+  look(now: number): void {
+    this.line.admit({ nowMillis: now })
+    this.line.signal()
+  }
+
+  /** 0 where there is none, and where a hint of the user is mistaken. */
+  private hintMillis(outcome: Outcome): number {
+    return look(() => {
+      const hint = this.options.hint(outcome)
+      return hint && Duration.toMillis(hint)
+    }) ?? 0
+  }
+
   private succeeded(): void {
+    this.peers?.opened()
     this.allowed++
     if (this.allowed >= this.demand && this.line.size === 0) this.phase = "free"
   }
@@ -139,7 +179,7 @@ export class CoolDownGate<E> implements SendGate<E> {
   private opens(now: number): boolean {
     if (this.phase === "free") return true
     if (this.phase === "closed") {
-      if (now < this.opensMillis) return false
+      if (now < this.opensMillis || this.peers?.mayOpen() === false) return false
       this.phase = "opening"
       this.inFlight = 0
       this.allowed = 1
@@ -150,7 +190,10 @@ export class CoolDownGate<E> implements SendGate<E> {
   }
 
   private opensIn(now: number): number {
-    if (this.phase === "closed") return Math.max(0, this.opensMillis - now)
+    if (this.phase === "closed") {
+      // The peers answer by `look`.
+      return now >= this.opensMillis && this.peers?.isAsked === true ? Infinity : Math.max(0, this.opensMillis - now)
+    }
     return this.inFlight < this.allowed ? Math.max(0, this.nextMillis - now) : Infinity
   }
 

@@ -21,6 +21,7 @@ import { sweep } from "../utils/sweep.ts"
 const once = RetryPolicy.fromDelay(() => undefined)
 
 class Unavailable extends Data.TaggedError("Unavailable")<{ readonly status: number }> {}
+class Wrapped extends Data.TaggedError("Wrapped")<{ readonly status?: number; readonly cause: unknown }> {}
 
 /** What a rule makes of samples in turn: an outcome and what is in flight, `late` for a drop that a cut has overtaken. */
 const played = (rule: ConcurrencyLimiter.Rule, samples: ReadonlyArray<string>) => {
@@ -304,7 +305,13 @@ describe("ConcurrencyLimiter", () => {
     ["a time-out", new TimedOut(), 0.7],
     ["a 503", new Unavailable({ status: 503 }), 0.7],
     ["a 504", new Unavailable({ status: 504 }), 0.7],
+    ["an error that a 503 has caused", new Wrapped({ cause: new Unavailable({ status: 503 }) }), 0.7],
+    ["UNAVAILABLE of gRPC", Object.assign(new Error(), { code: 14, details: "" }), 0.7],
+    ["UNAVAILABLE of Connect", Object.assign(new Error(), { code: 14, metadata: new Headers() }), 0.7],
     ["a 500", new Unavailable({ status: 500 }), 20],
+    ["a 500 that a 503 has caused", new Wrapped({ status: 500, cause: new Unavailable({ status: 503 }) }), 20],
+    ["INTERNAL of gRPC", Object.assign(new Error(), { code: 13, details: "" }), 20],
+    ["a code 14 that is none of gRPC", Object.assign(new Error(), { code: 14 }), 20],
     ["a transient failure", new Transient(), 20],
     ["a failure that is final", new Terminal(), 20],
     ["an unknown error", new Error("unknown"), 20]

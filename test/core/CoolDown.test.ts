@@ -179,6 +179,25 @@ describe("CoolDown", () => {
       Effect.provideService(Random.Random, constantRandom(0))
     ))
 
+  it.effect("a hint of nothing at all says nothing: the next in line follows the probe", () =>
+    Effect.gen(function*() {
+      const sends: Array<number> = []
+      const send = Effect.gen(function*() {
+        sends.push(yield* Clock.currentTimeMillis)
+        yield* Effect.sleep(100)
+        if (sends.length === 1) return yield* new Throttled({ retryAfter: 0 })
+      })
+      yield* CoolDown.close(1000)
+      for (let call = 0; call < 2; call++) {
+        yield* Effect.forkChild(Effect.exit(withRetry(send, once)), { startImmediately: true })
+      }
+      yield* TestClock.adjust(10_000)
+      assert.deepStrictEqual(sends, [1000, 1100])
+    }).pipe(
+      Effect.provide(CoolDown.layer({ spread: 0 })),
+      Effect.provideService(Random.Random, constantRandom(0))
+    ))
+
   it.effect("reads no clock while it is free", () =>
     Effect.gen(function*() {
       const clock = yield* countedClock

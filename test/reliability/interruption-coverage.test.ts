@@ -46,6 +46,21 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
   "RetryLanguageModel.withRetry": ["llm/RetryLanguageModel.test.ts", "whatever interrupts it, "],
   "RetryLlm.metered": ["llm/RetryLanguageModel.test.ts", "whatever interrupts it, "],
   ...Object.fromEntries(
+    ["Armed", "Chaos", "armed", "around", "counts", "layer"].map((name) => [
+      `Chaos.${name}`,
+      [
+        "core/Chaos.test.ts",
+        "whatever interrupts it, a send that is held, slow or dropped leaves nothing behind"
+      ] as const
+    ])
+  ),
+  ...Object.fromEntries(
+    ["layer", "layerConfig", "layerConnecting", "make"].map((name) => [
+      `CoolDownRedis.${name}`,
+      ["redis/CoolDownRedis.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
+    ])
+  ),
+  ...Object.fromEntries(
     ["RetryConfig", "layer", "live", "resource", "retry", "set", "status"].map((name) => [
       `RetryConfig.${name}`,
       ["json/RetryConfigLive.test.ts", "while documents change, it leaves no slot taken"] as const
@@ -73,10 +88,12 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "AdaptiveRateLimiter.RateLimitExceeded",
     "AdaptiveRateLimiter.validated",
     "AwsSdk.StreamUsed",
+    "Chaos.ChaosFailure",
     "ClientThrottle.ClientThrottled",
     "ConcurrencyLimiter.ConcurrencyLimitExceeded",
     "ConcurrencyLimiter.validated",
     "CoolDown.CoolingDown",
+    "CoolDown.serviceOf",
     "Hedge.validatedCall",
     "CoolDown.validated",
     "BotocoreLegacy.BotocoreLegacyError",
@@ -127,6 +144,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryHttp.CurrentRepeatable",
     "RetryHttp.bodyFactory",
     "RetryHttp.hintMillis",
+    "RetryHttp.hintOf",
     "RetryHttp.hintReset",
     "RetryHttp.hintRetryAfter",
     "RetryHttp.hintSeconds",

@@ -1,3 +1,5 @@
+import { get, look } from "../safe.ts"
+
 /** Where clients put the status of an answer. */
 const places: ReadonlyArray<(error: any) => unknown> = [
   (error) => error.$metadata?.httpStatusCode,
@@ -22,6 +24,21 @@ export const statusOf = (error: unknown): number | undefined => {
     }
   }
   return undefined
+}
+
+/** The status of a gRPC error: grpc-js and nice-grpc tell `details`, Connect has `Headers`, grpc-web is known by name. */
+export const grpcStatusOf = (error: any): number | undefined => {
+  const code = look(() => error.code)
+  if (!Number.isInteger(code) || code < 1 || code > 16) return undefined
+  const isOne = typeof get(error, "details") === "string" ||
+    typeof get(get(error, "metadata"), "get") === "function" || get(error, "name") === "RpcError"
+  return isOne ? code : undefined
+}
+
+/** Whether an error is the answer of a server: what caused it says nothing more. */
+export const isAnswer = (error: unknown): boolean => {
+  const status = statusOf(error)
+  return (status !== undefined && status >= 400 && status < 600) || grpcStatusOf(error) !== undefined
 }
 
 /** 5xx with which a server says that it never will. */

@@ -1,16 +1,14 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
 import type * as Redis from "effect/persistence/Redis"
 import type * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { monotonicMillis } from "../../internal/clock.ts"
 import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import { Exchanges } from "./exchanges.ts"
 import { Outbox } from "./outbox.ts"
-import { reasonOf } from "./reason.ts"
-import { leaseOf, lostMillis, type Reply, replyOf, script, type Settings, type Wanted } from "./script.ts"
+import { leaseOf, type Reply, replyOf, script, type Settings, type Wanted } from "./script.ts"
 
 /** How a question is answered: `"local"` when Redis cannot say, and the fallback has to decide. */
 export type Answer = "granted" | "refused" | "local"
@@ -51,16 +49,6 @@ const mostWaitMillis = 1000
 /** Deposits to a quota that was full when Redis last answered are sent so rarely, or half as often again. */
 const fullFlushMillis = 2000
 
-/**
- * The exit of a fiber that ends in time. The timer of a process that was busy may ring before it has read an answer which
- * was there in time: it reads once more.
- */
-const exitWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effect<Exit.Exit<A, E> | undefined> =>
-  Effect.flatMap(Effect.timeoutOption(Fiber.await(fiber), millis), (exit) =>
-    Option.isSome(exit)
-      ? Effect.succeed(exit.value)
-      : Effect.map(Effect.yieldNow, () => fiber.pollUnsafe()))
-
 /** What goes with one exchange. */
 interface Questions {
   readonly asks: ReadonlyArray<Ask>
@@ -79,7 +67,7 @@ export class Client {
   readonly outbox: Outbox
   private readonly terms: Terms
   private readonly clock: Clock.Clock
-  private readonly scope: Scope.Scope
+  private readonly exchanges: Exchanges
   private readonly name = crypto.randomUUID()
   private ids = 0
   /** Who waits for an answer, first come, first served. The exchange under way asks for those at the front. */
@@ -93,7 +81,6 @@ export class Client {
   private probeAtMillis = 0
   /** The local quota that decided before. It goes on if it has to until this moment. */
   private former: { readonly local: RetryQuotaStore; readonly untilMillis: number } | undefined = undefined
-  private lost: { readonly fiber: Fiber.Fiber<unknown, unknown>; readonly untilMillis: number } | undefined = undefined
   /** Redis is known not to answer. */
   private down = false
   private closing = false
@@ -103,7 +90,7 @@ export class Client {
   constructor(terms: Terms, clock: Clock.Clock, scope: Scope.Scope) {
     this.terms = terms
     this.clock = clock
-    this.scope = scope
+    this.exchanges = new Exchanges(clock, scope, terms.timeoutMillis)
     this.tokens = terms.settings.initial
     // Leases that have ended by themselves need not be told any more.
     this.outbox = new Outbox(terms.settings.capacity, terms.settings.leaseMillis, (isLease) => {
@@ -240,14 +227,8 @@ export class Client {
 
   /** Milliseconds until Redis is tried again: later while an exchange is lost. */
   private probeMillis(now: number): number {
-    const { lost } = this
-    if (now < this.probeAtMillis || lost === undefined) return this.probeAtMillis - now
-    if (lost.fiber.pollUnsafe() === undefined) {
-      if (now < lost.untilMillis) return this.terms.retryMillis
-      lost.fiber.interruptUnsafe()
-    }
-    this.lost = undefined
-    return 0
+    if (now < this.probeAtMillis) return this.probeAtMillis - now
+    return this.exchanges.isLost(now) ? this.terms.retryMillis : 0
   }
 
   private get exchange(): Effect.Effect<void> {
@@ -276,21 +257,12 @@ export class Client {
     return asks
   }
 
-  /** The reply in time, or why there is none. What comes later is not waited for, but it is known to be on its way. */
+  /** The reply in time, or why there is none. */
   private send(exchange: Parameters<typeof script.params>[1]): Effect.Effect<Reply | string> {
-    const { connection, settings, timeoutMillis } = this.terms
-    const answer = Effect.flatMap(connection, (redis) => redis.eval(script)(settings, exchange))
-    return Effect.flatMap(
-      Effect.forkIn(answer, this.scope, { startImmediately: true }),
-      (fiber) =>
-        Effect.map(exitWithin(fiber, timeoutMillis), (exit) => {
-          if (exit === undefined) {
-            this.lost = { fiber, untilMillis: this.nowMillis + lostMillis }
-            return `no answer within ${timeoutMillis} ms`
-          }
-          if (Exit.isFailure(exit)) return reasonOf(exit.cause)
-          return replyOf(exit.value, exchange.wanted.length) ?? "an answer that is none"
-        })
+    const { connection, settings } = this.terms
+    return this.exchanges.send(
+      Effect.flatMap(connection, (redis) => redis.eval(script)(settings, exchange)),
+      (answer) => replyOf(answer, exchange.wanted.length)
     )
   }
 

@@ -1,4 +1,5 @@
 import * as Redis from "effect/persistence/Redis"
+import { lostMillis } from "./exchanges.ts"
 import type { Section } from "./outbox.ts"
 
 /** What a quota is made of, as every exchange brings it along: Redis holds tokens only. */
@@ -39,9 +40,6 @@ export interface Reply {
   /** For each reservation: 0 when granted, else milliseconds until it could be, -1 for never. */
   readonly millis: ReadonlyArray<number>
 }
-
-/** An exchange that got no answer in time may still be on its way: for so long nothing more is sent. */
-export const lostMillis = 30_000
 
 /** The most that one exchange removes of what has expired: all users of Redis wait for it. */
 const mostExpired = 100

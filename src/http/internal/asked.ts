@@ -1,0 +1,35 @@
+import * as Duration from "effect/Duration"
+import { wallMillis } from "../../internal/clock.ts"
+import { askedByValue } from "../../internal/facts/resource.ts"
+import type { Outcome } from "../../SendGate.ts"
+import { isResponse } from "./classify.ts"
+import { type HintReader, readHint } from "./hints.ts"
+
+const byDefault = (value: unknown): Duration.Duration | undefined => {
+  const millis = askedByValue(value, wallMillis)
+  return millis === undefined ? undefined : Duration.millis(millis)
+}
+
+/**
+ * The `hint` of a `CoolDown` for services with headers of their own: the facts of a failure decide, and of a response
+ * that is none the readers, before what `CoolDown` reads by itself.
+ *
+ * **Gotchas**
+ *
+ * The readers see every response, also those of success: give none that says something with each, as `hintRetryAfter` may
+ * for a job that runs. The failures are read by the `hints` of {@link retry}.
+ *
+ * **Example** (A service that says in a header of its own how long to wait)
+ *
+ * ```ts
+ * const coolDownLayer = CoolDown.layer({ hint: RetryHttp.hintOf([RetryHttp.hintSeconds("x-vendor-wait")]) })
+ * ```
+ *
+ * @category hints
+ * @since 0.1.0
+ */
+export const hintOf =
+  (readers: ReadonlyArray<HintReader>) => ({ info, value }: Outcome): Duration.Duration | undefined => {
+    if (info !== undefined || !isResponse(value)) return info?.retryAfter
+    return readHint(readers, value, wallMillis()) ?? byDefault(value)
+  }

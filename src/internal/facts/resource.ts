@@ -1,0 +1,53 @@
+import { get, look } from "../safe.ts"
+import { causeOf, maxCauseDepth } from "./codes.ts"
+import { pushback } from "./grpcHint.ts"
+import { hintMillis } from "./hint.ts"
+import { answerOf, grpcStatusOf, headerIn, isAnswer, statusOf } from "./wire.ts"
+
+/** The answer of a server in an error: the error, or what caused it. */
+const answerIn = (error: unknown): unknown => {
+  let current = error
+  for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
+    if (isAnswer(current)) return current
+    current = causeOf(current)
+  }
+  return undefined
+}
+
+const overloadStatuses: ReadonlySet<number | undefined> = new Set([503, 504, 529])
+const grpcUnavailable = 14
+
+/** Whether an error says that the resource has more to do than it can. */
+export const saysOverloaded = (error: unknown): boolean => {
+  const answer = answerIn(error)
+  return overloadStatuses.has(statusOf(answer)) || grpcStatusOf(answer) === grpcUnavailable
+}
+
+/** The headers that say how much of a window is left. They come with every answer, and the date that they refer to. */
+const ofWindows = /ratelimit|^date$/
+
+/**
+ * How long the server asks all its callers to wait, in an answer that is no failure, in milliseconds. Below 400 only
+ * windows that are used up count: there `Retry-After` is about what was asked for, a redirect or a job that runs.
+ */
+export const askedByValue = (value: unknown, wallMillis: () => number): number | undefined => {
+  const headers = get(value, "headers")
+  if (typeof headers !== "object" || headers === null) return undefined
+  const status = statusOf(value)
+  if (status === undefined) return undefined
+  return look(() => {
+    const header = headerIn(headers)
+    const read = status < 400 ? (name: string) => ofWindows.test(name) ? header(name) : undefined : header
+    return hintMillis({ status, header: read, bodies: () => [] }, wallMillis)
+  })
+}
+
+/** The same in an error of which no classifier knows anything, such as a 403 of a limit that is used up. */
+export const askedByError = (error: unknown, wallMillis: () => number): number | undefined => {
+  const answer = answerIn(error)
+  if (answer === undefined) return undefined
+  return look(() => {
+    const pushed = pushback(answer)
+    return typeof pushed === "number" ? pushed : hintMillis(answerOf(answer, statusOf(answer)), wallMillis)
+  })
+}

@@ -1,0 +1,88 @@
+import * as Redis from "effect/persistence/Redis"
+
+/** What a cool-down is made of, as every exchange brings it along. */
+export interface CoolDownSettings {
+  /** The key in Redis. */
+  readonly key: string
+  /** How long the process that opens the resource has for its probe. */
+  readonly probeMillis: number
+}
+
+/** One exchange: what has to be told, and what is asked. */
+export interface CoolDownExchange {
+  readonly client: string
+  /** For how much longer a server wants no sends; 0 where none has said so. */
+  readonly closedMillis: number
+  /** The probe of this process has succeeded. */
+  readonly hasOpened: boolean
+  /** The process would open the resource. */
+  readonly wantsToOpen: boolean
+}
+
+/** What Redis answers: whether the resource is free, closed, about to be opened by another process, or by this one. */
+export interface CoolDownReply {
+  readonly state: "free" | "closed" | "others" | "yours"
+  /** For how much longer it is closed, or another one has for its probe, in milliseconds. */
+  readonly millis: number
+  /** Which closing it is: each has a name of its own. */
+  readonly closing: string
+}
+
+const states = ["free", "closed", "others", "yours"] as const
+
+const exchangeArguments = (
+  { key, probeMillis }: CoolDownSettings,
+  { client, closedMillis, hasOpened, wantsToOpen }: CoolDownExchange
+): ReadonlyArray<string | number> => [key, client, closedMillis, hasOpened ? 1 : 0, wantsToOpen ? 1 : 0, probeMillis]
+
+/**
+ * The one script there is, on one key, on the clock of Redis. The key is a hash: `until` when the server wants no sends,
+ * `closing` for which closing that is, `holder` and `probe` for who probes, and until when. It is there for as long as the
+ * resource is not open, and expires by itself when nobody opens it.
+ */
+export const coolDownScript = Redis.script(exchangeArguments, {
+  numberOfKeys: 1,
+  lua: `
+local key, client, closed, opened, wants = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3] == "1", ARGV[4] == "1"
+local lease = tonumber(ARGV[5])
+local time = redis.call("TIME")
+local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
+local known = redis.call("HMGET", key, "until", "closing", "holder", "probe")
+local ends, closing = tonumber(known[1] or "0"), known[2] or ""
+local holder, probe = known[3] or "", tonumber(known[4] or "0")
+local function exact(amount) return string.format("%.17g", amount) end
+local function keep()
+  redis.call("HSET", key, "until", exact(ends))
+  redis.call("HSET", key, "closing", closing)
+  redis.call("HSET", key, "holder", holder)
+  redis.call("HSET", key, "probe", exact(probe))
+  redis.call("PEXPIRE", key, string.format("%.0f", math.max(0, ends - now) + 2 * lease + 60000))
+end
+
+if closed > 0 and now + closed > ends then
+  ends, closing, holder, probe = now + closed, client .. ":" .. exact(now), "", 0
+  keep()
+elseif opened and holder == client and closing ~= "" and now >= ends then
+  redis.call("DEL", key)
+  return { 0, 0, "" }
+end
+if closing == "" then return { 0, 0, "" } end
+if now < ends then return { 1, math.ceil(ends - now), closing } end
+if wants and (holder == "" or holder == client or probe <= now) then
+  holder, probe = client, now + lease
+  keep()
+end
+if holder == client then return { 3, 0, closing } end
+return { 2, math.max(0, math.ceil(probe - now)), closing }
+`
+}).withReturnType<unknown>()
+
+/** The reply, or `undefined` when it is none. */
+export const coolDownReplyOf = (answer: unknown): CoolDownReply | undefined => {
+  if (!Array.isArray(answer) || answer.length !== 3) return undefined
+  const state = states[Number(answer[0])]
+  const millis = Number(answer[1])
+  return state !== undefined && millis >= 0 && millis < Infinity && typeof answer[2] === "string"
+    ? { state, millis, closing: answer[2] }
+    : undefined
+}

@@ -1,0 +1,127 @@
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import { assert, it } from "@effect/vitest"
+import { RetryPolicy, withRetry } from "effect-retry"
+import * as CoolDown from "effect-retry/CoolDown"
+import * as CoolDownRedis from "effect-retry/CoolDownRedis"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import { describePeers, freePort, startRedis } from "../utils/peers.ts"
+import { command, eventually, exchanges, urlOf } from "./redis/fleet.ts"
+
+const once = RetryPolicy.fromDelay(() => undefined)
+
+const options: CoolDownRedis.Options = {
+  name: "orders",
+  timeout: "1 second",
+  fallbackTime: "200 millis",
+  lookInterval: "100 millis",
+  spread: 0.2
+}
+
+/** A process of a fleet, as far as Redis can tell: it has a connection and a client of its own. */
+const coolDownAt = (port: number, own: Partial<CoolDownRedis.Options> = {}) =>
+  Effect.flatMap(
+    Layer.build(NodeRedis.layer({ url: urlOf(port) })),
+    (redis) => Effect.provideContext(CoolDownRedis.make({ ...options, ...own }), redis)
+  )
+
+const through = <A, E>(coolDown: CoolDown.Service, send: Effect.Effect<A, E>) =>
+  withRetry(send, once).pipe(Effect.provideService(CoolDown.CoolDown, coolDown))
+
+const isIn = (coolDown: CoolDown.Service, phase: CoolDown.Snapshot["phase"]) =>
+  Effect.map(coolDown.snapshot, (snapshot) => snapshot.phase === phase)
+
+/** Sends until it is told. */
+const isTold = (coolDown: CoolDown.Service) =>
+  Effect.flatMap(
+    isIn(coolDown, "closed"),
+    (isClosed) => isClosed ? Effect.succeed(true) : Effect.as(Effect.exit(through(coolDown, Effect.void)), false)
+  )
+
+describePeers("a cool-down in Redis", () => {
+  it.live("one hint closes the resource for five processes, one probes, the others follow it", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const fleet = yield* Effect.replicateEffect(coolDownAt(port), 5)
+      yield* fleet[0]!.close("2 seconds")
+      for (const process of fleet.slice(1)) yield* eventually(isTold(process), "it is told")
+      const begun: Array<number> = []
+      const send = Effect.gen(function*() {
+        begun.push(yield* Clock.currentTimeMillis)
+        yield* Effect.sleep(300)
+      })
+      const calls = yield* Effect.forEach(fleet, (process) => Effect.forkChild(through(process, send)))
+      for (const call of calls) assert.isTrue(Exit.isSuccess(yield* Fiber.await(call)))
+      assert.isAtLeast(begun[1]! - begun[0]!, 295)
+      assert.strictEqual(begun.length, 5)
+      yield* eventually(Effect.map(command(port, "EXISTS", "cool-down:orders"), (is) => is === 0), "it is open")
+      for (const process of fleet) assert.strictEqual((yield* process.snapshot).phase, "free")
+    }))
+
+  it.live("a hundred thousand sends in two seconds ask Redis fewer than a hundred times", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const process = yield* coolDownAt(port)
+      for (let round = 0; round < 20; round++) {
+        for (let call = 0; call < 5000; call++) yield* through(process, Effect.void)
+        yield* Effect.sleep(100)
+      }
+      const count = yield* exchanges(port)
+      console.log(`exchanges for 100,000 sends: ${count}`)
+      assert.isAtLeast(count, 10)
+      assert.isBelow(count, 100)
+    }))
+
+  it.live("a server that is stopped: each process decides alone, and shares again when it goes on", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      const server = yield* startRedis(port)
+      const [first, second] = yield* Effect.replicateEffect(coolDownAt(port, { spread: 0, timeout: "200 millis" }), 2)
+      server.kill("SIGSTOP")
+      yield* first!.close("1 second")
+      yield* through(second!, Effect.void)
+      yield* Effect.sleep(600)
+      assert.isTrue(yield* isIn(second!, "free"))
+      yield* through(first!, Effect.void)
+      assert.isTrue(yield* isIn(first!, "free"))
+      yield* first!.close("30 seconds")
+      server.kill("SIGCONT")
+      yield* eventually(isTold(second!), "it is told")
+    }))
+
+  it.live("a server that restarts without its data: who is closed stays so until the hint is over, then opens", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      const server = yield* startRedis(port)
+      const process = yield* coolDownAt(port, { maxWait: "10 seconds" })
+      yield* process.close("2 seconds")
+      yield* Effect.sleep(200)
+      const ended = Effect.callback<void>((resume) => void server.once("exit", () => resume(Effect.void)))
+      const gone = yield* Effect.forkChild(ended, { startImmediately: true })
+      server.kill("SIGKILL")
+      yield* Fiber.join(gone)
+      yield* startRedis(port)
+      assert.isTrue(yield* isIn(process, "closed"))
+      yield* through(process, Effect.void)
+      assert.isTrue(yield* isIn(process, "free"))
+    }))
+
+  it.live("a replica that takes no writes: the process decides alone until it is promoted", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const [first, second] = yield* Effect.replicateEffect(coolDownAt(port), 2)
+      yield* command(port, "REPLICAOF", "127.0.0.1", "1")
+      yield* first!.close("20 seconds")
+      yield* Effect.sleep(300)
+      yield* through(second!, Effect.void)
+      assert.isTrue(yield* isIn(second!, "free"))
+      yield* command(port, "REPLICAOF", "NO", "ONE")
+      yield* eventually(isTold(second!), "it is told")
+    }))
+})
