@@ -2,11 +2,11 @@
  * What policies do to services, and services to policies: a simulator that runs the library's own code.
  *
  * A scenario is fleets of clients and the services they call: a rate of calls, a policy, processes with quotas of their
- * own; a capacity, a queue, time-outs, outages, layers. {@link run} makes every call with `withRetry`, real policies,
- * quotas and limiters, in a virtual time that jumps from one event to the next, and answers with time series and totals.
+ * own; a capacity, a queue, time-outs, outages, layers. {@link run} has the library's own policies, quotas and gates decide
+ * about every call, in a virtual time that jumps from one event to the next, and answers with time series and totals.
  * Chance comes from the seed of the scenario: the same scenario gives the same run, to the last event.
  *
- * The time is that of Effect's `Clock`, on a heap. Any effect that waits for nothing but time can run in it, see
+ * The time is that of Effect's `Clock`. Any effect that waits for nothing but time can run in it, see
  * {@link inVirtualTime}.
  *
  * @since 0.1.0

@@ -103,7 +103,7 @@ export class Call implements Failing {
   protected priced(world: World, source: Delay, fiber: AnyFiber | undefined): Decision {
     const { cost } = this
     if (this.parts.quota === undefined) return this.delayed(world, source, undefined, 0)
-    const permit = permitOf(world, this.attempt, fiber)
+    const permit = this.permit = permitOf(world, this.attempt, fiber)
     if (this.defers) permit.kind = "lapses"
     const { clock, lapses } = world
     const store = world.store!

@@ -1,18 +1,21 @@
-import { withRetry } from "effect-retry/Attempt"
-import type { RetryObserver } from "effect-retry/RetryObserver"
+import type { RetryDecision } from "effect-retry/RetryDecision"
+import type * as RetryDriver from "effect-retry/RetryDriver"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type { Actor } from "./agenda.ts"
 import type { Chance, Sampler } from "./chance.ts"
 import { dropped, type Failure, refused, timedOut } from "./failure.ts"
-import type { Timer } from "./heap.ts"
+import type { Lane } from "./lane.ts"
 import { ClientMeter } from "./meter.ts"
 import { resolve, type Retrying } from "./policy.ts"
 import { Process } from "./process.ts"
-import type { Request, Target } from "./request.ts"
+import { arrives, type Caller, isAnswered, type Request, type Target, timesOut } from "./request.ts"
 import type { ClientResult, Gauges } from "./result.ts"
 import type { Edge } from "./scenario.ts"
+import { called, ended, failed, retried, sent, stopped, succeeded } from "./trace.ts"
 import { millis, sampler } from "./units.ts"
 import type { World } from "./world.ts"
 
@@ -28,6 +31,7 @@ export class Client {
   readonly meter = new ClientMeter()
   readonly processes: ReadonlyArray<Process>
   readonly timeoutMillis: number
+  readonly timeouts: Lane | undefined
   readonly network: Sampler | undefined
   readonly chance: Chance
   private readonly target: () => Target
@@ -46,6 +50,7 @@ export class Client {
     this.id = world.nextId()
     this.target = target
     this.timeoutMillis = edge.timeout === undefined ? Infinity : millis(edge.timeout)
+    this.timeouts = edge.timeout === undefined ? undefined : world.time.lane(timesOut)
     this.network = sampler(edge.network)
     this.chance = world.chance(`${edge.name}/network`)
     this.retrying = resolve(edge.policy)
@@ -53,7 +58,6 @@ export class Client {
     const options = {
       retrying: this.retrying,
       throttle,
-      observer: this.observer,
       time: world.time,
       chance: world.chance(`${edge.name}/jitter`)
     }
@@ -64,18 +68,9 @@ export class Client {
     return this.target()
   }
 
-  private readonly observer: RetryObserver = {
-    onRetry: (retry) =>
-      this.world.trace.add(this.world.time.nowMillis, "retry", this.id, Duration.toMillis(retry.delay)),
-    onStop: ({ attempts, reason }) => {
-      this.meter.now.stops.add(reason)
-      this.world.trace.add(this.world.time.nowMillis, "stop", this.id, attempts)
-    }
-  }
-
-  /** Makes a call, and says at its end whether it went well. */
-  call(process: Process, done: (succeeded: boolean) => void): void {
-    new ClientCall(this, process, done).begin()
+  /** Makes a call, and tells the caller at its end whether it went well. */
+  call<For>(process: Process, caller: Caller<For>, of: For): void {
+    new ClientCall(this, process, caller, of).begin()
   }
 
   get gauges(): Gauges {
@@ -111,49 +106,105 @@ const mean = (values: ReadonlyArray<number | undefined>): number | null => {
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length
 }
 
+/** What a call does by itself. */
+const retries = 0
+const ends = 1
+
 /** One call: its attempts, as the policy of its process makes them. */
-class ClientCall {
+class ClientCall implements Actor {
   readonly client: Client
   readonly process: Process
   attempts = 0
-  failure: Failure = refused
-  private readonly done: (succeeded: boolean) => void
+  private failure: Failure = refused
+  private readonly driven: RetryDriver.Call | undefined
+  private readonly caller: Caller<any>
+  private readonly of: unknown
   private readonly beganMillis: number
 
-  constructor(client: Client, process: Process, done: (succeeded: boolean) => void) {
+  constructor(client: Client, process: Process, caller: Caller<any>, of: unknown) {
     this.client = client
     this.process = process
-    this.done = done
+    this.caller = caller
+    this.of = of
     this.beganMillis = client.world.time.nowMillis
+    this.driven = process.driver?.call()
   }
 
   begin(): void {
     const { client, process } = this
     client.inFlight++
     client.meter.now.calls++
-    client.world.trace.add(this.beganMillis, "call", client.id)
+    client.world.trace.add(this.beganMillis, called, client.id)
     process.budget?.called(this.beganMillis)
-    const send = Effect.callback<void, Failure>((resume) => new Attempt(this, resume).send())
-    const call = process.policy === undefined ? send : withRetry(send, process.policy)
-    process.fork(call).addObserver(this.ended)
+    this.enter()
   }
 
-  private readonly ended = (exit: Exit.Exit<void, unknown>): void => {
+  act(what: number): void {
+    if (what === retries) this.enter()
+    else this.end(false)
+  }
+
+  /** The next send, as soon as the gates let it go. */
+  private enter(): void {
+    const waiting = this.driven?.enter()
+    if (waiting === undefined) return this.send()
+    this.process.fork(waiting).addObserver((exit) => {
+      if (Exit.isSuccess(exit)) return this.send()
+      const refusal = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+      if (refusal === undefined) this.client.world.fail(exit.cause)
+      else this.follow(refusal.decision)
+    })
+  }
+
+  private send(): void {
+    this.driven?.leave()
+    new Attempt(this).send()
+  }
+
+  succeeded(): void {
+    this.driven?.succeeded()
+    this.end(true)
+  }
+
+  failed(failure: Failure): void {
+    this.failure = failure
+    const { driven } = this
+    if (driven === undefined) return this.end(false)
+    const decision = driven.failed(failure)
+    if (!Effect.isEffect(decision)) return this.follow(decision)
+    this.process.fork(decision).addObserver((exit) => {
+      if (Exit.isSuccess(exit)) this.follow(exit.value)
+      else this.client.world.fail(exit.cause)
+    })
+  }
+
+  private follow(decision: RetryDecision): void {
+    const { client } = this
+    const { time, trace } = client.world
+    const delayMillis = Duration.toMillis(decision.delay)
+    if (decision._tag === "Stop") {
+      client.meter.now.stops.add(decision.reason)
+      trace.add(time.nowMillis, stopped, client.id, decision.attempts)
+      return delayMillis === 0 ? this.end(false) : time.plan(time.nowMillis + delayMillis, this, ends)
+    }
+    trace.add(time.nowMillis, retried, client.id, delayMillis)
+    if (delayMillis === 0) time.soon(() => this.enter())
+    else time.plan(time.nowMillis + delayMillis, this, retries)
+  }
+
+  private end(succeeded: boolean): void {
     const { client } = this
     const { meter, world } = client
     const now = world.time.nowMillis
     client.inFlight--
-    const succeeded = Exit.isSuccess(exit)
     if (succeeded) {
       meter.now.succeeded++
       meter.now.latency.add(now - this.beganMillis)
-    } else if (Cause.hasFails(exit.cause)) {
-      meter.now.failures.add(this.failure.kind)
     } else {
-      world.defect = { cause: exit.cause }
+      meter.now.failures.add(this.failure.kind)
     }
-    world.trace.add(now, "end", client.id, succeeded ? this.attempts : -this.attempts)
-    this.done(succeeded)
+    world.trace.add(now, ended, client.id, succeeded ? this.attempts : -this.attempts)
+    this.caller.ended(this.of, succeeded)
   }
 }
 
@@ -161,14 +212,15 @@ class ClientCall {
 class Attempt implements Request {
   private readonly call: ClientCall
   private readonly retry: boolean
-  private readonly resume: (outcome: Effect.Effect<void, Failure>) => void
-  private timer: Timer | undefined = undefined
+  private deadline = -1
+  ticket = -1
+  asked = 0
+  outcome: Failure | undefined = undefined
   /** The client has its answer, or has given up. */
   settled = false
 
-  constructor(call: ClientCall, resume: (outcome: Effect.Effect<void, Failure>) => void) {
+  constructor(call: ClientCall) {
     this.call = call
-    this.resume = resume
     this.retry = call.attempts > 0
     call.attempts++
   }
@@ -181,15 +233,10 @@ class Attempt implements Request {
     client.world.attempts++
     client.meter.now.attempts++
     process.budget?.sent()
-    trace.add(now, "send", client.id, this.call.attempts)
-    if (client.timeoutMillis !== Infinity) {
-      this.timer = time.at(now + client.timeoutMillis, () => {
-        this.timer = undefined
-        this.settle(timedOut)
-      })
-    }
-    const arrives = client.service.deliversAt(now) + this.leg()
-    if (arrives > now) time.at(arrives, () => client.service.receive(this))
+    trace.add(now, sent, client.id, this.call.attempts)
+    if (client.timeouts !== undefined) this.deadline = client.timeouts.add(now + client.timeoutMillis, this)
+    const arrival = client.service.deliversAt(now) + this.leg()
+    if (arrival > now) time.plan(arrival, this, arrives)
     else client.service.receive(this)
   }
 
@@ -198,12 +245,27 @@ class Attempt implements Request {
     return network === undefined ? 0 : network(chance)
   }
 
+  act(what: number): void {
+    switch (what) {
+      case arrives:
+        return this.call.client.service.receive(this)
+      case isAnswered:
+        return this.settle(this.outcome)
+      case timesOut:
+        this.deadline = -1
+        return this.settle(timedOut)
+      default:
+        return this.call.client.service.goesOn(this, what)
+    }
+  }
+
   /** The service answers; the answer travels back. */
   answer(failure: Failure | undefined): void {
     const leg = this.leg()
     if (leg === 0) return this.settle(failure)
+    this.outcome = failure
     const { time } = this.call.client.world
-    time.at(time.nowMillis + leg, () => this.settle(failure))
+    time.plan(time.nowMillis + leg, this, isAnswered)
   }
 
   /** The attempt has ended for its client; what comes later is ignored. */
@@ -213,16 +275,15 @@ class Attempt implements Request {
     const { client, process } = this.call
     const { time, trace } = client.world
     const now = time.nowMillis
-    if (this.timer !== undefined) time.cancel(this.timer)
+    if (this.deadline >= 0) client.timeouts!.cancel(this.deadline)
     if (failure !== dropped) process.budget?.ended(failure === undefined, this.retry, now)
     else if (this.retry) process.budget?.dropped()
-    trace.add(now, failure === undefined ? "succeed" : "fail", client.id, this.call.attempts)
+    trace.add(now, failure === undefined ? succeeded : failed, client.id, this.call.attempts)
     if (failure === undefined) {
       process.throttle?.accepted(now)
-      return this.resume(Effect.void)
+      return this.call.succeeded()
     }
-    this.call.failure = failure
     client.meter.now.attemptFailures.add(failure.kind)
-    this.resume(Effect.fail(failure))
+    this.call.failed(failure)
   }
 }

@@ -1,6 +1,8 @@
+import type { Actor } from "./agenda.ts"
 import { Arrivals, type RatePoint } from "./arrivals.ts"
 import type { Chance, Sampler } from "./chance.ts"
 import type { Client } from "./client.ts"
+import type { Caller } from "./request.ts"
 import type { Fleet } from "./scenario.ts"
 import { millis, sampler } from "./units.ts"
 
@@ -29,16 +31,17 @@ class Ledger {
     return true
   }
 
-  call(process: number, done: () => void): void {
+  call(process: number, caller: Caller<number>, of: number): void {
     const { client } = this
-    const { world } = client
-    world.inFlight++
-    client.call(client.processes[process]!, () => {
-      world.inFlight--
-      if (this.left !== Infinity) world.time.progresses()
-      done()
-      world.look()
-    })
+    client.world.inFlight++
+    client.call(client.processes[process]!, caller, of)
+  }
+
+  /** A call has ended. */
+  ended(): void {
+    const { world } = this.client
+    world.inFlight--
+    if (this.left !== Infinity) world.time.progresses()
   }
 
   /** One source of calls has dried up. */
@@ -54,65 +57,124 @@ const pointsOf = (rate: NonNullable<Fleet["rate"]>): ReadonlyArray<RatePoint> =>
     : rate.map((point) => ({ atMillis: millis(point.at), perSecond: point.rate, ramp: point.ramp }))
 
 /** Calls come at a rate, whatever becomes of those before. */
-const openLoop = (client: Client, ledger: Ledger, fleet: Fleet): Generator => {
-  const { time } = client.world
-  const chance = client.world.chance(`${fleet.name}/arrivals`)
-  const even = fleet.arrivals === "even"
-  // The first of even arrivals comes after half a gap, so that none falls on the beginning of a second.
-  let first = 0.5
-  const gap = even
-    ? () => {
-      const next = first
-      first = 1
-      return next
-    }
-    : () => chance.exponential()
-  const arrivals = new Arrivals(pointsOf(fleet.rate!), gap, 0)
-  let count = 0
-  const process = () => even || fleet.processes === 1 ? count++ % fleet.processes : chance.below(fleet.processes)
-  const plan = () => {
-    const next = arrivals.next()
-    if (!ledger.takes(next)) return ledger.dry()
-    time.at(next, () => {
-      ledger.call(process(), () => {})
-      plan()
-    })
+class OpenLoop implements Generator, Actor, Caller<number> {
+  private readonly client: Client
+  private readonly ledger: Ledger
+  private readonly processes: number
+  private readonly chance: Chance
+  private readonly arrivals: Arrivals
+  private readonly inTurns: boolean
+  private count = 0
+  /** The first of even arrivals comes after half a gap, so that none falls on the beginning of a second. */
+  private first = 0.5
+
+  constructor(client: Client, ledger: Ledger, fleet: Fleet) {
+    this.client = client
+    this.ledger = ledger
+    this.processes = fleet.processes
+    this.chance = client.world.chance(`${fleet.name}/arrivals`)
+    const even = fleet.arrivals === "even"
+    this.inTurns = even || fleet.processes === 1
+    this.arrivals = new Arrivals(pointsOf(fleet.rate!), even ? () => this.step() : () => this.chance.exponential(), 0)
   }
-  return {
-    start: () => {
-      client.world.generating++
-      plan()
-    }
+
+  private step(): number {
+    const next = this.first
+    this.first = 1
+    return next
+  }
+
+  start(): void {
+    this.client.world.generating++
+    this.plan()
+  }
+
+  private plan(): void {
+    const next = this.arrivals.next()
+    if (!this.ledger.takes(next)) return this.ledger.dry()
+    this.client.world.time.plan(next, this, 0)
+  }
+
+  act(): void {
+    const process = this.inTurns ? this.count++ % this.processes : this.chance.below(this.processes)
+    this.ledger.call(process, this, 0)
+    this.plan()
+  }
+
+  ended(): void {
+    this.ledger.ended()
+    this.client.world.look()
+  }
+}
+
+/** One of a closed loop. */
+class Looping implements Actor {
+  private readonly loop: ClosedLoop
+  private readonly index: number
+  atMillis = 0
+  earliestMillis = 0
+
+  constructor(loop: ClosedLoop, index: number) {
+    this.loop = loop
+    this.index = index
+  }
+
+  act(): void {
+    this.loop.call(this, this.index)
   }
 }
 
 /** Each client makes one call after the other. */
-const closedLoop = (client: Client, ledger: Ledger, fleet: Fleet): Generator => {
-  const { time } = client.world
-  const chance = client.world.chance(`${fleet.name}/think`)
-  const think = sampler(fleet.think ?? 0)
-  const pace = sampler(fleet.pace ?? 0)
-  const draw = (from: Sampler | undefined, chance: Chance) => from === undefined ? 0 : from(chance)
-  const begin = (index: number, atMillis: number) => {
-    if (!ledger.takes(atMillis)) return ledger.dry()
-    time.at(atMillis, () => {
-      const earliest = atMillis + draw(pace, chance)
-      ledger.call(index % fleet.processes, () => {
-        begin(index, Math.max(earliest, time.nowMillis + draw(think, chance)))
-      })
-    })
+class ClosedLoop implements Generator, Caller<number> {
+  private readonly client: Client
+  private readonly ledger: Ledger
+  private readonly processes: number
+  private readonly chance: Chance
+  private readonly think: Sampler | undefined
+  private readonly pace: Sampler | undefined
+  private readonly clients: ReadonlyArray<Looping>
+
+  constructor(client: Client, ledger: Ledger, fleet: Fleet) {
+    this.client = client
+    this.ledger = ledger
+    this.processes = fleet.processes
+    this.chance = client.world.chance(`${fleet.name}/think`)
+    this.think = sampler(fleet.think ?? 0)
+    this.pace = sampler(fleet.pace ?? 0)
+    this.clients = Array.from({ length: fleet.clients! }, (_, index) => new Looping(this, index))
   }
-  return {
-    start: () => {
-      const clients = fleet.clients!
-      client.world.generating += clients
-      for (let index = 0; index < clients; index++) begin(index, 0)
-    }
+
+  start(): void {
+    this.client.world.generating += this.clients.length
+    for (const one of this.clients) this.begin(one, 0)
+  }
+
+  private begin(one: Looping, atMillis: number): void {
+    if (!this.ledger.takes(atMillis)) return this.ledger.dry()
+    one.atMillis = atMillis
+    this.client.world.time.plan(atMillis, one, 0)
+  }
+
+  private drawn(from: Sampler | undefined): number {
+    return from === undefined ? 0 : from(this.chance)
+  }
+
+  call(one: Looping, index: number): void {
+    one.earliestMillis = one.atMillis + this.drawn(this.pace)
+    this.ledger.call(index % this.processes, this, index)
+  }
+
+  ended(index: number): void {
+    this.ledger.ended()
+    const { world } = this.client
+    const one = this.clients[index]!
+    this.begin(one, Math.max(one.earliestMillis, world.time.nowMillis + this.drawn(this.think)))
+    world.look()
   }
 }
 
 /** What makes the calls of a fleet begin, until the time given. */
 export const generator = (client: Client, fleet: Fleet, endMillis: number): Generator => {
   const ledger = new Ledger(client, fleet, endMillis)
-  return fleet.clients === undefined ? openLoop(client, ledger, fleet) : closedLoop(client, ledger, fleet)
+  return fleet.clients === undefined ? new OpenLoop(client, ledger, fleet) : new ClosedLoop(client, ledger, fleet)
 }

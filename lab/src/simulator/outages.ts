@@ -21,4 +21,6 @@ export const lasting = <Kind extends Outage["kind"]>(
   windows: ReadonlyArray<Window<Kind>>,
   nowMillis: number
 ): Window<Kind> | undefined =>
-  windows.find(({ fromMillis, toMillis }) => nowMillis >= fromMillis && nowMillis < toMillis)
+  windows.length === 0
+    ? undefined
+    : windows.find(({ fromMillis, toMillis }) => nowMillis >= fromMillis && nowMillis < toMillis)

@@ -1,6 +1,6 @@
 import * as Limiter from "effect-retry/AdaptiveRateLimiter"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
-import { CurrentObserver, type RetryObserver } from "effect-retry/RetryObserver"
+import * as RetryDriver from "effect-retry/RetryDriver"
 import * as RetryQuota from "effect-retry/RetryQuota"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -12,14 +12,13 @@ import * as References from "effect/References"
 import * as Scheduler from "effect/Scheduler"
 import { type Budget, ClientThrottle, makeBudget } from "./budget.ts"
 import type { Chance } from "./chance.ts"
-import { type AnyPolicy, type Needs, type Retrying, within } from "./policy.ts"
+import { type Needs, type Retrying, within } from "./policy.ts"
 import type { VirtualTime } from "./time.ts"
 
 /** What a process is made with. */
 export interface ProcessOptions {
   readonly retrying: Retrying
   readonly throttle: { readonly k: number; readonly windowMillis: number } | undefined
-  readonly observer: RetryObserver
   readonly time: VirtualTime
   readonly chance: Chance
 }
@@ -31,37 +30,41 @@ const unlimited = Effect.runSync(
   )
 )
 
-/** Starts a fiber in the time of the simulation. */
-type Fork = (effect: Effect.Effect<void, unknown, Needs>) => Fiber.Fiber<void, unknown>
+/** Starts a fiber in the time of the simulation: for what has to wait. */
+type Fork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 
 /** One process of clients: its calls share a quota, a limiter and a budget. */
 export class Process {
-  readonly policy: AnyPolicy | undefined
+  /** `undefined`: no retries. */
+  readonly driver: RetryDriver.Driver | undefined
   readonly budget: Budget | undefined
   readonly throttle: ClientThrottle | undefined
   readonly fork: Fork
+  private readonly time: VirtualTime
   private readonly run: <A>(effect: Effect.Effect<A>) => A
   private readonly quota: RetryQuota.Service | undefined
   private readonly limiter: Limiter.Service | undefined
   private readonly concurrency: ConcurrencyLimiter.Service | undefined
 
-  constructor({ chance, observer, retrying, throttle, time }: ProcessOptions) {
+  constructor({ chance, retrying, throttle, time }: ProcessOptions) {
     const base = Context.make(Clock.Clock, time).pipe(
       Context.add(Scheduler.Scheduler, time.scheduler),
       Context.add(Random.Random, chance),
-      Context.add(CurrentObserver, observer),
       Context.add(References.MinimumLogLevel, "None")
     )
+    this.time = time
     this.run = Effect.runSyncWith(base)
     this.quota = retrying.quota && this.run(RetryQuota.make(retrying.quota))
     this.limiter = retrying.limiter && this.run(Limiter.make(retrying.limiter))
     this.concurrency = retrying.concurrency && this.run(ConcurrencyLimiter.make(retrying.concurrency))
-    this.fork = Effect.runForkWith(this.context(base))
+    const context = this.context(base)
+    this.fork = Effect.runForkWith(context)
     this.budget = retrying.budget && makeBudget(retrying.budget)
     this.throttle = throttle && new ClientThrottle(throttle.k, throttle.windowMillis)
-    this.policy = retrying.policy && this.budget !== undefined
+    const policy = retrying.policy && this.budget !== undefined
       ? within(retrying.policy, this.budget, () => time.nowMillis)
       : retrying.policy
+    this.driver = policy && Effect.runSyncWith(context)(RetryDriver.make(policy))
   }
 
   private context(base: Context.Context<never>): Context.Context<Needs> {
@@ -75,7 +78,7 @@ export class Process {
 
   /** The balance of the quota now. */
   get balance(): number | undefined {
-    return this.quota && this.run(this.quota.balance)
+    return this.quota?.store.balance(this.time)
   }
 
   /** The fill rate of the limiter, once it has seen a throttle. */

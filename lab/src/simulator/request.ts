@@ -1,12 +1,25 @@
+import type { Actor } from "./agenda.ts"
 import type { Failure } from "./failure.ts"
 
-/** One attempt, as a service sees it. */
-export interface Request {
+/** One attempt, as a service sees it: what is planned for it is planned with it, and the service says what. */
+export interface Request extends Actor {
   /** The client has its answer, or has given up. */
   readonly settled: boolean
+  /** By which its time in a queue can be canceled. */
+  ticket: number
+  /** How many services have been asked for it. */
+  asked: number
+  /** What it will be answered with. */
+  outcome: Failure | undefined
   /** The service answers: well, or with a failure. */
   readonly answer: (failure: Failure | undefined) => void
 }
+
+/** What a request does by itself; what comes after is up to the service. */
+export const arrives = 0
+export const isAnswered = 1
+export const timesOut = 2
+export const firstOfService = 3
 
 /** A service, as its clients see it. */
 export interface Target {
@@ -15,4 +28,12 @@ export interface Target {
   readonly deliversAt: (nowMillis: number) => number
   /** A request arrives. */
   readonly receive: (request: Request) => void
+  /** What was planned for a request. */
+  readonly goesOn: (request: Request, what: number) => void
+}
+
+/** Whoever makes calls, and what each is for. */
+export interface Caller<in For> {
+  /** A call has ended. */
+  readonly ended: (of: For, succeeded: boolean) => void
 }

@@ -1,25 +1,26 @@
 import type { Chance, Sampler } from "./chance.ts"
 import type { Client } from "./client.ts"
 import { failed, type Failure, overloaded, unavailable } from "./failure.ts"
-import type { Timer } from "./heap.ts"
+import type { Lane } from "./lane.ts"
 import { Limit } from "./limit.ts"
 import { ServiceMeter } from "./meter.ts"
 import { lasting, type Window, windowsOf } from "./outages.ts"
 import { Queue } from "./queue.ts"
-import type { Request, Target } from "./request.ts"
+import { type Caller, firstOfService, type Request, type Target } from "./request.ts"
 import type { ServiceResult } from "./result.ts"
 import type { ServiceSettings } from "./scenario.ts"
+import { received } from "./trace.ts"
 import { millis, sampler } from "./units.ts"
 import type { World } from "./world.ts"
 
-/** A request in the queue, and when it is refused for having waited too long. */
-interface Waiting {
-  readonly request: Request
-  readonly timer: Timer | undefined
-}
+/** What is planned for a request. */
+const itsTurn = firstOfService
+const worked = firstOfService + 1
+const waitedTooLong = firstOfService + 2
+const isDone = firstOfService + 3
 
 /** A service: a limit, a queue, workers, failures and outages; perhaps the client of others. */
-export class Service implements Target {
+export class Service implements Target, Caller<Request> {
   readonly name: string
   readonly meter = new ServiceMeter()
   private readonly world: World
@@ -32,7 +33,9 @@ export class Service implements Target {
   private readonly after: Sampler | undefined
   private readonly slowdownMillis: number
   private readonly maxQueue: number
-  private readonly queueTimeoutMillis: number | undefined
+  private readonly queueTimeoutMillis: number
+  /** When those in the queue have waited too long; `undefined` when they wait for ever. */
+  private readonly patience: Lane | undefined
   private readonly settings: ServiceSettings
   private readonly limit: Limit | undefined
   private readonly drops: ReadonlyArray<Window<"drop">>
@@ -40,7 +43,7 @@ export class Service implements Target {
   private readonly holds: ReadonlyArray<Window<"hold">>
   private readonly slows: ReadonlyArray<Window<"slow">>
   private readonly edges: ReadonlyArray<Client>
-  private readonly queue = new Queue<Waiting>()
+  private readonly queue = new Queue<Request>()
   private busy = 0
 
   constructor(world: World, settings: ServiceSettings, edges: ReadonlyArray<Client>) {
@@ -57,7 +60,8 @@ export class Service implements Target {
     this.after = turnMillis === undefined ? undefined : latency
     this.slowdownMillis = millis(settings.slowdown)
     this.maxQueue = settings.queue ?? Infinity
-    this.queueTimeoutMillis = settings.queueTimeout === undefined ? undefined : millis(settings.queueTimeout)
+    this.queueTimeoutMillis = settings.queueTimeout === undefined ? Infinity : millis(settings.queueTimeout)
+    this.patience = settings.queueTimeout === undefined ? undefined : world.time.lane(waitedTooLong)
     this.limit = settings.limit && new Limit(settings.limit)
     this.drops = windowsOf(settings.outages, "drop")
     this.fails = windowsOf(settings.outages, "fail")
@@ -80,7 +84,7 @@ export class Service implements Target {
   /** A request arrives. */
   receive(request: Request): void {
     this.meter.now.received++
-    this.world.trace.add(this.world.time.nowMillis, "receive", this.id)
+    this.world.trace.add(this.world.time.nowMillis, received, this.id)
     if (this.isHitBy(this.drops)) return
     if (this.isHitBy(this.fails)) return this.answer(request, unavailable)
     if (this.limit?.passes(this.world.time.nowMillis) === false) return this.answer(request, this.limit.failure)
@@ -90,13 +94,26 @@ export class Service implements Target {
   }
 
   private wait(request: Request): void {
-    const { queueTimeoutMillis, world: { time } } = this
-    const timer = queueTimeoutMillis === undefined ? undefined : time.at(time.nowMillis + queueTimeoutMillis, () => {
-      // All wait equally long at most: the one whose time is up is the first.
-      this.queue.shift()
-      this.answer(request, overloaded)
-    })
-    this.queue.push({ request, timer })
+    if (this.patience !== undefined) {
+      request.ticket = this.patience.add(this.world.time.nowMillis + this.queueTimeoutMillis, request)
+    }
+    this.queue.push(request)
+  }
+
+  goesOn(request: Request, what: number): void {
+    switch (what) {
+      case itsTurn:
+        this.busy--
+        return this.begin(request)
+      case worked:
+        return this.worked(request)
+      case waitedTooLong:
+        // All wait equally long at most: the one whose time is up is the first.
+        this.queue.shift()
+        return this.answer(request, overloaded)
+      case isDone:
+        return this.answer(request, request.outcome)
+    }
   }
 
   private begin(request: Request): void {
@@ -104,7 +121,7 @@ export class Service implements Target {
     const { time } = this.world
     const work = this.workMillis()
     if (work === 0) this.worked(request)
-    else time.at(time.nowMillis + work, () => this.worked(request))
+    else time.plan(time.nowMillis + work, request, worked)
   }
 
   private workMillis(): number {
@@ -115,7 +132,7 @@ export class Service implements Target {
 
   private worked(request: Request): void {
     if (this.takesTurns) this.release()
-    this.askNext(request, 0)
+    this.askNext(request)
   }
 
   /** The place of a request is free for the next. */
@@ -124,13 +141,17 @@ export class Service implements Target {
     this.next()
   }
 
-  private askNext(request: Request, index: number): void {
-    const edge = this.edges[index]
+  private askNext(request: Request): void {
+    const edge = this.edges[request.asked]
     if (edge === undefined) return this.finish(request, true)
-    edge.call(
-      edge.processes[0]!,
-      (succeeded) => succeeded ? this.askNext(request, index + 1) : this.finish(request, false)
-    )
+    request.asked++
+    edge.call(edge.processes[0]!, this, request)
+  }
+
+  /** What it has called for a request has answered. */
+  ended(request: Request, succeeded: boolean): void {
+    if (succeeded) this.askNext(request)
+    else this.finish(request, false)
   }
 
   private finish(request: Request, succeeded: boolean): void {
@@ -142,7 +163,8 @@ export class Service implements Target {
     const failure = fails ? failed : undefined
     if (after === 0) return this.answer(request, failure)
     const { time } = this.world
-    time.at(time.nowMillis + after, () => this.answer(request, failure))
+    request.outcome = failure
+    time.plan(time.nowMillis + after, request, isDone)
   }
 
   /** The next of the queue, if there is one, gets its turn. */
@@ -156,18 +178,14 @@ export class Service implements Target {
 
   private shift(): Request | undefined {
     const next = this.queue.shift()
-    if (next?.timer !== undefined) this.world.time.cancel(next.timer)
-    return next?.request
+    if (next !== undefined) this.patience?.cancel(next.ticket)
+    return next
   }
 
   private giveTurn(request: Request): void {
-    const { time } = this.world
     // Its turn comes through the clock, so that a long queue makes no deep stack.
     this.busy++
-    time.at(time.nowMillis, () => {
-      this.busy--
-      this.begin(request)
-    })
+    this.world.time.plan(this.world.time.nowMillis, request, itsTurn)
   }
 
   private answer(request: Request, failure: Failure | undefined): void {

@@ -3,7 +3,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Scheduler from "effect/Scheduler"
-import { Heap, Timer } from "./heap.ts"
+import { type Actor, Agenda } from "./agenda.ts"
+import { Lane } from "./lane.ts"
 
 /** How a stretch of virtual time ended. */
 export type Stretch =
@@ -16,9 +17,24 @@ export type Stretch =
   /** So much has happened at one moment that it seems to happen for ever. */
   | "stalled"
 
+/** A step in the life of a fiber that waits for it. */
+class Timer implements Actor {
+  place = -1
+  private readonly run: () => void
+
+  constructor(run: () => void) {
+    this.run = run
+  }
+
+  act(): void {
+    this.place = -1
+    this.run()
+  }
+}
+
 /**
  * Time that passes only when nothing is left to do now. It is the clock and the scheduler of the fibers that run in it:
- * it runs all that is ready, then goes on to the next timer of its heap. One program, one order: nothing depends on the
+ * it runs all that is ready, then goes on to what its agenda has next. One program, one order: nothing depends on the
  * machine.
  */
 export class VirtualTime implements Clock.Clock {
@@ -26,12 +42,11 @@ export class VirtualTime implements Clock.Clock {
   nowMillis = 0
   /** Ends the stretch that runs after the step that runs. */
   halted = false
-  private readonly heap = new Heap()
-  private order = 0
+  private readonly agenda = new Agenda()
   private ready: Array<() => void> = []
   private stepsAtMoment = 0
   private readonly maxStepsAtMoment: number
-  readonly scheduler: Scheduler.Scheduler = new SharedQueue((run) => this.enqueue(run))
+  readonly scheduler: SharedQueue = new SharedQueue((run) => this.enqueue(run))
 
   /** More steps than the number given at one moment are taken for a loop in which no time passes. */
   constructor(maxStepsAtMoment = Infinity) {
@@ -44,19 +59,18 @@ export class VirtualTime implements Clock.Clock {
   }
 
   /** Plans something, in milliseconds since the beginning; a time that has passed is now. */
-  at(atMillis: number, run: () => void): Timer {
-    const timer = new Timer(Math.max(atMillis, this.nowMillis), this.order++, run)
-    this.heap.push(timer)
-    return timer
+  plan(atMillis: number, who: Actor, what: number): void {
+    this.agenda.add(atMillis > this.nowMillis ? atMillis : this.nowMillis, this.agenda.nextOrder(), who, what)
   }
 
-  cancel(timer: Timer): void {
-    this.heap.remove(timer)
+  /** For what comes so long after it was planned, always the same, and is mostly canceled. */
+  lane(what: number): Lane {
+    return new Lane(this.agenda, what)
   }
 
-  /** Timers that wait. */
-  get waiting(): number {
-    return this.heap.size
+  /** Has something happen at this moment, after all that is ready. */
+  soon(run: () => void): void {
+    this.scheduler.soon(run)
   }
 
   private enqueue(run: () => void): () => void {
@@ -68,28 +82,25 @@ export class VirtualTime implements Clock.Clock {
 
   /** Lets time pass up to the limit, in at most so many steps. */
   pass(limitMillis: number, steps: number): Stretch {
+    const { agenda } = this
     let left = steps
     this.halted = false
     while (!this.halted) {
-      left -= this.settle(left)
+      if (this.ready.length > 0) left -= this.settle(left)
       if (this.stepsAtMoment > this.maxStepsAtMoment) return "stalled"
       if (this.ready.length > 0 || left <= 0) return "paused"
-      const timer = this.heap.first
-      if (timer === undefined) return "idle"
-      if (timer.atMillis > limitMillis) break
-      this.fire(timer)
+      const place = agenda.peek()
+      if (place < 0) return "idle"
+      const at = agenda.atMillis(place)
+      if (at > limitMillis) break
+      if (at > this.nowMillis) this.stepsAtMoment = 0
+      this.stepsAtMoment++
+      this.nowMillis = at
+      agenda.act(place)
       left--
     }
     if (!this.halted) this.nowMillis = limitMillis
     return "reached"
-  }
-
-  private fire(timer: Timer): void {
-    if (timer.atMillis > this.nowMillis) this.stepsAtMoment = 0
-    this.stepsAtMoment++
-    this.nowMillis = timer.atMillis
-    this.heap.remove(timer)
-    timer.run()
   }
 
   /** Runs what is ready, and what that makes ready; answers how many steps it took. */
@@ -126,8 +137,13 @@ export class VirtualTime implements Clock.Clock {
     if (millis <= 0) return Effect.yieldNow
     if (millis === Infinity) return Effect.never
     return Effect.callback<void>((resume) => {
-      const timer = this.at(this.nowMillis + millis, () => resume(Effect.void))
-      return Effect.sync(() => this.cancel(timer))
+      const { agenda } = this
+      const timer = new Timer(() => resume(Effect.void))
+      timer.place = agenda.add(this.nowMillis + millis, agenda.nextOrder(), timer, 0)
+      return Effect.sync(() => {
+        if (timer.place >= 0) agenda.cancel(timer.place)
+        timer.place = -1
+      })
     })
   }
 }
@@ -139,6 +155,10 @@ class SharedQueue extends Scheduler.MixedScheduler {
   constructor(enqueue: (run: () => void) => () => void) {
     super("async", enqueue)
     this.dispatcher = super.makeDispatcher()
+  }
+
+  soon(run: () => void): void {
+    this.dispatcher.scheduleTask(run, 0)
   }
 
   override makeDispatcher() {

@@ -1,16 +1,12 @@
-/** What a trace takes note of. */
-export type TraceEvent = "call" | "send" | "receive" | "succeed" | "fail" | "retry" | "stop" | "end"
-
-const codes: Record<TraceEvent, number> = {
-  call: 1,
-  send: 2,
-  receive: 3,
-  succeed: 4,
-  fail: 5,
-  retry: 6,
-  stop: 7,
-  end: 8
-}
+// What a trace takes note of.
+export const called = 1
+export const sent = 2
+export const received = 3
+export const succeeded = 4
+export const failed = 5
+export const retried = 6
+export const stopped = 7
+export const ended = 8
 
 const hex = (word: number): string => (word >>> 0).toString(16).padStart(8, "0")
 
@@ -27,10 +23,10 @@ export class Trace {
   events = 0
 
   /** Takes note of an event: when, what, at whom, and a whole number that says more. */
-  add(atMillis: number, event: TraceEvent, id: number, detail = 0): void {
+  add(atMillis: number, event: number, id: number, detail = 0): void {
     this.time[0] = atMillis
     this.events++
-    this.mix(this.words[0]! ^ Math.imul(codes[event], 0x01000193))
+    this.mix(this.words[0]! ^ Math.imul(event, 0x01000193))
     this.mix(this.words[1]! ^ Math.imul(id, 0x5bd1e995) ^ detail)
   }
 

@@ -41,6 +41,12 @@ export class World {
     return this.generating === 0 && this.inFlight === 0
   }
 
+  /** Ends the run with the defect. */
+  fail(cause: unknown): void {
+    this.defect ??= { cause }
+    this.look()
+  }
+
   /** Ends the run when there is nothing more to see. */
   look(): void {
     if (this.isOver || this.defect !== undefined) this.time.halted = true

@@ -1,40 +1,77 @@
 import { assert, describe, it } from "@effect/vitest"
+import { type Actor, Agenda } from "../../src/simulator/agenda.ts"
 import { Arrivals } from "../../src/simulator/arrivals.ts"
 import { type BudgetOptions, makeBudget } from "../../src/simulator/budget.ts"
 import { Chance } from "../../src/simulator/chance.ts"
 import { WindowCounter } from "../../src/simulator/counter.ts"
-import { Heap, Timer } from "../../src/simulator/heap.ts"
 import { Histogram } from "../../src/simulator/histogram.ts"
+import { Lane } from "../../src/simulator/lane.ts"
 import { Queue } from "../../src/simulator/queue.ts"
-import { Trace } from "../../src/simulator/trace.ts"
+import { ended, failed, sent, Trace } from "../../src/simulator/trace.ts"
 import { sampler } from "../../src/simulator/units.ts"
 
 const draws = <A>(count: number, draw: () => A) => Array.from({ length: count }, draw)
 const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
-describe("Heap", () => {
-  it("gives timers out by time, then by order, whichever are removed before", () => {
-    const chance = new Chance(1, "heap")
-    for (let round = 0; round < 200; round++) {
-      const heap = new Heap()
-      const timers = draws(1 + chance.below(60), () => chance.below(20))
-        .map((at, order) => new Timer(at, order, () => {}))
-      for (const timer of timers) heap.push(timer)
-      const removed = new Set(timers.filter(() => chance.nextDoubleUnsafe() < 0.3))
-      for (const timer of removed) {
-        heap.remove(timer)
-        heap.remove(timer)
-      }
-      const left: Array<Timer> = []
-      while (heap.first !== undefined) {
-        left.push(heap.first)
-        heap.remove(heap.first)
-      }
-      const expected = timers.filter((timer) => !removed.has(timer))
-        .sort((a, b) => a.atMillis - b.atMillis || a.order - b.order)
-      assert.deepStrictEqual(left.map(({ order }) => order), expected.map(({ order }) => order))
-      assert.strictEqual(heap.size, 0)
+describe("Agenda", () => {
+  class Note implements Actor {
+    readonly told: Array<number>
+    constructor(told: Array<number>) {
+      this.told = told
     }
+    act(what: number): void {
+      this.told.push(what)
+    }
+  }
+
+  for (const spread of [20, 3000, 1e6]) {
+    it(`gives out by time, then by order, what is not canceled, over ${spread} ms`, () => {
+      const chance = new Chance(1, "agenda")
+      for (let round = 0; round < 60; round++) {
+        const agenda = new Agenda()
+        const lane = new Lane(agenda, 254)
+        const told: Array<number> = []
+        let expected: Array<{ readonly at: number; readonly order: number; readonly what: number }> = []
+        let now = 0
+        const plan = () => {
+          const at = now + (chance.below(3) === 0 ? chance.below(spread) : chance.nextDoubleUnsafe() * spread)
+          const what = chance.below(250)
+          const order = agenda.nextOrder()
+          const place = agenda.add(at, order, new Note(told), what)
+          if (chance.nextDoubleUnsafe() < 0.3) agenda.cancel(place)
+          else expected.push({ at, order, what })
+        }
+        const wait = () => {
+          const ticket = lane.add(now + 500, new Note(told))
+          const order = agenda.nextOrder() - 0.5
+          if (chance.nextDoubleUnsafe() < 0.8) lane.cancel(ticket)
+          else expected.push({ at: now + 500, order, what: 254 })
+        }
+        for (let n = 0; n < 60; n++) (chance.below(2) === 0 ? plan : wait)()
+        while (true) {
+          const place = agenda.peek()
+          if (place < 0) break
+          now = agenda.atMillis(place)
+          agenda.act(place)
+          if (told.length < 90 && chance.below(2) === 0) plan()
+          if (told.length < 90 && chance.below(3) === 0) wait()
+          expected = expected.sort((a, b) => a.at - b.at || a.order - b.order)
+          assert.strictEqual(told.at(-1), expected[told.length - 1]!.what)
+        }
+        assert.strictEqual(told.length, expected.length)
+        assert.strictEqual(agenda.size, 0)
+      }
+    })
+  }
+
+  it("keeps no room for what is canceled", () => {
+    const agenda = new Agenda()
+    const told: Array<number> = []
+    agenda.add(5, agenda.nextOrder(), new Note(told), 1)
+    for (let n = 0; n < 1e6; n++) agenda.cancel(agenda.add(1e6 + n, agenda.nextOrder(), new Note(told), 2))
+    assert.isBelow(Reflect.get(agenda, "used"), 10_000)
+    agenda.act(agenda.peek())
+    assert.deepStrictEqual([told, agenda.peek(), agenda.size], [[1], -1, 0])
   })
 })
 
@@ -173,13 +210,13 @@ describe("Trace", () => {
       return trace.hash
     }
     const hashes = [
-      hash([1, "send", 1, 1], [2, "end", 1, 1]),
-      hash([1, "send", 1, 1]),
-      hash([2, "end", 1, 1], [1, "send", 1, 1]),
-      hash([1, "send", 1, 1], [2.000001, "end", 1, 1]),
-      hash([1, "send", 1, 1], [2, "fail", 1, 1]),
-      hash([1, "send", 1, 1], [2, "end", 2, 1]),
-      hash([1, "send", 1, 1], [2, "end", 1, -1])
+      hash([1, sent, 1, 1], [2, ended, 1, 1]),
+      hash([1, sent, 1, 1]),
+      hash([2, ended, 1, 1], [1, sent, 1, 1]),
+      hash([1, sent, 1, 1], [2.000001, ended, 1, 1]),
+      hash([1, sent, 1, 1], [2, failed, 1, 1]),
+      hash([1, sent, 1, 1], [2, ended, 2, 1]),
+      hash([1, sent, 1, 1], [2, ended, 1, -1])
     ]
     assert.strictEqual(new Set(hashes).size, hashes.length)
     assert.isTrue(hashes.every((text) => /^[0-9a-f]{16}$/.test(text)))

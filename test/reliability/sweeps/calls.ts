@@ -22,6 +22,7 @@ import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
+import * as RetryDriver from "effect-retry/RetryDriver"
 import * as RetryStream from "effect-retry/RetryStream"
 import * as Kit from "effect-retry/testing"
 import * as Config from "effect/Config"
@@ -31,6 +32,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import { driven } from "../../utils/driven.ts"
 import { failing, on, type Program, type Send, type Sweep, type Sweeps } from "./sweep.ts"
 
 const quotas: Readonly<Record<string, RetryQuota.Options>> = {
@@ -57,6 +59,10 @@ export const quotaSweeps: Sweeps = Object.fromEntries(
     [`RetryStrategy.run, RetryStrategy.layer: at a quota ${name}`, {
       quota,
       program: on((call) => Effect.provide(RetryStrategy.run(call), RetryStrategy.layer(awsStandard)))
+    }],
+    [`RetryDriver.make: at a quota ${name}`, {
+      quota,
+      program: on((call) => driven(call, RetryDriver.make(awsStandard)))
     }]
   ])
 )

@@ -1,0 +1,235 @@
+/** Whoever does something at a time: what it does is a small number of its own, below {@link fronts}. */
+export interface Actor {
+  act(what: number): void
+}
+
+/** Whoever stands for several, of whom the first is in the agenda. */
+export interface Front extends Actor {
+  /** The first has been canceled: when it acts, nothing happens but that the next one is planned. */
+  readonly isStale: () => boolean
+}
+
+/** What a front does. */
+export const fronts = 255
+
+/** Buckets in a millisecond: so many that few things are in each, where there is much to do. */
+const perMilli = 8
+/** Buckets, four seconds of them; a power of 2. */
+const near = 32_768
+/** What is canceled is cleared away when it is more than this, and more than what is not. */
+const leastCleared = 1024
+
+const doubled = <A extends Float64Array | Int32Array | Uint8Array>(from: A, to: A): A => {
+  to.set(from)
+  return to
+}
+
+/** A heap of places in an agenda, four children each: the earliest first, of those the first to be planned. */
+class Heap {
+  private places = new Int32Array(256)
+  size = 0
+
+  get first(): number {
+    return this.places[0]!
+  }
+
+  push(place: number, at: Float64Array, order: Float64Array): void {
+    if (this.size === this.places.length) this.places = doubled(this.places, new Int32Array(this.size * 2))
+    const { places } = this
+    let hole = this.size++
+    const time = at[place]!
+    const rank = order[place]!
+    while (hole > 0) {
+      const parent = (hole - 1) >> 2
+      const above = places[parent]!
+      const aboveAt = at[above]!
+      if (aboveAt < time || (aboveAt === time && order[above]! < rank)) break
+      places[hole] = above
+      hole = parent
+    }
+    places[hole] = place
+  }
+
+  shift(at: Float64Array, order: Float64Array): number {
+    const { places } = this
+    const first = places[0]!
+    const size = --this.size
+    if (size === 0) return first
+    const last = places[size]!
+    const time = at[last]!
+    const rank = order[last]!
+    let hole = 0
+    for (let child = 1; child < size; child = 4 * hole + 1) {
+      const least = this.leastFrom(child, at, order)
+      const below = places[least]!
+      if (at[below]! > time || (at[below]! === time && order[below]! > rank)) break
+      places[hole] = below
+      hole = least
+    }
+    places[hole] = last
+    return first
+  }
+
+  /** The earliest of up to four children. */
+  private leastFrom(child: number, at: Float64Array, order: Float64Array): number {
+    const { places } = this
+    const end = Math.min(this.size, child + 4)
+    let least = child
+    for (let next = child + 1; next < end; next++) {
+      const one = places[next]!
+      const other = places[least]!
+      if (at[one]! < at[other]! || (at[one]! === at[other]! && order[one]! < order[other]!)) least = next
+    }
+    return least
+  }
+}
+
+/**
+ * What is planned, in the order of its time; of what is planned for the same time, the first to be planned comes first. The
+ * next few seconds lie in narrow buckets, of which only the one that is due is put in order; what is later lies
+ * in a heap. Nothing is allocated for what is planned.
+ */
+export class Agenda {
+  private at = new Float64Array(1024)
+  private order = new Float64Array(1024)
+  private what = new Uint8Array(1024)
+  private who: Array<Actor | undefined> = []
+  /** In a bucket, or among free places: the next one. */
+  private link = new Int32Array(1024)
+  private free = -1
+  private used = 0
+  private readonly due = new Heap()
+  private readonly far = new Heap()
+  private readonly buckets = new Int32Array(near).fill(-1)
+  private inBuckets = 0
+  /** The bucket that is due, counted from the beginning. */
+  private tick = 0
+  private canceled = 0
+  private orders = 0
+  /** What is planned and not canceled. */
+  size = 0
+
+  /** The rank among what is planned for the same time: the next one. */
+  nextOrder(): number {
+    return this.orders++
+  }
+
+  /** Plans; answers the place, by which it can be canceled until it has come. */
+  add(atMillis: number, order: number, who: Actor, what: number): number {
+    let place = this.free
+    if (place < 0) {
+      place = this.used++
+      if (place === this.at.length) this.grow()
+    } else {
+      this.free = this.link[place]!
+    }
+    this.at[place] = atMillis
+    this.order[place] = order
+    this.what[place] = what
+    this.who[place] = who
+    this.size++
+    this.put(place)
+    return place
+  }
+
+  cancel(place: number): void {
+    this.who[place] = undefined
+    this.size--
+    if (++this.canceled > leastCleared && this.canceled > this.size) this.clear()
+  }
+
+  /** The place of what comes next; -1 when nothing does. */
+  peek(): number {
+    while (true) {
+      while (this.due.size > 0) {
+        const place = this.due.first
+        const who = this.who[place]
+        if (who === undefined) {
+          this.due.shift(this.at, this.order)
+          this.canceled--
+          this.release(place)
+        } else if (this.what[place] === fronts && (who as Front).isStale()) {
+          this.act(place)
+        } else {
+          return place
+        }
+      }
+      if (!this.advance()) return -1
+    }
+  }
+
+  atMillis(place: number): number {
+    return this.at[place]!
+  }
+
+  /** Takes out what {@link peek} has found, and lets it act. */
+  act(place: number): void {
+    const who = this.who[place]!
+    const what = this.what[place]!
+    this.due.shift(this.at, this.order)
+    this.size--
+    this.release(place)
+    who.act(what)
+  }
+
+  private release(place: number): void {
+    this.who[place] = undefined
+    this.link[place] = this.free
+    this.free = place
+  }
+
+  private put(place: number): void {
+    const tick = Math.floor(this.at[place]! * perMilli)
+    if (tick <= this.tick) return this.due.push(place, this.at, this.order)
+    if (tick >= this.tick + near) return this.far.push(place, this.at, this.order)
+    const bucket = tick & (near - 1)
+    this.link[place] = this.buckets[bucket]!
+    this.buckets[bucket] = place
+    this.inBuckets++
+  }
+
+  /** Goes on to the next bucket in which something is planned. */
+  private advance(): boolean {
+    const { buckets, far } = this
+    if (this.inBuckets > 0) {
+      while (buckets[++this.tick & (near - 1)]! < 0);
+    } else if (far.size > 0) {
+      this.tick = Math.floor(this.at[far.first]! * perMilli)
+    } else {
+      return false
+    }
+    while (far.size > 0 && Math.floor(this.at[far.first]! * perMilli) < this.tick + near) {
+      this.put(far.shift(this.at, this.order))
+    }
+    const bucket = this.tick & (near - 1)
+    let place = buckets[bucket]!
+    buckets[bucket] = -1
+    while (place >= 0) {
+      const next = this.link[place]!
+      this.inBuckets--
+      this.due.push(place, this.at, this.order)
+      place = next
+    }
+    return true
+  }
+
+  /** Drops what is canceled, so that it takes no more room than what is not. */
+  private clear(): void {
+    this.canceled = 0
+    this.free = -1
+    this.due.size = this.far.size = this.inBuckets = 0
+    this.buckets.fill(-1)
+    for (let place = 0; place < this.used; place++) {
+      if (this.who[place] === undefined) this.release(place)
+      else this.put(place)
+    }
+  }
+
+  private grow(): void {
+    const length = this.at.length * 2
+    this.at = doubled(this.at, new Float64Array(length))
+    this.order = doubled(this.order, new Float64Array(length))
+    this.what = doubled(this.what, new Uint8Array(length))
+    this.link = doubled(this.link, new Int32Array(length))
+  }
+}

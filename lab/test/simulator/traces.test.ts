@@ -1,0 +1,26 @@
+import * as Simulator from "@effect-retry/lab/Simulator"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { inputOf, shipped } from "../utils/simulate.ts"
+import { traces } from "./traces.ts"
+
+describe("the trace of a run", () => {
+  for (const [name, hashes] of Object.entries(traces)) {
+    it.live(`is the one that is known: ${name}`, () =>
+      Effect.gen(function*() {
+        const scenario = yield* Simulator.decode(inputOf(name, { scenario: { seed: 1 } }))
+        const found: Record<string, string> = {}
+        for (const policy of Object.keys(hashes) as ReadonlyArray<Simulator.PolicyName | "written">) {
+          const { traceHash } = yield* Simulator.run(
+            policy === "written" ? scenario : Simulator.withPolicy(scenario, policy)
+          )
+          found[policy] = traceHash
+        }
+        assert.deepStrictEqual(found, hashes)
+      }), 60_000)
+  }
+
+  it("is known of all scenarios that ship but the one that the simulator is measured with", () => {
+    assert.deepStrictEqual([...Object.keys(traces), "ten-thousand-clients"].sort(), [...shipped].sort())
+  })
+})
