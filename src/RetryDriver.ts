@@ -51,8 +51,8 @@ export interface Call {
   readonly enter: () => Effect.Effect<void, Refusal> | undefined
   /** The send leaves: what it holds is spent unless it succeeds. */
   readonly leave: () => void
-  /** The send has succeeded, and the call ends. What it answers is to be waited for. */
-  readonly succeeded: () => Effect.Effect<void> | undefined
+  /** The send has succeeded with a value, which gates see, and the call ends. What it answers is to be waited for. */
+  readonly succeeded: (value?: unknown) => Effect.Effect<void> | undefined
   /** The send has failed: what the policy decides, immediately or when it has asked and waited. Interrupted, the call is over. */
   readonly failed: (error: unknown) => RetryDecision | Effect.Effect<RetryDecision, unknown>
   /** The call ends without an outcome, or before its next send: what it holds is settled. */
@@ -115,8 +115,8 @@ class Driven implements Call {
     this.engine?.permit?.leave()
   }
 
-  succeeded(): Effect.Effect<void> | undefined {
-    return succeeded(this.world, this.engine?.permit, this.isRetry)
+  succeeded(value?: unknown): Effect.Effect<void> | undefined {
+    return succeeded(this.world, this.engine?.permit, this.isRetry, value)
   }
 
   failed(error: unknown): RetryDecision | Effect.Effect<RetryDecision, unknown> {
