@@ -153,6 +153,9 @@ class Race {
     return Effect.andThen(Fiber.interruptAll(fibers), this.told(undefined, undefined))
   })
 
+  /** Observers know of the first send from the one that it is inside of. */
+  private isInherited = false
+
   /** The first send takes over what gates gave to the one that it is inside of; where there is none, it asks them itself. */
   private firstPermit(): Permit {
     const known = this.outer?.world.gates ?? []
@@ -161,6 +164,7 @@ class Race {
     const outer = this.outer?.isActive === true ? this.outer.sent?.permit : undefined
     const own = new Permit(world, 0)
     if (!(outer instanceof Permit) || outer.state !== "left") return own
+    this.isInherited = true
     own.passes = outer.passes
     outer.passes = undefined
     return own
@@ -273,7 +277,7 @@ class Race {
 
   private leaves(sending: Sending): AnyEffect {
     const { index, permit } = sending
-    permit.leave()
+    permit.leave(index > 0 || !this.isInherited)
     // A share of the traffic pays for what is sent, whatever becomes of it.
     permit.reservation?.spend()
     permit.reservation = undefined

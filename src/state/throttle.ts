@@ -35,6 +35,7 @@ class Slice implements Pass {
 
 /** The gate of a throttle: it refuses at random as many sends as the service seems to. */
 export class ThrottleGate<E> implements SendGate<E> {
+  readonly name = "ClientThrottle"
   readonly order = 200
   private requests = 0
   private accepts = 0

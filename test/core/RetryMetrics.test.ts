@@ -15,6 +15,7 @@ import {
 import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
+import * as Hedge from "effect-retry/Hedge"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -199,6 +200,14 @@ describe("RetryMetrics, timed", () => {
       }
       assert.notInclude(names.join(), "secret")
     }).pipe(Effect.provide(metered), ownRegistry))
+})
+
+describe("RetryMetrics, hedged", () => {
+  it.effect("the first send of a hedged call is counted once, by the retry around it", () =>
+    Effect.gen(function*() {
+      yield* inTime(withRetry(Hedge.hedged(Effect.succeed(1)), policy))
+      assert.deepStrictEqual(yield* reading(/attempts/), { "retry_attempts_total outcome=success": 1 })
+    }).pipe(Effect.provide([Hedge.layer(), metered]), ownRegistry))
 })
 
 describe("RetryMetrics, gauges", () => {

@@ -1,0 +1,40 @@
+/**
+ * Metrics for Prometheus: a server that calls a service which often fails, and shows at `/metrics` what retrying does.
+ *
+ * Run it, and look: `npx tsx examples/metrics.ts`, then `curl http://127.0.0.1:9464/metrics`. The dashboard and the alerts
+ * in the folder `grafana` of the package read these metrics.
+ */
+import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import { awsStandard, ResourceLimiters, RetryInfo, RetryMetrics, withRetry } from "effect-retry"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+import { createServer } from "node:http"
+import { fileURLToPath } from "node:url"
+
+class Overloaded extends RetryInfo.TaggedError("Overloaded", { throttling: true }) {}
+
+/** A service that is throttled at every third send. */
+let sends = 0
+const send = Effect.suspend(() => ++sends % 3 === 0 ? Effect.fail(new Overloaded()) : Effect.succeed("sold"))
+
+/** A call. Its resource, `orders`, is on all of its metrics. */
+export const order = send.pipe(withRetry(awsStandard), Effect.provide(ResourceLimiters.quota("orders")))
+
+/** The metrics, at most 50 resources apart, and what the calls share. */
+export const observed = Layer.merge(RetryMetrics.layer({ maxResources: 50 }), ResourceLimiters.layer())
+
+/** Effect's exporter, at `/metrics`. */
+export const exported = (port: number) =>
+  PrometheusMetrics.layerHttp().pipe(
+    HttpRouter.serve,
+    Layer.provide(NodeHttpServer.layer(createServer, { port, host: "127.0.0.1" }))
+  )
+
+/** Orders all day long. */
+const orders = Effect.forkScoped(Effect.forever(Effect.andThen(Effect.ignore(order), Effect.sleep("100 millis"))))
+
+export const server = (port: number) =>
+  Layer.effectDiscard(orders).pipe(Layer.provide(observed), Layer.merge(exported(port)))
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) NodeRuntime.runMain(Layer.launch(server(9464)))
