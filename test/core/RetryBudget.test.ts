@@ -12,7 +12,7 @@ import {
 } from "effect-retry"
 import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
-import { RetryQuotaStoreSuite, sweepQuota } from "effect-retry/testing"
+import { RetryQuotaStoreSuite, SendGateSuite, sweepQuota } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -722,6 +722,50 @@ const laws: Readonly<Record<string, readonly [Effect.Effect<Store>, RetryQuotaSt
 
 describe.each(Object.entries(laws))("the contract of a store: all of %s", (_, [make, options]) => {
   for (const law of RetryQuotaStoreSuite.laws(make, options)) it.effect(law.name, () => law.run)
+})
+
+const counting: Readonly<Record<string, readonly [Effect.Effect<Store>, RetryQuotaStoreSuite.Options]>> = {
+  "a share": [RetryBudget.share(), {}],
+  "what is in flight": [RetryBudget.inFlight({ atLeast: 10 }), {}],
+  "gRPC's throttle": [RetryBudget.grpc(), {}],
+  "a share and what is in flight": [RetryBudget.all([RetryBudget.share(), RetryBudget.inFlight({ atLeast: 12 })]), {}],
+  "a share and a store that asks": [
+    RetryBudget.all([
+      RetryBudget.share(),
+      Effect.map(RetryBudget.share(), (store): Store => ({
+        capacity: Infinity,
+        successIncrement: 0,
+        firstAttemptCost: 0,
+        whenExhausted: "stop",
+        deposit: () => undefined,
+        balance: (clock) => store.balance(clock),
+        reserve: (cost, clock) => (_, hold) =>
+          Effect.andThen(
+            Effect.sleep(1),
+            Effect.sync(() => {
+              const answer = store.reserve(cost, clock)
+              if (typeof answer === "object") hold(answer)
+            })
+          )
+      }))
+    ]),
+    {}
+  ]
+}
+
+describe.each(Object.entries(counting))("the contract of a store that counts retries: %s", (_, [make, options]) => {
+  for (const law of RetryQuotaStoreSuite.laws(make, { ...options, counts: "retries" })) {
+    it.effect(law.name, () => law.run)
+  }
+})
+
+const gates = [RetryBudget.share(), RetryBudget.inFlight(), RetryBudget.grpc()].flatMap((budget, place) =>
+  SendGateSuite.laws(Effect.map(budget, ({ gates }) => gates![0]!), { whenFull: "never" })
+    .map(({ name, run }) => [`${["share", "inFlight", "grpc"][place]} ${name}`, run] as const)
+)
+
+describe("the contract of a gate", () => {
+  for (const [name, run] of gates) it.effect(name, () => run)
 })
 
 describe("bad options", () => {
