@@ -37,6 +37,7 @@ const passesOf = (gates: ReadonlyArray<SendGate.SendGate>, attempt: number, nowM
 
 const outcomeOf = (succeeded: boolean, nowMillis: number): SendGate.Outcome => ({
   _tag: succeeded ? "Success" : "Failure",
+  value: undefined,
   error: undefined,
   info: succeeded ? undefined : RetryInfo.transient,
   nowMillis
