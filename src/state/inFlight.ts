@@ -30,7 +30,7 @@ export class InFlightStore implements RetryQuotaStore {
       send.hold(isFirst ? first : later)
     }
     // The first to be asked: what waits for a gate is under way.
-    this.gates = [{ order: 0, enter }]
+    this.gates = [{ name: "RetryBudget", order: 0, enter }]
   }
 
   reserve(cost: number): Reservation | undefined {

@@ -35,6 +35,7 @@ class Slice implements Pass {
 
 /** The gate of a throttle: it refuses at random as many sends as the service seems to. */
 export class ThrottleGate<E> implements SendGate<E> {
+  readonly name = "ClientThrottle"
   readonly order = 200
   private requests = 0
   private accepts = 0
@@ -68,6 +69,11 @@ export class ThrottleGate<E> implements SendGate<E> {
     if (isRefused || !isSettled) this.count(slice, 1, 0)
     if (isRefused) return Effect.fail(this.options.refused(rejection))
     send.hold(slice)
+  }
+
+  /** The service rejects so much that sends are refused. */
+  isStrained(nowMillis: number): boolean {
+    return this.look(nowMillis).rejection > 0
   }
 
   /** A send has ended. */
