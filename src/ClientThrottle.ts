@@ -169,13 +169,14 @@ const serviceOf = (gate: ThrottleGate<ClientThrottled>): Service => ({
  *
  * **Gotchas**
  *
- * Each call makes another layer, and each layer another throttle. Keep the layer in a constant to share it.
+ * Each call makes another layer, and each layer another throttle. Keep the layer in a constant to share it. Where the
+ * window holds a single request, and that was rejected, half of the next are refused: so is the formula.
  *
- * **Example** (A call behind a throttle)
+ * **Example** (A throttle in front of a limit)
  *
  * ```ts
- * const throttleLayer = ClientThrottle.layer()
- * const program = call.pipe(withRetry(awsStandard), Effect.provide([RetryQuota.layer(), throttleLayer]))
+ * const gates = Layer.merge(ConcurrencyLimiter.layer(), ClientThrottle.layer())
+ * const program = Effect.succeed("answer").pipe(withRetry(awsStandard), Effect.provide([RetryQuota.layer(), gates]))
  * ```
  *
  * @category layers

@@ -25,7 +25,7 @@ import * as RetryQuota from "./RetryQuota.ts"
 import type { RetryQuotaStore } from "./RetryQuotaStore.ts"
 import type { Outcome } from "./SendGate.ts"
 import { GrpcThrottleStore } from "./state/grpcThrottle.ts"
-import { InFlightStore, type UnderWay } from "./state/inFlight.ts"
+import { InFlightStore } from "./state/inFlight.ts"
 import { JoinedStore } from "./state/joined.ts"
 import { MemoryStore } from "./state/memoryStore.ts"
 import { isRejected } from "./state/rejection.ts"
@@ -91,6 +91,21 @@ export const share = (options?: ShareOptions): Effect.Effect<RetryQuotaStore> =>
 }
 
 /**
+ * What is under way.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface UnderWay {
+  /** Sends that are made or wait for a gate, first ones and retries. */
+  readonly sends: number
+  /** First sends among them. */
+  readonly firstSends: number
+  /** Retries from when they are decided on until they end. */
+  readonly retries: number
+}
+
+/**
  * How a budget in flight is made.
  *
  * @category models
@@ -107,10 +122,6 @@ export interface InFlightOptions {
    */
   readonly most?: ((underWay: UnderWay) => number) | undefined
 }
-
-type Most = (underWay: UnderWay) => number
-
-export type { UnderWay } from "./state/inFlight.ts"
 
 /**
  * As many retries at one time as are a share of the sends under way, at least so many. Throws `InvalidOption` when an
@@ -136,6 +147,8 @@ export const inFlight = (options?: InFlightOptions): Effect.Effect<RetryQuotaSto
   const rule = options?.most === undefined ? shareOf(options ?? {}) : ruleOf(options)
   return Effect.sync(() => new InFlightStore(rule))
 }
+
+type Most = (underWay: UnderWay) => number
 
 const shareOf = ({ atLeast = 3, share = 0.2 }: InFlightOptions): Most => {
   const check = checks("RetryBudget.inFlight")

@@ -23,7 +23,7 @@ export class GrpcThrottleStore implements RetryQuotaStore {
     this.options = options
     this.milliTokens = options.maxMilliTokens
     const pass = { settle: (outcome: Outcome) => this.ended(outcome), cancel: () => undefined }
-    this.gates = [{ order: 1000, enter: (send) => send.hold(pass) }]
+    this.gates = [{ name: "RetryBudget", order: 1000, enter: (send) => send.hold(pass) }]
   }
 
   reserve(cost: number): Reservation | undefined {

@@ -2,34 +2,22 @@ import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../SendGate.ts"
 import { Counted, uncounted } from "./counted.ts"
 
-/**
- * What is under way.
- *
- * @category models
- * @since 0.1.0
- */
-export interface UnderWay {
-  /** Sends that are made or wait for a gate, first ones and retries. */
-  readonly sends: number
-  /** First sends among them. */
-  readonly firstSends: number
-  /** Retries from when they are decided on until they end. */
-  readonly retries: number
-}
-
 /** So many retries at one time as are a share of what is under way. */
-export class InFlightStore implements RetryQuotaStore, UnderWay {
+export class InFlightStore implements RetryQuotaStore {
   readonly capacity = Infinity
   readonly successIncrement = 0
   readonly firstAttemptCost = 0
   readonly whenExhausted = "stop"
   readonly gates: ReadonlyArray<SendGate>
+  /** Sends that are made or wait for a gate. */
   sends = 0
+  /** First sends among them. */
   firstSends = 0
+  /** Retries from when they are decided on until they end. */
   retries = 0
-  private readonly most: (underWay: UnderWay) => number
+  private readonly most: (underWay: InFlightStore) => number
 
-  constructor(most: (underWay: UnderWay) => number) {
+  constructor(most: (underWay: InFlightStore) => number) {
     this.most = most
     const pass = (firstSends: number): Pass => {
       const end = () => this.count(-1, -firstSends)
@@ -42,7 +30,7 @@ export class InFlightStore implements RetryQuotaStore, UnderWay {
       send.hold(isFirst ? first : later)
     }
     // The first to be asked: what waits for a gate is under way.
-    this.gates = [{ order: 0, enter }]
+    this.gates = [{ name: "RetryBudget", order: 0, enter }]
   }
 
   reserve(cost: number): Reservation | undefined {

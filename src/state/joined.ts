@@ -112,6 +112,7 @@ class Asking {
 
 /** What a first send pays to one of the stores. */
 const feeGate = (store: RetryQuotaStore, refused: (cost: number, balance: number) => unknown): SendGate => ({
+  name: "RetryBudget",
   order: -1,
   enter: (send: Send) => {
     if (send.attempt > 1) return send.hold({ settle: () => undefined, cancel: () => undefined })

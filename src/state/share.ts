@@ -50,7 +50,7 @@ export class ShareStore implements RetryQuotaStore {
     this.reserved = minPerSecond * windowMillis / 1000
     this.window = new Window({ millis: windowMillis, slice: () => new Slice(), drifts: true }, nowMillis)
     // The last to be asked: what others hold back is no call.
-    this.gates = [{ order: 1000, enter: (send) => this.called(send) }]
+    this.gates = [{ name: "RetryBudget", order: 1000, enter: (send) => this.called(send) }]
   }
 
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined {

@@ -71,6 +71,11 @@ export class ThrottleGate<E> implements SendGate<E> {
     send.hold(slice)
   }
 
+  /** The service rejects so much that sends are refused. */
+  isStrained(nowMillis: number): boolean {
+    return this.look(nowMillis).rejection > 0
+  }
+
   /** A send has ended. */
   ended(outcome: Outcome): void {
     if (outcome._tag === "Unknown") return

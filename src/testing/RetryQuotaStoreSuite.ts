@@ -18,6 +18,7 @@ import type * as Scope from "effect/Scope"
 import type * as RetryQuota from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import { bucketLawsOf } from "./internal/bucketLaws.ts"
+import { countingLawsOf } from "./internal/countingLaws.ts"
 import { type Law, type Time, virtual } from "./internal/laws.ts"
 import { lawsOf } from "./internal/storeLaws.ts"
 import { Subject } from "./internal/subject.ts"
@@ -29,6 +30,11 @@ import { Subject } from "./internal/subject.ts"
  * @since 0.1.0
  */
 export interface Options {
+  /**
+   * What the store counts: tokens, or retries, of which it takes one for any cost. Such a store must grant ten retries as
+   * it is made. Default `"tokens"`.
+   */
+  readonly counts?: "tokens" | "retries" | undefined
   /** What the store does with a retry for which there are too few tokens. Default `"stop"`. */
   readonly whenExhausted?: "stop" | "wait" | undefined
   /**
@@ -44,7 +50,8 @@ const timeOf = ({ elapse }: Options): Time => elapse === undefined ? virtual : {
 
 /**
  * The laws that hold for every store: tokens are conserved, a reservation is settled once, what is not there is not
- * granted, an interruption takes nothing, and calls pay what they should. `make` makes another store each time, with any
+ * granted, an interruption takes nothing, and calls pay what they should; of a store that counts retries, what can be said of
+ * any. Its `gates` have a suite of their own, `SendGateSuite`. `make` makes another store each time, with any
  * number of tokens in it. A law fails with {@link ContractBroken}.
  *
  * @category constructors
@@ -54,10 +61,10 @@ export const laws = <E, R>(
   make: Effect.Effect<RetryQuotaStore, E, R>,
   options: Options = {}
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
-  const { slack = 0, whenExhausted = "stop" } = options
+  const { counts = "tokens", slack = 0, whenExhausted = "stop" } = options
   const time = timeOf(options)
   const subject = Effect.map(Effect.orDie(make), (store) => new Subject(store, time, slack))
-  return lawsOf(subject, time, whenExhausted)
+  return counts === "tokens" ? lawsOf(subject, time, whenExhausted) : countingLawsOf(subject, time, whenExhausted)
 }
 
 /**
@@ -69,7 +76,7 @@ export const laws = <E, R>(
  */
 export const bucketLaws = <E, R>(
   make: (options: RetryQuota.Options) => Effect.Effect<RetryQuotaStore, E, R>,
-  options: Omit<Options, "whenExhausted"> = {}
+  options: Omit<Options, "counts" | "whenExhausted"> = {}
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const time = timeOf(options)
   const subject = (bucket: RetryQuota.Options) => {

@@ -219,6 +219,17 @@ describe("ClientThrottle", () => {
       Effect.provideService(Random.Random, constantRandom(0.99))
     ))
 
+  it.effect("is strained while it refuses sends: then no hedge is made", () =>
+    Effect.gen(function*() {
+      const throttle = yield* ClientThrottle.ClientThrottle
+      const isStrained = (millis: number) => throttle.gate.isStrained!(millis)
+      assert.isFalse(isStrained(0))
+      yield* Effect.flip(withRetry(Effect.fail(new Transient()), once))
+      assert.isTrue(isStrained(0))
+      assert.isTrue(isStrained(9999))
+      assert.isFalse(isStrained(10_000))
+    }).pipe(Effect.provide(ClientThrottle.layer())))
+
   it.effect("asks isRejection where it is given", () =>
     Effect.gen(function*() {
       yield* Effect.flip(withRetry(Effect.fail("busy"), once))

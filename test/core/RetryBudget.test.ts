@@ -12,7 +12,7 @@ import {
 } from "effect-retry"
 import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
-import { RetryQuotaStoreSuite, sweepQuota } from "effect-retry/testing"
+import { RetryQuotaStoreSuite, SendGateSuite, sweepQuota } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -247,25 +247,22 @@ describe("share", () => {
       assert.isDefined(budget.retry())
     }))
 
-  const Step = Schema.Tuple([
-    Schema.Literals(["call", "retry", "cancel", "giveBack", "spend", "wait"]),
-    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3000 }))
-  ])
   it.effect.prop(
     "law: 0 <= balance, retries never pass share x calls + reserve, and what goes back restores what was there",
     [
       Schema.Number.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
       Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 })),
-      Schema.Array(Step)
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 2 }))
     ],
-    ([share, minPerSecond, steps]) =>
+    ([share, minPerSecond, seed]) =>
       Effect.gen(function*() {
         const budget = yield* driven(RetryBudget.share({ share, minPerSecond }))
         const began = yield* Clock.currentTimeMillis
         const open: Array<RetryQuotaStore.Reservation> = []
+        const sinceLastWait = new Set<RetryQuotaStore.Reservation>()
         let [calls, retries] = [0, 0]
         const acts = {
-          wait: () => undefined,
+          wait: () => sinceLastWait.clear(),
           call: (before: number) => {
             budget.send()
             calls++
@@ -277,6 +274,7 @@ describe("share", () => {
             if (reservation === undefined) return
             retries++
             open.push(reservation)
+            sinceLastWait.add(reservation)
             assert.approximately(budget.balance(), before - 1, 1e-9)
           },
           cancel: (before: number) => {
@@ -284,10 +282,13 @@ describe("share", () => {
             assert.approximately(budget.balance(), before, 1e-9)
           },
           giveBack: (before: number) => {
-            if (open.pop()?.giveBack() !== true) return
+            const reservation = open.pop()
+            if (reservation === undefined) return
+            assert.isTrue(reservation.giveBack())
             retries--
-            // Nothing if it has expired meanwhile.
-            assert.isAtLeast(budget.balance(), before)
+            // What has expired meanwhile does not come back.
+            const least = before + (sinceLastWait.has(reservation) ? 1 : 0)
+            assert.isAtLeast(budget.balance(), least - 1e-9)
             assert.isAtMost(budget.balance(), before + 1 + 1e-9)
           },
           spend: (before: number) => {
@@ -295,8 +296,11 @@ describe("share", () => {
             assert.strictEqual(budget.balance(), before)
           }
         }
-        for (const [act, millis] of steps) {
-          if (act === "wait") yield* TestClock.adjust(millis)
+        let state = seed
+        const draw = (below: number) => Math.floor((state = state * 48271 % 2147483647) / 2147483647 * below)
+        for (let step = 0; step < 200; step++) {
+          const act = (["call", "call", "retry", "cancel", "giveBack", "spend", "wait"] as const)[draw(7)]!
+          if (act === "wait") yield* TestClock.adjust(draw(3000))
           acts[act](budget.balance())
           const seconds = ((yield* Clock.currentTimeMillis) - began) / 1000
           const windows = 1 + Math.floor(seconds / 9)
@@ -722,6 +726,50 @@ const laws: Readonly<Record<string, readonly [Effect.Effect<Store>, RetryQuotaSt
 
 describe.each(Object.entries(laws))("the contract of a store: all of %s", (_, [make, options]) => {
   for (const law of RetryQuotaStoreSuite.laws(make, options)) it.effect(law.name, () => law.run)
+})
+
+const counting: Readonly<Record<string, readonly [Effect.Effect<Store>, RetryQuotaStoreSuite.Options]>> = {
+  "a share": [RetryBudget.share(), {}],
+  "what is in flight": [RetryBudget.inFlight({ atLeast: 10 }), {}],
+  "gRPC's throttle": [RetryBudget.grpc(), {}],
+  "a share and what is in flight": [RetryBudget.all([RetryBudget.share(), RetryBudget.inFlight({ atLeast: 12 })]), {}],
+  "a share and a store that asks": [
+    RetryBudget.all([
+      RetryBudget.share(),
+      Effect.map(RetryBudget.share(), (store): Store => ({
+        capacity: Infinity,
+        successIncrement: 0,
+        firstAttemptCost: 0,
+        whenExhausted: "stop",
+        deposit: () => undefined,
+        balance: (clock) => store.balance(clock),
+        reserve: (cost, clock) => (_, hold) =>
+          Effect.andThen(
+            Effect.sleep(1),
+            Effect.sync(() => {
+              const answer = store.reserve(cost, clock)
+              if (typeof answer === "object") hold(answer)
+            })
+          )
+      }))
+    ]),
+    {}
+  ]
+}
+
+describe.each(Object.entries(counting))("the contract of a store that counts retries: %s", (_, [make, options]) => {
+  for (const law of RetryQuotaStoreSuite.laws(make, { ...options, counts: "retries" })) {
+    it.effect(law.name, () => law.run)
+  }
+})
+
+const gates = [RetryBudget.share(), RetryBudget.inFlight(), RetryBudget.grpc()].flatMap((budget, place) =>
+  SendGateSuite.laws(Effect.map(budget, ({ gates }) => gates![0]!), { whenFull: "never" })
+    .map(({ name, run }) => [`${["share", "inFlight", "grpc"][place]} ${name}`, run] as const)
+)
+
+describe("the contract of a gate", () => {
+  for (const [name, run] of gates) it.effect(name, () => run)
 })
 
 describe("bad options", () => {

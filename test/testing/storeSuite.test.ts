@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { RetryQuota, type RetryQuotaStore } from "effect-retry"
+import * as RetryBudget from "effect-retry/RetryBudget"
 import { RetryQuotaStoreSuite } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -211,6 +212,97 @@ const bucketBroken: Readonly<Record<string, (options: RetryQuota.Options) => Eff
     broken({ ...options, refillPerSecond: 40 }, () => ({})),
   "a bucket serves the one behind an interrupted waiter at the refill": (options) => broken(options, staying)
 }
+
+/** A budget of a hundred retries, and what is wrong with it. */
+const miscounting = (changes: (store: Store) => Partial<Store>) =>
+  Effect.map(RetryBudget.share({ share: 0 }), (store): Store => ({
+    capacity: store.capacity,
+    successIncrement: store.successIncrement,
+    firstAttemptCost: store.firstAttemptCost,
+    whenExhausted: store.whenExhausted,
+    reserve: (cost, clock) => store.reserve(cost, clock),
+    deposit: (tokens, clock) => store.deposit(tokens, clock),
+    balance: (clock) => store.balance(clock),
+    ...changes(store)
+  }))
+
+const granting = (changed: (held: Reservation) => Partial<Reservation>) =>
+  miscounting((store) => ({
+    reserve: (cost, clock) => {
+      const given = held(store.reserve(cost, clock))
+      return given && { cost, giveBack: () => given.giveBack(), spend: () => given.spend(), ...changed(given) }
+    }
+  }))
+
+const countingStores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
+  "says what it is": [miscounting(() => ({ capacity: 10 })), miscounting(() => ({ successIncrement: 1 }))],
+  "counts one retry, whatever it costs": [
+    miscounting((store) => ({
+      reserve: (cost, clock) => {
+        if (cost > 1) store.reserve(1, clock)
+        return store.reserve(cost, clock)
+      }
+    }))
+  ],
+  "grants a cost of 0, whatever there is, and takes nothing": [
+    miscounting((store) => ({ reserve: (cost, clock) => store.reserve(Math.max(cost, 1), clock) })),
+    miscounting((store) => ({
+      reserve: (cost, clock) => store.balance(clock) < 1 ? undefined : store.reserve(cost, clock)
+    }))
+  ],
+  "takes nothing of a retry that is never sent": [
+    granting((given) => ({ giveBack: () => given.spend() })),
+    granting((given) => ({ giveBack: () => (given.giveBack(), true) }))
+  ],
+  "settles a retry once": [granting((given) => ({ spend: () => (given.spend(), true) }))],
+  "ignores deposits": [
+    Effect.suspend(() => {
+      let deposited = 0
+      return miscounting((store) => ({
+        deposit: (tokens) => {
+          deposited += tokens
+        },
+        balance: (clock) => store.balance(clock) + deposited
+      }))
+    })
+  ],
+  "loses nothing to a clock that goes back": [
+    Effect.flatMap(Clock.currentTimeMillis, (start) => {
+      let lost = 0
+      return miscounting((store) => ({
+        balance: (clock) => {
+          if (clock.currentTimeMillisUnsafe() < start) lost = 1
+          return store.balance(clock) - lost
+        }
+      }))
+    })
+  ],
+  "has taken nothing when a caller that asks is interrupted, at whatever step": [
+    miscounting((store) => ({
+      reserve: (cost, clock) => (_, hold) =>
+        Effect.suspend(() => {
+          const taken = held(store.reserve(cost, clock))
+          return Effect.andThen(Effect.sleep(1), Effect.sync(() => taken === undefined ? undefined : hold(taken)))
+        })
+    }))
+  ]
+}
+
+const counts = { counts: "retries" } as const
+
+describe("RetryQuotaStoreSuite.laws of a store that counts retries", () => {
+  for (const [name, makes] of Object.entries(countingStores)) {
+    for (const [place, make] of makes.entries()) {
+      it.effect(`finds a store, ${place + 1}, that breaks the law: ${name}`, () =>
+        isBroken(lawOf(RetryQuotaStoreSuite.laws(make, counts), name)))
+    }
+  }
+
+  it("has no law that is not seen to be broken", () => {
+    const all = RetryQuotaStoreSuite.laws(Effect.die("never made"), counts).map(({ name }) => name)
+    assert.deepStrictEqual(Object.keys(countingStores).sort(), [...all].sort())
+  })
+})
 
 describe("RetryQuotaStoreSuite.laws", () => {
   for (const [name, makes] of Object.entries({ ...stores, ...storesThatWait })) {

@@ -1,0 +1,149 @@
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { clockOf } from "../../internal/clock.ts"
+import type { Reservation } from "../../RetryQuotaStore.ts"
+import { earlier } from "./clocks.ts"
+import { close, type Law, law, same, type Time, within } from "./laws.ts"
+import type { Make } from "./storeLaws.ts"
+import { Asker, type Subject, withClock } from "./subject.ts"
+import { sweep } from "./sweep.ts"
+
+/** A law of a store that counts retries, and of another that sees the same but for what the law is about. */
+type Body = (subject: Subject, twin: Subject) => Effect.Effect<void, unknown, Scope.Scope>
+
+/** More retries than a store grants before it refuses one, or it never does. */
+const many = 1000
+
+const members = (whenExhausted: "stop" | "wait"): Body => ({ store }) =>
+  Effect.sync(() => {
+    same("the capacity", store.capacity, Infinity)
+    same("successIncrement", store.successIncrement, 0)
+    same("firstAttemptCost", store.firstAttemptCost, 0)
+    same("whenExhausted", store.whenExhausted, whenExhausted)
+  })
+
+const oneEach: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    for (let count = 1; count <= 10; count++) {
+      const [cheap, dear] = [yield* subject.reserve(0.1), yield* twin.reserve(1e6)]
+      same(`whether retry ${count} is granted, at whatever cost`, cheap !== undefined, dear !== undefined)
+      yield* subject.expectAs(`the balance after retry ${count}, at whatever cost`, twin)
+    }
+  })
+
+const free: Body = (subject) =>
+  Effect.gen(function*() {
+    for (let count = 0; count < many && (yield* subject.reserve(1)) !== undefined; count++);
+    for (const settle of ["giveBack", "spend"] as const) {
+      const before = yield* subject.balance
+      const reservation = yield* subject.taken(0)
+      yield* subject.expect("the balance after a retry that costs nothing", before)
+      same(`${settle} of a reservation that costs nothing`, reservation[settle](), true)
+      yield* subject.expect(`the balance after ${settle} of a reservation that costs nothing`, before)
+    }
+  })
+
+const settled = (reservation: Reservation, how: "giveBack" | "spend") => {
+  same(`${how} of a reservation that is not settled`, reservation[how](), true)
+  same("giveBack of a reservation that is settled", reservation.giveBack(), false)
+  same("spend of a reservation that is settled", reservation.spend(), false)
+}
+
+const unsent: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    for (let count = 1; count <= 10; count++) {
+      settled(yield* subject.taken(1), "giveBack")
+      yield* subject.expectAs(`the balance after ${count} retries that were never sent`, twin)
+    }
+  })
+
+const once: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    for (const how of ["giveBack", "spend"] as const) {
+      const [reservation, other] = [yield* subject.reserve(1), yield* twin.reserve(1)]
+      if (reservation === undefined || other === undefined) continue
+      reservation.sent?.()
+      other.sent?.()
+      settled(reservation, how)
+      other[how]()
+      yield* subject.expectAs("the balance after a retry that was settled three times", twin)
+    }
+  })
+
+const deposits: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    yield* subject.reserve(1)
+    yield* twin.reserve(1)
+    yield* subject.deposit(10)
+    yield* subject.expectAs("the balance after a deposit", twin)
+  })
+
+const backwards: Body = (subject) =>
+  Effect.gen(function*() {
+    const { store } = subject
+    const before = yield* subject.balance
+    yield* withClock((clock) => {
+      const back = earlier(clock, 3_600_000)
+      const answer = store.reserve(1, back)
+      if (typeof answer === "object") same("giveBack by a clock that has gone back", answer.giveBack(), true)
+      within("the balance by a clock that has gone back", store.balance(back), 0, Infinity)
+    })
+    close("the balance when the clock is right again", yield* subject.balance, before, subject.slack)
+  })
+
+/** A caller that asks, interrupted at each step. */
+const interrupted = <R>(make: Make<R>) =>
+  Effect.gen(function*() {
+    const begin = Effect.gen(function*() {
+      const [subject, twin] = yield* Effect.all([make, make])
+      return { subject, twin, asker: new Asker() }
+    })
+    let given = yield* begin
+    const ask = Effect.withFiber((fiber) => {
+      const { asker, subject } = given
+      const answer = subject.store.reserve(1, clockOf(fiber))
+      if (typeof answer === "object") asker.hold(answer)
+      return typeof answer === "function"
+        ? Effect.timeoutOption(answer(Duration.days(1), asker.hold), 1000)
+        : Effect.void
+    })
+    yield* sweep(ask, () =>
+      Effect.gen(function*() {
+        const { asker, subject, twin } = given
+        asker.check(1)
+        asker.reservation?.giveBack()
+        yield* subject.expectAs("the balance when all has gone back after an interruption", twin)
+        given = yield* begin
+      }))
+  })
+
+/**
+ * The laws of stores that count retries, whatever they cost.
+ *
+ * @internal
+ */
+export const countingLawsOf = <R>(
+  make: Make<R>,
+  time: Time,
+  whenExhausted: "stop" | "wait"
+): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
+  const bodies: Readonly<Record<string, Body>> = {
+    "says what it is": members(whenExhausted),
+    "counts one retry, whatever it costs": oneEach,
+    "grants a cost of 0, whatever there is, and takes nothing": free,
+    "takes nothing of a retry that is never sent": unsent,
+    "settles a retry once": once,
+    "ignores deposits": deposits,
+    "loses nothing to a clock that goes back": backwards
+  }
+  const ofTwo = Object.entries(bodies).map(([name, body]) =>
+    law(name, () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => body(subject, twin)), time)
+  )
+  const swept = law(
+    "has taken nothing when a caller that asks is interrupted, at whatever step",
+    () => interrupted(make),
+    time
+  )
+  return time.isVirtual ? [...ofTwo, swept] : ofTwo
+}
