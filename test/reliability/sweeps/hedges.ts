@@ -1,4 +1,5 @@
 import { attempt, awsStandard, Hedge, type RetryQuotaStore, SendGate, withRetry } from "effect-retry"
+import * as AwsSdk from "effect-retry/AwsSdk"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as RetryHttp from "effect-retry/RetryHttp"
@@ -7,6 +8,7 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as HttpClient from "effect/http/HttpClient"
+import { busy, dynamo, flush, getItem, ok } from "../../utils/awsSdk.ts"
 import { clientOf } from "../utils/http.ts"
 import type { Send, Sweeps } from "./sweep.ts"
 
@@ -140,6 +142,14 @@ export const hedgeSweeps: Sweeps = {
   "RetryGrpc.hedged": {
     program: settled(RetryGrpc.hedged({ maxAttempts: 3, hedgingDelay: 5, nonFatalStatusCodes: [14] })),
     least: 40
+  },
+  "AwsSdk.sendHedged": {
+    program: settled((send) => {
+      const { client } = dynamo([busy, busy, ok])
+      const call = AwsSdk.sendHedged(client, getItem(), { after: 5, atMost: 2 })
+      return Effect.ensuring(Effect.andThen(send, call), flush)
+    }, { isDeep: true }),
+    least: 30
   },
   "RetryHttp.hedge": {
     program: settled((send) => {
