@@ -42,3 +42,9 @@ export const classifier = RetryClassifier.layer(
 
 export const amountOf = (stock: Stock, item: string) =>
   send(stock, item).pipe(withRetry(policy), Effect.provide(classifier))
+
+/** A read with the hedging policy of its service config: up to three sends, half a second apart. */
+export const hedgedAmountOf = (stock: Stock, item: string) =>
+  send(stock, item).pipe(
+    RetryGrpc.hedged({ maxAttempts: 3, hedgingDelay: "0.5s", nonFatalStatusCodes: ["UNAVAILABLE"] })
+  )

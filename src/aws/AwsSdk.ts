@@ -22,7 +22,9 @@ import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
 import type { RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import { withRetry } from "../Attempt.ts"
+import { hedging } from "../engine/hedge.ts"
 import { partsOf } from "../engine/policy/policy.ts"
+import { type CallOptions, Hedge, validatedCall } from "../Hedge.ts"
 import type { RetryClassifier } from "../RetryClassifier.ts"
 import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
 import * as RetryStrategy from "../RetryStrategy.ts"
@@ -177,6 +179,59 @@ export const sendWithRetry = <I extends object, In extends I, O extends Metadata
   options?: Omit<SendOptions, "maxAttempts">
 ): Effect.Effect<Out, SdkError | Err, R> =>
   withRetry(send(client, command, { ...options, maxAttempts: policy }), policy)
+
+/**
+ * How a command is hedged.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HedgeOptions extends CallOptions {
+  /** Whether the command may run twice. Default: those that read, by their names: `Get`, `List`, `Query` and kin. */
+  readonly repeatable?: boolean | undefined
+}
+
+/** Commands that read. */
+const reads = /^(Batch|Transact)?(Describe|Get|Head|List|Query|Scan)/
+
+/**
+ * {@link send}, and once more when the first takes too long: see `Hedge.hedged`. To be retried like `send`.
+ *
+ * **Details**
+ *
+ * Only what reads is hedged, unless `repeatable` says otherwise, and never a command whose input has a stream, which can be
+ * sent once. All else is sent as {@link send} does. The sends of a call share its `amz-sdk-invocation-id`, and each counts
+ * in `amz-sdk-request`. Throws `InvalidOption` when an option is impossible.
+ *
+ * **Example** (A read that is sent again when it is late)
+ *
+ * ```ts
+ * const getItem = AwsSdk.sendHedged(client, new GetItemCommand({ TableName, Key }), { after: "50 millis" }).pipe(
+ *   withRetry(awsStandard)
+ * )
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const sendHedged = <I extends object, In extends I, O extends MetadataBearer, Out extends O, C>(
+  client: Client<I, O, C>,
+  command: Command<I, In, O, Out, C> | LazyArg<Command<I, In, O, Out, C>>,
+  { repeatable, ...hedge }: HedgeOptions = {},
+  options?: SendOptions
+): Effect.Effect<Out, SdkError, Hedge> => {
+  const valid = validatedCall("AwsSdk.sendHedged", hedge)
+  const once = send(client, command, options)
+  return Hedge.use(({ home }) => {
+    const { constructor: operation, input } = typeof command === "function" ? command() : command
+    const isOneShot = typeof command !== "function" && Streams.streamOf(input) !== undefined
+    if (isOneShot || !(repeatable ?? reads.test(operation.name))) return once
+    return Effect.flatMap(
+      Calls.current(operation),
+      ({ call }) => Effect.provideService(hedging(once, valid, home), RequestHeaders.Invocation, call)
+    )
+  })
+}
 
 /**
  * What the errors of the SDK say about retrying.

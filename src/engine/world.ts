@@ -113,11 +113,10 @@ interface Sent {
 export class Mark {
   /** What is around the call. */
   readonly world: World
-  /** The fiber of the send; `undefined` where calls only account, and nobody asks whether they are nested. */
-  private readonly fiber: AnyFiber | undefined
+  /** The fiber of the send; `undefined` when that has ended, or calls only account, and nobody asks whether they are nested. */
+  private fiber: AnyFiber | undefined
   /** The send, where more of it is known. */
   readonly sent: Sent | undefined
-  private active = true
 
   constructor(world: World, fiber?: AnyFiber, sent?: Sent) {
     this.world = world
@@ -127,11 +126,11 @@ export class Mark {
 
   /** The send runs. What was forked inside it and outlives it is inside no longer, however the send ended. */
   get isActive(): boolean {
-    return this.active && this.fiber !== undefined && this.fiber.pollUnsafe() === undefined
+    return this.fiber !== undefined && !this.fiber.pollUnsafe()
   }
 
   ended(): void {
-    this.active = false
+    this.fiber = undefined
   }
 }
 

@@ -14,7 +14,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { adjusted, hintTooLong } from "../engine/delay.ts"
+import { type HedgeOptions, hedging } from "../engine/hedge.ts"
 import { combinator } from "../engine/policy/policy.ts"
+import { CurrentSend, Hedge, validatedCall } from "../Hedge.ts"
 import { checks } from "../internal/checks.ts"
 import { clockOf } from "../internal/clock.ts"
 import * as codes from "../internal/facts/codes.ts"
@@ -162,6 +164,111 @@ const pushbackOf = (error: unknown): Hint.Pushback => {
 }
 
 /**
+ * A `hedgingPolicy` of a gRPC service config: that it is there says that the method may run twice.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HedgingPolicy {
+  /** The most sends of a call, the first included: a whole number of at least 2. More than 5 count as 5. */
+  readonly maxAttempts: number
+  /** How long after a send the next is made; as in JSON, such as `"0.5s"`, or any duration. Default 0: all immediately. */
+  readonly hedgingDelay?: Duration.Input | string | undefined
+  /** The statuses after which the next is made, by name or number. Any other ends all. Default: none. */
+  readonly nonFatalStatusCodes?: ReadonlyArray<string | number> | undefined
+}
+
+/** The statuses of gRPC, by number. */
+const statuses: ReadonlyArray<string> = [
+  "OK",
+  "CANCELLED",
+  "UNKNOWN",
+  "INVALID_ARGUMENT",
+  "DEADLINE_EXCEEDED",
+  "NOT_FOUND",
+  "ALREADY_EXISTS",
+  "PERMISSION_DENIED",
+  "RESOURCE_EXHAUSTED",
+  "FAILED_PRECONDITION",
+  "ABORTED",
+  "OUT_OF_RANGE",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+  "UNAUTHENTICATED"
+]
+
+const inSeconds = /^\d+(\.\d+)?s$/
+
+const hedgingOf = ({ hedgingDelay = 0, maxAttempts, nonFatalStatusCodes = [] }: HedgingPolicy): HedgeOptions => {
+  const check = checks("RetryGrpc.hedged")
+  const attempts = check.count("maxAttempts", maxAttempts, 2)
+  if (!Array.isArray(nonFatalStatusCodes)) {
+    check.reject("nonFatalStatusCodes", nonFatalStatusCodes, "a list of statuses")
+  }
+  const nonFatal = new Set(nonFatalStatusCodes.map((given) => {
+    const status = typeof given === "string" ? statuses.indexOf(given.toUpperCase()) : given
+    return statuses[status] === undefined ? check.reject("nonFatalStatusCodes", given, "a status of gRPC") : status
+  }))
+  const after = typeof hedgingDelay === "string" && inSeconds.test(hedgingDelay)
+    ? Number.parseFloat(hedgingDelay) * 1000
+    : hedgingDelay as Duration.Input
+  const options = validatedCall("RetryGrpc.hedged", {
+    after,
+    atMost: Math.min(5, attempts) - 1,
+    isRetryable: (error) => nonFatal.has(get(error, "code") as number)
+  })
+  return {
+    ...options,
+    waitsOut: true,
+    react: (error, info) => {
+      const reaction = options.react(error, undefined)
+      const pushback = reaction === "next" ? pushbackOf(error) : undefined
+      if (pushback === undefined) return reaction
+      return options.react(
+        error,
+        pushback === "stop" ? RetryInfo.vetoed : RetryInfo.make({ ...info, retryAfter: pushback })
+      )
+    }
+  }
+}
+
+/**
+ * Hedges a call as gRPC does by the `hedgingPolicy` of a service config, paid by the budget of `Hedge.layer`.
+ *
+ * **Details**
+ *
+ * A status that is not fatal has the next send made immediately, or as long after as `grpc-retry-pushback-ms` says, up to a
+ * minute; a pushback that forbids it ends hedging, and those in flight go on. Any other status ends all. When all have
+ * failed, the call fails as its first send did. {@link unary} says in `grpc-previous-rpc-attempts` how many sends came
+ * before. Throws `InvalidOption` when the policy is impossible. Source: gRPC proposal A6.
+ *
+ * **Gotchas**
+ *
+ * A hedge is paid for when it is sent, and the budget starts empty: see `Hedge.layer`.
+ *
+ * **Example** (A read with the policy of its service config)
+ *
+ * ```ts
+ * const hedged = RetryGrpc.hedged({
+ *   maxAttempts: 3,
+ *   hedgingDelay: "0.5s",
+ *   nonFatalStatusCodes: ["UNAVAILABLE", "INTERNAL", "ABORTED"]
+ * })
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const hedged = (
+  policy: HedgingPolicy
+): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | Hedge> => {
+  const options = hedgingOf(policy)
+  return (self) => Hedge.use(({ home }) => hedging(self, options, home))
+}
+
+/**
  * Metadata of a client, such as the `Metadata` of grpc-js.
  *
  * @category models
@@ -252,7 +359,8 @@ export const unary = <A>(
   return Effect.withFiber((fiber) => {
     const { attempt: runs, input, output } = fiber.getRef(Schedule.CurrentMetadata)
     // A repeated effect has metadata too, with its last result for input.
-    const previousAttempts = isRetry(output) || input instanceof Error ? runs : 0
+    const retries = isRetry(output) || input instanceof Error ? runs : 0
+    const previousAttempts = retries + (fiber.getRef(CurrentSend) ?? 0)
     const attempt: UnaryAttempt = {
       previousAttempts,
       deadline: clockOf(fiber).currentTimeMillisUnsafe() + timeoutMillis,

@@ -22,11 +22,13 @@ import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import type { Parts } from "../engine/parts.ts"
 import { extended, partsOf } from "../engine/policy/policy.ts"
+import { type CallOptions, type Hedge, validatedCall } from "../Hedge.ts"
 import { checks } from "../internal/checks.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { type Attempted, fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { retrying, type Send, type Settings } from "./internal/call.ts"
 import { classifierOf, isRetryStatus } from "./internal/classify.ts"
+import { hedging } from "./internal/hedge.ts"
 import { defaultHints, type HintReader } from "./internal/hints.ts"
 import { withoutProxyRetries } from "./internal/keys.ts"
 import { bringing } from "./internal/plain.ts"
@@ -220,6 +222,59 @@ export const retry: {
   ): HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2> =>
     HttpClient.transform(prepared(self, options), retrying(settingsOf(options), asking(policy)))
 )
+
+/**
+ * How requests are hedged.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HedgeOptions extends Omit<CallOptions, "isRetryable"> {
+  /** What says which responses and errors are failures, and which of them end all. Default {@link classifier}. */
+  readonly classifier?: RetryClassifier.RetryClassifier | undefined
+}
+
+/**
+ * Turns a client into one that sends a request once more when its response does not begin in time, and takes the first
+ * good one: see `Hedge.hedged`.
+ *
+ * **Details**
+ *
+ * Only what may be sent twice is: by its method, with an `Idempotency-Key`, or marked with {@link repeatable}, and never
+ * with a body that may be used up. A response that could be retried, such as a 503, has the next send made, and loses to a
+ * good one; when all are such, the first is the result. The requests that lose are aborted, and responses that nobody sees
+ * are closed.
+ *
+ * **Gotchas**
+ *
+ * Put it below {@link retry}, so that a retry hedges, and not the other way around. With an `attemptTimeout` of `retry` the
+ * time-out is that of all its sends.
+ *
+ * **Example** (A client that hedges the slowest 2 % of its reads)
+ *
+ * ```ts
+ * const client = (yield* HttpClient.HttpClient).pipe(
+ *   RetryHttp.hedge({ after: Hedge.quantile(0.98) }),
+ *   RetryHttp.retry(awsStandard)
+ * )
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const hedge: {
+  (options?: HedgeOptions): <E, R>(
+    self: HttpClient.HttpClient.With<E, R>
+  ) => HttpClient.HttpClient.With<E, R | Hedge>
+  <E, R>(self: HttpClient.HttpClient.With<E, R>, options?: HedgeOptions): HttpClient.HttpClient.With<E, R | Hedge>
+} = (...args: ReadonlyArray<any>): any => {
+  const isFirst = HttpClient.isHttpClient(args[0])
+  const { classifier: own = classifier, ...options }: HedgeOptions = args[isFirst ? 1 : 0] ?? {}
+  const hedged = hedging(validatedCall("RetryHttp.hedge", options), own)
+  return isFirst
+    ? HttpClient.transform(args[0], hedged)
+    : <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.transform(self, hedged)
+}
 
 /**
  * A transform of any client that asks for nothing: what takes a `transformClient` takes it.

@@ -1,9 +1,15 @@
 import { attempt, awsStandard, Hedge, type RetryQuotaStore, SendGate, withRetry } from "effect-retry"
+import * as AwsSdk from "effect-retry/AwsSdk"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as RetryGrpc from "effect-retry/RetryGrpc"
+import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Kit from "effect-retry/testing"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as HttpClient from "effect/http/HttpClient"
+import { busy, dynamo, flush, getItem, ok } from "../../utils/awsSdk.ts"
+import { clientOf } from "../utils/http.ts"
 import type { Send, Sweeps } from "./sweep.ts"
 
 class Gate extends SendGate.Service<Gate>()("test/sweeps/hedges/Gate") {}
@@ -62,11 +68,13 @@ class Account {
       () => Effect.andThen(Effect.sync(() => this.sends--), Effect.void)
     )
 
-  get check(): Effect.Effect<void> {
+  check(isDeep: boolean): Effect.Effect<void> {
     return Effect.suspend(() => {
       const { passes, reservations, sends, sent, spent } = this
       const left = JSON.stringify({ passes, reservations, sends, sent, spent })
-      return passes + reservations + sends === 0 && spent <= sent ? Effect.void : Effect.die(new Error(left))
+      return passes + reservations + sends === 0 && (isDeep || spent <= sent)
+        ? Effect.void
+        : Effect.die(new Error(left))
     })
   }
 }
@@ -77,12 +85,14 @@ interface Setting {
   readonly limit?: number
   /** The hedging around it is the one that counts, and its budget. */
   readonly isAround?: boolean
+  /** There are steps between a send that leaves and what is counted. */
+  readonly isDeep?: boolean
 }
 
 /** Hedged calls over an account that has to be even when they, and whoever lost, have ended. */
 const settled = (program: (send: Send) => Effect.Effect<unknown, unknown, any>, setting: Setting = {}) =>
   Effect.suspend(() => {
-    const { isAround = false, isAsked = false, limit, waits = false } = setting
+    const { isAround = false, isDeep = false, isAsked = false, limit, waits = false } = setting
     const account = new Account()
     const script = [Kit.transient, Kit.ok({ latency: 40 }), Kit.throttled, Kit.ok()]
     const { send } = Kit.outcomes(script, { latency: 10, afterwards: "repeat" })
@@ -103,7 +113,7 @@ const settled = (program: (send: Send) => Effect.Effect<unknown, unknown, any>, 
     return Effect.acquireUseRelease(
       Effect.forkChild(call),
       Fiber.join,
-      (fiber) => Fiber.interrupt(fiber).pipe(Effect.andThen(Effect.yieldNow), Effect.andThen(account.check))
+      (fiber) => Fiber.interrupt(fiber).pipe(Effect.andThen(Effect.yieldNow), Effect.andThen(account.check(isDeep)))
     )
   })
 
@@ -128,6 +138,26 @@ export const hedgeSweeps: Sweeps = {
   "Hedge.hedged whose sends are all made immediately": {
     program: settled((send) => withRetry(Hedge.hedged(send, { after: 0, atMost: 3 }), awsStandard)),
     least: 60
+  },
+  "RetryGrpc.hedged": {
+    program: settled(RetryGrpc.hedged({ maxAttempts: 3, hedgingDelay: 5, nonFatalStatusCodes: [14] })),
+    least: 40
+  },
+  "AwsSdk.sendHedged": {
+    program: settled((send) => {
+      const { client } = dynamo([busy, busy, ok])
+      const call = AwsSdk.sendHedged(client, getItem(), { after: 5, atMost: 2 })
+      return Effect.ensuring(Effect.andThen(send, call), flush)
+    }, { isDeep: true }),
+    least: 30
+  },
+  "RetryHttp.hedge": {
+    program: settled((send) => {
+      const { client } = clientOf([{ status: 503 }, { status: 200 }])
+      const sending = HttpClient.transformResponse(client, (sent) => Effect.andThen(send, sent))
+      return RetryHttp.hedge(sending, { after: 5, atMost: 3 }).get("http://a/")
+    }, { isDeep: true }),
+    least: 40
   },
   "Hedge.hedged by a quantile, Hedge.make, Hedge.snapshot, Hedge.quantile": {
     program: Effect.scoped(

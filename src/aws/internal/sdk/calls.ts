@@ -2,6 +2,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
+import { CurrentSend } from "../../../Hedge.ts"
 import * as RequestHeaders from "../../RequestHeaders.ts"
 import type { Place } from "./once.ts"
 
@@ -35,11 +36,12 @@ export const current = (operation: Function): Effect.Effect<Sent> =>
     const enclosing = Option.getOrUndefined(yield* Effect.serviceOption(RequestHeaders.Invocation))
     const previous = previousOf(metadata, operation)
     const call = enclosing ?? previous?.call ?? (yield* fresh)
+    const hedge = (yield* CurrentSend) ?? 0
     const counted = enclosing === undefined || metadata === enclosing.around ? 1 : metadata.attempt + 1
     return {
       operation,
       call,
-      attempt: previous === undefined ? counted : previous.attempt + 1,
+      attempt: (previous === undefined ? counted : previous.attempt + 1) + hedge,
       delayMillis: previous === undefined ? 0 : previous.delayMillis + Duration.toMillis(metadata.duration)
     }
   })

@@ -1,0 +1,38 @@
+import * as Effect from "effect/Effect"
+import type { HttpClientRequest } from "effect/http/HttpClientRequest"
+import type { HttpClientResponse } from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
+import { type HedgeOptions, hedging as race } from "../../engine/hedge.ts"
+import { Hedge } from "../../Hedge.ts"
+import { classify, CurrentClassifier, orElse, type RetryClassifier } from "../../RetryClassifier.ts"
+import { isOneShot } from "./bodies.ts"
+import type { Send } from "./call.ts"
+import { isResponse } from "./classify.ts"
+import { discard } from "./discard.ts"
+import { isRepeatable } from "./safety.ts"
+
+/** Nobody reads the response that a send has come to. */
+const release: HedgeOptions["release"] = (exit) => {
+  const held = exit._tag === "Success" ? exit.value : exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
+  return isResponse(held) ? discard(held, false) : Effect.void
+}
+
+/** Hedges a request that may be sent twice. A response that is a failure to the classifier loses to one that is none. */
+export const hedging =
+  (options: HedgeOptions, classifier: RetryClassifier) =>
+  <E, R>(send: Send<E, R>, request: HttpClientRequest): Send<E, R | Hedge> =>
+    Effect.withFiber((fiber) => {
+      if (!isRepeatable(request) || isOneShot(request.body)) return send
+      const outer = fiber.getRef(CurrentClassifier)
+      const sent: Effect.Effect<HttpClientResponse, E | HttpClientResponse, R> = Effect.flatMap(
+        Effect.provideService(send, CurrentClassifier, outer),
+        (response) =>
+          response.status >= 400 && Option.isSome(classify(classifier, response))
+            ? Effect.fail(response)
+            : Effect.succeed(response)
+      )
+      return Hedge.use(({ home }) => race(sent, { ...options, release }, home)).pipe(
+        Effect.provideService(CurrentClassifier, orElse(classifier, outer)),
+        Effect.catch((failure) => isResponse(failure) ? Effect.succeed(failure) : Effect.fail(failure as E))
+      )
+    })
