@@ -22,20 +22,26 @@ import * as Random from "effect/Random"
 import * as Scheduler from "effect/Scheduler"
 import * as Schema from "effect/Schema"
 import { Chance } from "./simulator/chance.ts"
+import { judgeMost, type Verdict } from "./simulator/judge.ts"
+import { mapOf, type MapOptions, type VerdictMap } from "./simulator/map.ts"
 import { type PolicyName, policyNames } from "./simulator/policyNames.ts"
 import { type Policy as PolicyModel, Policy as PolicySchema } from "./simulator/policySchema.ts"
 import { fromSchema, InvalidScenario } from "./simulator/problem.ts"
 import type { SimulationResult } from "./simulator/result.ts"
+import { type Difference, differenceOf, runSeeds, type RunsOptions, type Summary, summaryOf } from "./simulator/runs.ts"
 import {
   type Scenario as ScenarioModel,
   Scenario as ScenarioSchema,
   type ScenarioInput as ScenarioInputModel
 } from "./simulator/scenario.ts"
 import { Running, type RunOptions, type SimulationStalled } from "./simulator/simulation.ts"
+import { recoversBelow as thresholdOf } from "./simulator/theory.ts"
 import { VirtualTime } from "./simulator/time.ts"
 import { inspect, problemOf } from "./simulator/validate.ts"
 
 export type { FailureKind } from "./simulator/failure.ts"
+export type { Verdict } from "./simulator/judge.ts"
+export type { Axis, MapOptions, VerdictMap } from "./simulator/map.ts"
 export type { PolicyName } from "./simulator/policyNames.ts"
 export { InvalidScenario } from "./simulator/problem.ts"
 export type { Problem } from "./simulator/problem.ts"
@@ -51,7 +57,9 @@ export type {
   SimulationResult,
   Tally
 } from "./simulator/result.ts"
+export type { Difference, Recoveries, RunsOptions, Summary } from "./simulator/runs.ts"
 export { type Progress, type RunOptions, SimulationStalled } from "./simulator/simulation.ts"
+export type { Spread } from "./simulator/spread.ts"
 
 /**
  * What is simulated, with all its defaults: what {@link decode} makes.
@@ -208,6 +216,99 @@ export const run = (
   options?: RunOptions
 ): Effect.Effect<SimulationResult, SimulationStalled> =>
   Effect.flatMap(make(scenario), (simulation) => simulation.run(options))
+
+/**
+ * Runs a scenario several times, each with a seed of its own: that of the scenario, and those after it. One run is one draw
+ * of chance; what can be relied on is what {@link summarize} says of many. Policies that are run with the same number are
+ * paired: see {@link difference}.
+ *
+ * **Example** (How often a service comes back)
+ *
+ * ```ts
+ * const program = Effect.gen(function*() {
+ *   const scenario = yield* Simulator.decodeJson(json)
+ *   const { recovery } = Simulator.summarize(yield* Simulator.runs(scenario, { runs: 5 }))
+ *   return `recovers in ${recovery.runs} of ${recovery.of}`
+ * })
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runs = (
+  scenario: Scenario,
+  options?: RunsOptions
+): Effect.Effect<ReadonlyArray<SimulationResult>, SimulationStalled> =>
+  runSeeds(scenario, options?.run ?? ((seeded) => run(seeded)), options ?? {})
+
+/**
+ * What several runs of a scenario come to: of each figure the mean, the median and the range from 5 to 95 percent of the
+ * runs, and in how many of them the calls recovered.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const summarize: (results: ReadonlyArray<SimulationResult>) => Summary = summaryOf
+
+/**
+ * What a second policy changes against a first, seed by seed: as calls arrive alike in both, much of what chance does to
+ * each cancels out, and a difference whose range does not hold 0 is one of the policies.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const difference: (
+  first: ReadonlyArray<SimulationResult>,
+  second: ReadonlyArray<SimulationResult>
+) => Difference = differenceOf
+
+/**
+ * What becomes of the calls after the outage of a scenario, by what most of so many runs say (default 5), each with a seed
+ * of its own. A run ends as soon as that can be said: from the pace at which what waits becomes less.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const verdict = (
+  scenario: Scenario,
+  options?: { readonly runs?: number | undefined }
+): Effect.Effect<Verdict, SimulationStalled> => judgeMost(scenario, options?.runs ?? 5)
+
+/**
+ * What becomes of a scenario for each pair of two parameters: where it recovers, limps and collapses.
+ *
+ * **Example** (Load and length of the outage)
+ *
+ * ```ts
+ * const program = Effect.gen(function*() {
+ *   const scenario = yield* Simulator.decodeJson(json)
+ *   const { rows } = yield* Simulator.map(scenario, {
+ *     x: { path: "fleets.0.rate", values: [100, 200] },
+ *     y: { path: "services.0.outages.0.length", values: [2000, 8000] },
+ *     runs: 1
+ *   })
+ *   return rows
+ * })
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const map = (
+  scenario: Scenario,
+  options: MapOptions
+): Effect.Effect<VerdictMap, InvalidScenario | SimulationStalled> => mapOf(scenario, decode, options)
+
+/**
+ * The calls per second below which a scenario recovers from an outage, however long, as theory has it: while a service
+ * with a `capacity` is behind by more than the time-out all attempts fail, and it catches up only where the calls, sent as
+ * often as the policy lets them then, are fewer than it bears. `undefined` where that is not told so simply: for more than
+ * one fleet or service, bounded queues, limiters, Envoy's budget.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const recoversBelow: (scenario: Scenario) => number | undefined = thresholdOf
 
 /**
  * An effect that waits for something that virtual time does not bring: everything sleeps for ever.

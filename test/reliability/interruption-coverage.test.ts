@@ -249,7 +249,13 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "SharedConfig.variable",
     "Simulator.decodeJson",
     "Simulator.decodePolicy",
+    "Simulator.difference",
     "Simulator.jsonSchema",
+    "Simulator.map",
+    "Simulator.recoversBelow",
+    "Simulator.runs",
+    "Simulator.summarize",
+    "Simulator.verdict",
     "Simulator.withPolicy"
   ]
 }

@@ -1,10 +1,10 @@
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import { type Scenario, withPolicy } from "../Simulator.ts"
+import { difference, type Scenario, withPolicy } from "../Simulator.ts"
 import { comparisonTable } from "./comparisonTable.ts"
 import * as flags from "./flags.ts"
-import { asJson, finishing, writableIfAsked } from "./output.ts"
+import { asJson, dataOf, finishing, writableIfAsked } from "./output.ts"
 import { labelOf, policyFrom } from "./policies.ts"
 import { type Plan, runAll } from "./runs.ts"
 import { scenarioFrom } from "./scenarios.ts"
@@ -17,7 +17,7 @@ const policy = Flag.String("policy").pipe(
 )
 
 /** The scenario as it is written and with each policy, each once and under a name of its own. */
-const plansOf = (scenario: Scenario, policies: ReadonlyArray<Parameters<typeof withPolicy>[1]>) => {
+export const plansOf = (scenario: Scenario, policies: ReadonlyArray<Parameters<typeof withPolicy>[1]>) => {
   const written: Plan = { label: writtenLabel(scenario), scenario }
   const known = new Set([JSON.stringify(scenario.fleets)])
   const labels = new Map([[written.label, 1]])
@@ -37,14 +37,20 @@ const plansOf = (scenario: Scenario, policies: ReadonlyArray<Parameters<typeof w
 
 export const compare = Command.make(
   "compare",
-  { scenario: flags.scenario, policy, seed: flags.seed, json: flags.json, report: flags.report },
+  { scenario: flags.scenario, policy, seed: flags.seed, runs: flags.runs, json: flags.json, report: flags.report },
   Effect.fnUntraced(function*(asked) {
     const policies = yield* Effect.forEach(asked.policy, policyFrom)
     const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
     yield* writableIfAsked(asked.report)
     yield* runAll(
       [...plansOf(scenario, policies)],
-      finishing(asked.report, (runs) => asked.json ? asJson({ runs }) : comparisonTable(runs))
+      asked.runs,
+      finishing(asked.report, (runs) =>
+        asked.json
+          ? asJson({
+            runs: runs.map((run) => ({ ...dataOf(run), difference: difference(runs[0].results, run.results) }))
+          })
+          : comparisonTable(runs))
     )
   })
 ).pipe(

@@ -1,7 +1,8 @@
-import { fleetsOf } from "./charts/facts.ts"
-import { counted } from "./charts/format.ts"
+import { difference, recoversBelow, summarize } from "../Simulator.ts"
+import { fleetsOf } from "../simulator/facts.ts"
+import { counted, percent } from "./charts/format.ts"
 import type { Run, Runs } from "./charts/run.ts"
-import { legend, peakOf, sendsPerCall, share, wellAgain } from "./outcome.ts"
+import { legend, peakOf, recovers, seedsLine, sendsPerCall, share, spread, wellAgain } from "./outcome.ts"
 import { partialLine } from "./simulationTable.ts"
 import { duration, plain, table } from "./text.ts"
 
@@ -22,9 +23,65 @@ const rowsOf = ({ label, result }: Run): ReadonlyArray<readonly [string, ...Arra
   })
 }
 
-/** Several runs of one scenario as plain text, side by side. */
+const perSecond = (value: number): string => `${counted(Math.round(value))}/s`
+
+const points = (value: number): string => `${value > 0 ? "+" : ""}${(value * 100).toFixed(1)}`
+const signed = (value: number): string => `${value > 0 ? "+" : ""}${value.toFixed(2)}`
+
+/** What each policy does that the first does not, seed by seed. */
+const changesOf = ([first, ...others]: Runs): ReadonlyArray<string> => {
+  if (others.length === 0) return []
+  const rows = others.map(({ label, results }): readonly [string, ...Array<string>] => {
+    const { sendsPerCall, succeeded } = difference(first.results, results)
+    return [plain(label), spread(succeeded, points), spread(sendsPerCall, signed)]
+  })
+  return [
+    `against ${plain(first.label)}, with the same seeds:`,
+    ...table(["policy", "succeed, points", "sends/call"], rows),
+    ""
+  ]
+}
+
+/** What several runs of each policy say, side by side; and what each does that the first does not, seed by seed. */
+const rangesTable = (runs: Runs): string => {
+  const [first] = runs
+  const { scenario } = first.result
+  const bounds = runs.map(({ result }) => recoversBelow(result.scenario))
+  const isBounded = bounds.some((bound) => bound !== undefined)
+  return [
+    `${plain(scenario.name)}; first as it is written, then with other policies`,
+    seedsLine(first.results),
+    "",
+    ...table(
+      ["policy", "succeed", "sends/call", "p99", "peak load", "recovers", ...isBounded ? ["below"] : []],
+      runs.map(({ label, results }, index) => {
+        const { p99Millis, peakPerSecond, recovery, sendsPerCall, succeeded } = summarize(results)
+        return [
+          plain(label),
+          spread(succeeded, percent),
+          spread(sendsPerCall, (value) => value.toFixed(2)),
+          spread(p99Millis, duration),
+          spread(peakPerSecond, perSecond),
+          recovers(recovery),
+          ...isBounded ? [belowOf(bounds[index])] : []
+        ]
+      })
+    ),
+    "",
+    ...changesOf(runs),
+    "succeed: calls that end well; p99: how long those of the busiest clients take, retries included",
+    "peak load: requests in a second on the busiest service",
+    "recovers: runs that come back to nine tenths of the successes before the outage, and how long after it",
+    ...isBounded ? ["below: calls a second below which it recovers from an outage however long, by theory"] : []
+  ].join("\n")
+}
+
+const belowOf = (bound: number | undefined): string => bound === undefined ? "-" : `${counted(Math.floor(bound))}/s`
+
+/** Policies as plain text, side by side. */
 export const comparisonTable = (runs: Runs): string => {
-  const [{ result }] = runs
+  const [{ result, results }] = runs
+  if (results.length > 1) return rangesTable(runs)
   const last = runs[runs.length - 1] ?? runs[0]
   return [
     ...last.result.partial ? [partialLine(last.result, last.label)] : [],

@@ -25,6 +25,13 @@ export const seed = Flag.Int("seed").pipe(
   Flag.optional
 )
 
+export const runs = Flag.Int("runs").pipe(
+  Flag.filter((value) => value >= 1 && value <= 1000, () => "a whole number from 1 to 1000"),
+  Flag.withMetavar("NUMBER"),
+  Flag.withDescription("Runs, each with its seed. Default 20, down to 5 where one is long"),
+  Flag.optional
+)
+
 /** A duration: `"2 seconds"`, or a number of milliseconds. */
 export const duration = (name: string, description: string) =>
   Flag.String(name).pipe(

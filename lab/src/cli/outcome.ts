@@ -1,5 +1,5 @@
-import type { ClientResult, ServiceResult, SimulationResult } from "../Simulator.ts"
-import { factsOf, shareOf } from "./charts/facts.ts"
+import type { ClientResult, Recoveries, ServiceResult, SimulationResult, Spread } from "../Simulator.ts"
+import { factsOf, shareOf } from "../simulator/facts.ts"
 import { counted, percent } from "./charts/format.ts"
 import { duration } from "./text.ts"
 
@@ -38,6 +38,27 @@ export const wellAgain = (result: SimulationResult): string => {
       if (recovery.afterMillis === undefined) return seconds(recovery.atMillis)
       return recovery.afterMillis === 0 ? "at once" : seconds(recovery.afterMillis)
   }
+}
+
+/** A figure of several runs: its mean, and the range from 5 to 95 % of them where they differ. */
+export const spread = (found: Spread | undefined, write: (value: number) => string): string => {
+  if (found === undefined) return "-"
+  const [low, high] = [write(found.low), write(found.high)]
+  return low === high ? write(found.mean) : `${write(found.mean)} (${low} to ${high})`
+}
+
+/** `14 of 20, after 127 s (120 s to 137 s)`. */
+export const recovers = ({ afterMillis, of, runs }: Recoveries): string => {
+  const after = afterMillis === undefined || afterMillis.high === 0 ? "" : `, after ${spread(afterMillis, seconds)}`
+  return `${counted(runs)} of ${counted(of)}${after}`
+}
+
+/** What stands above what several runs say. */
+export const seedsLine = (results: ReadonlyArray<SimulationResult>): string => {
+  const [first, last] = [results[0]!.scenario.seed, results.at(-1)!.scenario.seed]
+  return results.length === 1
+    ? `seed ${first}: one run, one draw of chance; --runs 20 tells a range`
+    : `${results.length} runs, seeds ${first} to ${last}: mean (5 to 95 % of the runs)`
 }
 
 /** What the columns of the tables mean. The peak load is that of each service, or of the busiest. */

@@ -2,8 +2,9 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stdio from "effect/Stdio"
+import { summarize } from "../Simulator.ts"
 import { report } from "./charts/report.ts"
-import type { Runs } from "./charts/run.ts"
+import type { Run, Runs } from "./charts/run.ts"
 import { writable, write } from "./files.ts"
 import { plain } from "./text.ts"
 
@@ -19,6 +20,14 @@ const command = Effect.gen(function*() {
 
 /** Data as text. */
 export const asJson = (data: unknown): string => JSON.stringify(data, undefined, 2)
+
+/** The runs of a scenario as data: what they come to, and each of them. */
+export const dataOf = ({ label, results }: Run) => ({
+  label,
+  seeds: results.map(({ scenario }) => scenario.seed),
+  summary: summarize(results),
+  results
+})
 
 /** Writes a file that was asked for, and says so. */
 export const writeAndTell = Effect.fnUntraced(function*(path: string, text: string) {

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Scenario } from "../Simulator.ts"
 import * as flags from "./flags.ts"
-import { asJson, finishing, writableIfAsked } from "./output.ts"
+import { asJson, dataOf, finishing, writableIfAsked } from "./output.ts"
 import { labelOf } from "./policies.ts"
 import { runAll } from "./runs.ts"
 import { scenarioFrom } from "./scenarios.ts"
@@ -21,20 +21,24 @@ export const writtenLabel = ({ fleets }: Scenario): string => {
 
 export const simulate = Command.make(
   "simulate",
-  { scenario: flags.scenario, seed: flags.seed, json: flags.json, report: flags.report },
+  { scenario: flags.scenario, seed: flags.seed, runs: flags.runs, json: flags.json, report: flags.report },
   Effect.fnUntraced(function*(asked) {
     const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
     yield* writableIfAsked(asked.report)
     yield* runAll(
       [{ label: writtenLabel(scenario), scenario }],
-      finishing(asked.report, ([run]) => asked.json ? asJson(run.result) : simulationTable(run))
+      asked.runs,
+      finishing(
+        asked.report,
+        ([run]) => !asked.json ? simulationTable(run) : asJson(run.results.length === 1 ? run.result : dataOf(run))
+      )
     )
   })
 ).pipe(
   Command.withShortDescription("Run a scenario"),
   Command.withDescription(
-    "Runs a scenario in virtual time, with the library's own code, and tells what became of its\n" +
-      "  calls. Ctrl-C ends it and shows what there is."
+    "Runs a scenario in virtual time, with the library's own code and several seeds, and tells\n" +
+      "  what became of its calls. Ctrl-C ends it and shows what there is."
   ),
   Command.withExamples([
     { command: "effect-retry simulate outage" },

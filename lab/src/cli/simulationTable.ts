@@ -1,8 +1,9 @@
-import type { ClientResult, SimulationResult, Tally } from "../Simulator.ts"
-import { openOf } from "./charts/facts.ts"
-import { counted } from "./charts/format.ts"
+import { type ClientResult, type ServiceResult, type SimulationResult, summarize, type Tally } from "../Simulator.ts"
+import { openOf } from "../simulator/facts.ts"
+import { spreadOf } from "../simulator/spread.ts"
+import { counted, percent } from "./charts/format.ts"
 import type { Run } from "./charts/run.ts"
-import { legend, peakOf, sendsPerCall, share, wellAgain } from "./outcome.ts"
+import { legend, peakOf, recovers, seedsLine, sendsPerCall, share, spread, wellAgain } from "./outcome.ts"
 import { duration, plain, table } from "./text.ts"
 
 /** What stands above the tables of a result that is not whole. */
@@ -39,8 +40,42 @@ const endings = (client: ClientResult): ReadonlyArray<string> => {
   ]
 }
 
-/** A result as plain text. */
-export const simulationTable = ({ label, result }: Run): string => {
+/** What several runs say, as plain text. */
+const rangesOf = ({ result: { scenario }, results }: Run): string => {
+  const { p50Millis, p99Millis, peakPerSecond, recovery, sendsPerCall, succeeded } = summarize(results)
+  const services = scenario.services.map(({ name }, index): readonly [string, ...Array<string>] => {
+    const of = (count: (totals: ServiceResult["totals"]) => number) =>
+      spread(
+        spreadOf(results.map(({ services }) => count(services[index]!.totals))),
+        (value) => counted(Math.round(value))
+      )
+    return [plain(name), of(({ received }) => received), of(({ succeeded }) => succeeded), of(({ wasted }) => wasted)]
+  })
+  return [
+    plain(scenario.name),
+    seedsLine(results),
+    "",
+    ...table(["calls", ""], [
+      ["succeed", spread(succeeded, percent)],
+      ["sends/call", spread(sendsPerCall, (value) => value.toFixed(2))],
+      ["p50", spread(p50Millis, duration)],
+      ["p99", spread(p99Millis, duration)],
+      ["peak load", spread(peakPerSecond, (value) => `${counted(Math.round(value))}/s`)],
+      ["recovers in", recovers(recovery)]
+    ]),
+    "",
+    ...table(["services", "requests", "answered", "in vain"], services),
+    "",
+    "p50, p99: of calls that succeed, retries included, of the busiest clients; in vain: work whose client had given up",
+    "recovers: comes back to nine tenths of the successes before the outage, and how long after it",
+    "--runs 1 tells one run in full"
+  ].join("\n")
+}
+
+/** Runs as plain text. */
+export const simulationTable = (run: Run): string => run.results.length > 1 ? rangesOf(run) : oneOf(run)
+
+const oneOf = ({ label, result }: Run): string => {
   const { clients, scenario, services, traceHash, untilMillis } = result
   return [
     ...result.partial ? [partialLine(result, label)] : [],
@@ -65,6 +100,7 @@ export const simulationTable = ({ label, result }: Run): string => {
     "",
     ...clients.flatMap(endings),
     `well again: ${wellAgain(result)}`,
+    seedsLine([result]),
     "",
     ...legend(result, "each"),
     "in vain: work that ended after its client had given up",

@@ -38,9 +38,11 @@ class Ledger {
   }
 
   /** A call has ended. */
-  ended(): void {
+  ended(succeeded: boolean): void {
     const { world } = this.client
     world.inFlight--
+    if (succeeded) world.succeeded++
+    else world.failed++
     if (this.left !== Infinity) world.time.progresses()
   }
 
@@ -101,8 +103,8 @@ class OpenLoop implements Generator, Actor, Caller<number> {
     this.plan()
   }
 
-  ended(): void {
-    this.ledger.ended()
+  ended(_of: number, succeeded: boolean): void {
+    this.ledger.ended(succeeded)
     this.client.world.look()
   }
 }
@@ -164,8 +166,8 @@ class ClosedLoop implements Generator, Caller<number> {
     this.ledger.call(index % this.processes, this, index)
   }
 
-  ended(index: number): void {
-    this.ledger.ended()
+  ended(index: number, succeeded: boolean): void {
+    this.ledger.ended(succeeded)
     const { world } = this.client
     const one = this.clients[index]!
     this.begin(one, Math.max(one.earliestMillis, world.time.nowMillis + this.drawn(this.think)))

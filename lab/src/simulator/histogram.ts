@@ -5,11 +5,30 @@ const leastMillis = 0.01
 const doublings = 43
 const bins = binsPerDoubling * doublings + 1
 
-const binOf = (millis: number): number =>
-  millis < leastMillis ? 0 : Math.min(bins - 1, 1 + Math.floor(Math.log2(millis / leastMillis) * binsPerDoubling))
+/** How much wider a bin is than the one before. A square root is exact on every machine, as other powers are not. */
+const step = Math.sqrt(Math.sqrt(Math.sqrt(Math.sqrt(Math.sqrt(2)))))
+const half = Math.sqrt(step)
+
+/** Where bins begin. */
+const edges = new Float64Array(bins + 1)
+for (let doubling = 0, edge = leastMillis; doubling < doublings; doubling++, edge *= 2) {
+  for (let bin = 0, from = edge; bin < binsPerDoubling; bin++, from *= step) {
+    edges[doubling * binsPerDoubling + bin + 1] = from
+  }
+}
+edges[bins] = Infinity
+
+const binOf = (millis: number): number => {
+  if (millis < leastMillis) return 0
+  let bin = Math.min(bins - 1, 1 + Math.floor(Math.log2(millis / leastMillis) * binsPerDoubling))
+  // What the logarithm of a machine says may be next to it.
+  if (millis < edges[bin]!) bin--
+  else if (millis >= edges[bin + 1]!) bin++
+  return bin
+}
 
 /** The middle of a bin. */
-const millisOf = (bin: number): number => bin === 0 ? 0 : leastMillis * 2 ** ((bin - 0.5) / binsPerDoubling)
+const millisOf = (bin: number): number => bin === 0 ? 0 : edges[bin]! * half
 
 /** Durations, counted in bins of growing width: its size does not depend on how many they are. */
 export class Histogram {

@@ -194,6 +194,11 @@ export class Service implements Target, Caller<Request> {
     request.answer(failure)
   }
 
+  /** Requests that wait for their turn. */
+  get waiting(): number {
+    return this.queue.size
+  }
+
   /** A bucket of the series ends. */
   roll(fromMillis: number): void {
     this.meter.roll(fromMillis, this.queue.size, this.busy)

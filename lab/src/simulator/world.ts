@@ -14,6 +14,9 @@ export class World {
   private ids = 0
   /** Attempts of all clients. */
   attempts = 0
+  /** Calls of fleets that have ended well, and badly. */
+  succeeded = 0
+  failed = 0
   /** Calls of fleets that have not ended. */
   inFlight = 0
   /** Fleets that still begin calls. */

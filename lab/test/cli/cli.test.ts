@@ -32,12 +32,14 @@ describe("effect-retry", () => {
   it("shows its help when it is given nothing, and its version", async () => {
     const help = await run([])
     assert.strictEqual(help.code, 0)
-    for (const command of ["explain", "simulate", "compare", "scenarios", "init"]) assert.include(help.out, command)
+    for (const command of ["explain", "simulate", "compare", "map", "scenarios", "init"]) {
+      assert.include(help.out, command)
+    }
     assert.strictEqual(await good(["--version"]), "effect-retry v1.2.3\n")
   })
 
   it("has a help of each command, without colour where no terminal is, in 100 columns but for the shells", async () => {
-    for (const command of ["explain", "simulate", "compare", "scenarios", "init"]) {
+    for (const command of ["explain", "simulate", "compare", "map", "scenarios", "init"]) {
       const out = await good([command, "--help"])
       assert.include(out, `effect-retry ${command}`)
       assert.notInclude(out, "\u001b")
@@ -129,7 +131,7 @@ describe("simulate", () => {
       Effect.flatMap(Simulator.decode(small), (scenario) => Simulator.run(scenario))
     )
     assert.deepStrictEqual(
-      JSON.parse(await good(["simulate", smallFile, "--json"])),
+      JSON.parse(await good(["simulate", "--runs", "1", smallFile, "--json"])),
       JSON.parse(JSON.stringify(result))
     )
   })
@@ -142,7 +144,7 @@ describe("simulate", () => {
   })
 
   it("prints clients, services and what became of the calls", async () => {
-    const out = await good(["simulate", "layers"])
+    const out = await good(["simulate", "--runs", "1", "layers"])
     for (const words of ["front > orders", "database", "max-attempts 17, quota-exhausted 83", "275        0"]) {
       assert.include(out, words)
     }
@@ -157,22 +159,22 @@ describe("simulate", () => {
     }
     const outage = { kind: "fail", from: "5 seconds", to: "1 minute" }
     writeFileSync(path, JSON.stringify({ ...small, fleets: [endless], services: [{ name: "db", outages: [outage] }] }))
-    const { clients: [client] } = JSON.parse(await good(["simulate", path, "--json"]))
+    const { clients: [client] } = JSON.parse(await good(["simulate", "--runs", "1", path, "--json"]))
     const { calls, failed, succeeded } = client.totals
     assert.deepStrictEqual([failed, calls > succeeded], [0, true])
-    const out = await good(["simulate", path])
+    const out = await good(["simulate", "--runs", "1", path])
     assert.include(out, ` ${(100 * succeeded / calls).toFixed(1)} %`)
     assert.include(out, `  calls not ended: ${calls - succeeded}\n`)
     assert.include(out, "well again: never\n")
     const page = inHere("endless.html")
-    await good(["compare", path, "--policy", "none", "--report", page])
+    await good(["compare", "--runs", "1", path, "--policy", "none", "--report", page])
     assert.include(text(page), `${(100 * succeeded / calls).toFixed(1)} %`)
   })
 
   it("says what stops retries where a budget does", async () => {
     const line = "schedule: retries that the retry budget did not let pass"
-    assert.include(await good(["simulate", "finagle-budget"]), line)
-    assert.notInclude(await good(["simulate", "layers"]), line)
+    assert.include(await good(["simulate", "--runs", "1", "finagle-budget"]), line)
+    assert.notInclude(await good(["simulate", "--runs", "1", "layers"]), line)
   })
 
   it("says from when on it counts, whichever service has the outage", async () => {
@@ -180,12 +182,12 @@ describe("simulate", () => {
     const calls = [{ to: "store", policy: "none" }]
     const services = [{ name: "db", calls }, { ...small.services[0], name: "store" }]
     writeFileSync(path, JSON.stringify({ ...small, services }))
-    assert.include(await good(["simulate", path]), "counted from the end of the last outage")
+    assert.include(await good(["simulate", "--runs", "1", path]), "counted from the end of the last outage")
   })
 
   it("writes a page that names the command", async () => {
     const path = inHere("it's.html")
-    const out = await run(["simulate", smallFile, "--report", path])
+    const out = await run(["simulate", "--runs", "1", smallFile, "--report", path])
     assert.strictEqual(out.code, 0)
     assert.strictEqual(out.err, `wrote ${path}\n`)
     const page = text(path)
@@ -196,13 +198,16 @@ describe("simulate", () => {
 
   it("reads a file that begins with a byte order mark", async () => {
     writeFileSync(inHere("bom.json"), `\uFEFF${JSON.stringify(small)}`)
-    assert.strictEqual(await good(["simulate", inHere("bom.json")]), await good(["simulate", smallFile]))
+    assert.strictEqual(
+      await good(["simulate", "--runs", "1", inHere("bom.json")]),
+      await good(["simulate", "--runs", "1", smallFile])
+    )
   })
 
   it("prints no control character of a scenario", async () => {
     const path = inHere("evil.json")
     writeFileSync(path, JSON.stringify({ ...small, name: "a\u001b[31m\u202e" }))
-    const out = await good(["simulate", path])
+    const out = await good(["simulate", "--runs", "1", path])
     assert.include(out, "a\\x1b[31m\\u202e")
     assert.notMatch(out.replaceAll("\n", ""), /[\p{Cc}\u202e]/u)
   })
@@ -230,17 +235,17 @@ describe("compare", () => {
   })
 
   it("has the numbers of the runs", async () => {
-    const { runs } = JSON.parse(await good(["compare", smallFile, "--policy", "none", "--json"]))
+    const { runs } = JSON.parse(await good(["compare", smallFile, "--policy", "none", "--runs", "1", "--json"]))
     assert.deepStrictEqual(runs.map(({ label }: { label: string }) => label), ["naive", "none"])
-    const [, none] = rows(await good(["compare", smallFile, "--policy", "none"]))
-    const { totals } = runs[1].result.clients[0]
+    const [, none] = rows(await good(["compare", smallFile, "--policy", "none", "--runs", "1"]))
+    const { totals } = runs[1].results[0].clients[0]
     const cells = none!.trim().split(/ {2,}/)
     assert.strictEqual(cells[1], String(totals.calls))
     assert.strictEqual(cells[2], `${Number((100 * totals.succeeded / totals.calls).toFixed(1))} %`)
     assert.strictEqual(cells[3], "1.00")
     assert.strictEqual(cells[4], `${Number(totals.latency.p50Millis.toPrecision(3))} ms`)
     assert.strictEqual(cells[5], `${Number(totals.latency.p99Millis.toPrecision(3))} ms`)
-    const perSecond = runs[1].result.services[0].series.map(({ received }: { received: number }) => received)
+    const perSecond = runs[1].results[0].services[0].series.map(({ received }: { received: number }) => received)
     assert.strictEqual(cells[6], `${Math.max(...perSecond)}/s`)
     assert.strictEqual(cells[7], "at once")
   })
@@ -265,7 +270,7 @@ describe("compare", () => {
   it("has a row for each fleet", async () => {
     const two = { ...small, fleets: [...small.fleets, { ...small.fleets[0], name: "batch", policy: "none" }] }
     writeFileSync(inHere("two.json"), JSON.stringify(two))
-    const out = await good(["compare", inHere("two.json"), "--policy", "none"])
+    const out = await good(["compare", "--runs", "1", inHere("two.json"), "--policy", "none"])
     assert.include(out, "nine of ten calls in all succeed")
     assert.isAtMost(Math.max(...out.split("\n").map((line) => line.length)), 100)
     const found = rows(out)
@@ -277,11 +282,67 @@ describe("compare", () => {
     ])
   })
 
+  it("tells what several runs say, and differences seed by seed", async () => {
+    const args = ["compare", smallFile, "--policy", "none", "--runs", "4", "--seed", "3"]
+    const { runs } = JSON.parse(await good([...args, "--json"]))
+    assert.deepStrictEqual(runs[1].seeds, [3, 4, 5, 6])
+    const shares = runs.map(({ results }: { results: ReadonlyArray<any> }) =>
+      results.map(({ clients: [{ totals }] }) => totals.succeeded / totals.calls)
+    )
+    const mean = (values: ReadonlyArray<number>) => values.reduce((a, b) => a + b) / values.length
+    assert.closeTo(runs[1].summary.succeeded.mean, mean(shares[1]), 1e-12)
+    const each = shares[1].map((share: number, run: number) => share - shares[0][run])
+    assert.closeTo(runs[1].difference.succeeded.mean, mean(each), 1e-12)
+    const out = await good(args)
+    assert.include(out, "4 runs, seeds 3 to 6: mean (5 to 95 % of the runs)")
+    assert.match(out, /against naive, with the same seeds:/)
+    assert.match(rows(out)[1]!, / 4 of 4/)
+    assert.strictEqual(await good(args), out)
+  })
+
+  it("makes as many runs as are cheap, unless it is told how many", async () => {
+    assert.include(await good(["simulate", smallFile]), "20 runs, seeds 1 to 20")
+    assert.include(await good(["simulate", smallFile, "--runs", "1"]), "seed 1: one run, one draw of chance")
+  })
+
   it("writes one page of all", async () => {
     const path = inHere("compared.html")
     await good(["compare", smallFile, "--policy", "awsStandard", "--report", path])
     assert.include(text(path), "awsStandard")
     assert.include(text(path), "naive")
+  })
+})
+
+describe("map", () => {
+  const args = [
+    "map",
+    "outage",
+    "--policy",
+    "none",
+    "--x",
+    "fleets.0.rate=100..240/2",
+    "--y",
+    "services.0.outages.0.length=1..9000/2"
+  ]
+
+  it("draws where each policy recovers, limps and collapses, with what theory says", async () => {
+    const path = inHere("map.svg")
+    const ran = await run([...args, "--runs", "1", "--svg", path])
+    assert.deepStrictEqual([ran.code, ran.err], [0, `wrote ${path}\n`])
+    assert.include(ran.out, "retry once: by theory, recovers below 150/s\n9,000 . #\n    1 . .\n      100 240")
+    assert.include(ran.out, "none: by theory, recovers below 300/s\n9,000 . .")
+    assert.include(text(path), "retry once: recovers in 3 of 4 cells, limps in 0, collapses in 1")
+  })
+
+  it("is data too", async () => {
+    const { maps } = JSON.parse(await good([...args, "--runs", "1", "--json"]))
+    assert.deepStrictEqual(maps.map(({ label }: { label: string }) => label), ["retry once", "none"])
+    assert.deepStrictEqual(maps[0].rows, [["recovers", "recovers"], ["recovers", "collapses"]])
+  })
+
+  it("refuses what is no parameter", async () => {
+    const { code, err } = await run(["map", "outage", "--x", "fleets.0.speed=1..2"])
+    assert.deepStrictEqual([code, err.trim()], [2, "effect-retry: fleets[0].speed: is no key of a scenario here"])
   })
 })
 
@@ -308,7 +369,7 @@ describe("init", () => {
   it("writes a scenario that runs", async () => {
     const path = inHere("mine.json")
     assert.strictEqual(await good(["init", path]), `wrote ${path}; next: effect-retry simulate ${path}\n`)
-    assert.include(await good(["simulate", path]), "my-service")
+    assert.include(await good(["simulate", "--runs", "1", path]), "my-service")
     const spaced = inHere("my own.json")
     assert.include(await good(["init", spaced]), `next: effect-retry simulate '${spaced}'\n`)
   })
@@ -448,7 +509,7 @@ describe("what is refused", () => {
 
   it("is a path that cannot be written, before anything runs", async () => {
     for (const path of [here, join(here, "no", "r.html")]) {
-      const args = ["simulate", "ten-thousand-clients", "--report", path]
+      const args = ["simulate", "--runs", "1", "ten-thousand-clients", "--report", path]
       const { code, progress } = await run(args, { onProgress: (interrupt) => interrupt() })
       assert.deepStrictEqual([code, progress], [2, []])
     }
@@ -474,7 +535,7 @@ describe("what is refused", () => {
 
 describe("progress", () => {
   it("is told on a terminal, with the time left, and cleared at the end", async () => {
-    const { code, progress } = await run(["simulate", "outage"], { onProgress: () => {} })
+    const { code, progress } = await run(["simulate", "--runs", "1", "outage"], { onProgress: () => {} })
     assert.strictEqual(code, 0)
     assert.isAbove(progress.length, 1)
     assert.strictEqual(progress.at(-1), "\r\u001b[2K")
@@ -490,7 +551,14 @@ describe("progress", () => {
 describe("Ctrl-C", () => {
   it("leaves what there is, marked as partial", async () => {
     const path = inHere("partial.html")
-    const { code, err, out, progress } = await run(["simulate", "ten-thousand-clients", "--report", path], {
+    const { code, err, out, progress } = await run([
+      "simulate",
+      "--runs",
+      "1",
+      "ten-thousand-clients",
+      "--report",
+      path
+    ], {
       onProgress: (interrupt) => interrupt()
     })
     assert.strictEqual(code, 130)
@@ -507,9 +575,10 @@ describe("Ctrl-C", () => {
       }
     })
     assert.strictEqual(code, 130)
-    const { runs }: { runs: ReadonlyArray<{ label: string; result: { partial: boolean } }> } = JSON.parse(out)
+    const { runs }: { runs: ReadonlyArray<{ label: string; results: ReadonlyArray<{ partial: boolean }> }> } = JSON
+      .parse(out)
     assert.deepStrictEqual(
-      runs.map(({ label, result }) => [label, result.partial]),
+      runs.map(({ label, results: [result] }) => [label, result?.partial]),
       [["retry once", false], ["awsStandard", true]]
     )
   })

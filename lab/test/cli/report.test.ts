@@ -1,5 +1,5 @@
 import * as Explain from "@effect-retry/lab/Explain"
-import type * as Simulator from "@effect-retry/lab/Simulator"
+import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import { awsStandard } from "effect-retry/aws/AwsModes"
 import * as Backoff from "effect-retry/Backoff"
@@ -7,8 +7,8 @@ import * as RetryPolicy from "effect-retry/RetryPolicy"
 import * as Effect from "effect/Effect"
 import * as Crypto from "node:crypto"
 import { explainSvg } from "../../src/cli/charts/explainChart.ts"
-import { factsOf } from "../../src/cli/charts/facts.ts"
 import { report, type Run } from "../../src/cli/charts/report.ts"
+import { factsOf } from "../../src/simulator/facts.ts"
 import { tagsOf } from "../utils/markup.ts"
 import { simulate } from "../utils/simulate.ts"
 import { hostile, hostileScenario, runOf, short } from "./scenarios.ts"
@@ -25,7 +25,8 @@ const pageOf = (run: Run): string => report([run], { command })
 
 const changed = (run: Run, result: Partial<Simulator.SimulationResult>): Run => ({
   ...run,
-  result: { ...run.result, ...result }
+  result: { ...run.result, ...result },
+  results: [{ ...run.result, ...result }]
 })
 
 /** Nothing that runs, loads, or that the policy of the page refuses. */
@@ -131,14 +132,15 @@ describe("report", () => {
   it.effect("draws the fill rate of a limiter, and against the limit", () =>
     Effect.gen(function*() {
       const result = yield* simulate("adaptive")
-      const page = pageOf({ label: "awsAdaptive", result })
+      const page = pageOf({ label: "awsAdaptive", result, results: [result] })
       assert.include(titlesOf(page), "Fill rate of the rate limiter")
       assert.include(page, "<bdi>limit</bdi></li>")
     }))
 
   it.effect("leaves out what has no data, and the course of time where there is none", () =>
     Effect.gen(function*() {
-      const page = pageOf({ label: "quota", result: yield* simulate("layers") })
+      const result = yield* simulate("layers")
+      const page = pageOf({ label: "quota", result, results: [result] })
       assert.deepStrictEqual(titlesOf(page), ["Requests that reached each service"])
       assert.include(page, "275 (2.75 per call)")
       const nothing = pageOf(yield* runOf("none", { ...short, fleets: [{ name: "app", to: "db", rate: 0 }] }))
@@ -234,6 +236,23 @@ describe("report", () => {
       assert.include(page, "94 more are not")
       assert.include(page, "96 more are not")
       assert.include(page, "Each point stands for 34 s")
+      tagsOf(page)
+    }))
+})
+
+describe("a page of several runs", () => {
+  it.effect("ranks the policies by how often they recover, and draws bands", () =>
+    Effect.gen(function*() {
+      const runs = yield* Effect.forEach(["naive", "none"] as const, (policy) =>
+        Effect.gen(function*() {
+          const scenario = Simulator.withPolicy(yield* Simulator.decode(short), policy)
+          const [first, ...others] = yield* Simulator.runs(scenario, { runs: 5 })
+          return { label: policy, result: first!, results: [first!, ...others] } as const
+        }))
+      const page = report([runs[0]!, runs[1]!], { command: "x" })
+      assert.include(page, "Of each policy 5 runs")
+      assert.include(page, "A line is the median of 5 runs")
+      assert.match(page, /fill-opacity="0\.15"|opacity="0\.15"/)
       tagsOf(page)
     }))
 })

@@ -54,5 +54,5 @@ export const runOf = (label: string, input: unknown, policy?: Simulator.Policy):
   Effect.gen(function*() {
     const scenario = yield* Simulator.decode(input)
     const result = yield* Simulator.run(policy === undefined ? scenario : Simulator.withPolicy(scenario, policy))
-    return { label, result }
+    return { label, result, results: [result] }
   })

@@ -1,4 +1,5 @@
 import type { ClientBucket, ServiceBucket } from "../../Simulator.ts"
+import { spreadOf } from "../../simulator/spread.ts"
 import type { Run } from "./run.ts"
 
 /** The most points of a line. */
@@ -15,13 +16,14 @@ export interface Raster {
 
 /** Few enough points for a line; the same for all runs. */
 export const rasterOf = (runs: ReadonlyArray<Run>): Raster => {
-  const buckets = Math.max(...runs.map(({ result }) => result.services[0]?.series.length ?? 0))
+  const results = runs.flatMap(({ results }) => results)
+  const buckets = Math.max(...results.map(({ services }) => services[0]?.series.length ?? 0))
   const perPoint = Math.max(1, Math.ceil(buckets / mostPoints))
   return {
     bucketMillis: runs[0]!.result.bucketMillis,
     perPoint,
     points: Math.ceil(buckets / perPoint),
-    untilMillis: Math.max(...runs.map(({ result }) => result.untilMillis))
+    untilMillis: Math.max(...results.map(({ untilMillis }) => untilMillis))
   }
 }
 
@@ -54,6 +56,27 @@ export const read = <Bucket extends ClientBucket | ServiceBucket>(
     return millis < bucketMillis / 2 ? null : reading(buckets, millis / 1000)
   })
 
+/** What several runs read at the same time: the median, and the range from 5 to 95 % of them. */
+export interface Readings {
+  readonly values: ReadonlyArray<number | null>
+  readonly band?: { readonly low: ReadonlyArray<number | null>; readonly high: ReadonlyArray<number | null> }
+}
+
+/** The readings of several runs, together; a point that less than half of them have is none. */
+export const across = (readings: ReadonlyArray<ReadonlyArray<number | null>>): Readings => {
+  const [first = [], ...others] = readings
+  if (others.length === 0) return { values: first }
+  const points = Math.max(...readings.map(({ length }) => length))
+  const spreads = Array.from({ length: points }, (_, n) => {
+    const found = spreadOf(readings.map((values) => values[n]))
+    return found === undefined || found.of * 2 < readings.length ? undefined : found
+  })
+  return {
+    values: spreads.map((found) => found?.median ?? null),
+    band: { low: spreads.map((found) => found?.low ?? null), high: spreads.map((found) => found?.high ?? null) }
+  }
+}
+
 /** The sum of a count, per second. */
 export const perSecond = <Bucket>(count: (bucket: Bucket) => number): Reading<Bucket> => (buckets, seconds) =>
   buckets.reduce((sum, bucket) => sum + count(bucket), 0) / seconds
@@ -75,21 +98,3 @@ export const successShare: Reading<ClientBucket> = (buckets) => {
   const ended = succeeded + buckets.reduce((sum, bucket) => sum + bucket.failed, 0)
   return ended === 0 ? null : succeeded / ended
 }
-
-/** The sums of several series, bucket by bucket. */
-export const together = (
-  all: ReadonlyArray<ReadonlyArray<ClientBucket>>
-): ReadonlyArray<
-  { readonly fromMillis: number; readonly calls: number; readonly succeeded: number; readonly failed: number }
-> =>
-  (all[0] ?? []).map(({ fromMillis }, n) => {
-    const sum = { fromMillis, calls: 0, succeeded: 0, failed: 0 }
-    for (const series of all) {
-      const bucket = series[n]
-      if (bucket === undefined) continue
-      sum.calls += bucket.calls
-      sum.succeeded += bucket.succeeded
-      sum.failed += bucket.failed
-    }
-    return sum
-  })

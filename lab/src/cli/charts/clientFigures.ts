@@ -1,8 +1,9 @@
 import type { ClientBucket, ClientResult, Gauges } from "../../Simulator.ts"
-import { highest, last, read, type Reading, successShare } from "./buckets.ts"
+import { across, highest, last, read, type Reading, successShare } from "./buckets.ts"
 import type { Figure, Line } from "./figure.ts"
 import { lookOf } from "./palette.ts"
 import { over, type Plan } from "./plan.ts"
+import type { Run } from "./run.ts"
 
 /** Lines that a figure has at most when they are clients, not policies. */
 const mostClients = 6
@@ -16,20 +17,23 @@ const hasValues = ({ values }: Line): boolean => values.some((value) => value !=
 export const busiest = (clients: ReadonlyArray<ClientResult>, most: number): ReadonlyArray<ClientResult> =>
   [...clients].sort((a, b) => b.totals.attempts - a.totals.attempts).slice(0, most)
 
-const byClient = ({ raster, runs: [{ result }] }: Plan, clients: ReadonlyArray<ClientResult>): Lines => (reading) =>
+/** What the runs read of a client. */
+const readingsOf = ({ raster }: Plan, { results }: Run, name: string, reading: Reading<ClientBucket>) =>
+  across(
+    results.flatMap(({ clients, untilMillis }) =>
+      clients.filter((one) => one.name === name).map(({ series }) => read(raster, series, untilMillis, reading))
+    )
+  )
+
+const byClient = (plan: Plan, clients: ReadonlyArray<ClientResult>): Lines => (reading) =>
   clients
-    .map(({ name, series }) => ({ label: name, values: read(raster, series, result.untilMillis, reading) }))
+    .map(({ name }) => ({ label: name, ...readingsOf(plan, plan.runs[0], name, reading) }))
     .filter(({ values }) => values.some((value) => value !== null))
     .map((line, place) => ({ ...line, look: lookOf(place) }))
 
-const byPolicy = ({ raster, runs }: Plan, name: string): Lines => (reading) =>
-  runs
-    .flatMap(({ label, result }, place) => {
-      const client = result.clients.find((one) => one.name === name)
-      return client === undefined
-        ? []
-        : [{ label, look: lookOf(place), values: read(raster, client.series, result.untilMillis, reading) }]
-    })
+const byPolicy = (plan: Plan, name: string): Lines => (reading) =>
+  plan.runs
+    .map((run, place) => ({ label: run.label, look: lookOf(place), ...readingsOf(plan, run, name, reading) }))
     .filter(hasValues)
 
 const percentiles = [
@@ -40,7 +44,7 @@ const percentiles = [
 
 const howLong = "How long calls took that ended well, retries and waiting between them included"
 
-const latencyOf = (plan: Plan, { name, series }: ClientResult): Figure =>
+const latencyOf = (plan: Plan, { name }: ClientResult): Figure =>
   over(plan, {
     title: `Latency of ${name}`,
     what: `${howLong}.`,
@@ -49,7 +53,7 @@ const latencyOf = (plan: Plan, { name, series }: ClientResult): Figure =>
     lines: percentiles.map(({ label, of, place }) => ({
       label,
       look: lookOf(place),
-      values: read(plan.raster, series, plan.runs[0].result.untilMillis, of)
+      ...readingsOf(plan, plan.runs[0], name, of)
     }))
   })
 

@@ -1,4 +1,4 @@
-import { BarChart, LineChart, ScatterChart } from "echarts/charts"
+import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts"
 import {
   GridComponent,
   LegendComponent,
@@ -24,6 +24,7 @@ export interface Caption {
 
 const components = [
   BarChart,
+  CustomChart,
   LineChart,
   ScatterChart,
   GridComponent,

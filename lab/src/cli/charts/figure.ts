@@ -1,3 +1,4 @@
+import type { Readings } from "./buckets.ts"
 import type { Look } from "./palette.ts"
 
 /** A line over time. */
@@ -6,6 +7,8 @@ export interface Line {
   readonly look: Look
   /** One for each of the times; `null` where there is none. */
   readonly values: ReadonlyArray<number | null>
+  /** Between what most runs lie, if there are several. */
+  readonly band?: Readings["band"]
 }
 
 /** What an axis counts. */

@@ -2,7 +2,7 @@
  * A colour on white paper and on dark. The colours of lines are those of Okabe and Ito, "Color Universal Design", 2008,
  * in an order for each ground; no two lines differ by colour alone, see {@link dashes} and {@link markers}.
  */
-interface Colour {
+export interface Colour {
   readonly light: string
   readonly dark: string
 }

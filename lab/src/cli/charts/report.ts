@@ -1,6 +1,6 @@
+import { fleetsOf } from "../../simulator/facts.ts"
 import type { Bars } from "./barChart.ts"
 import { busiest, clientFigures } from "./clientFigures.ts"
-import { fleetsOf } from "./facts.ts"
 import { barsHtml, figureHtml } from "./figureHtml.ts"
 import { counted, millis, moment } from "./format.ts"
 import { type Html, html, name, raw } from "./html.ts"
@@ -105,12 +105,22 @@ ${partialMark(runs)}</header>
 <section aria-labelledby="summary"><h2 id="summary">In short</h2>
 ${summary(runs)}</section>
 <section aria-labelledby="charts"><h2 id="charts">What happened</h2>
-${selection(plan)}<div class="figures">
+${selection(plan)}${
+    runs[0].results.length === 1
+      ? []
+      : html`<p>A line is the median of ${
+        counted(runs[0].results.length)
+      } runs, its band the range from 5 to 95 % of them.</p>`
+  }<div class="figures">
 ${timeFigures(plan).map((figure, n) => figureHtml(figure, `f${n}`))}${
     loads(runs).map((bars) => barsHtml(bars, "bars"))
   }</div></section>
 <section aria-labelledby="numbers"><h2 id="numbers">The numbers</h2>
-${tables(runs)}</section>
+${
+    runs[0].results.length === 1
+      ? []
+      : html`<p>Of the runs with the first seed, ${`${scenario.seed}`}: one draw of chance.</p>`
+  }${tables(runs)}</section>
 <section aria-labelledby="again"><h2 id="again">To run it again</h2>
 ${again(runs, command)}</section>
 </main>`

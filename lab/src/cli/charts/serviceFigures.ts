@@ -1,6 +1,6 @@
 import type { ServiceBucket } from "../../Simulator.ts"
 import { millis } from "../../simulator/units.ts"
-import { highest, perSecond, read } from "./buckets.ts"
+import { across, highest, perSecond, read } from "./buckets.ts"
 import { type Figure, greatest, type Line } from "./figure.ts"
 import { lookOf, reference } from "./palette.ts"
 import { over, type Plan } from "./plan.ts"
@@ -47,12 +47,15 @@ const succeeded = perSecond<ServiceBucket>((bucket) => bucket.succeeded)
 const waiting = highest<ServiceBucket>(({ queued }) => queued)
 
 const linesOf = (plan: Plan, name: string, reading: typeof received): ReadonlyArray<Line> =>
-  plan.runs.flatMap(({ label, result }, place) => {
-    const service = result.services.find((one) => one.name === name)
-    return service === undefined
-      ? []
-      : [{ label, look: lookOf(place), values: read(plan.raster, service.series, result.untilMillis, reading) }]
-  })
+  plan.runs.map(({ label, results }, place) => ({
+    label,
+    look: lookOf(place),
+    ...across(
+      results.flatMap(({ services, untilMillis }) =>
+        services.filter((one) => one.name === name).map(({ series }) => read(plan.raster, series, untilMillis, reading))
+      )
+    )
+  }))
 
 const loadOf = (plan: Plan, name: string): Figure => {
   const several = plan.runs.length > 1

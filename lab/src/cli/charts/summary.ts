@@ -1,6 +1,6 @@
-import type { SimulationResult } from "../../Simulator.ts"
-import { type Facts, factsOf, type Recovery } from "./facts.ts"
-import { counted, moment, percent } from "./format.ts"
+import { type SimulationResult, type Spread, summarize, type Summary } from "../../Simulator.ts"
+import { type Facts, factsOf, type Recovery } from "../../simulator/facts.ts"
+import { cell, counted, moment, percent } from "./format.ts"
 import { type Html, html, name, table } from "./html.ts"
 import type { Run, Runs } from "./run.ts"
 
@@ -135,5 +135,61 @@ const ofSeveral = (runs: ReadonlyArray<Run>): Html => {
 ${comparison(runs)}`
 }
 
+const ranged = (found: Spread | undefined, write: (value: number) => string): string => {
+  if (found === undefined) return "\u2013"
+  const [low, high] = [write(found.low), write(found.high)]
+  return low === high ? write(found.mean) : `${write(found.mean)} (${low} to ${high})`
+}
+
+const recoveriesOf = ({ recovery: { afterMillis, of, runs } }: Summary): string =>
+  runs === 0 || afterMillis === undefined || afterMillis.high === 0
+    ? `${counted(runs)} of ${counted(of)}`
+    : `${counted(runs)} of ${counted(of)}, ${ranged(afterMillis, (millis) => moment(millis, afterMillis.high))} after`
+
+const meanOf = (spread: Spread | undefined): number => spread?.mean ?? 0
+
+/** The policies by rank: who recovers in most runs, then who has most calls succeed, then who sends least. */
+const ranked = (runs: Runs) =>
+  runs.map((run) => ({ label: run.label, found: summarize(run.results) })).sort((a, b) =>
+    b.found.recovery.runs - a.found.recovery.runs ||
+    meanOf(b.found.succeeded) - meanOf(a.found.succeeded) ||
+    meanOf(a.found.sendsPerCall) - meanOf(b.found.sendsPerCall)
+  )
+
+const listed = (labels: ReadonlyArray<string>): Html =>
+  html`${labels.map((label, n) => html`${n === 0 ? "" : n === labels.length - 1 ? " and " : ", "}${name(label)}`)}`
+
+const verdict = (ranks: ReturnType<typeof ranked>): Html => {
+  const always = ranks.filter(({ found: { recovery } }) => recovery.runs === recovery.of).map(({ label }) => label)
+  const never = ranks.filter(({ found: { recovery } }) => recovery.runs === 0).map(({ label }) => label)
+  const some = ranks.length - always.length - never.length
+  return html`<p>${always.length === 0 ? [] : html`${listed(always)} <strong>recovered in every run</strong>. `}${
+    some === 0 ? [] : html`${counted(some)} did in some runs and not in others: chance decides. `
+  }${never.length === 0 ? [] : html`${listed(never)} <strong>never recovered</strong>.`}</p>`
+}
+
+/** What many runs say. */
+const ofMany = (runs: Runs): Html => {
+  const ranks = ranked(runs)
+  const seeds = counted(runs[0].results.length)
+  return html`${verdict(ranks)}
+<p>Of each policy ${seeds} runs, which differ in their seeds and have the same ones as the others: the mean, and the range from 5 to 95 % of the runs.</p>
+${
+    table({
+      caption: "Recovers: comes back to nine tenths of the successes before the outage, and how long after it.",
+      head: ["policy", "recovers", "succeeded", "attempts per call", "p99", "peak load, per second"],
+      rows: ranks.map(({ found, label }) => [
+        name(label),
+        recoveriesOf(found),
+        ranged(found.succeeded, percent),
+        ranged(found.sendsPerCall, (value) => value.toFixed(2)),
+        ranged(found.p99Millis, (value) => cell("duration", value)),
+        ranged(found.peakPerSecond, rounded)
+      ])
+    })
+  }`
+}
+
 /** What came out, in plain words. */
-export const summary = (runs: Runs): Html => runs.length === 1 ? ofOne(runs[0]) : ofSeveral(runs)
+export const summary = (runs: Runs): Html =>
+  runs[0].results.length > 1 ? ofMany(runs) : runs.length === 1 ? ofOne(runs[0]) : ofSeveral(runs)

@@ -1,5 +1,5 @@
 import type { ClientResult, Tally } from "../../Simulator.ts"
-import { fleetsOf } from "./facts.ts"
+import { fleetsOf } from "../../simulator/facts.ts"
 import { cell, counted, percent } from "./format.ts"
 import { type Cell, type Html, html, name, table } from "./html.ts"
 import type { Run } from "./run.ts"

@@ -49,6 +49,38 @@ const marked = (points: ReadonlyArray<Point>, place: number, places: number): Re
   })
 }
 
+/** Between what most runs lie: a polygon for each stretch in which they have values. */
+const bandSeries = (drawing: Drawing, { band, look }: Line): ReadonlyArray<object> => {
+  if (band === undefined) return []
+  const { figure: { times }, logarithmic, time } = drawing
+  const stretches: Array<Array<readonly [number, number, number]>> = [[]]
+  times.forEach((at, index) => {
+    const [low, high] = [band.low[index] ?? null, band.high[index] ?? null]
+    if (low === null || high === null || (logarithmic && low <= 0)) stretches.push([])
+    else stretches.at(-1)!.push([at / time.millis, low, high])
+  })
+  return stretches.filter(({ length }) => length > 1).map((stretch) => ({
+    type: "custom",
+    silent: true,
+    clip: true,
+    z: 2,
+    data: [0],
+    renderItem: (
+      _: unknown,
+      { coord }: { readonly coord: (point: ReadonlyArray<number>) => ReadonlyArray<number> }
+    ) => ({
+      type: "polygon",
+      shape: {
+        points: [
+          ...stretch.map(([at, , high]) => coord([at, high])),
+          ...[...stretch].reverse().map(([at, low]) => coord([at, low]))
+        ]
+      },
+      style: { fill: look.colour.light, opacity: 0.15 }
+    })
+  }))
+}
+
 const markSeries = ({ look }: Line, points: ReadonlyArray<Point>) => ({
   type: "scatter",
   silent: true,
@@ -158,6 +190,7 @@ const optionOf = (drawing: Drawing): EChartsCoreOption => {
     yAxis: valueAxis(drawing),
     series: [
       shadeSeries(figure.shades, time.millis),
+      ...drawn.flatMap((line) => bandSeries(drawing, line)),
       ...drawn.map((line) => lineSeries(line, pointsOf(drawing, line))),
       ...drawn.map((line, place) => markSeries(line, marked(pointsOf(drawing, line), place, drawn.length))),
       ...peakSeries(drawing)

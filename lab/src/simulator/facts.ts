@@ -1,6 +1,5 @@
-import type { ClientResult, ServiceResult, SimulationResult } from "../../Simulator.ts"
-import { millis as millisOf } from "../../simulator/units.ts"
-import { together } from "./buckets.ts"
+import type { ClientBucket, ClientResult, ServiceResult, SimulationResult } from "./result.ts"
+import { millis as millisOf } from "./units.ts"
 
 /** The highest load on a service. */
 interface Peak {
@@ -55,9 +54,37 @@ export const shareOf = (
   return of === 0 ? undefined : succeeded / of
 }
 
+/** The sums of several series, bucket by bucket. */
+const together = (
+  all: ReadonlyArray<ReadonlyArray<ClientBucket>>
+): ReadonlyArray<
+  { readonly fromMillis: number; readonly calls: number; readonly succeeded: number; readonly failed: number }
+> =>
+  (all[0] ?? []).map(({ fromMillis }, n) => {
+    const sum = { fromMillis, calls: 0, succeeded: 0, failed: 0 }
+    for (const series of all) {
+      const bucket = series[n]
+      if (bucket === undefined) continue
+      sum.calls += bucket.calls
+      sum.succeeded += bucket.succeeded
+      sum.failed += bucket.failed
+    }
+    return sum
+  })
+
 type Endings = ReturnType<typeof together>[number]
 
+/** Of what was the share before. */
 const well = 0.9
+
+/** The share of calls that succeeded before the first outage; 1 where there is none, or nothing before it. */
+const usual = ({ scenario }: SimulationResult, ended: ReadonlyArray<Endings>): number => {
+  const first = Math.min(...scenario.services.flatMap(({ outages }) => outages.map(({ from }) => millisOf(from))))
+  const before = ended.filter(({ fromMillis }) => fromMillis + millisOf(scenario.bucket) <= first)
+  const succeeded = before.reduce((sum, bucket) => sum + bucket.succeeded, 0)
+  const failed = before.reduce((sum, bucket) => sum + bucket.failed, 0)
+  return first === Infinity || succeeded === 0 ? 1 : succeeded / (succeeded + failed)
+}
 
 const endOfOutage = ({ scenario }: SimulationResult, byMillis: number): number | undefined => {
   const ends = scenario.services
@@ -88,7 +115,8 @@ const endingsOf = (result: SimulationResult): ReadonlyArray<Endings> => {
 
 const recoveryOf = (result: SimulationResult): Recovery => {
   const ended = endingsOf(result)
-  const ill = ended.map(({ failed, succeeded }) => succeeded < well * (succeeded + failed))
+  const least = well * usual(result, ended)
+  const ill = ended.map(({ failed, succeeded }) => succeeded < least * (succeeded + failed))
   if (ill.length === 0) return { kind: "unknown" }
   if (!ill.includes(true)) return { kind: "always well" }
   if (!ill.includes(false)) return { kind: "never well" }

@@ -1,0 +1,107 @@
+import * as Effect from "effect/Effect"
+import type { Scenario } from "./scenario.ts"
+import { type Look, Running, type SimulationStalled, stalledOrDefect } from "./simulation.ts"
+import { millis } from "./units.ts"
+
+/**
+ * What becomes of the calls after an outage.
+ *
+ * - `"recovers"`: within the run they come back to nine tenths of the share of successes before it.
+ * - `"limps"`: they do not, but what waits becomes less: they will, after the run.
+ * - `"collapses"`: they do not, and what waits does not become less: the outage has ended, and goes on.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Verdict = "recovers" | "limps" | "collapses"
+
+/** So many buckets in a row have to be well. */
+const wellBuckets = 5
+const well = 0.9
+/** How long it is watched whether what waits becomes less, and how long before that nothing is said. */
+const watchedMillis = 20_000
+const settlingMillis = 2000
+
+const shareOf = (from: Look, to: Look): number => {
+  const succeeded = to.succeeded - from.succeeded
+  const ended = succeeded + to.failed - from.failed
+  return ended === 0 ? 0 : succeeded / ended
+}
+
+/** Looks at a run, bucket by bucket, until it can say what becomes of it. */
+class Judge {
+  private readonly beginsMillis: number
+  private readonly endsMillis: number
+  private readonly settledMillis: number
+  private readonly runsUntilMillis: number
+  private last: Look = { atMillis: 0, succeeded: 0, failed: 0, waiting: 0 }
+  private readonly first = this.last
+  private usual = 1
+  private wells = 0
+  private settled: Look | undefined = undefined
+
+  constructor({ duration, fleets, services }: Scenario) {
+    const outages = services.flatMap(({ outages }) => outages)
+    this.beginsMillis = Math.min(...outages.map(({ from }) => millis(from)))
+    this.endsMillis = Math.max(0, ...outages.map(({ to }) => millis(to)))
+    const timeouts = fleets.map(({ timeout }) => timeout === undefined ? 0 : millis(timeout))
+    this.settledMillis = this.endsMillis + settlingMillis + 2 * Math.max(...timeouts)
+    this.runsUntilMillis = millis(duration)
+  }
+
+  /** What can be said after one more bucket. */
+  look(now: Look): Verdict | undefined {
+    const share = shareOf(this.last, now)
+    this.last = now
+    if (now.atMillis <= this.beginsMillis) this.usual = shareOf(this.first, now)
+    if (now.atMillis <= this.endsMillis) return undefined
+    this.wells = share >= well * this.usual ? this.wells + 1 : 0
+    if (this.wells === wellBuckets) return "recovers"
+    if (now.atMillis < this.settledMillis) return undefined
+    this.settled ??= now
+    return now.atMillis - this.settled.atMillis < watchedMillis ? undefined : this.foreseen(this.settled, now)
+  }
+
+  /** What waits becomes less or it does not, and at that pace it takes so long. */
+  private foreseen(from: Look, now: Look): Verdict {
+    const perMilli = (from.waiting - now.waiting) / (now.atMillis - from.atMillis)
+    if (perMilli <= 0) return "collapses"
+    return now.atMillis + now.waiting / perMilli <= this.runsUntilMillis ? "recovers" : "limps"
+  }
+
+  /** The run has ended before anything could be said. */
+  get atEnd(): Verdict {
+    return this.wells > 0
+      ? "recovers"
+      : this.settled === undefined
+      ? "collapses"
+      : this.foreseen(this.settled, this.last)
+  }
+}
+
+const judged = (scenario: Scenario): Verdict => {
+  const running = new Running(scenario)
+  const judge = new Judge(scenario)
+  while (true) {
+    const now = running.nextBucket()
+    if (now === undefined) return judge.atEnd
+    const verdict = judge.look(now)
+    if (verdict !== undefined) return verdict
+  }
+}
+
+/** What becomes of the calls of one run. It ends as soon as that can be said. */
+const judgeOne = (scenario: Scenario): Effect.Effect<Verdict, SimulationStalled> =>
+  Effect.try({ try: () => judged(scenario), catch: stalledOrDefect })
+
+/** What most of so many runs say, each with a seed of its own. Those that can change nothing any more are not made. */
+export const judgeMost = Effect.fnUntraced(function*(scenario: Scenario, runs: number) {
+  const counts = { recovers: 0, limps: 0, collapses: 0 }
+  for (let run = 0; run < runs; run++) {
+    const verdict = yield* judgeOne({ ...scenario, seed: scenario.seed + run })
+    if (++counts[verdict] * 2 > runs) return verdict
+    yield* Effect.yieldNow
+  }
+  // No two agree enough: between the others.
+  return counts.recovers > counts.collapses ? "recovers" : counts.collapses > counts.recovers ? "collapses" : "limps"
+})

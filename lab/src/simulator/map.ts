@@ -1,0 +1,63 @@
+import * as Effect from "effect/Effect"
+import { judgeMost, type Verdict } from "./judge.ts"
+import { withValue } from "./paths.ts"
+import type { InvalidScenario } from "./problem.ts"
+import type { Scenario } from "./scenario.ts"
+import { recoversBelow } from "./theory.ts"
+
+/**
+ * A parameter of a map: a path into the scenario, such as `fleets.0.rate` or `services.0.outages.0.length` (milliseconds),
+ * and the values that it takes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Axis {
+  readonly path: string
+  readonly values: ReadonlyArray<number>
+}
+
+/**
+ * What becomes of a scenario for each pair of values.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface VerdictMap {
+  readonly x: Axis
+  readonly y: Axis
+  /** A row for each value of `y`, with a verdict for each value of `x`: what most runs say. */
+  readonly rows: ReadonlyArray<ReadonlyArray<Verdict>>
+  /** Calls per second below which theory has it recover; `undefined` where that is not told so simply. */
+  readonly recoversBelow: number | undefined
+}
+
+/** What a map is made with. */
+export interface MapOptions {
+  readonly x: Axis
+  readonly y: Axis
+  /** Runs of each cell, of which those that can change nothing are not made. Default 5. */
+  readonly runs?: number | undefined
+  /** Told after each row: how many of how many cells are done. */
+  readonly onProgress?: ((done: number, of: number) => Effect.Effect<void>) | undefined
+}
+
+type Decode = (input: unknown) => Effect.Effect<Scenario, InvalidScenario>
+
+export const mapOf = Effect.fnUntraced(function*(
+  scenario: Scenario,
+  decode: Decode,
+  { onProgress, runs = 5, x, y }: MapOptions
+) {
+  const rows: Array<ReadonlyArray<Verdict>> = []
+  for (const height of y.values) {
+    const high = yield* Effect.flatMap(withValue(scenario, y.path, height), decode)
+    const row: Array<Verdict> = []
+    for (const width of x.values) {
+      row.push(yield* judgeMost(yield* Effect.flatMap(withValue(high, x.path, width), decode), runs))
+    }
+    rows.push(row)
+    if (onProgress !== undefined) yield* onProgress(rows.length * x.values.length, x.values.length * y.values.length)
+  }
+  return { x, y, rows, recoversBelow: recoversBelow(scenario) }
+})

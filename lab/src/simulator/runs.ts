@@ -1,0 +1,141 @@
+import * as Effect from "effect/Effect"
+import { factsOf, fleetsOf, type Recovery } from "./facts.ts"
+import type { SimulationResult } from "./result.ts"
+import type { Scenario } from "./scenario.ts"
+import type { SimulationStalled } from "./simulation.ts"
+import { type Spread, spreadOf } from "./spread.ts"
+
+/** What one run comes to: the figures that runs are compared by. */
+interface Outcome {
+  /** The share of the calls of all fleets that succeeded, from 0 to 1; `null` where there was none. */
+  readonly succeeded: number | null
+  /** Attempts per call. */
+  readonly sendsPerCall: number | null
+  /** How long calls that succeeded took, retries included, in milliseconds: of the fleet that made most calls. */
+  readonly p50Millis: number | null
+  readonly p99Millis: number | null
+  /** The most requests in a second that a service was sent. */
+  readonly peakPerSecond: number | null
+  readonly recovery: Recovery
+}
+
+/**
+ * How often runs came back to nine tenths of the share of successes that they had before.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Recoveries {
+  /** Runs that were back before their end, those that were always well included. */
+  readonly runs: number
+  readonly of: number
+  /** How long after the last outage; `undefined` when no run did. */
+  readonly afterMillis: Spread | undefined
+}
+
+/**
+ * What several runs of one scenario say, each with a seed of its own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Summary {
+  readonly succeeded: Spread | undefined
+  readonly sendsPerCall: Spread | undefined
+  readonly p50Millis: Spread | undefined
+  readonly p99Millis: Spread | undefined
+  readonly peakPerSecond: Spread | undefined
+  readonly recovery: Recoveries
+}
+
+/**
+ * What two policies differ in, run by run with the same seed: the second less the first.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Difference {
+  readonly succeeded: Spread | undefined
+  readonly sendsPerCall: Spread | undefined
+  readonly p99Millis: Spread | undefined
+}
+
+/** Runs that say the same of a figure are enough for a band. */
+const usualRuns = 20
+
+/** What several runs are run with. */
+export interface RunsOptions {
+  /** How many: from 1. Default 20. */
+  readonly runs?: number | undefined
+  /** Runs a scenario, where that is not to be done here: in a worker. Default: here. */
+  readonly run?: ((scenario: Scenario) => Effect.Effect<SimulationResult, SimulationStalled>) | undefined
+  /** How many at one time. Default 1. */
+  readonly concurrency?: number | undefined
+}
+
+/** The scenario with each of its seeds: the one that it has, and those after it. */
+export const seedsOf = (scenario: Scenario, runs: number): ReadonlyArray<Scenario> =>
+  Array.from({ length: runs }, (_, index) => ({ ...scenario, seed: scenario.seed + index }))
+
+const isBack = ({ kind }: Recovery): boolean => kind === "recovered" || kind === "always well"
+
+const afterOf = (recovery: Recovery): number | undefined =>
+  recovery.kind === "recovered" ? recovery.afterMillis ?? recovery.atMillis : isBack(recovery) ? 0 : undefined
+
+const outcomeOf = (result: SimulationResult): Outcome => {
+  const { attemptsPerCall, peak, recovery, share } = factsOf(result)
+  const busiest = fleetsOf(result).reduce<SimulationResult["clients"][number] | undefined>(
+    (most, fleet) => most !== undefined && most.totals.calls >= fleet.totals.calls ? most : fleet,
+    undefined
+  )
+  return {
+    succeeded: share ?? null,
+    sendsPerCall: attemptsPerCall ?? null,
+    p50Millis: busiest?.totals.latency.p50Millis ?? null,
+    p99Millis: busiest?.totals.latency.p99Millis ?? null,
+    peakPerSecond: peak?.perSecond ?? null,
+    recovery
+  }
+}
+
+/** What the runs of one scenario come to. */
+export const summaryOf = (results: ReadonlyArray<SimulationResult>): Summary => {
+  const outcomes = results.map(outcomeOf)
+  const recovery = outcomes.filter(({ recovery }) => isBack(recovery))
+  return {
+    succeeded: spreadOf(outcomes.map(({ succeeded }) => succeeded)),
+    sendsPerCall: spreadOf(outcomes.map(({ sendsPerCall }) => sendsPerCall)),
+    p50Millis: spreadOf(outcomes.map(({ p50Millis }) => p50Millis)),
+    p99Millis: spreadOf(outcomes.map(({ p99Millis }) => p99Millis)),
+    peakPerSecond: spreadOf(outcomes.map(({ peakPerSecond }) => peakPerSecond)),
+    recovery: {
+      runs: recovery.length,
+      of: outcomes.length,
+      afterMillis: spreadOf(recovery.map(({ recovery }) => afterOf(recovery)))
+    }
+  }
+}
+
+/** What the second of two policies does that the first does not, run by run. */
+export const differenceOf = (
+  first: ReadonlyArray<SimulationResult>,
+  second: ReadonlyArray<SimulationResult>
+): Difference => {
+  const before = first.map(outcomeOf)
+  const less = (of: "succeeded" | "sendsPerCall" | "p99Millis") =>
+    spreadOf(
+      second.map(outcomeOf).map((outcome, run) => {
+        const [a, b] = [before[run]?.[of] ?? null, outcome[of]]
+        return a === null || b === null ? null : b - a
+      })
+    )
+  return { succeeded: less("succeeded"), sendsPerCall: less("sendsPerCall"), p99Millis: less("p99Millis") }
+}
+
+/** Runs a scenario with several seeds. */
+export const runSeeds = (
+  scenario: Scenario,
+  run: (scenario: Scenario) => Effect.Effect<SimulationResult, SimulationStalled>,
+  { concurrency = 1, runs = usualRuns }: RunsOptions
+): Effect.Effect<ReadonlyArray<SimulationResult>, SimulationStalled> =>
+  Effect.forEach(seedsOf(scenario, runs), run, { concurrency })

@@ -1,0 +1,56 @@
+import * as RetryPolicy from "effect-retry/RetryPolicy"
+import type { BudgetOptions } from "./budget.ts"
+import { resolve } from "./policy.ts"
+import type { Policy } from "./policySchema.ts"
+import type { Fleet, Scenario, ServiceSettings } from "./scenario.ts"
+
+/** What a service that bears so much is left with by a budget, where the attempts of a policy alone leave it so much. */
+const boundedBy = (budget: BudgetOptions, capacity: number, alone: number): number | undefined => {
+  switch (budget.kind) {
+    case "finagle":
+      return Math.max(alone, (capacity - budget.minPerSecond) / (1 + budget.share))
+    case "ratio":
+      return Math.max(alone, budget.of === "calls" ? capacity / (1 + budget.share) : capacity * (1 - budget.share))
+    case "grpc":
+      return capacity
+    case "bucket":
+      return Math.max(alone, capacity / (1 + budget.perCall))
+    default:
+      return undefined
+  }
+}
+
+const thresholdOf = (policy: Policy, capacity: number): number | undefined => {
+  const { budget, concurrency, limiter, policy: retrying } = resolve(policy)
+  if (limiter !== undefined || concurrency !== undefined) return undefined
+  if (retrying === undefined) return capacity
+  const { maxAttempts, quota } = RetryPolicy.limits(retrying)
+  // It runs dry, and retries cease.
+  if (quota !== undefined) return budget === undefined ? capacity : undefined
+  const alone = capacity / maxAttempts
+  return budget === undefined ? alone : boundedBy(budget, capacity, alone)
+}
+
+/** A queue that is worked off at a pace, and nothing else that would keep a request away. */
+const isPlainQueue = ({ dropsAbandoned, limit, queue, queueTimeout }: ServiceSettings): boolean =>
+  !dropsAbandoned && limit === undefined && queue === undefined && queueTimeout === undefined
+
+/** Calls at a rate, which are given up after a while. */
+const isPlainLoad = ({ rate, throttle, timeout }: Fleet): boolean =>
+  rate !== undefined && timeout !== undefined && throttle === undefined
+
+/**
+ * The rate below which a scenario of one fleet and one service with a capacity recovers, once the service is behind by more
+ * than the time-out: then every attempt fails, so each call is sent as often as its policy lets it when all fail, and the
+ * service catches up only where that is below what it bears. `undefined` where that is not told so simply.
+ *
+ * Source: the state that Bronson et al. describe ("Metastable Failures in Distributed Systems", HotOS 2021), as a balance
+ * of rates.
+ */
+export const recoversBelow = ({ fleets, services }: Scenario): number | undefined => {
+  const [fleet] = fleets
+  const [service] = services
+  const isOne = fleets.length === 1 && services.length === 1
+  if (!isOne || service.capacity === undefined || !isPlainQueue(service) || !isPlainLoad(fleet)) return undefined
+  return thresholdOf(fleet.policy, service.capacity)
+}

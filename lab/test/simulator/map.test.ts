@@ -1,0 +1,113 @@
+import * as Simulator from "@effect-retry/lab/Simulator"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { inputOf, retrying } from "../utils/simulate.ts"
+
+const budget = (budget: object) => retrying({ attempts: 3, budget })
+
+/**
+ * Calls a second below which a service that is behind recovers, as a balance of rates has it: `C` without retries or with a
+ * quota that runs dry, `C / (1 + r)` with r retries, `(C - min) / (1 + share)` with Finagle's budget, `C * (1 - share)` with
+ * that of Google SRE. The state is that of Bronson et al., "Metastable Failures in Distributed Systems", HotOS 2021.
+ */
+const thresholds = [
+  ["no retries", "none", 100, 100],
+  ["one retry", retrying({ attempts: 2 }), 100, 50],
+  ["two retries", "naive", 100, 33.333],
+  ["four retries", retrying({ attempts: 5 }), 100, 20],
+  ["retries up to 10 % of all sends (SRE)", "sre", 100, 90],
+  ["Finagle, 20 % and 10 a second", "finagle", 100, 75],
+  ["Finagle, 50 % and 0 a second", budget({ kind: "finagle", share: 0.5, minPerSecond: 0 }), 100, 66.667],
+  ["quota paid back by successes only (AWS, gRPC)", "awsStandard", 100, 100],
+  ["no retries", "none", 300, 300],
+  ["one retry", retrying({ attempts: 2 }), 300, 150],
+  ["two retries", "naive", 300, 100],
+  ["four retries", retrying({ attempts: 5 }), 300, 60],
+  ["retries up to 10 % of all sends (SRE)", "sre", 300, 270],
+  ["Finagle, 20 % and 10 a second", "finagle", 300, 241.667],
+  ["Finagle, 50 % and 0 a second", budget({ kind: "finagle", share: 0.5, minPerSecond: 0 }), 300, 200],
+  ["quota paid back by successes only (AWS, gRPC)", "grpc", 300, 300]
+] as const
+
+const outage = (policy: unknown, capacity: number, rate: number) =>
+  Simulator.decode(
+    inputOf("outage", { scenario: { duration: "200 seconds" }, fleet: { rate, policy }, service: { capacity } })
+  )
+
+describe("Simulator.recoversBelow", () => {
+  it.effect.each(thresholds.map(([name, policy, capacity, below]) => ({ name, policy, capacity, below })))(
+    "$name, of $capacity a second: $below",
+    ({ below, capacity, policy }) =>
+      Effect.gen(function*() {
+        assert.closeTo(Simulator.recoversBelow(yield* outage(policy, capacity, capacity))!, below, 0.001)
+      })
+  )
+
+  it.effect("says nothing where a balance of rates does not tell", () =>
+    Effect.gen(function*() {
+      for (const changes of [{ queue: 100 }, { dropsAbandoned: true }, { limit: { requests: 5 } }]) {
+        const scenario = yield* Simulator.decode(inputOf("outage", { service: { ...changes } }))
+        assert.isUndefined(Simulator.recoversBelow(scenario))
+      }
+      for (const policy of ["awsAdaptive", "envoy"] as const) {
+        assert.isUndefined(Simulator.recoversBelow(yield* outage(policy, 300, 200)))
+      }
+    }))
+})
+
+describe("Simulator.verdict", () => {
+  for (const [name, policy, capacity, below] of thresholds.filter(([, , capacity]) => capacity === 300)) {
+    it.live(`turns within 3 % of theory: ${name}`, () =>
+      Effect.gen(function*() {
+        const collapses = (rate: number) =>
+          Effect.map(
+            Effect.flatMap(outage(policy, capacity, rate), (scenario) => Simulator.verdict(scenario)),
+            (verdict) => verdict === "collapses"
+          )
+        assert.isFalse(yield* collapses(below * 0.97))
+        assert.isTrue(yield* collapses(below * 1.03))
+      }), 60_000)
+  }
+
+  it.live("agrees with what a whole run shows", () =>
+    Effect.gen(function*() {
+      for (const [rate, expected] of [[120, "recovers"], [200, "collapses"]] as const) {
+        const scenario = yield* outage(retrying({ attempts: 2 }), 300, rate)
+        assert.strictEqual(yield* Simulator.verdict(scenario, { runs: 1 }), expected)
+        const { recovery } = Simulator.summarize([yield* Simulator.run(scenario)])
+        assert.strictEqual(recovery.runs, expected === "recovers" ? 1 : 0)
+      }
+    }))
+})
+
+describe("Simulator.map", () => {
+  const scenario = outage(retrying({ attempts: 2 }), 60, 30)
+
+  it.live("has a row for each value of one parameter, with a verdict for each of the other", () =>
+    Effect.gen(function*() {
+      const map = yield* Simulator.map(yield* scenario, {
+        x: { path: "fleets[0].rate", values: [20, 50] },
+        y: { path: "services.0.outages.0.length", values: [200, 10_000] },
+        runs: 3
+      })
+      assert.deepStrictEqual(map.rows, [["recovers", "recovers"], ["recovers", "collapses"]])
+      assert.strictEqual(map.recoversBelow, 30)
+    }))
+
+  for (
+    const [what, path, expected] of [
+      ["a key that is none", "fleets.0.rates", "fleets[0].rates: is no key of a scenario here"],
+      ["a place that is not there", "fleets.3.rate", "fleets.3.rate: the list has no place 3"],
+      ["what nothing can be set in", "name.first", "name.first: there is no \"first\" to set"],
+      ["a value that cannot be", "fleets.0.timeout", "fleets[0].timeout: must be above 0"]
+    ] as const
+  ) {
+    it.effect(`refuses ${what}`, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(
+          Simulator.map(yield* scenario, { x: { path, values: [0] }, y: { path: "seed", values: [1] } })
+        )
+        assert.include(error.message, expected)
+      }))
+  }
+})

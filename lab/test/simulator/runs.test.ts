@@ -1,0 +1,73 @@
+import * as Simulator from "@effect-retry/lab/Simulator"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { spreadOf } from "../../src/simulator/spread.ts"
+import { inputOf } from "../utils/simulate.ts"
+
+describe("spreadOf", () => {
+  it("is mean, median and the range from 5 to 95 %, between the two nearest", () => {
+    assert.deepStrictEqual(spreadOf(Array.from({ length: 21 }, (_, n) => n * n)), {
+      mean: 136 + 2 / 3,
+      low: 1,
+      median: 100,
+      high: 361,
+      of: 21
+    })
+    assert.deepStrictEqual(spreadOf([3, null, undefined, 1]), { mean: 2, low: 1.1, median: 2, high: 2.9, of: 2 })
+    assert.isUndefined(spreadOf([null]))
+  })
+})
+
+const outage = (seed: number, rate: number, policy: Simulator.Policy) =>
+  Effect.map(
+    Simulator.decode(inputOf("outage", { scenario: { seed, duration: "60 seconds" }, fleet: { rate } })),
+    (scenario) => Simulator.withPolicy(scenario, policy)
+  )
+
+describe("Simulator.runs", () => {
+  it.live("has the seed of the scenario and those after it, wherever each is run", () =>
+    Effect.gen(function*() {
+      const scenario = yield* outage(5, 100, "none")
+      const here = yield* Simulator.runs(scenario, { runs: 3 })
+      assert.deepStrictEqual(here.map(({ scenario }) => scenario.seed), [5, 6, 7])
+      const there = yield* Simulator.runs(scenario, {
+        runs: 3,
+        concurrency: 3,
+        run: (seeded) => Effect.delay(Simulator.run(seeded), (8 - seeded.seed) * 10)
+      })
+      assert.deepStrictEqual(there.map(({ traceHash }) => traceHash), here.map(({ traceHash }) => traceHash))
+      assert.strictEqual(here[0]!.traceHash, (yield* Simulator.run(scenario)).traceHash)
+    }))
+
+  it.live("says in how many of them the calls recovered, and when", () =>
+    Effect.gen(function*() {
+      const few = Simulator.summarize(yield* Simulator.runs(yield* outage(1, 100, "none"), { runs: 4 }))
+      assert.deepStrictEqual([few.recovery.runs, few.recovery.of], [4, 4])
+      // 1,000 held requests at 300 a second, while 100 come: five seconds.
+      assert.closeTo(few.recovery.afterMillis!.mean, 5000, 1500)
+      const many = Simulator.summarize(yield* Simulator.runs(yield* outage(1, 250, "naive"), { runs: 4 }))
+      assert.deepStrictEqual([many.recovery.runs, many.recovery.of, many.recovery.afterMillis], [0, 4, undefined])
+    }))
+
+  it.live("tells policies apart seed by seed, more narrowly than their ranges do", () =>
+    Effect.gen(function*() {
+      const none = yield* Simulator.runs(yield* outage(1, 150, "none"), { runs: 6 })
+      const naive = yield* Simulator.runs(yield* outage(1, 150, "awsStandard"), { runs: 6 })
+      const { succeeded } = Simulator.difference(none, naive)
+      const [a, b] = [Simulator.summarize(none).succeeded!, Simulator.summarize(naive).succeeded!]
+      assert.closeTo(succeeded!.mean, b.mean - a.mean, 1e-12)
+      assert.isBelow(succeeded!.high - succeeded!.low, a.high - a.low + b.high - b.low)
+    }))
+
+  it.live("compares with what was usual before the outage: a service that always fails a fifth recovers too", () =>
+    Effect.gen(function*() {
+      const scenario = yield* Simulator.decode(
+        inputOf("outage", {
+          scenario: { duration: "60 seconds" },
+          fleet: { rate: 100, policy: "none" },
+          service: { failureRate: 0.2 }
+        })
+      )
+      assert.strictEqual(Simulator.summarize(yield* Simulator.runs(scenario, { runs: 2 })).recovery.runs, 2)
+    }))
+})
