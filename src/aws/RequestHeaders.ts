@@ -20,6 +20,7 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { partsOf } from "../engine/policy/policy.ts"
 import { checks } from "../internal/checks.ts"
+import { remainingIn } from "../internal/onward.ts"
 import { isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 
 /**
@@ -185,7 +186,8 @@ const basicForm = (epochMillis: number): string | undefined => {
  *
  * `amz-sdk-invocation-id` is that of the call. `amz-sdk-request` is `attempt=N; max=M`, with `ttl=YYYYMMDDTHHMMSSZ; `
  * before it once a `ttl` is known: it needs a `readTimeout` and a date of the server (see {@link observeDate}), so the
- * first attempt has none. `N` counts from 1. `ttl = now + readTimeout + skew`, in UTC, in whole seconds, rounded down.
+ * first attempt has none. `N` counts from 1. `ttl = now + readTimeout + skew`, in UTC, in whole seconds, rounded down. With
+ * `RetryPropagation` what is left of the call's deadline bounds the `readTimeout`, or stands for it.
  *
  * Throws `InvalidOption` for options out of range. Never fails, and waits for nothing.
  * Source: botocore `retries/standard.py` of behaviour 2.1 (before it, the first attempt had no `max`: see `maxInFirst`);
@@ -210,9 +212,13 @@ export const headers = (options: Options): Effect.Effect<RequestHeaders, never, 
     const metadata = yield* Schedule.CurrentMetadata
     const number = attempt ?? (metadata === around ? 1 : metadata.attempt + 1)
     const request = max === Infinity || number < maxFrom ? `attempt=${number}` : `attempt=${number}; max=${max}`
-    const ttl = timeoutMillis === undefined || skewMillis === undefined
+    const remainingMillis = yield* Effect.contextWith((context: Context.Context<never>) =>
+      Effect.sync(() => remainingIn(context))
+    )
+    const millis = Math.min(timeoutMillis ?? Infinity, remainingMillis)
+    const ttl = millis === Infinity || skewMillis === undefined
       ? undefined
-      : basicForm((yield* Clock.currentTimeMillis) + timeoutMillis + skewMillis)
+      : basicForm((yield* Clock.currentTimeMillis) + millis + skewMillis)
     return { "amz-sdk-invocation-id": id, "amz-sdk-request": withTtl(request, ttl, ttlLast) }
   })
 }

@@ -6,10 +6,11 @@ import * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../internal/clock.ts"
+import { CurrentOnward } from "../internal/onward.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Retry, RetryDecision } from "../RetryDecision.ts"
 import type { Ask, Reservation } from "../RetryQuotaStore.ts"
-import { type AnyEffect, asking, Call, deadlineAt, earn, failed, succeeded } from "./call.ts"
+import { type AnyEffect, asking, Call, deadlineAt, earn, failed, sentOn, succeeded } from "./call.ts"
 import { type Parts, partsIn } from "./parts.ts"
 import { Permit, type Watch, watchOf } from "./permit.ts"
 import { failAgain, send, settling } from "./send.ts"
@@ -115,7 +116,7 @@ type Stepped = Pull.Pull<[RetryDecision, Duration.Duration], unknown, RetryDecis
 
 /** The failures of one call, as its schedule sees them. */
 class Steps {
-  private readonly call: Call
+  readonly call: Call
   private pending: Pending | undefined = undefined
 
   constructor(parts: Parts, deadlineAtMillis: number) {
@@ -161,8 +162,8 @@ class Steps {
 
 /** The schedule of a policy: one step that decides, for `Effect.retry` and every combinator of `Schedule`. */
 export const toSchedule = (given: Parts): Schedule.Schedule<RetryDecision, unknown, unknown, unknown> => {
-  const stepper = (parts: Parts, deadlineAtMillis: number) => {
-    let steps: Steps | undefined
+  const stepper = (parts: Parts, deadlineAtMillis: number, begun?: Steps) => {
+    let steps = begun
     return (_now: number, error: unknown): Stepped =>
       Effect.withFiber((fiber) => (steps ??= new Steps(parts, deadlineAtMillis)).next(error, fiber))
   }
@@ -170,8 +171,14 @@ export const toSchedule = (given: Parts): Schedule.Schedule<RetryDecision, unkno
     const watch: Watch | undefined = shared.watches.get(fiber)
     watch?.lapse()
     const parts = partsIn(given, fiber.context)
-    const isTimed = parts.deadlineMillis !== Infinity
-    return Effect.succeed(stepper(parts, isTimed ? deadlineAt(parts, worldOf(fiber.context)) : Infinity))
+    const isOnward = Context.get(fiber.context, CurrentOnward) !== undefined
+    const isTimed = isOnward || parts.deadlineMillis !== Infinity
+    const deadlineAtMillis = isTimed ? deadlineAt(parts, worldOf(fiber.context)) : Infinity
+    if (!isOnward) return Effect.succeed(stepper(parts, deadlineAtMillis))
+    // The first attempt, which no schedule sees, tells of the call too.
+    const steps = new Steps(parts, deadlineAtMillis)
+    watchOf(fiber).begun = steps.call
+    return Effect.succeed(stepper(parts, deadlineAtMillis, steps))
   }))
 }
 
@@ -240,17 +247,22 @@ class Attempt {
   /** What the send holds itself: a share, a fee, passes. */
   private permit: Permit | undefined = undefined
   private mark: Mark | undefined = undefined
+  private call: Call | undefined
 
   constructor(self: AnyEffect, world: World, pending: Pending | undefined) {
     this.self = self
     this.world = world
     this.pending = pending
+    this.call = pending?.call
   }
 
   begin(fiber: AnyFiber): AnyEffect {
     const { pending, world } = this
     if (pending === undefined) {
-      watchOf(fiber).hold(this.permit = new Permit(world, 0))
+      const watch = watchOf(fiber)
+      this.call = watch.begun
+      watch.begun = undefined
+      watch.hold(this.permit = new Permit(world, 0))
       return this.send()
     }
     pending.isClaimed = true
@@ -311,12 +323,21 @@ class Attempt {
   private leave(): AnyEffect {
     this.permit!.leave()
     if (this.pending !== undefined && this.pending.permit !== this.permit) this.pending.permit?.leave(false)
-    if (!shared.nesting && !shared.hedging) return this.self
-    const mark = this.mark = new Mark(this.world, current(), {
-      permit: this.permit,
-      deadlineAtMillis: this.pending?.call.deadlineAtMillis ?? Infinity
-    })
-    return Effect.updateContext(this.self, (context: Context.Context<any>) => Context.add(context, InsideCall, mark))
+    const { call, world } = this
+    const marks = shared.nesting || shared.hedging
+    if (!marks && world.onward === undefined) return this.self
+    if (marks) {
+      const deadlineAtMillis = call?.deadlineAtMillis ?? Infinity
+      this.mark = new Mark(world, current(), { permit: this.permit, deadlineAtMillis })
+    }
+    return Effect.updateContext(this.self, (context: Context.Context<any>): any => this.inside(context))
+  }
+
+  /** The context of the send. */
+  private inside(context: AnyContext): AnyContext {
+    const { call, mark, world } = this
+    const marked = mark === undefined ? context : Context.add(context, InsideCall, mark)
+    return call === undefined ? marked : sentOn(call, world, marked)
   }
 
   private succeed(value: unknown): AnyEffect {

@@ -6,6 +6,7 @@ import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
+import { CurrentOnward } from "../internal/onward.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import { Retry, type RetryDecision, Stop, type StopReason } from "../RetryDecision.ts"
@@ -27,7 +28,10 @@ type Step = (now: number, error: unknown) => Pull.Pull<[unknown, Duration.Durati
 
 /** When a call that begins now has to end, in milliseconds of the monotonic clock; `Infinity` without a deadline. */
 export const deadlineAt = ({ deadlineMillis }: Parts, world: World): number =>
-  deadlineMillis === Infinity ? Infinity : world.nowMillis + deadlineMillis
+  Math.min(
+    world.onward?.deadlineAtMillis ?? Infinity,
+    deadlineMillis === Infinity ? Infinity : world.nowMillis + deadlineMillis
+  )
 
 /** One call: what its failures so far come to. */
 export class Call implements Failing {
@@ -226,6 +230,16 @@ export class Call implements Failing {
     const told = world.observer.onStop?.(stop, this.error, world.context)
     return isWait(told) ? Effect.as(told, stop) : stop
   }
+}
+
+/** The context of a send, with what it tells the process that it goes to. */
+export const sentOn = ({ attempt, deadlineAtMillis, parts }: Call, world: World, context: AnyContext): AnyContext => {
+  const { onward } = world
+  if (onward === undefined) return context
+  const { maxAttempts, outermostOnly } = parts
+  const retries = maxAttempts > 1 && !(outermostOnly && isNested(world.context))
+  const next = retries ? { ...onward, attempt: attempt + 1, maxAttempts } : onward
+  return Context.add(context, CurrentOnward, { ...next, deadlineAtMillis })
 }
 
 export const asEffect = (decision: Decision): Effect.Effect<RetryDecision, unknown, unknown> =>

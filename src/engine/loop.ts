@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Retry, RetryDecision, Stop } from "../RetryDecision.ts"
-import { type AnyEffect, Call, deadlineAt, type Decision, earn, failed, succeeded } from "./call.ts"
+import { type AnyEffect, Call, deadlineAt, type Decision, earn, failed, sentOn, succeeded } from "./call.ts"
 import { type Parts, partsIn } from "./parts.ts"
 import { permitOf } from "./permit.ts"
 import { send, settling } from "./send.ts"
@@ -181,9 +181,10 @@ export class Loop {
   private leave(): AnyContext {
     this.call.permit?.leave()
     const { retry, world } = this
-    const inside = shared.nesting || shared.hedging
+    const marked = shared.nesting || shared.hedging
       ? Context.add(world.context, InsideCall, this.mark = new Mark(world, current(), this.call))
       : world.inside
+    const inside = sentOn(this.call, world, marked)
     if (retry === undefined) {
       return world.metadata === undefined ? inside : Context.add(inside, Schedule.CurrentMetadata, fresh)
     }

@@ -142,6 +142,8 @@ export class Permit implements Send {
 export class Watch {
   /** The retry that a schedule has decided on last in this fiber: `bridge.ts`. */
   pending: any = undefined
+  /** The call that a schedule has begun in this fiber, until its first attempt: `bridge.ts`. */
+  begun: any = undefined
   private top: Permit | undefined = undefined
 
   constructor(fiber: AnyFiber) {

@@ -3,6 +3,7 @@ import * as Context from "effect/Context"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../internal/clock.ts"
+import { CurrentOnward, type Onward } from "../internal/onward.ts"
 import { type AnyContext, type AnyFiber, shared } from "../internal/shared.ts"
 import { CurrentObserver, type RetryObserver } from "../RetryObserver.ts"
 import { RetryQuota } from "../RetryQuota.ts"
@@ -43,7 +44,8 @@ const isQuietWith = (
 
 export const isQuiet = (context: AnyContext): boolean => {
   const store = quotaOf(context)?.store
-  return isQuietWith(store, gatesOf(context, store), Context.get(context, CurrentObserver))
+  return isQuietWith(store, gatesOf(context, store), Context.get(context, CurrentObserver)) &&
+    Context.get(context, CurrentOnward) === undefined
 }
 
 /** All that a call needs to know of what is around it. Randomness and classifier are read when they are needed. */
@@ -58,6 +60,8 @@ export class World {
   /** The metadata of the schedule around the call, if there is one. */
   readonly metadata: Schedule.Metadata | undefined
   readonly isQuiet: boolean
+  /** What sends tell other processes; `undefined` where they tell nothing. */
+  readonly onward: Onward | undefined
   /** The context of what is inside a send: it says that the call around accounts for it. */
   readonly inside: AnyContext
 
@@ -69,7 +73,8 @@ export class World {
     this.gates = gates
     this.observer = Context.get(context, CurrentObserver)
     this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
-    this.isQuiet = isQuietWith(store, gates, this.observer)
+    this.onward = Context.get(context, CurrentOnward)
+    this.isQuiet = this.onward === undefined && isQuietWith(store, gates, this.observer)
     this.inside = Context.add(context, InsideCall, new Mark(this))
   }
 
@@ -139,5 +144,6 @@ export const InsideCall = /* @__PURE__ */ Context.Reference<Mark | undefined>("e
   defaultValue: () => undefined
 })
 
-/** Whether an outer call, around this context, retries. */
-export const isNested = (context: AnyContext): boolean => Context.get(context, InsideCall)?.isActive === true
+/** Whether an outer call retries: around this context, or in the process that called this one. */
+export const isNested = (context: AnyContext): boolean =>
+  Context.get(context, InsideCall)?.isActive === true || Context.get(context, CurrentOnward)?.isRetried === true

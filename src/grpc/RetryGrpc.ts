@@ -21,6 +21,7 @@ import { checks } from "../internal/checks.ts"
 import { clockOf } from "../internal/clock.ts"
 import * as codes from "../internal/facts/codes.ts"
 import * as Hint from "../internal/facts/grpcHint.ts"
+import { grpcTimeout, headersIn, remainingIn } from "../internal/onward.ts"
 import { get } from "../internal/safe.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { isRetry } from "../RetryDecision.ts"
@@ -288,9 +289,15 @@ export interface Metadata<Self> {
 export interface UnaryAttempt {
   /** How many sends of the call came before: 0 for the first. */
   readonly previousAttempts: number
-  /** When the server has to have answered, in milliseconds since 1970; `Infinity` without a time-out. */
+  /**
+   * When the server has to have answered, in milliseconds since 1970; `Infinity` without a time-out. With
+   * `RetryPropagation`, not after the deadline of the call.
+   */
   readonly deadline: number
-  /** The metadata, in a retry a copy of it that says `grpc-previous-rpc-attempts`. */
+  /**
+   * The metadata, in a retry a copy of it that says `grpc-previous-rpc-attempts`, and with what `RetryPropagation` tells
+   * the server.
+   */
   readonly metadata: <Self extends Metadata<Self>>(metadata: Self) => Self
 }
 
@@ -313,10 +320,14 @@ export interface UnaryOptions {
   readonly timeout?: Duration.Input | undefined
 }
 
-const withPreviousAttempts = (previousAttempts: number): UnaryAttempt["metadata"] => (metadata) => {
-  if (previousAttempts === 0) return metadata
+type Told = { readonly [name: string]: string } | undefined
+
+const withPreviousAttempts = (previousAttempts: number, told: Told): UnaryAttempt["metadata"] => (metadata) => {
+  if (previousAttempts === 0 && told === undefined) return metadata
   const copy = metadata.clone()
-  copy.set("grpc-previous-rpc-attempts", `${previousAttempts}`)
+  if (previousAttempts > 0) copy.set("grpc-previous-rpc-attempts", `${previousAttempts}`)
+  // The client says the deadline itself, by the one that it is given.
+  for (const [name, value] of Object.entries(told ?? {})) if (name !== grpcTimeout) copy.set(name, value)
   return copy
 }
 
@@ -363,8 +374,8 @@ export const unary = <A>(
     const previousAttempts = retries + (fiber.getRef(CurrentSend) ?? 0)
     const attempt: UnaryAttempt = {
       previousAttempts,
-      deadline: clockOf(fiber).currentTimeMillisUnsafe() + timeoutMillis,
-      metadata: withPreviousAttempts(previousAttempts)
+      deadline: clockOf(fiber).currentTimeMillisUnsafe() + Math.min(timeoutMillis, remainingIn(fiber.context)),
+      metadata: withPreviousAttempts(previousAttempts, headersIn(fiber.context))
     }
     return Effect.callback<A, GrpcError>((resume) => {
       const sent = call(attempt, (error, value) => resume(error === null ? Effect.succeed(value!) : Effect.fail(error)))

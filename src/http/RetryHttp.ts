@@ -26,7 +26,7 @@ import { type CallOptions, type Hedge, validatedCall } from "../Hedge.ts"
 import { checks } from "../internal/checks.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { type Attempted, fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
-import { retrying, type Send, type Settings } from "./internal/call.ts"
+import { retrying, type Send, type Settings, telling } from "./internal/call.ts"
 import { classifierOf, isRetryStatus } from "./internal/classify.ts"
 import { hedging } from "./internal/hedge.ts"
 import { defaultHints, type HintReader } from "./internal/hints.ts"
@@ -169,7 +169,7 @@ const asking = <Err, R>(schedule: AnySchedule<Err, R>): RetryPolicy<Attempted, R
 }
 
 const prepared = <E, R>(self: HttpClient.HttpClient.With<E, R>, options: Options | undefined) =>
-  options?.disableProxyRetries === true ? withoutProxyRetries(self) : self
+  telling(options?.disableProxyRetries === true ? withoutProxyRetries(self) : self)
 
 /**
  * Turns a client into one that retries.

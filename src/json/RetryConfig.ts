@@ -269,10 +269,10 @@ export interface FileOptions {
  * The folder is watched, so it does not matter whether an editor writes the file or puts another in its place. A file that
  * is bad, or gone, changes nothing: see {@link layerStream}. At the beginning it must be there, and good.
  *
- * **Example** (A document next to the program)
+ * **Example** (A document that the settings of a program name)
  *
  * ```ts
- * const ConfigLive = RetryConfig.layerFile("retry.json")
+ * const configLive = (path: string) => RetryConfig.layerFile(path, { every: "30 seconds" })
  * ```
  *
  * @category layers

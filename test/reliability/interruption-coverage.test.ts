@@ -67,6 +67,12 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ])
   ),
   ...Object.fromEntries(
+    ["headers", "layer", "remaining", "server", "withDeadline"].map((name) => [
+      `RetryPropagation.${name}`,
+      ["http/RetryPropagation.test.ts", "whatever interrupts it, it holds no slot"] as const
+    ])
+  ),
+  ...Object.fromEntries(
     ["layerFile", "layerStream"].map((name) => [
       `RetryConfig.${name}`,
       ["json/RetryConfigLive.test.ts", "whatever interrupts the layer of a stream, nothing of it goes on"] as const
@@ -101,6 +107,8 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "InvalidOption.InvalidOption",
     "RetryInfo.TaggedError",
     "RetryInfo.vetoed",
+    "RetryPropagation.DeadlineExceeded",
+    "RetryPropagationRpc.RpcDeadlineExceeded",
     "RetryQuota.QuotaExhausted",
     "RetryQuota.validated",
     "RetryStrategy.InvalidToken",
@@ -240,6 +248,9 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryPolicyImport.fromGrpcServiceConfig",
     "RetryPolicyImport.fromStepFunctions",
     "RetryPolicyImport.fromTemporal",
+    "RetryPropagationRpc.Propagation",
+    "RetryPropagationRpc.layer",
+    "RetryPropagationRpc.telling",
     "RetryPolicyJson.fromJson",
     "RetryPolicySchema.Json",
     "RetryPolicySchema.RetryPolicy",

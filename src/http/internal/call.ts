@@ -1,16 +1,19 @@
 import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as HttpClient from "effect/http/HttpClient"
 import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientError"
-import type { HttpClientRequest } from "effect/http/HttpClientRequest"
+import { type HttpClientRequest, setHeaders } from "effect/http/HttpClientRequest"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import { retrying as loop } from "../../engine/loop.ts"
 import { type Parts, partsIn } from "../../engine/parts.ts"
 import { partsOf } from "../../engine/policy/policy.ts"
-import type { AnyFiber } from "../../internal/shared.ts"
+import { headersIn, remainingIn } from "../../internal/onward.ts"
+import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
 import { classify, CurrentClassifier, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { combine, CurrentObserver, type RetryObserver } from "../../RetryObserver.ts"
@@ -85,12 +88,13 @@ class HttpCall {
     })
   }
 
+  /** As long as an attempt may take, and where calls are propagated no longer than until the deadline. */
   private timely<E, R>(send: Send<E, R>): Send<E | HttpClientError, R> {
-    const { attemptTimeoutMillis } = this.settings
-    if (attemptTimeoutMillis === undefined) return send
-    return Effect.timeoutOrElse(send, {
-      duration: attemptTimeoutMillis,
-      orElse: () => Effect.fail(timedOut(this.request, attemptTimeoutMillis))
+    return Effect.contextWith((context: Context.Context<R>) => {
+      const millis = Math.min(this.settings.attemptTimeoutMillis ?? Infinity, remainingIn(context as AnyContext))
+      if (millis === Infinity) return send
+      const late = Effect.suspend(() => Effect.fail(timedOut(this.request, millis)))
+      return millis === 0 ? late : Effect.timeoutOrElse(send, { duration: millis, orElse: () => late })
     })
   }
 
@@ -190,6 +194,18 @@ const sayOneShot = Effect.andThen(
   Effect.annotateCurrentSpan("http.request.body.one_shot", true),
   Effect.logWarning("The request is not sent again: its body is a stream that may be used up.")
 )
+
+/** A client whose every send tells the server of its call, where calls are propagated. */
+export const telling = <E, R>(self: HttpClient.HttpClient.With<E, R>): HttpClient.HttpClient.With<E, R> =>
+  HttpClient.makeWith(
+    (prepared) =>
+      Effect.flatMap(prepared, (request) =>
+        Effect.withFiber(({ context }) => {
+          const headers = headersIn(context)
+          return self.postprocess(Effect.succeed(headers === undefined ? request : setHeaders(request, headers)))
+        })),
+    self.preprocess
+  )
 
 /** Sends a request, again and again if need be. */
 export const retrying = <Err, R2>(

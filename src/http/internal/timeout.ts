@@ -19,9 +19,11 @@ const outlineOf = ({ method, url }: HttpClientRequest): HttpClientRequest =>
 /** The same errors, with the request as it was sent. */
 const wholes = new WeakMap<object, HttpClientError>()
 
-/** The error of an attempt that has got no response in time. It shows no more of the request than its outline. */
+/** The error of an attempt that has got no response in time, or had no time to be sent. It shows no more of the request than its outline. */
 export const timedOut = (request: HttpClientRequest, millis: number): HttpClientError => {
-  const description = `no response within ${Duration.format(Duration.millis(millis))}`
+  const description = millis === 0
+    ? "the deadline of the call is over: it was not sent"
+    : `no response within ${Duration.format(Duration.millis(millis))}`
   const cause = new Cause.TimeoutError(description)
   const errorOf = (request: HttpClientRequest) =>
     new HttpClientError({ reason: new TransportError({ request, cause, description }) })

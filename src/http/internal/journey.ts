@@ -1,0 +1,114 @@
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { type Criticality, CurrentCriticality } from "../../Criticality.ts"
+import { checks } from "../../internal/checks.ts"
+import { clockOf, monotonicMillis } from "../../internal/clock.ts"
+import { CurrentOnward, grpcTimeout, type Names, type Onward } from "../../internal/onward.ts"
+
+/** How headers are called. */
+export interface NameOptions {
+  readonly deadline?: string | undefined
+  readonly attempt?: string | undefined
+  readonly maxAttempts?: string | undefined
+  readonly criticality?: string | undefined
+}
+
+const token = /^[!#$%&'*+.^_`|~\w-]+$/
+
+export const namesOf = (options: NameOptions, constructorName: string): Names => {
+  const check = checks(constructorName)
+  const name = (field: keyof NameOptions, otherwise: string): string => {
+    const given = options[field] ?? otherwise
+    if (typeof given !== "string" || !token.test(given)) check.reject(field, given, "the name of a header")
+    return given.toLowerCase()
+  }
+  const names = {
+    deadline: name("deadline", "x-deadline-ms"),
+    attempt: name("attempt", "x-retry-attempt"),
+    maxAttempts: name("maxAttempts", "x-retry-max-attempts"),
+    criticality: name("criticality", "x-criticality")
+  }
+  const all = Object.values(names)
+  const twice = all.find((name, index) => all.indexOf(name) !== index)
+  if (twice !== undefined) check.reject("headers", twice, "a different name for each header")
+  return names
+}
+
+type Headers = { readonly [name: string]: string | undefined }
+
+const whole = (text: string | undefined, most: number): number | undefined =>
+  text !== undefined && /^\d{1,15}$/.test(text) ? Math.min(Number(text), most) : undefined
+
+const unitMillis: { readonly [unit: string]: number } = { n: 1e-6, u: 1e-3, m: 1, S: 1000, M: 60_000, H: 3_600_000 }
+
+/** A week: nobody waits longer, and every timer can. */
+const longestMillis = 604_800_000
+
+const grpcMillis = (text: string | undefined): number | undefined => {
+  const [, digits, unit] = /^(\d{1,8})([numSMH])$/.exec(text ?? "") ?? []
+  return unit === undefined ? undefined : Math.min(Number(digits) * unitMillis[unit]!, longestMillis)
+}
+
+/** Which send of how many: as this library says it, as Envoy does, as gRPC does. */
+const attemptsOf = (headers: Headers, names: Names): Pick<Onward, "attempt" | "maxAttempts"> => {
+  const attempt = whole(headers[names.attempt], 1e9)
+  if (attempt !== undefined && attempt > 0) {
+    return { attempt, maxAttempts: Math.max(attempt, whole(headers[names.maxAttempts], 1e9) ?? Infinity) }
+  }
+  const envoy = whole(headers["x-envoy-attempt-count"], 1e9)
+  const grpc = whole(headers["grpc-previous-rpc-attempts"], 1e9)
+  const found = Math.max(1, envoy ?? (grpc ?? 0) + 1)
+  return { attempt: found, maxAttempts: found }
+}
+
+/** What the headers of a request tell of its call. What is no number is ignored: it comes from anywhere. */
+const onwardOf = (headers: Headers, names: Names, nowMillis: number): Onward => {
+  const remaining = names.deadline === grpcTimeout
+    ? grpcMillis(headers[grpcTimeout])
+    : whole(headers[names.deadline], longestMillis) ?? grpcMillis(headers[grpcTimeout])
+  const attempts = attemptsOf(headers, names)
+  return {
+    names,
+    ...attempts,
+    deadlineAtMillis: remaining === undefined ? Infinity : nowMillis + remaining,
+    isRetried: attempts.maxAttempts > 1
+  }
+}
+
+const criticalities: ReadonlyArray<string | undefined> = ["sheddable", "normal", "critical"] satisfies Array<
+  Criticality
+>
+
+const criticalityOf = (headers: Headers, names: Names): Criticality | undefined => {
+  const given = headers[names.criticality]
+  return criticalities.includes(given) ? given as Criticality : undefined
+}
+
+/** Ends an effect after so long, with what is answered then. When nothing is left, it does not begin. */
+export const until = <A, E, R, B, E2>(
+  self: Effect.Effect<A, E, R>,
+  millis: number,
+  late: (afterMillis: number) => Effect.Effect<B, E2>
+): Effect.Effect<A | B, E | E2, R> => {
+  if (millis === Infinity) return self
+  return millis <= 0 ? late(0) : Effect.timeoutOrElse(self, { duration: millis, orElse: () => late(millis) })
+}
+
+/** The work on a request, with what the request tells in its context, and no longer than until the deadline. */
+export const working = <A, E, R, B, E2>(
+  work: Effect.Effect<A, E, R>,
+  headers: Headers,
+  names: Names,
+  late: (afterMillis: number) => Effect.Effect<B, E2>
+): Effect.Effect<A | B, E | E2, R> =>
+  Effect.withFiber((fiber) => {
+    const now = monotonicMillis(clockOf(fiber))
+    const onward = onwardOf(headers, names, now)
+    const criticality = criticalityOf(headers, names) ?? fiber.getRef(CurrentCriticality)
+    const told = Context.make(CurrentOnward, onward).pipe(Context.add(CurrentCriticality, criticality))
+    return Effect.provideContext(until(work, onward.deadlineAtMillis - now, late), told) as Effect.Effect<
+      A | B,
+      E | E2,
+      R
+    >
+  })

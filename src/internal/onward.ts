@@ -1,0 +1,64 @@
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import { CurrentCriticality } from "../Criticality.ts"
+import { monotonicMillis } from "./clock.ts"
+import type { AnyContext } from "./shared.ts"
+
+/** The headers by which processes tell each other of a call. */
+export interface Names {
+  readonly deadline: string
+  readonly attempt: string
+  readonly maxAttempts: string
+  readonly criticality: string
+}
+
+/** What a send tells the process that it goes to. */
+export interface Onward {
+  readonly names: Names
+  /** The send, of at most so many: those of the call that retries, here or in the process that called this one. */
+  readonly attempt: number
+  readonly maxAttempts: number
+  /** When it is over, in milliseconds of the monotonic clock; `Infinity` without a deadline. */
+  readonly deadlineAtMillis: number
+  /** The process that called this one retries. */
+  readonly isRetried: boolean
+}
+
+/** Set where calls are propagated. */
+export const CurrentOnward: Context.Reference<Onward | undefined> = /* @__PURE__ */ Context.Reference<
+  Onward | undefined
+>("effect-retry/CurrentOnward", { defaultValue: () => undefined })
+
+/** What is left of the deadline, in milliseconds: at least 0, or `Infinity` without one. */
+export const remainingIn = (context: AnyContext): number => {
+  const onward = Context.get(context, CurrentOnward)
+  if (onward === undefined || onward.deadlineAtMillis === Infinity) return Infinity
+  return Math.max(0, onward.deadlineAtMillis - monotonicMillis(Context.get(context, Clock.Clock)))
+}
+
+const units = [["m", 1], ["S", 1000], ["M", 60_000], ["H", 3_600_000]] as const
+
+/** As gRPC writes a time: a number of at most eight digits and a unit. It is rounded down. */
+const grpcTime = (millis: number): string => {
+  const [unit, size] = units.find(([, size]) => millis / size < 1e8) ?? units[3]
+  return `${Math.min(99_999_999, Math.floor(millis / size))}${unit}`
+}
+
+export const grpcTimeout = "grpc-timeout"
+
+/** What a send tells, as headers; `undefined` where nothing is told. */
+export const headersIn = (context: AnyContext): { readonly [name: string]: string } | undefined => {
+  const onward = Context.get(context, CurrentOnward)
+  if (onward === undefined) return undefined
+  const { attempt, maxAttempts, names } = onward
+  const headers: { [name: string]: string } = {
+    [names.attempt]: `${attempt}`,
+    [names.criticality]: Context.get(context, CurrentCriticality)
+  }
+  if (maxAttempts !== Infinity) headers[names.maxAttempts] = `${maxAttempts}`
+  const remaining = remainingIn(context)
+  if (remaining !== Infinity) {
+    headers[names.deadline] = names.deadline === grpcTimeout ? grpcTime(remaining) : `${Math.floor(remaining)}`
+  }
+  return headers
+}

@@ -1,0 +1,111 @@
+import { assert, describe, it } from "@effect/vitest"
+import { attempt, Backoff, RetryPolicy, withRetry } from "effect-retry"
+import * as Criticality from "effect-retry/Criticality"
+import * as RetryHttp from "effect-retry/RetryHttp"
+import * as RetryPropagation from "effect-retry/RetryPropagation"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import { type ChildProcess, fork } from "node:child_process"
+import { fileURLToPath } from "node:url"
+
+const worker = fileURLToPath(new URL("propagation.worker.ts", import.meta.url))
+
+/** A process, and the address at which it answers. */
+const started = (next: string, middleware: string) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() =>
+        fork(worker, [next, middleware], {
+          execArgv: ["--import", "tsx"],
+          stdio: ["ignore", "inherit", "inherit", "ipc"]
+        })
+      ),
+      (child) => Effect.sync(() => child.kill())
+    ).pipe(Effect.flatMap((child: ChildProcess) =>
+      Effect.callback<number>((resume) => void child.once("message", (port) => resume(Effect.succeed(Number(port)))))
+    )),
+    (port) =>
+      `http://127.0.0.1:${port}`
+  )
+
+/** Three processes in a row, each with three attempts. The last one is down. */
+const row = (middleware: string) =>
+  Effect.gen(function*() {
+    const last = yield* started("", middleware)
+    const second = yield* started(last, middleware)
+    const first = yield* started(second, middleware)
+    return [first, second, last] as const
+  })
+
+const threeAttempts = Backoff.fixed({ delay: "5 millis" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+
+type Seen = ReadonlyArray<Record<string, string>>
+
+const seen = (address: string) =>
+  HttpClient.get(`${address}/seen`).pipe(
+    Effect.flatMap((response) => response.json),
+    Effect.map((json) => json as unknown as Seen),
+    Effect.orDie
+  )
+
+describe("three real processes in a row, each with three attempts, the last one down", () => {
+  it.live("27 sends arrive at the last one without propagation", () =>
+    Effect.gen(function*() {
+      const [first, , last] = yield* row("off")
+      const client = (yield* HttpClient.HttpClient).pipe(RetryHttp.retry(threeAttempts))
+      assert.strictEqual((yield* client.get(`${first}/`)).status, 503)
+      assert.strictEqual((yield* seen(last)).length, 27)
+    }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)), 60_000)
+
+  it.live(
+    "3 with it, by every form of the call; each says which it is, and what is left",
+    () =>
+      Effect.gen(function*() {
+        const [first, second, last] = yield* row("on")
+        const bare = yield* HttpClient.HttpClient
+        const failing = Effect.flatMap(RetryPropagation.headers, (headers) => bare.get(`${first}/`, { headers })).pipe(
+          Effect.flatMap((response) => response.status === 503 ? Effect.fail(response) : Effect.succeed(response))
+        )
+        const policy = RetryPolicy.deadline(
+          Backoff.fixed({ delay: "5 millis" }).pipe(RetryPolicy.maxAttempts(3)),
+          "30 seconds"
+        )
+        const ways: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+          RetryHttp.retry(bare, RetryPolicy.deadline(threeAttempts, "30 seconds")).get(`${first}/`),
+          withRetry(failing, policy),
+          Effect.retry(attempt(failing), policy)
+        ]
+        for (const way of ways) {
+          yield* Effect.exit(way).pipe(
+            Effect.provideService(Criticality.CurrentCriticality, "sheddable"),
+            Effect.provide(RetryPropagation.layer())
+          )
+          const [atFirst, atSecond, atLast] = yield* Effect.all([seen(first), seen(second), seen(last)])
+          for (const at of [atFirst, atSecond, atLast]) {
+            assert.deepStrictEqual(at.map(({ attempt, max }) => `${attempt} of ${max}`), ["1 of 3", "2 of 3", "3 of 3"])
+            assert.deepStrictEqual([...new Set(at.map(({ criticality }) => criticality))], ["sheddable"])
+          }
+          for (let send = 0; send < 3; send++) {
+            const left = [atFirst, atSecond, atLast].map((at) => Number(at[send]!["deadline"]))
+            assert.isTrue(left[0]! >= left[1]! && left[1]! >= left[2]! && left[2]! > 0, left.join(", "))
+          }
+        }
+      }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)),
+    60_000
+  )
+
+  it.live("the deadline cuts off the work of all of them", () =>
+    Effect.gen(function*() {
+      const [first, , last] = yield* row("on")
+      const client = (yield* HttpClient.HttpClient).pipe(
+        RetryHttp.retry(RetryPolicy.deadline(threeAttempts, "400 millis"))
+      )
+      const began = performance.now()
+      const exit = yield* Effect.exit(client.get(`${first}/slow`)).pipe(Effect.provide(RetryPropagation.layer()))
+      assert.isBelow(performance.now() - began, 1500)
+      assert.include(String(exit), "no response within")
+      yield* Effect.sleep("500 millis")
+      assert.deepStrictEqual((yield* seen(last)).map(({ attempt }) => attempt), ["1", "cut off"])
+    }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)), 60_000)
+})
