@@ -93,7 +93,6 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "ConcurrencyLimiter.ConcurrencyLimitExceeded",
     "ConcurrencyLimiter.validated",
     "CoolDown.CoolingDown",
-    "CoolDown.serviceOf",
     "Hedge.validatedCall",
     "CoolDown.validated",
     "BotocoreLegacy.BotocoreLegacyError",
