@@ -26,14 +26,18 @@ export const groups = [
     text: "Under load",
     pages: [
       ["docs/overload.md", "Overload: gates and hedges"],
-      ["docs/fleet.md", "A fleet"]
+      ["docs/fleet.md", "A fleet"],
+      ["docs/deadlines.md", "Deadlines across processes"],
+      ["docs/durable.md", "Durable"]
     ]
   },
   {
     text: "Operate",
     pages: [
-      ["docs/policies.md", "Policies as data"],
       ["docs/observing.md", "Metrics, alerts, logs"],
+      ["docs/live.md", "Live changes"],
+      ["docs/policies.md", "Policies as data"],
+      ["docs/importing.md", "Policies of other systems"],
       ["docs/testing.md", "Testing"]
     ]
   },
