@@ -93,8 +93,8 @@ export const strategy = Kotlin.standardRetryStrategy()
 export const json = JSON.stringify({
   name: "orders",
   duration: "1 second",
-  fleets: [{ name: "shop", to: "orders", clients: 1, pace: "100 millis", policy: "none" }],
-  services: [{ name: "orders" }]
+  fleets: [{ name: "shop", to: "orders", rate: 10, policy: "none" }],
+  services: [{ name: "orders", outages: [{ kind: "fail", from: 0, to: 100 }] }]
 })
 
 let locked = false
