@@ -137,7 +137,9 @@ export class Call implements Failing {
     const delay = this.delay(world, source, permit)
     if (typeof delay !== "number") return this.given(world, delay, permit, 0)
     return this.paid(permit, ask, this.patienceFor(world, delay), (cost) => {
-      if (cost === undefined) return this.refused(world, source, permit, delay)
+      if (cost === undefined) {
+        return this.given(world, this.deadlineAtMillis === Infinity ? "quota-exhausted" : "deadline", permit, 0)
+      }
       return this.given(world, this.passesDeadline(world, delay) ? "deadline" : delay, permit, cost)
     })
   }
@@ -145,18 +147,11 @@ export class Call implements Failing {
   /** Asks a quota that is not in this process, at most until the deadline. */
   private asked(world: World, source: Delay, permit: Permit, ask: Ask): Decision {
     return this.paid(permit, ask, this.patienceFor(world, 0), (cost) => {
-      return cost === undefined ? this.refused(world, source, permit, 0) : this.delayed(world, source, permit, cost)
+      if (cost !== undefined) return this.delayed(world, source, permit, cost)
+      if (!this.passesDeadline(world, 0)) return this.unpaid(world, source, permit)
+      permit.cancel()
+      return this.stop(world, "deadline")
     })
-  }
-
-  /**
-   * The quota has been asked in vain: it refuses, or a retry with this delay would come too late. A timer may end a
-   * millisecond early.
-   */
-  private refused(world: World, source: Delay, permit: Permit, delayMillis: number): Decision {
-    return this.passesDeadline(world, delayMillis + 1)
-      ? this.given(world, "deadline", permit, 0)
-      : this.unpaid(world, source, permit)
   }
 
   /** How long waiting for tokens is of use to a retry with this delay. */

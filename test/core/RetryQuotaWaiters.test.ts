@@ -1,14 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  attempt,
-  Backoff,
-  InvalidOption,
-  RetryObserver,
-  RetryPolicy,
-  RetryQuota,
-  type RetryQuotaStore,
-  withRetry
-} from "effect-retry"
+import { attempt, Backoff, InvalidOption, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -21,17 +12,6 @@ const waiting = (maxWaiters?: number) =>
   RetryQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait", maxWaiters })
 
 const policy = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 1 }))
-
-/** As a quota in another process does when too many wait there. */
-const refusesWhenAsked: RetryQuotaStore.RetryQuotaStore = {
-  capacity: 10,
-  successIncrement: 0,
-  firstAttemptCost: 0,
-  whenExhausted: "wait",
-  reserve: () => () => Effect.void,
-  deposit: () => undefined,
-  balance: () => 0
-}
 
 describe("maxWaiters of a quota that waits", () => {
   it.effect("serves so many and refuses the next at once; a place is free when one leaves", () =>
@@ -75,17 +55,6 @@ describe("maxWaiters of a quota that waits", () => {
           yield* Fiber.interruptAll(queue)
         }).pipe(Effect.provide(waiting(2))))
     }
-  }
-
-  for (const deadline of [false, true]) {
-    it.effect(`refused only when it has asked, ${deadline ? "long before its deadline" : "without a deadline"}, a call stops with quota-exhausted`, () =>
-      Effect.gen(function*() {
-        const stops: Array<string> = []
-        const observer = RetryObserver.layerOnly({ onStop: ({ reason }) => stops.push(reason) })
-        const limited = deadline ? RetryPolicy.deadline(policy, "1 hour") : policy
-        yield* Effect.exit(Effect.provide(withRetry(Effect.fail(new Transient()), limited), observer))
-        assert.deepStrictEqual(stops, ["quota-exhausted"])
-      }).pipe(Effect.provide(RetryQuota.layerStore(Effect.succeed(refusesWhenAsked)))))
   }
 
   it.effect("never lets more wait than that, though all come at the same moment", () =>
