@@ -236,6 +236,10 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryConfig.policy",
     "RetryConfigSchema.Document",
     "RetryConfigSchema.jsonSchema",
+    "RetryPolicyImport.fromEnvoyRoute",
+    "RetryPolicyImport.fromGrpcServiceConfig",
+    "RetryPolicyImport.fromStepFunctions",
+    "RetryPolicyImport.fromTemporal",
     "RetryPolicyJson.fromJson",
     "RetryPolicySchema.Json",
     "RetryPolicySchema.RetryPolicy",
@@ -268,6 +272,7 @@ const exported = async (): Promise<ReadonlyArray<string>> => {
     "src/llm",
     "src/redis",
     "src/workflow",
+    "src/importers",
     "lab/src"
   ]
     .flatMap((folder) =>

@@ -1,0 +1,137 @@
+/**
+ * Policies of other systems: Temporal, Step Functions, gRPC service configs, Envoy routes.
+ *
+ * Each gives a policy like any other: it prints as the code that makes it, and has JSON (`RetryPolicyJson`). Which errors
+ * are retried is no part of a policy here but of a classifier, so each gives that too: provide it with
+ * `RetryClassifier.layer`. What cannot be expressed is refused, with its path in the document: nothing is left out in silence.
+ *
+ * The package's index does not export this module: import `effect-retry/RetryPolicyImport`. So it is only in the bundle of
+ * an app that uses it.
+ *
+ * @since 0.1.0
+ */
+
+import type * as Effect from "effect/Effect"
+import type { InvalidOption } from "../InvalidOption.ts"
+import { importing } from "./internal/document.ts"
+import { envoyRoute, type Route } from "./internal/envoy.ts"
+import { type Method, type ServiceConfig, serviceConfig, type Throttling } from "./internal/grpc.ts"
+import { type Retrier, stepFunctions } from "./internal/stepFunctions.ts"
+import { type Imported, temporal } from "./internal/temporal.ts"
+
+export type { Imported, Method, Retrier, Route, ServiceConfig, Throttling }
+
+/**
+ * Imports a `RetryPolicy` of Temporal.
+ *
+ * **Details**
+ *
+ * Waits `initialInterval * backoffCoefficient^(n - 1)` before retry `n`, at most `maximumInterval`. Defaults are 1 second, 2,
+ * and 100 times the initial interval. `maximumAttempts` counts sends; 0, the default, is no limit. Durations are
+ * milliseconds or text such as `"1.5s"`, `"100ms"`. `nonRetryableErrorTypes` are compared with `_tag`, `name`, `type` and `code` of an error.
+ * Fails with `InvalidOption`, whose `field` is the path of what is wrong.
+ *
+ * **Gotchas**
+ *
+ * A schedule-to-close time-out is not in the document: add `RetryPolicy.deadline`. A `nextRetryDelay` of a failure is not followed.
+ *
+ * **Source**: temporalio/temporal, `service/history/workflow/retry.go`.
+ *
+ * **Example** (The policy of an activity)
+ *
+ * ```ts
+ * const imported = RetryPolicyImport.fromTemporal({ initialInterval: "5s", maximumInterval: "1m", maximumAttempts: 5 })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromTemporal = (json: unknown): Effect.Effect<Imported, InvalidOption> =>
+  importing("RetryPolicyImport.fromTemporal", () => temporal(json))
+
+/**
+ * Imports the retriers of a state of Step Functions: its `Retry` field, or a state that has one.
+ *
+ * **Details**
+ *
+ * Waits `IntervalSeconds * BackoffRate^(n - 1)` before retry `n`, at most `MaxDelaySeconds`, spread over all of it where
+ * `JitterStrategy` is `"FULL"`. `MaxAttempts` counts retries. Defaults are 1 second, 2, no bound, `"NONE"` and 3. Names of
+ * `ErrorEquals` are compared with `_tag`, `name`, `type` and `code` of an error; `States.ALL`, `States.Timeout` and
+ * `States.TaskFailed` are what the language says. Fails with `InvalidOption`, whose `field` is the path of what is wrong.
+ *
+ * **Gotchas**
+ *
+ * Retriers count on their own, so each is a policy of its own; a retrier retries only what those before it leave.
+ *
+ * **Source**: Amazon States Language, and the developer guide of Step Functions.
+ *
+ * **Example** (A state that is retried)
+ *
+ * ```ts
+ * const retriers = RetryPolicyImport.fromStepFunctions([
+ *   { ErrorEquals: ["States.ALL"], IntervalSeconds: 3, MaxAttempts: 2, BackoffRate: 1.5 }
+ * ])
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromStepFunctions = (json: unknown): Effect.Effect<ReadonlyArray<Retrier>, InvalidOption> =>
+  importing("RetryPolicyImport.fromStepFunctions", () => stepFunctions(json))
+
+/**
+ * Imports the retry policies of a service config of gRPC, one for each `methodConfig` that has one.
+ *
+ * **Details**
+ *
+ * Waits `min(initialBackoff * backoffMultiplier^(n - 1), maxBackoff) * random(0.8, 1.2)` before retry `n`, or as long as a
+ * pushback says. `maxAttempts` counts sends, at least 2; above 5 it is 5. `timeout` is the deadline of the call. Fails with
+ * `InvalidOption`, whose `field` is the path of what is wrong, also for a `hedgingPolicy` and a multiplier below 1.
+ *
+ * **Source**: gRPC proposal A6, "gRPC Retry Design".
+ *
+ * **Example** (The policy of a service)
+ *
+ * ```ts
+ * const config = RetryPolicyImport.fromGrpcServiceConfig({
+ *   methodConfig: [{
+ *     name: [{ service: "orders.Orders" }],
+ *     retryPolicy: {
+ *       maxAttempts: 4,
+ *       initialBackoff: "0.1s",
+ *       maxBackoff: "1s",
+ *       backoffMultiplier: 2,
+ *       retryableStatusCodes: ["UNAVAILABLE"]
+ *     }
+ *   }]
+ * })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromGrpcServiceConfig = (json: unknown): Effect.Effect<ServiceConfig, InvalidOption> =>
+  importing("RetryPolicyImport.fromGrpcServiceConfig", () => serviceConfig(json))
+
+/**
+ * Imports a route of Envoy: an object with a `route` that has a `retry_policy`, in its own spelling or in camel case.
+ *
+ * **Details**
+ *
+ * Waits `min(base_interval * 2^(n - 1), max_interval) * random` before retry `n`: 25 ms and ten times that by default.
+ * `num_retries` counts retries, 1 by default. The `timeout` of the route, 15 seconds by default, is the deadline. Fails with `InvalidOption`, whose
+ * `field` is the path of what is wrong, also for what a client has no hosts or headers for.
+ *
+ * **Source**: envoyproxy/envoy, `RetryPolicy` of `config.route.v3` and `retry_state_impl.cc`.
+ *
+ * **Example** (A route that is retried)
+ *
+ * ```ts
+ * const route = RetryPolicyImport.fromEnvoyRoute({ route: { retry_policy: { retry_on: "5xx", num_retries: 3 } } })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromEnvoyRoute = (json: unknown): Effect.Effect<Route, InvalidOption> =>
+  importing("RetryPolicyImport.fromEnvoyRoute", () => envoyRoute(json))

@@ -1,0 +1,120 @@
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import * as Backoff from "../../Backoff.ts"
+import { isNeverSent, isRefusedStream } from "../../internal/facts/codes.ts"
+import { statusOf } from "../../internal/facts/wire.ts"
+import { get } from "../../internal/safe.ts"
+import * as RetryClassifier from "../../RetryClassifier.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
+import {
+  at,
+  durationOf,
+  type Fields,
+  fieldsOf,
+  listOf,
+  positiveDurationOf,
+  refuse,
+  wholeOf,
+  without
+} from "./document.ts"
+import { retryingIf } from "./errors.ts"
+import type { Imported } from "./temporal.ts"
+
+/**
+ * The policy of a route of Envoy. A time-out of each try is no part of a policy: give it to the call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Route extends Imported {
+  readonly perTryTimeout: Option.Option<Duration.Duration>
+}
+
+/** Whether a kind of `retry_on` holds for an error, given its status. */
+type Condition = (error: unknown, status: number | undefined) => boolean
+
+const isOf = (...statuses: ReadonlyArray<number>): Condition => (_, status) =>
+  status !== undefined && statuses.includes(status)
+
+const isGrpc = (status: number): Condition => (error) => get(error, "code") === status
+
+/** No answer came. */
+const isReset: Condition = (error, status) =>
+  status === undefined && Option.isSome(RetryClassifier.classify(RetryClassifier.network, error))
+
+const isServerError: Condition = (_, status) => status !== undefined && status >= 500
+
+const conditions: { readonly [name: string]: Condition } = {
+  "5xx": (error, status) => isServerError(error, status) || isReset(error, status),
+  "gateway-error": isOf(502, 503, 504),
+  "reset": isReset,
+  "connect-failure": (error) => isNeverSent(error),
+  "refused-stream": (error) => isRefusedStream(error),
+  "retriable-4xx": isOf(409),
+  "cancelled": isGrpc(1),
+  "deadline-exceeded": isGrpc(4),
+  "resource-exhausted": isGrpc(8),
+  "internal": isGrpc(13),
+  "unavailable": isGrpc(14)
+}
+
+/** Envoy's names are with underscores; in JSON that a program wrote they are in camel case. */
+const either = (fields: Fields, snake: string, path: string): readonly [value: unknown, path: string] => {
+  const camel = snake.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+  const name = fields[snake] === undefined && fields[camel] !== undefined ? camel : snake
+  return [fields[name], at(path, name)]
+}
+
+const conditionOf = (fields: Fields, path: string): Condition => {
+  const [listed, where] = either(fields, "retriable_status_codes", path)
+  const codes = listOf(listed ?? [], where).map((code, index) => wholeOf(code, at(where, index), 100))
+  const known = { ...conditions, "retriable-status-codes": isOf(...codes) }
+  const [on, onPath] = either(fields, "retry_on", path)
+  const names = typeof on === "string" ? on.split(",").map((name) => name.trim()) : refuse(onPath, on, "a text")
+  const chosen = names.map((name) =>
+    Object.hasOwn(known, name)
+      ? known[name as keyof typeof known]!
+      : refuse(onPath, name, Object.keys(known).join(", "))
+  )
+  return (error, status) => chosen.some((is) => is(error, status))
+}
+
+const backOff = (fields: Fields, path: string): RetryPolicy.RetryPolicy => {
+  const [given, where] = either(fields, "retry_back_off", path)
+  const intervals = given === undefined ? {} : fieldsOf(given, where)
+  const [base, basePath] = either(intervals, "base_interval", where)
+  const [most, mostPath] = either(intervals, "max_interval", where)
+  const baseMillis = positiveDurationOf(base, basePath, given === undefined ? 25 : undefined)
+  const capMillis = positiveDurationOf(most, mostPath, 10 * baseMillis)
+  if (capMillis < baseMillis) refuse(mostPath, most, "at least the base interval")
+  return Backoff.exponential({ base: baseMillis }).pipe(RetryPolicy.capped(capMillis), RetryPolicy.jittered("full"))
+}
+
+const unsupported = {
+  retriable_headers: "headers of answers are the classifier's",
+  retriable_request_headers: "headers of requests are the caller's",
+  rate_limited_retry_back_off: "use RetryPolicy.honorRetryAfter",
+  retry_priority: "a client has no hosts to choose from",
+  retry_host_predicate: "a client has no hosts to choose from"
+}
+
+/** A route, as in the configuration of a virtual host. */
+export const envoyRoute = (json: unknown): Route => {
+  const action = fieldsOf(fieldsOf(json, "")["route"], "route")
+  without(action, "route", { hedge_policy: "hedges are no retries" })
+  const [given, path] = either(action, "retry_policy", "route")
+  const fields = fieldsOf(given, path)
+  without(fields, path, unsupported)
+  const isRetried = conditionOf(fields, path)
+  const [retries, retriesPath] = either(fields, "num_retries", path)
+  const attempts = wholeOf(retries, retriesPath, 0, 1) + 1
+  const policy = backOff(fields, path).pipe(RetryPolicy.maxAttempts(attempts), RetryPolicy.whileRetryable)
+  const deadlineMillis = durationOf(action["timeout"], "route.timeout", 15_000)
+  const [perTry, perTryPath] = either(fields, "per_try_timeout", path)
+  const perTryMillis = durationOf(perTry, perTryPath, 0)
+  return {
+    policy: deadlineMillis === 0 ? policy : policy.pipe(RetryPolicy.deadline(deadlineMillis)),
+    classifier: retryingIf((error) => isRetried(error, statusOf(error))),
+    perTryTimeout: perTryMillis === 0 ? Option.none() : Option.some(Duration.millis(perTryMillis))
+  }
+}

@@ -1,0 +1,79 @@
+import * as Option from "effect/Option"
+import * as Backoff from "../../Backoff.ts"
+import * as RetryClassifier from "../../RetryClassifier.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
+import { at, fieldsOf, listOf, numberOf, refuse, textOf, wholeOf } from "./document.ts"
+import { isCalled, retryingIf } from "./errors.ts"
+import type { Imported } from "./temporal.ts"
+
+/**
+ * A retrier of Step Functions: a policy for the errors of these names.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Retrier extends Imported {
+  readonly errorEquals: ReadonlyArray<string>
+}
+
+const all = "States.ALL"
+
+/** Only `States.ALL` stands for errors that are called otherwise, and it does not for these. */
+const neverCaught = new Set<unknown>(["States.DataLimitExceeded", "States.Runtime"])
+
+const isTimeout = (error: unknown): boolean =>
+  Option.exists(RetryClassifier.classify(RetryClassifier.defaultClassifier, error), ({ timeout }) => timeout)
+
+const matches = (names: ReadonlySet<string>) => (error: unknown): boolean => {
+  if (isCalled(error, names)) return true
+  const time = isTimeout(error)
+  if (names.has("States.Timeout") && time) return true
+  if (names.has("States.TaskFailed") && !time && !isCalled(error, neverCaught)) return true
+  return names.has(all) && !isCalled(error, neverCaught)
+}
+
+const secondsOf = (value: unknown, path: string): number => {
+  const seconds = wholeOf(value, path, 1)
+  return seconds < 31_622_400 ? seconds : refuse(path, value, "a whole number of seconds below 31622400")
+}
+
+const backOff = (fields: { readonly [field: string]: unknown }, path: string): RetryPolicy.RetryPolicy => {
+  const seconds = wholeOf(fields["IntervalSeconds"], at(path, "IntervalSeconds"), 1, 1)
+  const factor = numberOf(fields["BackoffRate"], at(path, "BackoffRate"), 1, 2)
+  const jitter = fields["JitterStrategy"] ?? "NONE"
+  if (jitter !== "NONE" && jitter !== "FULL") refuse(at(path, "JitterStrategy"), jitter, `"FULL" or "NONE"`)
+  const growing = Backoff.exponential({ base: seconds * 1000, factor })
+  const most = fields["MaxDelaySeconds"]
+  const capped = most === undefined
+    ? growing
+    : growing.pipe(RetryPolicy.capped(secondsOf(most, at(path, "MaxDelaySeconds")) * 1000))
+  return jitter === "FULL" ? capped.pipe(RetryPolicy.jittered("full")) : capped
+}
+
+const retrier = (json: unknown, index: number, isLast: boolean, path: string): Retrier => {
+  const fields = fieldsOf(json, path)
+  const errors = at(path, "ErrorEquals")
+  const errorEquals = listOf(fields["ErrorEquals"], errors).map((name, n) => textOf(name, at(errors, n)))
+  if (errorEquals.length === 0) refuse(errors, errorEquals, "a list with a name or more")
+  if (errorEquals.includes(all) && (errorEquals.length > 1 || !isLast)) {
+    refuse(errors, errorEquals, `"${all}" alone, in the last retrier`)
+  }
+  const retries = wholeOf(fields["MaxAttempts"], at(path, "MaxAttempts"), 0, 3)
+  return {
+    errorEquals,
+    policy: backOff(fields, path).pipe(RetryPolicy.maxAttempts(retries + 1), RetryPolicy.whileRetryable),
+    classifier: retryingIf(matches(new Set(errorEquals)))
+  }
+}
+
+/** The `Retry` field of a state, or a state that has one. */
+export const stepFunctions = (json: unknown): ReadonlyArray<Retrier> => {
+  const [list, path] = Array.isArray(json) ? [json, ""] : [listOf(fieldsOf(json, "")["Retry"], "Retry"), "Retry"]
+  const made = list.map((item, index) => retrier(item, index, index === list.length - 1, at(path, index)))
+  // They are scanned in order: a later one gets only what the earlier ones leave.
+  return made.map((self, index) => {
+    const earlier = made.slice(0, index).map(({ errorEquals }) => matches(new Set(errorEquals)))
+    const own = matches(new Set(self.errorEquals))
+    return { ...self, classifier: retryingIf((error) => own(error) && !earlier.some((is) => is(error))) }
+  })
+}
