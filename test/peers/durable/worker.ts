@@ -1,0 +1,55 @@
+/** A process that pays an order and is killed at a step: `worker.ts folder journal step`. */
+import { Backoff, RetryInfo, RetryPolicy } from "effect-retry"
+import * as RetryWorkflow from "effect-retry/RetryWorkflow"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Activity from "effect/workflow/Activity"
+import * as Workflow from "effect/workflow/Workflow"
+import * as fs from "node:fs"
+import { engine } from "../../../examples/durableEngine.ts"
+
+const [, , folder, journal, doom] = process.argv
+
+class Down extends Schema.TaggedError<Down>()("Down", {}) {
+  readonly [RetryInfo.TypeId] = RetryInfo.transient
+}
+
+/** Writes a line that outlives the process, which may end with it. */
+const step = (name: string) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.sync(() => {
+      fs.appendFileSync(journal!, `${name} ${now}\n`)
+      if (name === doom) process.kill(process.pid, "SIGKILL")
+    }))
+
+const Order = Workflow.make("Order", {
+  payload: Schema.Struct({ id: Schema.String }),
+  idempotencyKey: ({ id }: { readonly id: string }) => id,
+  success: Schema.String,
+  error: Down
+})
+
+const charge = Activity.make({
+  name: "charge",
+  success: Schema.String,
+  error: Down,
+  execute: Effect.gen(function*() {
+    const attempt = yield* Activity.CurrentAttempt
+    yield* step(`began-${attempt}`)
+    yield* step(`ended-${attempt}`)
+    if (attempt === 4) return "paid"
+    yield* Effect.forkDetach(Effect.delay(step(`waits-${attempt}`), "300 millis"))
+    return yield* new Down()
+  })
+})
+
+const policy = Backoff.fixed({ delay: "1500 millis" }).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.whileRetryable)
+
+await Effect.runPromise(
+  Order.execute({ id: "1" }).pipe(
+    Effect.tap(step),
+    Effect.provide(Order.toLayer(() => RetryWorkflow.retry(charge, policy)).pipe(Layer.provideMerge(engine(folder!))))
+  )
+)
