@@ -88,7 +88,7 @@ export const start = <E, R>(layer: Layer.Layer<WorkflowEngine, E, R>) =>
 export const timeUntil = (is: () => boolean, stepMillis = 1): Effect.Effect<void> =>
   Effect.gen(function*() {
     for (let step = 0; !is(); step++) {
-      if (step === 5000) return yield* Effect.die("it never came")
+      if (step === 50_000) return yield* Effect.die("it never came")
       yield* TestClock.adjust(stepMillis)
     }
   })

@@ -145,7 +145,7 @@ describe("the command that is installed", () => {
 
   it("finds the scenarios that ship, and runs under npx", async () => {
     const out = execFileSync("npx", ["--no-install", "effect-retry", "simulate", "layers"], { cwd: user, ...quietly })
-    assert.match(out, /^layers: /)
+    assert.match(out, /^layers\n20 runs, seeds 1 to 20: /)
   })
 
   it("brings its licences along, and nothing but scenarios and the schema beside itself", () => {
@@ -177,7 +177,7 @@ describe("the command that is installed", () => {
     assert.strictEqual((await ended(started("init"))).code, 0)
     const { $schema } = JSON.parse(readFileSync(join(user, "scenario.json"), "utf8"))
     assert.strictEqual(JSON.parse(readFileSync(join(user, $schema), "utf8")).$ref, "#/$defs/Scenario")
-    assert.strictEqual((await ended(started("simulate", "scenario.json"))).code, 0)
+    assert.strictEqual((await ended(started("simulate", "scenario.json", "--runs", "1"))).code, 0)
     const again = await ended(started("init"))
     assert.strictEqual(again.code, 2)
     assert.match(again.err, /^effect-retry: "scenario.json" is there already: --force overwrites it\n$/)
@@ -191,19 +191,19 @@ describe("the command that is installed", () => {
       refused.err,
       "effect-retry: cannot write \"no/report.html\": there is no such file or folder\n"
     )
-    const full = await ended(spawn("sh", ["-c", `"${command}" simulate layers > /dev/full`]))
+    const full = await ended(spawn("sh", ["-c", `"${command}" simulate layers --runs 1 > /dev/full`]))
     assert.deepStrictEqual(
       [full.code, full.err],
       [2, "effect-retry: cannot write the standard output: the disk is full\n"]
     )
-    const child = started("simulate", "outage", "--json")
+    const child = started("simulate", "outage", "--runs", "1", "--json")
     child.stdout?.destroy()
     assert.deepStrictEqual(await ended(child), { code: 0, signal: null, out: "", err: "" })
   })
 
   it("writes a page into a file that the shell has opened", async () => {
     const page = join(user, "redirected.html")
-    const { code } = await ended(spawn("sh", ["-c", `"${command}" simulate layers --report /dev/stdout > "${page}"`]))
+    const { code } = await ended(spawn("sh", ["-c", `"${command}" simulate layers --runs 1 --report /dev/stdout > "${page}"`]))
     assert.strictEqual(code, 0)
     assert.match(readFileSync(page, "utf8"), /^<!doctype html>[^]*<\/html>\s*$/i)
     rmSync(page)
@@ -211,7 +211,7 @@ describe("the command that is installed", () => {
 
   it("writes a page into a pipe", async () => {
     const { code, err, out } = await ended(
-      spawn("sh", ["-c", `"${command}" simulate layers --report /dev/stdout | cat`])
+      spawn("sh", ["-c", `"${command}" simulate layers --runs 1 --report /dev/stdout | cat`])
     )
     assert.deepStrictEqual([code, err], [0, "wrote /dev/stdout\n"])
     assert.match(out, /^<!doctype html>[^]*<\/html>\s*layers: /i)
