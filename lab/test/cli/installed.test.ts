@@ -203,7 +203,9 @@ describe("the command that is installed", () => {
 
   it("writes a page into a file that the shell has opened", async () => {
     const page = join(user, "redirected.html")
-    const { code } = await ended(spawn("sh", ["-c", `"${command}" simulate layers --runs 1 --report /dev/stdout > "${page}"`]))
+    const { code } = await ended(
+      spawn("sh", ["-c", `"${command}" simulate layers --runs 1 --report /dev/stdout > "${page}"`])
+    )
     assert.strictEqual(code, 0)
     assert.match(readFileSync(page, "utf8"), /^<!doctype html>[^]*<\/html>\s*$/i)
     rmSync(page)
