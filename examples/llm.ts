@@ -4,8 +4,9 @@
  * A call is a POST that takes long and costs money. The service says in headers when to come back, and in the body that
  * there is no money left. The SDKs retry by themselves: switch that off, or both retry.
  */
-import { Data, Effect } from "effect"
+import { Effect } from "effect"
 import { awsStandard2026, RetryPolicy, withRetry } from "effect-retry"
+import * as RetryHttp from "effect-retry/RetryHttp"
 import { retryPromise } from "effect-retry/RetryPromise"
 import { LanguageModel } from "effect/ai"
 import { HttpBody, HttpClient } from "effect/http"
@@ -29,22 +30,13 @@ export const ask = (openai: OpenAI, text: string, signal?: AbortSignal) =>
     { signal }
   )
 
-/** Status, headers and body of a refusal: what the default classifier reads of any client's error. */
-export class Refused extends Data.TaggedError("Refused")<{
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | undefined>>
-  readonly data: unknown
-}> {}
-
-/** Effect's client. The body of a refusal is part of the attempt, so that a call without money is not repeated. */
+/** Effect's client. The body of a 429 says whether there is no money, and then it is not repeated. */
 export const complete = (body: object) =>
   Effect.gen(function*() {
-    const client = yield* HttpClient.HttpClient
+    const client = HttpClient.filterStatusOk(RetryHttp.retry(yield* HttpClient.HttpClient, policy))
     const response = yield* client.post("https://llm.example/v1/responses", { body: HttpBody.jsonUnsafe(body) })
-    if (response.status < 400) return yield* response.json
-    const data = yield* Effect.orElseSucceed(response.json, () => undefined)
-    return yield* new Refused({ status: response.status, headers: response.headers, data })
-  }).pipe(withRetry(policy))
+    return yield* response.json
+  }).pipe(RetryHttp.repeatable)
 
 /** A model of `effect/ai`: its errors say themselves what is retried. */
 export const write = (prompt: string) => LanguageModel.generateText({ prompt }).pipe(withRetry(policy))
