@@ -52,6 +52,7 @@ export const groups = [
   {
     text: "Know",
     pages: [
+      ["docs/modules.md", "Modules"],
       ["docs/aws-modes.md", "AWS modes"],
       ["docs/conformance.md", "Conformance tables"],
       ["docs/extending.md", "A gate, a store, a classifier of your own"],

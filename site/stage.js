@@ -36,7 +36,7 @@ const modules = new Map(
 const siteOf = (file) => {
   if (listed.includes(file)) return `/${placeOf(file)}`
   if (file.startsWith("examples/") && file.endsWith(".ts")) return `/examples/${file.slice(9, -3)}`
-  if (file === "examples" || file === "examples/") return "/examples/"
+  if (file === "examples" || file === "examples/" || file === "examples/README.md") return "/examples/"
   return modules.has(file) ? "/reference/" : undefined
 }
 

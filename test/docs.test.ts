@@ -7,6 +7,7 @@ const read = (path: string) => fs.readFileSync(new URL(path, root), "utf8")
 const pages = [
   ...fs.readdirSync(root).filter((name) => name.endsWith(".md")),
   "lab/README.md",
+  "examples/README.md",
   ...fs.readdirSync(new URL("docs", root)).filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)
 ]
 
