@@ -257,16 +257,14 @@ export const layerConfig = (
   Layer.effect(AdaptiveRateLimiter, configured(options, make))
 
 /**
- * A layer whose limiter never limits: it hears of no response and holds no send back. For programs whose retry mode is
- * chosen at run time, and for tests.
+ * The limiter of {@link layerUnlimited}.
  *
- * @category layers
- * @since 0.1.0
+ * @internal
  */
-export const layerUnlimited: Layer.Layer<AdaptiveRateLimiter> = /* @__PURE__ */ Layer.succeed(AdaptiveRateLimiter, {
+export const unlimited: Service = {
   acquire: Effect.void,
   update: () => Effect.void,
-  snapshot: Effect.succeed({
+  snapshot: /* @__PURE__ */ Effect.succeed({
     enabled: false,
     capacity: Infinity,
     maxCapacity: Infinity,
@@ -277,7 +275,19 @@ export const layerUnlimited: Layer.Layer<AdaptiveRateLimiter> = /* @__PURE__ */ 
     waiting: 0
   }),
   gate: undefined
-})
+}
+
+/**
+ * A layer whose limiter never limits: it hears of no response and holds no send back. For programs whose retry mode is
+ * chosen at run time, and for tests.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerUnlimited: Layer.Layer<AdaptiveRateLimiter> = /* @__PURE__ */ Layer.succeed(
+  AdaptiveRateLimiter,
+  unlimited
+)
 
 /**
  * The limiter now.

@@ -130,7 +130,12 @@ export class ClientThrottle extends Context.Service<ClientThrottle, Service>()(
   SendGate.register("effect-retry/ClientThrottle", ({ gate }: Service) => gate) as "effect-retry/ClientThrottle"
 ) {}
 
-const validated = (options: Options): ThrottleOptions<ClientThrottled> => {
+/**
+ * Options with their defaults, checked.
+ *
+ * @internal
+ */
+export const validated = (options: Options): ThrottleOptions<ClientThrottled> => {
   const check = checks("ClientThrottle.make")
   const { isRejection = isRejected, k = 2, maxRejection = 0.9, window = 10_000 } = options
   if (typeof isRejection !== "function") check.reject("isRejection", isRejection, "a function of an outcome")
@@ -159,7 +164,12 @@ export const make = (options?: Options): Effect.Effect<Service> => {
   )
 }
 
-const serviceOf = (gate: ThrottleGate<ClientThrottled>): Service => ({
+/**
+ * The service of a gate.
+ *
+ * @internal
+ */
+export const serviceOf = (gate: ThrottleGate<ClientThrottled>): Service => ({
   gate,
   snapshot: Effect.clockWith((clock: Clock.Clock) => Effect.sync(() => gate.look(monotonicMillis(clock))))
 })

@@ -112,7 +112,12 @@ export const CurrentSend: Context.Reference<number | undefined> = InsideHedge
 
 const defaultShare = 0.02
 
-const validated = (options: Options) => {
+/**
+ * Options with their defaults, checked.
+ *
+ * @internal
+ */
+export const validated = (options: Options) => {
   const check = checks("Hedge.make")
   const { budget, latencyWindow = 30_000, share = defaultShare, shareWindow = 10_000 } = options
   if (budget !== undefined && typeof get(budget, "reserve") !== "function") {
@@ -129,7 +134,28 @@ const validated = (options: Options) => {
 const now = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
   Effect.withFiber((fiber) => Effect.sync(() => f(monotonicMillis(clockOf(fiber)))))
 
-const serviceOf = (home: Home): Service => ({
+/**
+ * What the calls of a resource share. Calls that begin from now on look whether they are hedged.
+ *
+ * @internal
+ */
+export const homeOf = (valid: ReturnType<typeof validated>, scope: Scope.Scope): Home => {
+  shared.hedging = true
+  return {
+    budget: valid.budget ?? new TrafficShare(valid.share, valid.shareWindowMillis),
+    latencies: new Latencies(valid.latencyWindowMillis),
+    // With a share of everything, half are late enough. Source: Finagle's percentile, 1 - maxExtraLoad.
+    quantile: Math.max(0.5, 1 - valid.share),
+    scope
+  }
+}
+
+/**
+ * The service over what calls share.
+ *
+ * @internal
+ */
+export const serviceOf = (home: Home): Service => ({
   home,
   budget: home.budget,
   latency: (quantile) =>
@@ -154,16 +180,7 @@ const serviceOf = (home: Home): Service => ({
  */
 export const make = (options?: Options): Effect.Effect<Service, never, Scope.Scope> => {
   const valid = validated(options ?? {})
-  return Effect.map(Effect.scope, (scope) => {
-    shared.hedging = true
-    return serviceOf({
-      budget: valid.budget ?? new TrafficShare(valid.share, valid.shareWindowMillis),
-      latencies: new Latencies(valid.latencyWindowMillis),
-      // With a share of everything, half are late enough. Source: Finagle's percentile, 1 - maxExtraLoad.
-      quantile: Math.max(0.5, 1 - valid.share),
-      scope
-    })
-  })
+  return Effect.map(Effect.scope, (scope) => serviceOf(homeOf(valid, scope)))
 }
 
 /**

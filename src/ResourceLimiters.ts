@@ -1,10 +1,11 @@
 /**
- * A quota and a limiter for every resource.
+ * A quota, a limiter and gates for every resource.
  *
  * An outage is of one thing: a table, a region, a tenant. With one quota for everything, the retries of what is down use
  * up what the rest would need, and one throttled table slows all. Here each key has a quota and a limiter of its own,
  * made when it is first used and forgotten when it has been idle, or when there are too many. Its key is on the span
- * events, the metrics and the logs of its retries.
+ * events, the metrics and the logs of its retries. A limit on what is in flight, a throttle and a cool-down are part of it
+ * where the layer has options for them, and its hedging where that is asked for.
  *
  * @since 0.1.0
  */
@@ -16,21 +17,31 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
+import * as ClientThrottle from "./ClientThrottle.ts"
+import * as ConcurrencyLimiter from "./ConcurrencyLimiter.ts"
+import * as CoolDown from "./CoolDown.ts"
+import type { Home } from "./engine/hedge.ts"
+import * as Hedge from "./Hedge.ts"
 import { checks } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import * as Cubic from "./internal/math/cubic.ts"
+import { shared } from "./internal/shared.ts"
 import { CurrentResource } from "./RetryObserver.ts"
 import * as RetryQuota from "./RetryQuota.ts"
 import { AdaptiveGate } from "./state/adaptive.ts"
+import { ConcurrencyGate } from "./state/concurrency.ts"
+import { CoolDownGate } from "./state/coolDown.ts"
 import { type Bounds, Entry, Keyed } from "./state/keyed.ts"
 import { Lapses } from "./state/lapses.ts"
 import { MemoryStore } from "./state/memoryStore.ts"
 import { warnUnshared } from "./state/sharing.ts"
+import { ThrottleGate } from "./state/throttle.ts"
 
 /**
- * What a resource has: its quota and its limiter.
+ * What every resource has: its quota and its limiter.
  *
  * @category models
  * @since 0.1.0
@@ -46,8 +57,13 @@ export type Limiters = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateL
 export interface Resource {
   readonly key: string
   readonly quota: RetryQuota.Service
-  /** Made when it is first asked for. */
+  /** Made when it is first asked for, as all that follows. */
   readonly limiter: AdaptiveRateLimiter.Service
+  /** `undefined` when there are no options for it, as the other gates. */
+  readonly concurrency: ConcurrencyLimiter.Service | undefined
+  readonly throttle: ClientThrottle.Service | undefined
+  readonly coolDown: CoolDown.Service | undefined
+  readonly hedge: Hedge.Service
 }
 
 /**
@@ -72,7 +88,15 @@ export interface Service {
 export class ResourceLimiters extends Context.Service<ResourceLimiters, Service>()("effect-retry/ResourceLimiters") {}
 
 /**
- * How the quotas and limiters are made.
+ * Options for all keys, or by key: `undefined` where a key has none.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ByKey<Options> = Options | ((key: string) => Options | undefined)
+
+/**
+ * How resources are made.
  *
  * @category models
  * @since 0.1.0
@@ -83,8 +107,23 @@ export interface Options<out R = never> {
     | RetryQuota.Options
     | ((key: string) => RetryQuota.Options | Layer.Layer<RetryQuota.RetryQuota, never, R>)
     | undefined
-  /** The limiter of a resource, the same for all or by key. */
-  readonly limiter?: AdaptiveRateLimiter.Options | ((key: string) => AdaptiveRateLimiter.Options) | undefined
+  /**
+   * The limiter of a resource, the same for all or by key. `"unlimited"` limits nothing: for policies without a send rate,
+   * whose calls are held back by the gates below.
+   */
+  readonly limiter?:
+    | AdaptiveRateLimiter.Options
+    | ((key: string) => AdaptiveRateLimiter.Options)
+    | "unlimited"
+    | undefined
+  /** The limit on its sends in flight. Default: none; `{}` is one with the defaults, as for the other gates. */
+  readonly concurrency?: ByKey<ConcurrencyLimiter.Options> | undefined
+  /** Its throttle. Default: none. */
+  readonly throttle?: ByKey<ClientThrottle.Options> | undefined
+  /** Its cool-down. Default: none. */
+  readonly coolDown?: ByKey<CoolDown.Options> | undefined
+  /** Its hedging. Default: that of `Hedge.layer()`. It costs nothing until {@link hedge} is used. */
+  readonly hedge?: ByKey<Hedge.Options> | undefined
   /** How long a resource that nobody uses is kept: a finite duration above 0. Default 10 minutes. */
   readonly idleTimeToLive?: Duration.Input | undefined
   /** How many resources are kept: a whole number of at least 1, or `Infinity`. Default 100,000. */
@@ -112,20 +151,84 @@ const quotaOf = <R>(options: Options<R>["quota"] = {}): MakeQuota<R> => {
   }
 }
 
-const gateOf = (options: Options["limiter"] = {}): MakeGate => {
-  const from = (valid: ReturnType<typeof AdaptiveRateLimiter.validated>, nowMillis: number) =>
-    new AdaptiveGate(valid, Cubic.initial(valid.cubic, nowMillis / 1000))
-  if (typeof options !== "function") {
-    const valid = AdaptiveRateLimiter.validated(options)
-    return (_, nowMillis) => from(valid, nowMillis)
+/** What options of a key come to. */
+const byKey = <Options extends object, Valid>(
+  options: ByKey<Options> | undefined,
+  validated: (options: Options) => Valid
+): (key: string) => Valid | undefined => {
+  if (typeof options === "function") {
+    const optionsOf: (key: string) => Options | undefined = options
+    return (key) => {
+      const given = optionsOf(key)
+      return given === undefined ? undefined : validated(given)
+    }
   }
-  return (key, nowMillis) => from(AdaptiveRateLimiter.validated(options(key)), nowMillis)
+  const valid = options === undefined ? undefined : validated(options)
+  return () => valid
+}
+
+const limiterOf = (options: Options["limiter"] = {}): MakeGate | undefined => {
+  if (options === "unlimited") return undefined
+  const validOf = byKey(options, AdaptiveRateLimiter.validated)
+  return (key, nowMillis) => {
+    const valid = validOf(key) ?? AdaptiveRateLimiter.validated({})
+    return new AdaptiveGate(valid, Cubic.initial(valid.cubic, nowMillis / 1000))
+  }
+}
+
+/** The gates of a resource that has others than its limiter. */
+interface Gates {
+  readonly concurrency: ConcurrencyGate<ConcurrencyLimiter.ConcurrencyLimitExceeded> | undefined
+  readonly throttle: ThrottleGate<ClientThrottle.ClientThrottled> | undefined
+  readonly coolDown: CoolDownGate<CoolDown.CoolingDown> | undefined
+}
+
+type MakeGates = (key: string, nowMillis: number, random: Random.Random) => Gates
+
+/** `undefined` where no resource has any. */
+const gatesOf = <R>(options: Options<R>): MakeGates | undefined => {
+  const concurrencyOf = byKey(options.concurrency, ConcurrencyLimiter.validated)
+  const throttleOf = byKey(options.throttle, ClientThrottle.validated)
+  const coolDownOf = byKey(options.coolDown, (given) => CoolDown.validated(given))
+  if ((options.concurrency ?? options.throttle ?? options.coolDown) === undefined) return undefined
+  return (key, nowMillis, random) => {
+    const [concurrency, throttle, coolDown] = [concurrencyOf(key), throttleOf(key), coolDownOf(key)]
+    return {
+      concurrency: concurrency && new ConcurrencyGate(concurrency, random),
+      throttle: throttle && new ThrottleGate(throttle, random, nowMillis),
+      coolDown: coolDown && new CoolDownGate(coolDown, random)
+    }
+  }
+}
+
+/** How resources are made, valid. */
+interface Recipe<R> {
+  readonly quota: MakeQuota<R>
+  /** `undefined` where nothing is limited. */
+  readonly limiter: MakeGate | undefined
+  readonly gates: MakeGates | undefined
+  readonly hedge: (key: string, scope: Scope.Scope) => Home
+  readonly isHedged: boolean
+}
+
+const recipeOf = <R>(options: Options<R>): Recipe<R> => {
+  const hedgeOf = byKey(options.hedge, Hedge.validated)
+  return {
+    quota: quotaOf(options.quota),
+    limiter: limiterOf(options.limiter),
+    gates: gatesOf(options),
+    hedge: (key, scope) => Hedge.homeOf(hedgeOf(key) ?? Hedge.validated({}), scope),
+    isHedged: options.hedge !== undefined
+  }
 }
 
 /** There may be very many, of which most are idle: what can be made again for each use is. */
 abstract class Kept<R> extends Entry implements Resource {
   protected readonly home: Resources<R>
   private gate: ReturnType<MakeGate> | undefined = undefined
+  /** There only where they are used: else they take no memory. */
+  declare private made?: Gates
+  declare private hedging?: Home
 
   constructor(key: string, home: Resources<R>) {
     super(key)
@@ -135,7 +238,34 @@ abstract class Kept<R> extends Entry implements Resource {
   abstract readonly quota: RetryQuota.Service
 
   get limiter(): AdaptiveRateLimiter.Service {
-    return AdaptiveRateLimiter.serviceOf(this.gate ??= this.home.makeGate(this.key, this.sinceMillis))
+    const { limiter } = this.home.recipe
+    return limiter === undefined
+      ? AdaptiveRateLimiter.unlimited
+      : AdaptiveRateLimiter.serviceOf(this.gate ??= limiter(this.key, this.sinceMillis))
+  }
+
+  get concurrency(): ConcurrencyLimiter.Service | undefined {
+    const gate = this.gates?.concurrency
+    return gate && ConcurrencyLimiter.serviceOf(gate)
+  }
+
+  get throttle(): ClientThrottle.Service | undefined {
+    const gate = this.gates?.throttle
+    return gate && ClientThrottle.serviceOf(gate)
+  }
+
+  get coolDown(): CoolDown.Service | undefined {
+    const gate = this.gates?.coolDown
+    return gate && CoolDown.serviceOf(gate)
+  }
+
+  get hedge(): Hedge.Service {
+    return Hedge.serviceOf(this.hedging ??= this.home.recipe.hedge(this.key, this.home.scope))
+  }
+
+  private get gates(): Gates | undefined {
+    const { random, recipe } = this.home
+    return recipe.gates && (this.made ??= recipe.gates(this.key, this.sinceMillis, random))
   }
 }
 
@@ -202,25 +332,27 @@ class Built<R> extends Kept<R> {
 class Resources<R> implements Service {
   readonly scope: Scope.Scope
   readonly memoMap: Layer.MemoMap
-  readonly makeGate: MakeGate
+  readonly recipe: Recipe<R>
+  readonly random: Random.Random
   private readonly kept: Keyed<InMemory<R> | Built<R>>
   private readonly services: Context.Context<R>
   private isSweeping = false
 
   constructor(
     bounds: Bounds,
-    makeQuota: MakeQuota<R>,
-    makeGate: MakeGate,
+    recipe: Recipe<R>,
     services: Context.Context<R | Scope.Scope>
   ) {
     this.kept = new Keyed(bounds, (key, nowMillis) => {
-      const quota = makeQuota(key, nowMillis)
+      const quota = recipe.quota(key, nowMillis)
       return quota instanceof MemoryStore ? new InMemory(key, this, quota) : new Built(key, this, quota)
     })
-    this.makeGate = makeGate
+    this.recipe = recipe
+    this.random = Context.get(services, Random.Random)
     this.services = services
     this.scope = Context.get(services, Scope.Scope)
     this.memoMap = Layer.CurrentMemoMap.forkOrCreate(services)
+    if (recipe.isHedged) shared.hedging = true
   }
 
   /** Runs as long as the layer is there. */
@@ -277,7 +409,8 @@ const withMillis = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
   Effect.withFiber((fiber) => Effect.sync(() => f(monotonicMillis(clockOf(fiber)))))
 
 /**
- * A layer with a quota and a limiter for every key.
+ * A layer with a quota, a limiter and the gates that it has options for, for every key. Throws `InvalidOption` when an option
+ * is impossible.
  *
  * **Details**
  *
@@ -288,6 +421,22 @@ const withMillis = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
  * No timer runs for what is idle: it is cleared away when a resource is used next. Only resources whose quota is a layer
  * are closed in time, by one timer for all.
  *
+ * **Example** (What ends an outage, for each resource its own)
+ *
+ * ```ts
+ * const resources = ResourceLimiters.layer({
+ *   quota: () => RetryQuota.layerStore(RetryBudget.all([RetryBudget.bucket(), RetryBudget.share()])),
+ *   limiter: "unlimited",
+ *   concurrency: (key) => key === "reports" ? { rule: ConcurrencyLimiter.fixed(2) } : {},
+ *   coolDown: {}
+ * })
+ * const program = call.pipe(
+ *   withRetry(awsStandard),
+ *   Effect.provide(ResourceLimiters.get("orders")),
+ *   Effect.provide(resources)
+ * )
+ * ```
+ *
  * @category layers
  * @since 0.1.0
  */
@@ -297,13 +446,12 @@ export const layer = <R = never>(options?: Options<R>): Layer.Layer<ResourceLimi
     idleMillis: check.positiveDuration("idleTimeToLive", options?.idleTimeToLive ?? 600_000),
     maxEntries: check.count("maxResources", options?.maxResources ?? 100_000, 1)
   }
-  const quota = quotaOf(options?.quota)
-  const limiter = gateOf(options?.limiter)
+  const recipe = recipeOf(options ?? {})
   return Layer.effect(
     ResourceLimiters,
     Effect.contextWith((services: Context.Context<R | Scope.Scope>) =>
       Effect.acquireRelease(
-        Effect.sync(() => new Resources(bounds, quota, limiter, services)),
+        Effect.sync(() => new Resources(bounds, recipe, services)),
         (resources) => Effect.withFiber((fiber) => Effect.sync(() => resources.dropped(fiber)))
       )
     )
@@ -337,8 +485,13 @@ export const quota = (key: string): Layer.Layer<RetryQuota.RetryQuota, never, Re
   providing(key, ({ quota }) => Context.make(RetryQuota.RetryQuota, quota))
 
 /**
- * The quota and the limiter of a resource, as a layer to provide a call with. An attempt uses the limiter whatever the
- * policy: {@link quota} leaves it out. It also names the resource for observers: `RetryObserver.CurrentResource`.
+ * The quota, the limiter and the gates of a resource, as a layer to provide a call with. An attempt uses them whatever
+ * the policy: {@link quota} leaves them out. It also names the resource for observers: `RetryObserver.CurrentResource`.
+ *
+ * **Gotchas**
+ *
+ * Gates refuse sends with errors that no type shows, such as `ConcurrencyLimitExceeded`: the layer decides whether there are
+ * any. {@link Service} has the gates of a resource one by one.
  *
  * **Example** (A call of one table)
  *
@@ -350,8 +503,31 @@ export const quota = (key: string): Layer.Layer<RetryQuota.RetryQuota, never, Re
  * @since 0.1.0
  */
 export const get = (key: string): Layer.Layer<Limiters, never, ResourceLimiters> =>
-  providing(
-    key,
-    ({ limiter, quota }) =>
-      Context.make(RetryQuota.RetryQuota, quota).pipe(Context.add(AdaptiveRateLimiter.AdaptiveRateLimiter, limiter))
-  )
+  providing(key, ({ concurrency, coolDown, limiter, quota, throttle }) => {
+    let services: Context.Context<Limiters> = Context.make(RetryQuota.RetryQuota, quota).pipe(
+      Context.add(AdaptiveRateLimiter.AdaptiveRateLimiter, limiter)
+    )
+    if (concurrency) services = Context.add(services, ConcurrencyLimiter.ConcurrencyLimiter, concurrency)
+    if (throttle) services = Context.add(services, ClientThrottle.ClientThrottle, throttle)
+    if (coolDown) services = Context.add(services, CoolDown.CoolDown, coolDown)
+    return services
+  })
+
+/**
+ * The hedging of a resource, as a layer to provide hedged calls with, beside {@link get} or {@link quota}.
+ *
+ * **Example** (A read that is hedged, and retried)
+ *
+ * ```ts
+ * const getItem = call.pipe(
+ *   Hedge.hedged({ after: "200 millis" }),
+ *   withRetry(awsAdaptive),
+ *   Effect.provide([ResourceLimiters.get("dynamodb:orders"), ResourceLimiters.hedge("dynamodb:orders")])
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const hedge = (key: string): Layer.Layer<Hedge.Hedge, never, ResourceLimiters> =>
+  providing(key, ({ hedge }) => Context.make(Hedge.Hedge, hedge))

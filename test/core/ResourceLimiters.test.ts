@@ -3,19 +3,28 @@ import {
   AdaptiveRateLimiter,
   awsAdaptive,
   awsStandard,
+  Hedge,
   InvalidOption,
   ResourceLimiters,
+  RetryPolicy,
   RetryQuota,
   withRetry
 } from "effect-retry"
+import * as ClientThrottle from "effect-retry/ClientThrottle"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
+import * as RetryBudget from "effect-retry/RetryBudget"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
+import { shared } from "../../src/internal/shared.ts"
 import { Throttled, Transient } from "../utils/call.ts"
+import { sweep } from "../utils/sweep.ts"
 
 const stateOf = (key: string) =>
   Effect.all({ balance: RetryQuota.balance, limiter: AdaptiveRateLimiter.snapshot }).pipe(
@@ -240,6 +249,201 @@ describe("ResourceLimiters", () => {
       }))
   })
 
+  describe("the other parts of a resource", () => {
+    const used = (key: string) => ResourceLimiters.ResourceLimiters.use((resources) => resources.use(key))
+    const provided = (key: string) => Effect.provide(Effect.context(), ResourceLimiters.get(key))
+    const has = (key: string) =>
+      Effect.map(provided(key), (context) =>
+        [
+          Context.getOrUndefined(context, ConcurrencyLimiter.ConcurrencyLimiter),
+          Context.getOrUndefined(context, ClientThrottle.ClientThrottle),
+          Context.getOrUndefined(context, CoolDown.CoolDown)
+        ].map((gate) => gate !== undefined))
+
+    it.effect("get has the gates that there are options for, by key too", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* has("a"), [true, false, true])
+        assert.deepStrictEqual(yield* has("b"), [true, false, false])
+      }).pipe(Effect.provide(ResourceLimiters.layer({
+        concurrency: {},
+        coolDown: (key) => key === "a" ? {} : undefined
+      }))))
+
+    it.effect("without options there is none", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* has("a"), [false, false, false])
+        const { concurrency, coolDown, throttle } = yield* Effect.scoped(used("a"))
+        assert.deepStrictEqual([concurrency, coolDown, throttle], [undefined, undefined, undefined])
+      }).pipe(Effect.provide(ResourceLimiters.layer())))
+
+    it.effect("a full limit of one holds back none of another, and all the calls of one share it", () =>
+      Effect.gen(function*() {
+        const call = (key: string) =>
+          Effect.exit(Effect.provide(withRetry(Effect.sleep("1 second"), awsStandard), ResourceLimiters.get(key)))
+        const calls = yield* Effect.forkChild(
+          Effect.all(["a", "a", "a", "b"].map(call), { concurrency: "unbounded" })
+        )
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual((yield* Fiber.join(calls)).map(Exit.isSuccess), [true, true, false, true])
+        const limits = yield* Effect.scoped(Effect.flatMap(used("a"), ({ concurrency }) => concurrency!.snapshot))
+        assert.deepStrictEqual(limits, { limit: 2, inFlight: 0, waiting: 0 })
+      }).pipe(Effect.provide(ResourceLimiters.layer({
+        concurrency: { rule: ConcurrencyLimiter.fixed(2), whenFull: "fail" }
+      }))))
+
+    it.effect("what a server says to one call closes its resource for the others, and no other resource", () =>
+      Effect.gen(function*() {
+        const busy = Effect.fail({ response: { status: 429, headers: { "retry-after": "30" } } })
+        const call = (self: Effect.Effect<unknown, unknown>, key: string) =>
+          Effect.provide(withRetry(self, RetryPolicy.maxAttempts(awsStandard, 1)), ResourceLimiters.get(key))
+        yield* Effect.exit(call(busy, "a"))
+        const error = yield* Effect.flip(call(Effect.succeed(1), "a"))
+        assert.instanceOf(error, CoolDown.CoolingDown)
+        assert.strictEqual(yield* call(Effect.succeed(1), "b"), 1)
+      }).pipe(Effect.provide(ResourceLimiters.layer({ coolDown: {} }))))
+
+    it.effect("a throttle counts the calls of its resource", () =>
+      Effect.gen(function*() {
+        const fail = (key: string) =>
+          Effect.exit(Effect.provide(
+            withRetry(Effect.fail(new Transient()), RetryPolicy.maxAttempts(awsStandard, 1)),
+            ResourceLimiters.get(key)
+          ))
+        for (let n = 0; n < 3; n++) yield* fail("a")
+        const requests = (key: string) =>
+          Effect.scoped(
+            Effect.flatMap(used(key), ({ throttle }) => Effect.map(throttle!.snapshot, (now) => now.requests))
+          )
+        assert.deepStrictEqual([yield* requests("a"), yield* requests("b")], [3, 0])
+      }).pipe(Effect.provide(ResourceLimiters.layer({
+        throttle: { counts: "sent" }
+      }))))
+
+    it.effect("are made for the keys that use them, when these first do", () => {
+      const made: Array<string> = []
+      const make = (part: string) => (key: string) => {
+        made.push(`${part} of ${key}`)
+        return {}
+      }
+      return Effect.gen(function*() {
+        yield* Effect.provide(Effect.void, ResourceLimiters.quota("a"))
+        assert.deepStrictEqual(made, ["quota of a"])
+        yield* Effect.provide(Effect.void, ResourceLimiters.get("a"))
+        yield* Effect.provide(Effect.void, ResourceLimiters.get("a"))
+        assert.deepStrictEqual(made.slice(1).sort(), ["coolDown of a", "limiter of a", "throttle of a"])
+        yield* Effect.provide(Effect.void, ResourceLimiters.hedge("a"))
+        yield* Effect.provide(Effect.void, ResourceLimiters.hedge("a"))
+        assert.deepStrictEqual(made.slice(4), ["hedge of a"])
+      }).pipe(Effect.provide(ResourceLimiters.layer({
+        quota: make("quota"),
+        limiter: make("limiter"),
+        throttle: make("throttle"),
+        coolDown: make("coolDown"),
+        hedge: make("hedge")
+      })))
+    })
+
+    it.effect("quota leaves the gates out", () =>
+      Effect.gen(function*() {
+        const context = yield* Effect.provide(Effect.context(), ResourceLimiters.quota("a"))
+        assert.isUndefined(Context.getOrUndefined(context, CoolDown.CoolDown))
+      }).pipe(Effect.provide(ResourceLimiters.layer({ coolDown: {} }))))
+
+    it.effect("an unlimited limiter holds no send back", () =>
+      Effect.gen(function*() {
+        yield* Effect.provide(AdaptiveRateLimiter.update(true), ResourceLimiters.get("a"))
+        const call = Effect.provide(withRetry(Effect.void, awsAdaptive), ResourceLimiters.get("a"))
+        for (let n = 0; n < 10; n++) yield* call
+        assert.strictEqual(yield* Clock.currentTimeMillis, 0)
+      }).pipe(Effect.provide(ResourceLimiters.layer({ limiter: "unlimited" }))))
+
+    it.effect("the quota of a key can be a budget of several", () =>
+      Effect.gen(function*() {
+        const fail = (key: string) =>
+          Effect.exit(Effect.provide(withRetry(Effect.fail(new Transient()), awsStandard), ResourceLimiters.get(key)))
+        const calls = yield* Effect.forkChild(fail("a"))
+        yield* TestClock.adjust("5 seconds")
+        yield* Fiber.join(calls)
+        assert.deepStrictEqual([(yield* stateOf("a")).balance, (yield* stateOf("b")).balance], [0, 2])
+      }).pipe(Effect.provide(ResourceLimiters.layer({
+        quota: () =>
+          RetryQuota.layerStore(RetryBudget.all([
+            RetryBudget.bucket({ capacity: 100 }),
+            RetryBudget.share({ share: 0, minPerSecond: 0.2 })
+          ]))
+      }))))
+
+    it.effect("hedges of one are paid by its own calls, and its latencies are its own", () =>
+      Effect.gen(function*() {
+        const sends: Array<string> = []
+        const read = (key: string, millis: number) =>
+          Effect.suspend(() => {
+            sends.push(key)
+            return Effect.sleep(millis)
+          }).pipe(
+            Hedge.hedged({ after: "10 millis" }),
+            withRetry(awsAdaptive),
+            Effect.provide([ResourceLimiters.get(key), ResourceLimiters.hedge(key)])
+          )
+        const runs = yield* Effect.forkChild(Effect.gen(function*() {
+          for (let n = 0; n < 4; n++) yield* read("a", 1)
+          sends.length = 0
+          yield* read("a", 100)
+          yield* read("b", 100)
+        }))
+        yield* TestClock.adjust("10 seconds")
+        yield* Fiber.join(runs)
+        assert.deepStrictEqual(sends, ["a", "a", "b"])
+        const latencies = (key: string) =>
+          Effect.map(Effect.provide(Hedge.snapshot, ResourceLimiters.hedge(key)), (now) => now.latencies)
+        assert.deepStrictEqual([yield* latencies("a"), yield* latencies("b")], [6, 1])
+      }).pipe(Effect.provide(ResourceLimiters.layer({ hedge: { share: 0.2 } }))))
+
+    it.effect("a hedged call that is interrupted leaves nothing behind, at whatever step", () =>
+      Effect.gen(function*() {
+        let running = 0
+        const send = Effect.acquireUseRelease(
+          Effect.sync(() => running++),
+          () => Effect.sleep("20 millis"),
+          () => Effect.sync(() => running--)
+        )
+        const call = send.pipe(
+          Hedge.hedged({ after: "10 millis" }),
+          withRetry(awsStandard),
+          Effect.provide([ResourceLimiters.get("a"), ResourceLimiters.hedge("a")])
+        )
+        const steps = yield* sweep(call, () =>
+          Effect.gen(function*() {
+            const { concurrency, quota } = yield* Effect.scoped(used("a"))
+            const { inFlight, waiting } = yield* concurrency!.snapshot
+            assert.deepStrictEqual([running, inFlight, waiting, yield* quota.balance], [0, 0, 0, 500])
+          }))
+        assert.isAtLeast(steps, 30)
+      }).pipe(Effect.provide(ResourceLimiters.layer({ concurrency: {}, hedge: { share: 1 } }))))
+
+    it.effect("no hedge is made after the deadline, also of the first hedged call of a process, provided inside it", () =>
+      Effect.gen(function*() {
+        yield* Effect.sync(() => {
+          shared.hedging = false
+        })
+        yield* Layer.build(ResourceLimiters.layer({ hedge: {} }))
+        let sends = 0
+        const read = Effect.suspend(() => {
+          sends++
+          return Effect.never
+        }).pipe(
+          Hedge.hedged({ after: "2 seconds" }),
+          Effect.provide(ResourceLimiters.hedge("a")),
+          withRetry(awsAdaptive.pipe(RetryPolicy.deadline("1 second"))),
+          Effect.provide(ResourceLimiters.get("a"))
+        )
+        const fiber = yield* Effect.forkChild(read)
+        yield* TestClock.adjust("10 seconds")
+        assert.strictEqual(sends, 1)
+        yield* Fiber.interrupt(fiber)
+      }).pipe(Effect.scoped, Effect.provide(ResourceLimiters.layer({ hedge: { share: 1 } }))))
+  })
+
   describe("refuses", () => {
     const bad: ReadonlyArray<readonly [string, ResourceLimiters.Options]> = [
       ["idleTimeToLive", { idleTimeToLive: 0 }],
@@ -248,7 +452,11 @@ describe("ResourceLimiters", () => {
       ["maxResources", { maxResources: 1.5 }],
       ["maxResources", { maxResources: NaN }],
       ["capacity", { quota: { capacity: 0 } }],
-      ["beta", { limiter: { beta: 2 } }]
+      ["beta", { limiter: { beta: 2 } }],
+      ["maxWait", { concurrency: { maxWait: 0 } }],
+      ["k", { throttle: { k: 0.5 } }],
+      ["spread", { coolDown: { spread: 2 } }],
+      ["share", { hedge: { share: 2 } }]
     ]
     for (const [field, options] of bad) {
       it(field, () => {

@@ -173,6 +173,19 @@ describe("examples", () => {
       assert.strictEqual(yield* QuotaPerResource.balanceOf("orders"), 0)
     }).pipe(Effect.provide(QuotaPerResource.layer)))
 
+  it.effect("quota-per-resource: a bulkhead for reports, so much for the rest, and a cool-down for each", () =>
+    Effect.gen(function*() {
+      const call = (service: string) => Effect.exit(QuotaPerResource.readOf(service, Effect.sleep("500 millis")))
+      const calls = yield* Effect.forkChild(
+        Effect.all(["reports", "reports", "reports", "orders", "orders", "orders"].map(call), {
+          concurrency: "unbounded"
+        })
+      )
+      yield* TestClock.adjust("1 minute")
+      const served = (yield* Fiber.join(calls)).map(Exit.isSuccess)
+      assert.deepStrictEqual(served, [true, true, false, true, true, true])
+    }).pipe(Effect.provide(QuotaPerResource.guarded)))
+
   it.effect("quota-per-resource: each table has a gauge of its own", () =>
     Effect.gen(function*() {
       const balanceOf = (resource: string) =>

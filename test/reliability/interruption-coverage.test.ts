@@ -9,6 +9,12 @@ import { quotaLayers, serviceSweeps } from "./sweeps/services.ts"
 
 /** Sweeps beside the tests of their module, by the file and a part of the test's name. */
 const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>> = {
+  ...Object.fromEntries(
+    ["homeOf", "serviceOf"].map((name) => [
+      `Hedge.${name}`,
+      ["core/ResourceLimiters.test.ts", "a hedged call that is interrupted leaves nothing behind"] as const
+    ])
+  ),
   "AdaptiveRateLimiter.serviceOf": [
     "core/AdaptiveRateLimiter.test.ts",
     "has sent or gives its token back, at whatever step"
@@ -20,7 +26,7 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
   "RetryWorkflow.retry": ["workflow/RetryWorkflow.test.ts", "wherever it dies"],
   "RetryWorkflow.retryOrElse": ["workflow/RetryWorkflowDecisions.test.ts", "wherever it comes, leaves no token behind"],
   ...Object.fromEntries(
-    ["ClientThrottle", "layer", "layerConfig", "make", "snapshot"].map((name) => [
+    ["ClientThrottle", "layer", "layerConfig", "make", "serviceOf", "snapshot"].map((name) => [
       `ClientThrottle.${name}`,
       ["core/ClientThrottle.test.ts", "whatever interrupts them, calls that were not made are no requests"] as const
     ])
@@ -96,9 +102,11 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "AwsSdk.StreamUsed",
     "Chaos.ChaosFailure",
     "ClientThrottle.ClientThrottled",
+    "ClientThrottle.validated",
     "ConcurrencyLimiter.ConcurrencyLimitExceeded",
     "ConcurrencyLimiter.validated",
     "CoolDown.CoolingDown",
+    "Hedge.validated",
     "Hedge.validatedCall",
     "CoolDown.validated",
     "BotocoreLegacy.BotocoreLegacyError",
@@ -192,6 +200,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryDecision.isRetry"
   ],
   "a constant": [
+    "AdaptiveRateLimiter.unlimited",
     "ClientThrottle.published",
     "Criticality.CurrentCriticality",
     "Hedge.CurrentSend",

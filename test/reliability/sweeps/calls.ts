@@ -6,6 +6,7 @@ import {
   AwsModes,
   awsStandard,
   awsStandard2026,
+  Hedge,
   ResourceLimiters,
   RetryClassifier,
   RetryMetrics,
@@ -226,16 +227,27 @@ export const callSweeps: Sweeps = {
     limiter: { fillRate: 1e-6, tokens: 3 },
     program: on((call) => Simulator.inVirtualTime(withRetry(call, awsStandard)))
   },
-  "ResourceLimiters.ResourceLimiters, ResourceLimiters.layer, ResourceLimiters.get, ResourceLimiters.quota": {
-    program: Effect.provide(
-      Effect.all([
-        Effect.provide(on((call) => withRetry(call, awsAdaptive), 0), ResourceLimiters.get("a")),
-        Effect.provide(
-          withRetry(Effect.fail(new Kit.Transient()), AwsModes.standard({ maxAttempts: 2 })),
-          ResourceLimiters.quota("b")
-        )
-      ], { concurrency: 2 }),
-      ResourceLimiters.layer({ idleTimeToLive: "1 second" })
-    )
-  }
+  "ResourceLimiters.ResourceLimiters, ResourceLimiters.layer, ResourceLimiters.get, ResourceLimiters.quota, ResourceLimiters.hedge":
+    {
+      program: Effect.provide(
+        Effect.all([
+          Effect.provide(
+            Hedge.hedged(Effect.sleep(3), { after: 1 }),
+            Layer.merge(ResourceLimiters.get("c"), ResourceLimiters.hedge("c"))
+          ),
+          Effect.provide(on((call) => withRetry(call, awsAdaptive), 0), ResourceLimiters.get("a")),
+          Effect.provide(
+            withRetry(Effect.fail(new Kit.Transient()), AwsModes.standard({ maxAttempts: 2 })),
+            ResourceLimiters.quota("b")
+          )
+        ], { concurrency: 3 }),
+        ResourceLimiters.layer({
+          idleTimeToLive: "1 second",
+          concurrency: {},
+          throttle: {},
+          coolDown: {},
+          hedge: { share: 1 }
+        })
+      )
+    }
 }
