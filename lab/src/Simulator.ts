@@ -89,8 +89,7 @@ export type Policy = PolicyModel
  * The policies that a scenario can name. `"none"`, `"naive"` (three attempts at once), `"backoff"` (100 milliseconds,
  * doubling) and `"jitter"` (the same with full jitter) need nothing. Those of AWS are the library's own, with the quota
  * and the limiter that their SDK has, one in each process; the oldest SDKs have none. `"grpc"`, `"finagle"`, `"envoy"`,
- * `"sre"` and `"tokenBucket"` are `"jitter"` within a model of the retry budget of that system, with its published
- * defaults.
+ * `"sre"` and `"tokenBucket"` are `"jitter"` within the retry budget of that system, with its published defaults.
  *
  * @category constructors
  * @since 0.1.0

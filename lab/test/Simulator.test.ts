@@ -143,24 +143,30 @@ describe("Simulator.decode", () => {
         "fleets[0].policy.budget.ttl: must be above 0"
       ]],
       ["a budget that sees nothing", withFleet({ policy: retrying({ budget: { kind: "ratio", window: 0 } }) }), [
-        "fleets[0].policy.budget.window: must be above 0"
+        "fleets[0].policy.budget.window: must be a finite duration above 0, got 0"
       ]],
       [
-        "a budget that a deadline would keep",
-        withFleet({ policy: { steps: [{ fixed: { delay: 0 } }, { deadline: 9 }], budget: { kind: "envoy" } } }),
-        ["fleets[0].policy.budget: of envoy does not go with a deadline"]
+        "a budget of more retries than calls",
+        withFleet({ policy: retrying({ budget: { kind: "ratio", of: "attempts", share: 0.51 } }) }),
+        ["fleets[0].policy.budget.share: must be at most 0.5 of the attempts: one retry for each call"]
       ],
       [
-        "a budget that a limiter would keep",
-        withFleet({
-          policy: {
-            steps: [{ fixed: { delay: 0 } }, "requiresRateLimiter"],
-            limiter: { whenExceeded: "fail" },
-            budget: { kind: "envoy" }
-          }
-        }),
-        ["fleets[0].policy.budget: of envoy does not go with a limiter that fails"]
+        "gRPC's throttle with parts of tokens",
+        withFleet({ policy: retrying({ budget: { kind: "grpc", maxTokens: 1.5 } }) }),
+        [
+          "fleets[0].policy.budget.maxTokens: must be a whole number from 1 to 1000, got 1.5"
+        ]
       ],
+      [
+        "a throttle that lets less through than is accepted",
+        withFleet({ policy: retrying({ throttle: { k: 0.5 } }) }),
+        [
+          "fleets[0].policy.throttle.k: must be a finite number of at least 1, got 0.5"
+        ]
+      ],
+      ["a cool-down that follows no hint", withFleet({ policy: retrying({ coolDown: { atMost: 0 } }) }), [
+        "fleets[0].policy.coolDown.atMost: must be a finite duration above 0, got 0"
+      ]],
       ["a time to think without a client", withFleet({ think: 5 }), ["fleets[0].think: goes with clients only"]],
       ["a drop without a time-out", withService({ outages: [{ kind: "drop", from: 0, to: 1 }] }), [
         `fleets[0].timeout: is needed: an outage of "server" drops requests`
@@ -594,7 +600,9 @@ describe("the model of a service", () => {
 
   it.live("a retry that the client drops itself takes no place of an envoy budget", () =>
     Effect.gen(function*() {
-      const fleet = { rate: 100, policy: "envoy", throttle: { k: 1.1, window: "5 seconds" } }
+      const steps = [{ fixed: { delay: 100 } }, { maxAttempts: 3 }, "whileRetryable"]
+      const throttle = { k: 1.1, window: "5 seconds", maxRejection: 1, counts: "sent" }
+      const fleet = { rate: 100, policy: { steps, throttle, budget: { kind: "envoy" } } }
       const { clients } = yield* one(fleet, { outages: [{ kind: "fail", from: 0, to: "5 seconds" }] }, "20 seconds")
       const { gauges, failures } = clients[0]!.totals
       assert.isAbove(failures.dropped!, 100)

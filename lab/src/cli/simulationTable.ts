@@ -104,8 +104,8 @@ const oneOf = ({ label, result }: Run): string => {
     "",
     ...legend(result, "each"),
     "in vain: work that ended after its client had given up",
-    ...clients.some(({ totals }) => totals.stops.schedule !== undefined)
-      ? ["schedule: retries that the retry budget did not let pass"]
+    ...clients.some(({ totals }) => totals.stops["quota-exhausted"] !== undefined)
+      ? ["quota-exhausted: retries that quota or budget did not let pass"]
       : []
   ].join("\n")
 }

@@ -1,35 +1,12 @@
-import { WindowCounter } from "./counter.ts"
+import * as RetryBudget from "effect-retry/RetryBudget"
+import type { Reservation, RetryQuotaStore } from "effect-retry/RetryQuotaStore"
+import type { Outcome, Pass, SendGate } from "effect-retry/SendGate"
+import * as Effect from "effect/Effect"
 
 /** A shortfall below this counts as none. */
 const epsilon = 1e-9
 
-/**
- * A model of the retry budget of another system, which the library itself does not have. It stands beside the library's
- * policy and quota: it hears of what a process does and lets a retry pass or not. Times are milliseconds.
- */
-export interface Budget {
-  /** A call begins. */
-  readonly called: (nowMillis: number) => void
-  /** An attempt is sent. */
-  readonly sent: () => void
-  /** An attempt has ended. */
-  readonly ended: (succeeded: boolean, retry: boolean, nowMillis: number) => void
-  /** A retry that was let pass is not sent after all: its client drops it. */
-  readonly dropped: () => void
-  /** Takes what a retry costs, if it is there. */
-  readonly withdraw: (nowMillis: number) => boolean
-  /** What is left: tokens, or retries that would pass now. */
-  readonly balance: (nowMillis: number) => number
-}
-
-const deaf: Omit<Budget, "withdraw" | "balance"> = {
-  called: () => {},
-  sent: () => {},
-  ended: () => {},
-  dropped: () => {}
-}
-
-/** How a budget is made. Rates and shares as they are published by whoever has them. */
+/** How a budget is made. Rates and shares as they are published by whoever has them; times are milliseconds. */
 export type BudgetOptions =
   | {
     readonly kind: "bucket"
@@ -46,175 +23,185 @@ export type BudgetOptions =
 
 type OptionsOf<Kind extends BudgetOptions["kind"]> = Extract<BudgetOptions, { readonly kind: Kind }>
 
+/** A retry that has been taken, or let pass. */
+class Taken implements Reservation {
+  readonly cost: number
+  private undo: (() => void) | undefined
+  private isSettled = false
+
+  constructor(cost: number, undo?: () => void) {
+    this.cost = cost
+    this.undo = undo
+  }
+
+  sent(): void {
+    this.undo = undefined
+  }
+
+  giveBack(): boolean {
+    return this.settle(this.undo)
+  }
+
+  spend(): boolean {
+    return this.settle(undefined)
+  }
+
+  private settle(undo: (() => void) | undefined): boolean {
+    if (this.isSettled) return false
+    this.isSettled = true
+    undo?.()
+    return true
+  }
+}
+
+/** What a budget hears of: that a call makes its first send, and how each send ends. */
+interface Ears {
+  readonly called: () => void
+  /** The first send of a call was never made. */
+  readonly uncalled: () => void
+  readonly ended: (succeeded: boolean) => void
+}
+
+/** The last of the gates: what others hold back is no send. */
+const listening = ({ called, ended, uncalled }: Ears): SendGate => {
+  const settle = ({ _tag }: Outcome) => {
+    if (_tag !== "Unknown") ended(_tag === "Success")
+  }
+  const first: Pass = { settle, cancel: uncalled }
+  const later: Pass = { settle, cancel: () => undefined }
+  return {
+    name: "RetryBudget",
+    order: 1000,
+    enter: (send) => {
+      if (send.attempt > 1) return send.hold(later)
+      called()
+      send.hold(first)
+    }
+  }
+}
+
+/** A store that counts retries, and that nothing but what it hears changes. */
+abstract class HearingStore implements RetryQuotaStore {
+  readonly capacity = Infinity
+  readonly successIncrement = 0
+  readonly firstAttemptCost = 0
+  readonly whenExhausted = "stop"
+  readonly gates: ReadonlyArray<SendGate> = [listening({
+    called: () => this.called(1),
+    uncalled: () => this.called(-1),
+    ended: (succeeded) => this.ended(succeeded)
+  })]
+
+  abstract balance(): number
+  protected abstract called(calls: 1 | -1): void
+  protected abstract ended(succeeded: boolean): void
+  /** Takes one retry, if it is there; answers how to put it back. */
+  protected abstract take(): (() => void) | undefined
+
+  reserve(cost: number): Reservation | undefined {
+    if (cost === 0) return new Taken(cost)
+    const undo = this.take()
+    return undo && new Taken(cost, undo)
+  }
+
+  deposit(): void {}
+}
+
 /**
  * A bucket that starts full, into which calls or successes put a share of a retry. A retry takes 1, and leaves more than
- * `above` behind before it takes: Brooker's simulator asks for more than 1.
+ * `above` behind before it takes: Brooker's simulator asks for more than 1. Unlike the bucket of the library it gets nothing
+ * back for a retry that succeeds.
  * Source: Brooker, "Fixing retries with token buckets and circuit breakers", 2022, and its simulator.
  */
-const bucket = ({ above, capacity, perCall, perSuccess }: OptionsOf<"bucket">): Budget => {
-  let tokens = capacity
-  const put = (amount: number) => {
-    tokens = Math.min(capacity, tokens + amount)
-  }
-  return {
-    ...deaf,
-    called: () => put(perCall),
-    ended: (succeeded) => {
-      if (succeeded) put(perSuccess)
-    },
-    withdraw: () => {
-      if (tokens + epsilon < 1 || tokens <= above + epsilon) return false
-      tokens -= 1
-      return true
-    },
-    balance: () => tokens
-  }
-}
+class BucketStore extends HearingStore {
+  private tokens: number
+  private readonly options: OptionsOf<"bucket">
 
-/**
- * So many retries a second, and a share of the calls of the last `ttl`. Counted in whole calls, so that any share is
- * exact. Source: Finagle `RetryBudget`; Linkerd and the Gateway API have its numbers.
- */
-const finagle = ({ minPerSecond, share, ttlMillis }: OptionsOf<"finagle">): Budget => {
-  const calls = new WindowCounter(ttlMillis)
-  const retries = new WindowCounter(ttlMillis)
-  const reserve = minPerSecond * ttlMillis / 1000
-  const balance = (nowMillis: number) => reserve + share * calls.total(nowMillis) - retries.total(nowMillis)
-  return {
-    ...deaf,
-    called: (nowMillis) => calls.add(nowMillis),
-    withdraw: (nowMillis) => {
-      if (balance(nowMillis) + epsilon < 1) return false
-      retries.add(nowMillis)
-      return true
-    },
-    balance
+  constructor(options: OptionsOf<"bucket">) {
+    super()
+    this.options = options
+    this.tokens = options.capacity
   }
-}
 
-/** Retries up to a share of calls, or of all attempts, in a window. Source: Google SRE, chapter 21. */
-const ratio = ({ of, share, windowMillis }: OptionsOf<"ratio">): Budget => {
-  const calls = new WindowCounter(windowMillis)
-  const retries = new WindowCounter(windowMillis)
-  const balance = (nowMillis: number) => {
-    const made = retries.total(nowMillis)
-    const base = calls.total(nowMillis)
-    return of === "calls" ? share * base - made : (share * base - (1 - share) * made) / (1 - share)
+  balance(): number {
+    return this.tokens
   }
-  return {
-    ...deaf,
-    called: (nowMillis) => calls.add(nowMillis),
-    withdraw: (nowMillis) => {
-      if (balance(nowMillis) + epsilon < 1) return false
-      retries.add(nowMillis)
-      return true
-    },
-    balance
-  }
-}
 
-/** A failure takes 1, a success puts `tokenRatio` in, a retry passes above one half. Source: gRPC proposal A6. */
-const grpc = ({ maxTokens, tokenRatio }: OptionsOf<"grpc">): Budget => {
-  let tokens = maxTokens
-  return {
-    ...deaf,
-    ended: (succeeded) => {
-      tokens = succeeded ? Math.min(maxTokens, tokens + tokenRatio) : Math.max(0, tokens - 1)
-    },
-    withdraw: () => tokens > maxTokens / 2 + epsilon,
-    balance: () => tokens
+  protected called(calls: 1 | -1): void {
+    this.put(calls * this.options.perCall)
   }
-}
 
-/**
- * Retries at one time up to a share of the attempts that are under way, at least so many. A retry counts as one from when
- * it is allowed, as an attempt from when it is sent. Source: Envoy `retry_budget`.
- */
-const envoy = ({ minConcurrency, share }: OptionsOf<"envoy">): Budget => {
-  let underWay = 0
-  let retries = 0
-  const left = () => Math.max(minConcurrency, share * underWay) - retries
-  return {
-    ...deaf,
-    sent: () => {
-      underWay++
-    },
-    ended: (_succeeded, retry) => {
-      underWay--
-      if (retry) retries--
-    },
-    dropped: () => {
-      retries--
-    },
-    withdraw: () => {
-      if (left() + epsilon < 1) return false
-      retries++
-      return true
-    },
-    balance: left
+  protected ended(succeeded: boolean): void {
+    if (succeeded) this.put(this.options.perSuccess)
+  }
+
+  protected take(): (() => void) | undefined {
+    if (this.tokens + epsilon < 1 || this.tokens <= this.options.above + epsilon) return undefined
+    this.tokens--
+    return () => this.put(1)
+  }
+
+  private put(amount: number): void {
+    this.tokens = Math.max(0, Math.min(this.options.capacity, this.tokens + amount))
   }
 }
 
 /** No retries while there have ever been more failed attempts than a share of the calls. Source: Brooker, as above. */
-const breaker = ({ threshold }: OptionsOf<"breaker">): Budget => {
-  let calls = 0
-  let failures = 0
-  const left = () => threshold - failures / Math.max(1, calls)
-  return {
-    ...deaf,
-    called: () => {
-      calls++
-    },
-    ended: (succeeded) => {
-      if (!succeeded) failures++
-    },
-    withdraw: () => left() >= 0,
-    balance: left
+class BreakerStore extends HearingStore {
+  private calls = 0
+  private failures = 0
+  private readonly threshold: number
+
+  constructor({ threshold }: OptionsOf<"breaker">) {
+    super()
+    this.threshold = threshold
+  }
+
+  balance(): number {
+    return this.threshold - this.failures / Math.max(1, this.calls)
+  }
+
+  protected called(calls: 1 | -1): void {
+    this.calls += calls
+  }
+
+  protected ended(succeeded: boolean): void {
+    if (!succeeded) this.failures++
+  }
+
+  protected take(): (() => void) | undefined {
+    return this.balance() >= 0 ? () => undefined : undefined
   }
 }
 
-/** Makes a budget for one process. */
-export const makeBudget = (options: BudgetOptions): Budget => {
+/** Every failure takes a token of gRPC's throttle: the simulator has none that says nothing about the service. */
+const isFailure = () => true
+
+/** The budget of one process. Throws `InvalidOption` when its options do not go together. */
+export const storeOf = (options: BudgetOptions): Effect.Effect<RetryQuotaStore> => {
   switch (options.kind) {
     case "bucket":
-      return bucket(options)
+      return Effect.sync(() => new BucketStore(options))
     case "finagle":
-      return finagle(options)
-    case "ratio":
-      return ratio(options)
+      return RetryBudget.share({
+        share: options.share,
+        minPerSecond: options.minPerSecond,
+        window: options.ttlMillis
+      })
+    case "ratio": {
+      const { of, share, windowMillis } = options
+      // A share of all attempts, retries included, is a larger one of the calls.
+      return RetryBudget.share({
+        share: of === "calls" ? share : share / (1 - share),
+        minPerSecond: 0,
+        window: windowMillis
+      })
+    }
     case "grpc":
-      return grpc(options)
+      return RetryBudget.grpc({ maxTokens: options.maxTokens, tokenRatio: options.tokenRatio, isFailure })
     case "envoy":
-      return envoy(options)
+      return RetryBudget.inFlight({ share: options.share, atLeast: options.minConcurrency })
     case "breaker":
-      return breaker(options)
-  }
-}
-
-/**
- * What a client drops itself before it is sent: with the chance `(requests - k * accepts) / (requests + 1)`, counted
- * over a window. Source: Google SRE, chapter 21, "Client-side throttling".
- */
-export class ClientThrottle {
-  private readonly requests: WindowCounter
-  private readonly accepts: WindowCounter
-  private readonly k: number
-
-  constructor(k: number, windowMillis: number) {
-    this.k = k
-    this.requests = new WindowCounter(windowMillis)
-    this.accepts = new WindowCounter(windowMillis)
-  }
-
-  /** Counts a request, and says whether it is dropped. */
-  drops(nowMillis: number, random: number): boolean {
-    const requests = this.requests.total(nowMillis)
-    const chance = (requests - this.k * this.accepts.total(nowMillis)) / (requests + 1)
-    this.requests.add(nowMillis)
-    return random < chance
-  }
-
-  accepted(nowMillis: number): void {
-    this.accepts.add(nowMillis)
+      return Effect.sync(() => new BreakerStore(options))
   }
 }

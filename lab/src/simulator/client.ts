@@ -1,3 +1,4 @@
+import { ClientThrottled } from "effect-retry/ClientThrottle"
 import type { RetryDecision } from "effect-retry/RetryDecision"
 import type * as RetryDriver from "effect-retry/RetryDriver"
 import * as Cause from "effect/Cause"
@@ -54,10 +55,8 @@ export class Client {
     this.network = sampler(edge.network)
     this.chance = world.chance(`${edge.name}/network`)
     this.retrying = resolve(edge.policy)
-    const throttle = edge.throttle && { k: edge.throttle.k, windowMillis: millis(edge.throttle.window) }
     const options = {
       retrying: this.retrying,
-      throttle,
       time: world.time,
       chance: world.chance(`${edge.name}/jitter`)
     }
@@ -77,12 +76,11 @@ export class Client {
     const { inFlight, processes } = this
     const step = Math.ceil(processes.length / maxGauged)
     const gauged = processes.filter((_, index) => index % step === 0)
-    const now = this.world.time.nowMillis
     const rate = mean(gauged.map((process) => process.fillRate))
     return {
       inFlight,
       balance: mean(gauged.map((process) => process.balance)),
-      budget: mean(gauged.map((process) => process.budget?.balance(now))),
+      budget: mean(gauged.map((process) => process.left)),
       fillRate: rate === null ? null : rate * processes.length
     }
   }
@@ -131,11 +129,10 @@ class ClientCall implements Actor {
   }
 
   begin(): void {
-    const { client, process } = this
+    const { client } = this
     client.inFlight++
     client.meter.now.calls++
     client.world.trace.add(this.beganMillis, called, client.id)
-    process.budget?.called(this.beganMillis)
     this.enter()
   }
 
@@ -151,8 +148,9 @@ class ClientCall implements Actor {
     this.process.fork(waiting).addObserver((exit) => {
       if (Exit.isSuccess(exit)) return this.send()
       const refusal = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-      if (refusal === undefined) this.client.world.fail(exit.cause)
-      else this.follow(refusal.decision)
+      if (refusal === undefined) return this.client.world.fail(exit.cause)
+      if (refusal.error instanceof ClientThrottled) this.failure = dropped
+      this.follow(refusal.decision)
     })
   }
 
@@ -211,7 +209,6 @@ class ClientCall implements Actor {
 /** One send of a call. */
 class Attempt implements Request {
   private readonly call: ClientCall
-  private readonly retry: boolean
   private deadline = -1
   ticket = -1
   asked = 0
@@ -221,18 +218,15 @@ class Attempt implements Request {
 
   constructor(call: ClientCall) {
     this.call = call
-    this.retry = call.attempts > 0
     call.attempts++
   }
 
   send(): void {
-    const { client, process } = this.call
+    const { client } = this.call
     const { time, trace } = client.world
     const now = time.nowMillis
-    if (process.throttle?.drops(now, client.chance.nextDoubleUnsafe())) return this.settle(dropped)
     client.world.attempts++
     client.meter.now.attempts++
-    process.budget?.sent()
     trace.add(now, sent, client.id, this.call.attempts)
     if (client.timeouts !== undefined) this.deadline = client.timeouts.add(now + client.timeoutMillis, this)
     const arrival = client.service.deliversAt(now) + this.leg()
@@ -272,17 +266,12 @@ class Attempt implements Request {
   private settle(failure: Failure | undefined): void {
     if (this.settled) return
     this.settled = true
-    const { client, process } = this.call
+    const { client } = this.call
     const { time, trace } = client.world
     const now = time.nowMillis
     if (this.deadline >= 0) client.timeouts!.cancel(this.deadline)
-    if (failure !== dropped) process.budget?.ended(failure === undefined, this.retry, now)
-    else if (this.retry) process.budget?.dropped()
     trace.add(now, failure === undefined ? succeeded : failed, client.id, this.call.attempts)
-    if (failure === undefined) {
-      process.throttle?.accepted(now)
-      return this.call.succeeded()
-    }
+    if (failure === undefined) return this.call.succeeded()
     client.meter.now.attemptFailures.add(failure.kind)
     this.call.failed(failure)
   }

@@ -9,8 +9,8 @@ import * as Duration from "effect/Duration"
  * - `"error"`: the service failed by its failure rate, or a service that it calls did.
  * - `"overloaded"`: the queue was full.
  * - `"throttled"`: beyond the limit of the service.
- * - `"dropped"`: the client dropped it itself and never sent it.
- * - `"refused"`: the rate limiter of the client refused it, and it was never sent.
+ * - `"dropped"`: the throttle of the client dropped it, and it was never sent.
+ * - `"refused"`: another gate of the client refused it, and it was never sent.
  */
 export type FailureKind = "timeout" | "unavailable" | "error" | "overloaded" | "throttled" | "dropped" | "refused"
 

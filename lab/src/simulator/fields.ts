@@ -44,6 +44,10 @@ export const Count = Schema.Finite.check(
   Schema.isInt(),
   Schema.isBetween({ minimum: 1, maximum: most }, expecting(`a whole number from 1 to ${most}`))
 )
+export const Whole = Schema.Finite.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 0, maximum: most }, expecting(`a whole number from 0 to ${most}`))
+)
 export const Name = Schema.String.check(
   Schema.isPattern(/^[^\s"\\][^"\\\n]{0,79}$/u, expecting("a name of 1 to 80 characters, without quotes"))
 )

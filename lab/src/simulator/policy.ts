@@ -4,16 +4,18 @@ import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
 import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
 import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as Backoff from "effect-retry/Backoff"
+import type * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import type * as CoolDown from "effect-retry/CoolDown"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
 import { fromJson } from "effect-retry/RetryPolicyJson"
 import type * as RetryQuota from "effect-retry/RetryQuota"
 import * as Effect from "effect/Effect"
-import type { Budget, BudgetOptions } from "./budget.ts"
+import type { BudgetOptions } from "./budget.ts"
 import type { Failure, FailureKind } from "./failure.ts"
 import type { Time } from "./fields.ts"
 import type { PolicyName } from "./policyNames.ts"
-import type { Concurrency, Policy, PolicySettings } from "./policySchema.ts"
+import type { Concurrency, CoolDownSettings, Policy, PolicySettings, Throttle } from "./policySchema.ts"
 import { millis } from "./units.ts"
 
 /** What policies may need. */
@@ -30,10 +32,20 @@ export interface Retrying {
   readonly quota: RetryQuota.Options | undefined
   readonly limiter: Limiter.Options | undefined
   readonly concurrency: ConcurrencyLimiter.Options | undefined
+  readonly coolDown: CoolDown.Options | undefined
+  readonly throttle: ClientThrottle.Options | undefined
   readonly budget: BudgetOptions | undefined
 }
 
-const nothing = { policy: undefined, quota: undefined, limiter: undefined, concurrency: undefined, budget: undefined }
+const nothing = {
+  policy: undefined,
+  quota: undefined,
+  limiter: undefined,
+  concurrency: undefined,
+  coolDown: undefined,
+  throttle: undefined,
+  budget: undefined
+}
 
 const thrice = (policy: AnyPolicy): AnyPolicy => policy.pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
@@ -70,10 +82,9 @@ const named: { readonly [Name in PolicyName]: Omit<Retrying, "label"> } = {
   }
 }
 
-const budgetOf = (budget: PolicySettings["budget"]): BudgetOptions | undefined => {
-  switch (budget?.kind) {
-    case undefined:
-      return undefined
+/** The options of a budget. */
+export const budgetOf = (budget: NonNullable<PolicySettings["budget"]>): BudgetOptions => {
+  switch (budget.kind) {
     case "finagle":
       return { ...budget, ttlMillis: millis(budget.ttl) }
     case "ratio":
@@ -102,6 +113,19 @@ export const concurrencyOf = (
   order
 })
 
+/** The options of a cool-down. */
+export const coolDownOf = ({ atMost, maxWait, ...rest }: CoolDownSettings): CoolDown.Options => ({
+  ...rest,
+  atMost: maybeMillis(atMost),
+  maxWait: maybeMillis(maxWait)
+})
+
+/** The options of a throttle. */
+export const throttleOf = ({ window, ...rest }: Throttle): ClientThrottle.Options => ({
+  ...rest,
+  window: maybeMillis(window)
+})
+
 /** The first value that a step is given, if it is a plain one. */
 const firstOf = (given: unknown): string => {
   const [value] = typeof given === "object" && given !== null ? Object.values(given) : [given]
@@ -109,21 +133,31 @@ const firstOf = (given: unknown): string => {
 }
 
 /** `exponential 100 millis, maxAttempts 3, whileRetryable, quotaGated 5, grpc budget`. */
-const describe = ({ budget, concurrency, steps }: PolicySettings): string =>
+const describe = ({ budget, concurrency, coolDown, steps, throttle }: PolicySettings): string =>
   [
     ...steps.map((step) => {
       if (typeof step === "string") return step
       const [[name, given] = []] = Object.entries(step)
       return `${name}${firstOf(given)}`
     }),
+    ...coolDown === undefined ? [] : ["cool-down"],
+    ...throttle === undefined ? [] : ["throttle"],
     ...concurrency === undefined ? [] : ["concurrency limit"],
     ...budget === undefined ? [] : [`${budget.kind} budget`]
   ].join(", ")
 
+/** The gates that steps do not ask for, and the budget. */
+const around = ({ budget, concurrency, coolDown, throttle }: PolicySettings) => ({
+  concurrency: concurrency && concurrencyOf(concurrency),
+  coolDown: coolDown && coolDownOf(coolDown),
+  throttle: throttle && throttleOf(throttle),
+  budget: budget && budgetOf(budget)
+})
+
 /** The policy of a scenario, and what each process has of its own. Throws `InvalidOption` when its steps do not go together. */
 export const resolve = (policy: Policy): Retrying => {
   if (typeof policy === "string") return { label: policy, ...named[policy] }
-  const { budget, concurrency, label, limiter, quota, steps } = policy
+  const { label, limiter, quota, steps } = policy
   const made = Effect.runSync(fromJson({ steps }))
   const limits = RetryPolicy.limits(made)
   return {
@@ -131,11 +165,10 @@ export const resolve = (policy: Policy): Retrying => {
     policy: made,
     quota: quota ?? (limits.quota && {}),
     limiter: limiter ?? (limits.requiresRateLimiter ? {} : undefined),
-    concurrency: concurrency && concurrencyOf(concurrency),
-    budget: budgetOf(budget)
+    ...around(policy)
   }
 }
 
-/** The policy with a budget that every retry has to pass, last of all; a retry that does not is stopped by its schedule. */
-export const within = (policy: AnyPolicy, budget: Budget, nowMillis: () => number): AnyPolicy =>
-  RetryPolicy.mapDelay(policy, (delay) => budget.withdraw(nowMillis()) ? delay : undefined)
+/** The policy, whose retries are paid for: by its own step, or one at a time where it has none. */
+export const paying = (policy: AnyPolicy): AnyPolicy =>
+  RetryPolicy.limits(policy).quota === undefined ? RetryPolicy.quotaGated(policy, { cost: 1 }) : policy

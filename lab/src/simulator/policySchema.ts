@@ -1,6 +1,6 @@
 import { Steps } from "effect-retry/RetryPolicySchema"
 import * as Schema from "effect/Schema"
-import { Amount, Count, maybe, Name, Positive, required, Share, Time, unlessSaid } from "./fields.ts"
+import { Amount, Count, maybe, Name, Positive, required, Share, Time, unlessSaid, Whole } from "./fields.ts"
 import { policyNames } from "./policyNames.ts"
 
 const Quota = Schema.Struct({
@@ -38,6 +38,23 @@ const Concurrency = Schema.Struct({
   order: maybe(Schema.Literals(["fifo", "lifo"]), "Who is served first. Default fifo.")
 }).annotate({ identifier: "Concurrency", title: "A ConcurrencyLimiter of the library, one for each process" })
 
+const CoolDown = Schema.Struct({
+  atMost: maybe(Time, "The longest hint that is followed. Default 1 minute."),
+  spread: maybe(Share, "How far sends are spread after the hint, as a share of it. Default 0.2."),
+  maxWait: maybe(Time, "For how much longer the service may be closed for a send to wait. Default 2 seconds."),
+  maxWaiters: maybe(Count, "How many wait. Default 10000.")
+}).annotate({ identifier: "CoolDown", title: "A CoolDown of the library, one for each process" })
+
+const Throttle = Schema.Struct({
+  k: maybe(Positive, "Requests that are sent for each that is accepted. Default 2."),
+  window: maybe(Time, "How long a request counts. Default 10 seconds; 2 minutes as published."),
+  maxRejection: maybe(Share, "The largest share that is dropped. Default 0.9; 1 as published."),
+  counts: maybe(
+    Schema.Literals(["settled", "sent"]),
+    "When a request counts. Default settled; sent as published."
+  )
+}).annotate({ identifier: "Throttle", title: "A ClientThrottle of the library, one for each process" })
+
 const Budget = Schema.Union([
   Schema.Struct({
     kind: Schema.Literal("bucket"),
@@ -69,8 +86,8 @@ const Budget = Schema.Union([
   }),
   Schema.Struct({
     kind: Schema.Literal("envoy"),
-    share: unlessSaid(Amount, 0.2, "Retries at one time, as a share of the attempts under way."),
-    minConcurrency: unlessSaid(Amount, 3, "Retries at one time that always pass.")
+    share: unlessSaid(Share, 0.2, "Retries at one time, as a share of the attempts under way."),
+    minConcurrency: unlessSaid(Whole, 3, "Retries at one time that always pass.")
   }),
   Schema.Struct({
     kind: Schema.Literal("breaker"),
@@ -82,7 +99,7 @@ const Budget = Schema.Union([
   })
 ]).annotate({
   identifier: "Budget",
-  title: "A retry budget of another system, modelled; one for each process, beside or instead of the quota"
+  title: "A retry budget, one for each process: a retry passes where quota and budget grant it"
 })
 
 /** A policy by its steps. */
@@ -101,6 +118,11 @@ export const PolicySettings = Schema.Struct({
     Concurrency,
     "The concurrency limiter of each process, which holds back every send. Default: none."
   ),
+  coolDown: maybe(CoolDown, "The cool-down of each process, which heeds the hints of the service. Default: none."),
+  throttle: maybe(
+    Throttle,
+    "What each process drops itself, as the adaptive throttling of Google SRE does. Default: nothing."
+  ),
   budget: maybe(Budget, "The retry budget of each process. Default: none.")
 }).annotate({ identifier: "PolicySettings", title: "A policy by its steps" })
 
@@ -113,3 +135,5 @@ export const Policy = Schema.Union([Schema.Literals(policyNames), PolicySettings
 export type Policy = typeof Policy.Type
 export type PolicySettings = typeof PolicySettings.Type
 export type Concurrency = typeof Concurrency.Type
+export type CoolDownSettings = typeof CoolDown.Type
+export type Throttle = typeof Throttle.Type

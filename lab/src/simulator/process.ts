@@ -1,7 +1,11 @@
 import * as Limiter from "effect-retry/AdaptiveRateLimiter"
+import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
+import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryDriver from "effect-retry/RetryDriver"
 import * as RetryQuota from "effect-retry/RetryQuota"
+import type { RetryQuotaStore } from "effect-retry/RetryQuotaStore"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,15 +14,14 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as References from "effect/References"
 import * as Scheduler from "effect/Scheduler"
-import { type Budget, ClientThrottle, makeBudget } from "./budget.ts"
+import { storeOf } from "./budget.ts"
 import type { Chance } from "./chance.ts"
-import { type Needs, type Retrying, within } from "./policy.ts"
+import { type Needs, paying, type Retrying } from "./policy.ts"
 import type { VirtualTime } from "./time.ts"
 
 /** What a process is made with. */
 export interface ProcessOptions {
   readonly retrying: Retrying
-  readonly throttle: { readonly k: number; readonly windowMillis: number } | undefined
   readonly time: VirtualTime
   readonly chance: Chance
 }
@@ -33,20 +36,18 @@ const unlimited = Effect.runSync(
 /** Starts a fiber in the time of the simulation: for what has to wait. */
 type Fork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 
-/** One process of clients: its calls share a quota, a limiter and a budget. */
+/** One process of clients: its calls share a quota, a budget and gates. */
 export class Process {
   /** `undefined`: no retries. */
   readonly driver: RetryDriver.Driver | undefined
-  readonly budget: Budget | undefined
-  readonly throttle: ClientThrottle | undefined
   readonly fork: Fork
   private readonly time: VirtualTime
   private readonly run: <A>(effect: Effect.Effect<A>) => A
-  private readonly quota: RetryQuota.Service | undefined
+  private readonly quota: RetryQuotaStore | undefined
+  private readonly budget: RetryQuotaStore | undefined
   private readonly limiter: Limiter.Service | undefined
-  private readonly concurrency: ConcurrencyLimiter.Service | undefined
 
-  constructor({ chance, retrying, throttle, time }: ProcessOptions) {
+  constructor({ chance, retrying, time }: ProcessOptions) {
     const base = Context.make(Clock.Clock, time).pipe(
       Context.add(Scheduler.Scheduler, time.scheduler),
       Context.add(Random.Random, chance),
@@ -54,31 +55,45 @@ export class Process {
     )
     this.time = time
     this.run = Effect.runSyncWith(base)
-    this.quota = retrying.quota && this.run(RetryQuota.make(retrying.quota))
+    this.quota = retrying.quota && this.run(RetryBudget.bucket(retrying.quota))
+    this.budget = retrying.budget && this.run(storeOf(retrying.budget))
     this.limiter = retrying.limiter && this.run(Limiter.make(retrying.limiter))
-    this.concurrency = retrying.concurrency && this.run(ConcurrencyLimiter.make(retrying.concurrency))
-    const context = this.context(base)
+    const context = this.context(base, retrying)
     this.fork = Effect.runForkWith(context)
-    this.budget = retrying.budget && makeBudget(retrying.budget)
-    this.throttle = throttle && new ClientThrottle(throttle.k, throttle.windowMillis)
-    const policy = retrying.policy && this.budget !== undefined
-      ? within(retrying.policy, this.budget, () => time.nowMillis)
-      : retrying.policy
+    const policy = retrying.policy && this.budget !== undefined ? paying(retrying.policy) : retrying.policy
     this.driver = policy && Effect.runSyncWith(context)(RetryDriver.make(policy))
   }
 
-  private context(base: Context.Context<never>): Context.Context<Needs> {
+  private context(base: Context.Context<never>, { concurrency, coolDown, throttle }: Retrying): Context.Context<Needs> {
     let context = Context.merge(unlimited, base)
-    if (this.quota !== undefined) context = Context.add(context, RetryQuota.RetryQuota, this.quota)
-    if (this.limiter !== undefined) context = Context.add(context, Limiter.AdaptiveRateLimiter, this.limiter)
-    return this.concurrency === undefined
-      ? context
-      : Context.add(context, ConcurrencyLimiter.ConcurrencyLimiter, this.concurrency)
+    const { limiter, store } = this
+    if (store !== undefined) context = Context.add(context, RetryQuota.RetryQuota, RetryQuota.fromStore(store))
+    if (limiter !== undefined) context = Context.add(context, Limiter.AdaptiveRateLimiter, limiter)
+    const add = <Id, Service>(tag: Context.Key<Id, Service>, made: Effect.Effect<Service> | undefined) => {
+      if (made !== undefined) context = Context.add(context, tag, this.run(made))
+    }
+    add(CoolDown.CoolDown, coolDown && CoolDown.make(coolDown))
+    add(ClientThrottle.ClientThrottle, throttle && ClientThrottle.make(throttle))
+    add(ConcurrencyLimiter.ConcurrencyLimiter, concurrency && ConcurrencyLimiter.make(concurrency))
+    return context
+  }
+
+  /** What pays for retries: quota and budget, each of which has to grant one. */
+  private get store(): RetryQuotaStore | undefined {
+    const { budget, quota } = this
+    return quota === undefined || budget === undefined
+      ? quota ?? budget
+      : this.run(RetryBudget.all([Effect.succeed(quota), Effect.succeed(budget)]))
   }
 
   /** The balance of the quota now. */
   get balance(): number | undefined {
-    return this.quota?.store.balance(this.time)
+    return this.quota?.balance(this.time)
+  }
+
+  /** What is left of the budget now. */
+  get left(): number | undefined {
+    return this.budget?.balance(this.time)
   }
 
   /** The fill rate of the limiter, once it has seen a throttle. */

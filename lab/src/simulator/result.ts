@@ -19,7 +19,7 @@ export interface ClientCounts {
   readonly failures: Tally<FailureKind>
   /** Failed attempts, by their failure. */
   readonly attemptFailures: Tally<FailureKind>
-  /** Calls that were not retried any more, by the reason of the policy; `schedule` where a budget refused. */
+  /** Calls that were not retried any more, by the reason of the policy; `quota-exhausted` where quota or budget refused. */
   readonly stops: Tally<StopReason>
 }
 

@@ -11,7 +11,8 @@ import {
   Share,
   Time,
   unlessSaid,
-  upTo
+  upTo,
+  Whole
 } from "./fields.ts"
 import { Policy } from "./policySchema.ts"
 
@@ -29,14 +30,7 @@ const clientKeys = {
   to: required(Name, "The service that is called."),
   policy: unlessSaid(Policy, "none", "How calls are retried."),
   timeout: maybe(Time, "How long one attempt waits for its answer. Default: for ever."),
-  network: unlessSaid(Distribution, 0, "How long a request or an answer travels, each way."),
-  throttle: maybe(
-    Schema.Struct({
-      k: unlessSaid(Positive, 2, "Requests that are sent for each that is accepted."),
-      window: unlessSaid(Time, "2 minutes", "How long requests and answers count.")
-    }),
-    "What the client drops itself, as the adaptive throttling of Google SRE does. Default: nothing."
-  )
+  network: unlessSaid(Distribution, 0, "How long a request or an answer travels, each way.")
 }
 
 const Fleet = Schema.Struct({
@@ -94,10 +88,7 @@ const Service = Schema.Struct({
     "What the work takes more for each request that is there when it begins, itself included."
   ),
   queue: maybe(
-    Schema.Finite.check(
-      Schema.isInt(),
-      Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }, expecting("a whole number from 0 to 1000000000"))
-    ),
+    Whole,
     "Requests that may wait; those beyond are refused at once. Default: any number."
   ),
   queueTimeout: maybe(Time, "How long a request may wait in the queue; then it is refused. Default: for ever."),

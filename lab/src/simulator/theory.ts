@@ -21,8 +21,8 @@ const boundedBy = (budget: BudgetOptions, capacity: number, alone: number): numb
 }
 
 const thresholdOf = (policy: Policy, capacity: number): number | undefined => {
-  const { budget, concurrency, limiter, policy: retrying } = resolve(policy)
-  if (limiter !== undefined || concurrency !== undefined) return undefined
+  const { budget, concurrency, coolDown, limiter, policy: retrying, throttle } = resolve(policy)
+  if ((limiter ?? concurrency ?? coolDown ?? throttle) !== undefined) return undefined
   if (retrying === undefined) return capacity
   const { maxAttempts, quota } = RetryPolicy.limits(retrying)
   // It runs dry, and retries cease.
@@ -36,8 +36,7 @@ const isPlainQueue = ({ dropsAbandoned, limit, queue, queueTimeout }: ServiceSet
   !dropsAbandoned && limit === undefined && queue === undefined && queueTimeout === undefined
 
 /** Calls at a rate, which are given up after a while. */
-const isPlainLoad = ({ rate, throttle, timeout }: Fleet): boolean =>
-  rate !== undefined && timeout !== undefined && throttle === undefined
+const isPlainLoad = ({ rate, timeout }: Fleet): boolean => rate !== undefined && timeout !== undefined
 
 /**
  * The rate below which a scenario of one fleet and one service with a capacity recovers, once the service is behind by more

@@ -1,13 +1,16 @@
 import * as Limiter from "effect-retry/AdaptiveRateLimiter"
+import * as ClientThrottle from "effect-retry/ClientThrottle"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
 import { InvalidOption } from "effect-retry/InvalidOption"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
 import { fromJson } from "effect-retry/RetryPolicyJson"
 import * as RetryQuota from "effect-retry/RetryQuota"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { storeOf } from "./budget.ts"
 import type { Time } from "./fields.ts"
-import { concurrencyOf } from "./policy.ts"
+import { budgetOf, concurrencyOf, coolDownOf, throttleOf } from "./policy.ts"
 import type { Policy, PolicySettings } from "./policySchema.ts"
 import { type Problem, renderPath } from "./problem.ts"
 import type { Edge, Fleet, Outage, Scenario, ServiceSettings } from "./scenario.ts"
@@ -107,7 +110,6 @@ class Inspection {
     const service = this.services.get(edge.to)
     if (service === undefined) this.report([...path, "to"], `names no service: ${JSON.stringify(edge.to)}`)
     this.positive([...path, "timeout"], edge.timeout)
-    if (edge.throttle !== undefined) this.positive([...path, "throttle", "window"], edge.throttle.window)
     if (edge.timeout === undefined && service?.outages.some(({ kind }) => kind === "drop")) {
       this.report([...path, "timeout"], `is needed: an outage of ${JSON.stringify(edge.to)} drops requests`)
     }
@@ -147,23 +149,6 @@ class Inspection {
   }
 }
 
-/** What goes wrong with budgets, which have no constructor that would say so. */
-const problemOfBudget = ({ budget, limiter }: PolicySettings, hasDeadline: boolean): Problem | undefined => {
-  switch (budget?.kind) {
-    case "envoy":
-      if (hasDeadline) return { path: "budget", problem: "of envoy does not go with a deadline" }
-      return limiter?.whenExceeded === "fail"
-        ? { path: "budget", problem: "of envoy does not go with a limiter that fails" }
-        : undefined
-    case "finagle":
-      return millis(budget.ttl) > 0 ? undefined : { path: "budget.ttl", problem: "must be above 0" }
-    case "ratio":
-      return millis(budget.window) > 0 ? undefined : { path: "budget.window", problem: "must be above 0" }
-    default:
-      return undefined
-  }
-}
-
 /** What is there for nothing. */
 const problemOfUnused = ({ limiter, quota }: PolicySettings, limits: RetryPolicy.Limits): Problem | undefined => {
   if (quota !== undefined && limits.quota === undefined) {
@@ -189,6 +174,15 @@ const under = (key: string, make: () => unknown): Problem | undefined => {
 const problemText = ({ constructorName, field, message }: InvalidOption): string =>
   message.slice(`${constructorName}: ${field} `.length)
 
+/** What goes wrong with a budget: what is called otherwise in the library, then what its constructor says. */
+const problemOfBudget = (budget: PolicySettings["budget"]): Problem | undefined => {
+  if (budget === undefined) return undefined
+  if (budget.kind === "finagle" && millis(budget.ttl) === 0) return { path: "budget.ttl", problem: "must be above 0" }
+  return budget.kind === "ratio" && budget.of === "attempts" && budget.share > 0.5
+    ? { path: "budget.share", problem: "must be at most 0.5 of the attempts: one retry for each call" }
+    : under("budget", () => storeOf(budgetOf(budget)))
+}
+
 /** What is wrong with a policy, if anything is: its constructors are the judges. */
 export const problemOf = (policy: Policy): Problem | undefined => {
   if (typeof policy === "string") return undefined
@@ -198,8 +192,10 @@ export const problemOf = (policy: Policy): Problem | undefined => {
   return problemOfUnused(policy, limits) ??
     under("quota", () => RetryQuota.layer(policy.quota)) ??
     under("limiter", () => Limiter.layer(policy.limiter)) ??
-    under("concurrency", () => policy.concurrency && concurrencyOf(policy.concurrency)) ??
-    problemOfBudget(policy, Duration.isFinite(limits.deadline))
+    under("concurrency", () => policy.concurrency && ConcurrencyLimiter.make(concurrencyOf(policy.concurrency))) ??
+    under("coolDown", () => policy.coolDown && CoolDown.make(coolDownOf(policy.coolDown))) ??
+    under("throttle", () => policy.throttle && ClientThrottle.make(throttleOf(policy.throttle))) ??
+    problemOfBudget(policy.budget)
 }
 
 /** What does not go together in a scenario. */

@@ -172,9 +172,9 @@ describe("simulate", () => {
   })
 
   it("says what stops retries where a budget does", async () => {
-    const line = "schedule: retries that the retry budget did not let pass"
+    const line = "quota-exhausted: retries that quota or budget did not let pass"
     assert.include(await good(["simulate", "--runs", "1", "finagle-budget"]), line)
-    assert.notInclude(await good(["simulate", "--runs", "1", "layers"]), line)
+    assert.notInclude(await good(["simulate", "--runs", "1", "next-second"]), line)
   })
 
   it("says from when on it counts, whichever service has the outage", async () => {

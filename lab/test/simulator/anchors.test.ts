@@ -451,6 +451,10 @@ describe("A8, Google SRE", () => {
       }))
   }
 
+  /** One attempt a call, throttled as published. */
+  const throttled = (k: number) =>
+    retrying({ attempts: 1, throttle: { k, window: "2 minutes", maxRejection: 1, counts: "sent" } })
+
   for (
     const [rate, k, accepted, sent] of [[1000, 2, 100, 199], [1000, 1.1, 100, 109.2], [110, 2, 100, 109.75]] as const
   ) {
@@ -458,7 +462,7 @@ describe("A8, Google SRE", () => {
       Effect.gen(function*() {
         const result = yield* simulate("client-throttling", {
           scenario: { duration: "6 minutes" },
-          fleet: { rate, throttle: { k } },
+          fleet: { rate, policy: throttled(k) },
           service: { limit: { requests: accepted } }
         })
         // The first minutes show how it gets there.

@@ -1,12 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
+import { RetryInfo, type RetryQuotaStore, type SendGate } from "effect-retry"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import { type Actor, Agenda } from "../../src/simulator/agenda.ts"
 import { Arrivals } from "../../src/simulator/arrivals.ts"
-import { type BudgetOptions, makeBudget } from "../../src/simulator/budget.ts"
+import { type BudgetOptions, storeOf } from "../../src/simulator/budget.ts"
 import { Chance } from "../../src/simulator/chance.ts"
-import { WindowCounter } from "../../src/simulator/counter.ts"
 import { Histogram } from "../../src/simulator/histogram.ts"
 import { Lane } from "../../src/simulator/lane.ts"
 import { Queue } from "../../src/simulator/queue.ts"
+import { VirtualTime } from "../../src/simulator/time.ts"
 import { ended, failed, sent, Trace } from "../../src/simulator/trace.ts"
 import { sampler } from "../../src/simulator/units.ts"
 
@@ -191,17 +195,6 @@ describe("Histogram", () => {
   })
 })
 
-describe("WindowCounter", () => {
-  it("forgets what is older than its window, a slot at a time", () => {
-    const counter = new WindowCounter(60_000)
-    for (let second = 0; second < 100; second++) counter.add(second * 1000)
-    assert.strictEqual(counter.total(99_999), 60)
-    assert.strictEqual(counter.total(100_000), 59)
-    assert.strictEqual(counter.total(158_999), 1)
-    assert.strictEqual(counter.total(1e9), 0)
-  })
-})
-
 describe("Trace", () => {
   it("depends on every event, its time, its detail and its place", () => {
     const hash = (...events: ReadonlyArray<Parameters<Trace["add"]>>) => {
@@ -223,16 +216,53 @@ describe("Trace", () => {
   })
 })
 
-describe("makeBudget", () => {
-  /** How many retries pass in a row. */
-  const passes = (options: BudgetOptions, calls: number, nowMillis = 0) => {
-    const budget = makeBudget(options)
-    for (let call = 0; call < calls; call++) budget.called(nowMillis)
+describe("the budget of a process", () => {
+  /** A store, and what happens around it. */
+  const budgetOf = (options: BudgetOptions) => {
+    const clock = new VirtualTime()
+    const store = Effect.runSync(Effect.provideService(storeOf(options), Clock.Clock, clock))
+    return {
+      clock,
+      /** Sends once; answers how to end it. */
+      send: (attempt: number, reservation?: RetryQuotaStore.Reservation) => {
+        const passes: Array<SendGate.Pass> = []
+        for (const gate of store.gates ?? []) {
+          const nowMillis = clock.currentTimeMillisUnsafe()
+          gate.enter({ attempt, context: Context.empty(), nowMillis, hold: (pass) => passes.push(pass) })
+        }
+        reservation?.sent?.()
+        return (succeeded: boolean) => {
+          if (succeeded) reservation?.giveBack()
+          else reservation?.spend()
+          for (const pass of passes) pass.settle(outcomeOf(succeeded))
+        }
+      },
+      retry: () => {
+        const answer = store.reserve(1, clock)
+        return typeof answer === "object" ? answer : undefined
+      },
+      balance: () => store.balance(clock)
+    }
+  }
+
+  const outcomeOf = (succeeded: boolean): SendGate.Outcome => ({
+    _tag: succeeded ? "Success" : "Failure",
+    value: undefined,
+    error: undefined,
+    info: succeeded ? undefined : RetryInfo.transient,
+    nowMillis: 0
+  })
+
+  /** How many retries pass in a row, each of which fails, while the calls are under way. */
+  const passes = (options: BudgetOptions, calls: number) => {
+    const { retry, send } = budgetOf(options)
+    for (let call = 0; call < calls; call++) send(1)
     let passed = 0
-    while (passed < 1000 && budget.withdraw(nowMillis)) {
+    while (passed < 1000) {
+      const reservation = retry()
+      if (reservation === undefined) break
       passed++
-      budget.sent()
-      budget.ended(false, true, nowMillis)
+      send(2, reservation)(false)
     }
     return passed
   }
@@ -245,7 +275,8 @@ describe("makeBudget", () => {
       ["Finagle's 60 %", { kind: "finagle", ttlMillis: 1e4, minPerSecond: 0, share: 0.6 }, 10, 6],
       ["10 % of calls", { kind: "ratio", share: 0.1, of: "calls", windowMillis: 1e5 }, 90, 9],
       ["10 % of attempts", { kind: "ratio", share: 0.1, of: "attempts", windowMillis: 1e5 }, 90, 10],
-      ["gRPC's 10 / 0.1, after one failure", { kind: "grpc", maxTokens: 11, tokenRatio: 0.1 }, 1, 6],
+      ["gRPC's 11 / 0.1, after one failure", { kind: "grpc", maxTokens: 11, tokenRatio: 0.1 }, 1, 6],
+      ["Envoy's fifth of 20, each ended before the next", { kind: "envoy", share: 0.2, minConcurrency: 0 }, 20, 1000],
       ["a breaker at 10 %", { kind: "breaker", threshold: 0.1 }, 50, 6]
     ] as const
   ) {
@@ -254,28 +285,65 @@ describe("makeBudget", () => {
 
   it("gRPC retries below a failure rate of one in eleven, and not above", () => {
     for (const [every, expected] of [[13, true], [9, false]] as const) {
-      const budget = makeBudget({ kind: "grpc", maxTokens: 10, tokenRatio: 0.1 })
-      for (let call = 1; call <= 3000; call++) budget.ended(call % every > 0, false, 0)
-      assert.strictEqual(budget.withdraw(0), expected, `one in ${every}`)
+      const { retry, send } = budgetOf({ kind: "grpc", maxTokens: 10, tokenRatio: 0.1 })
+      for (let call = 1; call <= 3000; call++) send(1)(call % every > 0)
+      assert.strictEqual(retry() !== undefined, expected, `one in ${every}`)
     }
   })
 
   it("Envoy lets as many retries wait as a fifth of what is under way, and three at least", () => {
     for (const [active, expected] of [[0, 3], [2, 3], [20, 4], [25, 5], [49, 9], [50, 10]] as const) {
-      const budget = makeBudget({ kind: "envoy", share: 0.2, minConcurrency: 3 })
-      for (let attempt = 0; attempt < active; attempt++) budget.sent()
-      let passed = 0
-      while (budget.withdraw(0)) passed++
-      assert.strictEqual(passed, expected)
-      budget.sent()
-      budget.ended(true, true, 0)
-      assert.isTrue(budget.withdraw(0))
+      const { retry, send } = budgetOf({ kind: "envoy", share: 0.2, minConcurrency: 3 })
+      for (let attempt = 0; attempt < active; attempt++) send(1)
+      const waiting: Array<RetryQuotaStore.Reservation> = []
+      for (let one = retry(); one !== undefined; one = retry()) waiting.push(one)
+      assert.strictEqual(waiting.length, expected)
+      send(2, waiting[0])(true)
+      assert.isDefined(retry())
+      assert.isUndefined(retry())
+    }
+  })
+
+  it("a bucket puts in what a call and a success are worth, and has a retry back that is never sent", () => {
+    const bucket = budgetOf({ kind: "bucket", capacity: 5, perCall: 0.25, perSuccess: 0.5, above: 0 })
+    const seen = [bucket.balance()]
+    const see = () => seen.push(bucket.balance())
+    const first = bucket.retry()!
+    see()
+    const end = bucket.send(2, first)
+    end(true)
+    see()
+    bucket.send(1)
+    see()
+    const dropped = bucket.retry()!
+    see()
+    dropped.giveBack()
+    dropped.giveBack()
+    see()
+    assert.deepStrictEqual(seen, [5, 4, 4.5, 4.75, 3.75, 4.75])
+  })
+
+  it("a first send that is never made is no call", () => {
+    for (const kind of ["bucket", "breaker"] as const) {
+      const store = Effect.runSync(storeOf(
+        kind === "bucket"
+          ? { kind, capacity: 5, perCall: 1, perSuccess: 0, above: 0 }
+          : { kind, threshold: 0.5 }
+      ))
+      const clock = new VirtualTime()
+      if (kind === "bucket") store.reserve(1, clock)
+      const before = store.balance(clock)
+      store.gates![0]!.enter({ attempt: 1, context: Context.empty(), nowMillis: 0, hold: (pass) => pass.cancel() })
+      assert.strictEqual(store.balance(clock), before)
     }
   })
 
   it("forgets calls and retries with time", () => {
-    const budget = makeBudget({ kind: "finagle", ttlMillis: 10_000, minPerSecond: 1, share: 0 })
-    const passed = [0, 5000, 10_000, 25_000].map((now) => draws(100, () => budget.withdraw(now)).filter(Boolean).length)
+    const { clock, retry } = budgetOf({ kind: "finagle", ttlMillis: 10_000, minPerSecond: 1, share: 0 })
+    const passed = [0, 5000, 11_000, 25_000].map((now) => {
+      clock.nowMillis = now
+      return draws(100, retry).filter((reservation) => reservation !== undefined).length
+    })
     assert.deepStrictEqual(passed, [10, 0, 10, 10])
   })
 })

@@ -8,18 +8,18 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     naive: "5a63a773896e1952",
     awsStandard: "f659008cc3c8e975",
     awsAdaptive: "56155cfebe13e805",
-    finagle: "b5d17a15a61d0a9c",
-    envoy: "3c73f1bf7713b57b"
+    finagle: "90bf84e285856783",
+    envoy: "c955415d8a97995b"
   },
   "client-throttling": {
-    written: "13b310f3b9268f0f"
+    written: "243c9b25e138643f"
   },
   "finagle-budget": {
     written: "bb6a4f2e135c8698",
     naive: "077b19b2860b0fec",
     awsStandard: "54b4d01e6debe799",
     awsAdaptive: "54b4d01e6debe799",
-    finagle: "5eb9a65c96ff2b9a",
+    finagle: "3907346dfd383693",
     envoy: "5c5e3337890f3a56"
   },
   layers: {
@@ -27,7 +27,7 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     naive: "f954d041bd15122e",
     awsStandard: "48c7798ae700e456",
     awsAdaptive: "48c7798ae700e456",
-    finagle: "093fad503c079771",
+    finagle: "6fb9e3b6a7ed3205",
     envoy: "b6617b8bd0a4eb31"
   },
   "next-second": {
@@ -36,39 +36,39 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     awsStandard: "b40d1e16cf2f127a",
     awsAdaptive: "fdb2350f1061b769",
     finagle: "6a6785a51003453d",
-    envoy: "82a79cdefaaf46a9"
+    envoy: "8a35c2cf7c2e2bfc"
   },
   outage: {
     written: "a8c3c8b3f7f19877",
     naive: "a96b9fc01645f175",
     awsStandard: "3ddf301f9de269c5",
     awsAdaptive: "3ddf301f9de269c5",
-    finagle: "f84ec1caeda07709",
-    envoy: "28405b288d649c3a"
+    finagle: "85f2f591aebe1ebc",
+    envoy: "be7a85331b8ca867"
   },
   "overloaded-backend": {
     written: "effb2a5f129fe291",
     naive: "ed71f202a84c00c2",
     awsStandard: "b41eace0619ab3e0",
     awsAdaptive: "b41eace0619ab3e0",
-    finagle: "e0b2fa70a14ddc6e",
-    envoy: "37bf0c7f29dc46dd"
+    finagle: "fc4c13900d52ff4b",
+    envoy: "3ffe92ea5fb18cfb"
   },
   ramp: {
     written: "eb3ad75b6c447895",
     naive: "eb3ad75b6c447895",
     awsStandard: "3b1565c3ba5750ad",
     awsAdaptive: "3b1565c3ba5750ad",
-    finagle: "72dc102fa19b2c89",
-    envoy: "5621e0753b69370a"
+    finagle: "a3f621b0e39f5665",
+    envoy: "d3f9f318e507b711"
   },
   "serial-clients": {
     written: "0089e65d6834753a",
     naive: "f218c14add716884",
     awsStandard: "e05678e6124b2b12",
     awsAdaptive: "e05678e6124b2b12",
-    finagle: "ddb25a501c075cba",
-    envoy: "0f717855a9756a17"
+    finagle: "c9c682932742c6cf",
+    envoy: "57ebe6c623cf3105"
   },
   spike: {
     written: "deae520f0efae0b5",
@@ -76,14 +76,14 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     awsStandard: "5cb9dfb7b9db8d5c",
     awsAdaptive: "5cb9dfb7b9db8d5c",
     finagle: "9c30dce0b9c5ada3",
-    envoy: "de3411f024f213bb"
+    envoy: "5ce91054ce490418"
   },
   "steady-failures": {
     written: "f72b1f604b6cc3ef",
     naive: "7b331be39a174caf",
     awsStandard: "a5db55c1f46cf554",
     awsAdaptive: "a5db55c1f46cf554",
-    finagle: "48e17578b16cc554",
+    finagle: "bc1c3d3409db4cd2",
     envoy: "c058bfa7bc6829e3"
   },
   "token-buckets": {
@@ -92,6 +92,6 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     awsStandard: "921e5b9ee614b24f",
     awsAdaptive: "921e5b9ee614b24f",
     finagle: "526dcad67876bafb",
-    envoy: "2729fd3d4af36000"
+    envoy: "32e3f2ca6ad6c46c"
   }
 }

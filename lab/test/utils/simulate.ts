@@ -49,6 +49,8 @@ export interface Retrying {
   readonly cost?: number
   readonly quota?: object
   readonly budget?: object
+  readonly throttle?: object
+  readonly coolDown?: object
 }
 
 /** A policy by its steps, as a scenario has it. */
