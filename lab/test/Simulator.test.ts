@@ -55,7 +55,7 @@ describe("Simulator.decode", () => {
       ]],
       ["a missing key", { ...least, services: [{}] }, ["services[0].name: is missing"]],
       ["a wrong duration", { ...least, duration: "20 secs" }, [
-        `duration: expected milliseconds, or a text such as "250 millis", "20 seconds", "2 minutes", got "20 secs"`
+        `duration: expected milliseconds, or a text such as "250ms", "20s", "2 minutes", got "20 secs"`
       ]],
       ["a negative number", withService({ failureRate: -0.5 }), [
         "services[0].failureRate: expected a number from 0 to 1, got -0.5"

@@ -1,3 +1,4 @@
+import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -49,16 +50,20 @@ export const Name = Schema.String.check(
 )
 
 const longestMillis = 1e12
-const expectedDuration = `milliseconds, or a text such as "250 millis", "20 seconds", "2 minutes"`
+/** What is told of a value that is no duration. */
+export const expectedDuration = `milliseconds, or a text such as "250ms", "20s", "2 minutes"`
 
 const isNotTooLong = (text: string) =>
-  Option.exists(Duration.fromInput(text as Duration.Input), (duration) => Duration.toMillis(duration) <= longestMillis)
+  Option.exists(RetryPolicyJson.duration(text), (duration) => Duration.toMillis(duration) <= longestMillis)
 
-/** A duration: milliseconds, or a number and a unit. */
+/** A duration: milliseconds, or a number and a unit, as words or in short. */
 export const Time = Schema.Union([
   Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: longestMillis }, expecting(expectedDuration))),
   Schema.String.check(
-    Schema.isPattern(/^\d{1,12}(\.\d{1,6})? (millis?|seconds?|minutes?|hours?|days?)$/u, expecting(expectedDuration)),
+    Schema.isPattern(
+      /^\d{1,12}(\.\d{1,6})?( (millis?|seconds?|minutes?|hours?|days?)| ?(ms|s|m|min|h|d))$/u,
+      expecting(expectedDuration)
+    ),
     Schema.makeFilter(isNotTooLong, expecting(`at most ${longestMillis} milliseconds`))
   )
 ]).annotate({

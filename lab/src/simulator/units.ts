@@ -1,9 +1,11 @@
+import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
 import type { Sampler } from "./chance.ts"
 import type { Distribution, Time } from "./fields.ts"
 
 /** A duration of a scenario in milliseconds. */
-export const millis = (time: Time): number => Duration.toMillis(Duration.fromInputUnsafe(time as Duration.Input))
+export const millis = (time: Time): number => Duration.toMillis(Option.getOrThrow(RetryPolicyJson.duration(time)))
 
 const exponentially = (mean: number): Sampler => (chance) => mean * chance.exponential()
 

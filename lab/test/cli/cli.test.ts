@@ -213,6 +213,56 @@ describe("simulate", () => {
   })
 })
 
+describe("durations", () => {
+  const short = {
+    ...small,
+    duration: "10s",
+    drain: "5s",
+    fleets: [{
+      ...small.fleets[0],
+      timeout: "1s",
+      network: "5ms",
+      policy: retrying({ source: { fixed: { delay: "100ms" } } })
+    }],
+    services: [{ name: "db", latency: { exponential: "10 ms" }, outages: [{ kind: "fail", from: "2s", to: "0.1m" }] }]
+  }
+  const long = {
+    ...short,
+    duration: "10 seconds",
+    drain: "5 seconds",
+    fleets: [{
+      ...short.fleets[0],
+      timeout: 1000,
+      network: "5 millis",
+      policy: retrying({ source: { fixed: { delay: "100 millis" } } })
+    }],
+    services: [{ name: "db", latency: { exponential: 10 }, outages: [{ kind: "fail", from: 2000, to: "6 seconds" }] }]
+  }
+
+  it("are written as people write them, in files", async () => {
+    writeFileSync(inHere("short.json"), JSON.stringify(short))
+    writeFileSync(inHere("long.json"), JSON.stringify(long))
+    const first = await good(["simulate", inHere("short.json")])
+    assert.strictEqual(
+      first.replaceAll("100ms", "100 millis"),
+      await good(["simulate", inHere("long.json")])
+    )
+  })
+
+  it("are written as people write them, in flags", async () => {
+    const args = (attempt: string, deadline: string) => [
+      "explain",
+      "awsStandard",
+      "--attempt",
+      attempt,
+      "--deadline",
+      deadline
+    ]
+    assert.strictEqual(await good(args("500ms", "2s")), await good(args("500", "2 seconds")))
+    assert.strictEqual(await good(args("0.5s", "1m")), await good(args("500 millis", "60 seconds")))
+  })
+})
+
 describe("compare", () => {
   const rows = (out: string): ReadonlyArray<string> => {
     const lines = out.split("\n")
@@ -480,7 +530,7 @@ describe("what is refused", () => {
     ["a negative seed", ["simulate", "outage", "--seed=-1"], ["a whole number from 0", "see "]],
     ["a seed that is too large", ["simulate", "outage", "--seed", "1e300"], ["--seed", "see "]],
     ["a duration that is none", ["explain", "none", "--attempt", "soon"], [
-      "Expected: milliseconds, or a text such as \"2 seconds\"",
+      "Expected: milliseconds, or a text such as \"250ms\"",
       "see "
     ]],
     ["a deadline of nothing", ["explain", "naive", "--deadline", "0"], ["deadline must be "]],
