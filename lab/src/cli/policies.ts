@@ -1,8 +1,8 @@
 import * as Effect from "effect/Effect"
 import * as Simulator from "../Simulator.ts"
 import { resolve } from "../simulator/policy.ts"
+import { suggestion } from "../simulator/suggestion.ts"
 import { Refusal, refusal } from "./refusal.ts"
-import { suggestion } from "./suggestion.ts"
 import { quoted } from "./text.ts"
 
 /** What a policy is called. */

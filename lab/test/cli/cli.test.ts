@@ -390,9 +390,22 @@ describe("map", () => {
     assert.deepStrictEqual(maps[0].rows, [["recovers", "recovers"], ["recovers", "collapses"]])
   })
 
+  it("takes durations as people write them", async () => {
+    const lengths = async (range: string) => {
+      const y = `services.0.outages.0.length=${range}`
+      const out = await good(["map", smallFile, "--x", "fleets.0.rate=10..20/2", "--y", y, "--runs", "1", "--json"])
+      return JSON.parse(out).maps[0].y.values
+    }
+    assert.deepStrictEqual(await lengths("500ms..2s/2"), [500, 2000])
+    assert.deepStrictEqual(await lengths("500..2000/2"), [500, 2000])
+  })
+
   it("refuses what is no parameter", async () => {
     const { code, err } = await run(["map", "outage", "--x", "fleets.0.speed=1..2"])
-    assert.deepStrictEqual([code, err.trim()], [2, "effect-retry: fleets[0].speed: is no key of a scenario here"])
+    assert.deepStrictEqual([code, err.trim()], [
+      2,
+      "effect-retry: fleets[0].speed: is not a key here: there are name, to, policy, timeout, network, throttle, processes, rate, arrivals, clients, think, pace, calls"
+    ])
   })
 })
 
@@ -498,7 +511,7 @@ describe("what is refused", () => {
 
   const cases: ReadonlyArray<readonly [why: string, args: ReadonlyArray<string>, lines: ReadonlyArray<string>]> = [
     ["every mistake of a scenario, with its path", ["simulate", inHere("bad.json")], [
-      `${inHere("bad.json")}: fleets[0].polcy: is no key of a scenario here`,
+      `${inHere("bad.json")}: fleets[0].polcy: is not a key here`,
       `${inHere("bad.json")}: fleets[0].rate: expected a number from 0 to 1000000, got -1`
     ]],
     ["a file that is no JSON", ["simulate", inHere("broken.json")], [`${inHere("broken.json")}: is no JSON: `]],
@@ -514,7 +527,7 @@ describe("what is refused", () => {
     ["a policy that is like none", ["explain", "qqqqqqqqqq"], ["there are none, naive,"]],
     ["settings that are no JSON", ["explain", "{a"], ["policy is no JSON: "]],
     ["every mistake of settings", ["explain", `{"steps":[{"fixed":{"delay":0,"cap":1}},{"maxAttempts":0}]}`], [
-      "policy: steps[0].fixed.cap: is no key of a scenario here",
+      "policy: steps[0].fixed.cap: is not a key here",
       "policy: steps[1].maxAttempts: expected a whole number of at least 1"
     ]],
     ["a policy that is unknown, before the scenario is read", ["compare", "none.json", "--policy", "x"], [
