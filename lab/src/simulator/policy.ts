@@ -139,3 +139,30 @@ export const resolve = (policy: Policy): Retrying => {
 /** The policy with a budget that every retry has to pass, last of all; a retry that does not is stopped by its schedule. */
 export const within = (policy: AnyPolicy, budget: Budget, nowMillis: () => number): AnyPolicy =>
   RetryPolicy.mapDelay(policy, (delay) => budget.withdraw(nowMillis()) ? delay : undefined)
+
+const budgetSettings = (budget: BudgetOptions): unknown => {
+  switch (budget.kind) {
+    case "finagle": {
+      const { ttlMillis, ...rest } = budget
+      return { ...rest, ttl: ttlMillis }
+    }
+    case "ratio": {
+      const { windowMillis, ...rest } = budget
+      return { ...rest, window: windowMillis }
+    }
+    default:
+      return budget
+  }
+}
+
+/** What a name stands for, as settings to be read: to begin with, and to change. `undefined` where it stands for no retries. */
+export const settingsOf = (name: PolicyName): unknown => {
+  const { budget, limiter, policy, quota } = named[name]
+  return policy && {
+    label: name,
+    ...policy.toJSON(),
+    ...quota && { quota },
+    ...limiter && { limiter },
+    ...budget && { budget: budgetSettings(budget) }
+  }
+}

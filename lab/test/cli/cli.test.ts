@@ -428,6 +428,46 @@ describe("scenarios", () => {
   })
 })
 
+describe("policies", () => {
+  it("lists every name, and every key of settings, in 102 columns", async () => {
+    const out = await good(["policies"])
+    for (const name of Simulator.policies) assert.match(out, new RegExp(`^ {2}${name} +\\S`, "m"))
+    const words = [
+      "steps",
+      "exponential",
+      "decorrelated",
+      "maxAttempts",
+      "whileRetryable",
+      "refillPerSecond",
+      "breaker"
+    ]
+    for (const word of words) assert.match(out, new RegExp(`^ {2}${word} +\\S`, "m"))
+    assert.include(out, "Keys: delay, jitter.")
+    assert.isAtMost(Math.max(...out.split("\n").map((line) => line.length)), 102)
+  })
+
+  it("prints settings that do what the name does", async () => {
+    for (const name of Simulator.policies) {
+      const settings = await good(["policies", name])
+      const scenario = (policy: unknown) => ({ ...small, fleets: [{ ...small.fleets[0], policy }] })
+      writeFileSync(inHere("named.json"), JSON.stringify(scenario(name)))
+      writeFileSync(inHere("settings.json"), JSON.stringify(scenario(JSON.parse(settings))))
+      const [first, second] = [
+        await good(["simulate", inHere("named.json"), "--runs", "1"]),
+        await good(["simulate", inHere("settings.json"), "--runs", "1"])
+      ]
+      assert.strictEqual(second, first)
+    }
+  })
+
+  it("gives the data of all", async () => {
+    const data: ReadonlyArray<{ name: string; settings: unknown }> = JSON.parse(await good(["policies", "--json"]))
+    assert.deepStrictEqual(data.map(({ name }) => name), [...Simulator.policies])
+    assert.deepStrictEqual(data[0]!.settings, null)
+    assert.deepStrictEqual(data[4]!.settings, JSON.parse(await good(["policies", "awsStandard"])))
+  })
+})
+
 describe("init", () => {
   it("writes a scenario that runs", async () => {
     const path = inHere("mine.json")
@@ -525,6 +565,7 @@ describe("what is refused", () => {
       "unknown policy \"awsstandart\": did you mean awsStandard"
     ]],
     ["a policy that is like none", ["explain", "qqqqqqqqqq"], ["there are none, naive,"]],
+    ["a name of no policy", ["policies", "awsstandart"], ["unknown policy \"awsstandart\": did you mean awsStandard"]],
     ["settings that are no JSON", ["explain", "{a"], ["policy is no JSON: "]],
     ["every mistake of settings", ["explain", `{"steps":[{"fixed":{"delay":0,"cap":1}},{"maxAttempts":0}]}`], [
       "policy: steps[0].fixed.cap: is not a key here",
