@@ -89,8 +89,20 @@ describe("Simulator.decode", () => {
       ["a wrong number in a distribution", withFleet({ network: { lognormal: { median: 1, sigma: -1 } } }), [
         "fleets[0].network.lognormal.sigma: expected a number from 0 to 1000000000, got -1"
       ]],
+      ["a quantile without the other", withFleet({ network: { p99: "80ms" } }), [
+        "fleets[0].network: expected one distribution, or p50 and p99, got an object"
+      ]],
+      ["quantiles beside a distribution", withFleet({ network: { exponential: 1, p99: 2 } }), [
+        "fleets[0].network: expected one distribution, or p50 and p99, got an object"
+      ]],
+      ["quantiles of nothing", withFleet({ network: { p50: 0, p99: 2 } }), [
+        "fleets[0].network: expected p50 above 0 and p99 not below it, got an object"
+      ]],
+      ["quantiles in the wrong order", withFleet({ network: { p50: "3ms", p99: "2ms" } }), [
+        "fleets[0].network: expected p50 above 0 and p99 not below it, got an object"
+      ]],
       ["two distributions", withFleet({ network: { exponential: 1, uniform: { from: 0, to: 1 } } }), [
-        "fleets[0].network: expected one distribution, got an object"
+        "fleets[0].network: expected one distribution, or p50 and p99, got an object"
       ]],
       ["a long text", withFleet({ to: "x".repeat(100_000) }), [
         `fleets[0].to: expected a name of 1 to 80 characters, without quotes, got "${"x".repeat(57)}..."`

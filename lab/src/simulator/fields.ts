@@ -72,6 +72,20 @@ export const Time = Schema.Union([
   title: `A duration: ${expectedDuration}`
 })
 
+const oneDistribution = "one distribution, or p50 and p99"
+
+/** What stands for a distribution: one of four, or two quantiles. */
+const isOneDistribution = ({ p50, p99, ...others }: { readonly [key: string]: unknown }): boolean => {
+  const count = Object.keys(others).length
+  return p50 === undefined && p99 === undefined ? count === 1 : count === 0 && p50 !== undefined && p99 !== undefined
+}
+
+const isInOrder = ({ p50, p99 }: { readonly p50?: unknown; readonly p99?: unknown }): boolean =>
+  p50 === undefined || Option.exists(
+    Option.all([RetryPolicyJson.duration(p50), RetryPolicyJson.duration(p99)]),
+    ([p50, p99]) => Duration.toMillis(p50) > 0 && Duration.toMillis(p99) >= Duration.toMillis(p50)
+  )
+
 /** A duration drawn by chance, or always the same. */
 export const Distribution = Schema.Union([
   Time,
@@ -85,10 +99,14 @@ export const Distribution = Schema.Union([
     lognormal: maybe(
       Schema.Struct({ median: Time, sigma: Amount }),
       "The median of a lognormal distribution, and the standard deviation of its logarithm."
-    )
+    ),
+    p50: maybe(Time, "With p99: the duration that half of all stay below, of a lognormal distribution."),
+    p99: maybe(Time, "The duration that 99 of 100 stay below.")
   }).check(
-    Schema.isMinProperties(1, expecting("one distribution")),
-    Schema.isMaxProperties(1, expecting("one distribution"))
+    Schema.isMinProperties(1, expecting(oneDistribution)),
+    Schema.isMaxProperties(2, expecting(oneDistribution)),
+    Schema.makeFilter(isOneDistribution, expecting(oneDistribution)),
+    Schema.makeFilter(isInOrder, expecting("p50 above 0 and p99 not below it"))
   )
 ]).annotate({
   identifier: "Distribution",

@@ -477,6 +477,65 @@ describe("init", () => {
     assert.include(await good(["init", spaced]), `next: effect-retry simulate '${spaced}'\n`)
   })
 
+  it("writes what is known of a service, and names what it guesses", async () => {
+    const path = inHere("question.json")
+    await good(["init", path, "--rate", "400", "--clients", "30", "--p99", "80ms", "--brownout", "20s"])
+    const { description, fleets: [fleet], services: [service] } = JSON.parse(text(path))
+    assert.strictEqual(
+      description,
+      "For 20s half of the requests fail at once. Guesses, to replace by what you measure: the capacity, the latency that was not given, the time-out."
+    )
+    assert.deepInclude(fleet, { rate: 400, processes: 30, timeout: "1s", policy: "awsStandard" })
+    assert.deepStrictEqual(service, {
+      name: "service",
+      capacity: 600,
+      latency: { p50: "12ms", p99: "80ms" },
+      outages: [{ kind: "fail", from: "20s", to: "40s", share: 0.5 }]
+    })
+  })
+
+  const known = ["--capacity", "500", "--p50", "30ms", "--p99", "900ms", "--timeout", "2.5s"]
+  const outages: ReadonlyArray<readonly [kind: string, outage: object]> = [
+    ["slow", { kind: "slow", from: "20s", to: "80s", factor: 20 }],
+    ["drop", { kind: "drop", from: "20s", to: "80s", share: 0.5 }],
+    ["hold", { kind: "hold", from: "20s", to: "80s" }]
+  ]
+  for (const [kind, outage] of outages) {
+    it(`guesses nothing that is said of a brown-out that is ${kind}`, async () => {
+      const path = inHere(`${kind}.json`)
+      await good(["init", path, ...known, "--brownout", "1m", "--kind", kind])
+      const { description, duration, fleets, services } = JSON.parse(text(path))
+      assert.notInclude(description, "Guesses")
+      assert.strictEqual(duration, "260s")
+      assert.strictEqual(fleets[0].timeout, "2500ms")
+      assert.deepStrictEqual(services[0], {
+        name: "service",
+        capacity: 500,
+        latency: { p50: "30ms", p99: "900ms" },
+        outages: [outage]
+      })
+    })
+  }
+
+  it("answers the question of a newcomer in one command", async () => {
+    const path = inHere("asked.json")
+    const steps = JSON.stringify(retrying({ label: "three attempts", attempts: 3 }))
+    const asked = ["--rate", "400", "--clients", "30", "--p99", "80ms", "--brownout", "20s"]
+    const { code, err, out } = await run(["init", path, ...asked, "--policy", "none", "--policy", steps])
+    assert.deepStrictEqual([code, err], [0, `wrote ${path}\n`])
+    assert.strictEqual(JSON.parse(text(path)).fleets[0].policy, "none")
+    assert.strictEqual(out, await good(["compare", path, "--policy", steps]))
+    assert.match(out, /^none .* 9[12]\.\d/m)
+    assert.match(out, /^three attempts .* 9[78]\.\d/m)
+  })
+
+  it("writes steps as they were typed", async () => {
+    const path = inHere("steps.json")
+    const settings = { steps: [{ fixed: { delay: "100ms" } }, { maxAttempts: 2 }, "whileRetryable"] }
+    await good(["init", path, "--policy", JSON.stringify(settings)])
+    assert.deepStrictEqual(JSON.parse(text(path)).fleets[0].policy, settings)
+  })
+
   it("overwrites nothing unless it is forced to", async () => {
     const path = inHere("theirs.json")
     writeFileSync(path, "theirs")
@@ -593,6 +652,11 @@ describe("what is refused", () => {
     ["a folder to write to", report(here), ["it is a folder"]],
     ["a path through a file", report(join(here, "file", "r.html")), ["a part of its path is no folder"]],
     ["a picture that cannot be written", ["explain", "none", "--svg", join(here, "no", "p.svg")], ["cannot write"]],
+    ["a start that makes no scenario", ["init", inHere("new.json"), "--p50", "3s", "--p99", "2s"], [
+      "services[0].latency: expected p50 above 0 and p99 not below it"
+    ]],
+    ["a brown-out of no kind", ["init", inHere("new.json"), "--brownout", "2s", "--kind", "grey"], ["--kind", "see "]],
+    ["a rate of nothing", ["init", inHere("new.json"), "--rate", "0"], ["a number above 0", "see "]],
     ["a start that cannot be written", ["init", join(here, "no", "s.json")], ["cannot write"]]
   ]
   for (const [why, args, lines] of cases) {
