@@ -24,11 +24,14 @@
  * @since 0.1.0
  */
 
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
+import { spelledOut } from "./internal/durations.ts"
 import { errorOf, read, Refusal } from "./internal/reading.ts"
 
 /**
@@ -69,8 +72,8 @@ export interface Options {
  * | `whileRetryable`, `whileMaybeRetryable`, `withoutDeadline`, `outermostOnly`, `requiresRateLimiter` | nothing |
  *
  * The first step is a source of delays, one of the first three rows, `mapDelay` apart; the others are combinators, applied in their order.
- * One that is given nothing is its name. Durations are milliseconds, words such as `"20 seconds"`, or objects such as
- * `{ "minutes": 2 }`; no limit is `"Infinity"`.
+ * One that is given nothing is its name. Durations are milliseconds, a text such as `"250ms"` or
+ * `"20 seconds"`, or objects such as `{ "minutes": 2 }`; no limit is `"Infinity"`.
  *
  * Fails with `InvalidOption`, whose `field` is the path of what is wrong, such as `steps[2].capped`: when there is an
  * unknown step or key, a value that the constructor would not take either, more than 1000 steps or 16 levels. Never throws.
@@ -91,3 +94,23 @@ export const fromJson = (json: unknown, options: Options = {}): Effect.Effect<Po
     const made = read(json, options.functions ?? {})
     return made instanceof Refusal ? Effect.fail(errorOf(made, "RetryPolicyJson.fromJson")) : Effect.succeed(made)
   })
+
+/**
+ * Reads a duration as files have it: milliseconds, words such as `"20 seconds"`, or a short unit: `ns`, `us`, `ms`, `s`,
+ * `m` or `min`, `h`, `d`, `w`. `None` for what is no duration.
+ *
+ * **Example** (What people write)
+ *
+ * ```ts
+ * RetryPolicyJson.duration("500ms") // Option.some(Duration.millis(500))
+ * RetryPolicyJson.duration("soon") // Option.none()
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const duration = (json: unknown): Option.Option<Duration.Duration> =>
+  Option.filter(
+    Duration.fromInput(spelledOut(json) as Duration.Input),
+    (duration) => !Number.isNaN(json) && !Duration.isNegative(duration)
+  )

@@ -35,10 +35,10 @@ const given = <S extends Schema.Top>(schema: S, description: string) => schema.a
 const maybe = <S extends Schema.Constraint>(schema: S, description: string) =>
   Schema.optionalKey(schema).annotateKey({ description })
 
-const expectedDuration = `milliseconds, or a text such as "250 millis", "20 seconds", "2 minutes"`
+const expectedDuration = `milliseconds, or a text such as "250ms", "20s", "2 minutes"`
 
 /**
- * A duration of a policy: milliseconds, or words such as `"20 seconds"`.
+ * A duration of a policy: milliseconds, or a text such as `"250ms"` or `"20 seconds"`.
  *
  * @category schemas
  * @since 0.1.0
@@ -47,7 +47,7 @@ export const Time = Schema.Union([
   Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0, expecting(expectedDuration))),
   Schema.String.check(
     Schema.isPattern(
-      /^\d+(\.\d+)? (nanos?|micros?|millis?|seconds?|minutes?|hours?|days?|weeks?)$/,
+      /^\d+(\.\d+)?( (nanos?|micros?|millis?|seconds?|minutes?|hours?|days?|weeks?)| ?(ns|us|µs|ms|s|m|min|h|d|w))$/,
       expecting(expectedDuration)
     )
   )

@@ -45,7 +45,7 @@ const everything = {
         minCapacity: 2,
         scaleConstant: 0.3,
         smoothing: 0.7,
-        measurementBucketDuration: "250 millis",
+        measurementBucketDuration: "250ms",
         whenExceeded: "fail",
         maxWaiters: 10
       },
@@ -233,7 +233,7 @@ describe("policy of Config", () => {
       const env = {
         RETRY_PAYMENT_API_MAX_ATTEMPTS: "7",
         RETRY_PAYMENT_API_BASE: "250",
-        RETRY_PAYMENT_API_DEADLINE: "1 minute",
+        RETRY_PAYMENT_API_DEADLINE: "1m",
         RETRY_PAYMENT_API_IDEMPOTENT: "true",
         RETRY_PAYMENT_API_POLICY: "awsStandard"
       }

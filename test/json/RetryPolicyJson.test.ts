@@ -18,11 +18,13 @@ import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Fiber from "effect/Fiber"
 import * as Hash from "effect/Hash"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
@@ -101,6 +103,54 @@ describe("fromJson", () => {
         )
       ))
     }))
+
+  it.effect("reads durations in the units that people write", () =>
+    Effect.gen(function*() {
+      const policy = yield* RetryPolicyJson.fromJson({
+        steps: [{ exponential: { base: "100ms", cap: "1.5 s", jitter: "full" } }, { deadline: "1m" }, { capped: "1h" }]
+      })
+      assert.isTrue(Equal.equals(
+        policy,
+        Backoff.exponential({ base: 100, cap: 1500, jitter: "full" }).pipe(
+          RetryPolicy.deadline("1 minute"),
+          RetryPolicy.capped("1 hour")
+        )
+      ))
+    }))
+
+  const written: ReadonlyArray<readonly [text: unknown, millis: number | undefined]> = [
+    ["1500ns", 0.0015],
+    ["250us", 0.25],
+    ["250µs", 0.25],
+    ["500ms", 500],
+    ["500 ms", 500],
+    ["2s", 2000],
+    ["1.5s", 1500],
+    ["1m", 60_000],
+    ["1min", 60_000],
+    ["2h", 7_200_000],
+    ["1d", 86_400_000],
+    ["1w", 604_800_000],
+    ["2 seconds", 2000],
+    [300, 300],
+    ["300", undefined],
+    ["soon", undefined],
+    ["-1s", undefined],
+    ["-1 seconds", undefined],
+    [-1, undefined],
+    [NaN, undefined],
+    ["1 constructor", undefined],
+    ["1m30s", undefined],
+    [null, undefined]
+  ]
+  for (const [text, millis] of written) {
+    it(`takes ${JSON.stringify(text)} for ${millis === undefined ? "no duration" : `${millis} ms`}`, () => {
+      assert.strictEqual(
+        Option.getOrUndefined(Option.map(RetryPolicyJson.duration(text), Duration.toMillis)),
+        millis
+      )
+    })
+  }
 
   it.effect("makes a policy that runs", () =>
     Effect.gen(function*() {

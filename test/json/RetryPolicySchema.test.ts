@@ -102,6 +102,13 @@ describe("RetryPolicySchema", () => {
       }
     }))
 
+  it.effect("takes durations in the units that people write, as the reader does", () =>
+    Effect.gen(function*() {
+      const found = yield* decode({ steps: [{ fixed: { delay: "100ms" } }, { deadline: "1m" }] })
+      assert.isTrue(Equal.equals(found, Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.deadline("1 minute"))))
+      yield* Effect.flip(decodeForm({ steps: [{ fixed: { delay: "100msec" } }] }))
+    }))
+
   it("describes every source and every combinator to editors", () => {
     const { definitions } = Schema.toJsonSchemaDocument(RetryPolicySchema.Json, { onExcessProperty: "error" })
     const text = JSON.stringify(definitions)

@@ -259,6 +259,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryPropagationRpc.Propagation",
     "RetryPropagationRpc.layer",
     "RetryPropagationRpc.telling",
+    "RetryPolicyJson.duration",
     "RetryPolicyJson.fromJson",
     "RetryPolicySchema.Json",
     "RetryPolicySchema.RetryPolicy",

@@ -1,7 +1,8 @@
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import { difference, type Scenario, withPolicy } from "../Simulator.ts"
+import type * as Option from "effect/Option"
+import { difference, type Policy, type Scenario, withPolicy } from "../Simulator.ts"
 import { comparisonTable } from "./comparisonTable.ts"
 import * as flags from "./flags.ts"
 import { asJson, dataOf, finishing, writableIfAsked } from "./output.ts"
@@ -17,7 +18,7 @@ const policy = Flag.String("policy").pipe(
 )
 
 /** The scenario as it is written and with each policy, each once and under a name of its own. */
-export const plansOf = (scenario: Scenario, policies: ReadonlyArray<Parameters<typeof withPolicy>[1]>) => {
+export const plansOf = (scenario: Scenario, policies: ReadonlyArray<Policy>) => {
   const written: Plan = { label: writtenLabel(scenario), scenario }
   const known = new Set([JSON.stringify(scenario.fleets)])
   const labels = new Map([[written.label, 1]])
@@ -35,6 +36,27 @@ export const plansOf = (scenario: Scenario, policies: ReadonlyArray<Parameters<t
   return [written, ...others] as const
 }
 
+/** Runs a scenario as it is written, then with each policy, and tells what came of it. */
+export const compared = (
+  scenario: Scenario,
+  policies: ReadonlyArray<Policy>,
+  asked: {
+    readonly runs: Option.Option<number>
+    readonly json: boolean
+    readonly report: Option.Option<string>
+  }
+) =>
+  runAll(
+    [...plansOf(scenario, policies)],
+    asked.runs,
+    finishing(asked.report, (runs) =>
+      asked.json
+        ? asJson({
+          runs: runs.map((run) => ({ ...dataOf(run), difference: difference(runs[0].results, run.results) }))
+        })
+        : comparisonTable(runs))
+  )
+
 export const compare = Command.make(
   "compare",
   { scenario: flags.scenario, policy, seed: flags.seed, runs: flags.runs, json: flags.json, report: flags.report },
@@ -42,16 +64,7 @@ export const compare = Command.make(
     const policies = yield* Effect.forEach(asked.policy, policyFrom)
     const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
     yield* writableIfAsked(asked.report)
-    yield* runAll(
-      [...plansOf(scenario, policies)],
-      asked.runs,
-      finishing(asked.report, (runs) =>
-        asked.json
-          ? asJson({
-            runs: runs.map((run) => ({ ...dataOf(run), difference: difference(runs[0].results, run.results) }))
-          })
-          : comparisonTable(runs))
-    )
+    yield* compared(scenario, policies, asked)
   })
 ).pipe(
   Command.withShortDescription("Run a scenario with several policies"),

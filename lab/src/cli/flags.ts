@@ -1,7 +1,9 @@
+import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as Argument from "effect/cli/Argument"
 import * as Flag from "effect/cli/Flag"
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
+import { expectedDuration } from "../simulator/fields.ts"
 
 export const scenario = Argument.String("scenario").pipe(
   Argument.withDescription("The name of one that ships, or a file")
@@ -32,15 +34,15 @@ export const runs = Flag.Int("runs").pipe(
   Flag.optional
 )
 
-/** A duration: `"2 seconds"`, or a number of milliseconds. */
+/** A duration: `2s`, `"2 seconds"`, or a number of milliseconds. */
 export const duration = (name: string, description: string) =>
   Flag.String(name).pipe(
     Flag.filterMap(
       (text) =>
-        Duration.fromInput((/^\d+(\.\d+)?$/.test(text) ? Number(text) : text) as Duration.Input).pipe(
+        RetryPolicyJson.duration(/^\d+(\.\d+)?$/.test(text) ? Number(text) : text).pipe(
           Option.filter(Duration.isFinite)
         ),
-      () => "milliseconds, or a text such as \"2 seconds\""
+      () => expectedDuration
     ),
     Flag.withMetavar("DURATION"),
     Flag.withDescription(description),

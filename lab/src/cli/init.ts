@@ -4,40 +4,18 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
 import * as Path from "effect/Path"
-import type { ScenarioInput } from "../Simulator.ts"
+import * as Simulator from "../Simulator.ts"
+import { compared } from "./compare.ts"
 import { write } from "./files.ts"
+import * as flags from "./flags.ts"
 import { Installed } from "./Installed.ts"
-import { asJson, word } from "./output.ts"
-import { refusal } from "./refusal.ts"
+import { asJson, word, writableIfAsked } from "./output.ts"
+import { policyFrom } from "./policies.ts"
+import { kinds, type Question, scenarioOf } from "./question.ts"
+import { Refusal, refusal } from "./refusal.ts"
 import { plain, quoted } from "./text.ts"
-
-const starter = (schema: string): ScenarioInput => ({
-  $schema: schema,
-  name: "my-service",
-  description: "For ten seconds the service answers every request with an error.",
-  seed: 1,
-  duration: "2 minutes",
-  fleets: [
-    {
-      name: "application",
-      to: "service",
-      processes: 4,
-      rate: 200,
-      timeout: "1 second",
-      network: "5 millis",
-      policy: "awsStandard"
-    }
-  ],
-  services: [
-    {
-      name: "service",
-      capacity: 300,
-      latency: { exponential: "20 millis" },
-      outages: [{ kind: "fail", from: "20 seconds", to: "30 seconds" }]
-    }
-  ]
-})
 
 /** Where an editor finds the schema: beside the scenario if the package is installed there, otherwise on the web. */
 const schemaFor = Effect.fnUntraced(function*(file: string) {
@@ -60,28 +38,94 @@ const schemaFor = Effect.fnUntraced(function*(file: string) {
   }
 })
 
+const positive = (name: string, what: string, usual: number) =>
+  Flag.Finite(name).pipe(
+    Flag.filter((value) => value > 0, () => "a number above 0"),
+    Flag.withMetavar("NUMBER"),
+    Flag.withDescription(`${what}. Default ${usual}`),
+    Flag.withDefault(usual)
+  )
+
+const settings = {
+  file: Argument.String("file").pipe(
+    Argument.withDescription("Where to write it. Default scenario.json"),
+    Argument.withDefault("scenario.json")
+  ),
+  rate: positive("rate", "Calls per second of all clients", 200),
+  clients: Flag.Int("clients").pipe(
+    Flag.filter((value) => value >= 1, () => "a whole number from 1"),
+    Flag.withMetavar("NUMBER"),
+    Flag.withDescription("Processes that call, each with a quota of its own. Default 4"),
+    Flag.withDefault(4)
+  ),
+  p50: flags.duration("p50", "The median latency of the service when all is well"),
+  p99: flags.duration("p99", "What 99 of 100 answers take less than when all is well"),
+  capacity: Flag.Finite("capacity").pipe(
+    Flag.filter((value) => value > 0, () => "a number above 0"),
+    Flag.withMetavar("NUMBER"),
+    Flag.withDescription("Requests per second that the service can answer. Default 1.5 times the rate"),
+    Flag.optional
+  ),
+  timeout: flags.duration("timeout", "How long an attempt waits. Default 1s, or longer with a long p99"),
+  brownout: flags.duration("brownout", "How long the service is in trouble. Default: an outage of 10s"),
+  kind: Flag.Literals("kind", kinds).pipe(
+    Flag.withDescription(
+      "What the brown-out is. Default fail"
+    ),
+    Flag.withDefault<Question["kind"]>("fail")
+  ),
+  policy: Flag.String("policy").pipe(
+    Flag.withMetavar("POLICY"),
+    Flag.withDescription("A name, or its steps as JSON. With more than one, it is run, too"),
+    Flag.atLeast(0)
+  ),
+  report: flags.report,
+  force: Flag.Boolean("force").pipe(
+    Flag.withDescription("Overwrite a file that is there"),
+    Flag.withDefault(false)
+  )
+}
+
 export const init = Command.make(
   "init",
-  {
-    file: Argument.String("file").pipe(
-      Argument.withDescription("Where to write it. Default scenario.json"),
-      Argument.withDefault("scenario.json")
-    ),
-    force: Flag.Boolean("force").pipe(
-      Flag.withDescription("Overwrite a file that is there"),
-      Flag.withDefault(false)
-    )
-  },
-  Effect.fnUntraced(function*({ file, force }) {
+  settings,
+  Effect.fnUntraced(function*({ brownout, capacity, file, force, p50, p99, policy, report, timeout, ...asked }) {
     const fs = yield* FileSystem.FileSystem
     const exists = yield* Effect.orElseSucceed(fs.exists(file), () => false)
     if (exists && !force) return yield* refusal(`${quoted(file)} is there already: --force overwrites it`)
-    yield* write(file, `${asJson(starter(yield* schemaFor(file)))}\n`)
-    yield* Console.log(`wrote ${plain(file)}; next: effect-retry simulate ${plain(word(file))}`)
+    const [first = "awsStandard", ...others] = yield* Effect.forEach(policy, policyFrom)
+    const input = scenarioOf({
+      ...asked,
+      brownout: Option.getOrUndefined(brownout),
+      capacity: Option.getOrUndefined(capacity),
+      p50: Option.getOrUndefined(p50),
+      p99: Option.getOrUndefined(p99),
+      timeout: Option.getOrUndefined(timeout),
+      policy: first
+    }, yield* schemaFor(file))
+    const scenario = yield* Effect.mapError(
+      Simulator.decode(input),
+      ({ problems }) => new Refusal({ lines: problems.map(({ path, problem }) => `${path}: ${problem}`) })
+    )
+    yield* writableIfAsked(report)
+    yield* write(file, `${asJson(input)}\n`)
+    if (others.length === 0 && Option.isNone(report)) {
+      return yield* Console.log(`wrote ${plain(file)}; next: effect-retry simulate ${plain(word(file))}`)
+    }
+    yield* Console.error(`wrote ${plain(file)}`)
+    yield* compared(scenario, others, { runs: Option.none(), json: false, report })
   })
 ).pipe(
-  Command.withShortDescription("Write a scenario to begin with"),
+  Command.withShortDescription("Write a scenario to begin with, and answer a first question"),
   Command.withDescription(
-    "Writes a scenario to begin with. Its \"$schema\" tells editors each key, its default and its limits."
-  )
+    "Writes a scenario to begin with: what you know of your service, and guesses for the rest, which\n" +
+      "  its description names. With several policies it is run with each, too. The \"$schema\" of the\n" +
+      "  scenario tells editors each key, its default and its limits."
+  ),
+  Command.withExamples([
+    { command: "effect-retry init" },
+    {
+      command: "effect-retry init --rate 400 --clients 30 --p99 80ms --brownout 20s --policy none --policy naive"
+    }
+  ])
 )

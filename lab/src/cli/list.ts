@@ -4,9 +4,7 @@ import * as Effect from "effect/Effect"
 import * as flags from "./flags.ts"
 import { asJson } from "./output.ts"
 import { shipped, shippedNames } from "./scenarios.ts"
-import { wrapped } from "./text.ts"
-
-const width = 100
+import { described } from "./text.ts"
 
 export const list = Command.make(
   "scenarios",
@@ -18,12 +16,7 @@ export const list = Command.make(
       (name) => Effect.map(shipped(name), ({ description }) => ({ name, description }))
     )
     if (json) return yield* Console.log(asJson(found))
-    const column = Math.max(...names.map((name) => name.length)) + 2
-    yield* Console.log(
-      found.flatMap(({ description, name }) =>
-        wrapped(description, width - column).map((line, index) => (index === 0 ? name : "").padEnd(column) + line)
-      ).join("\n")
-    )
+    yield* Console.log(described(found.map(({ description, name }) => [name, description])).join("\n"))
   })
 ).pipe(
   Command.withShortDescription("List the scenarios that ship"),

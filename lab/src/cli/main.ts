@@ -14,6 +14,7 @@ import { explain } from "./explain.ts"
 import { init } from "./init.ts"
 import { Installed } from "./Installed.ts"
 import { list } from "./list.ts"
+import { listPolicies } from "./listPolicies.ts"
 import { map } from "./map.ts"
 import { Refusal } from "./refusal.ts"
 import { simulate } from "./simulate.ts"
@@ -21,7 +22,7 @@ import { plain } from "./text.ts"
 
 const effectRetry = Command.make("effect-retry").pipe(
   Command.withDescription("Shows what a retry policy does: by itself, and to a service in an outage."),
-  Command.withSubcommands([explain, simulate, compare, map, list, init])
+  Command.withSubcommands([explain, simulate, compare, map, list, listPolicies, init])
 )
 
 const complain = (lines: ReadonlyArray<string>): Effect.Effect<void> =>

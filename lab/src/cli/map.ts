@@ -1,6 +1,8 @@
+import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Simulator from "../Simulator.ts"
@@ -23,16 +25,21 @@ const usualSteps = 20
 const spaced = (from: number, to: number, steps: number): ReadonlyArray<number> =>
   Array.from({ length: steps }, (_, n) => Number((from + (to - from) * n / Math.max(1, steps - 1)).toPrecision(6)))
 
-/** `fleets.0.rate=60..300` or, with the number of steps, `fleets.0.rate=60..300/12`. */
+/** A number; of a duration, its milliseconds. */
+const amount = (text = ""): number =>
+  Option.match(RetryPolicyJson.duration(text), { onNone: () => Number(text), onSome: Duration.toMillis })
+
+/** `fleets.0.rate=60..300`, with the number of steps `fleets.0.rate=60..300/12`, of a duration `fleets.0.timeout=250ms..4s`. */
 const axis = (name: "x" | "y", what: string) =>
   Flag.String(name).pipe(
     Flag.filterMap(
       (text): Option.Option<Simulator.Axis> => {
-        const [, path, from, to, steps] = /^([^=]+)=(\d+(?:\.\d+)?)\.\.(\d+(?:\.\d+)?)(?:\/(\d{1,3}))?$/.exec(text) ??
-          []
+        const [, path, from, to, steps] =
+          /^([^=]+)=(\d+(?:\.\d+)?(?:ms|s|m|h)?)\.\.(\d+(?:\.\d+)?(?:ms|s|m|h)?)(?:\/(\d{1,3}))?$/.exec(text) ??
+            []
         return path === undefined || Number(steps ?? 2) < 2
           ? Option.none()
-          : Option.some({ path, values: spaced(Number(from), Number(to), Number(steps ?? usualSteps)) })
+          : Option.some({ path, values: spaced(amount(from), amount(to), Number(steps ?? usualSteps)) })
       },
       () => "PATH=FROM..TO or PATH=FROM..TO/STEPS, such as fleets.0.rate=60..300/12"
     ),
@@ -132,6 +139,6 @@ export const map = Command.make(
   ),
   Command.withExamples([
     { command: "effect-retry map outage --policy awsStandard --policy finagle --svg map.svg" },
-    { command: "effect-retry map outage --x fleets.0.rate=100..300/9 --y fleets.0.timeout=250..4000/6" }
+    { command: "effect-retry map outage --x fleets.0.rate=100..300/9 --y fleets.0.timeout=250ms..4s/6" }
   ])
 )

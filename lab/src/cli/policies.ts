@@ -1,8 +1,8 @@
 import * as Effect from "effect/Effect"
 import * as Simulator from "../Simulator.ts"
 import { resolve } from "../simulator/policy.ts"
+import { suggestion } from "../simulator/suggestion.ts"
 import { Refusal, refusal } from "./refusal.ts"
-import { suggestion } from "./suggestion.ts"
 import { quoted } from "./text.ts"
 
 /** What a policy is called. */
@@ -14,17 +14,18 @@ const settingsOf = (json: string) =>
     catch: (error) => refusal(`policy is no JSON: ${(error as Error).message}`)
   })
 
+const example = `or JSON such as {"steps":[{"fixed":{"delay":0}},{"maxAttempts":4}]}`
+
+/** The policy of a name. */
+export const policyNamed = Effect.fnUntraced(function*(text: string) {
+  const found = Simulator.policies.find((name) => name === text)
+  if (found !== undefined) return found
+  return yield* refusal(`unknown policy ${quoted(text)}: ${suggestion(text, [...Simulator.policies, example])}`)
+})
+
 /** A policy as it is written on the command line: a name, or its steps as JSON. */
 export const policyFrom = Effect.fnUntraced(function*(text: string) {
-  const isSettings = text.trimStart().startsWith("{")
-  if (!isSettings && !Simulator.policies.some((name) => name === text)) {
-    return yield* refusal(
-      `unknown policy ${quoted(text)}: ${
-        suggestion(text, [...Simulator.policies, `or JSON such as {"steps":[{"fixed":{"delay":0}},{"maxAttempts":4}]}`])
-      }`
-    )
-  }
-  const input = isSettings ? yield* settingsOf(text) : text
+  const input = text.trimStart().startsWith("{") ? yield* settingsOf(text) : yield* policyNamed(text)
   return yield* Effect.mapError(
     Simulator.decodePolicy(input),
     ({ problems }) =>

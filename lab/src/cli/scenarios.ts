@@ -2,10 +2,10 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Simulator from "../Simulator.ts"
+import { suggestion } from "../simulator/suggestion.ts"
 import { read } from "./files.ts"
 import { Installed } from "./Installed.ts"
 import { Refusal, refusal } from "./refusal.ts"
-import { suggestion } from "./suggestion.ts"
 import { quoted } from "./text.ts"
 
 const shippedFolder = Effect.gen(function*() {

@@ -11,7 +11,7 @@ export const plain = (text: string): string =>
 export const quoted = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text)
 
 /** Words in lines of at most so many characters. */
-export const wrapped = (text: string, width: number): ReadonlyArray<string> => {
+const wrapped = (text: string, width: number): ReadonlyArray<string> => {
   const lines: Array<string> = []
   for (const word of text.split(/\s+/)) {
     const last = lines.at(-1)
@@ -39,4 +39,16 @@ export const table = (
     ...rows.map(([name, ...cells]) => [isWide(name) ? "" : name, ...cells])
   ])
   return [head ?? "", ...rows.flatMap(([name], index) => [...isWide(name) ? [name] : [], lines[index] ?? ""])]
+}
+
+const pageWidth = 100
+
+/** Names, and beside each what it is, in 100 columns. */
+export const described = (
+  rows: ReadonlyArray<readonly [name: string, description: string]>
+): ReadonlyArray<string> => {
+  const column = Math.max(...rows.map(([name]) => name.length)) + 2
+  return rows.flatMap(([name, description]) =>
+    wrapped(description, pageWidth - column).map((line, index) => (index === 0 ? name : "").padEnd(column) + line)
+  )
 }

@@ -1,3 +1,4 @@
+import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -53,16 +54,20 @@ export const Name = Schema.String.check(
 )
 
 const longestMillis = 1e12
-const expectedDuration = `milliseconds, or a text such as "250 millis", "20 seconds", "2 minutes"`
+/** What is told of a value that is no duration. */
+export const expectedDuration = `milliseconds, or a text such as "250ms", "20s", "2 minutes"`
 
 const isNotTooLong = (text: string) =>
-  Option.exists(Duration.fromInput(text as Duration.Input), (duration) => Duration.toMillis(duration) <= longestMillis)
+  Option.exists(RetryPolicyJson.duration(text), (duration) => Duration.toMillis(duration) <= longestMillis)
 
-/** A duration: milliseconds, or a number and a unit. */
+/** A duration: milliseconds, or a number and a unit, as words or in short. */
 export const Time = Schema.Union([
   Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: longestMillis }, expecting(expectedDuration))),
   Schema.String.check(
-    Schema.isPattern(/^\d{1,12}(\.\d{1,6})? (millis?|seconds?|minutes?|hours?|days?)$/u, expecting(expectedDuration)),
+    Schema.isPattern(
+      /^\d{1,12}(\.\d{1,6})?( (millis?|seconds?|minutes?|hours?|days?)| ?(ms|s|m|min|h|d))$/u,
+      expecting(expectedDuration)
+    ),
     Schema.makeFilter(isNotTooLong, expecting(`at most ${longestMillis} milliseconds`))
   )
 ]).annotate({
@@ -70,6 +75,20 @@ export const Time = Schema.Union([
   expected: expectedDuration,
   title: `A duration: ${expectedDuration}`
 })
+
+const oneDistribution = "one distribution, or p50 and p99"
+
+/** What stands for a distribution: one of four, or two quantiles. */
+const isOneDistribution = ({ p50, p99, ...others }: { readonly [key: string]: unknown }): boolean => {
+  const count = Object.keys(others).length
+  return p50 === undefined && p99 === undefined ? count === 1 : count === 0 && p50 !== undefined && p99 !== undefined
+}
+
+const isInOrder = ({ p50, p99 }: { readonly p50?: unknown; readonly p99?: unknown }): boolean =>
+  p50 === undefined || Option.exists(
+    Option.all([RetryPolicyJson.duration(p50), RetryPolicyJson.duration(p99)]),
+    ([p50, p99]) => Duration.toMillis(p50) > 0 && Duration.toMillis(p99) >= Duration.toMillis(p50)
+  )
 
 /** A duration drawn by chance, or always the same. */
 export const Distribution = Schema.Union([
@@ -84,10 +103,14 @@ export const Distribution = Schema.Union([
     lognormal: maybe(
       Schema.Struct({ median: Time, sigma: Amount }),
       "The median of a lognormal distribution, and the standard deviation of its logarithm."
-    )
+    ),
+    p50: maybe(Time, "With p99: the duration that half of all stay below, of a lognormal distribution."),
+    p99: maybe(Time, "The duration that 99 of 100 stay below.")
   }).check(
-    Schema.isMinProperties(1, expecting("one distribution")),
-    Schema.isMaxProperties(1, expecting("one distribution"))
+    Schema.isMinProperties(1, expecting(oneDistribution)),
+    Schema.isMaxProperties(2, expecting(oneDistribution)),
+    Schema.makeFilter(isOneDistribution, expecting(oneDistribution)),
+    Schema.makeFilter(isInOrder, expecting("p50 above 0 and p99 not below it"))
   )
 ]).annotate({
   identifier: "Distribution",

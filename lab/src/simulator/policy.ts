@@ -172,3 +172,30 @@ export const resolve = (policy: Policy): Retrying => {
 /** The policy, whose retries are paid for: by its own step, or one at a time where it has none. */
 export const paying = (policy: AnyPolicy): AnyPolicy =>
   RetryPolicy.limits(policy).quota === undefined ? RetryPolicy.quotaGated(policy, { cost: 1 }) : policy
+
+const budgetSettings = (budget: BudgetOptions): unknown => {
+  switch (budget.kind) {
+    case "finagle": {
+      const { ttlMillis, ...rest } = budget
+      return { ...rest, ttl: ttlMillis }
+    }
+    case "ratio": {
+      const { windowMillis, ...rest } = budget
+      return { ...rest, window: windowMillis }
+    }
+    default:
+      return budget
+  }
+}
+
+/** What a name stands for, as settings to be read: to begin with, and to change. `undefined` where it stands for no retries. */
+export const settingsOf = (name: PolicyName): unknown => {
+  const { budget, limiter, policy, quota } = named[name]
+  return policy && {
+    label: name,
+    ...policy.toJSON(),
+    ...quota && { quota },
+    ...limiter && { limiter },
+    ...budget && { budget: budgetSettings(budget) }
+  }
+}

@@ -1,6 +1,7 @@
 import * as Data from "effect/Data"
 import type * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { alternatives } from "./alternatives.ts"
 
 /** What is wrong with a scenario, and where. */
 export interface Problem {
@@ -49,7 +50,6 @@ const shown = (value: unknown): string => {
 }
 
 const describe = (message: string, value: unknown): string => {
-  if (message === "Expected no excess property") return "is no key of a scenario here"
   if (message === "Missing key") return "is missing"
   const said = message.charAt(0).toLowerCase() + message.slice(1)
   return `${said}, got ${shown(value)}`
@@ -60,17 +60,41 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 const keyOf = (segment: PropertyKey | { readonly key: PropertyKey }): PropertyKey =>
   typeof segment === "object" ? segment.key : segment
 
+interface Found {
+  readonly path: Path
+  readonly problem: string
+}
+
+/** The issues of a tree that stand for one place each. */
+const leaves = (issue: SchemaIssue.Issue, path: Path, input: unknown): ReadonlyArray<Found> => {
+  switch (issue._tag) {
+    case "Pointer":
+      return leaves(issue.issue, [...path, ...issue.path], input)
+    case "Encoding":
+      return leaves(issue.issue, path, input)
+    case "Composite":
+      return issue.issues.flatMap((inner) => leaves(inner, path, input))
+    case "AnyOf":
+      if (issue.issues.length > 0) return issue.issues.flatMap((inner) => leaves(inner, path, input))
+  }
+  const told = alternatives(issue, path, valueAt(input, path))
+  if (told !== undefined) return [told]
+  return format(issue).issues.map(({ message, path: inner = [] }) => {
+    const keys = [...path, ...inner.map(keyOf)]
+    return { path: keys, problem: describe(message, valueAt(input, keys)) }
+  })
+}
+
 /** More problems than anyone reads. */
 const maxProblems = 100
 
 /** The problems that a schema has found in an input: the first of each place. */
 export const fromSchema = (error: Schema.SchemaError, input: unknown): InvalidScenario => {
   const problems = new Map<string, Problem>()
-  for (const { message, path = [] } of format(error.issue).issues) {
-    const keys = path.map(keyOf)
-    const rendered = renderPath(keys)
+  for (const { path, problem } of leaves(error.issue, [], input)) {
+    const rendered = renderPath(path)
     if (problems.has(rendered)) continue
-    problems.set(rendered, { path: rendered, problem: describe(message, valueAt(input, keys)) })
+    problems.set(rendered, { path: rendered, problem })
     if (problems.size === maxProblems) break
   }
   return new InvalidScenario({ problems: [...problems.values()] })

@@ -1,9 +1,11 @@
+import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
 import type { Sampler } from "./chance.ts"
 import type { Distribution, Time } from "./fields.ts"
 
 /** A duration of a scenario in milliseconds. */
-export const millis = (time: Time): number => Duration.toMillis(Duration.fromInputUnsafe(time as Duration.Input))
+export const millis = (time: Time): number => Duration.toMillis(Option.getOrThrow(RetryPolicyJson.duration(time)))
 
 const exponentially = (mean: number): Sampler => (chance) => mean * chance.exponential()
 
@@ -13,15 +15,21 @@ const lognormally = (median: number, sigma: number): Sampler => (chance) => medi
 
 const uniformly = (from: number, to: number): Sampler => (chance) => from + (to - from) * chance.nextDoubleUnsafe()
 
+/** The standard normal distribution stays below it 99 times of 100. */
+const z99 = 2.3263478740408408
+
 /** What draws the durations of a distribution; `undefined` when they are always 0. */
 export const sampler = (distribution: Distribution): Sampler | undefined => {
   if (typeof distribution !== "object") {
     const fixed = millis(distribution)
     return fixed === 0 ? undefined : () => fixed
   }
-  const { exponential, lognormal, normal, uniform } = distribution
+  const { exponential, lognormal, normal, p50, p99, uniform } = distribution
   if (exponential !== undefined) return exponentially(millis(exponential))
   if (normal !== undefined) return normally(millis(normal.mean), millis(normal.deviation))
   if (uniform !== undefined) return uniformly(millis(uniform.from), millis(uniform.to))
-  return lognormal && lognormally(millis(lognormal.median), lognormal.sigma)
+  if (lognormal !== undefined) return lognormally(millis(lognormal.median), lognormal.sigma)
+  return p50 === undefined || p99 === undefined
+    ? undefined
+    : lognormally(millis(p50), Math.log(millis(p99) / millis(p50)) / z99)
 }

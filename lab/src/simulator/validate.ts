@@ -14,6 +14,7 @@ import { budgetOf, concurrencyOf, coolDownOf, throttleOf } from "./policy.ts"
 import type { Policy, PolicySettings } from "./policySchema.ts"
 import { type Problem, renderPath } from "./problem.ts"
 import type { Edge, Fleet, Outage, Scenario, ServiceSettings } from "./scenario.ts"
+import { suggestion } from "./suggestion.ts"
 import { millis } from "./units.ts"
 
 /** The most buckets of a time series. */
@@ -108,7 +109,12 @@ class Inspection {
 
   private edge(path: Path, edge: Edge): void {
     const service = this.services.get(edge.to)
-    if (service === undefined) this.report([...path, "to"], `names no service: ${JSON.stringify(edge.to)}`)
+    if (service === undefined) {
+      this.report(
+        [...path, "to"],
+        `names no service: ${JSON.stringify(edge.to)}; ${suggestion(edge.to, [...this.services.keys()])}`
+      )
+    }
     this.positive([...path, "timeout"], edge.timeout)
     if (edge.timeout === undefined && service?.outages.some(({ kind }) => kind === "drop")) {
       this.report([...path, "timeout"], `is needed: an outage of ${JSON.stringify(edge.to)} drops requests`)

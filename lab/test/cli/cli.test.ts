@@ -213,6 +213,56 @@ describe("simulate", () => {
   })
 })
 
+describe("durations", () => {
+  const short = {
+    ...small,
+    duration: "10s",
+    drain: "5s",
+    fleets: [{
+      ...small.fleets[0],
+      timeout: "1s",
+      network: "5ms",
+      policy: retrying({ source: { fixed: { delay: "100ms" } } })
+    }],
+    services: [{ name: "db", latency: { exponential: "10 ms" }, outages: [{ kind: "fail", from: "2s", to: "0.1m" }] }]
+  }
+  const long = {
+    ...short,
+    duration: "10 seconds",
+    drain: "5 seconds",
+    fleets: [{
+      ...short.fleets[0],
+      timeout: 1000,
+      network: "5 millis",
+      policy: retrying({ source: { fixed: { delay: "100 millis" } } })
+    }],
+    services: [{ name: "db", latency: { exponential: 10 }, outages: [{ kind: "fail", from: 2000, to: "6 seconds" }] }]
+  }
+
+  it("are written as people write them, in files", async () => {
+    writeFileSync(inHere("short.json"), JSON.stringify(short))
+    writeFileSync(inHere("long.json"), JSON.stringify(long))
+    const first = await good(["simulate", inHere("short.json")])
+    assert.strictEqual(
+      first.replaceAll("100ms", "100 millis"),
+      await good(["simulate", inHere("long.json")])
+    )
+  })
+
+  it("are written as people write them, in flags", async () => {
+    const args = (attempt: string, deadline: string) => [
+      "explain",
+      "awsStandard",
+      "--attempt",
+      attempt,
+      "--deadline",
+      deadline
+    ]
+    assert.strictEqual(await good(args("500ms", "2s")), await good(args("500", "2 seconds")))
+    assert.strictEqual(await good(args("0.5s", "1m")), await good(args("500 millis", "60 seconds")))
+  })
+})
+
 describe("compare", () => {
   const rows = (out: string): ReadonlyArray<string> => {
     const lines = out.split("\n")
@@ -340,9 +390,22 @@ describe("map", () => {
     assert.deepStrictEqual(maps[0].rows, [["recovers", "recovers"], ["recovers", "collapses"]])
   })
 
+  it("takes durations as people write them", async () => {
+    const lengths = async (range: string) => {
+      const y = `services.0.outages.0.length=${range}`
+      const out = await good(["map", smallFile, "--x", "fleets.0.rate=10..20/2", "--y", y, "--runs", "1", "--json"])
+      return JSON.parse(out).maps[0].y.values
+    }
+    assert.deepStrictEqual(await lengths("500ms..2s/2"), [500, 2000])
+    assert.deepStrictEqual(await lengths("500..2000/2"), [500, 2000])
+  })
+
   it("refuses what is no parameter", async () => {
     const { code, err } = await run(["map", "outage", "--x", "fleets.0.speed=1..2"])
-    assert.deepStrictEqual([code, err.trim()], [2, "effect-retry: fleets[0].speed: is no key of a scenario here"])
+    assert.deepStrictEqual([code, err.trim()], [
+      2,
+      "effect-retry: fleets[0].speed: is not a key here: there are name, to, policy, timeout, network, throttle, processes, rate, arrivals, clients, think, pace, calls"
+    ])
   })
 })
 
@@ -365,6 +428,46 @@ describe("scenarios", () => {
   })
 })
 
+describe("policies", () => {
+  it("lists every name, and every key of settings, in 102 columns", async () => {
+    const out = await good(["policies"])
+    for (const name of Simulator.policies) assert.match(out, new RegExp(`^ {2}${name} +\\S`, "m"))
+    const words = [
+      "steps",
+      "exponential",
+      "decorrelated",
+      "maxAttempts",
+      "whileRetryable",
+      "refillPerSecond",
+      "breaker"
+    ]
+    for (const word of words) assert.match(out, new RegExp(`^ {2}${word} +\\S`, "m"))
+    assert.include(out, "Keys: delay, jitter.")
+    assert.isAtMost(Math.max(...out.split("\n").map((line) => line.length)), 102)
+  })
+
+  it("prints settings that do what the name does", async () => {
+    for (const name of Simulator.policies) {
+      const settings = await good(["policies", name])
+      const scenario = (policy: unknown) => ({ ...small, fleets: [{ ...small.fleets[0], policy }] })
+      writeFileSync(inHere("named.json"), JSON.stringify(scenario(name)))
+      writeFileSync(inHere("settings.json"), JSON.stringify(scenario(JSON.parse(settings))))
+      const [first, second] = [
+        await good(["simulate", inHere("named.json"), "--runs", "1"]),
+        await good(["simulate", inHere("settings.json"), "--runs", "1"])
+      ]
+      assert.strictEqual(second, first)
+    }
+  })
+
+  it("gives the data of all", async () => {
+    const data: ReadonlyArray<{ name: string; settings: unknown }> = JSON.parse(await good(["policies", "--json"]))
+    assert.deepStrictEqual(data.map(({ name }) => name), [...Simulator.policies])
+    assert.deepStrictEqual(data[0]!.settings, null)
+    assert.deepStrictEqual(data[4]!.settings, JSON.parse(await good(["policies", "awsStandard"])))
+  })
+})
+
 describe("init", () => {
   it("writes a scenario that runs", async () => {
     const path = inHere("mine.json")
@@ -372,6 +475,65 @@ describe("init", () => {
     assert.include(await good(["simulate", "--runs", "1", path]), "my-service")
     const spaced = inHere("my own.json")
     assert.include(await good(["init", spaced]), `next: effect-retry simulate '${spaced}'\n`)
+  })
+
+  it("writes what is known of a service, and names what it guesses", async () => {
+    const path = inHere("question.json")
+    await good(["init", path, "--rate", "400", "--clients", "30", "--p99", "80ms", "--brownout", "20s"])
+    const { description, fleets: [fleet], services: [service] } = JSON.parse(text(path))
+    assert.strictEqual(
+      description,
+      "For 20s half of the requests fail at once. Guesses, to replace by what you measure: the capacity, the latency that was not given, the time-out."
+    )
+    assert.deepInclude(fleet, { rate: 400, processes: 30, timeout: "1s", policy: "awsStandard" })
+    assert.deepStrictEqual(service, {
+      name: "service",
+      capacity: 600,
+      latency: { p50: "12ms", p99: "80ms" },
+      outages: [{ kind: "fail", from: "20s", to: "40s", share: 0.5 }]
+    })
+  })
+
+  const known = ["--capacity", "500", "--p50", "30ms", "--p99", "900ms", "--timeout", "2.5s"]
+  const outages: ReadonlyArray<readonly [kind: string, outage: object]> = [
+    ["slow", { kind: "slow", from: "20s", to: "80s", factor: 20 }],
+    ["drop", { kind: "drop", from: "20s", to: "80s", share: 0.5 }],
+    ["hold", { kind: "hold", from: "20s", to: "80s" }]
+  ]
+  for (const [kind, outage] of outages) {
+    it(`guesses nothing that is said of a brown-out that is ${kind}`, async () => {
+      const path = inHere(`${kind}.json`)
+      await good(["init", path, ...known, "--brownout", "1m", "--kind", kind])
+      const { description, duration, fleets, services } = JSON.parse(text(path))
+      assert.notInclude(description, "Guesses")
+      assert.strictEqual(duration, "260s")
+      assert.strictEqual(fleets[0].timeout, "2500ms")
+      assert.deepStrictEqual(services[0], {
+        name: "service",
+        capacity: 500,
+        latency: { p50: "30ms", p99: "900ms" },
+        outages: [outage]
+      })
+    })
+  }
+
+  it("answers the question of a newcomer in one command", async () => {
+    const path = inHere("asked.json")
+    const steps = JSON.stringify(retrying({ label: "three attempts", attempts: 3 }))
+    const asked = ["--rate", "400", "--clients", "30", "--p99", "80ms", "--brownout", "20s"]
+    const { code, err, out } = await run(["init", path, ...asked, "--policy", "none", "--policy", steps])
+    assert.deepStrictEqual([code, err], [0, `wrote ${path}\n`])
+    assert.strictEqual(JSON.parse(text(path)).fleets[0].policy, "none")
+    assert.strictEqual(out, await good(["compare", path, "--policy", steps]))
+    assert.match(out, /^none .* 9[12]\.\d/m)
+    assert.match(out, /^three attempts .* 9[78]\.\d/m)
+  })
+
+  it("writes steps as they were typed", async () => {
+    const path = inHere("steps.json")
+    const settings = { steps: [{ fixed: { delay: "100ms" } }, { maxAttempts: 2 }, "whileRetryable"] }
+    await good(["init", path, "--policy", JSON.stringify(settings)])
+    assert.deepStrictEqual(JSON.parse(text(path)).fleets[0].policy, settings)
   })
 
   it("overwrites nothing unless it is forced to", async () => {
@@ -448,7 +610,7 @@ describe("what is refused", () => {
 
   const cases: ReadonlyArray<readonly [why: string, args: ReadonlyArray<string>, lines: ReadonlyArray<string>]> = [
     ["every mistake of a scenario, with its path", ["simulate", inHere("bad.json")], [
-      `${inHere("bad.json")}: fleets[0].polcy: is no key of a scenario here`,
+      `${inHere("bad.json")}: fleets[0].polcy: is not a key here`,
       `${inHere("bad.json")}: fleets[0].rate: expected a number from 0 to 1000000, got -1`
     ]],
     ["a file that is no JSON", ["simulate", inHere("broken.json")], [`${inHere("broken.json")}: is no JSON: `]],
@@ -462,9 +624,10 @@ describe("what is refused", () => {
       "unknown policy \"awsstandart\": did you mean awsStandard"
     ]],
     ["a policy that is like none", ["explain", "qqqqqqqqqq"], ["there are none, naive,"]],
+    ["a name of no policy", ["policies", "awsstandart"], ["unknown policy \"awsstandart\": did you mean awsStandard"]],
     ["settings that are no JSON", ["explain", "{a"], ["policy is no JSON: "]],
     ["every mistake of settings", ["explain", `{"steps":[{"fixed":{"delay":0,"cap":1}},{"maxAttempts":0}]}`], [
-      "policy: steps[0].fixed.cap: is no key of a scenario here",
+      "policy: steps[0].fixed.cap: is not a key here",
       "policy: steps[1].maxAttempts: expected a whole number of at least 1"
     ]],
     ["a policy that is unknown, before the scenario is read", ["compare", "none.json", "--policy", "x"], [
@@ -480,7 +643,7 @@ describe("what is refused", () => {
     ["a negative seed", ["simulate", "outage", "--seed=-1"], ["a whole number from 0", "see "]],
     ["a seed that is too large", ["simulate", "outage", "--seed", "1e300"], ["--seed", "see "]],
     ["a duration that is none", ["explain", "none", "--attempt", "soon"], [
-      "Expected: milliseconds, or a text such as \"2 seconds\"",
+      "Expected: milliseconds, or a text such as \"250ms\"",
       "see "
     ]],
     ["a deadline of nothing", ["explain", "naive", "--deadline", "0"], ["deadline must be "]],
@@ -489,6 +652,11 @@ describe("what is refused", () => {
     ["a folder to write to", report(here), ["it is a folder"]],
     ["a path through a file", report(join(here, "file", "r.html")), ["a part of its path is no folder"]],
     ["a picture that cannot be written", ["explain", "none", "--svg", join(here, "no", "p.svg")], ["cannot write"]],
+    ["a start that makes no scenario", ["init", inHere("new.json"), "--p50", "3s", "--p99", "2s"], [
+      "services[0].latency: expected p50 above 0 and p99 not below it"
+    ]],
+    ["a brown-out of no kind", ["init", inHere("new.json"), "--brownout", "2s", "--kind", "grey"], ["--kind", "see "]],
+    ["a rate of nothing", ["init", inHere("new.json"), "--rate", "0"], ["a number above 0", "see "]],
     ["a start that cannot be written", ["init", join(here, "no", "s.json")], ["cannot write"]]
   ]
   for (const [why, args, lines] of cases) {

@@ -122,6 +122,14 @@ describe("Chance", () => {
     })
   }
 
+  it("draws with the quantiles that are given", () => {
+    const chance = new Chance(1, "quantiles")
+    const draw = sampler({ p50: "12ms", p99: "80ms" })!
+    const sorted = draws(50_000, () => draw(chance)).sort((a, b) => a - b)
+    assert.closeTo(sorted[25_000]!, 12, 0.24)
+    assert.closeTo(sorted[49_500]!, 80, 4)
+  })
+
   it("draws nothing where a duration is always 0", () => assert.isUndefined(sampler(0)))
 })
 

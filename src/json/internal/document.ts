@@ -1,6 +1,6 @@
 import { partsOf } from "../../engine/policy/policy.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
-import { type Fields, isObject, known, made, number, type Path, reading, type Refusal, refuse } from "./reading.ts"
+import { type Fields, isObject, known, made, type Path, reading, type Refusal, refuse, revived } from "./reading.ts"
 import { sections } from "./sections.ts"
 import { policyAt } from "./shortPolicy.ts"
 
@@ -35,8 +35,8 @@ const part = (key: string, given: unknown, path: Path) => {
   const section = sections[key]!
   const fields = object(given, path)
   known(fields, section.keys, path)
-  const revived = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, number(value)]))
-  return { options: made(() => section.check(revived), path, given), json: JSON.stringify(fields) }
+  const values = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, revived(value)]))
+  return { options: made(() => section.check(values), path, given), json: JSON.stringify(fields) }
 }
 
 const entry = (given: unknown, path: Path, offForAll: boolean): Entry => {

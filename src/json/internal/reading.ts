@@ -20,6 +20,7 @@ import {
   whileRetryable,
   withoutDeadline
 } from "../../RetryPolicy.ts"
+import { spelledOut } from "./durations.ts"
 
 /** Functions that JSON can name. */
 export type Functions = { readonly [name: string]: (...args: Array<any>) => unknown }
@@ -74,7 +75,8 @@ export const known = (fields: Fields, names: ReadonlyArray<string>, path: Path):
   }
 }
 
-export const number = (value: unknown): unknown => value === "Infinity" ? Infinity : value
+/** What JSON has no word for: no limit, and durations in short units. */
+export const revived = (value: unknown): unknown => value === "Infinity" ? Infinity : spelledOut(value)
 
 /** A constructor or combinator that takes nothing. */
 const alone = (make: unknown): Reader => (given, path) =>
@@ -83,7 +85,7 @@ const alone = (make: unknown): Reader => (given, path) =>
 /** A combinator whose only option is a value. */
 const value = (make: (value: any) => unknown, option: string): Reader => (given, path) => {
   if (option === "jitter" && isObject(given)) known(given, ["proportional"], path)
-  return made(() => make(number(given)), path, given, option)
+  return made(() => make(revived(given)), path, given, option)
 }
 
 /** A constructor or combinator with options, some of them flags. */
@@ -100,11 +102,11 @@ const options = (
     const value = given[flag]
     if (value !== undefined && typeof value !== "boolean") refuse([...path, flag], value, "true or false")
   }
-  const revived = Object.entries(given).map(([name, value]) => [
+  const values = Object.entries(given).map(([name, value]) => [
     name,
-    name === "customBackoff" ? functionOf(value, [...path, name], context) : number(value)
+    name === "customBackoff" ? functionOf(value, [...path, name], context) : revived(value)
   ])
-  return made(() => make(Object.fromEntries(revived)), path, given)
+  return made(() => make(Object.fromEntries(values)), path, given)
 }
 
 const functionOf = (name: unknown, path: Path, { functions }: Context): any =>

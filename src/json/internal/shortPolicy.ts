@@ -10,7 +10,7 @@ import {
   whileRetryable
 } from "../../RetryPolicy.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
-import { type Fields, isObject, known, made, number, type Path, refuse, stepped } from "./reading.ts"
+import { type Fields, isObject, known, made, type Path, refuse, revived, stepped } from "./reading.ts"
 
 /** Policies that go by a name. */
 export const presets: { readonly [name: string]: Policy } = {
@@ -47,7 +47,7 @@ const short = (given: Fields, path: Path): Policy => {
     }
   }
   const keys: { readonly [key: string]: any } = Object.fromEntries(
-    Object.entries(given).map(([key, value]) => [key, number(value)])
+    Object.entries(given).map(([key, value]) => [key, revived(value)])
   )
   const { cost = 5, throttlingCost, timeoutCost } = keys
   return made(

@@ -13,13 +13,13 @@ const distance = (a: string, b: string): number => {
 }
 
 /** The names that were perhaps meant, the nearest first. */
-const nearest = (name: string, names: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const wanted = name.toLowerCase()
+export const nearest = (name: string, names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const wanted = name.slice(0, 100).toLowerCase()
   return names
     .map((candidate) => {
       const lower = candidate.toLowerCase()
       const begins = wanted.length > 2 && (lower.startsWith(wanted) || wanted.startsWith(lower))
-      return { candidate, far: begins ? 1 : distance(wanted.slice(0, 100), lower) }
+      return { candidate, far: begins ? 1 : distance(wanted, lower) }
     })
     .filter(({ far }) => far <= Math.max(2, Math.floor(wanted.length / 3)))
     .sort((a, b) => a.far - b.far)

@@ -1,0 +1,21 @@
+/** The units that people write, and what Effect calls them. */
+const units: { readonly [short: string]: string } = {
+  ns: "nanos",
+  us: "micros",
+  µs: "micros",
+  ms: "millis",
+  s: "seconds",
+  m: "minutes",
+  min: "minutes",
+  h: "hours",
+  d: "days",
+  w: "weeks"
+}
+
+const written = /^(\d+(?:\.\d+)?) ?([a-zµ]+)$/
+
+/** `500ms` as `500 millis`, which Effect's `Duration` reads. Other values stay what they are. */
+export const spelledOut = (value: unknown): unknown => {
+  const [, amount, short = ""] = typeof value === "string" ? written.exec(value) ?? [] : []
+  return Object.hasOwn(units, short) ? `${amount} ${units[short]}` : value
+}
