@@ -89,6 +89,9 @@ describe("Simulator.decode", () => {
       ["a wrong number in a distribution", withFleet({ network: { lognormal: { median: 1, sigma: -1 } } }), [
         "fleets[0].network.lognormal.sigma: expected a number from 0 to 1000000000, got -1"
       ]],
+      ["quantiles that fall", withFleet({ network: { quantiles: [[0.5, 20], [0.9, "10 millis"]] } }), [
+        "fleets[0].network.quantiles: expected pairs of a share from 0 to 1 and a duration, both growing, got a list"
+      ]],
       ["two distributions", withFleet({ network: { exponential: 1, uniform: { from: 0, to: 1 } } }), [
         "fleets[0].network: expected one distribution, got an object"
       ]],

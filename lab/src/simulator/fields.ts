@@ -67,6 +67,17 @@ export const Time = Schema.Union([
   title: `A duration: ${expectedDuration}`
 })
 
+/** A duration of a scenario in milliseconds. */
+export const millis = (time: Time): number => Duration.toMillis(Duration.fromInputUnsafe(time as Duration.Input))
+
+const expectedQuantiles = "pairs of a share from 0 to 1 and a duration, both growing"
+
+const grow = (pairs: ReadonlyArray<readonly [share: number, time: Time]>): boolean =>
+  pairs.every(([share, time], index) => {
+    const before = pairs[index - 1]
+    return before === undefined || (before[0] < share && millis(before[1]) <= millis(time))
+  })
+
 /** A duration drawn by chance, or always the same. */
 export const Distribution = Schema.Union([
   Time,
@@ -80,6 +91,13 @@ export const Distribution = Schema.Union([
     lognormal: maybe(
       Schema.Struct({ median: Time, sigma: Amount }),
       "The median of a lognormal distribution, and the standard deviation of its logarithm."
+    ),
+    quantiles: maybe(
+      Schema.NonEmptyArray(Schema.Tuple([Share, Time])).check(
+        upTo(1000),
+        Schema.makeFilter(grow, expecting(expectedQuantiles))
+      ),
+      "What was measured: shares, and the durations that so many stay below; straight lines between them, and nothing beyond the first and the last."
     )
   }).check(
     Schema.isMinProperties(1, expecting("one distribution")),

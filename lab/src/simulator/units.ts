@@ -1,9 +1,7 @@
-import * as Duration from "effect/Duration"
 import type { Sampler } from "./chance.ts"
-import type { Distribution, Time } from "./fields.ts"
+import { type Distribution, millis, type Time } from "./fields.ts"
 
-/** A duration of a scenario in milliseconds. */
-export const millis = (time: Time): number => Duration.toMillis(Duration.fromInputUnsafe(time as Duration.Input))
+export { millis }
 
 const exponentially = (mean: number): Sampler => (chance) => mean * chance.exponential()
 
@@ -13,15 +11,29 @@ const lognormally = (median: number, sigma: number): Sampler => (chance) => medi
 
 const uniformly = (from: number, to: number): Sampler => (chance) => from + (to - from) * chance.nextDoubleUnsafe()
 
+/** Straight lines between the quantiles; beyond the ends what stands there. */
+const measured = (quantiles: ReadonlyArray<readonly [share: number, time: Time]>): Sampler => {
+  const points = quantiles.map(([share, time]) => ({ share, at: millis(time) }))
+  const last = points.at(-1)!
+  return (chance) => {
+    const share = chance.nextDoubleUnsafe()
+    const above = points.findIndex((point) => share < point.share)
+    const to = above < 0 ? last : points[above]!
+    const from = points[above - 1] ?? to
+    return from === to ? to.at : from.at + (to.at - from.at) * (share - from.share) / (to.share - from.share)
+  }
+}
+
 /** What draws the durations of a distribution; `undefined` when they are always 0. */
 export const sampler = (distribution: Distribution): Sampler | undefined => {
   if (typeof distribution !== "object") {
     const fixed = millis(distribution)
     return fixed === 0 ? undefined : () => fixed
   }
-  const { exponential, lognormal, normal, uniform } = distribution
+  const { exponential, lognormal, normal, quantiles, uniform } = distribution
   if (exponential !== undefined) return exponentially(millis(exponential))
   if (normal !== undefined) return normally(millis(normal.mean), millis(normal.deviation))
   if (uniform !== undefined) return uniformly(millis(uniform.from), millis(uniform.to))
+  if (quantiles !== undefined) return measured(quantiles)
   return lognormal && lognormally(millis(lognormal.median), lognormal.sigma)
 }
