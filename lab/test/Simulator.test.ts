@@ -101,6 +101,9 @@ describe("Simulator.decode", () => {
       ["quantiles in the wrong order", withFleet({ network: { p50: "3ms", p99: "2ms" } }), [
         "fleets[0].network: expected p50 above 0 and p99 not below it, got an object"
       ]],
+      ["quantiles that fall", withFleet({ network: { quantiles: [[0.5, 20], [0.9, "10 millis"]] } }), [
+        "fleets[0].network.quantiles: expected pairs of a share from 0 to 1 and a duration, both growing, got a list"
+      ]],
       ["two distributions", withFleet({ network: { exponential: 1, uniform: { from: 0, to: 1 } } }), [
         "fleets[0].network: expected one distribution, or p50 and p99, got an object"
       ]],

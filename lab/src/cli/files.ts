@@ -26,10 +26,13 @@ const why = ({ reason }: PlatformError): string => reason.cause instanceof Error
 const cannot = (what: "read" | "write", path: string) => (error: PlatformError): Refusal =>
   refusal(`cannot ${what} ${quoted(path)}: ${why(error)}`)
 
+/** A file that cannot be read. */
+export const unreadable = (path: string) => cannot("read", path)
+
 /** The text of a file. */
 export const read = Effect.fnUntraced(function*(path: string) {
   const fs = yield* FileSystem.FileSystem
-  return yield* Effect.mapError(fs.readFileString(path), cannot("read", path))
+  return yield* Effect.mapError(fs.readFileString(path), unreadable(path))
 })
 
 /** Files that are being written, under the names that they have meanwhile. Whoever ends the process at once removes them. */

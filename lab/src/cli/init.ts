@@ -18,7 +18,7 @@ import { Refusal, refusal } from "./refusal.ts"
 import { plain, quoted } from "./text.ts"
 
 /** Where an editor finds the schema: beside the scenario if the package is installed there, otherwise on the web. */
-const schemaFor = Effect.fnUntraced(function*(file: string) {
+export const schemaFor = Effect.fnUntraced(function*(file: string) {
   const { folder, version } = yield* Installed
   const fs = yield* FileSystem.FileSystem
   const paths = yield* Path.Path

@@ -11,6 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { compare } from "./compare.ts"
 import { explain } from "./explain.ts"
+import { fit } from "./fit.ts"
 import { init } from "./init.ts"
 import { Installed } from "./Installed.ts"
 import { list } from "./list.ts"
@@ -22,7 +23,7 @@ import { plain } from "./text.ts"
 
 const effectRetry = Command.make("effect-retry").pipe(
   Command.withDescription("Shows what a retry policy does: by itself, and to a service in an outage."),
-  Command.withSubcommands([explain, simulate, compare, map, list, listPolicies, init])
+  Command.withSubcommands([explain, simulate, compare, map, fit, list, listPolicies, init])
 )
 
 const complain = (lines: ReadonlyArray<string>): Effect.Effect<void> =>

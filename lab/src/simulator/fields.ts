@@ -76,6 +76,9 @@ export const Time = Schema.Union([
   title: `A duration: ${expectedDuration}`
 })
 
+/** A duration of a scenario in milliseconds. */
+export const millis = (time: Time): number => Duration.toMillis(Option.getOrThrow(RetryPolicyJson.duration(time)))
+
 const oneDistribution = "one distribution, or p50 and p99"
 
 /** What stands for a distribution: one of four, or two quantiles. */
@@ -90,6 +93,14 @@ const isInOrder = ({ p50, p99 }: { readonly p50?: unknown; readonly p99?: unknow
     ([p50, p99]) => Duration.toMillis(p50) > 0 && Duration.toMillis(p99) >= Duration.toMillis(p50)
   )
 
+const expectedQuantiles = "pairs of a share from 0 to 1 and a duration, both growing"
+
+const grow = (pairs: ReadonlyArray<readonly [share: number, time: Time]>): boolean =>
+  pairs.every(([share, time], index) => {
+    const before = pairs[index - 1]
+    return before === undefined || (before[0] < share && millis(before[1]) <= millis(time))
+  })
+
 /** A duration drawn by chance, or always the same. */
 export const Distribution = Schema.Union([
   Time,
@@ -103,6 +114,13 @@ export const Distribution = Schema.Union([
     lognormal: maybe(
       Schema.Struct({ median: Time, sigma: Amount }),
       "The median of a lognormal distribution, and the standard deviation of its logarithm."
+    ),
+    quantiles: maybe(
+      Schema.NonEmptyArray(Schema.Tuple([Share, Time])).check(
+        upTo(1000),
+        Schema.makeFilter(grow, expecting(expectedQuantiles))
+      ),
+      "What was measured: shares, and the durations that so many stay below; straight lines between them, and nothing beyond the first and the last."
     ),
     p50: maybe(Time, "With p99: the duration that half of all stay below, of a lognormal distribution."),
     p99: maybe(Time, "The duration that 99 of 100 stay below.")

@@ -1,11 +1,7 @@
-import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
-import * as Duration from "effect/Duration"
-import * as Option from "effect/Option"
 import type { Sampler } from "./chance.ts"
-import type { Distribution, Time } from "./fields.ts"
+import { type Distribution, millis, type Time } from "./fields.ts"
 
-/** A duration of a scenario in milliseconds. */
-export const millis = (time: Time): number => Duration.toMillis(Option.getOrThrow(RetryPolicyJson.duration(time)))
+export { millis }
 
 const exponentially = (mean: number): Sampler => (chance) => mean * chance.exponential()
 
@@ -18,17 +14,31 @@ const uniformly = (from: number, to: number): Sampler => (chance) => from + (to 
 /** The standard normal distribution stays below it 99 times of 100. */
 const z99 = 2.3263478740408408
 
+/** Straight lines between the quantiles; beyond the ends what stands there. */
+const measured = (quantiles: ReadonlyArray<readonly [share: number, time: Time]>): Sampler => {
+  const points = quantiles.map(([share, time]) => ({ share, at: millis(time) }))
+  const last = points.at(-1)!
+  return (chance) => {
+    const share = chance.nextDoubleUnsafe()
+    const above = points.findIndex((point) => share < point.share)
+    const to = above < 0 ? last : points[above]!
+    const from = points[above - 1] ?? to
+    return from === to ? to.at : from.at + (to.at - from.at) * (share - from.share) / (to.share - from.share)
+  }
+}
+
 /** What draws the durations of a distribution; `undefined` when they are always 0. */
 export const sampler = (distribution: Distribution): Sampler | undefined => {
   if (typeof distribution !== "object") {
     const fixed = millis(distribution)
     return fixed === 0 ? undefined : () => fixed
   }
-  const { exponential, lognormal, normal, p50, p99, uniform } = distribution
+  const { exponential, lognormal, normal, p50, p99, quantiles, uniform } = distribution
   if (exponential !== undefined) return exponentially(millis(exponential))
   if (normal !== undefined) return normally(millis(normal.mean), millis(normal.deviation))
   if (uniform !== undefined) return uniformly(millis(uniform.from), millis(uniform.to))
   if (lognormal !== undefined) return lognormally(millis(lognormal.median), lognormal.sigma)
+  if (quantiles !== undefined) return measured(quantiles)
   return p50 === undefined || p99 === undefined
     ? undefined
     : lognormally(millis(p50), Math.log(millis(p99) / millis(p50)) / z99)

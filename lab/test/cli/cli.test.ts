@@ -32,14 +32,14 @@ describe("effect-retry", () => {
   it("shows its help when it is given nothing, and its version", async () => {
     const help = await run([])
     assert.strictEqual(help.code, 0)
-    for (const command of ["explain", "simulate", "compare", "map", "scenarios", "init"]) {
+    for (const command of ["explain", "simulate", "compare", "map", "fit", "scenarios", "init"]) {
       assert.include(help.out, command)
     }
     assert.strictEqual(await good(["--version"]), "effect-retry v1.2.3\n")
   })
 
   it("has a help of each command, without colour where no terminal is, in 100 columns but for the shells", async () => {
-    for (const command of ["explain", "simulate", "compare", "map", "scenarios", "init"]) {
+    for (const command of ["explain", "simulate", "compare", "map", "fit", "scenarios", "init"]) {
       const out = await good([command, "--help"])
       assert.include(out, `effect-retry ${command}`)
       assert.notInclude(out, "\u001b")

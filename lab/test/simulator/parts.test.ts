@@ -109,7 +109,9 @@ describe("Chance", () => {
       [{ exponential: 20 }, 20, 20],
       [{ normal: { mean: 20, deviation: 4 } }, 20, 4],
       [{ uniform: { from: 10, to: 30 } }, 20, 20 / Math.sqrt(12)],
-      [{ lognormal: { median: 20, sigma: 0.5 } }, 20 * Math.exp(0.125), 20 * Math.exp(0.125) * 0.533]
+      [{ lognormal: { median: 20, sigma: 0.5 } }, 20 * Math.exp(0.125), 20 * Math.exp(0.125) * 0.533],
+      [{ quantiles: [[0, 10], [1, 30]] }, 20, 20 / Math.sqrt(12)],
+      [{ quantiles: [[0.25, 10], [0.75, 30]] }, 20, Math.sqrt(200 / 3)]
     ] as const
   ) {
     it(`draws ${JSON.stringify(distribution)} with its mean and deviation`, () => {

@@ -1,0 +1,113 @@
+import * as DateTime from "effect/DateTime"
+import type { Estimate } from "../fit/estimate.ts"
+import type { Fitted } from "../fit/fitted.ts"
+import type { Log } from "../fit/log.ts"
+import type { scenarioOf } from "../fit/scenario.ts"
+import { counted, percent } from "./charts/format.ts"
+import { duration, quoted, table } from "./text.ts"
+
+const rate = (value: number): string => `${counted(value < 10 ? Number(value.toPrecision(3)) : Math.round(value))}/s`
+
+const row = (
+  name: string,
+  { high, low, value }: Estimate,
+  write: (value: number) => string,
+  basis: string
+): readonly [string, ...Array<string>] => [name, write(value), `${write(low)} to ${write(high)}`, basis]
+
+const told = new Set([0.5, 0.9, 0.99])
+
+const latencyRows = ({ latency }: Fitted): ReadonlyArray<readonly [string, ...Array<string>]> =>
+  latency === undefined
+    ? [["latency", "unknown", "", "no time in the lines"]]
+    : latency.quantiles.filter(({ share }) => told.has(share)).map((quantile) =>
+      row(
+        `p${counted(quantile.share * 100)} at low load`,
+        quantile,
+        duration,
+        `${counted(latency.requests)} requests, at ${rate(latency.perSecond)}`
+      )
+    )
+
+const capacityRow = ({ capacity }: Fitted): readonly [string, ...Array<string>] => {
+  switch (capacity.kind) {
+    case "found":
+      return row(
+        "capacity",
+        capacity.perSecond,
+        rate,
+        `${counted(capacity.seconds)} s in which ${
+          capacity.by === "backlog" ? "everybody waited" : "some were refused"
+        }`
+      )
+    case "at least":
+      return ["capacity", `at least ${rate(capacity.perSecond)}`, "", "no knee: it was never short"]
+    case "unknown":
+      return ["capacity", "unknown", "", "no time in the lines"]
+  }
+}
+
+const retriedRow = ({ retried }: Fitted): readonly [string, ...Array<string>] =>
+  retried === undefined
+    ? ["retried", "unknown", "", "no attempt, no request id in the lines"]
+    : row("retried", retried, percent, retried.by === "attempt" ? "attempts are numbered" : "request ids come again")
+
+const mostStatuses = 6
+
+/** What a log tells, with how sure it is. */
+export const fitTable = (fitted: Fitted): ReadonlyArray<string> => {
+  const { requests, seconds, series } = fitted
+  const rates = series.buckets.map((bucket) => bucket.requests * 1000 / series.widthMillis)
+  const busiest = rates.reduce((most, one) => Math.max(most, one), 0)
+  const rows = [
+    row(
+      "rate",
+      fitted.rate,
+      rate,
+      `${counted(requests)} requests in ${duration(seconds * 1000)}, up to ${rate(busiest)}`
+    ),
+    ...latencyRows(fitted),
+    row("failed", fitted.failed, percent, "5xx, 429, and clients that left"),
+    ...fitted.statuses.slice(0, mostStatuses).map((status) =>
+      row(status.status === 0 ? "left" : `${status.status}`, status, percent, `${counted(status.count)} requests`)
+    ),
+    retriedRow(fitted),
+    capacityRow(fitted)
+  ]
+  const basis = ["seen in", ...rows.map((cells) => cells.at(-1)!)]
+  return table(["", "value", "95 % between"], rows.map(([name, value, between]) => [name, value!, between!]))
+    .map((line, index) => `${line}  ${basis[index]!}`)
+}
+
+/** What the scenario holds that the log does not, and what the log holds that the scenario does not. */
+const scenarioRemarks = (
+  { capacity: found, latency, retried }: Fitted,
+  { capacity, fromMillis, scenario, timeout }: ReturnType<typeof scenarioOf>
+): ReadonlyArray<string | false> => [
+  `the scenario plays ${scenario.duration} from ${DateTime.formatIso(DateTime.makeUnsafe(fromMillis))}, its busiest`,
+  `assumed, as no log has it: policy none, time-out ${timeout}, 4 processes`,
+  capacity === undefined && "without a capacity nothing overloads the service: measure it, and say --capacity",
+  found.kind === "found" && found.abandoned > 0.01 &&
+  `${percent(found.abandoned)} left while everybody waited: the capacity is a lower bound`,
+  latency === undefined && "without times the scenario answers at once: log $request_time",
+  latency !== undefined && capacity !== undefined &&
+  "its latency is what requests took at low load, less their turn and the wait for it",
+  retried === undefined
+    ? "if clients retry, its rate has their retries in it"
+    : retried.value > 0 && "retries are left out of its rate: its policy makes them"
+]
+
+/** What the table does not say. */
+export const remarksOf = (
+  fitted: Fitted,
+  made: ReturnType<typeof scenarioOf>,
+  { firstBroken }: Log
+): ReadonlyArray<string> => {
+  const { late, strays } = fitted
+  return [
+    ...scenarioRemarks(fitted, made),
+    late > 0 && `${counted(late)} requests came more than a minute late: counted, but not for latency and capacity`,
+    strays > 0 && `${counted(strays)} requests with a time far from all others were left out`,
+    firstBroken !== undefined && `the first broken line: ${quoted(firstBroken)}`
+  ].filter((line) => line !== false)
+}

@@ -1,0 +1,48 @@
+import * as NodeStream from "@effect/platform-node/NodeStream"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Stream from "effect/Stream"
+import { createGunzip } from "node:zlib"
+import type { Log } from "../fit/log.ts"
+import { percent } from "./charts/format.ts"
+import { unreadable } from "./files.ts"
+import type { ProgressLine } from "./progress.ts"
+import { plain } from "./text.ts"
+
+const chunkBytes = 1024 * 1024
+
+/** What is packed ends before its end, or is damaged. */
+class Damaged extends Data.TaggedError("Damaged")<{ readonly why: string }> {}
+
+const unpacked = (path: string) => <E, R>(file: Stream.Stream<Uint8Array, E, R>) =>
+  path.endsWith(".gz")
+    ? NodeStream.pipeThroughDuplex(file, {
+      evaluate: () => createGunzip({ chunkSize: chunkBytes / 4 }),
+      chunkSize: 4,
+      onError: (error) => new Damaged({ why: error instanceof Error ? error.message : String(error) })
+    })
+    : file
+
+/** Reads a log to its end, however long it is. What is damaged ends it early: the remark says so. */
+export const readLog = Effect.fnUntraced(function*(path: string, log: Log, line: ProgressLine) {
+  const fs = yield* FileSystem.FileSystem
+  const { size } = yield* Effect.mapError(fs.stat(path), unreadable(path))
+  let done = 0
+  const remark = yield* fs.stream(path, { chunkSize: chunkBytes }).pipe(
+    Stream.mapError(unreadable(path)),
+    Stream.tap((bytes) => {
+      done += bytes.length
+      return line.show(`${percent(Math.min(1, done / Math.max(1, Number(size))))} of ${plain(path)}`)
+    }),
+    unpacked(path),
+    Stream.runForEach((bytes) => Effect.sync(() => log.push(bytes))),
+    Effect.as(undefined),
+    Effect.catchTag(
+      "Damaged",
+      ({ why }) => Effect.succeed(`${plain(path)} is damaged, and read up to there: ${plain(why)}`)
+    )
+  )
+  log.endOfFile()
+  return remark
+})

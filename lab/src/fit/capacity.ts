@@ -1,0 +1,109 @@
+import type { Histogram } from "../simulator/histogram.ts"
+import { type Estimate, meanOf } from "./estimate.ts"
+import type { Group, Level } from "./levels.ts"
+
+/** What a service bears, as a log shows it. */
+export type Capacity =
+  | {
+    readonly kind: "found"
+    /** What shows it: everybody waited, or some were refused. */
+    readonly by: "backlog" | "refusals"
+    readonly perSecond: Estimate
+    /** Seconds in which it was seen. */
+    readonly seconds: number
+    /** Of the requests in those seconds, those whose client left: work on them is not in the figure. */
+    readonly abandoned: number
+  }
+  | { readonly kind: "at least"; readonly perSecond: number }
+  | { readonly kind: "unknown" }
+
+/** Seconds that make a knee. */
+const fewest = 3
+
+const secondsOf = (groups: ReadonlyArray<Group>): number => groups.reduce((sum, { seconds }) => sum + seconds, 0)
+
+/** The half with the longest waits: in the others the queue may have been empty for a while. */
+const worstHalf = (groups: ReadonlyArray<Group>): ReadonlyArray<Group> => {
+  const most = Math.max(fewest, secondsOf(groups) / 2)
+  const worst: Array<Group> = []
+  let seconds = 0
+  for (const group of [...groups].sort((a, b) => b.leastMillis - a.leastMillis)) {
+    if (seconds >= most) break
+    seconds += group.seconds
+    worst.push(group)
+  }
+  return worst
+}
+
+const found = (by: "backlog" | "refusals", groups: ReadonlyArray<Group>): Capacity => {
+  const seconds = secondsOf(groups)
+  const sum = groups.reduce((sum, group) => sum + group.seconds * group.served, 0)
+  const squares = groups.reduce((sum, group) => sum + group.seconds * group.served ** 2, 0)
+  const abandoned = groups.reduce((sum, group) => sum + group.abandoned, 0)
+  return {
+    kind: "found",
+    by,
+    perSecond: meanOf(seconds, sum, squares),
+    seconds,
+    abandoned: abandoned / (abandoned + sum)
+  }
+}
+
+/**
+ * Whether as much arrived as was served, but for chance: then nothing queued, and what took longer was the work. Of two
+ * counts with Poisson's spread the difference is 0.8 times the root of their sum on average.
+ */
+const keptPace = (groups: ReadonlyArray<Group>): boolean => {
+  const imbalance = groups.reduce((sum, group) => sum + group.imbalance, 0)
+  const chance = groups.reduce((sum, { seconds, served }) => sum + seconds * 0.8 * Math.sqrt(2 * served), 0)
+  return imbalance < 1.3 * chance
+}
+
+/** The most that was served in at least so many seconds. */
+const highest = (groups: ReadonlyArray<Group>): number => {
+  let seconds = 0
+  for (const group of [...groups].sort((a, b) => b.served - a.served)) {
+    seconds += group.seconds
+    if (seconds >= fewest) return group.served
+  }
+  return 0
+}
+
+/** Lower levels of load, with at least a tenth of the requests in all, and up to the share of the highest load given. */
+export const atLowLoad = (
+  levels: ReadonlyArray<Level>,
+  below: number,
+  make: () => Histogram
+): { readonly latency: Histogram; readonly perSecond: number; readonly seconds: number } => {
+  const all = levels.reduce((sum, { latency }) => sum + latency.count, 0)
+  const latency = make()
+  let seconds = 0
+  let requests = 0
+  for (const level of levels) {
+    if (latency.count >= all / 10 && level.requests / level.seconds > below) break
+    latency.merge(level.latency)
+    seconds += level.seconds
+    requests += level.requests
+  }
+  return { latency, perSecond: seconds === 0 ? 0 : requests / seconds, seconds }
+}
+
+/**
+ * The knee: while a service has fallen behind, everybody waits, and what it serves in a second is what it bears. Of a second
+ * that is so even the fastest tenth of the requests take longer than nine of ten did at low load, and twice as long as half
+ * of them.
+ */
+export const capacityOf = (groups: ReadonlyArray<Group>, low: Histogram): Capacity => {
+  const half = low.percentile(0.5)
+  const most = low.percentile(0.9)
+  if (half === null || most === null) return { kind: "unknown" }
+  const waits = 2 * Math.max(most, half)
+  const behind = groups.filter(({ leastMillis }) => leastMillis > waits)
+  const usual = highest(groups.filter(({ leastMillis, refusing }) => leastMillis <= waits && !refusing))
+  // A service that hangs makes everybody wait too, but serves less than it does on other days.
+  const loaded = behind.filter(({ served }) => served >= usual / 2)
+  if (secondsOf(loaded) >= fewest && !keptPace(loaded)) return found("backlog", worstHalf(loaded))
+  const refusing = groups.filter((group) => group.refusing && group.served >= 0.9 * usual)
+  if (secondsOf(refusing) >= fewest) return found("refusals", refusing)
+  return usual === 0 ? { kind: "unknown" } : { kind: "at least", perSecond: usual }
+}

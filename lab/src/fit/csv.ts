@@ -1,0 +1,35 @@
+import Papa from "papaparse"
+import { type FieldNames, type FieldReader, Fields } from "./fields.ts"
+
+const delimiters = [",", ";", "\t", "|"]
+
+/** The cells of a line; `undefined` when its quotes do not match. */
+const cellsOf = (line: string, delimiter: string): ReadonlyArray<string> | undefined => {
+  if (!line.includes("\"")) return line.split(delimiter)
+  const { data, errors } = Papa.parse<ReadonlyArray<string>>(line, { delimiter })
+  return errors.length === 0 && data.length === 1 ? data[0] : undefined
+}
+
+/** What stands between the cells of a head: of the characters in use the one that is there most often. */
+const delimiterOf = (head: string): string =>
+  delimiters.reduce((most, one) => head.split(one).length > head.split(most).length ? one : most)
+
+/** Comma-separated values under a head of names; also with semicolons, tabs or bars between them. A line is a record. */
+export const csv = (head: string, names: FieldNames): FieldReader => {
+  const delimiter = delimiterOf(head)
+  const heads = (cellsOf(head.replace(/^\ufeff/, ""), delimiter) ?? []).map((name) => name.trim())
+  const columns = new Map(heads.map((name, column) => [name, column]))
+  const fields = new Fields(names)
+  return {
+    fields,
+    read: (line, sink) => {
+      const cells = cellsOf(line, delimiter)
+      if (cells === undefined || cells.length !== heads.length) return false
+      return fields.read((name) => {
+        const column = columns.get(name)
+        const cell = column === undefined ? undefined : cells[column]
+        return cell === "" || cell === "-" ? undefined : cell
+      }, sink)
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import { Histogram } from "../simulator/histogram.ts"
+import { atLowLoad, type Capacity, capacityOf } from "./capacity.ts"
+import { type Estimate, perSecond, quantileOf, shareOf } from "./estimate.ts"
+import type { Meter } from "./meter.ts"
+import type { Bucket } from "./series.ts"
+
+/** The shares of requests whose duration is told. */
+const shares = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999] as const
+
+/** What a log tells of a service. */
+export interface Fitted {
+  /** Requests whose line was understood. */
+  readonly requests: number
+  /** From the first to the last. */
+  readonly seconds: number
+  readonly fromMillis: number
+  /** Requests per second. */
+  readonly rate: Estimate
+  readonly series: { readonly widthMillis: number; readonly buckets: ReadonlyArray<Bucket> }
+  /** How long requests took at low load, in milliseconds; `undefined` where the log does not say. */
+  readonly latency:
+    | {
+      readonly requests: number
+      /** The load meanwhile. */
+      readonly perSecond: number
+      readonly quantiles: ReadonlyArray<Estimate & { readonly share: number }>
+    }
+    | undefined
+  /** The share of each status, the most frequent first. */
+  readonly statuses: ReadonlyArray<Estimate & { readonly status: number; readonly count: number }>
+  /** Of the requests, those that failed for a reason that lies with the service. */
+  readonly failed: Estimate
+  /** Of the requests, those that were retries, and what says so; `undefined` where nothing does. */
+  readonly retried: (Estimate & { readonly by: "attempt" | "id" }) | undefined
+  readonly capacity: Capacity
+  readonly late: number
+  readonly strays: number
+}
+
+/** Of the capacity: below it a queue is nearly always empty. */
+const lowLoad = 0.3
+
+const make = () => new Histogram()
+
+const retriedOf = ({ named, numbered, retriesByName, retriesByNumber }: Meter): Fitted["retried"] => {
+  if (numbered > 0) return { ...shareOf(retriesByNumber, numbered), by: "attempt" }
+  return named > 0 ? { ...shareOf(retriesByName, named), by: "id" } : undefined
+}
+
+const latencyOf = (meter: Meter, below: number): Fitted["latency"] => {
+  const { latency, perSecond } = atLowLoad(meter.levels.byLoad, below, make)
+  if (latency.count === 0) return undefined
+  return {
+    requests: latency.count,
+    perSecond,
+    quantiles: shares.map((share) => ({ share, ...quantileOf(latency, share) }))
+  }
+}
+
+/** The half of the requests that came at the lowest load, before more is known. */
+const typical = (meter: Meter): number => {
+  const levels = meter.levels.byLoad
+  let left = levels.reduce((sum, { latency }) => sum + latency.count, 0) / 4
+  for (const level of levels) {
+    left -= level.latency.count
+    if (left <= 0) return level.requests / level.seconds
+  }
+  return 0
+}
+
+/** What the lines of a log come to. */
+export const fittedOf = (meter: Meter): Fitted => {
+  const seconds = Math.max(1, (meter.lastMillis - meter.firstMillis) / 1000)
+  const capacity = capacityOf(meter.levels.groups, atLowLoad(meter.levels.byLoad, typical(meter), make).latency)
+  const below = capacity.kind === "found" ? lowLoad * capacity.perSecond.value : typical(meter)
+  return {
+    requests: meter.requests,
+    seconds,
+    fromMillis: meter.firstMillis,
+    rate: perSecond(meter.requests, seconds),
+    series: { widthMillis: meter.series.widthMillis, buckets: meter.series.all },
+    latency: latencyOf(meter, below),
+    statuses: [...meter.statuses]
+      .sort(([a, of], [b, than]) => than - of || a - b)
+      .map(([status, count]) => ({ status, count, ...shareOf(count, meter.requests) })),
+    failed: shareOf(meter.failed, meter.requests),
+    retried: retriedOf(meter),
+    capacity,
+    late: meter.late,
+    strays: meter.strays
+  }
+}

@@ -1,0 +1,75 @@
+import { Histogram } from "../simulator/histogram.ts"
+import type { Second } from "./seconds.ts"
+
+/** Seconds with about the same load. */
+export class Level {
+  seconds = 0
+  requests = 0
+  readonly latency = new Histogram()
+}
+
+/** Seconds in which as many requests were served, and waited as long. */
+export interface Group {
+  /** Requests that were served in each of them. */
+  readonly served: number
+  /** What nine of ten requests took at least, in milliseconds. */
+  readonly leastMillis: number
+  /** Whether requests were refused: at least one of twenty. */
+  readonly refusing: boolean
+  seconds: number
+  abandoned: number
+  /** The sum of the differences between what arrived in a second and what was served. */
+  imbalance: number
+}
+
+const perDoubling = 8
+const waitsPerDoubling = 4
+
+/** Three digits: more differences than chance makes, and not more groups than can be kept. */
+const rounded = (value: number): number => value < 1000 ? value : Number(value.toPrecision(3))
+
+/** All seconds of a log, by load and by how long requests waited: its size does not depend on how many they are. */
+export class Levels {
+  private readonly levels = new Map<number, Level>()
+  private readonly found = new Map<string, Group>()
+
+  add(second: Second): void {
+    const { abandoned, arrived, latency, refused, served } = second
+    const load = Math.max(arrived, served)
+    if (load > 0) {
+      const index = Math.round(Math.log2(load) * perDoubling)
+      const level = this.levels.get(index) ?? new Level()
+      level.seconds++
+      level.requests += load
+      level.latency.merge(latency)
+      this.levels.set(index, level)
+    }
+    const least = latency.percentile(0.1)
+    if (least === null) return
+    const refusing = refused * 20 >= refused + served
+    const wait = Math.round(Math.log2(Math.max(least, 0.01)) * waitsPerDoubling)
+    const key = `${rounded(served)}/${wait}/${refusing}`
+    const group = this.found.get(key) ??
+      {
+        served: rounded(served),
+        leastMillis: 2 ** (wait / waitsPerDoubling),
+        refusing,
+        seconds: 0,
+        abandoned: 0,
+        imbalance: 0
+      }
+    group.seconds++
+    group.abandoned += abandoned
+    group.imbalance += Math.abs(arrived - served)
+    this.found.set(key, group)
+  }
+
+  /** From the lowest load to the highest. */
+  get byLoad(): ReadonlyArray<Level> {
+    return [...this.levels].sort(([a], [b]) => a - b).map(([, level]) => level)
+  }
+
+  get groups(): ReadonlyArray<Group> {
+    return [...this.found.values()]
+  }
+}

@@ -1,0 +1,81 @@
+import type { Sink } from "./entry.ts"
+import type { FieldNames } from "./fields.ts"
+import { choose, type Chosen, type Format, sampleLines } from "./formats.ts"
+import { Lines } from "./lines.ts"
+import { Meter } from "./meter.ts"
+
+/** How logs are read. */
+export interface LogOptions {
+  readonly format?: Format | undefined
+  readonly names?: FieldNames | undefined
+}
+
+/** Logs that are read: bytes in, counts out. */
+export class Log {
+  readonly meter = new Meter()
+  /** Lines that were no lines of the format. */
+  broken = 0
+  /** The first of them. */
+  firstBroken: string | undefined = undefined
+  lines = 0
+  chosen: Chosen | undefined = undefined
+  /** Files of which no line was understood. */
+  unknown = 0
+  private readonly options: LogOptions
+  private readonly sink: Sink = (entry) => this.meter.add(entry)
+  private current: Chosen | undefined = undefined
+  private sample: Array<string> = []
+  private isChosen = false
+  private splitter = this.splitting()
+
+  constructor(options: LogOptions) {
+    this.options = options
+  }
+
+  private splitting(): Lines {
+    return new Lines((line) => this.line(line))
+  }
+
+  push(bytes: Uint8Array): void {
+    this.splitter.push(bytes)
+  }
+
+  private line(line: string): void {
+    if (line === "") return
+    if (this.isChosen) return this.read(line)
+    this.sample.push(line)
+    if (this.sample.length >= sampleLines) this.choose()
+  }
+
+  /** Each file has a format of its own, and perhaps a head. */
+  private choose(): void {
+    const { format, names = {} } = this.options
+    const { sample } = this
+    this.sample = []
+    this.isChosen = true
+    const chosen = choose(sample, format, names)
+    this.current = chosen
+    if (chosen === undefined) this.unknown++
+    else this.chosen ??= chosen
+    for (const line of sample.slice(chosen?.skip ?? 0)) this.read(line)
+  }
+
+  private read(line: string): void {
+    this.lines++
+    if (this.current?.reader.read(line, this.sink)) return
+    this.broken++
+    this.firstBroken ??= line.slice(0, 200)
+  }
+
+  /** A file has ended; the next may be of another format. */
+  endOfFile(): void {
+    this.splitter.end()
+    if (!this.isChosen) this.choose()
+    this.broken += this.splitter.tooLong
+    this.lines += this.splitter.tooLong
+    this.isChosen = false
+    this.current = undefined
+    this.splitter = this.splitting()
+    this.meter.endOfFile()
+  }
+}

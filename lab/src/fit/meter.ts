@@ -1,0 +1,107 @@
+import type { Entry } from "./entry.ts"
+import { Levels } from "./levels.ts"
+import { Repeats } from "./repeats.ts"
+import { type Second, Seconds } from "./seconds.ts"
+import { Series } from "./series.ts"
+
+const isRefusal = (status: number): boolean => status === 429 || status === 503
+/** Nothing, 499 of nginx (the client has left), 408 and 504 (nobody waited for the end). */
+const isAbandoned = (status: number): boolean => status === 0 || status === 408 || status === 499 || status === 504
+const isFailure = (status: number): boolean => status >= 500 || status === 429 || isAbandoned(status)
+
+const anHour = 3_600_000
+
+/** From 0 to below 1, evenly: multiples of the golden section. */
+const spread = (n: number): number => n * 0.6180339887498949 % 1
+
+/** Most logs have whole milliseconds: each stands for all that were rounded to it, and is spread over them. */
+const unrounded = (millis: number, n: number): number =>
+  Number.isInteger(2 * millis) ? Math.max(0, millis - 0.5 + spread(n)) : millis
+
+/** Counts the requests of a log. What it keeps does not grow with them. */
+export class Meter {
+  requests = 0
+  failed = 0
+  firstMillis = Infinity
+  lastMillis = -Infinity
+  /** Requests without a duration. */
+  untimed = 0
+  /** Requests that came more than a minute late: they count, but tell nothing of latency and capacity. */
+  late = 0
+  /** Requests that say which attempt they are, and those of them that are no first one. */
+  numbered = 0
+  retriesByNumber = 0
+  /** Requests that name their call, and those of them whose call was there already. */
+  named = 0
+  retriesByName = 0
+  readonly statuses = new Map<number, number>()
+  readonly series = new Series()
+  readonly levels = new Levels()
+  /** Requests whose time is none of this log: more than an hour from those before and after. */
+  strays = 0
+  private newestMillis: number | undefined = undefined
+  private strayMillis = -Infinity
+  private readonly repeats = new Repeats()
+  private readonly seconds = new Seconds((second) => this.levels.add(second))
+
+  add(entry: Entry): void {
+    const { durationMillis, endMillis, status } = entry
+    const startMillis = endMillis - (durationMillis ?? 0)
+    if (this.isStray(endMillis)) return
+    this.requests++
+    this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
+    this.firstMillis = Math.min(this.firstMillis, startMillis)
+    this.lastMillis = Math.max(this.lastMillis, startMillis)
+    const bucket = this.series.at(startMillis)
+    bucket.requests++
+    if (!this.isRetry(entry)) bucket.calls++
+    if (isFailure(status)) {
+      bucket.failed++
+      this.failed++
+    }
+    const second = this.seconds.at(endMillis)
+    if (second === undefined) this.late++
+    else this.addTo(second, entry)
+    const began = this.seconds.at(startMillis)
+    if (began !== undefined) began.arrived++
+  }
+
+  /** One wrong clock must not stretch the log over a century: a jump counts when the next line agrees. */
+  private isStray(endMillis: number): boolean {
+    const isNear = (millis: number) => Math.abs(endMillis - millis) <= anHour
+    if (this.newestMillis === undefined || isNear(this.newestMillis) || isNear(this.strayMillis)) {
+      this.newestMillis = endMillis
+      this.strayMillis = -Infinity
+      return false
+    }
+    this.strayMillis = endMillis
+    this.strays++
+    return true
+  }
+
+  private isRetry({ attempt, call }: Entry): boolean {
+    const isRepeated = call !== undefined && this.repeats.add(call)
+    if (call !== undefined) this.named++
+    if (isRepeated) this.retriesByName++
+    if (attempt === undefined) return isRepeated
+    this.numbered++
+    if (attempt > 1) this.retriesByNumber++
+    return attempt > 1
+  }
+
+  private addTo(second: Second, { durationMillis, status }: Entry): void {
+    if (isAbandoned(status)) second.abandoned++
+    else if (isRefusal(status)) second.refused++
+    else {
+      second.served++
+      if (durationMillis === undefined) this.untimed++
+      else second.latency.add(unrounded(durationMillis, this.requests))
+    }
+  }
+
+  /** A file has ended: the next may tell of any time. */
+  endOfFile(): void {
+    this.seconds.end()
+    this.newestMillis = undefined
+  }
+}

@@ -1,0 +1,86 @@
+/** A number written in full; `undefined` for anything else. */
+export const numberOf = (value: unknown): number | undefined => {
+  if (typeof value === "number") return Number.isFinite(value) ? value : undefined
+  if (typeof value !== "string" || value === "") return undefined
+  const number = Number(value)
+  return Number.isFinite(number) ? number : undefined
+}
+
+/** A status of HTTP; 0 for none. */
+export const statusOf = (value: unknown): number | undefined => {
+  if (value === "-") return 0
+  const status = numberOf(value)
+  return status !== undefined && Number.isInteger(status) && status >= 0 && status < 1000 ? status : undefined
+}
+
+const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
+const commonTime = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)$/
+
+/** `22/Nov/2026:18:15:40 +0100`, as nginx and Apache write it. */
+const fromCommon = (text: string): number | undefined => {
+  const [, day, name, year, hour, minute, second, sign, hours, minutes] = commonTime.exec(text) ?? []
+  if (name === undefined) return undefined
+  const month = months.indexOf(name) / 3
+  if (!Number.isInteger(month) || month < 0) return undefined
+  const offset = (Number(hours) * 60 + Number(minutes)) * (sign === "-" ? -60_000 : 60_000)
+  return Date.UTC(Number(year), month, Number(day), Number(hour), Number(minute), Number(second)) - offset
+}
+
+/** Seconds, milliseconds, microseconds or nanoseconds since 1970: their size tells which. */
+const fromEpoch = (value: number): number => {
+  if (value < 1e11) return value * 1000
+  if (value < 1e14) return value
+  return value < 1e17 ? value / 1e3 : value / 1e6
+}
+
+/** Before 1990 and after 2200 there are no logs: what is read so is something else. */
+const plausible = (millis: number | undefined): number | undefined =>
+  millis !== undefined && millis > 6.3e11 && millis < 7.3e12 ? millis : undefined
+
+const parsedTime = (text: string): number | undefined => {
+  if (/^\d+(\.\d+)?$/.test(text)) return fromEpoch(Number(text))
+  if (text[2] === "/") return fromCommon(text)
+  // Without a zone a log means the time of its machine, which nobody here knows: the same offset for all lines does no harm.
+  return /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(/[zZ]$|[+-]\d\d:?\d\d$/.test(text) ? text : `${text}Z`) : undefined
+}
+
+let lastText = ""
+let lastTime: number | undefined
+
+/** A time, in milliseconds since 1970. Many lines in a row have the same. */
+export const timeOf = (value: unknown): number | undefined => {
+  if (typeof value === "number") return plausible(fromEpoch(value))
+  if (typeof value !== "string") return undefined
+  if (value !== lastText) {
+    lastTime = plausible(parsedTime(value))
+    lastText = value
+  }
+  return lastTime
+}
+
+/** Where a word that begins at `from` ends: at a blank, or at the quote that closes it. */
+const endOf = (line: string, from: number): number => {
+  if (line[from] !== "\"") {
+    const blank = line.indexOf(" ", from)
+    return blank < 0 ? line.length : blank
+  }
+  let end = line.indexOf("\"", from + 1)
+  while (end > 0 && line[end - 1] === "\\") end = line.indexOf("\"", end + 1)
+  return end < 0 ? -1 : end + 1
+}
+
+/** The words of a line from a place on; those in quotes without them. `undefined` when a quote is not closed. */
+export const wordsOf = (line: string, start: number): ReadonlyArray<string> | undefined => {
+  const words: Array<string> = []
+  for (let from = start; from < line.length;) {
+    if (line[from] === " ") {
+      from++
+      continue
+    }
+    const end = endOf(line, from)
+    if (end < 0) return undefined
+    words.push(line[from] === "\"" ? line.slice(from + 1, end - 1) : line.slice(from, end))
+    from = end
+  }
+  return words
+}

@@ -1,0 +1,150 @@
+import type { ScenarioInput } from "../Simulator.ts"
+import type { Fitted } from "./fitted.ts"
+import type { Bucket } from "./series.ts"
+
+/** What a scenario needs that no log holds. */
+export interface ScenarioOptions {
+  readonly name: string
+  /** The longest stretch of the log that is played, in milliseconds: the busiest. */
+  readonly takeMillis: number
+  /** Requests per second that the service bears, where the log does not show it. */
+  readonly capacity?: number | undefined
+  readonly schema?: string | undefined
+}
+
+/** A stretch of a log. */
+interface Stretch {
+  readonly buckets: ReadonlyArray<Bucket>
+  readonly widthMillis: number
+}
+
+const callsOf = (buckets: ReadonlyArray<Bucket>): number => buckets.reduce((sum, { calls }) => sum + calls, 0)
+
+/** The buckets in a row, at most as long as given, with the most calls. */
+const busiest = ({ buckets, widthMillis }: Fitted["series"], takeMillis: number): Stretch => {
+  const length = Math.max(1, Math.floor(takeMillis / widthMillis))
+  if (buckets.length <= length) return { buckets, widthMillis }
+  let calls = callsOf(buckets.slice(0, length))
+  let [most, from] = [calls, 0]
+  for (let end = length; end < buckets.length; end++) {
+    calls += buckets[end]!.calls - buckets[end - length]!.calls
+    if (calls <= most) continue
+    most = calls
+    from = end - length + 1
+  }
+  return { buckets: buckets.slice(from, from + length), widthMillis }
+}
+
+const mostPoints = 60
+
+const three = (value: number): number => Number(value.toPrecision(4))
+const seconds = (millis: number): string =>
+  `${Number((millis / 1000).toFixed(3))} ${millis === 1000 ? "second" : "seconds"}`
+
+/** A stretch of counts that differ by no more than chance makes them. */
+interface Step {
+  readonly from: number
+  counts: number
+  sum: number
+}
+
+/** So many standard deviations are no chance any more. */
+const surprising = 3.5
+
+const belongs = ({ counts, sum }: Step, count: number): boolean => {
+  const mean = sum / counts
+  return Math.abs(count - mean) <= surprising * Math.sqrt(mean + mean / counts)
+}
+
+const stepsOf = (counts: ReadonlyArray<number>): ReadonlyArray<Step> => {
+  const steps: Array<Step> = []
+  counts.forEach((count, index) => {
+    const last = steps.at(-1)
+    if (last === undefined || !belongs(last, count)) {
+      steps.push({ from: index, counts: 1, sum: count })
+      return
+    }
+    last.counts++
+    last.sum += count
+  })
+  return steps
+}
+
+/** One number where it stays the same, otherwise steps. The last bucket is seldom whole: it counts as those before. */
+const rateOf = ({ buckets, widthMillis }: Stretch) => {
+  const whole = buckets.length > 2 ? buckets.slice(0, -1) : buckets
+  const each = Math.ceil(whole.length / mostPoints)
+  const counts: Array<number> = []
+  for (let from = 0; from + each <= whole.length; from += each) counts.push(callsOf(whole.slice(from, from + each)))
+  const perCount = each * widthMillis / 1000
+  const points = stepsOf(counts).map((step) => ({
+    at: seconds(step.from * perCount * 1000),
+    rate: three(step.sum / step.counts / perCount)
+  }))
+  return points.length === 1 ? points[0]!.rate : points
+}
+
+/** With a capacity a request waits for its turn and has it; what it takes beyond that is the latency of the scenario. */
+const waitMillis = (perSecond: number, capacity: number | undefined): number => {
+  if (capacity === undefined) return 0
+  const load = Math.min(0.9, perSecond / capacity)
+  return 1000 / capacity * (1 + load / (2 * (1 - load)))
+}
+
+const latencyOf = ({ latency }: Fitted, capacity: number | undefined) => {
+  if (latency === undefined) return undefined
+  const wait = waitMillis(latency.perSecond, capacity)
+  const [first, ...others] = latency.quantiles.map((
+    { share, value }
+  ): [share: number, millis: number] => [share, three(Math.max(0, value - wait))])
+  return first === undefined ? undefined : { quantiles: [first, ...others] as const }
+}
+
+/** Failures after the work. Refusals come from what the service bears, and who has left says nothing of it. */
+const failureRateOf = ({ capacity, requests, statuses }: Fitted): number => {
+  const isRefusing = capacity.kind === "found" && capacity.by === "refusals"
+  const failed = statuses.filter(({ status }) => status >= 500 && status !== 504 && !(isRefusing && status === 503))
+  return failed.reduce((sum, { count }) => sum + count, 0) / requests
+}
+
+/** What nobody can read in a log of a service is assumed: four processes, and a time-out well above what requests take. */
+const timeoutOf = ({ latency }: Fitted): string => {
+  const p99 = latency?.quantiles.find(({ share }) => share === 0.99)?.value ?? 0
+  return seconds(Math.max(1000, Math.ceil(5 * p99 / 1000) * 1000))
+}
+
+/** The scenario that a log comes to, and what was assumed in it. */
+export const scenarioOf = (fitted: Fitted, { capacity: asked, name, schema, takeMillis }: ScenarioOptions) => {
+  const stretch = busiest(fitted.series, takeMillis)
+  const capacity = asked ?? (fitted.capacity.kind === "found" ? three(fitted.capacity.perSecond.value) : undefined)
+  const latency = latencyOf(fitted, capacity)
+  const failureRate = three(failureRateOf(fitted))
+  const timeout = timeoutOf(fitted)
+  const rate = rateOf(stretch)
+  const scenario: ScenarioInput = {
+    ...schema === undefined ? {} : { $schema: schema },
+    name,
+    description:
+      `Fitted to ${fitted.requests} requests of an access log. Not in the log, and to be set: policy, timeout.`,
+    duration: seconds(stretch.buckets.length * stretch.widthMillis),
+    fleets: [
+      {
+        name: "clients",
+        to: "service",
+        processes: 4,
+        rate: typeof rate === "number" ? rate : [rate[0]!, ...rate.slice(1)],
+        timeout,
+        policy: "none"
+      }
+    ],
+    services: [
+      {
+        name: "service",
+        ...capacity === undefined ? {} : { capacity },
+        ...latency === undefined ? {} : { latency },
+        ...failureRate === 0 ? {} : { failureRate }
+      }
+    ]
+  }
+  return { scenario, timeout, fromMillis: stretch.buckets[0]?.fromMillis ?? 0, capacity }
+}

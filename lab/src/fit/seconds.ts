@@ -1,0 +1,74 @@
+import { Histogram } from "../simulator/histogram.ts"
+
+/** Seconds that are kept open for lines that come late. */
+const open = 64
+
+/** One second of a log. */
+export class Second {
+  /** Since 1970. */
+  at = -1
+  /** Requests that began. */
+  arrived = 0
+  /** Requests that were answered after the work on them: well, or not. */
+  served = 0
+  /** Requests that were refused: 429 and 503. */
+  refused = 0
+  /** Requests whose client has left, and those that a gateway gave up. */
+  abandoned = 0
+  /** How long those took that were served. */
+  readonly latency = new Histogram()
+
+  begin(at: number): void {
+    this.at = at
+    this.arrived =
+      this.served =
+      this.refused =
+      this.abandoned =
+        0
+    this.latency.reset()
+  }
+}
+
+/** The last seconds of a log that runs. What is older is closed: told once, in its order, and forgotten. */
+export class Seconds {
+  private readonly ring = Array.from({ length: open }, () => new Second())
+  private readonly onClosed: (second: Second) => void
+  private newest = -1
+
+  constructor(onClosed: (second: Second) => void) {
+    this.onClosed = onClosed
+  }
+
+  /** The second of a time in milliseconds; `undefined` when it is closed. */
+  at(millis: number): Second | undefined {
+    const at = Math.floor(millis / 1000)
+    if (this.newest < 0) this.newest = at - 1
+    if (at <= this.newest - open) return undefined
+    for (; this.newest < at; this.newest++) {
+      // After a gap longer than the ring nothing is open.
+      if (at - this.newest > 2 * open) this.newest = at - open
+      this.reopen(this.newest + 1)
+    }
+    const second = this.ring[at % open]!
+    if (second.at !== at) this.reopen(at)
+    return second
+  }
+
+  private reopen(at: number): void {
+    const second = this.ring[at % open]!
+    if (second.at === at) return
+    this.close(second)
+    second.begin(at)
+  }
+
+  private close(second: Second): void {
+    if (second.at >= 0 && second.arrived + second.served + second.refused + second.abandoned > 0) this.onClosed(second)
+    second.at = -1
+  }
+
+  /** The log has ended. */
+  end(): void {
+    for (const second of [...this.ring].sort((a, b) => a.at - b.at)) this.close(second)
+    this.newest = -1
+  }
+}

@@ -1,0 +1,71 @@
+/** More buckets than that are put together in pairs. */
+const mostBuckets = 4096
+
+/** What a stretch of time brought. */
+export interface Bucket {
+  readonly fromMillis: number
+  /** Requests that began. */
+  requests: number
+  /** Those of them that were no retries. */
+  calls: number
+  /** Those that failed for a reason that lies with the service. */
+  failed: number
+}
+
+/** Requests over time: the buckets become wider as the log becomes longer. */
+export class Series {
+  private buckets = new Map<number, Bucket>()
+  widthMillis = 1000
+
+  /** The bucket of a time, in milliseconds since 1970. */
+  at(millis: number): Bucket {
+    const index = Math.floor(millis / this.widthMillis)
+    const there = this.buckets.get(index)
+    if (there !== undefined) return there
+    if (this.buckets.size >= mostBuckets || this.spans(index)) {
+      this.widen()
+      return this.at(millis)
+    }
+    const bucket = { fromMillis: index * this.widthMillis, requests: 0, calls: 0, failed: 0 }
+    this.buckets.set(index, bucket)
+    return bucket
+  }
+
+  private first = Infinity
+  private last = -Infinity
+
+  /** Whether with a bucket there the series would be longer than it may be, gaps included. */
+  private spans(index: number): boolean {
+    const first = Math.min(this.first, index)
+    const last = Math.max(this.last, index)
+    if (last - first >= mostBuckets) return true
+    this.first = first
+    this.last = last
+    return false
+  }
+
+  private widen(): void {
+    const old = this.buckets
+    this.widthMillis *= 2
+    this.buckets = new Map()
+    this.first = Infinity
+    this.last = -Infinity
+    for (const { calls, failed, fromMillis, requests } of old.values()) {
+      const bucket = this.at(fromMillis)
+      bucket.requests += requests
+      bucket.calls += calls
+      bucket.failed += failed
+    }
+  }
+
+  /** In the order of time, those in which nothing happened too. */
+  get all(): ReadonlyArray<Bucket> {
+    if (this.buckets.size === 0) return []
+    return Array.from(
+      { length: this.last - this.first + 1 },
+      (_, n) =>
+        this.buckets.get(this.first + n) ??
+          { fromMillis: (this.first + n) * this.widthMillis, requests: 0, calls: 0, failed: 0 }
+    )
+  }
+}

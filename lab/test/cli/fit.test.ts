@@ -1,0 +1,109 @@
+import { assert, describe, it } from "@effect/vitest"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { gzipSync } from "node:zlib"
+import { generate, heads, writers } from "../fit/generated.ts"
+import { folder, run } from "./commandLine.ts"
+
+const here = folder()
+const inHere = (name: string): string => join(here, name)
+
+const written = (format: keyof typeof writers): string => {
+  const lines: Array<string> = []
+  generate({
+    seconds: 120,
+    rate: [
+      { atMillis: 0, perSecond: 40, ramp: false },
+      { atMillis: 60_000, perSecond: 200, ramp: false },
+      { atMillis: 80_000, perSecond: 40, ramp: false }
+    ],
+    service: { capacity: 100, latency: { exponential: 20 }, failureRate: 0.02 }
+  }, (answered) => lines.push(writers[format](answered)))
+  return `${heads[format] ?? ""}${lines.join("\n")}\n`
+}
+
+const log = written("nginx")
+writeFileSync(inHere("access.log"), log)
+writeFileSync(inHere("access.log.gz"), gzipSync(log))
+
+const good = async (args: ReadonlyArray<string>): Promise<string> => {
+  const { code, err, out } = await run(args)
+  assert.strictEqual(code, 0, err)
+  return out
+}
+
+const refused = async (args: ReadonlyArray<string>): Promise<string> => {
+  const { code, err, out } = await run(args)
+  assert.deepStrictEqual([code, out], [2, ""])
+  return err
+}
+
+describe("fit", () => {
+  it("tells what a log holds, and how sure it is", async () => {
+    const out = await good(["fit", inHere("access.log")])
+    for (
+      const line of [
+        /^nginx: 8,\d{3} lines, 0 broken$/m,
+        /^rate +6\d\/s +6\d\/s to 6\d\/s +8,\d{3} requests in 2 min, up to 2\d\d\/s$/m,
+        /^p50 at low load +\d\d(\.\d)? ms +\d\d(\.\d)? ms to \d\d(\.\d)? ms +\d,\d{3} requests, at \d\d\/s$/m,
+        /^500 +(1\.\d|2(\.\d)?) % /m,
+        /^retried +0 % .* attempts are numbered$/m,
+        /^capacity +100\/s .* in which everybody waited$/m,
+        /^assumed, as no log has it: policy none, time-out 1 second, 4 processes$/m
+      ]
+    ) {
+      assert.match(out, line)
+    }
+    assert.deepStrictEqual(out.split("\n").filter((line) => line.length > 110), [])
+  })
+
+  it("reads what is packed alike, and what is damaged up to there", async () => {
+    const plain = JSON.parse(await good(["fit", inHere("access.log"), "--json"]))
+    const packed = JSON.parse(await good(["fit", inHere("access.log.gz"), "--json"]))
+    assert.deepStrictEqual(packed.fitted, plain.fitted)
+    writeFileSync(inHere("cut.log.gz"), gzipSync(log).subarray(0, -20_000))
+    const out = await good(["fit", inHere("cut.log.gz")])
+    assert.match(out, /cut\.log\.gz is damaged, and read up to there: /)
+  })
+
+  it("writes a scenario that simulate runs, and none over a file that is there", async () => {
+    const path = inHere("scenario.json")
+    assert.include(await good(["fit", inHere("access.log"), "--out", path]), "next: effect-retry simulate")
+    const scenario = JSON.parse(readFileSync(path, "utf8"))
+    assert.strictEqual(scenario.name, "access.log")
+    assert.closeTo(scenario.services[0].capacity, 100, 3)
+    assert.match(await good(["simulate", path, "--runs", "2"]), /^succeed /m)
+    assert.include(await refused(["fit", inHere("access.log"), "--out", path]), "--force overwrites it")
+    await good(["fit", inHere("access.log"), "--out", path, "--force", "--capacity", "250", "--take", "10 seconds"])
+    const busy = JSON.parse(readFileSync(path, "utf8"))
+    assert.deepStrictEqual([busy.duration, busy.services[0].capacity], ["10 seconds", 250])
+  })
+
+  it("counts broken lines, and quotes the first", async () => {
+    writeFileSync(inHere("broken.csv"), `${written("csv")}\u001b[31mno,"line\n`)
+    const out = await good(["fit", inHere("broken.csv")])
+    assert.match(out, /^csv: 8,\d{3} lines, 1 broken$/m)
+    assert.include(out, "the first broken line: \"\\u001b[31mno")
+    assert.notInclude(out, "\u001b")
+  })
+
+  it("takes names of fields", async () => {
+    writeFileSync(inHere("own.csv"), written("csv").replace("time,request,status,request_time", "at,what,code,t"))
+    const fields = ["--time", "at", "--duration", "t", "--status", "code"]
+    assert.include(await refused(["fit", inHere("own.csv"), ...fields]), "field \"t\" is in: --unit s, --unit ms")
+    assert.match(await good(["fit", inHere("own.csv"), ...fields, "--unit", "s"]), /^capacity +100\/s/m)
+  })
+
+  it("refuses what is no log, and a file that is not there", async () => {
+    writeFileSync(inHere("novel.txt"), "It was a dark night.\n\u001bIt rained.\n")
+    writeFileSync(inHere("empty.log"), "")
+    const novel = await refused(["fit", inHere("novel.txt")])
+    assert.include(novel, "no line was understood, such as \"It was a dark night.\"")
+    assert.include(novel, "nginx, alb, envoy, otlp, json, csv")
+    assert.include(await refused(["fit", inHere("empty.log")]), "the log is empty")
+    assert.include(await refused(["fit", inHere("none.log")]), "there is no such file or folder")
+    assert.include(await refused(["fit", here]), "it is a folder")
+    assert.include(await refused(["fit", inHere("access.log"), "--out", here]), "is there already")
+    assert.isFalse(existsSync(inHere("none.log")))
+  })
+})

@@ -1,0 +1,233 @@
+import * as Simulator from "@effect-retry/lab/Simulator"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { type Fitted, fittedOf } from "../../src/fit/fitted.ts"
+import { Log } from "../../src/fit/log.ts"
+import { scenarioOf } from "../../src/fit/scenario.ts"
+import { Series } from "../../src/fit/series.ts"
+import { type Answered, beginMillis, generate, heads, steady, type Traffic, writers } from "./generated.ts"
+
+const encoder = new TextEncoder()
+type Written = keyof typeof writers
+
+const logOf = (format: Written, traffic: Traffic, broken = 0): Log => {
+  const log = new Log({})
+  let lines = 0
+  log.push(encoder.encode(heads[format] ?? ""))
+  generate(traffic, (answered) => {
+    if (broken > 0 && ++lines % broken === 0) log.push(encoder.encode("{\"half a li\n"))
+    log.push(encoder.encode(`${writers[format](answered)}\n`))
+  })
+  log.endOfFile()
+  return log
+}
+
+const quantile = ({ latency }: Fitted, share: number): number =>
+  latency?.quantiles.find((quantile) => quantile.share === share)?.value ?? NaN
+
+const isWithin = (found: number, expected: number, share: number, what: string) =>
+  assert.isTrue(Math.abs(found / expected - 1) <= share, `${what}: ${found} for ${expected}`)
+
+const foundIn = ({ capacity }: Fitted) => {
+  if (capacity.kind !== "found") throw new Error(`no capacity found: ${JSON.stringify(capacity)}`)
+  return capacity
+}
+
+/** The quantiles of the latency of a fitted scenario. */
+const latencyIn = (fitted: Fitted): ReadonlyMap<number, number> => {
+  const { latency } = scenarioOf(fitted, { name: "x", takeMillis: 600_000 }).scenario.services[0]
+  if (typeof latency !== "object" || latency.quantiles === undefined) throw new Error("no quantiles")
+  return new Map(latency.quantiles.map(([share, time]) => [share, Number(time)]))
+}
+
+/** Quiet, a minute of overload, quiet again. */
+const knee = (quiet: number, busy: number): Traffic["rate"] => [
+  { atMillis: 0, perSecond: quiet, ramp: false },
+  { atMillis: 150_000, perSecond: busy, ramp: false },
+  { atMillis: 190_000, perSecond: quiet, ramp: false }
+]
+
+const overload: Traffic = {
+  seconds: 300,
+  rate: knee(90, 400),
+  attempts: 3,
+  service: { capacity: 300, latency: { exponential: 20 }, failureRate: 0.05 }
+}
+
+describe("a log of the simulator", () => {
+  it.each(Object.keys(writers) as Array<Written>)("in the format of %s gives back what it was made from", (format) => {
+    const log = logOf(format, overload, 1000)
+    const fitted = fittedOf(log.meter)
+    assert.strictEqual(log.chosen?.format, format)
+    assert.strictEqual(log.broken, Math.floor((log.lines - log.broken) / 1000))
+    // Each call is sent 1 + 0.05 + 0.05 squared times; the mean rate is that of 260 s at 90 and 40 s at 400.
+    isWithin(fitted.rate.value, (260 * 90 + 40 * 400) / 300 * 1.0525, 0.02, "rate")
+    isWithin(fitted.failed.value, 0.05, 0.05, "failed")
+    isWithin(fitted.retried?.value ?? NaN, 1 - 1 / 1.0525, 0.05, "retried")
+    assert.strictEqual(foundIn(fitted).by, "backlog")
+    isWithin(foundIn(fitted).perSecond.value, 300, 0.02, "capacity")
+    const { scenario } = scenarioOf(fitted, { name: "x", takeMillis: 600_000 })
+    const latency = latencyIn(fitted)
+    // The quantiles of an exponential distribution with mean 20.
+    isWithin(latency.get(0.5) ?? NaN, 20 * Math.LN2, 0.05, "p50")
+    isWithin(latency.get(0.99) ?? NaN, 20 * Math.log(100), 0.05, "p99")
+    // Whole seconds of an end blur where the rate changes: a step or two more.
+    const { rate } = scenario.fleets[0]
+    assert.isTrue(Array.isArray(rate) && rate.length >= 3 && rate.length <= 8, JSON.stringify(rate))
+  })
+
+  for (
+    const [name, traffic, capacity] of [
+      ["slow requests at a slow service", {
+        seconds: 600,
+        rate: knee(8, 60),
+        service: { capacity: 40, latency: { lognormal: { median: 200, sigma: 0.5 } } }
+      }, 40],
+      ["workers", {
+        seconds: 300,
+        rate: knee(80, 300),
+        service: { workers: 10, latency: { lognormal: { median: 40, sigma: 0.6 } } }
+      }, 10_000 / (40 * Math.exp(0.18))],
+      ["a short queue, which refuses", {
+        seconds: 300,
+        rate: knee(100, 500),
+        service: { capacity: 400, queue: 5, latency: { exponential: 30 } }
+      }, 400]
+    ] as ReadonlyArray<readonly [string, Traffic, number]>
+  ) {
+    it(`shows the capacity: ${name}`, () => {
+      isWithin(foundIn(fittedOf(logOf("json", traffic).meter)).perSecond.value, capacity, 0.1, name)
+    })
+  }
+
+  for (
+    const [name, service] of [
+      ["at half its capacity", { capacity: 200, latency: { exponential: 20 } }],
+      ["that is slow for a while, and not for want of capacity", {
+        latency: "10 millis",
+        outages: [{ kind: "slow", from: "100 seconds", to: "140 seconds", factor: 5 }]
+      }],
+      ["that fails for a while", {
+        latency: { exponential: 20 },
+        outages: [{ kind: "fail", from: "100 seconds", to: "140 seconds", share: 1 }]
+      }],
+      ["that hangs for a while", {
+        latency: { exponential: 20 },
+        outages: [{ kind: "slow", from: "100 seconds", to: "140 seconds", factor: 200 }]
+      }]
+    ] as ReadonlyArray<readonly [string, Traffic["service"]]>
+  ) {
+    it(`does not make up the capacity of a service ${name}`, () => {
+      const { capacity } = fittedOf(logOf("json", { seconds: 240, rate: steady(100), service }).meter)
+      assert.strictEqual(capacity.kind, "at least")
+    })
+  }
+
+  it("has quantiles at low load that the waits of the rest do not reach", () => {
+    const fitted = fittedOf(logOf("nginx", overload).meter)
+    isWithin(quantile(fitted, 0.5), 20 * Math.LN2 + 1000 / 300 + 0.7, 0.05, "p50")
+    isWithin(quantile(fitted, 0.99), 20 * Math.log(100) + 1000 / 300 + 0.7, 0.05, "p99")
+  })
+
+  it("holds the truth between low and high in nineteen of twenty logs, nearly", () => {
+    let held = 0
+    for (let seed = 1; seed <= 40; seed++) {
+      const traffic = {
+        seed,
+        seconds: 60,
+        rate: steady(50),
+        service: { latency: { exponential: 20 }, failureRate: 0.1 }
+      }
+      const { failed, rate } = fittedOf(logOf("json", traffic).meter)
+      if (rate.low <= 50 && rate.high >= 50) held++
+      if (failed.low <= 0.1 && failed.high >= 0.1) held++
+    }
+    assert.isAtLeast(held, 70)
+  })
+
+  it("makes a scenario that runs, and gives the same log again", async () => {
+    const fitted = fittedOf(logOf("json", overload).meter)
+    const { scenario } = scenarioOf(fitted, { name: "again", takeMillis: 600_000 })
+    const { clients, services } = await Effect.runPromise(Effect.flatMap(Simulator.decode(scenario), Simulator.run))
+    // A call of the scenario is sent once: its retries are those of a policy.
+    isWithin(clients[0]!.totals.calls, 260 * 90 + 40 * 400, 0.02, "calls")
+    isWithin(services[0]!.series[170]!.succeeded / 0.95, 300, 0.1, "served in overload")
+  })
+
+  it("gives its busiest stretch to a scenario", () => {
+    const fitted = fittedOf(logOf("json", overload).meter)
+    const { fromMillis, scenario } = scenarioOf(fitted, { name: "busy", takeMillis: 40_000 })
+    assert.strictEqual(scenario.duration, "40 seconds")
+    isWithin(fromMillis - beginMillis, 150_000, 0.02, "from")
+    isWithin(Number(scenario.fleets[0]!.rate), 400, 0.02, "rate")
+  })
+})
+
+describe("a log", () => {
+  const answered = (startMillis: number, more: Partial<Answered> = {}): Answered => ({
+    startMillis,
+    endMillis: startMillis + 20,
+    status: 200,
+    attempt: 1,
+    call: 1,
+    ...more
+  })
+  const push = (log: Log, of: Answered) => log.push(encoder.encode(`${writers.json(of)}\n`))
+
+  it("cut into any bytes is the same", () => {
+    const text = encoder.encode(`${writers.nginx(answered(beginMillis))}é\r\n\n${writers.nginx(answered(beginMillis))}`)
+    for (const size of [1, 2, 7, 1000]) {
+      const log = new Log({})
+      for (let from = 0; from < text.length; from += size) log.push(text.subarray(from, from + size))
+      log.endOfFile()
+      assert.deepStrictEqual([log.lines, log.broken, log.meter.requests], [2, 0, 2])
+    }
+  })
+
+  it("with a line that does not end keeps none of it", () => {
+    const log = new Log({ format: "json" })
+    for (let n = 0; n < 20; n++) log.push(encoder.encode("x".repeat(1024 * 1024)))
+    log.push(encoder.encode("\n"))
+    push(log, answered(beginMillis))
+    log.endOfFile()
+    assert.deepStrictEqual([log.lines, log.broken, log.meter.requests], [2, 1, 1])
+  })
+
+  it("with a wrong clock in one line is not stretched by it, and with a gap goes on", () => {
+    const log = new Log({})
+    const aDay = 86_400_000
+    for (const day of [0, 0, 40_000, 0, 2, 2, 2]) push(log, answered(beginMillis + day * aDay))
+    log.endOfFile()
+    assert.deepStrictEqual([log.meter.requests, log.meter.strays], [5, 2])
+    assert.strictEqual(fittedOf(log.meter).seconds, 2 * 86_400)
+  })
+
+  it("of several files takes each for itself, in any order and format", () => {
+    const log = new Log({})
+    push(log, answered(beginMillis + 600_000))
+    log.endOfFile()
+    log.push(encoder.encode(`${heads.csv}${writers.csv(answered(beginMillis))}`))
+    log.endOfFile()
+    log.push(encoder.encode("what is this\n"))
+    log.endOfFile()
+    assert.deepStrictEqual([log.lines, log.broken, log.meter.requests, log.meter.late], [3, 1, 2, 0])
+    assert.strictEqual(fittedOf(log.meter).seconds, 600)
+  })
+
+  it("of a year has no more buckets than one of an hour", () => {
+    const series = new Series()
+    for (let hour = 0; hour < 8760; hour++) series.at(beginMillis + hour * 3_600_000).requests++
+    assert.isAtMost(series.all.length, 4096)
+    assert.strictEqual(series.all.reduce((sum, { requests }) => sum + requests, 0), 8760)
+  })
+
+  it("of one request, and one without times, is fitted without a capacity", () => {
+    const log = new Log({})
+    log.push(encoder.encode("1.1.1.1 - - [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"\n"))
+    log.endOfFile()
+    const fitted = fittedOf(log.meter)
+    assert.deepStrictEqual([fitted.capacity.kind, fitted.latency, fitted.retried], ["unknown", undefined, undefined])
+    const { scenario } = scenarioOf(fitted, { name: "one", takeMillis: 600_000 })
+    assert.isDefined(Effect.runSync(Simulator.decode(scenario)))
+  })
+})
