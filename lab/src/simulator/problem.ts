@@ -65,24 +65,20 @@ interface Found {
   readonly problem: string
 }
 
-/** The issues of a tree that stand for one place each. */
-const leaves = (issue: SchemaIssue.Issue, path: Path, input: unknown): ReadonlyArray<Found> => {
-  switch (issue._tag) {
-    case "Pointer":
-      return leaves(issue.issue, [...path, ...issue.path], input)
-    case "Encoding":
-      return leaves(issue.issue, path, input)
-    case "Composite":
-      return issue.issues.flatMap((inner) => leaves(inner, path, input))
-    case "AnyOf":
-      if (issue.issues.length > 0) return issue.issues.flatMap((inner) => leaves(inner, path, input))
+/** The issues of a tree that stand for one place each: looked for as far as somebody reads. */
+function* leaves(issue: SchemaIssue.Issue, path: Path, input: unknown): Generator<Found> {
+  if (issue._tag === "Pointer") return yield* leaves(issue.issue, [...path, ...issue.path], input)
+  if (issue._tag === "Encoding") return yield* leaves(issue.issue, path, input)
+  if (issue._tag === "Composite" || (issue._tag === "AnyOf" && issue.issues.length > 0)) {
+    for (const inner of issue.issues) yield* leaves(inner, path, input)
+    return
   }
   const told = alternatives(issue, path, valueAt(input, path))
-  if (told !== undefined) return [told]
-  return format(issue).issues.map(({ message, path: inner = [] }) => {
+  if (told !== undefined) return yield told
+  for (const { message, path: inner = [] } of format(issue).issues) {
     const keys = [...path, ...inner.map(keyOf)]
-    return { path: keys, problem: describe(message, valueAt(input, keys)) }
-  })
+    yield { path: keys, problem: describe(message, valueAt(input, keys)) }
+  }
 }
 
 /** More problems than anyone reads. */
