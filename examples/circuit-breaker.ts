@@ -7,8 +7,10 @@
  * soon, and ends the call at once if it is not. Nothing was sent, so `CircuitOpen` is safe to retry, and its `retryAfter`
  * is a hint.
  */
-import { Cause, Effect, Exit, Option } from "effect"
+import { Cause, Effect, Exit, Layer, Option } from "effect"
 import { Backoff, RetryClassifier, RetryPolicy, withRetry } from "effect-retry"
+import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
+import * as CoolDown from "effect-retry/CoolDown"
 import { CircuitBreaker } from "effect/persistence"
 
 /** A service that fails in a way that may pass is ill, and says for how long. One that says no is well. */
@@ -62,3 +64,13 @@ export const patience = RetryPolicy.fromDelay(({ attempt, error }) =>
 
 export const orderPatiently = <A, E>(breaker: CircuitBreaker.CircuitBreaker, send: Effect.Effect<A, E>) =>
   orderTheOtherWayRound(breaker, send).pipe(withRetry(patience))
+
+/** As a gate: no call names the breaker, every send asks it. What it refuses costs nothing and ends the call. */
+export const gated = CircuitBreakerGate.layer({ key: "orders" }).pipe(
+  Layer.provideMerge(CircuitBreaker.layer({ tripPolicy: CircuitBreaker.consecutive(5), openDuration: "30 seconds" }))
+)
+
+/** With a cool-down an open circuit closes it: when the circuit lets a probe through, sends follow one after the other. */
+export const ramped = Layer.merge(gated, CoolDown.layer())
+
+export const orderGated = <A, E>(send: Effect.Effect<A, E>) => send.pipe(Effect.timeout("1 second"), withRetry(policy))

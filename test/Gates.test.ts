@@ -96,7 +96,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     const own = modules.filter((path) => path.startsWith("src/"))
     assert.include(own, "src/Attempt.ts")
     assert.deepStrictEqual(own.filter((path) => path.startsWith("src/aws/")), ["src/aws/AwsModes.ts"])
-    const rooms = /^(src\/(http|grpc|llm|redis|testing|workflow|importers)|lab)\//
+    const rooms = /^(src\/(breaker|http|grpc|llm|redis|testing|workflow|importers)|lab)\//
     assert.deepStrictEqual(own.filter((path) => rooms.test(path)), [])
   })
 

@@ -79,7 +79,7 @@ describe("the package", () => {
   /** What users write: the folder of an adapter is not in its name. */
   const nameOf = (module: string) =>
     `effect-retry/${module}`.replace(/\/index$/, "").replace(
-      /\/(?:http|grpc|json|llm|redis|workflow|importers|aws(?=\/AwsSdk))\//,
+      /\/(?:breaker|http|grpc|json|llm|redis|workflow|importers|aws(?=\/AwsSdk))\//,
       "/"
     )
 

@@ -43,7 +43,7 @@ const worldFile = "test/utils/exampleWorld.ts"
 const worldTypes = new Set([...read(worldFile).matchAll(/^export type (\w+)/gm)].map(([, name]) => name))
 const publicModules = Object.keys(JSON.parse(read("tsconfig.json")).compilerOptions.paths)
 const effectModules = new Map(
-  ["http/", ""].flatMap((folder) =>
+  ["persistence/", "http/", ""].flatMap((folder) =>
     fs.readdirSync(path.join(root, "node_modules/effect/dist", folder)).flatMap((file) => {
       const name = /^([A-Z]\w*)\.d\.ts$/.exec(file)?.[1]
       return name === undefined || name in globalThis ? [] : [[name, `effect/${folder}${name}`] as const]

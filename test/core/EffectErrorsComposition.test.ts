@@ -49,9 +49,9 @@ describe("a circuit breaker", () => {
   const breakerOf = (openDuration: Duration.Input, failures = 5) =>
     CircuitBreaker.make({ tripPolicy: CircuitBreaker.consecutive(failures), openDuration })
 
-  const tenAtOnce = (order: typeof Breaker.order) =>
+  const tenAtOnce = (order: typeof Breaker.order, made: ReturnType<typeof breakerOf> = breakerOf("30 seconds")) =>
     Effect.gen(function*() {
-      const breaker = yield* breakerOf("30 seconds")
+      const breaker = yield* made
       const { send, times } = serviceUntil(Infinity)
       let openAt: number | undefined
       const calls = yield* Effect.forkChild(travel(Effect.all(
@@ -89,6 +89,17 @@ describe("a circuit breaker", () => {
       const { openAt, probes, sends, spent } = yield* tenAtOnce(orders.outside)
       assert.deepStrictEqual({ sends, openAt, spent, probes }, { sends: 40, openAt: 750, spent: 150, probes: 4 })
     }))
+
+  it.effect("as a gate: ten calls are ten sends that cost no token, and the probe is one", () =>
+    Effect.gen(function*() {
+      const breaker = yield* CircuitBreaker.CircuitBreaker
+      const { openAt, probe, probes, sends, spent } = yield* tenAtOnce(
+        (_, send) => Breaker.orderGated(send),
+        Effect.succeed(breaker)
+      )
+      assert.deepStrictEqual({ sends, openAt, spent, probes }, { sends: 10, openAt: 100, spent: 0, probes: 1 })
+      assert.isTrue(Exit.isFailure(probe))
+    }).pipe(Effect.provide(Layer.provideMerge(Breaker.gated, services))))
 
   it("the page says so", () => {
     for (

@@ -23,6 +23,12 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     "core/AdaptiveRateLimiter.test.ts",
     "has sent or gives its token back, at whatever step"
   ],
+  ...Object.fromEntries(
+    ["CircuitBreakerGate", "layer", "make"].map((name) => [
+      `CircuitBreakerGate.${name}`,
+      ["breaker/CircuitBreakerGate.test.ts", "calls leave the place of the probe free"] as const
+    ])
+  ),
   "RetryWorkflow.retry": ["workflow/RetryWorkflow.test.ts", "wherever it dies"],
   "RetryWorkflow.retryOrElse": ["workflow/RetryWorkflowDecisions.test.ts", "wherever it comes, leaves no token behind"],
   ...Object.fromEntries(
@@ -101,6 +107,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "AdaptiveRateLimiter.validated",
     "AwsSdk.StreamUsed",
     "Chaos.ChaosFailure",
+    "CircuitBreakerGate.CircuitRefused",
     "ClientThrottle.ClientThrottled",
     "ClientThrottle.validated",
     "ConcurrencyLimiter.ConcurrencyLimitExceeded",
@@ -299,6 +306,7 @@ const exported = async (): Promise<ReadonlyArray<string>> => {
     "src/redis",
     "src/workflow",
     "src/importers",
+    "src/breaker",
     "lab/src"
   ]
     .flatMap((folder) =>

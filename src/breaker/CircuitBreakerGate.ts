@@ -1,0 +1,224 @@
+/**
+ * Effect's circuit breaker as a gate: every send asks the circuit, first or retry, whatever retries it.
+ *
+ * While the circuit is open nothing is sent: a send fails with {@link CircuitRefused}, which costs no token and is not
+ * retried. The breaker, its policy and its store are those of `effect/persistence`; this module only asks it.
+ *
+ * Its order is after `CoolDown` and before all that makes sends wait, so that none waits to be refused. Where a `CoolDown` is
+ * in the context too, an open circuit closes it: when the circuit lets a probe through, sends follow one after the other.
+ *
+ * @since 0.1.0
+ */
+
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import type * as Scope from "effect/Scope"
+import { CoolDown } from "../CoolDown.ts"
+import { checks } from "../internal/checks.ts"
+import { Refused } from "../internal/refused.ts"
+import * as RetryInfo from "../RetryInfo.ts"
+import * as SendGate from "../SendGate.ts"
+import { isRejected } from "../state/rejection.ts"
+
+/**
+ * A send that the circuit does not let through. It was not sent, and no policy retries it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class CircuitRefused extends Data.TaggedError("CircuitRefused")<{
+  /** The circuit. */
+  readonly key: string
+  /** The reason of the breaker: it is open, a probe is under way, or its store does not answer. */
+  readonly reason: CircuitBreaker.CircuitBreakerErrorReason["_tag"]
+  /** When the circuit lets a probe through; `undefined` where the breaker does not know. */
+  readonly retryAfter: Duration.Duration | undefined
+  /** The error of the breaker. */
+  readonly cause: CircuitBreaker.CircuitBreakerError
+}> {
+  /** @internal */
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    return this.retryAfter === undefined
+      ? `the circuit ${JSON.stringify(this.key)} lets no send through: ${this.cause.message}`
+      : `the circuit ${JSON.stringify(this.key)} is open: come back in ${Duration.format(this.retryAfter)}`
+  }
+}
+
+/**
+ * How a gate is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The circuit that sends ask: the name of what is called. */
+  readonly key: string
+  /**
+   * Whether a failure counts against what is called. Default: one that may be retried, a throttle, a time-out, or one
+   * whose retry a rule forbids. Its `retryAfter` lengthens the time for which the circuit is open. Any other failure is an
+   * answer, as a success is.
+   */
+  readonly isFailure?: ((outcome: SendGate.Outcome) => boolean) | undefined
+}
+
+/**
+ * The gate of a circuit.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class CircuitBreakerGate
+  extends SendGate.Service<CircuitBreakerGate, CircuitRefused>()("effect-retry/CircuitBreakerGate")
+{}
+
+const refusalOf = (key: string, cause: CircuitBreaker.CircuitBreakerError): CircuitRefused =>
+  new CircuitRefused({
+    key,
+    cause,
+    reason: cause.reason._tag,
+    retryAfter: cause.reason._tag === "CircuitOpen" ? cause.reason.retryAfter : undefined
+  })
+
+class CircuitGate implements SendGate.SendGate<CircuitRefused> {
+  readonly name = "CircuitBreaker"
+  readonly order = 150
+  private readonly key: string
+  private readonly isFailure: (outcome: SendGate.Outcome) => boolean
+  private readonly breaker: CircuitBreaker.CircuitBreaker
+  private readonly scope: Scope.Scope
+
+  constructor(
+    key: string,
+    isFailure: (outcome: SendGate.Outcome) => boolean,
+    breaker: CircuitBreaker.CircuitBreaker,
+    scope: Scope.Scope
+  ) {
+    this.key = key
+    this.isFailure = isFailure
+    this.breaker = breaker
+    this.scope = scope
+  }
+
+  /** The breaker runs, in a fiber of its own, what waits for the outcome of the send. */
+  enter(send: SendGate.Send): void | Effect.Effect<void, CircuitRefused> {
+    let isHeld = false
+    let held = () => {
+      isHeld = true
+    }
+    const ended = Effect.callback<CircuitBreaker.Outcome>((end) => {
+      send.hold({
+        settle: (outcome) => end(Effect.succeed(this.outcomeOf(outcome))),
+        cancel: () => end(Effect.succeed(CircuitBreaker.ignored))
+      })
+      held()
+    })
+    const fiber = Effect.runForkWith(send.context)(this.booked(send, ended))
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return this.refused(exit)
+    Fiber.runIn(fiber, this.scope)
+    if (isHeld) return
+    // The store answers later.
+    return Effect.callback<void, CircuitRefused>((resume) => {
+      if (isHeld) return resume(Effect.void)
+      held = () => resume(Effect.void)
+      fiber.addObserver((exit) => resume(this.refused(exit)))
+      return Fiber.interrupt(fiber)
+    })
+  }
+
+  private booked(
+    send: SendGate.Send,
+    ended: Effect.Effect<CircuitBreaker.Outcome>
+  ): Effect.Effect<void, CircuitBreaker.CircuitBreakerError> {
+    const executed = this.breaker.execute(ended, {
+      key: this.key,
+      classify: (exit) => Exit.isSuccess(exit) ? exit.value : CircuitBreaker.ignored
+    })
+    return Effect.matchEffect(executed, {
+      onSuccess: ({ _tag }) => _tag === "Failure" ? this.followed(send) : Effect.void,
+      onFailure: (error) => Effect.andThen(this.closed(send, error.reason), Effect.fail(error))
+    })
+  }
+
+  private outcomeOf(outcome: SendGate.Outcome): CircuitBreaker.Outcome {
+    if (outcome._tag === "Unknown") return CircuitBreaker.ignored
+    return outcome._tag === "Failure" && this.isFailure(outcome)
+      ? CircuitBreaker.failure({ retryAfter: outcome.info?.retryAfter })
+      : CircuitBreaker.success
+  }
+
+  private refused(exit: Exit.Exit<void, CircuitBreaker.CircuitBreakerError>): Effect.Effect<void, CircuitRefused> {
+    return Effect.mapError(exit, (error) => refusalOf(this.key, error))
+  }
+
+  /** The circuit may have opened with this failure. */
+  private followed(send: SendGate.Send): Effect.Effect<void> {
+    if (Context.getOrUndefined(send.context, CoolDown) === undefined) return Effect.void
+    return Effect.matchEffect(this.breaker.state(this.key), {
+      onSuccess: (state) => state._tag === "Open" ? this.closed(send, { ...state, _tag: "CircuitOpen" }) : Effect.void,
+      onFailure: () => Effect.void
+    })
+  }
+
+  /** An open circuit closes the resource: the cool-down lets sends follow the probe one after the other. */
+  private closed(
+    { context }: SendGate.Send,
+    reason: { readonly _tag: string; readonly retryAfter?: Duration.Duration }
+  ): Effect.Effect<void> {
+    const coolDown = Context.getOrUndefined(context, CoolDown)
+    if (coolDown === undefined || reason._tag !== "CircuitOpen" || reason.retryAfter === undefined) return Effect.void
+    return Effect.ignore(coolDown.close(reason.retryAfter))
+  }
+}
+
+/**
+ * Makes a gate of the breaker in the context. Throws `InvalidOption` when an option is impossible.
+ *
+ * **Details**
+ *
+ * A send that ends in a defect or an interruption, or is not made because a later gate refuses it, says nothing to the
+ * breaker, and frees the place of a probe. When the scope is closed, so do those under way.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (
+  { isFailure = isRejected, key }: Options
+): Effect.Effect<SendGate.SendGate<CircuitRefused>, never, CircuitBreaker.CircuitBreaker | Scope.Scope> => {
+  const check = checks("CircuitBreakerGate.make")
+  if (typeof key !== "string") check.reject("key", key, "a string")
+  if (typeof isFailure !== "function") check.reject("isFailure", isFailure, "a function of an outcome")
+  return Effect.gen(function*() {
+    return new CircuitGate(key, isFailure, yield* CircuitBreaker.CircuitBreaker, yield* Effect.scope)
+  })
+}
+
+/**
+ * A layer with a gate of the breaker in the context. Throws `InvalidOption` when an option is impossible.
+ *
+ * **Example** (Nothing is sent for 30 seconds after five failures in a row)
+ *
+ * ```ts
+ * const breakerLayer = CircuitBreaker.layer({
+ *   tripPolicy: CircuitBreaker.consecutive(5),
+ *   openDuration: "30 seconds"
+ * }).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
+ * const gateLayer = CircuitBreakerGate.layer({ key: "orders" }).pipe(Layer.provide(breakerLayer))
+ * const program = call.pipe(withRetry(awsStandard), Effect.provide([RetryQuota.layer(), CoolDown.layer(), gateLayer]))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: Options): Layer.Layer<CircuitBreakerGate, never, CircuitBreaker.CircuitBreaker> =>
+  Layer.effect(CircuitBreakerGate, make(options))
