@@ -2,17 +2,12 @@ import * as Effect from "effect/Effect"
 import * as Simulator from "../Simulator.ts"
 import { resolve } from "../simulator/policy.ts"
 import { suggestion } from "../simulator/suggestion.ts"
+import { parsed } from "./json.ts"
 import { Refusal, refusal } from "./refusal.ts"
 import { quoted } from "./text.ts"
 
 /** What a policy is called. */
 export const labelOf = (policy: Simulator.Policy): string => resolve(policy).label
-
-const settingsOf = (json: string) =>
-  Effect.try({
-    try: (): unknown => JSON.parse(json),
-    catch: (error) => refusal(`policy is no JSON: ${(error as Error).message}`)
-  })
 
 const example = `or JSON such as {"steps":[{"fixed":{"delay":0}},{"maxAttempts":4}]}`
 
@@ -25,7 +20,7 @@ export const policyNamed = Effect.fnUntraced(function*(text: string) {
 
 /** A policy as it is written on the command line: a name, or its steps as JSON. */
 export const policyFrom = Effect.fnUntraced(function*(text: string) {
-  const input = text.trimStart().startsWith("{") ? yield* settingsOf(text) : yield* policyNamed(text)
+  const input = text.trimStart().startsWith("{") ? yield* parsed("policy", text) : yield* policyNamed(text)
   return yield* Effect.mapError(
     Simulator.decodePolicy(input),
     ({ problems }) =>

@@ -5,6 +5,7 @@ import * as Simulator from "../Simulator.ts"
 import { suggestion } from "../simulator/suggestion.ts"
 import { read } from "./files.ts"
 import { Installed } from "./Installed.ts"
+import { parsed } from "./json.ts"
 import { Refusal, refusal } from "./refusal.ts"
 import { quoted } from "./text.ts"
 
@@ -25,14 +26,16 @@ export const shippedNames = Effect.gen(function*() {
   return files.filter((file) => file.endsWith(".json")).map((file) => file.slice(0, -".json".length)).sort()
 })
 
-const decoded = (path: string, json: string) =>
-  Effect.mapError(
-    Simulator.decodeJson(json),
+const decoded = Effect.fnUntraced(function*(path: string, json: string) {
+  const input = yield* parsed(`${path}:`, json)
+  return yield* Effect.mapError(
+    Simulator.decode(input),
     ({ problems }) =>
       new Refusal({
         lines: problems.map(({ path: at, problem }) => at === "" ? `${path}: ${problem}` : `${path}: ${at}: ${problem}`)
       })
   )
+})
 
 /** A scenario that ships. */
 export const shipped = Effect.fnUntraced(function*(name: string) {

@@ -604,7 +604,18 @@ describe("a link that is named as the file to write", () => {
 
 describe("what is refused", () => {
   writeFileSync(inHere("bad.json"), JSON.stringify({ ...small, fleets: [{ ...small.fleets[0], rate: -1, polcy: 1 }] }))
-  writeFileSync(inHere("broken.json"), "{ \"name\": ")
+  const broken: ReadonlyArray<readonly [json: string, where: string]> = [
+    ["", "line 1, column 1: it ends too early"],
+    ["{ \"name\": \n", "line 1, column 10: it ends too early"],
+    ["{\n  \"name\": \"a\",\n}", "line 3, column 1: unexpected \"}\""],
+    ["{\r\n  \"name\": \"a\"\r\n  \"seed\": 1\r\n}", "line 3, column 3: unexpected"],
+    ["{ \"seed\": tru }", "line 1, column 11: unexpected \"tru\""],
+    ["{ name: 1 }", "line 1, column 3: unexpected \"name\""],
+    ["{} x", "line 1, column 4: unexpected \"x\""],
+    ["// a\n{}", "line 1, column 1: unexpected \"/\""],
+    ["{ \"name\": \"a\\q\" }", "line 1, column 14: unexpected \"q\""],
+    ["{\n\"name\": \"a\tb\" }", "line 2, column 11: unexpected"]
+  ]
   writeFileSync(inHere("file"), "")
   const report = (path: string) => ["simulate", smallFile, "--report", path]
 
@@ -613,7 +624,13 @@ describe("what is refused", () => {
       `${inHere("bad.json")}: fleets[0].polcy: is not a key here`,
       `${inHere("bad.json")}: fleets[0].rate: expected a number from 0 to 1000000, got -1`
     ]],
-    ["a file that is no JSON", ["simulate", inHere("broken.json")], [`${inHere("broken.json")}: is no JSON: `]],
+    ...broken.map(([json, where], index) => {
+      const path = inHere(`broken-${index}.json`)
+      writeFileSync(path, json)
+      return [`JSON that is broken: ${JSON.stringify(json)}`, ["simulate", path], [
+        `${path}: is not JSON: ${where}`
+      ]] as const
+    }),
     ["a file that is not there", ["simulate", inHere("none.json")], ["there is no such file or folder"]],
     ["a folder", ["simulate", here], ["it is a folder"]],
     ["a scenario that is spelt wrongly", ["simulate", "outag"], [
@@ -625,7 +642,7 @@ describe("what is refused", () => {
     ]],
     ["a policy that is like none", ["explain", "qqqqqqqqqq"], ["there are none, naive,"]],
     ["a name of no policy", ["policies", "awsstandart"], ["unknown policy \"awsstandart\": did you mean awsStandard"]],
-    ["settings that are no JSON", ["explain", "{a"], ["policy is no JSON: "]],
+    ["settings that are no JSON", ["explain", "{a"], ["policy is not JSON: line 1, column 2: unexpected \"a\""]],
     ["every mistake of settings", ["explain", `{"steps":[{"fixed":{"delay":0,"cap":1}},{"maxAttempts":0}]}`], [
       "policy: steps[0].fixed.cap: is not a key here",
       "policy: steps[1].maxAttempts: expected a whole number of at least 1"
