@@ -73,7 +73,7 @@ const flagsOfFit = {
     Argument.withDescription("Access logs, the oldest first; packed where the name ends with .gz"),
     Argument.atLeast(1)
   ),
-  format: choices("format", formats, "Default: by the first lines"),
+  format: choices("format", formats, "Default: what reads it"),
   time: field("time", "the time"),
   duration: field("duration", "how long the request took"),
   unit: choices("unit", unitNames, "What --duration is in"),

@@ -10,7 +10,7 @@ import { unreadable } from "./files.ts"
 import type { ProgressLine } from "./progress.ts"
 import { plain } from "./text.ts"
 
-const chunkBytes = 1024 * 1024
+const chunkBytes = 128 * 1024
 
 /** What is packed ends before its end, or is damaged. */
 class Damaged extends Data.TaggedError("Damaged")<{ readonly why: string }> {}
@@ -18,7 +18,7 @@ class Damaged extends Data.TaggedError("Damaged")<{ readonly why: string }> {}
 const unpacked = (path: string) => <E, R>(file: Stream.Stream<Uint8Array, E, R>) =>
   path.endsWith(".gz")
     ? NodeStream.pipeThroughDuplex(file, {
-      evaluate: () => createGunzip({ chunkSize: chunkBytes / 4 }),
+      evaluate: () => createGunzip({ chunkSize: chunkBytes }),
       chunkSize: 4,
       onError: (error) => new Damaged({ why: error instanceof Error ? error.message : String(error) })
     })

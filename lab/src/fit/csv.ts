@@ -3,11 +3,14 @@ import { type FieldNames, type FieldReader, Fields } from "./fields.ts"
 
 const delimiters = [",", ";", "\t", "|"]
 
-/** The cells of a line; `undefined` when its quotes do not match. */
-const cellsOf = (line: string, delimiter: string): ReadonlyArray<string> | undefined => {
-  if (!line.includes("\"")) return line.split(delimiter)
-  const { data, errors } = Papa.parse<ReadonlyArray<string>>(line, { delimiter })
-  return errors.length === 0 && data.length === 1 ? data[0] : undefined
+/** Takes a line apart into its cells; `undefined` when its quotes do not match. */
+const splitter = (delimiter: string) => {
+  const parser = new Papa.Parser({ delimiter, newline: "\n" })
+  return (line: string): ReadonlyArray<string> | undefined => {
+    if (!line.includes("\"")) return line.split(delimiter)
+    const { data, errors }: Papa.ParseResult<ReadonlyArray<string>> = parser.parse(line, 0, false)
+    return errors.length === 0 && data.length === 1 ? data[0] : undefined
+  }
 }
 
 /** What stands between the cells of a head: of the characters in use the one that is there most often. */
@@ -16,14 +19,14 @@ const delimiterOf = (head: string): string =>
 
 /** Comma-separated values under a head of names; also with semicolons, tabs or bars between them. A line is a record. */
 export const csv = (head: string, names: FieldNames): FieldReader => {
-  const delimiter = delimiterOf(head)
-  const heads = (cellsOf(head.replace(/^\ufeff/, ""), delimiter) ?? []).map((name) => name.trim())
+  const cellsOf = splitter(delimiterOf(head))
+  const heads = (cellsOf(head.replace(/^\ufeff/, "")) ?? []).map((name) => name.trim())
   const columns = new Map(heads.map((name, column) => [name, column]))
   const fields = new Fields(names)
   return {
     fields,
     read: (line, sink) => {
-      const cells = cellsOf(line, delimiter)
+      const cells = cellsOf(line)
       if (cells === undefined || cells.length !== heads.length) return false
       return fields.read((name) => {
         const column = columns.get(name)

@@ -36,9 +36,12 @@ export const meanOf = (count: number, sum: number, squares: number): Estimate =>
   return { value, low: Math.max(0, value - half), high: value + half }
 }
 
+/** A bin of the histogram reaches so far from its middle. */
+const halfBin = 1.011
+
 /** A quantile between those of the ranks that chance may have put in its place: the binomial spread of a rank. */
 export const quantileOf = (histogram: Histogram, share: number): Estimate => {
   const spread = z * Math.sqrt(share * (1 - share) / histogram.count)
   const at = (rank: number) => histogram.percentile(Math.min(1, Math.max(0, rank))) ?? 0
-  return { value: at(share), low: at(share - spread), high: at(share + spread) }
+  return { value: at(share), low: at(share - spread) / halfBin, high: at(share + spread) * halfBin }
 }

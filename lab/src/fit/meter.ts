@@ -69,7 +69,9 @@ export class Meter {
   /** One wrong clock must not stretch the log over a century: a jump counts when the next line agrees. */
   private isStray(endMillis: number): boolean {
     const isNear = (millis: number) => Math.abs(endMillis - millis) <= anHour
-    if (this.newestMillis === undefined || isNear(this.newestMillis) || isNear(this.strayMillis)) {
+    const jumps = isNear(this.strayMillis)
+    if (jumps) this.seconds.end()
+    if (this.newestMillis === undefined || isNear(this.newestMillis) || jumps) {
       this.newestMillis = endMillis
       this.strayMillis = -Infinity
       return false

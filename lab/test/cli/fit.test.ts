@@ -2,25 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
-import { generate, heads, writers } from "../fit/generated.ts"
+import { written } from "../fit/generated.ts"
 import { folder, run } from "./commandLine.ts"
 
 const here = folder()
 const inHere = (name: string): string => join(here, name)
-
-const written = (format: keyof typeof writers): string => {
-  const lines: Array<string> = []
-  generate({
-    seconds: 120,
-    rate: [
-      { atMillis: 0, perSecond: 40, ramp: false },
-      { atMillis: 60_000, perSecond: 200, ramp: false },
-      { atMillis: 80_000, perSecond: 40, ramp: false }
-    ],
-    service: { capacity: 100, latency: { exponential: 20 }, failureRate: 0.02 }
-  }, (answered) => lines.push(writers[format](answered)))
-  return `${heads[format] ?? ""}${lines.join("\n")}\n`
-}
 
 const log = written("nginx")
 writeFileSync(inHere("access.log"), log)
@@ -88,7 +74,10 @@ describe("fit", () => {
   })
 
   it("takes names of fields", async () => {
-    writeFileSync(inHere("own.csv"), written("csv").replace("time,request,status,request_time", "at,what,code,t"))
+    writeFileSync(
+      inHere("own.csv"),
+      written("csv").replace("time,request,agent,status,request_time", "at,what,who,code,t")
+    )
     const fields = ["--time", "at", "--duration", "t", "--status", "code"]
     assert.include(await refused(["fit", inHere("own.csv"), ...fields]), "field \"t\" is in: --unit s, --unit ms")
     assert.match(await good(["fit", inHere("own.csv"), ...fields, "--unit", "s"]), /^capacity +100\/s/m)

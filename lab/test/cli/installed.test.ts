@@ -3,6 +3,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
+import { written } from "../fit/generated.ts"
 import { lab, root } from "./commandLine.ts"
 
 /** The package as it is published, installed in an empty folder beside `effect`. */
@@ -110,6 +111,7 @@ const consoles = (page: string) =>
   ) => ({ line: line!, output: output! }))
 
 describe.each(["docs/cli.md", "docs/choosing-a-policy.md"])("%s", (page) => {
+  beforeAll(() => writeFileSync(join(user, "access.log"), written("nginx")))
   for (const { line, output } of consoles(page)) {
     it(`has what is really printed: ${line}`, async () => {
       const path = `${join(user, "node_modules", ".bin")}${delimiter}${process.env["PATH"]}`
@@ -126,13 +128,26 @@ describe.each(["docs/cli.md", "docs/choosing-a-policy.md"])("%s", (page) => {
 describe("docs/cli.md", () => {
   it("shows every command", () => {
     const shown = consoles("docs/cli.md").map(({ line }) => line.split(" ").slice(1, 3).join(" "))
-    for (const name of ["explain", "simulate", "compare", "scenarios", "init"]) {
+    for (const name of ["explain", "simulate", "compare", "fit", "scenarios", "init"]) {
       assert.include(shown, `effect-retry ${name}`)
     }
   })
 })
 
 describe("the command that is installed", () => {
+  it("reads a log of which it could keep less than half", async () => {
+    const path = join(home, "long.log")
+    const once = written("nginx")
+    for (let n = 0; n < 100; n++) writeFileSync(path, once, { flag: "a" })
+    const { code, err, out } = await ended(
+      spawn(process.execPath, ["--max-old-space-size=40", command, "fit", path, "--json"], { cwd: user })
+    )
+    assert.strictEqual(code, 0, err)
+    const { broken, fitted, lines } = JSON.parse(out)
+    assert.deepStrictEqual([lines, broken, fitted.requests], [100 * (once.split("\n").length - 1), 0, lines])
+    rmSync(path)
+  }, 60_000)
+
   it("is of the version of the package", async () => {
     const { version } = JSON.parse(readFileSync(join(lab, "package.json"), "utf8"))
     assert.deepStrictEqual(await ended(started("--version")), {

@@ -202,6 +202,15 @@ describe("a log", () => {
     assert.strictEqual(fittedOf(log.meter).seconds, 2 * 86_400)
   })
 
+  it("that goes back, as one of two put together does, loses nothing", () => {
+    const log = new Log({})
+    for (const hour of [8, 0]) {
+      for (let second = 0; second < 100; second++) push(log, answered(beginMillis + hour * 3_600_000 + second * 1000))
+    }
+    log.endOfFile()
+    assert.deepStrictEqual([log.meter.requests, log.meter.strays, log.meter.late], [199, 1, 0])
+  })
+
   it("of several files takes each for itself, in any order and format", () => {
     const log = new Log({})
     push(log, answered(beginMillis + 600_000))

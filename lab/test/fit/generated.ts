@@ -127,9 +127,11 @@ export const writers = {
       attempt: of.attempt
     }),
   csv: (of: Answered): string =>
-    `${of.endMillis.toFixed(0)},"GET, quoted",${of.status},${((of.endMillis - of.startMillis) / 1000).toFixed(6)},${
-      of.attempt - 1
-    }`,
+    `${
+      of.endMillis.toFixed(0)
+    },"GET /items/1?fields=name,price HTTP/1.1","Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101",${of.status},${
+      ((of.endMillis - of.startMillis) / 1000).toFixed(6)
+    },${of.attempt - 1}`,
   otlp: (of: Answered): string => {
     const nanos = (millis: number) => String(BigInt(Math.round(millis * 1e3)) * 1000n)
     return JSON.stringify({
@@ -152,5 +154,20 @@ export const writers = {
 
 /** What stands above the lines. */
 export const heads: { readonly [format in keyof typeof writers]?: string } = {
-  csv: "time,request,status,request_time,retries\n"
+  csv: "time,request,agent,status,request_time,retries\n"
+}
+
+/** A log of two minutes, in which a service is overloaded for twenty seconds: the example of the documentation. */
+export const written = (format: keyof typeof writers): string => {
+  const lines: Array<string> = []
+  generate({
+    seconds: 120,
+    rate: [
+      { atMillis: 0, perSecond: 40, ramp: false },
+      { atMillis: 60_000, perSecond: 200, ramp: false },
+      { atMillis: 80_000, perSecond: 40, ramp: false }
+    ],
+    service: { capacity: 100, latency: { exponential: 20 }, failureRate: 0.02 }
+  }, (answered) => lines.push(writers[format](answered)))
+  return `${heads[format] ?? ""}${lines.join("\n")}\n`
 }
