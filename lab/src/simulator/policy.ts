@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import type { BudgetOptions } from "./budget.ts"
 import type { Failure, FailureKind } from "./failure.ts"
 import type { Time } from "./fields.ts"
+import * as Netflix from "./netflix.ts"
 import type { PolicyName } from "./policyNames.ts"
 import type { Concurrency, CoolDownSettings, Policy, PolicySettings, Throttle } from "./policySchema.ts"
 import { millis } from "./units.ts"
@@ -99,13 +100,20 @@ const drops: ReadonlySet<FailureKind> = new Set(["timeout", "unavailable", "over
 
 const maybeMillis = (time: Time | undefined): number | undefined => time === undefined ? undefined : millis(time)
 
+type RuleSettings = Omit<Concurrency, "maxWait" | "maxWaiters" | "order" | "whenFull">
+
+const ruleOf = ({ limit, published, slowerThan, ...adaptive }: RuleSettings): ConcurrencyLimiter.Rule => {
+  if (limit !== undefined) return ConcurrencyLimiter.fixed(limit)
+  return published === undefined
+    ? ConcurrencyLimiter.adaptive({ ...adaptive, slowerThan: maybeMillis(slowerThan) })
+    : Netflix.published[published]()
+}
+
 /** The options of a concurrency limiter. Throws `InvalidOption` when they do not go together. */
 export const concurrencyOf = (
-  { limit, maxWait, maxWaiters, order, slowerThan, whenFull, ...adaptive }: Concurrency
+  { maxWait, maxWaiters, order, whenFull, ...rule }: Concurrency
 ): ConcurrencyLimiter.Options => ({
-  rule: limit === undefined
-    ? ConcurrencyLimiter.adaptive({ ...adaptive, slowerThan: maybeMillis(slowerThan) })
-    : ConcurrencyLimiter.fixed(limit),
+  rule: ruleOf(rule),
   isDrop: ({ error }) => drops.has((error as Failure).kind),
   whenFull,
   maxWait: maybeMillis(maxWait),

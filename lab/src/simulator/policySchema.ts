@@ -26,6 +26,10 @@ const Limiter = Schema.Struct({
 
 const Concurrency = Schema.Struct({
   limit: maybe(Count, "A limit that never changes. Default: the adaptive limit of the library, set by the keys below."),
+  published: maybe(
+    Schema.Literals(["aimd", "vegas", "gradient2"]),
+    "A limit of Netflix with its defaults, for comparison: each fails in fleets of some size."
+  ),
   initial: maybe(Positive, "The limit at the start. Default 20."),
   minimum: maybe(Positive, "The lowest limit; below 1, sends are paced. Default 0.1."),
   maximum: maybe(Positive, "The highest limit. Default 1000."),

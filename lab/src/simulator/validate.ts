@@ -165,6 +165,17 @@ const problemOfUnused = ({ limiter, quota }: PolicySettings, limits: RetryPolicy
     : undefined
 }
 
+/** A limit that never changes, one of Netflix and the adaptive one of the library: each has its own constants. */
+const problemOfRule = ({ concurrency }: PolicySettings): Problem | undefined => {
+  if (concurrency === undefined) return undefined
+  const { maxWait: _w, maxWaiters: _n, order: _o, whenFull: _f, ...rule } = concurrency
+  const [kind] = (["limit", "published"] as const).filter((key) => rule[key] !== undefined)
+  const [other] = Object.keys(rule).filter((key) => key !== kind)
+  return kind === undefined || other === undefined
+    ? undefined
+    : { path: `concurrency.${other}`, problem: `does not go with ${kind}` }
+}
+
 /** The field of a layer that an option is refused for, as the path of the setting. */
 const under = (key: string, make: () => unknown): Problem | undefined => {
   try {
@@ -198,6 +209,7 @@ export const problemOf = (policy: Policy): Problem | undefined => {
   return problemOfUnused(policy, limits) ??
     under("quota", () => RetryQuota.layer(policy.quota)) ??
     under("limiter", () => Limiter.layer(policy.limiter)) ??
+    problemOfRule(policy) ??
     under("concurrency", () => policy.concurrency && ConcurrencyLimiter.make(concurrencyOf(policy.concurrency))) ??
     under("coolDown", () => policy.coolDown && CoolDown.make(coolDownOf(policy.coolDown))) ??
     under("throttle", () => policy.throttle && ClientThrottle.make(throttleOf(policy.throttle))) ??
