@@ -57,7 +57,7 @@ const cases: ReadonlyArray<readonly [why: string, input: unknown, lines: Readonl
   ["a key of hostile length", scenario({ ["x".repeat(1000)]: 1 }), [
     `fleets[0].${
       "x".repeat(1000)
-    }: is not a key here: there are name, to, policy, timeout, network, throttle, processes, rate, arrivals, clients, think, pace, calls`
+    }: is not a key here: there are name, to, policy, timeout, network, processes, rate, arrivals, clients, think, pace, calls`
   ]],
   ["a key of every object", scenario({ constructor: 1 }), ["fleets[0].constructor: is not a key here: there are name,"]]
 ]
