@@ -104,13 +104,16 @@ const interrupted = async (times: number, ...args: ReadonlyArray<string>): Promi
   return assert.fail("it never heeds Ctrl-C")
 }
 
+/** The pages show means of twenty runs: a minute of work, which is left to the tests against real peers. */
+const describePages = describe.skipIf(process.env["MODE"] !== "peers")
+
 /** What a page shows of the terminal: a command and all that it prints. */
 const consoles = (page: string) =>
   [...readFileSync(join(root, page), "utf8").matchAll(/^```console\n\$ (.*)\n([^]*?)^```$/gm)].map((
     [, line, output]
   ) => ({ line: line!, output: output! }))
 
-describe.each(["docs/cli.md", "docs/choosing-a-policy.md"])("%s", (page) => {
+describePages.each(["docs/cli.md", "docs/choosing-a-policy.md"])("%s", (page) => {
   beforeAll(() => writeFileSync(join(user, "access.log"), written("nginx")))
   for (const { line, output } of consoles(page)) {
     it(`has what is really printed: ${line}`, async () => {
