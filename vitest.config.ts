@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 
 // Vitest 5 reports failures with Map.groupBy, which Node 20 lacks.
@@ -24,6 +25,7 @@ export default defineConfig(({ mode }) => ({
     globalSetup: ["test/utils/saysWhatIsSkipped.ts"],
     pool: "threads",
     fileParallelism: mode !== "peers",
+    maxWorkers: mode === "peers" ? 1 : availableParallelism(),
     testTimeout: mode === "peers" ? 120_000 : 30_000,
     hookTimeout: 30_000
   }
