@@ -1,4 +1,4 @@
-/** Thousands of calls in flight at once, on real timers: each fails twice and waits 4 milliseconds each time. */
+/** Thousands of calls in flight at the same time, on real timers: each fails twice and waits 4 milliseconds each time. */
 import * as Effect from "effect/Effect"
 import { asyncRetry, bareFunction, checked, cockatiel, pRetry, smithy } from "./calls.ts"
 import * as effects from "./effects.ts"

@@ -47,7 +47,7 @@ const over = (what: string, samples: Samples, ours: string, limits: Readonly<Rec
 
 const timeCalls = async () => {
   const scripts: ReadonlyArray<[string, Script, Readonly<Record<string, number>>]> = [
-    ["success at once", "success", { [effects.timesWhile]: 0.2, [effects.floorName]: 1.5 }],
+    ["first-try success", "success", { [effects.timesWhile]: 0.2, [effects.floorName]: 1.5 }],
     ["two failures, then success", "twice", { [calls.smithy]: node20 ? 0.8 : 0.9, [effects.timesWhile]: 0.45 }],
     ["not retryable", "invalid", { [calls.smithy]: 0.13, [effects.timesWhile]: 0.18 }]
   ]
@@ -84,8 +84,8 @@ const countCalls = async () => {
   }
   const { success, twice } = counts
   const added = (of: "operations" | "bytes") => success[effects.ours]![of] - success[effects.bare]![of]
-  hold("success at once: operations over the bare operation", 3.01, exactly(added("operations")))
-  hold("success at once: bytes over the bare operation", 40, exactly(added("bytes")))
+  hold("first-try success: operations over the bare operation", 3.01, exactly(added("operations")))
+  hold("first-try success: bytes over the bare operation", 40, exactly(added("bytes")))
   hold("two failures, then success: operations", 19, exactly(twice[effects.ours]!.operations))
   hold("two failures, then success: bytes", 3400, exactly(twice[effects.ours]!.bytes))
 }
@@ -118,7 +118,7 @@ const timeQueue = async () => {
     timed("a limiter with a queue, CPU time per grant", new Map([...perGrant].map(([n, ns]) => [`${n} waiters`, ns])))
   )
   hold("3,000 waiters: timers that fire per grant", 2, exactly(fires))
-  hold("any number of waiters: timers at once", 1, exactly(timersAtOnce))
+  hold("any number of waiters: timers at the same time", 1, exactly(timersAtOnce))
   hold("cost per grant: 10,000 waiters / 10 waiters", 2, quotient(perGrant.get(10_000)!, perGrant.get(10)!))
 }
 

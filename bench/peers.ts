@@ -98,7 +98,7 @@ export const asyncRetryOf = (wait: Wait = "its own"): Caller => {
 
 const { setTimeout: timer } = globalThis
 
-/** Runs with timers that fire at once. */
+/** Runs with timers that fire immediately. */
 export const withoutTimers = async <A>(run: () => Promise<A>): Promise<A> => {
   globalThis.setTimeout = ((done: () => void) => {
     done()

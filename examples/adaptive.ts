@@ -1,12 +1,13 @@
 /**
  * Adaptive mode: once the service throttles, the client slows down as a whole, first attempts included.
  *
- * The limiter measures the rate of sends. At a throttle it goes back to 0.7 of it, then up again along a CUBIC curve. It
- * holds sends back, or fails them at once with `RateLimitExceeded`, which `awsAdaptive` adds to the error type.
+ * The limiter measures the rate of sends. At a throttle it drops to 0.7 of it, then rises again along a CUBIC curve. It
+ * holds sends back, or fails them immediately with `RateLimitExceeded`, which `awsAdaptive` adds to the error type.
  */
 import { Duration, Effect, Layer } from "effect"
 import { AdaptiveRateLimiter, awsAdaptive, RetryQuota, withRetry } from "effect-retry"
-import type { TableBusy } from "./errors-with-facts.ts"
+import { TableBusy } from "./errors-with-facts.ts"
+import { main, show } from "./support/program.ts"
 
 type Send = Effect.Effect<string, TableBusy>
 
@@ -15,11 +16,19 @@ export const layerWaiting = Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.
 
 export const put = (send: Send) => send.pipe(withRetry(awsAdaptive))
 
-/** A web request has none: it would rather know at once, and tell its own client when to come back. */
+/** A web request has no time: it fails immediately, and tells its own client when to come back. */
 export const layerFailing = Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer({ whenExceeded: "fail" }))
 
 export const putOrBusy = (send: Send) =>
   put(send).pipe(
     Effect.catchTag("RateLimitExceeded", ({ retryAfter }) =>
-      Effect.succeed(`busy, come back in ${Duration.format(retryAfter)}`))
+      Effect.succeed(`busy, try again in ${Duration.format(retryAfter)}`))
   )
+
+const busy = () => new TableBusy({ table: "orders" })
+
+main(
+  import.meta.url,
+  show("waits for its turn", [busy(), busy()], put).pipe(Effect.provide(layerWaiting)),
+  show("fails fast", [busy(), busy()], putOrBusy).pipe(Effect.provide(layerFailing))
+)

@@ -1,15 +1,17 @@
 /**
- * A client that retries as its operators say: `AWS_RETRY_MODE`, `AWS_MAX_ATTEMPTS`, `~/.aws/config` and `credentials`.
+ * A client that retries as its operators configure: `AWS_RETRY_MODE`, `AWS_MAX_ATTEMPTS`, `~/.aws/config` and
+ * `credentials`.
  *
- * `AwsRetryConfig.make` reads them as the AWS SDKs do, and gives the policy and the layer of the configured mode. Code
- * wins over the environment, the environment over the profile, the profile over the default. A bad value is a typed
- * error that says where it stands.
+ * `AwsRetryConfig.make` reads them as the AWS SDKs do, and returns the policy and the layer of the configured mode.
+ * Code overrides the environment, which overrides the profile, which overrides the default. A bad value is a typed
+ * error that says where it is.
  */
-import { Context, Effect, Layer } from "effect"
+import { ConfigProvider, Context, Effect, FileSystem, Layer } from "effect"
 import { ResourceLimiters, withRetry } from "effect-retry"
 import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
+import { main, show } from "./support/program.ts"
 
-/** The calls of a client of someone else's making. */
+/** The calls of a third-party client. */
 export class Table extends Context.Service<Table, {
   readonly get: (key: string) => Effect.Effect<string, { readonly name: string }>
 }>()("examples/aws-configuration/Table") {}
@@ -28,8 +30,8 @@ export class Orders extends Context.Service<Orders>()("examples/aws-configuratio
 }
 
 /**
- * The configured mode, and a quota for each table. What is provided nearest to a call counts: the quota of the table, then
- * the rest of the mode. `Tables` keeps the quotas itself, so its callers need to provide nothing.
+ * The configured mode, with a quota per table. The service provided closest to a call wins: the quota of the table,
+ * then the rest of the mode. `Tables` keeps the quotas itself, so its callers need to provide nothing.
  */
 export class Tables extends Context.Service<Tables>()("examples/aws-configuration/Tables", {
   make: Effect.gen(function*() {
@@ -50,3 +52,26 @@ export class Tables extends Context.Service<Tables>()("examples/aws-configuratio
 }) {
   static readonly layer = Layer.effect(this, this.make).pipe(Layer.provide(ResourceLimiters.layer()))
 }
+
+const busy = { name: "ProvisionedThroughputExceededException", $metadata: { httpStatusCode: 400 } }
+
+/** The environment, and no files. */
+const run = (environment: Record<string, string>) =>
+  show(
+    JSON.stringify(environment),
+    [busy, busy, busy, busy],
+    (send) =>
+      Effect.flatMap(Orders, (orders) => orders.get("1")).pipe(
+        Effect.provide(
+          Orders.layer.pipe(Layer.provide([Layer.succeed(Table, { get: () => send }), FileSystem.layerNoop({})]))
+        ),
+        Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(environment))
+      )
+  )
+
+main(
+  import.meta.url,
+  run({}),
+  run({ AWS_RETRY_MODE: "legacy", AWS_MAX_ATTEMPTS: "4" }),
+  run({ AWS_RETRY_MODE: "adaptive" })
+)

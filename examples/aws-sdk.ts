@@ -1,5 +1,5 @@
 /**
- * The AWS SDK for JavaScript v3, both ways: its calls as effects, or a policy of ours in the client's own loop.
+ * The AWS SDK for JavaScript v3, both ways: its calls as effects, or one of our policies in the client's own loop.
  */
 import {
   ConditionalCheckFailedException,
@@ -13,8 +13,10 @@ import { Effect } from "effect"
 import { awsAdaptive, awsDynamoDB2026, awsStandard2026, withRetry } from "effect-retry"
 import * as AwsSdk from "effect-retry/AwsSdk"
 import { createReadStream } from "node:fs"
+import { main, print } from "./support/program.ts"
+import { answering, withServer } from "./support/server.ts"
 
-/** One send as an effect, whatever the client would retry itself. `maxAttempts` is for a header. */
+/** One send as an effect; the client's own retries are off. `maxAttempts` is for a header. */
 export const getOrder = (client: DynamoDBClient, id: string) =>
   AwsSdk.send(client, new GetItemCommand({ TableName: "orders", Key: { id: { S: id } } }), {
     maxAttempts: awsDynamoDB2026
@@ -23,7 +25,7 @@ export const getOrder = (client: DynamoDBClient, id: string) =>
     Effect.map(({ Item }) => Item)
   )
 
-/** In one word, the header included. Errors are those of the SDK, the same objects. */
+/** The short form, including the header. Errors are those of the SDK, the same objects. */
 export const create = (client: DynamoDBClient, id: string) => {
   const put = new PutItemCommand({
     TableName: "orders",
@@ -36,16 +38,29 @@ export const create = (client: DynamoDBClient, id: string) => {
   )
 }
 
-/** A stream is sent once. A function that makes the command makes another stream for every attempt. */
+/** A stream can be sent only once. A function that makes the command makes a new stream for every attempt. */
 export const upload = (client: S3Client, path: string) =>
   AwsSdk.send(client, () => new PutObjectCommand({ Bucket: "backup", Key: path, Body: createReadStream(path) })).pipe(
     withRetry(awsStandard2026)
   )
 
-/** A client whose own calls are retried by a policy of ours. The plug-in is for calls that are aborted. */
+/** A client whose own calls are retried by one of our policies. The plug-in is for calls that are aborted. */
 export const makeClient = (config: DynamoDBClientConfig) =>
   Effect.map(AwsSdk.makeRetryStrategy(awsAdaptive), (retryStrategy) => {
     const client = new DynamoDBClient({ ...config, retryStrategy, maxAttempts: retryStrategy.maxAttempts })
     client.middlewareStack.use(AwsSdk.abortPlugin)
     return client
   })
+
+/** A stand-in for DynamoDB, which is unavailable twice. */
+const table = answering([503, 503], JSON.stringify({ Item: { id: { S: "1" } } }))
+
+const clientOf = (endpoint: string) =>
+  new DynamoDBClient({ endpoint, region: "eu-west-1", credentials: { accessKeyId: "id", secretAccessKey: "secret" } })
+
+main(
+  import.meta.url,
+  withServer(table, (url) => getOrder(clientOf(url), "1")).pipe(
+    Effect.flatMap((item) => print(`order ${item?.id?.S}`))
+  )
+)

@@ -1,19 +1,20 @@
 /**
  * Effect's circuit breaker: inside the retry, around each send.
  *
- * The breaker then hears of every send. It opens after as many failed sends as it is told, not after as many failed calls
- * of several sends each; the retries of calls that run already meet the open circuit and are not sent; its probe is one
- * send. An open circuit is an error like another: the policy waits until the circuit lets a probe through, if that is
- * soon, and ends the call at once if it is not. Nothing was sent, so `CircuitOpen` is safe to retry, and its `retryAfter`
- * is a hint.
+ * The breaker then sees every send. It opens after the configured number of failed sends, not of failed calls with
+ * several sends each; the retries of running calls meet the open circuit and are not sent; its probe is one send. An
+ * open circuit is an error like any other: the policy waits until the circuit lets a probe through, if that is soon,
+ * and otherwise ends the call immediately. Nothing was sent, so `CircuitOpen` is safe to retry, and its `retryAfter` is
+ * a hint.
  */
 import { Cause, Effect, Exit, Layer, Option } from "effect"
 import { Backoff, RetryClassifier, RetryPolicy, withRetry } from "effect-retry"
 import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
 import * as CoolDown from "effect-retry/CoolDown"
 import { CircuitBreaker } from "effect/persistence"
+import { main, showMany, Unavailable } from "./support/program.ts"
 
-/** A service that fails in a way that may pass is ill, and says for how long. One that says no is well. */
+/** A service with transient failures is unhealthy, possibly for a stated time. One that says no is healthy. */
 export const classify = <A, E>(exit: Exit.Exit<A, E>): CircuitBreaker.Outcome => {
   if (Exit.isSuccess(exit)) return CircuitBreaker.success
   const error = Cause.findErrorOption(exit.cause)
@@ -25,7 +26,7 @@ export const classify = <A, E>(exit: Exit.Exit<A, E>): CircuitBreaker.Outcome =>
   })
 }
 
-/** Four attempts. An open circuit is waited for if it is open for no more than two seconds. */
+/** Four attempts. They wait for an open circuit only if it opens within two seconds. */
 export const policy = Backoff.exponential({ base: "100 millis", factor: 2 }).pipe(
   RetryPolicy.jittered("full"),
   RetryPolicy.honorRetryAfter({ atMost: "2 seconds", beyond: "stop" }),
@@ -34,7 +35,7 @@ export const policy = Backoff.exponential({ base: "100 millis", factor: 2 }).pip
   RetryPolicy.quotaGated({ cost: 5 })
 )
 
-/** From the inside out: the send, its time-out, so that a send that hangs counts as failed, the breaker, the retry. */
+/** From the inside out: the send, its timeout, so that a hanging send counts as failed, the breaker, the retry. */
 export const order = <A, E>(breaker: CircuitBreaker.CircuitBreaker, send: Effect.Effect<A, E>) =>
   send.pipe(
     Effect.timeout("1 second"),
@@ -42,7 +43,10 @@ export const order = <A, E>(breaker: CircuitBreaker.CircuitBreaker, send: Effect
     withRetry(policy)
   )
 
-/** The other way round: the breaker hears of whole calls, and whoever has passed it sends on though it has opened since. */
+/**
+ * The other way around: the breaker sees whole calls, and a call that passed it keeps sending even if it has opened
+ * since.
+ */
 export const orderTheOtherWayRound = <A, E>(breaker: CircuitBreaker.CircuitBreaker, send: Effect.Effect<A, E>) =>
   send.pipe(
     Effect.timeout("1 second"),
@@ -53,7 +57,7 @@ export const orderTheOtherWayRound = <A, E>(breaker: CircuitBreaker.CircuitBreak
 const isRejection = (error: unknown): boolean =>
   error instanceof CircuitBreaker.CircuitBreakerError && error.reason._tag !== "CircuitBreakerStoreError"
 
-/** Waits for a circuit that is open, and retries nothing else: that was done inside. */
+/** Waits for an open circuit, and retries nothing else: that was done inside. */
 export const patience = RetryPolicy.fromDelay(({ attempt, error }) =>
   isRejection(error) ? 100 * 2 ** (attempt - 1) : undefined
 ).pipe(
@@ -65,12 +69,33 @@ export const patience = RetryPolicy.fromDelay(({ attempt, error }) =>
 export const orderPatiently = <A, E>(breaker: CircuitBreaker.CircuitBreaker, send: Effect.Effect<A, E>) =>
   orderTheOtherWayRound(breaker, send).pipe(withRetry(patience))
 
-/** As a gate: no call names the breaker, every send asks it. What it refuses costs nothing and ends the call. */
+/** As a gate: no call names the breaker, every send asks it. A refused send costs nothing and ends the call. */
 export const gated = CircuitBreakerGate.layer({ key: "orders" }).pipe(
   Layer.provideMerge(CircuitBreaker.layer({ tripPolicy: CircuitBreaker.consecutive(5), openDuration: "30 seconds" }))
 )
 
-/** With a cool-down an open circuit closes it: when the circuit lets a probe through, sends follow one after the other. */
+/**
+ * With a cool-down: an open circuit closes it, and once the circuit lets a probe through, sends follow one at a time.
+ */
 export const ramped = Layer.merge(gated, CoolDown.layer())
 
 export const orderGated = <A, E>(send: Effect.Effect<A, E>) => send.pipe(Effect.timeout("1 second"), withRetry(policy))
+
+const calls = { calls: 20, everyMillis: 100 }
+const failing = Effect.suspend(() => Effect.fail(new Unavailable()))
+
+/** Its circuit opens after five failures, for 30 seconds. */
+const showBroken = (title: string, program: typeof order) =>
+  Effect.flatMap(
+    CircuitBreaker.make({ tripPolicy: CircuitBreaker.consecutive(5), openDuration: "30 seconds" }),
+    (breaker) => showMany(title, calls, failing, (send) => program(breaker, send))
+  ).pipe(Effect.scoped, Effect.provide(CircuitBreaker.layerStoreMemory()))
+
+main(
+  import.meta.url,
+  showBroken("inside the retry", order),
+  showBroken("around the retry", orderTheOtherWayRound),
+  showMany("as a gate", calls, failing, orderGated).pipe(
+    Effect.provide(gated.pipe(Layer.provide(CircuitBreaker.layerStoreMemory())))
+  )
+)

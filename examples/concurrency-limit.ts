@@ -1,17 +1,19 @@
 /**
- * A limit on what is in flight: it ends the outage that retries only keep from growing.
+ * A concurrency limit: it ends an outage that retries can only keep from growing.
  *
- * A service that has become slow answers when its callers have given up. All its work is wasted, and as long as the
- * callers go on sending, it stays so. The limit is cut when sends time out, so that the service catches up; it grows
- * again while sends succeed. What finds no slot within 250 milliseconds fails, never sent.
+ * A service that has become slow answers after its callers have given up. All its work is wasted, and that continues as
+ * long as the callers keep sending. The limit is cut when sends time out, so that the service catches up; it grows
+ * again while sends succeed. A send that finds no slot within 250 milliseconds fails without being sent.
  */
 import { Effect, Layer } from "effect"
 import { awsStandard, RetryQuota, withRetry } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import { CurrentCriticality } from "effect-retry/Criticality"
+import * as Kit from "effect-retry/testing"
+import { main, showMany } from "./support/program.ts"
 
-/** One call, with its time-out inside: a send that times out is a sign of overload. */
+/** One call, with its timeout inside: a send that times out is a sign of overload. */
 export const load = <A, E>(send: Effect.Effect<A, E>) => send.pipe(Effect.timeout("1 second"), withRetry(awsStandard))
 
 /** One layer for one resource, provided once. */
@@ -21,8 +23,21 @@ export const layer = Layer.merge(RetryQuota.layer(), ConcurrencyLimiter.layer())
 export const reindex = <A, E>(send: Effect.Effect<A, E>) =>
   load(send).pipe(Effect.provideService(CurrentCriticality, "sheddable"))
 
-/** A bulkhead: at most ten at a time, whatever happens. */
+/** A bulkhead: never more than ten at a time. */
 export const bulkhead = ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(10), whenFull: "fail" })
 
-/** What a server says to one caller is heeded by all: nobody sends until its hint is over, then one, then more. */
+/** A server's hint to one caller applies to all: no caller sends until it is over, then one does, then more. */
 export const polite = Layer.merge(layer, CoolDown.layer())
+
+/** A service that answers 20 sends a second, the others later; it is sent 25 calls a second for a minute. */
+const busy = () => Effect.as(Kit.service({ capacity: 20, overload: "slow" }).send, "ok")
+const calls = { calls: 1500, everyMillis: 40 }
+
+main(
+  import.meta.url,
+  showMany("without a limit", calls, busy(), load),
+  showMany("with a limit", calls, busy(), (send) => load(send)).pipe(Effect.provide(layer)),
+  showMany("a bulkhead of ten", { calls: 15 }, Effect.delay(Effect.succeed("ok"), "500 millis"), load).pipe(
+    Effect.provide(bulkhead)
+  )
+)

@@ -1,8 +1,8 @@
 /**
- * Durable retries: a back-off that outlives the process.
+ * Durable retries: a backoff that outlives the process.
  *
- * The first process is killed while it waits for its third attempt. The second goes on where the first was: the third
- * attempt is made when it was due, with the delay that the first process drew, and the first two are not made again.
+ * The first process is killed while it waits for its third attempt. The second continues where the first was: the third
+ * attempt is made when it was due, with the delay that the first process drew, and the first two are not repeated.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { Backoff, RetryInfo, RetryObserver, RetryPolicy } from "effect-retry"
@@ -12,8 +12,8 @@ import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { engine } from "./durableEngine.ts"
+import { isStarted } from "./support/program.ts"
 
 export class BankDown extends Schema.TaggedError<BankDown>()("BankDown", {}) {
   readonly [RetryInfo.TypeId] = RetryInfo.transient
@@ -32,7 +32,7 @@ export const Pay = Workflow.make("Pay", {
   error: BankDown
 })
 
-/** One send: it gets a key that is the same for every attempt, so that a bank can tell a repetition. */
+/** One send: it gets a key that is the same for every attempt, so a bank can recognize a repetition. */
 const charge = (bank: (attempt: number, key: string) => Effect.Effect<string, BankDown>) =>
   Activity.make({
     name: "charge",
@@ -71,13 +71,13 @@ const live = (folder: string, isDoomed: boolean) => {
 }
 
 const [, file, fate, folder] = process.argv
-if (file === fileURLToPath(import.meta.url)) {
+if (isStarted(import.meta.url)) {
   if (folder !== undefined) {
     await Effect.runPromise(live(folder, fate === "doomed"))
   } else {
     const place = mkdtempSync(join(tmpdir(), "durable-"))
     for (const fate of ["doomed", "spared"]) {
-      spawnSync(process.execPath, [...process.execArgv, file, fate, place], { stdio: "inherit" })
+      spawnSync(process.execPath, [...process.execArgv, file!, fate, place], { stdio: "inherit" })
     }
     rmSync(place, { recursive: true })
   }

@@ -1,5 +1,5 @@
 /**
- * An engine whose workflows outlive the process: Effect's cluster on a database inside it, PostgreSQL as a library.
+ * An engine whose workflows outlive the process: Effect's cluster on an embedded database, PostgreSQL as a library.
  */
 import { NodeCrypto } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
@@ -7,6 +7,7 @@ import { PGlite } from "@electric-sql/pglite"
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
 import { Effect, Layer } from "effect"
 import { ClusterWorkflowEngine, SingleRunner } from "effect/cluster"
+import type { SqlClient } from "effect/sql"
 import { rmSync } from "node:fs"
 
 /** PGlite keeps its files in a folder, and speaks PostgreSQL through a socket. */
@@ -19,7 +20,7 @@ const embedded = (folder: string) =>
     )
     yield* Effect.acquireRelease(
       Effect.promise(async () => {
-        // A process that was killed has left its socket behind.
+        // A killed process has left its socket behind.
         rmSync(path, { force: true })
         const server = new PGLiteSocketServer({ db, path })
         await server.start()
@@ -36,12 +37,18 @@ const database = (folder: string) =>
     Effect.map(embedded(folder), (path) => PgClient.layer({ path, username: "postgres", maxConnections: 1 }))
   )
 
-/** For one process. Long waits are as late as the cluster polls, so it polls every second here, not every ten. */
-export const engine = (folder: string) =>
+/** For one process. A long wait can be late by the polling interval, so the cluster polls every second here, not every ten. */
+export const engineOn = <E>(database: Layer.Layer<SqlClient.SqlClient, E>) =>
   ClusterWorkflowEngine.layer.pipe(
     Layer.provideMerge(
       SingleRunner.layer({ runnerStorage: "memory", shardingConfig: { entityMessagePollInterval: "1 second" } })
     ),
-    Layer.provide([database(folder), NodeCrypto.layer]),
+    Layer.provide([database, NodeCrypto.layer]),
     Layer.orDie
   )
+
+/** On a database in the process. */
+export const engine = (folder: string) => engineOn(database(folder))
+
+/** On a PostgreSQL server. */
+export const engineOnServer = (options: PgClient.PgPoolConfig) => engineOn(PgClient.layer(options))

@@ -1,12 +1,13 @@
 /**
  * Mixing with Effect's own schedules: a policy is a schedule, and a schedule can be lifted into a policy.
  *
- * A limit belongs into the policy, not around it. Around a policy with a quota, `Schedule.upTo` stops the call only after
+ * Put limits inside the policy, not around it. Around a policy with a quota, `Schedule.upTo` stops the call only after
  * the policy has taken tokens for a retry that is never sent. They come back when the fiber ends or makes another call,
- * one second after the delay at the latest, and no observer is notified why the call stopped.
+ * at the latest one second after the delay, and no observer is notified why the call stopped.
  */
 import { Duration, Effect, Schedule } from "effect"
 import { attempt, awsStandard, RetryPolicy, withRetry } from "effect-retry"
+import { down, main, show } from "./support/program.ts"
 
 /** Delays of any schedule, with limits and a quota of this library. When the schedule ends, so does retrying. */
 export const lifted = RetryPolicy.fromSchedule(Schedule.fibonacci("100 millis")).pipe(
@@ -18,14 +19,21 @@ export const lifted = RetryPolicy.fromSchedule(Schedule.fibonacci("100 millis"))
 
 export const poll = <E>(send: Effect.Effect<string, E>) => send.pipe(withRetry(lifted))
 
-/** What looks on from outside is fine: the delays, logged. */
+/** Watching from outside is fine: the delays, logged. */
 const watched = awsStandard.pipe(
   Schedule.tap(({ duration }) => Effect.logInfo(`retry in ${Duration.format(duration)}`))
 )
 
 export const watch = <E>(send: Effect.Effect<string, E>) => Effect.retry(attempt(send), watched)
 
-/** Do not: `RetryPolicy.maxAttempts(2)` is the limit that belongs here. */
+/** Don't: use the limit `RetryPolicy.maxAttempts(2)` instead. */
 const limitedOutside = awsStandard.pipe(Schedule.upTo({ times: 1 }))
 
 export const wasteful = <E>(send: Effect.Effect<string, E>) => Effect.retry(attempt(send), limitedOutside)
+
+main(
+  import.meta.url,
+  show("lifted", down, poll),
+  show("watched", [{ status: 503 }], watch),
+  show("limited from outside", down, wasteful)
+)

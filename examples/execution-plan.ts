@@ -1,13 +1,14 @@
 /**
- * Effect's execution plan: each provider retries by itself, the plan goes on to the next.
+ * Effect's execution plan: each provider retries on its own, then the plan moves on to the next.
  *
- * Inside its step a provider is retried as it is worth, from a quota of its own; only then the plan leaves it. The quota
- * must outlive the step, which builds its layer anew for every call: it comes from `ResourceLimiters`, by key.
+ * Inside its step a provider is retried from its own quota; only then does the plan leave it. The quota must outlive
+ * the step, which builds its layer again for every call: it comes from `ResourceLimiters`, by key.
  */
 import { Context, Effect, ExecutionPlan, Layer } from "effect"
 import { attempt, Backoff, ResourceLimiters, RetryPolicy, withRetry } from "effect-retry"
+import { down, main, show } from "./support/program.ts"
 
-/** Fails as its client fails. */
+/** Fails with the errors of its client. */
 export class Mail extends Context.Service<Mail, {
   readonly send: (text: string) => Effect.Effect<string, unknown>
 }>()("app/Mail") {}
@@ -20,7 +21,7 @@ const policy = Backoff.exponential({ base: "100 millis" }).pipe(
   RetryPolicy.quotaGated({ cost: 5 })
 )
 
-/** A provider of mail, with a quota under its own name. */
+/** A mail provider, with a quota under its own name. */
 const provider = (name: string, send: Send) =>
   Layer.effect(
     Mail,
@@ -34,7 +35,7 @@ const provider = (name: string, send: Send) =>
     }))
   )
 
-/** The first provider as often as it is worth, then the second. */
+/** The first provider with its retries, then the second. */
 export const planOf = (first: Send, second: Send) =>
   ExecutionPlan.make(
     { provide: provider("first", first) },
@@ -45,13 +46,15 @@ const sendMail = Mail.use((mail) => mail.send("hello"))
 
 export const send = (first: Send, second: Send) => sendMail.pipe(Effect.withExecutionPlan(planOf(first, second)))
 
-/** A retry around the plan as well: each of its attempts begins with the first provider again, and all multiply. */
+/**
+ * A retry around the plan as well: each of its attempts starts with the first provider again, and they all multiply.
+ */
 export const multiplied = (first: Send, second: Send) =>
   send(first, second).pipe(withRetry(policy), Effect.provide(ResourceLimiters.quota("mail")))
 
 /**
- * The policy as the schedule of the steps: one quota for both, and the schedule of a step is asked about the last error of
- * the step before, so an error that is not retried never reaches the second provider.
+ * The policy as the schedule of the steps: one quota for both, and the schedule of a step is asked about the last error
+ * of the previous step, so an error that is not retried never reaches the second provider.
  */
 export const scheduled = (first: Send, second: Send) => {
   const plan = ExecutionPlan.make(
@@ -63,3 +66,14 @@ export const scheduled = (first: Send, second: Send) => {
 
 /** Provided once, where the program runs. Room for two retries of each provider. */
 export const layer = ResourceLimiters.layer({ quota: { capacity: 10 }, idleTimeToLive: "1 hour" })
+
+const answering: Send = () => Effect.succeed("sent by the second provider")
+
+main(
+  import.meta.url,
+  show("the first provider is down", down, (failing) => send(() => failing, answering)).pipe(Effect.provide(layer)),
+  show("both are down", down, (failing) => send(() => failing, () => failing)).pipe(Effect.provide(layer)),
+  show("a retry around the plan, too", down, (failing) => multiplied(() => failing, () => failing)).pipe(
+    Effect.provide(layer)
+  )
+)

@@ -1,17 +1,18 @@
 /**
- * The first retry: a client that throws, retried as the AWS SDKs do it.
+ * The first retry: a client that throws, retried like the AWS SDKs do it.
  *
  * The errors need no preparation. The default classifier knows AWS error codes, HTTP statuses, network failures of Node
- * and gRPC statuses, also where they are the `cause` of another error, as they are after `Effect.tryPromise`.
+ * and gRPC statuses, even as the `cause` of another error, as after `Effect.tryPromise`.
  */
 import { Effect } from "effect"
 import { attempt, awsStandard, RetryQuota } from "effect-retry"
+import { main, print } from "./support/program.ts"
 
 export interface Client {
   readonly getItem: (key: string) => Promise<string>
 }
 
-/** One send. `attempt` books its outcome, the policy decides about its failures. */
+/** One send. `attempt` records its outcome, the policy decides about its failures. */
 export const getItem = (client: Client, key: string) => {
   const send = Effect.tryPromise(() => client.getItem(key))
   return Effect.retry(attempt(send), awsStandard)
@@ -24,3 +25,18 @@ export const program = (client: Client) =>
     const customer = yield* getItem(client, "customer-1")
     return [order, customer]
   }).pipe(Effect.provide(RetryQuota.layer()))
+
+/** A client whose service is unavailable for the first two sends. */
+const flaky = (): Client => {
+  let sends = 0
+  return {
+    getItem: async (key) => {
+      sends++
+      console.log(`send ${sends}: ${key}`)
+      if (sends < 3) throw Object.assign(new Error("later"), { status: 503 })
+      return `the item ${key}`
+    }
+  }
+}
+
+main(import.meta.url, Effect.flatMap(program(flaky()), (items) => print(items.join(", "))))

@@ -1,13 +1,15 @@
 /**
  * A fleet whose Redis is a cluster.
  *
- * Each quota has one key, so it lives on one node, and moves with its slot. Quotas that should share a node have the same
- * hash tag: `{orders}:read` and `{orders}:write`.
+ * Each quota has one key, so it lives on one node, and moves with its slot. Quotas that should share a node use the
+ * same hash tag: `{orders}:read` and `{orders}:write`.
  */
 import { Effect, Layer } from "effect"
+import { awsStandard, RetryQuota, withRetry } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Redis from "effect/persistence/Redis"
 import { createCluster } from "redis"
+import { down, main, print, show } from "./support/program.ts"
 
 /** A service over the cluster client of `redis`, as far as a quota needs it. */
 const cluster = Effect.fnUntraced(function*(urls: ReadonlyArray<string>) {
@@ -38,3 +40,17 @@ const cluster = Effect.fnUntraced(function*(urls: ReadonlyArray<string>) {
 /** A quota on the node that has its key. */
 export const layer = (options: RetryQuotaRedis.Options, urls: ReadonlyArray<string>) =>
   RetryQuotaRedis.layerConnecting(options, Layer.effect(Redis.Redis, cluster(urls)))
+
+const { REDIS_URLS } = process.env
+
+main(
+  import.meta.url,
+  REDIS_URLS === undefined
+    ? print(
+      "Needs a Redis cluster: REDIS_URLS=redis://127.0.0.1:7000,redis://127.0.0.1:7001 npx tsx examples/fleetCluster.ts"
+    )
+    : Effect.gen(function*() {
+      yield* show("a call", down, (send) => send.pipe(withRetry(awsStandard)))
+      yield* print(`${yield* RetryQuota.balance} tokens are left to all`)
+    }).pipe(Effect.provide(layer({ name: "{orders}:read" }, REDIS_URLS.split(","))))
+)

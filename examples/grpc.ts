@@ -1,15 +1,27 @@
 /**
- * gRPC: a unary call of grpc-js, cancelled with its fiber, retried as the server allows.
+ * gRPC: a unary call of grpc-js, canceled with its fiber, retried as the server allows.
  *
- * The statuses are known to the default classifier, the server's pushback too. What is known of the methods is told beside:
- * these only read, so they may run again whatever became of them.
+ * The default classifier knows the statuses and the server's pushback. The program adds what it knows about the
+ * methods: these only read, so they can run again whatever happened to them.
  */
-import { type CallOptions, type ClientUnaryCall, Metadata, type ServiceError } from "@grpc/grpc-js"
+import {
+  type CallOptions,
+  Client,
+  type ClientUnaryCall,
+  credentials,
+  Metadata,
+  type sendUnaryData,
+  Server,
+  ServerCredentials,
+  type ServiceError,
+  status
+} from "@grpc/grpc-js"
 import { Effect } from "effect"
 import { Backoff, RetryClassifier, RetryPolicy, withRetry } from "effect-retry"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
+import { main, print } from "./support/program.ts"
 
-/** A method of a client, as it is generated for grpc-js. */
+/** A method of a client, as generated for grpc-js. */
 export interface Stock {
   readonly get: (
     item: string,
@@ -19,7 +31,7 @@ export interface Stock {
   ) => ClientUnaryCall
 }
 
-/** One send. It may take half a second; a retry says so to the server, in its metadata. */
+/** One send. It may take half a second; a retry tells the server so, in its metadata. */
 export const send = (stock: Stock, item: string) =>
   RetryGrpc.unary<number>(
     (attempt, callback) => stock.get(item, attempt.metadata(new Metadata()), { deadline: attempt.deadline }, callback),
@@ -35,7 +47,7 @@ export const policy = Backoff.exponential({ base: "100 millis", factor: 2, cap: 
   RetryPolicy.quotaGated({ cost: 5 })
 )
 
-/** After a deadline nobody knows whether the method was carried out. One that only reads is retried all the same. */
+/** After a deadline it is unknown whether the method ran. One that only reads is retried all the same. */
 export const classifier = RetryClassifier.layer(
   RetryClassifier.orElse(RetryGrpc.makeClassifier({ idempotent: true }), RetryClassifier.defaultClassifier)
 )
@@ -48,3 +60,43 @@ export const hedgedAmountOf = (stock: Stock, item: string) =>
   send(stock, item).pipe(
     RetryGrpc.hedged({ maxAttempts: 3, hedgingDelay: "0.5s", nonFatalStatusCodes: ["UNAVAILABLE"] })
   )
+
+/** A server of grpc-js that is unavailable twice, and a client. */
+const stockOf = Effect.gen(function*() {
+  let sends = 0
+  const method = {
+    path: "/Stock/Get",
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: (item: string) => Buffer.from(item),
+    requestDeserialize: String,
+    responseSerialize: (amount: number) => Buffer.from(String(amount)),
+    responseDeserialize: Number
+  } as const
+  const server = new Server()
+  server.addService({ get: method }, {
+    get: (_: unknown, callback: sendUnaryData<number>) => {
+      sends++
+      console.log(`send ${sends}: ${sends < 3 ? "UNAVAILABLE" : "OK"}`)
+      if (sends < 3) callback({ code: status.UNAVAILABLE })
+      else callback(null, 12)
+    }
+  })
+  const port = yield* Effect.callback<number>((resume) =>
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, port) => resume(Effect.succeed(port)))
+  )
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure())
+  yield* Effect.addFinalizer(() => Effect.sync(() => (client.close(), server.forceShutdown())))
+  const stock: Stock = {
+    get: (...request) =>
+      client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, ...request)
+  }
+  return stock
+})
+
+main(
+  import.meta.url,
+  Effect.scoped(Effect.gen(function*() {
+    yield* print(`${yield* amountOf(yield* stockOf, "shoes")} pairs of shoes`)
+  }))
+)

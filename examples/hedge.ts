@@ -1,15 +1,16 @@
 /**
- * A second send for a call whose first one is late: it takes the tail from the latencies, for a few percent of more traffic.
+ * A second send for a call whose first one is late: it removes the latency tail, for a few percent more traffic.
  *
- * The hedge is made when a send takes longer than nearly all others do. The first success wins, and the other send is
- * interrupted and not waited for. A share of the traffic pays for hedges, never the quota: 2 % of the calls, after the
- * first fifty. Only what may run twice is hedged.
+ * The hedge is made when a send takes longer than nearly all others. The first success wins, and the other send is
+ * interrupted and not awaited. A share of the traffic pays for hedges, never the quota: 2 % of the calls, after the
+ * first fifty. Hedge only what can run twice.
  */
-import { Effect, Layer } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import { awsStandard, Hedge, RetryQuota, withRetry } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import { inVirtualTime, main, print } from "./support/program.ts"
 
-/** The slowest 2 % of the reads, and until that is known those that take a second. A retry hedges, too. */
+/** Hedges the slowest 2 % of the reads, and until that is known those that take a second. A retry hedges, too. */
 export const read = <A, E>(send: Effect.Effect<A, E>) =>
   send.pipe(
     Effect.timeout("3 seconds"),
@@ -17,8 +18,21 @@ export const read = <A, E>(send: Effect.Effect<A, E>) =>
     withRetry(awsStandard)
   )
 
-/** One layer for one resource, provided once. While the limit was just cut, no hedge is made. */
+/** One layer for one resource, provided once. Just after a cut of the limit, no hedge is made. */
 export const layer = Layer.mergeAll(RetryQuota.layer(), ConcurrencyLimiter.layer(), Hedge.layer({ share: 0.02 }))
 
-/** A delay that is known, and up to two hedges. */
+/** A known delay, and up to two hedges. */
 export const readTwice = <A, E>(send: Effect.Effect<A, E>) => Hedge.hedged(send, { after: "50 millis", atMost: 2 })
+
+let sends = 0
+const send = Effect.suspend(() => Effect.sleep(++sends === 100 ? "2 seconds" : "20 millis"))
+
+main(
+  import.meta.url,
+  Effect.gen(function*() {
+    yield* Effect.replicateEffect(read(send), 99)
+    const [duration] = yield* Effect.timed(read(send))
+    yield* print(`The hundredth send takes 2 s; its call takes ${Duration.format(duration)}.`)
+    yield* print(`${sends} sends for 100 calls`)
+  }).pipe(Effect.provide(layer), inVirtualTime)
+)

@@ -1,15 +1,16 @@
 /**
- * An HTTP client that retries, and what it asks of those who send through it.
+ * An HTTP client that retries, and what it needs from the code that sends through it.
  *
- * A GET, PUT or DELETE needs nothing. A POST is sent again only if the server has surely not begun with it; an
- * idempotency key, or the word of someone who knows, makes it safe. A stream is sent once, unless it can be made anew.
+ * A GET, PUT or DELETE needs nothing. A POST is sent again only if the server cannot have started processing it; an
+ * idempotency key, or an explicit mark, makes it safe. A stream is sent once, unless it can be recreated.
  */
-import { Effect, Layer, Schema, type Stream } from "effect"
+import { Effect, Layer, Schema, Stream } from "effect"
 import { awsStandard2026, RetryPolicy } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
-import { HttpBody, HttpClient, HttpClientRequest } from "effect/http"
+import { HttpBody, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { HttpApi, HttpApiClient, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { RpcClient } from "effect/rpc"
+import { ended, inVirtualTime, main, print } from "./support/program.ts"
 
 /** Three attempts of at most 2 seconds each, and no retry that would begin after 10 seconds. */
 export const shop = Effect.map(
@@ -24,16 +25,16 @@ export const shop = Effect.map(
 
 export const getOrder = (id: number) => Effect.flatMap(shop, (client) => client.get(`/orders/${id}`))
 
-/** For servers that are not of AWS: a retry keeps `Retry-After`, or there is none where that is longer than two minutes. */
+/** For servers outside AWS: a retry respects `Retry-After`, and if that exceeds two minutes, there is none. */
 export const patient = awsStandard2026.pipe(RetryPolicy.honorRetryAfter({ atMost: "2 minutes", beyond: "stop" }))
 
-/** Every POST has a key of its own, and only this layer retries, not the proxies on the way. */
+/** Every POST has its own key, and only this layer retries, not the proxies on the way. */
 export const payments = Effect.map(
   HttpClient.HttpClient,
   (client) => client.pipe(RetryHttp.idempotencyKey(), RetryHttp.retry(patient, { disableProxyRetries: true }))
 )
 
-/** The server takes two requests with one key for one order. */
+/** The server treats two requests with the same key as one order. */
 export const order = (article: string, key: string) =>
   Effect.flatMap(shop, (client) =>
     client.post("/orders", {
@@ -45,11 +46,11 @@ export const order = (article: string, key: string) =>
 export const search = (text: string) =>
   Effect.flatMap(shop, (client) => client.post("/search", { body: HttpBody.text(text) })).pipe(RetryHttp.repeatable)
 
-/** Every attempt gets a stream of its own. */
+/** Every attempt gets its own stream. */
 export const upload = (name: string, open: () => Stream.Stream<Uint8Array>) =>
   Effect.flatMap(shop, (client) => client.put(`/files/${name}`, { body: RetryHttp.bodyFactory(open) }))
 
-/** A client that retries for all that ask for an `HttpClient`: it has the quota that the layer is given. */
+/** A client that retries for everything that requires an `HttpClient`: it uses the quota that the layer is given. */
 export const layer = RetryHttp.layer(awsStandard2026)
 
 class Orders extends HttpApiGroup.make("orders").add(
@@ -58,13 +59,13 @@ class Orders extends HttpApiGroup.make("orders").add(
 
 class OrdersApi extends HttpApi.make("OrdersApi").add(Orders) {}
 
-/** A client of an HTTP API. Make it once: the transform brings the quota of where it runs. */
+/** A client of an HTTP API. Make it once: the transform provides the quota from where it runs. */
 export const ordersClient = Effect.gen(function*() {
   const transformClient = yield* RetryHttp.transform(awsStandard2026)
   return yield* HttpApiClient.make(OrdersApi, { transformClient, baseUrl: "https://shop.example" })
 })
 
-/** The protocol of an RPC client. Every RPC is a POST, so say which may be sent again. */
+/** The protocol of an RPC client. Every RPC is a POST, so say which can be sent again. */
 export const rpcProtocol = Layer.unwrap(
   Effect.map(
     RetryHttp.transform(awsStandard2026),
@@ -72,8 +73,32 @@ export const rpcProtocol = Layer.unwrap(
   )
 )
 
-/** A server with a header and a status of its own. */
+/** A server with its own header and status. */
 export const vendor: RetryHttp.Options = {
   hints: [RetryHttp.hintSeconds("x-vendor-wait"), ...RetryHttp.defaultHints],
   retryStatus: (status) => status === 423 || RetryHttp.isRetryStatus(status)
 }
+
+/** A server that is unavailable for the first request of each call. */
+const requestsOf = <E, R>(title: string, call: Effect.Effect<{ readonly status: number }, E, R>) =>
+  Effect.gen(function*() {
+    let requests = 0
+    const flaky = HttpClient.make((request) =>
+      Effect.sync(() => HttpClientResponse.fromWeb(request, new Response(null, { status: ++requests > 1 ? 200 : 503 })))
+    )
+    const exit = yield* inVirtualTime(Effect.exit(Effect.map(call, ({ status }) => `status ${status}`))).pipe(
+      Effect.provideService(HttpClient.HttpClient, flaky)
+    )
+    yield* print(`${title}: requests ${requests}; ${ended(exit)}`)
+  })
+
+const plainPost = Effect.flatMap(shop, (client) => client.post("/orders"))
+
+main(
+  import.meta.url,
+  requestsOf("a GET", getOrder(1)),
+  requestsOf("a POST", plainPost),
+  requestsOf("a POST with an idempotency key", order("book", "key-1")),
+  requestsOf("a POST marked as repeatable", search("books")),
+  requestsOf("an upload of a stream", upload("book.txt", () => Stream.make(new Uint8Array([1, 2, 3]))))
+)

@@ -4,6 +4,7 @@
 import { Console, Effect } from "effect"
 import { RetryClassifier, withRetry } from "effect-retry"
 import * as RetryPolicyImport from "effect-retry/RetryPolicyImport"
+import { main } from "./support/program.ts"
 
 const serviceConfig = {
   methodConfig: [{
@@ -20,7 +21,7 @@ const serviceConfig = {
   retryThrottling: { maxTokens: 10, tokenRatio: 0.1 }
 }
 
-/** A policy says when, its classifier which errors. */
+/** A policy says when to retry, its classifier which errors. */
 export const placeOrder = <A, E, R>(send: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const { methods } = yield* RetryPolicyImport.fromGrpcServiceConfig(serviceConfig)
@@ -28,7 +29,7 @@ export const placeOrder = <A, E, R>(send: Effect.Effect<A, E, R>) =>
     return yield* send.pipe(withRetry(policy), Effect.provide(RetryClassifier.layer(classifier)))
   })
 
-/** What is imported prints as the code that makes it: the way to move over for good. */
+/** An imported policy prints as the code that makes it: use that to migrate for good. */
 export const program = Effect.gen(function*() {
   const temporal = yield* RetryPolicyImport.fromTemporal({ initialInterval: "5s", maximumAttempts: 6 })
   yield* Console.log(String(temporal.policy))
@@ -46,3 +47,5 @@ export const program = Effect.gen(function*() {
   const refused = yield* Effect.flip(RetryPolicyImport.fromTemporal({ backoffCoefficient: 0.5 }))
   yield* Console.log(refused.message)
 })
+
+main(import.meta.url, program)

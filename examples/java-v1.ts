@@ -1,13 +1,17 @@
 /**
- * Coming from the AWS SDK for Java 1.x: its retries, around any effect.
+ * Migrating from the AWS SDK for Java 1.x: its retries, around any effect.
  *
  * The policy says when to retry, the layer says what: without it the default classifier does, which knows more errors.
  */
 import { Effect } from "effect"
 import { RetryPolicy, withRetry } from "effect-retry"
 import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
+import { down, main, show } from "./support/program.ts"
 
-/** `PredefinedRetryPolicies.DEFAULT`: 3 retries, from 100 ms with full jitter, after a throttle from 500 with equal. */
+/**
+ * `PredefinedRetryPolicies.DEFAULT`: 3 retries, from 100 ms with full jitter, after a throttle from 500 ms with equal
+ * jitter.
+ */
 export const describe = <E>(send: Effect.Effect<string, E>) =>
   send.pipe(
     withRetry(JavaV1.defaultPolicy),
@@ -22,7 +26,14 @@ export const patient = JavaV1.policy({
   maxRetries: 5
 })
 
-/** With a quota as the SDK's client has it: a retry takes 5 of 500 tokens, after a throttle none. */
+/** With a quota like that of the SDK's client: a retry takes 5 of 500 tokens, after a throttle none. */
 export const withQuota = JavaV1.defaultPolicy.pipe(
   RetryPolicy.quotaGated({ cost: 5, throttlingCost: 0 })
+)
+
+main(
+  import.meta.url,
+  show("unavailable", down, describe),
+  show("throttled", Array.from({ length: 20 }, () => ({ name: "ThrottlingException" })), describe),
+  show("5 retries", down, (send) => send.pipe(withRetry(patient)))
 )

@@ -1,6 +1,6 @@
 /**
  * The jitter table of the AWS Architecture Blog ("Exponential Backoff and Jitter", Brooker, 2015): clients that all
- * want to write the same row, of whom one succeeds at a time. What no scenario of JSON can say, a program can: any effect
+ * want to write the same row, and only one succeeds at a time. A program can do what a JSON scenario cannot: any effect
  * runs in the simulator's virtual time.
  */
 import * as Simulator from "@effect-retry/lab/Simulator"
@@ -8,6 +8,7 @@ import { Backoff, RetryInfo, withRetry } from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
+import { main, print } from "./support/program.ts"
 
 /** The row has changed since it was read. */
 class Conflict extends RetryInfo.TaggedError("Conflict") {}
@@ -15,7 +16,7 @@ class Conflict extends RetryInfo.TaggedError("Conflict") {}
 const base = "5 millis"
 const cap = "2 seconds"
 
-/** The five of the blog. It counts retries from 1 where the exponent does too, so the first ceiling is twice the base. */
+/** The five of the blog. It counts retries from 1 and so does the exponent, so the first ceiling is twice the base. */
 export const backoffs = {
   Exponential: Backoff.exponential({ base: "10 millis", cap }),
   Decorr: Backoff.decorrelated({ base, cap }),
@@ -30,7 +31,7 @@ const leg = Effect.map(
   ([a, b]) => Math.abs(10 + 2 * Math.sqrt(-2 * Math.log(1 - a)) * Math.cos(2 * Math.PI * b))
 )
 
-/** One trial: so many clients write the row once each. Answers the writes it took, and the milliseconds. */
+/** One trial: this many clients write the row once each. Returns the number of writes it took, and the milliseconds. */
 export const trial = Effect.fnUntraced(function*(name: keyof typeof backoffs, clients: number) {
   let version = 0
   let calls = 0
@@ -53,7 +54,7 @@ export const trial = Effect.fnUntraced(function*(name: keyof typeof backoffs, cl
   return { calls, millis: yield* Clock.currentTimeMillis }
 })
 
-/** The mean of several trials, each with a seed of its own. */
+/** The mean of several trials, each with its own seed. */
 export const row = Effect.fnUntraced(function*(name: keyof typeof backoffs, clients: number, trials: number) {
   let calls = 0
   let millis = 0
@@ -64,3 +65,15 @@ export const row = Effect.fnUntraced(function*(name: keyof typeof backoffs, clie
   }
   return { calls, millis }
 })
+
+const line = (name: keyof typeof backoffs) =>
+  Effect.flatMap(
+    row(name, 20, 5),
+    ({ calls, millis }) => print(`${name.padEnd(11)} ${calls.toFixed(0).padStart(6)} ${millis.toFixed(0).padStart(13)}`)
+  )
+
+main(
+  import.meta.url,
+  print("20 clients   calls  milliseconds"),
+  ...(Object.keys(backoffs) as Array<keyof typeof backoffs>).map(line)
+)

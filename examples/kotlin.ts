@@ -1,5 +1,5 @@
 /**
- * A retry configuration of the AWS SDK for Kotlin, read across line by line:
+ * A retry configuration of the AWS SDK for Kotlin, carried over line by line:
  *
  * ```kotlin
  * DynamoDbClient {
@@ -25,6 +25,7 @@
 import { Effect, Layer } from "effect"
 import { RetryClassifier, withRetry } from "effect-retry"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
+import { main, show, Unavailable } from "./support/program.ts"
 
 export const strategy = Kotlin.adaptiveRetryStrategy({
   maxAttempts: 4,
@@ -48,3 +49,9 @@ export const getItem = <E>(send: Effect.Effect<string, E>) =>
 
 /** Provided once, where the program runs. The classifier is the retry policy of Kotlin's AWS clients. */
 export const layer = Layer.merge(strategy.layer, RetryClassifier.layer(Kotlin.awsRetryPolicy))
+
+main(
+  import.meta.url,
+  show("unavailable twice", [new Unavailable(), new Unavailable()], getItem).pipe(Effect.provide(layer)),
+  show("throttled", [{ name: "ThrottlingException" }], getItem).pipe(Effect.provide(layer))
+)

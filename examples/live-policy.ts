@@ -1,8 +1,8 @@
 /**
- * Policies that change while the program runs: one document for all resources, in a file that is followed.
+ * Policies that change while the program runs: one document for all resources, in a watched file.
  *
- * What is saved takes effect within 100 milliseconds, without a deployment. A call keeps the policy that it began with. A
- * document that is bad changes nothing, and is reported once with the path of what is wrong.
+ * A saved change takes effect within 100 milliseconds, without a deployment. A call keeps the policy it began with. An
+ * invalid document changes nothing, and is reported once with the path of the problem.
  */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
@@ -11,27 +11,32 @@ import { attempt, awsStandard, withRetry } from "effect-retry"
 import * as RetryConfig from "effect-retry/RetryConfig"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import { FetchHttpClient } from "effect/http"
+import { down, main, show } from "./support/program.ts"
 
-/** The file must be there and good when the program begins. */
+/** The file must exist and be valid when the program starts. */
 export const ConfigLive = RetryConfig.layerFile("examples/retry.json").pipe(
   Layer.provide([NodeFileSystem.layer, NodePath.layer])
 )
 
-/** A call by the entry "orders": its policy, its quota, its gates. */
+/** A call under the entry "orders": its policy, its quota, its gates. */
 export const placeOrder = <A, E, R>(send: Effect.Effect<A, E, R>) => send.pipe(RetryConfig.retry("orders"))
 
-/** The long form, for all that takes a policy. The layer has the quota and the gates. */
+/** A read, which can be sent twice: the document says after how long, for what share of the calls, or not at all. */
+export const readOrder = <A, E, R>(send: Effect.Effect<A, E, R>) =>
+  send.pipe(RetryConfig.hedged("orders"), RetryConfig.retry("orders"))
+
+/** The long form, for anything that takes a policy. The layer has the quota and the gates. */
 export const longForm = <A, E, R>(send: Effect.Effect<A, E, R>) =>
   Effect.retry(attempt(send), RetryConfig.live("orders")).pipe(
     Effect.provide(RetryConfig.resource("orders"))
   )
 
-/** A client that is made once, and goes by whatever the document says at each request. */
+/** A client made once, which follows the current document at each request. */
 export const HttpLive = RetryHttp.layer(RetryConfig.live("orders")).pipe(
   Layer.provide([RetryConfig.resource("orders"), FetchHttpClient.layer])
 )
 
-/** The kill switch, for what tells a process in another way than by a file. */
+/** The kill switch, for control by something other than a file. */
 export const switchRetriesOff = RetryConfig.set({ retries: "off" })
 
 /** For a health check: what is wrong with the last document, if anything. */
@@ -43,3 +48,12 @@ export const fromEnvironment = <A, E, R>(send: Effect.Effect<A, E, R>) =>
     const policy = yield* RetryConfig.policy("orders").pipe(Config.withDefault(awsStandard))
     return yield* send.pipe(withRetry(policy))
   })
+
+main(
+  import.meta.url,
+  Effect.gen(function*() {
+    yield* show("by the file", down, placeOrder)
+    yield* switchRetriesOff
+    yield* show("retries switched off", down, placeOrder)
+  }).pipe(Effect.provide(ConfigLive))
+)

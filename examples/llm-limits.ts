@@ -1,8 +1,8 @@
 /**
- * Limits of a language model: requests and tokens in a time, kept by all callers together.
+ * Limits of a language model: requests and tokens per period, shared by all callers.
  *
- * `npx tsx examples/llm-limits.ts` runs it with a stand-in for a model, in seconds in place of minutes. With a model of a
- * provider only the layer changes.
+ * `npx tsx examples/llm-limits.ts` runs it with a stand-in for a model, in seconds instead of minutes. For a provider's
+ * model only the layer changes.
  */
 import { Array, Context, Duration, Effect, Layer, Stream } from "effect"
 import { RetryQuota, withRetry } from "effect-retry"
@@ -12,8 +12,8 @@ import { retryPromise } from "effect-retry/RetryPromise"
 import * as RetryStream from "effect-retry/RetryStream"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
 import { LanguageModel } from "effect/ai"
-import { pathToFileURL } from "node:url"
 import type OpenAI from "openai"
+import { main, print } from "./support/program.ts"
 
 const usage = { inputTokens: { uncached: 300, total: 300 }, outputTokens: { total: 200 } }
 
@@ -35,12 +35,12 @@ export const standIn = Layer.effect(
   })
 )
 
-/** The same model, retried, within 20 requests and 4,000 tokens a second. */
+/** The same model, with retries, within 20 requests and 4,000 tokens per second. */
 export const limited = standIn.pipe(
   RetryLanguageModel.withRetry(RetryLlm.openai, { requests: 20, tokens: 4000, per: "1 second" })
 )
 
-/** Sixteen questions at once: seven for which there is enough, then eight in a second. */
+/** Sixteen questions at the same time: seven within the limit, then eight per second. */
 export const program = Effect.gen(function*() {
   const ask = Effect.timed(LanguageModel.generateText({ prompt: "Is it so?" })).pipe(
     TokenLimiter.estimate({ input: 300, output: 200 })
@@ -63,7 +63,7 @@ export const complete = (openai: OpenAI, request: OpenAI.ChatCompletionCreatePar
     TokenLimiter.estimate(RetryLlm.estimateOf(request))
   )
 
-/** A stream says in its last part what it has used. */
+/** A stream reports its usage in its last part. */
 export const stream = (openai: OpenAI, request: OpenAI.ChatCompletionCreateParamsStreaming) =>
   Stream.unwrap(
     Effect.map(
@@ -76,7 +76,7 @@ export const stream = (openai: OpenAI, request: OpenAI.ChatCompletionCreateParam
     Stream.provideService(TokenLimiter.CurrentEstimate, RetryLlm.estimateOf(request))
   )
 
-/** Outside Effect: the services, made once, and what one call is expected to use. */
+/** Outside Effect: the services, made once, and the expected usage of one call. */
 export const promised = async (openai: OpenAI, request: OpenAI.ChatCompletionCreateParamsNonStreaming) => {
   const context = await services
   return retryPromise(
@@ -88,6 +88,4 @@ export const promised = async (openai: OpenAI, request: OpenAI.ChatCompletionCre
 
 const services = Effect.runPromise(Effect.scoped(Layer.build(shared)))
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  Effect.runPromise(program).then((lines) => console.log(lines.join("\n")))
-}
+main(import.meta.url, Effect.flatMap(program, (lines) => print(lines.join("\n"))))

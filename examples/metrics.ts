@@ -1,8 +1,9 @@
 /**
- * Metrics for Prometheus: a server that calls a service which often fails, and shows at `/metrics` what retrying does.
+ * Metrics for Prometheus: a server that calls a service which often fails, and shows at `/metrics` how retrying
+ * behaves.
  *
- * Run it, and look: `npx tsx examples/metrics.ts`, then `curl http://127.0.0.1:9464/metrics`. The dashboard and the alerts
- * in the folder `grafana` of the package read these metrics.
+ * Run it, and look: `npx tsx examples/metrics.ts`, then `curl http://127.0.0.1:9464/metrics`. The dashboard and the
+ * alerts in the package's `grafana` folder read these metrics.
  */
 import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
@@ -10,18 +11,18 @@ import { awsStandard, ResourceLimiters, RetryInfo, RetryMetrics, withRetry } fro
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { createServer } from "node:http"
-import { fileURLToPath } from "node:url"
+import { isStarted } from "./support/program.ts"
 
 class Overloaded extends RetryInfo.TaggedError("Overloaded", { throttling: true }) {}
 
-/** A service that is throttled at every third send. */
+/** A service that throttles every third send. */
 let sends = 0
 const send = Effect.suspend(() => ++sends % 3 === 0 ? Effect.fail(new Overloaded()) : Effect.succeed("sold"))
 
 /** A call. Its resource, `orders`, is on all of its metrics. */
 export const order = send.pipe(withRetry(awsStandard), Effect.provide(ResourceLimiters.quota("orders")))
 
-/** The metrics, at most 50 resources apart, and what the calls share. */
+/** The metrics, for at most 50 resources, and what the calls share. */
 export const observed = Layer.merge(RetryMetrics.layer({ maxResources: 50 }), ResourceLimiters.layer())
 
 /** Effect's exporter, at `/metrics`. */
@@ -37,4 +38,4 @@ const orders = Effect.forkScoped(Effect.forever(Effect.andThen(Effect.ignore(ord
 export const server = (port: number) =>
   Layer.effectDiscard(orders).pipe(Layer.provide(observed), Layer.merge(exported(port)))
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) NodeRuntime.runMain(Layer.launch(server(9464)))
+if (isStarted(import.meta.url)) NodeRuntime.runMain(Layer.launch(server(9464)))

@@ -1,5 +1,5 @@
 /**
- * Coming from another library: its settings, as policies. The tests run each next to the library that it comes from.
+ * Migrating from another library: its settings, as policies. The tests run each next to the library it comes from.
  */
 import { DynamoDBClient, type DynamoDBClientConfig, GetItemCommand } from "@aws-sdk/client-dynamodb"
 import { type AxiosInstance, isAxiosError } from "axios"
@@ -10,6 +10,7 @@ import * as RetryHttp from "effect-retry/RetryHttp"
 import { retryPromise } from "effect-retry/RetryPromise"
 import type { HttpClient } from "effect/http"
 import got from "got"
+import { main, print } from "./support/program.ts"
 
 type Send = (options: { readonly signal: AbortSignal }) => Promise<string>
 type Log = (line: string) => void
@@ -78,7 +79,7 @@ export const patient = <E, R>(client: HttpClient.HttpClient.With<E, R>) =>
     )
   )
 
-/** An error of your own, which says itself whether it is worth a retry. */
+/** Your own error, which says itself whether it is retryable. */
 export interface LoadError {
   readonly busy: boolean
 }
@@ -116,7 +117,7 @@ export const makeClient = (config: DynamoDBClientConfig) =>
     (retryStrategy) => new DynamoDBClient({ ...config, retryStrategy, maxAttempts: retryStrategy.maxAttempts })
   )
 
-/** From the `retry` of got: up to 100 ms of noise more, and a hint of at most a minute. */
+/** From the `retry` of got: up to 100 ms of added noise, and a hint of at most a minute. */
 export const fromGot = ({ backoffLimit, limit }: { readonly backoffLimit: Duration.Input; readonly limit: number }) =>
   Backoff.exponential({ base: "1 second" }).pipe(
     RetryPolicy.capped(backoffLimit),
@@ -132,7 +133,7 @@ const thrice = fromGot({ limit: 2, backoffLimit: "10 seconds" })
 export const getText = (url: string) =>
   retryPromise(({ signal }) => got(url, { retry: { limit: 0 }, signal }).text(), thrice)
 
-/** From axios-retry with `exponentialDelay`: up to a fifth more by chance, also of a hint. */
+/** From axios-retry with `exponentialDelay`: up to a fifth more at random, also on a hint. */
 export const fromAxiosRetry = ({ delayFactor = 100, retries = 3 }: {
   readonly delayFactor?: number
   readonly retries?: number
@@ -148,7 +149,7 @@ const fourSends = fromAxiosRetry({ retries: 3 })
 
 const idempotent = new Set(["get", "head", "options", "put", "delete"])
 
-/** No second send of what may be carried out twice; about all others the default classifier is asked. */
+/** Requests that must not run twice are not sent again; the default classifier decides about all others. */
 export const classify = (error: unknown) =>
   isAxiosError(error) && !idempotent.has(error.config?.method ?? "") ? false : undefined
 
@@ -186,3 +187,21 @@ export const fromResilience4j = (config: {
     factor: config.multiplier,
     jitter: { proportional: config.randomizationFactor }
   }).pipe(RetryPolicy.maxAttempts(config.maxAttempts))
+
+/** Fails twice. */
+const flaky = (): Send => {
+  let sends = 0
+  return async () => {
+    if (++sends < 3) throw new Error("busy")
+    return `the order, after ${sends} sends`
+  }
+}
+
+main(
+  import.meta.url,
+  print(`p-retry and async-retry: ${threeTimes}`),
+  print(`got: ${thrice}`),
+  print(`axios-retry: ${fourSends}`),
+  print(`cockatiel: ${fourTimes}`),
+  Effect.flatMap(Effect.promise(() => getOrder(flaky(), console.log)), print)
+)

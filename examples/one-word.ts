@@ -1,12 +1,13 @@
 /**
- * The one-word form: `withRetry(policy)` is `attempt` and `Effect.retry` together, and the faster of the two, because it
+ * The short form: `withRetry(policy)` combines `attempt` and `Effect.retry`, and is the faster of the two, because it
  * sets nothing up until a first attempt fails.
  *
- * Here it stands where most programs want it: at the end of a service's method, out of sight of the callers.
+ * It is used here where most programs want it: at the end of a service's method, invisible to the callers.
  */
 import { Context, Effect, Layer } from "effect"
 import { awsStandard, RetryQuota, withRetry } from "effect-retry"
-import type { TableBusy } from "./errors-with-facts.ts"
+import { TableBusy } from "./errors-with-facts.ts"
+import { main, show } from "./support/program.ts"
 
 export class Table extends Context.Service<Table, {
   readonly get: (key: string) => Effect.Effect<string, TableBusy>
@@ -31,6 +32,13 @@ export class Orders extends Context.Service<Orders, {
     })
   )
 
-  /** The orders with a quota of their own. */
+  /** The orders with their own quota. */
   static readonly layer = this.layerNoDeps.pipe(Layer.provide(RetryQuota.layer()))
 }
+
+const getOrder = (send: Effect.Effect<string, TableBusy>) =>
+  Effect.flatMap(Orders, (orders) => orders.get(1)).pipe(
+    Effect.provide(Orders.layer.pipe(Layer.provide(Layer.succeed(Table, { get: () => send }))))
+  )
+
+main(import.meta.url, show("orders.get(1), from a busy table", [new TableBusy({ table: "orders" })], getOrder))

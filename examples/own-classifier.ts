@@ -1,13 +1,15 @@
 /**
- * An own classifier: facts about errors of someone else's making, and a veto.
+ * Your own classifier: facts about third-party errors, and a veto.
  *
- * A classifier is a function from an unknown error to its facts, or to none when it does not know the error. In a chain
- * the first that knows the error decides. A policy with `whileRetryable` does not retry what no classifier knows.
+ * A classifier is a function from an unknown error to its facts, or to none if it does not know the error. In a chain
+ * the first that knows the error decides. A policy with `whileRetryable` does not retry errors that no classifier
+ * knows.
  */
 import { Effect, Option, pipe, Predicate } from "effect"
 import { awsStandard, RetryClassifier, RetryInfo, withRetry } from "effect-retry"
+import { main, show } from "./support/program.ts"
 
-/** A driver that says "database is locked" with a code of its own. */
+/** A driver that says "database is locked" with its own code. */
 const locked: RetryClassifier.RetryClassifier = (error) =>
   Predicate.hasProperty(error, "code") && error.code === "SQLITE_BUSY"
     ? Option.some(RetryInfo.transient)
@@ -27,3 +29,11 @@ export const save = <E>(send: Effect.Effect<string, E>) =>
     withRetry(awsStandard),
     Effect.provide(RetryClassifier.layer(classifier))
   )
+
+main(
+  import.meta.url,
+  show("a locked database", [{ code: "SQLITE_BUSY" }], save),
+  show("an answer with status 503", [{ status: 503 }], save),
+  show("the same in maintenance", [{ status: 503, maintenance: true }], save),
+  show("a damaged database", [{ code: "SQLITE_CORRUPT" }], save)
+)

@@ -1,15 +1,16 @@
 /**
- * A gate of your own: no more than so many sends at the same time.
+ * Your own gate: a maximum number of sends at the same time.
  *
- * A service that has become slow keeps its callers' sends: soon all of them wait for it, and nothing is left for other
- * services. A bulkhead lets a few sends in, has a few more wait in line, and refuses the others before they are sent: an
- * error that costs nothing. Every send asks it, first or retry, whatever retries it. The suite of the kit has tested it:
+ * A service that has become slow holds on to its callers' sends: soon all of them wait for it, and nothing is left for
+ * other services. A bulkhead lets a few sends in, makes a few more wait in line, and refuses the others before they are
+ * sent: an error that costs nothing. Every send asks it, first or retry, under any policy. The kit's suite tests it:
  * `SendGateSuite.laws(Effect.sync(() => new Bulkhead(options)))`.
  */
 import { Data, Effect, Layer } from "effect"
 import { awsStandard, SendGate, withRetry } from "effect-retry"
+import { main, showMany } from "./support/program.ts"
 
-/** The send was refused. The mark says that nothing was sent, so that no policy retries it. */
+/** The send was refused. The mark says that nothing was sent, so no policy retries it. */
 export class BulkheadFull extends Data.TaggedError("BulkheadFull")<{ readonly sends: number }> {
   readonly [SendGate.Refused] = true
 }
@@ -22,12 +23,12 @@ export interface Options {
 }
 
 export class Bulkhead implements SendGate.SendGate<BulkheadFull> {
-  /** Before the adaptive limiter, at 400: a send should not wait for a place with a token of the limiter in hand. */
+  /** Before the adaptive limiter, at 400: a send should not wait for a place while holding one of its tokens. */
   readonly order = 300
   private free: number
-  /** The sends that wait, the first to come first. */
+  /** The waiting sends, in order of arrival. */
   private readonly line = new Set<() => void>()
-  /** All sends do the same when they end, so one pass does for all. */
+  /** All sends do the same when they end, so they share one pass. */
   private readonly pass: SendGate.Pass = { settle: () => this.release(), cancel: () => this.release() }
   private readonly options: Options
 
@@ -57,7 +58,7 @@ export class Bulkhead implements SendGate.SendGate<BulkheadFull> {
         resume(Effect.void)
       }
       this.line.add(next)
-      // A send that is interrupted has taken nothing, and is no longer in line.
+      // An interrupted send has taken nothing, and is no longer in line.
       return Effect.sync(() => this.line.delete(next))
     })
   }
@@ -78,10 +79,17 @@ export class Bulkhead implements SendGate.SendGate<BulkheadFull> {
   }
 }
 
-/** The service of a gate. Attempts find it in their context. */
+/** The service of the gate. Attempts find it in their context. */
 export class OrdersBulkhead extends SendGate.Service<OrdersBulkhead, BulkheadFull>()("app/OrdersBulkhead") {}
 
 export const layer = Layer.sync(OrdersBulkhead, () => new Bulkhead({ sends: 10, waiting: 20 }))
 
-/** Nothing in the call knows of the gate. */
+/** Nothing in the call knows about the gate. */
 export const load = <A, E>(send: Effect.Effect<A, E>) => send.pipe(withRetry(awsStandard))
+
+const slow = Effect.delay(Effect.succeed("ok"), "1 second")
+
+main(
+  import.meta.url,
+  showMany("10 at a time, 20 in line", { calls: 40 }, slow, load).pipe(Effect.provide(layer))
+)

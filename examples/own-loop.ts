@@ -1,16 +1,18 @@
 /**
- * A loop of your own: a worker that decides about jobs, with no fiber for each.
+ * Your own loop: a worker that decides about jobs, without a fiber for each.
  *
- * A worker has a table of jobs, and looks at it now and then. It sends what is due, and hears of the outcome later. What
- * becomes of a job that failed is a question to a policy, answered by plain functions: `RetryDriver`.
+ * A worker has a table of jobs, and checks it from time to time. It sends what is due, and learns the outcome later. A
+ * policy decides what happens to a failed job, through plain functions: `RetryDriver`.
  */
-import { Duration } from "effect"
-import type * as RetryDriver from "effect-retry/RetryDriver"
+import { Duration, Effect } from "effect"
+import { Backoff, RetryPolicy } from "effect-retry"
+import * as RetryDriver from "effect-retry/RetryDriver"
+import { main, print } from "./support/program.ts"
 
 export interface Job {
   readonly name: string
   readonly call: RetryDriver.Call
-  /** When it is sent next, in milliseconds. */
+  /** When it is next sent, in milliseconds. */
   dueMillis: number
 }
 
@@ -26,12 +28,12 @@ export class Worker {
     this.jobs.add({ name, call: this.driver.call(), dueMillis: nowMillis })
   }
 
-  /** What is sent now. There is no gate in the context of this driver, so nothing has to wait. */
+  /** The jobs to send now. There is no gate in the context of this driver, so nothing has to wait. */
   due(nowMillis: number): ReadonlyArray<Job> {
     return [...this.jobs].filter((job) => job.dueMillis <= nowMillis && job.call.enter() === undefined)
   }
 
-  /** A job is sent, and this is how it ended. */
+  /** Records that a job was sent, and how it ended. */
   sent(job: Job, outcome: { readonly error?: unknown }, nowMillis: number): string {
     job.call.leave()
     if (!("error" in outcome)) {
@@ -48,3 +50,17 @@ export class Worker {
     return `again at ${job.dueMillis} ms`
   }
 }
+
+/** A worker with one job, which fails whenever it is sent. It looks every 50 milliseconds. */
+const rehearsal = Effect.gen(function*() {
+  const policy = Backoff.fixed({ delay: "100 millis" }).pipe(RetryPolicy.maxAttempts(3))
+  const worker = new Worker(yield* RetryDriver.make(policy))
+  worker.add("mail", 0)
+  for (let millis = 0; worker.jobs.size > 0; millis += 50) {
+    for (const job of worker.due(millis)) {
+      yield* print(`${millis} ms: ${job.name} failed, ${worker.sent(job, { error: new Error("down") }, millis)}`)
+    }
+  }
+})
+
+main(import.meta.url, rehearsal)

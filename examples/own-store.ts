@@ -1,15 +1,17 @@
 /**
- * A store of your own: retries are paid for by the successes of the last ten seconds, and by nothing older.
+ * Your own store: retries are paid for by the successes of the last ten seconds, and by nothing older.
  *
- * The bucket of `RetryQuota.layer` keeps what it has earned for ever, and begins full. Here each success earns a tenth of
- * a retry, which expires: so retries are never more than a tenth of what has succeeded just now, and in an outage they
- * end after ten seconds at the latest. The quota, the policies and the testing kit use it as they use ours, and the
- * suite of the kit has tested it: `RetryQuotaStoreSuite.laws(Effect.sync(() => new RecentShare()))`.
+ * The bucket of `RetryQuota.layer` keeps its tokens forever, and starts full. Here each success earns a tenth of a
+ * retry, which expires: so retries never exceed a tenth of the recent successes, and in an outage they end after at
+ * most ten seconds. The quota, the policies and the testing kit use it like our own stores, and the kit's suite tests
+ * it: `RetryQuotaStoreSuite.laws(Effect.sync(() => new RecentShare()))`.
  */
 import { type Clock, Effect } from "effect"
 import { Backoff, RetryPolicy, RetryQuota, type RetryQuotaStore, withRetry } from "effect-retry"
+import { TestClock } from "effect/testing"
+import { main, show, Unavailable } from "./support/program.ts"
 
-/** What was earned in a second. */
+/** What was earned in one second. */
 interface Earned {
   readonly second: number
   tokens: number
@@ -20,7 +22,7 @@ export class RecentShare implements RetryQuotaStore.RetryQuotaStore {
   readonly successIncrement = 0.1
   readonly firstAttemptCost = 0
   readonly whenExhausted = "stop"
-  /** One entry a second, the oldest first: ten at the most. */
+  /** One entry per second, oldest first: at most ten. */
   private earned: Array<Earned> = []
   private latest = 0
 
@@ -60,13 +62,13 @@ export class RecentShare implements RetryQuotaStore.RetryQuotaStore {
     return this.earned.reduce((sum, { tokens }) => sum + tokens, 0)
   }
 
-  /** The second, by the monotonic clock. It never goes back, whatever the clock does. */
+  /** The second, by the monotonic clock. Never goes backwards, even if the clock does. */
   private now(clock: Clock.Clock): number {
     return this.latest = Math.max(this.latest, Math.floor(Number(clock.monotonicTimeNanosUnsafe()) / 1e9))
   }
 }
 
-/** A quota over it, in a layer: provided once, where the program runs. */
+/** A quota over it, as a layer: provided once, where the program runs. */
 export const layer = RetryQuota.layerStore(Effect.sync(() => new RecentShare()))
 
 /** Each retry costs one token: what ten successes have earned. */
@@ -78,3 +80,15 @@ export const policy = Backoff.exponential({ base: "100 millis", factor: 2 }).pip
 )
 
 export const load = <A, E>(send: Effect.Effect<A, E>) => send.pipe(withRetry(policy))
+
+const down = [new Unavailable()]
+
+main(
+  import.meta.url,
+  Effect.gen(function*() {
+    yield* show("before any success", [...down, ...down], load)
+    yield* Effect.replicateEffect(load(Effect.void), 20)
+    yield* show("after 20 successes", down, load)
+    yield* show("11 seconds later", down, (send) => Effect.delay(load(send), "11 seconds"))
+  }).pipe(Effect.provide([layer, TestClock.layer()]))
+)

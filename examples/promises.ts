@@ -1,19 +1,21 @@
 /**
  * Promises: the same policies for code outside Effect.
  *
- * The function is called anew for each attempt, with a signal of its own. The promise rejects with the function's own
- * error, or with the reason of the caller's signal.
+ * The function is called for each attempt, with a new signal. The promise rejects with the function's own error, or
+ * with the reason of the caller's signal.
  */
-import type { ManagedRuntime } from "effect"
+import { Effect, type ManagedRuntime } from "effect"
 import { AwsModes, awsStandard, awsStandard2026, RetryQuota } from "effect-retry"
 import { make, retryPromise } from "effect-retry/RetryPromise"
+import { main, print } from "./support/program.ts"
+import { answering, withServer } from "./support/server.ts"
 
-/** A client as they come: it fails with errors of its own, and stops at a signal. */
+/** A typical client: it has its own errors, and stops when its signal is aborted. */
 export interface Client {
   readonly get: (path: string, options: { readonly signal: AbortSignal }) => Promise<string>
 }
 
-/** `fetch`: a 503 is retried, and the last response is the result. The attempt has a signal, which `fetch` takes. */
+/** `fetch`: a 503 is retried, and the last response is the result. The attempt has a signal to pass to `fetch`. */
 export const getOrders = async (url: string, signal?: AbortSignal) => {
   const response = await retryPromise((attempt) => fetch(url, attempt), awsStandard2026, { signal })
   if (!response.ok) throw new Error(`HTTP ${response.status}`)
@@ -24,7 +26,7 @@ export const getOrders = async (url: string, signal?: AbortSignal) => {
 export const getPage = (client: Client, path: string, signal?: AbortSignal) =>
   retryPromise((attempt) => client.get(path, attempt), awsStandard, { signal })
 
-/** One function for each resource that can fail on its own: an outage of one leaves the retries of the other. */
+/** One function for each resource that can fail on its own: an outage of one leaves the other's retries alone. */
 export const ordersAndCustomers = (client: Client) => {
   const retryOrders = make(AwsModes.standard({ maxAttempts: 5 }), { quota: { capacity: 100 } })
   const retryCustomers = make(awsStandard)
@@ -34,7 +36,7 @@ export const ordersAndCustomers = (client: Client) => {
   }
 }
 
-/** Options in place of services: how often, which errors, what is reported. */
+/** Options in place of services: how often, which errors, what to report. */
 export const getPatiently = (client: Client, path: string, log: (line: string) => void) =>
   retryPromise((attempt) => client.get(path, attempt), awsStandard2026, {
     retries: 5,
@@ -43,7 +45,7 @@ export const getPatiently = (client: Client, path: string, log: (line: string) =
     onStop: (error, { attempts, reason }) => log(`${reason} after ${attempts} attempts: ${error}`)
   })
 
-/** At most a second for each attempt. A time-out is known to the default classifier, and retried. */
+/** At most a second for each attempt. The default classifier knows timeouts, and they are retried. */
 export const getQuickly = (client: Client, path: string, caller: AbortSignal, millis = 1000) =>
   retryPromise(
     ({ signal }) => {
@@ -54,9 +56,28 @@ export const getQuickly = (client: Client, path: string, caller: AbortSignal, mi
     { signal: caller }
   )
 
-/** A program that is half in Effect: promises and effects pay from one quota, that of the runtime. */
+/** A program that is half in Effect: promises and effects pay from the same quota, that of the runtime. */
 export const sharing = async (client: Client, runtime: ManagedRuntime.ManagedRuntime<RetryQuota.RetryQuota, never>) => {
   const retry = make(awsStandard, { context: await runtime.context() })
   const page = await retry((attempt) => client.get("/", attempt))
   return { page, balance: await runtime.runPromise(RetryQuota.balance) }
 }
+
+/** A client that is unavailable once. */
+const flaky = (): Client => {
+  let sends = 0
+  return {
+    get: async (path) => {
+      if (++sends === 1) throw Object.assign(new Error("later"), { status: 503 })
+      return `the page ${path}`
+    }
+  }
+}
+
+main(
+  import.meta.url,
+  withServer(answering([503, 503], "two orders"), (url) => Effect.promise(() => getOrders(`${url}/orders`))).pipe(
+    Effect.flatMap(print)
+  ),
+  Effect.flatMap(Effect.promise(() => getPatiently(flaky(), "/", console.log)), print)
+)

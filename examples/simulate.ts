@@ -1,19 +1,20 @@
-/** A scenario from a file, with one policy after the other: what each makes of the same outage. */
+/** A scenario from a file, with one policy after the other: how each handles the same outage. */
 import * as Simulator from "@effect-retry/lab/Simulator"
 import * as Effect from "effect/Effect"
+import { main, print } from "./support/program.ts"
 
-/** What a run comes to, in three numbers. */
+/** The result of a run, in three numbers. */
 export interface Outcome {
   readonly policy: string
-  /** The share of the calls that ended well. */
+  /** The share of calls that succeeded. */
   readonly succeeded: number
   /** Attempts per call. */
   readonly load: number
-  /** Seconds from a time on until every second has more successes than failures; `undefined` if that never comes. */
+  /** Seconds until every later second has more successes than failures; `undefined` if that never happens. */
   readonly recoveredAfter: number | undefined
 }
 
-/** When the calls are well again for good, in seconds after `fromMillis`. */
+/** When the calls have recovered for good, in seconds after `fromMillis`. */
 export const recoveredAfter = (
   { series }: Pick<Simulator.ClientResult, "series">,
   fromMillis: number,
@@ -24,7 +25,7 @@ export const recoveredAfter = (
   return lastBad === after.length - 1 ? undefined : lastBad + 1
 }
 
-/** Runs a scenario, given as JSON, with each of the policies. `progress` hears how far each run is, from 0 to 1. */
+/** Runs a scenario, given as JSON, with each of the policies. `progress` gets the progress of each run, from 0 to 1. */
 export const compare = Effect.fn("compare")(function*(
   json: string,
   policies: ReadonlyArray<unknown>,
@@ -48,3 +49,27 @@ export const compare = Effect.fn("compare")(function*(
   }
   return outcomes
 })
+
+/** A service for 100 requests per second is down for ten seconds; then all delayed requests arrive at the same time. */
+const outage = JSON.stringify({
+  name: "outage",
+  duration: "1 minute",
+  fleets: [{ name: "clients", to: "service", rate: 60, timeout: "1 second" }],
+  services: [{ name: "service", capacity: 100, outages: [{ kind: "hold", from: "20 seconds", to: "30 seconds" }] }]
+})
+
+const naive = { label: "retry once", steps: [{ fixed: { delay: 0 } }, { maxAttempts: 2 }, "whileRetryable"] }
+
+const percent = (share: number) => `${(100 * share).toFixed(1)} %`.padStart(7)
+
+main(
+  import.meta.url,
+  Effect.flatMap(
+    compare(outage, [naive, "awsStandard"]),
+    (outcomes) =>
+      Effect.forEach(outcomes, ({ load, policy, succeeded }) =>
+        print(
+          `${policy.padEnd(12)} ${percent(succeeded)} of the calls succeed, with ${load.toFixed(2)} sends for each`
+        ))
+  )
+)

@@ -1,14 +1,15 @@
 /**
  * Smithy's retry guide: errors that say what they are, and a strategy for clients that own their request loop.
  *
- * The traits of a model become annotations of its error classes; every policy reads them. A strategy decides as its
- * policy does, but is asked: before the first attempt, after each failure, after a success. `RetryStrategy.run` is
+ * The traits of a model become annotations of its error classes; every policy reads them. A strategy decides like its
+ * policy, but the client asks it: before the first attempt, after each failure, after a success. `RetryStrategy.run` is
  * the loop of the guide; a generated client, or a promise, can be the loop instead.
  */
 import { Duration, Effect, Layer, Schema } from "effect"
 import { awsStandard2026, RetryQuota } from "effect-retry"
 import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
 import * as RetryStrategy from "effect-retry/RetryStrategy"
+import { main, show } from "./support/program.ts"
 
 /** `@retryable(throttling: true) @error("client") @httpError(429)` */
 export class TooManyRequests extends Schema.TaggedError<TooManyRequests>()("TooManyRequests", {
@@ -20,7 +21,7 @@ export class NoSuchOrder extends Schema.TaggedError<NoSuchOrder>()("NoSuchOrder"
   id: Schema.String
 }, { ...SmithyGuide.error("client"), ...SmithyGuide.httpError(404) }) {}
 
-/** The loop of the guide, on whatever strategy the client is given. */
+/** The loop of the guide, with any strategy that the client is given. */
 export const getOrder = <E>(send: Effect.Effect<string, E>) => send.pipe(RetryStrategy.run)
 
 /** The standard mode of AWS as a strategy. */
@@ -29,7 +30,7 @@ export const standard = RetryStrategy.layer(awsStandard2026).pipe(Layer.provideM
 /** The guide's own example. */
 export const example = SmithyGuide.layer().pipe(Layer.provideMerge(RetryQuota.layer()))
 
-/** A loop of one's own, which tells how long it waited. A token that is not used is abandoned: it holds quota. */
+/** Your own loop, which reports how long it waited. An unused token is abandoned: it holds quota. */
 export const waited = <E>(send: Effect.Effect<string, E>) =>
   Effect.gen(function*() {
     const strategy = yield* RetryStrategy.RetryStrategy
@@ -42,3 +43,15 @@ export const waited = <E>(send: Effect.Effect<string, E>) =>
     yield* strategy.recordSuccess(second)
     return `${order} after ${Duration.format(second.delay)}`
   })
+
+const busy = () => new TooManyRequests({})
+
+main(
+  import.meta.url,
+  Effect.gen(function*() {
+    yield* show("too many requests", [busy(), busy()], getOrder)
+    yield* show("no such order", [new NoSuchOrder({ id: "1" })], getOrder)
+    yield* show("your own loop", [busy()], waited)
+  }).pipe(Effect.provide(standard)),
+  show("the guide's own example", [busy(), busy()], getOrder).pipe(Effect.provide(example))
+)

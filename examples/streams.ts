@@ -1,26 +1,27 @@
 /**
- * Streams: `Stream.retry` begins to count anew with every element, so a stream that gives one and fails is retried for ever.
+ * Streams: `Stream.retry` resets its count with every element, so a stream that emits one and fails is retried forever.
  *
- * `untilFirst` retries until there is an element and then no more; `resume` opens the stream again where it broke off.
+ * `untilFirst` retries until there is an element and then no more; `resume` reopens the stream where it broke off.
  */
 import { Effect, Option, Stream } from "effect"
-import { awsStandard, withRetry } from "effect-retry"
+import { awsStandard, type RetryQuota, withRetry } from "effect-retry"
 import * as RetryStream from "effect-retry/RetryStream"
+import { ended, inVirtualTime, main, print, Unavailable } from "./support/program.ts"
 
 export interface Line {
   readonly offset: number
   readonly text: string
 }
 
-/** A log that can be read from an offset on. */
+/** A log that can be read from an offset. */
 export interface Log<E> {
   readonly read: (offset: number) => Stream.Stream<Line, E>
 }
 
-/** A log that was opened is read to its end or fails: no line comes twice. */
+/** Once opened, a log is read to its end or fails: no line is repeated. */
 export const firstLines = <E>(log: Log<E>) => log.read(0).pipe(RetryStream.untilFirst(awsStandard))
 
-/** After a failure the log is read from the line after the last. Three runs in a row that fail within ten seconds end it. */
+/** After a failure the log is read from the next line. Three runs in a row that fail within ten seconds end it. */
 export const follow = <E>(log: Log<E>) =>
   RetryStream.resume(
     awsStandard,
@@ -34,3 +35,24 @@ export const pages = <E>(page: (number: number) => Effect.Effect<ReadonlyArray<L
       withRetry(awsStandard),
       Effect.map((lines) => [lines, lines.length === 0 ? Option.none() : Option.some(number + 1)] as const)
     ))
+
+/** A log of ten lines, which breaks after three of them when it is read the first time. */
+const breaking = () => {
+  const offsets: Array<number> = []
+  const read = (offset: number) =>
+    Stream.range(offset, 9).pipe(
+      Stream.map((offset): Line => ({ offset, text: `line ${offset}` })),
+      (lines) =>
+        offsets.push(offset) === 1 ? Stream.concat(Stream.take(lines, 3), Stream.fail(new Unavailable())) : lines
+    )
+  return { offsets, log: { read } }
+}
+
+const read = (title: string, open: (log: Log<Unavailable>) => Stream.Stream<Line, unknown, RetryQuota.RetryQuota>) =>
+  Effect.gen(function*() {
+    const { log, offsets } = breaking()
+    const exit = yield* inVirtualTime(Effect.exit(Stream.runCount(open(log))))
+    yield* print(`${title}: read from ${offsets.join(", then from ")}; ${ended(exit)}`)
+  })
+
+main(import.meta.url, read("untilFirst", firstLines), read("resume", follow))

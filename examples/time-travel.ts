@@ -1,19 +1,20 @@
 /**
- * Testing with time travel: minutes of back-off in no time, to the millisecond.
+ * Testing with time travel: minutes of backoff in no time, exact to the millisecond.
  *
- * All waiting is done with Effect's `Clock`, all chance comes from its `Random`. `TestClock` replaces the one, a constant
- * or a seed the other; the program under test is the one that runs in production.
+ * All waiting uses Effect's `Clock`, all randomness its `Random`. `TestClock` replaces the former, a constant or a seed
+ * the latter; the program under test is the one that runs in production.
  */
 import { Clock, Effect, Fiber, Random } from "effect"
 import { awsStandard, RetryInfo, RetryQuota, withRetry } from "effect-retry"
 import { TestClock } from "effect/testing"
+import { main, print } from "./support/program.ts"
 
 class Unavailable extends RetryInfo.TaggedError("Unavailable", { fault: "server" }) {}
 
-/** Chance without surprises: full jitter makes half the ceiling of it. */
+/** Predictable randomness: full jitter halves the ceiling. */
 const half: Random.Random = { nextDoubleUnsafe: () => 0.5, nextIntUnsafe: () => 0 }
 
-/** The body of an `it.effect` test: when does a call send that never succeeds, and what is left of its quota? */
+/** The body of an `it.effect` test: when does a call that never succeeds send, and what is left of its quota? */
 export const timesOfSends = Effect.gen(function*() {
   const times: Array<number> = []
   const call = Effect.gen(function*() {
@@ -29,4 +30,11 @@ export const timesOfSends = Effect.gen(function*() {
 }).pipe(
   Effect.provideService(Random.Random, half),
   Effect.provide(RetryQuota.layer())
+)
+
+main(
+  import.meta.url,
+  Effect.provide(timesOfSends, TestClock.layer()).pipe(
+    Effect.flatMap(({ balance, times }) => print(`sent at ${times.join(", ")} ms; ${balance} tokens are left`))
+  )
 )

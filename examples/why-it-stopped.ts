@@ -1,23 +1,32 @@
 /**
- * Why it stopped: the caller gets its own error, unchanged; the reason comes next to it.
+ * Why it stopped: the caller gets its own error, unchanged; the reason is reported separately.
  *
- * Five ways to see it: logs, a fallback, the last output of the schedule, an observer, metrics. Events on the current
- * span, `retry` and `retry.stopped`, come without being asked for.
+ * Ways to see it: logs, a fallback, the last output of the schedule, an observer, metrics. Events on the current span,
+ * `retry` and `retry.stopped`, are added by default.
  */
 import { Duration, Effect, Layer } from "effect"
-import { attempt, awsStandard, RetryDecision, RetryMetrics, RetryObserver, withRetryOrElse } from "effect-retry"
+import {
+  attempt,
+  awsStandard,
+  RetryDecision,
+  RetryMetrics,
+  RetryObserver,
+  RetryQuota,
+  withRetryOrElse
+} from "effect-retry"
+import { down, main, show } from "./support/program.ts"
 
 /** Logs: each retry at Debug, and why a call is not retried at Warning, once. */
 export const logs = RetryObserver.layer(RetryObserver.logger)
 
-/** A fallback that knows the last error and the reason: for code that goes on differently. */
+/** A fallback that knows the last error and the reason. */
 export const orCached = <E>(send: Effect.Effect<string, E>) =>
   send.pipe(
     withRetryOrElse(awsStandard, (error: E, { reason }) =>
       reason === "quota-exhausted" ? Effect.succeed("from the cache") : Effect.fail(error))
   )
 
-/** The same by the last output of the policy, with `Effect.retryOrElse`. */
+/** The same from the last output of the policy, with `Effect.retryOrElse`. */
 export const orCachedBySchedule = <E>(send: Effect.Effect<string, E>) =>
   Effect.retryOrElse(
     attempt(send),
@@ -28,13 +37,15 @@ export const orCachedBySchedule = <E>(send: Effect.Effect<string, E>) =>
         : Effect.fail(error)
   )
 
-/** An observer, for logs and the like. The call goes on when it returns, so it has to be quick. */
+/** An observer, for logs and the like. The call continues when it returns, so it must be quick. */
 export const logging = (log: (line: string) => void): RetryObserver.RetryObserver => ({
   onRetry: ({ cost, delay, retry }) => log(`retry ${retry} in ${Duration.toMillis(delay)} ms for ${cost} tokens`),
   onStop: ({ attempts, reason }) => log(`stopped after ${attempts}: ${reason}`)
 })
 
-/** One that returns an effect: the call waits for it. It is given the error, and runs with the caller's services. */
+/**
+ * An observer that returns an effect: the call waits for it. It gets the error, and runs with the caller's services.
+ */
 export const warning: RetryObserver.RetryObserver = {
   onStop: ({ reason }, error) => Effect.logWarning(`gave up: ${reason}`, error)
 }
@@ -43,6 +54,13 @@ export const warning: RetryObserver.RetryObserver = {
 export const observed = (log: (line: string) => void) =>
   RetryMetrics.layer().pipe(Layer.provide(RetryObserver.layer(logging(log))))
 
-/** Under `Effect.retry` the loop is Effect's: this tells observers of the call as a whole. */
+/** Under `Effect.retry` the loop is Effect's: this notifies observers of the call as a whole. */
 export const observedCall = <A, E>(send: Effect.Effect<A, E>) =>
   Effect.retry(attempt(send), awsStandard).pipe(RetryObserver.call)
+
+main(
+  import.meta.url,
+  show("three attempts", down, (send) => orCached(send).pipe(Effect.provide(observed(console.log)))),
+  show("an empty quota", down, (send) => orCached(send).pipe(Effect.provide(RetryQuota.layer({ capacity: 4 })))),
+  show("an error that is final", [{ status: 404 }], (send) => orCached(send).pipe(Effect.provide(logs)))
+)

@@ -36,7 +36,7 @@ export const groups = [
     pages: [
       ["docs/observing.md", "Metrics, alerts, logs"],
       ["docs/live.md", "Live changes"],
-      ["docs/policies.md", "Policies as data"],
+      ["docs/policies.md", "Policies of your own, as data"],
       ["docs/importing.md", "Policies of other systems"],
       ["docs/testing.md", "Testing"]
     ]
@@ -46,6 +46,7 @@ export const groups = [
     pages: [
       ["docs/cli.md", "See it before it happens"],
       ["docs/simulator.md", "The simulator"],
+      ["docs/reality.md", "Foreseen, and real"],
       ["lab/README.md", "The lab"]
     ]
   },
@@ -53,6 +54,7 @@ export const groups = [
     text: "Know",
     pages: [
       ["docs/modules.md", "Modules"],
+      ["docs/runtimes.md", "Runtimes and versions"],
       ["docs/aws-modes.md", "AWS modes"],
       ["docs/conformance.md", "Conformance tables"],
       ["docs/extending.md", "A gate, a store, a classifier of your own"],
@@ -64,6 +66,7 @@ export const groups = [
     text: "Maintain",
     pages: [
       ["CONTRIBUTING.md", "Contributing"],
+      ["docs/maintaining.md", "Inside the library"],
       ["SECURITY.md", "Security"],
       ["CHANGELOG.md", "Changelog"]
     ]

@@ -3,6 +3,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { Application } from "typedoc"
+import { playground } from "../lab/scripts/playground.mjs"
 import { groups, placeOf } from "./pages.js"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
@@ -41,7 +42,7 @@ const siteOf = (file) => {
 }
 
 const linked = (page, text) =>
-  text.replace(/\[((?:[^[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]*)(#[^)\s]*)?\)/g, (_, words, target, hash = "") => {
+  text.replace(/(?<!!)\[((?:[^[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]*)(#[^)\s]*)?\)/g, (_, words, target, hash = "") => {
     const place = siteOf(path.posix.join(path.posix.dirname(page), target))
     return place === undefined ? words : `[${words}](${place}${hash})`
   })
@@ -54,7 +55,7 @@ const escaped = (text) =>
 
 for (const page of listed) {
   const text = read(page).replace(/^```ts excerpt=(\S+)$/gm, "```ts")
-  write(`${placeOf(page)}.md`, escaped(linked(page, text)))
+  write(`${placeOf(page)}.md`, escaped(linked(page, text)).replace(/\]\(docs\/([\w-]+\.(?:svg|png))\)/g, "](./$1)"))
 }
 
 const summaryOf = (code) => /^\/\*\*\n \* ([^]*?)(?:\n \*\n|\n \*\/)/.exec(code)?.[1].replace(/\n \* /g, " ") ?? ""
@@ -80,6 +81,7 @@ for (const file of fs.readdirSync(path.join(root, "docs"))) {
 fs.copyFileSync(path.join(here, "home.md"), path.join(staged, "index.md"))
 fs.mkdirSync(path.join(staged, "public"))
 fs.copyFileSync(path.join(here, "icon.svg"), path.join(staged, "public/icon.svg"))
+fs.writeFileSync(path.join(staged, "public/playground.html"), await playground())
 
 const reference = await Application.bootstrapWithPlugins({
   plugin: ["typedoc-plugin-markdown"],

@@ -1,17 +1,17 @@
 /**
  * The client-side rate limiter of AWS's adaptive retry mode.
  *
- * Backing off after a throttle slows one call; the client's other calls go on as before. This limiter slows the client:
- * once a service has throttled, every send (first or retry) takes a token from a bucket whose fill rate follows the
- * CUBIC curve known from TCP, back by `beta` at a throttle, then up to the rate that was throttled, then carefully
+ * Backing off after a throttle slows one call; the client's other calls continue. This limiter slows the client: once a
+ * service has throttled, every send (first or retry) takes a token from a bucket whose fill rate follows the CUBIC
+ * curve known from TCP, down by `beta` at a throttle, then back up to the rate that was throttled, then carefully
  * beyond. Until the first throttle it only measures.
  *
- * It assumes that all its sends go to one resource: give each resource a limiter of its own ({@link layer}, or
+ * It assumes that all its sends go to one resource: give each resource its own limiter ({@link layer}, or
  * `ResourceLimiters`).
  *
- * **Source**: AWS SDKs and Tools Reference Guide, retry behavior, adaptive mode; the same pseudocode stands in
- * botocore `retries/adaptive.py`, `throttling.py`, `bucket.py` and in smithy-typescript `DefaultRateLimiter.ts`. Time is
- * the monotonic clock, so that a step of the wall clock changes nothing.
+ * **Source**: AWS SDKs and Tools Reference Guide, retry behavior, adaptive mode; the same pseudocode is in botocore
+ * `retries/adaptive.py`, `throttling.py`, `bucket.py` and in smithy-typescript `DefaultRateLimiter.ts`. Time is
+ * monotonic, so wall clock jumps change nothing.
  *
  * @since 0.1.0
  */
@@ -34,15 +34,15 @@ import * as SendGate from "./SendGate.ts"
 import { AdaptiveGate, type AdaptiveOptions } from "./state/adaptive.ts"
 
 /**
- * A send for which there was no token, or no place in the queue. It was not sent, and no policy retries it.
+ * A send rejected because there was no token, or no place in the queue. It was not sent, and no policy retries it.
  *
  * @category errors
  * @since 0.1.0
  */
 export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
-  /** `"no-token"` when the limiter fails fast, `"queue-full"` when `maxWaiters` are waiting already. */
+  /** `"no-token"` when the limiter fails fast, `"queue-full"` when `maxWaiters` are already waiting. */
   readonly reason: "no-token" | "queue-full"
-  /** When the bucket will hold a token, if nobody takes it before. */
+  /** When the bucket will hold a token, if no other send takes it first. */
   readonly retryAfter: Duration.Duration
 }> {
   /** @internal */
@@ -58,44 +58,44 @@ export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
 }
 
 /**
- * The limiter at a moment.
+ * A snapshot of the limiter.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Snapshot {
-  /** A throttle has been seen: sends take tokens. */
+  /** Whether a throttle has been seen, so that sends take tokens. */
   readonly enabled: boolean
-  /** Send tokens in the bucket: from 0 to `maxCapacity`. */
+  /** The maximum number of send tokens. */
   readonly capacity: number
   /** The most send tokens there can be. */
   readonly maxCapacity: number
-  /** Send tokens that flow in per second. */
+  /** Send tokens added per second. */
   readonly fillRate: number
-  /** Sends per second as measured, smoothed. */
+  /** Measured sends per second, smoothed. */
   readonly measuredTxRate: number
-  /** The rate at which the service throttled last, per second. */
+  /** The rate at which the service last throttled, per second. */
   readonly lastMaxRate: number
-  /** Seconds that CUBIC takes to come back to `lastMaxRate`. */
+  /** Seconds that CUBIC takes to return to `lastMaxRate`. */
   readonly timeWindow: number
-  /** Sends that wait for a token. */
+  /** Sends waiting for a token. */
   readonly waiting: number
 }
 
 /**
- * What a limiter does.
+ * The operations of a limiter.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Service {
-  /** Takes a send token: at once until the first throttle; after it, waits or fails fast, as configured. */
+  /** Takes a send token: immediately until the first throttle; after it, waits or fails fast, as configured. */
   readonly acquire: Effect.Effect<void, RateLimitExceeded>
-  /** Books the response to a send. */
+  /** Records the response to a send. */
   readonly update: (throttled: boolean) => Effect.Effect<void>
-  /** The limiter now. */
+  /** The limiter's current state. */
   readonly snapshot: Effect.Effect<Snapshot>
-  /** What holds sends back; `undefined` for a limiter that limits nothing. */
+  /** Holds sends back; `undefined` for a limiter that limits nothing. */
   readonly gate: Gate | undefined
 }
 
@@ -106,7 +106,7 @@ export interface Service {
  * @since 0.1.0
  */
 export interface Gate extends SendGate.SendGate<RateLimitExceeded> {
-  /** Send tokens that flow in per second. */
+  /** Send tokens added per second. */
   readonly fillRate: number
 }
 
@@ -124,13 +124,13 @@ export class AdaptiveRateLimiter extends Context.Service<AdaptiveRateLimiter, Se
 ) {}
 
 /**
- * How a limiter is made. The constants carry their published names.
+ * Options of a limiter. The constants keep their published names.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** The share of the rate that is left after a throttle: above 0, below 1. Default 0.7. */
+  /** The share of the rate that remains after a throttle: above 0, below 1. Default 0.7. */
   readonly beta?: number | undefined
   /** The least fill rate, per second: a finite number above 0. Default 0.5. */
   readonly minFillRate?: number | undefined
@@ -142,7 +142,7 @@ export interface Options {
   readonly smoothing?: number | undefined
   /** How long one measurement of the send rate lasts. Default half a second. */
   readonly measurementBucketDuration?: Duration.Input | undefined
-  /** What a send does for which there is no token. Default `"wait"`. */
+  /** What a send does when there is no token. Default `"wait"`. */
   readonly whenExceeded?: "wait" | "fail" | undefined
   /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 100,000. */
   readonly maxWaiters?: number | undefined
@@ -162,8 +162,8 @@ export const validated = ({
   scaleConstant = 0.4,
   smoothing = 0.8,
   whenExceeded = "wait"
-}: Options): AdaptiveOptions<RateLimitExceeded> => {
-  const check = checks("AdaptiveRateLimiter.make")
+}: Options, constructorName = "AdaptiveRateLimiter.make"): AdaptiveOptions<RateLimitExceeded> => {
+  const check = checks(constructorName)
   return {
     cubic: {
       beta: check.inside("beta", beta, 0, 1),
@@ -180,7 +180,7 @@ export const validated = ({
 }
 
 /**
- * Makes a limiter. Throws `InvalidOption` when an option is impossible.
+ * Makes a limiter. Throws `InvalidOption` when an option is invalid.
  *
  * @category constructors
  * @since 0.1.0
@@ -223,12 +223,12 @@ export const serviceOf = (gate: AdaptiveGate<RateLimitExceeded>): Service => ({
 })
 
 /**
- * A layer with a limiter of its own. Throws `InvalidOption` when an option is impossible.
+ * A layer with its own limiter. Throws `InvalidOption` when an option is invalid.
  *
  * **Gotchas**
  *
- * Each call makes another layer, and each layer another limiter each time it is built: `Effect.provide(layer)` at a single
- * call builds it for that call, and it limits nothing. Build it once in a process, as with `ManagedRuntime`.
+ * Each call makes a new layer, and each layer builds a new limiter: `Effect.provide(layer)` on a single call builds one
+ * for that call, which limits nothing. Build it once per process, as with `ManagedRuntime`.
  *
  * @category layers
  * @since 0.1.0
@@ -237,10 +237,10 @@ export const layer = (options?: Options): Layer.Layer<AdaptiveRateLimiter> =>
   Layer.effect(AdaptiveRateLimiter, make(options))
 
 /**
- * A layer with a limiter of its own whose options come from configuration: see {@link layer}. Fails with `InvalidOption`
- * when an option is impossible.
+ * A layer with its own limiter, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
+ * option is invalid.
  *
- * **Example** (A program that waits for send tokens or not, as the environment says)
+ * **Example** (A program whose environment decides whether it waits for send tokens)
  *
  * ```ts
  * const limiterLayer = AdaptiveRateLimiter.layerConfig({
@@ -278,8 +278,8 @@ export const unlimited: Service = {
 }
 
 /**
- * A layer whose limiter never limits: it hears of no response and holds no send back. For programs whose retry mode is
- * chosen at run time, and for tests.
+ * A layer whose limiter never limits: it sees no responses and holds no send back. For programs that choose their retry
+ * mode at run time, and for tests.
  *
  * @category layers
  * @since 0.1.0
@@ -290,7 +290,7 @@ export const layerUnlimited: Layer.Layer<AdaptiveRateLimiter> = /* @__PURE__ */ 
 )
 
 /**
- * The limiter now.
+ * The limiter's current state.
  *
  * @category getters
  * @since 0.1.0
@@ -309,7 +309,7 @@ export const acquire: Effect.Effect<void, RateLimitExceeded, AdaptiveRateLimiter
   .use((limiter) => limiter.acquire)
 
 /**
- * Books the response to a send; see {@link Service}.
+ * Records the response to a send; see {@link Service}.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * One send: its outcome is booked, its failures can be retried.
+ * One send: its outcome is recorded, and its failures can be retried.
  *
  * A schedule only sees failures. It never sees a success, which refunds the quota, nor the first send, which a gate may
  * hold back. {@link attempt} sees every send, the schedule sees every failure, and together they are the whole retry loop
@@ -23,21 +23,21 @@ import { type Attempted, fromSchedule, type RetryPolicy } from "./RetryPolicy.ts
  *
  * **Details**
  *
- * A success gives the tokens of its retry back to the `RetryQuota`, or puts one in if it needed no retry. Where the
- * context has gates, such as an `AdaptiveRateLimiter`, they are asked before the send and see its outcome. A defect
- * or an interruption is booked neither as success nor as failure; a retry that was sent when it happened is spent.
- * The error comes out as it is; its type carries a mark that exists in types only.
+ * A success returns the tokens of its retry to the `RetryQuota`, or puts one in if it needed no retry. If the context
+ * has gates, such as an `AdaptiveRateLimiter`, they are asked before the send and see its outcome. A defect or an
+ * interruption counts neither as success nor as failure; a retry already sent by then is spent. The error is unchanged;
+ * the mark on its type exists in types only.
  *
- * Attempts that race inside one retried effect share its reservation: whichever succeeds first gives it back. Inside
+ * Attempts that race inside one retried effect share its reservation: the first to succeed returns it. Inside
  * `withRetry` an attempt adds nothing: the call around it accounts for it.
  *
  * **Gotchas**
  *
- * A bare attempt in a fiber that was forked inside a send of `withRetry` and outlives it is taken for a part of that send:
- * retry it there, or fork it outside. Wrap the whole call, once. What `Effect.retry` returns carries the mark on its type too, but is no attempt: to retry it
- * again, mark it again. A type cannot mark `null` and `undefined`: map such errors to something else first.
- * A limiter that fails fast makes attempts fail with `RateLimitExceeded`: use a policy that says so in its type, such as
- * `awsAdaptive`.
+ * Wrap the whole call, once. A bare attempt in a fiber forked inside a send of `withRetry` that outlives it is taken
+ * for part of that send: retry it there, or fork it outside. The result of `Effect.retry` carries the mark on its type
+ * too, but is not an attempt: to retry it again, mark it again. A type cannot mark `null` and `undefined`: map such
+ * errors to something else first. A limiter that fails fast makes attempts fail with `RateLimitExceeded`: use a policy
+ * that says so in its type, such as `awsAdaptive`.
  *
  * **Example** (A call with the standard policy of AWS)
  *
@@ -56,9 +56,9 @@ export const attempt: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A
  *
  * **Details**
  *
- * The decisions, delays, tokens and `Schedule.CurrentMetadata` are those of `Effect.retry`. The first attempt runs bare:
- * nothing is set up until it fails. A schedule that is no `RetryPolicy` is lifted
- * into one (`RetryPolicy.fromSchedule`).
+ * Decisions, delays, tokens and `Schedule.CurrentMetadata` are the same as with `Effect.retry`. The first attempt runs
+ * bare: nothing is set up until it fails. A schedule that is not a `RetryPolicy` is lifted into one
+ * (`RetryPolicy.fromSchedule`).
  *
  * **Example** (The short form)
  *
@@ -83,7 +83,7 @@ export const withRetry: {
 }
 
 /**
- * Retries an effect, and goes on with `orElse` when it is not retried any more, given the last error and the reason.
+ * Retries an effect, and when retrying stops continues with `orElse`, given the last error and the reason.
  *
  * **Example** (A fallback that knows why)
  *
@@ -115,11 +115,11 @@ export const withRetryOrElse: {
     : (self: Effect.Effect<any, any, any>) => retrying(self, parts, orElse)
 }
 
-/** What a policy is made of, or a schedule that is lifted into one. */
+/** What a policy is made of, or a schedule lifted into one. */
 const givenParts = (name: string, policy: any): Parts =>
   Schedule.isSchedule(policy)
     ? partsOf(policy as RetryPolicy<any, any, any>) ?? partsOf(fromSchedule(policy))
     : checks(name).reject("policy", policy, "a schedule, such as awsStandard")
 
-/** The errors a policy takes, without the mark that `withRetry` itself leaves on them. */
+/** The errors a policy takes, without the mark that `withRetry` itself adds. */
 type Unmarked<E> = E extends infer Error & Attempted ? Error : E

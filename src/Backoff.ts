@@ -1,8 +1,8 @@
 /**
  * Delays between attempts, as policies that never stop: bound them with the combinators of `RetryPolicy`.
  *
- * Every delay is computed from the number of the retry, so the millionth costs what the first does and is as exact: it
- * saturates instead of overflowing.
+ * Every delay is computed from the retry's number, so the millionth is as cheap and exact as the first: it saturates
+ * instead of overflowing.
  *
  * @since 0.1.0
  */
@@ -15,8 +15,8 @@ import { type Checks, checks } from "./internal/checks.ts"
 import type { Jitter, RetryPolicy } from "./RetryPolicy.ts"
 
 /**
- * What all back-offs take: a cap, which bounds the delay before jitter and, jitter never exceeding it, after; and a
- * jitter.
+ * Options of every backoff: a cap, which bounds the delay before jitter and, since jitter never exceeds it, after; and
+ * a jitter.
  *
  * @category models
  * @since 0.1.0
@@ -24,7 +24,7 @@ import type { Jitter, RetryPolicy } from "./RetryPolicy.ts"
 export interface CommonOptions {
   /** The longest delay: a finite duration above 0, not below `base`. Default: none. */
   readonly cap?: Duration.Input | undefined
-  /** How chance spreads the delay. Default `"none"`. */
+  /** How the delay is randomized. Default `"none"`. */
   readonly jitter?: Jitter | undefined
 }
 
@@ -48,7 +48,7 @@ const capOf = (check: Checks, baseMillis: number, cap: Duration.Input | undefine
 /**
  * Waits `base * factor^(n - 1)` before retry `n`, from 1.
  *
- * **Example** (AWS, retry behaviour 2.1)
+ * **Example** (AWS, retry behavior 2.1)
  *
  * ```ts
  * Backoff.exponential({ base: "50 millis", cap: "20 seconds", jitter: "full" })
@@ -61,7 +61,7 @@ export const exponential = (
   options: CommonOptions & {
     /** The first delay: a finite duration of at least 0. */
     readonly base: Duration.Input
-    /** How the delay grows: a finite number of at least 1. Default 2. */
+    /** The growth factor: a finite number of at least 1. Default 2. */
     readonly factor?: number | undefined
   }
 ): RetryPolicy => {
@@ -81,7 +81,7 @@ export const linear = (
   options: CommonOptions & {
     /** The first delay: a finite duration of at least 0. */
     readonly base: Duration.Input
-    /** What each further delay has more: a finite duration of at least 0. Default `base`. */
+    /** How much longer each further delay is: a finite duration of at least 0. Default `base`. */
     readonly increment?: Duration.Input | undefined
   }
 ): RetryPolicy => {
@@ -109,7 +109,7 @@ export const fibonacci = (
 }
 
 /**
- * Waits the same before every retry.
+ * Waits the same time before every retry.
  *
  * @category constructors
  * @since 0.1.0
@@ -118,7 +118,7 @@ export const fixed = (
   options: {
     /** The delay: a finite duration of at least 0. */
     readonly delay: Duration.Input
-    /** How chance spreads the delay. Default `"none"`. */
+    /** How the delay is randomized. Default `"none"`. */
     readonly jitter?: Jitter | undefined
   }
 ): RetryPolicy => {
@@ -128,13 +128,13 @@ export const fixed = (
 }
 
 /**
- * Waits between `base` and three times the delay before, so that each delay depends on the last and on chance only.
+ * Waits between `base` and three times the previous delay, so each delay depends only on the last and on randomness.
  *
  * **Details**
  *
  * `min(cap, random between base and 3 * previous)`, `previous` starting at `base`. With `additive`,
- * `min(cap, base + random * 3 * previous)`, as smithy-python has it.
- * Source: Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015; smithy-python `core/retries.py`.
+ * `min(cap, base + random * 3 * previous)`, as in smithy-python. Source: Brooker, "Exponential Backoff and Jitter", AWS
+ * Architecture Blog, 2015; smithy-python `core/retries.py`.
  *
  * @category constructors
  * @since 0.1.0
@@ -144,7 +144,7 @@ export const decorrelated = (options: {
   readonly base: Duration.Input
   /** The longest delay: a finite duration above 0, not below `base`. */
   readonly cap: Duration.Input
-  /** Adds what chance gives to the base. Default `false`. */
+  /** Adds the random part to the base. Default `false`. */
   readonly additive?: boolean | undefined
 }): RetryPolicy => {
   const check = checks("Backoff.decorrelated")

@@ -1,10 +1,11 @@
 /**
- * Faults on purpose: sends that fail, hang, are held or slow, by share and time, the same in each run of a seed.
+ * Deliberate faults: sends that fail, hang, are held or slow, by share and time, the same in each run with the same
+ * seed.
  *
- * What goes wrong is said in the words of the simulator's outages, so that a test on a staging system and a simulation can
- * share one list. {@link around} wraps a send where it is made: an injected failure is a failure of that send. Classifiers
- * judge it, quotas pay for it, limits are cut by it. Nothing is injected without two layers: {@link layer} says what, and
- * {@link armed} that it is meant; without them `around` reads one service and is gone.
+ * Faults are described in the words of the simulator's outages, so a test on a staging system and a simulation can
+ * share one list. {@link around} wraps a send where it is made: an injected failure is a failure of that send.
+ * Classifiers judge it, quotas pay for it, limits are cut by it. Nothing is injected without two layers: {@link layer}
+ * says what, {@link armed} that it is intended. Without them `around` costs one service lookup.
  *
  * @since 0.1.0
  */
@@ -20,27 +21,30 @@ import { type Checks, checks } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
-/** When an outage begins and ends, from when the layer is built on. Texts are durations such as `"10 seconds"`. */
+/**
+ * When an outage begins and ends, counted from when the layer is built. Strings are durations such as `"10 seconds"`.
+ */
 interface Window {
   /** A finite duration of at least 0. Default 0. */
   readonly from?: Duration.Input | string | undefined
-  /** A duration that is longer than `from`. Default: for ever. */
+  /** A duration longer than `from`. Default: forever. */
   readonly to?: Duration.Input | string | undefined
 }
 
-/** Of which sends: a share from 0 to 1. Default 1. */
+/** The share of sends that are hit: from 0 to 1. Default 1. */
 interface Shared {
   readonly share?: number | undefined
 }
 
 /**
- * What goes wrong, as an outage of a scenario in `@effect-retry/lab/Simulator`: sends fail at once (`fail`), are never
- * answered (`drop`), are held and made when it ends (`hold`), or take longer (`slow`).
+ * What goes wrong, as in an outage of a scenario in `@effect-retry/lab/Simulator`: sends fail immediately (`fail`), are
+ * never answered (`drop`), are held until it ends (`hold`), or take longer (`slow`).
  *
  * **Details**
  *
- * A `slow` send takes `factor` times as long, a finite number of at least 1, and `by` longer on top. A `hold` without an
- * end is refused. Of several outages of a kind, the first that lasts counts; a send is held, then dropped, failed or slow.
+ * A `slow` send takes `factor` times as long, a finite number of at least 1, plus `by`. A `hold` without an end is
+ * invalid. If several outages of a kind overlap, the first in the list counts. A send is held first, then dropped,
+ * failed or slowed.
  *
  * @category models
  * @since 0.1.0
@@ -56,7 +60,7 @@ export type Outage =
   }
 
 /**
- * How chaos is made.
+ * Options of chaos.
  *
  * @category models
  * @since 0.1.0
@@ -64,14 +68,17 @@ export type Outage =
 export interface Options {
   /** What goes wrong, and when. */
   readonly outages: ReadonlyArray<Outage>
-  /** Which sends are hit: the same in each run with the same seed, by the order in which sends are made. Default 1. */
+  /**
+   * Decides which sends are hit: the same ones in each run with the same seed, by the order in which sends are made.
+   * Default 1.
+   */
   readonly seed?: number | string | undefined
-  /** To what: the names that {@link around} is given. Default: to all. */
+  /** Which sends can be hit: the names given to {@link around}. Default: all. */
   readonly only?: ReadonlyArray<string> | undefined
 }
 
 /**
- * How many sends there were, and what became of them.
+ * How many sends there were, and what happened to them.
  *
  * @category models
  * @since 0.1.0
@@ -85,15 +92,15 @@ export interface Counts {
 }
 
 /**
- * A failure on purpose. It is transient, as that of a service which is down.
+ * An injected failure. It is transient, like that of a service that is down.
  *
  * @category errors
  * @since 0.1.0
  */
 export class ChaosFailure extends Data.TaggedError("ChaosFailure")<{
-  /** What {@link around} calls the send. */
+  /** The name that {@link around} gives the send. */
   readonly name: string
-  /** The number of the send among those of this name: 1 for the first. */
+  /** The number of the send among those with this name: 1 for the first. */
   readonly send: number
 }> {
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
@@ -105,26 +112,26 @@ export class ChaosFailure extends Data.TaggedError("ChaosFailure")<{
 }
 
 /**
- * What chaos does.
+ * The operations of chaos.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Service {
-  /** What becomes of the next send of this name; `undefined` when nothing does. */
+  /** What happens to the next send with this name; `undefined` if nothing does. */
   readonly fate: (name: string, clock: Clock.Clock) => Fate | undefined
   /** What has been done so far, by name. */
   readonly counts: Effect.Effect<ReadonlyMap<string, Counts>>
 }
 
 /**
- * What becomes of a send.
+ * What happens to a send.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Fate {
-  /** The number of the send among those of its name. */
+  /** The number of the send among those with its name. */
   readonly send: number
   readonly holdMillis: number
   /** Whether it is made, and if not, how it ends. */
@@ -134,7 +141,7 @@ export interface Fate {
 }
 
 /**
- * Faults on purpose; where there is none of it, none are made.
+ * Deliberate faults. Without this service, none are made.
  *
  * @category services
  * @since 0.1.0
@@ -142,7 +149,7 @@ export interface Fate {
 export class Chaos extends Context.Service<Chaos, Service>()("effect-retry/Chaos") {}
 
 /**
- * Says that faults on purpose are meant: see {@link armed}.
+ * Confirms that deliberate faults are intended: see {@link armed}.
  *
  * @category services
  * @since 0.1.0
@@ -150,14 +157,14 @@ export class Chaos extends Context.Service<Chaos, Service>()("effect-retry/Chaos
 export class Armed extends Context.Service<Armed, { readonly armed: true }>()("effect-retry/Chaos/Armed") {}
 
 /**
- * The layer that {@link layer} needs. Provide it in the one place that is never production.
+ * The layer that {@link layer} requires. Provide it in the one place that is never production.
  *
  * @category layers
  * @since 0.1.0
  */
 export const armed: Layer.Layer<Armed> = /* @__PURE__ */ Layer.succeed(Armed, { armed: true })
 
-/** An outage, valid, in milliseconds. */
+/** A valid outage, in milliseconds. */
 interface Valid {
   readonly kind: Outage["kind"]
   readonly fromMillis: number
@@ -172,7 +179,7 @@ const kinds = ["fail", "drop", "hold", "slow"] as const
 const factorOf = (check: Checks, field: string, factor: number | undefined): number =>
   check.between(`${field}.factor`, factor ?? 1, 1, Number.MAX_VALUE)
 
-/** A text that is no duration is refused with the others. */
+/** Invalid strings are rejected with the other invalid durations. */
 const timeOf = (time: Duration.Input | string | undefined) => time as Duration.Input | undefined
 
 const validOutage = (check: Checks, outage: Outage, index: number): Valid => {
@@ -203,7 +210,7 @@ interface Settings {
 const validated = ({ only, outages, seed = 1 }: Options): Settings => {
   const check = checks("Chaos.layer")
   if (!Array.isArray(outages)) check.reject("outages", outages, "an array of outages")
-  if (typeof seed !== "string" && !Number.isFinite(seed)) check.reject("seed", seed, "a text or a finite number")
+  if (typeof seed !== "string" && !Number.isFinite(seed)) check.reject("seed", seed, "a string or a finite number")
   if (only !== undefined && !(Array.isArray(only) && only.every((name) => typeof name === "string"))) {
     check.reject("only", only, "an array of names")
   }
@@ -214,7 +221,7 @@ const validated = ({ only, outages, seed = 1 }: Options): Settings => {
   }
 }
 
-/** At most so many names are told apart; the others are one. */
+/** Beyond this many names, the others count as one. */
 const mostNames = 1000
 
 /** The sends of one name. */
@@ -228,7 +235,10 @@ class Sends {
     this.random = random
   }
 
-  /** What becomes of the next one. It draws as often whatever the time is: the luck of a send is that of its number. */
+  /**
+   * What happens to the next one. It draws the same number of times whatever the time, so a send's luck depends only on
+   * its number.
+   */
   next(nowMillis: number): Fate {
     const { counts } = this
     const send = ++counts.sends
@@ -259,23 +269,23 @@ class Sends {
     return outage !== undefined && luck < outage.share ? outage : undefined
   }
 
-  /** When what is sent now leaves: at the end of the outages that hold it. */
+  /** When a send made now is sent: at the end of the outages that hold it. */
   private leaves(nowMillis: number): number {
     const hold = this.hits("hold", nowMillis, 0)
     return hold === undefined ? nowMillis : this.leaves(hold.toMillis)
   }
 }
 
-/** A stream of randomness of its own for each name: what one sends changes nothing for the others. */
+/** A random stream per name, so the sends of one name do not affect the others. */
 const randomOf = (seed: number | string, name: string): Random.Random =>
   Effect.runSync(Random.withSeed(Random.Random.use(Effect.succeed), `${seed}/${name}`))
 
 /**
- * A layer with faults on purpose. Needs {@link armed}. Throws `InvalidOption` when an option is impossible.
+ * A layer that injects faults. Requires {@link armed}. Throws `InvalidOption` when an option is invalid.
  *
  * **Details**
  *
- * Times count from when the layer is built. A line at Warning says that it was.
+ * Times count from when the layer is built, which is logged at Warning.
  *
  * **Example** (A tenth of the sends fail, and all are slow for a while)
  *
@@ -322,7 +332,7 @@ export const layer = (options: Options): Layer.Layer<Chaos, never, Armed> => {
   )
 }
 
-/** Makes a send that takes longer. */
+/** Slows a send down. */
 const slowed = <A, E, R>(self: Effect.Effect<A, E, R>, { byMillis, factor }: Fate): Effect.Effect<A, E, R> =>
   Effect.clockWith((clock) => {
     const startMillis = monotonicMillis(clock)
@@ -334,18 +344,20 @@ const slowed = <A, E, R>(self: Effect.Effect<A, E, R>, { byMillis, factor }: Fat
   })
 
 /**
- * Wraps a send, so that `Chaos` can have it fail. Put it where the send is: inside its time-out, retry and breaker.
+ * Wraps a send, so that `Chaos` can make it fail. Put it directly around the send: inside its timeout, retry and
+ * breaker.
  *
  * **Details**
  *
- * What is failed or dropped is not sent. A failure is {@link ChaosFailure}, or what `failed` makes of it, such as the error of
- * a client or, as an effect that succeeds, a response with a status of 503. Without `Chaos` in the context it does nothing.
+ * A failed or dropped send is not made. The failure is {@link ChaosFailure}, or what `failed` makes of it, such as a
+ * client's own error or, as an effect that succeeds, a response with status 503. Without `Chaos` in the context it does
+ * nothing.
  *
  * **Gotchas**
  *
- * A send that is dropped never ends: it needs a time-out around it.
+ * A dropped send never ends: it needs a timeout around it.
  *
- * **Example** (A failure as the client would have it)
+ * **Example** (A failure as the client would report it)
  *
  * ```ts
  * const program = Chaos.around(call, "orders", ({ send }) => Effect.fail(new Error(`refused: ${send}`))).pipe(

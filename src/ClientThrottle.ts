@@ -1,13 +1,13 @@
 /**
- * Refuses, at random, as many sends as a service refuses: Google's client-side throttling.
+ * Rejects, at random, as many sends as a service rejects: Google's client-side throttling.
  *
- * A service that rejects most requests still pays for each of them. A throttle counts what it accepts, and lets hardly
- * more than `k` times as much through: with `k` of 2 one request is rejected for each that is accepted.
+ * A service that rejects most requests still pays for each of them. A throttle counts what the service accepts, and
+ * lets through little more than `k` times that: with `k` of 2, one request is rejected for each that is accepted.
  *
- * Switch it on only where a `ConcurrencyLimiter` cannot work: in fleets of many hundred processes with less than a call a
- * second each. Elsewhere the limiter alone ends an outage sooner.
+ * Use it only where a `ConcurrencyLimiter` cannot work: in fleets of many hundred processes, each with less than one
+ * call per second. Elsewhere the limiter alone ends an outage sooner.
  *
- * It assumes that all its sends go to one resource: give each resource a throttle of its own.
+ * It assumes that all its sends go to one resource: give each resource its own throttle.
  *
  * @since 0.1.0
  */
@@ -31,13 +31,13 @@ import { isRejected } from "./state/rejection.ts"
 import { ThrottleGate, type ThrottleOptions } from "./state/throttle.ts"
 
 /**
- * A send that the throttle refuses. It was not sent, and no policy retries it.
+ * A send rejected by the throttle. It was not sent, and no policy retries it.
  *
  * @category errors
  * @since 0.1.0
  */
 export class ClientThrottled extends Data.TaggedError("ClientThrottled")<{
-  /** The share of sends that was refused at that moment: above 0, at most 1. */
+  /** The share of sends being rejected at that moment: above 0, at most 1. */
   readonly rejection: number
 }> {
   /** @internal */
@@ -46,45 +46,47 @@ export class ClientThrottled extends Data.TaggedError("ClientThrottled")<{
     return RetryInfo.notRetryable
   }
   override get message(): string {
-    return `the service rejects so much that ${Math.round(100 * this.rejection)} % of the sends are not made`
+    return `the service rejects so many sends that ${Math.round(100 * this.rejection)} % are not made`
   }
 }
 
 /**
- * How a throttle is made.
+ * Options of a throttle.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** How many requests are let through for each that is accepted: a finite number of at least 1. Default 2. */
+  /** How many requests are let through for each one accepted: a finite number of at least 1. Default 2. */
   readonly k?: number | undefined
   /**
-   * For how long a request counts: a finite duration above 0. Default 10 seconds. How long the recovery takes grows with
-   * it.
+   * How long a request counts: a finite duration above 0. Default 10 seconds. A longer window means a longer recovery.
    */
   readonly window?: Duration.Input | undefined
-  /** The largest share of sends that is refused: from 0 to 1. Default 0.9: one in ten probes. With 1, none may. */
+  /**
+   * The largest share of sends to reject: from 0 to 1. Default 0.9: one in ten goes through as a probe. With 1,
+   * possibly none does.
+   */
   readonly maxRejection?: number | undefined
   /**
-   * When a request counts: once its outcome is known, or when it is sent. Default `"settled"`; with `"sent"` a burst at a
-   * healthy service is refused in part.
+   * When a request counts: once its outcome is known, or when it is sent. Default `"settled"`; with `"sent"` part of a
+   * burst is rejected even if the service is healthy.
    */
   readonly counts?: "settled" | "sent" | undefined
   /**
-   * Whether a failure says that the service did not accept the request. Default: a failure that may be retried, a
-   * throttle, a time-out, or one whose retry a rule forbids.
+   * Whether an outcome means that the service did not accept the request. Default: a failure that may be retried, a
+   * throttle, a timeout, or one whose retry a rule forbids.
    */
   readonly isRejection?: ((outcome: SendGate.Outcome) => boolean) | undefined
 }
 
 /**
- * Options of the throttle as published: `k` of 2, two minutes, no bound, counted when it is sent.
- * Source: Google, Site Reliability Engineering, chapter 21.
+ * Options of the throttle as published: `k` of 2, two minutes, no bound, requests counted when sent. Source: Google,
+ * Site Reliability Engineering, chapter 21.
  *
  * **Gotchas**
  *
- * It prolongs outages whose failures are time-outs: once its window holds no success, next to nothing is sent. In
+ * It prolongs outages whose failures are timeouts: once its window holds no success, next to nothing is sent. In
  * simulated outages of ten seconds it took 71 to 150 seconds to recover, the default 23 to 34.
  *
  * @category models
@@ -93,30 +95,30 @@ export interface Options {
 export const published: Options = { k: 2, window: "2 minutes", maxRejection: 1, counts: "sent" }
 
 /**
- * The throttle at a moment.
+ * A snapshot of the throttle.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Snapshot {
-  /** Requests in the window, with those that were refused here. */
+  /** Requests in the window, including those rejected here. */
   readonly requests: number
   /** Requests in the window that the service accepted. */
   readonly accepts: number
-  /** The share of sends that is refused: from 0 to `maxRejection`. */
+  /** The share of sends being rejected: from 0 to `maxRejection`. */
   readonly rejection: number
 }
 
 /**
- * What a throttle does.
+ * The operations of a throttle.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Service {
-  /** What holds sends back. */
+  /** Holds sends back. */
   readonly gate: SendGate.SendGate<ClientThrottled>
-  /** The throttle now. */
+  /** The throttle's current state. */
   readonly snapshot: Effect.Effect<Snapshot>
 }
 
@@ -150,7 +152,7 @@ export const validated = (options: Options): ThrottleOptions<ClientThrottled> =>
 }
 
 /**
- * Makes a throttle. Throws `InvalidOption` when an option is impossible.
+ * Makes a throttle. Throws `InvalidOption` when an option is invalid.
  *
  * @category constructors
  * @since 0.1.0
@@ -175,12 +177,12 @@ export const serviceOf = (gate: ThrottleGate<ClientThrottled>): Service => ({
 })
 
 /**
- * A layer with a throttle of its own. Throws `InvalidOption` when an option is impossible.
+ * A layer with its own throttle. Throws `InvalidOption` when an option is invalid.
  *
  * **Gotchas**
  *
- * Each call makes another layer, and each layer another throttle. Keep the layer in a constant to share it. Where the
- * window holds a single request, and that was rejected, half of the next are refused: so is the formula.
+ * Each call makes a new layer, and each layer a new throttle. Keep the layer in a constant to share it. If the window
+ * holds a single request, and it was rejected, half of the next ones are rejected: the formula says so.
  *
  * **Example** (A throttle in front of a limit)
  *
@@ -195,8 +197,8 @@ export const serviceOf = (gate: ThrottleGate<ClientThrottled>): Service => ({
 export const layer = (options?: Options): Layer.Layer<ClientThrottle> => Layer.effect(ClientThrottle, make(options))
 
 /**
- * A layer with a throttle of its own whose options come from configuration: see {@link layer}. Fails with
- * `InvalidOption` when an option is impossible.
+ * A layer with its own throttle, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
+ * option is invalid.
  *
  * @category layers
  * @since 0.1.0
@@ -207,7 +209,7 @@ export const layerConfig = (
   Layer.effect(ClientThrottle, configured(options, make))
 
 /**
- * The throttle now.
+ * The throttle's current state.
  *
  * @category getters
  * @since 0.1.0

@@ -1,12 +1,12 @@
 /**
- * A limit on how many sends are in flight, which ends an outage that retries only keep from growing.
+ * A limit on sends in flight. It ends an outage that retries can only keep from growing.
  *
- * A service that is slower than its callers answers when nobody waits any more: it works, and all of it is wasted. A
- * limit that is cut when sends time out lets it catch up, in about one round trip for each halving. The default limit
- * needs no knowledge of the service; {@link fixed} is a bulkhead.
+ * A service too slow for its callers' timeouts answers when no caller is waiting any more: all its work is wasted. A
+ * limit that drops when sends time out lets it catch up, in about one round trip per halving. The default limit needs
+ * no knowledge of the service; {@link fixed} is a bulkhead.
  *
- * It assumes that all its sends go to one resource: give each resource a limiter of its own. A limiter per call, or for
- * so few calls that one is hardly ever in flight with another, limits nothing.
+ * It assumes that all its sends go to one resource: give each resource its own limiter. A limiter per call, or for so
+ * few calls that they are hardly ever in flight together, limits nothing.
  *
  * @since 0.1.0
  */
@@ -31,15 +31,15 @@ import * as SendGate from "./SendGate.ts"
 import { ConcurrencyGate, type ConcurrencyOptions } from "./state/concurrency.ts"
 
 /**
- * A send for which there was no slot. It was not sent, and no policy retries it.
+ * A send rejected because there was no free slot. It was not sent, and no policy retries it.
  *
  * @category errors
  * @since 0.1.0
  */
 export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimitExceeded")<{
-  /** `"full"` when no slot came free in time, `"queue-full"` when `maxWaiters` were waiting already. */
+  /** `"full"` when no slot was freed in time, `"queue-full"` when `maxWaiters` were already waiting. */
   readonly reason: "full" | "queue-full"
-  /** The limit: below 1 one send at a time is made, with pauses between. */
+  /** The limit. Below 1, one send is made at a time, with pauses between. */
   readonly limit: number
 }> {
   /** @internal */
@@ -55,40 +55,40 @@ export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimit
 }
 
 /**
- * How a send ended, as a rule sees it.
+ * How a send ended, as seen by a rule.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Sample {
-  /** A success, or a sign of overload. Failures that are no such sign change no limit: rules do not see them. */
+  /** A success, or a sign of overload. Other failures change no limit: rules do not see them. */
   readonly outcome: "success" | "drop"
-  /** Sends in flight when it ended, itself included: at least 1. */
+  /** Sends in flight when it ended, including this one: at least 1. */
   readonly inFlight: number
-  /** Whether the limit has become lower while it was in flight: a burst of drops is one sign, not many. */
+  /** Whether the limit was lowered while it was in flight: a burst of drops is one sign, not many. */
   readonly overtaken: boolean
-  /** How long it took, in milliseconds; `undefined` when the rule did not want it timed. */
+  /** How long it took, in milliseconds; `undefined` if the rule did not want it timed. */
   readonly rttMillis: number | undefined
 }
 
 /**
- * What the limit is, and how it changes: pure functions of a state.
+ * What the limit is and how it changes: pure functions of a state.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Rule<State = any> {
-  /** The state at the start. */
+  /** The initial state. */
   readonly initial: State
-  /** How many sends may be in flight, rounded down. Below 1 there is one at a time, with a pause after it. */
+  /** How many sends may be in flight, rounded down. Below 1, one at a time with a pause after it. */
   readonly limit: (state: State) => number
-  /** The state after a send has ended. */
+  /** The state after a send ends. */
   readonly next: (state: State, sample: Sample) => State
-  /** Whether sends that leave now are timed, which costs two readings of the clock. Default: they are. */
+  /** Whether sends made now are timed, which costs two clock reads. Default: they are. */
   readonly isTimed?: ((state: State) => boolean) | undefined
   /**
-   * How long nothing is sent after a send while the limit is below 1, given a random number from 0 to 1, in
-   * milliseconds. Default: one second.
+   * While the limit is below 1, how long to pause after a send, in milliseconds, given a random number from 0 to 1.
+   * Default: one second.
    */
   readonly pauseMillis?: ((state: State, random: number) => number) | undefined
 }
@@ -100,7 +100,7 @@ export interface Rule<State = any> {
  * @since 0.1.0
  */
 export interface AdaptiveOptions {
-  /** The limit at the start: from `minimum` to `maximum`. Default 20. */
+  /** The initial limit: from `minimum` to `maximum`. Default 20. */
   readonly initial?: number | undefined
   /** The lowest limit: a finite number above 0. Below 1, sends are paced. Default 0.1. */
   readonly minimum?: number | undefined
@@ -108,32 +108,32 @@ export interface AdaptiveOptions {
   readonly maximum?: number | undefined
   /** What a success adds while at least half of the limit is used: a finite number above 0. Default 0.25. */
   readonly increase?: number | undefined
-  /** The share of what is in flight that a drop leaves: above 0, below 1. Default 0.7. */
+  /** The share of the sends in flight that a drop cuts the limit to: above 0, below 1. Default 0.7. */
   readonly decrease?: number | undefined
   /**
-   * A success that takes longer counts as a drop: a finite duration above 0. Set it where time-outs are long, well above
-   * any latency that is legitimate: below it, the limit starves the caller. Default: none does.
+   * A success slower than this counts as a drop: a finite duration above 0. Set it where timeouts are long, well above
+   * any legitimate latency: any lower, and the limit starves the caller. Default: none does.
    */
   readonly slowerThan?: Duration.Input | undefined
 }
 
-/** From here on a first drop can lead below 1, where sends are paced by how long they take. */
+/** Below this limit, a first drop can lead below 1, where sends are paced by how long they take. */
 const timedBelow = 4
 
 /**
- * The limit that the library recommends: it adds a little for each success while it is used, and is cut to a share of
- * what is in flight, once a round trip, by time-outs, throttles and overload answers.
+ * The recommended limit: it grows a little with each success while it is used, and timeouts, throttles and overload
+ * responses cut it, once per round trip, to a share of the sends in flight.
  *
  * **Details**
  *
- * - drop: `limit = max(minimum, decrease * min(limit, inFlight))`, unless the limit was cut while the send was in flight;
- *   below 1 only after two drops without a success between them;
+ * - drop: `limit = max(minimum, decrease * min(limit, inFlight))`, unless the limit was cut while the send was in
+ *   flight; below 1 only after two drops with no success between them;
  * - success: `limit = min(maximum, limit + increase)` if `inFlight >= limit / 2`, and at least 1;
  * - below 1: one send, then a pause of `t * (1 / limit - 1) * (0.5 + random)`, `t` the longer of the mean time of
  *   successes and the time of the last drop, from 20 milliseconds to 1 second.
  *
- * **Source**: additive increase, multiplicative decrease (Chiu and Jain, 1989), with a decrease from what is in flight
- * (as TCP's, RFC 5681, equation 4), no growth while unused (RFC 7661) and one decrease a round trip (RFC 6582).
+ * **Source**: additive increase, multiplicative decrease (Chiu and Jain, 1989), decreasing from the sends in flight (as
+ * TCP does, RFC 5681, equation 4), no growth while unused (RFC 7661) and one decrease per round trip (RFC 6582).
  *
  * @category constructors
  * @since 0.1.0
@@ -167,8 +167,8 @@ export const adaptive = (options: AdaptiveOptions = {}): Rule => {
 }
 
 /**
- * A limit that never changes: a whole number of at least 1. A bulkhead, which keeps a slow service from taking all of
- * what its callers share. It is right only where the capacity is known, and shared out over all processes.
+ * A limit that never changes: a whole number of at least 1. A bulkhead: it keeps a slow service from using up
+ * everything its callers share. Right only where the capacity is known and divided among all processes.
  *
  * @category constructors
  * @since 0.1.0
@@ -181,47 +181,48 @@ export const fixed = (limit: number): Rule<number> => ({
 })
 
 /**
- * How a limiter is made.
+ * Options of a limiter.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** What the limit is, and how it changes. Default {@link adaptive}. */
+  /** What the limit is and how it changes. Default {@link adaptive}. */
   readonly rule?: Rule | undefined
   /**
-   * Which failures are signs of overload. Default: throttles, time-outs, the statuses 503, 504 and 529, and gRPC's
-   * `UNAVAILABLE`, also where such an answer is the cause of the error. Any other failure changes nothing: a failure that comes fast and often must not look like overload.
+   * Which failures are signs of overload. Default: throttles, timeouts, the statuses 503, 504 and 529, and gRPC's
+   * `UNAVAILABLE`, also where such a response is the cause of the error. Other failures change nothing: failures that
+   * come fast and often must not look like overload.
    */
   readonly isDrop?: ((outcome: SendGate.Outcome) => boolean) | undefined
-  /** What a send does for which there is no slot. Default `"wait"`. */
+  /** What a send does when there is no free slot. Default `"wait"`. */
   readonly whenFull?: "wait" | "fail" | undefined
   /**
-   * How long a send waits for a slot before it is refused: a finite duration above 0. Default 250 milliseconds; for
-   * time-outs below a second, a quarter of the time-out.
+   * How long a send waits for a slot before it is rejected: a finite duration above 0. Default 250 milliseconds; for
+   * timeouts below a second, use a quarter of the timeout.
    */
   readonly maxWait?: Duration.Input | undefined
   /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
   readonly maxWaiters?: number | undefined
   /**
-   * Who is served first among those who wait and matter as much: the first to come, or the last, who is the likeliest to
-   * be still waited for. Default `"fifo"`.
+   * Among waiting sends of equal criticality, which goes first: the first to arrive, or the last, whose caller is most
+   * likely still waiting. Default `"fifo"`.
    */
   readonly order?: "fifo" | "lifo" | undefined
 }
 
 /**
- * The limiter at a moment.
+ * A snapshot of the limiter.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Snapshot {
-  /** How many sends may be in flight. Below 1 there is one at a time, with a pause after it. */
+  /** How many sends may be in flight. Below 1, one at a time with a pause after it. */
   readonly limit: number
   /** Sends in flight. */
   readonly inFlight: number
-  /** Sends that wait for a slot. */
+  /** Sends waiting for a slot. */
   readonly waiting: number
 }
 
@@ -234,20 +235,20 @@ export interface Snapshot {
 export interface Gate extends SendGate.SendGate<ConcurrencyLimitExceeded>, Snapshot {}
 
 /**
- * What a limiter does.
+ * The operations of a limiter.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Service {
-  /** What holds sends back. */
+  /** Holds sends back. */
   readonly gate: Gate
   /**
-   * Holds a slot until the scope is closed, for what is no single attempt: a stream, a body that is still read. Closed
-   * by a failure that is a sign of overload, it counts as a drop.
+   * Holds a slot until the scope is closed, for work that is not a single attempt: a stream, a body still being read.
+   * Closed by a failure that is a sign of overload, it counts as a drop.
    */
   readonly slot: Effect.Effect<void, ConcurrencyLimitExceeded, Scope.Scope>
-  /** The limiter now. */
+  /** The limiter's current state. */
   readonly snapshot: Effect.Effect<Snapshot>
 }
 
@@ -298,7 +299,7 @@ export const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimit
 }
 
 /**
- * Makes a limiter. Throws `InvalidOption` when an option is impossible.
+ * Makes a limiter. Throws `InvalidOption` when an option is invalid.
  *
  * @category constructors
  * @since 0.1.0
@@ -322,11 +323,11 @@ export const serviceOf = (gate: ConcurrencyGate<ConcurrencyLimitExceeded>): Serv
 })
 
 /**
- * A layer with a limiter of its own. Throws `InvalidOption` when an option is impossible.
+ * A layer with its own limiter. Throws `InvalidOption` when an option is invalid.
  *
  * **Gotchas**
  *
- * Each call makes another layer, and each layer another limiter. Keep the layer in a constant to share the limiter.
+ * Each call makes a new layer, and each layer a new limiter. Keep the layer in a constant to share the limiter.
  *
  * **Example** (A call behind a limit)
  *
@@ -342,8 +343,8 @@ export const layer = (options?: Options): Layer.Layer<ConcurrencyLimiter> =>
   Layer.effect(ConcurrencyLimiter, make(options))
 
 /**
- * A layer with a limiter of its own whose options come from configuration: see {@link layer}. Fails with `InvalidOption`
- * when an option is impossible.
+ * A layer with its own limiter, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
+ * option is invalid.
  *
  * @category layers
  * @since 0.1.0
@@ -354,7 +355,7 @@ export const layerConfig = (
   Layer.effect(ConcurrencyLimiter, configured(options, make))
 
 /**
- * The limiter now.
+ * The limiter's current state.
  *
  * @category getters
  * @since 0.1.0

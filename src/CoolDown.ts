@@ -1,11 +1,11 @@
 /**
- * What a server says to one caller, heeded by all.
+ * Makes all callers respect what a server says to one.
  *
- * A server that asks to be left alone for two seconds says so to the caller that it answers. The others do not know, and
- * go on sending; told the same each, they all come back at the same moment. A cool-down closes the resource for all
- * callers at the first hint, opens it with a single send, and lets the others follow a few at a time.
+ * A server that asks for a two-second break tells only the caller it answers. The others do not know and keep sending;
+ * if each gets the same hint, they all return at the same moment. A cool-down closes the resource for all callers at
+ * the first hint, opens it with a single send, then lets the others follow a few at a time.
  *
- * It assumes that all its sends go to one resource: give each resource a cool-down of its own.
+ * It assumes that all its sends go to one resource: give each resource its own cool-down.
  *
  * @since 0.1.0
  */
@@ -29,15 +29,15 @@ import * as SendGate from "./SendGate.ts"
 import { CoolDownGate, type CoolDownOptions } from "./state/coolDown.ts"
 
 /**
- * A send to a resource that wants to be left alone. It was not sent, and no policy retries it.
+ * A send to a resource that is cooling down. It was not sent, and no policy retries it.
  *
  * @category errors
  * @since 0.1.0
  */
 export class CoolingDown extends Data.TaggedError("CoolingDown")<{
-  /** `"closed"` when the resource does not open in time, `"queue-full"` when `maxWaiters` were waiting already. */
+  /** `"closed"` if the resource does not open in time, `"queue-full"` if `maxWaiters` were already waiting. */
   readonly reason: "closed" | "queue-full"
-  /** When to come back: after what is left of the server's hint, and a random share of it on top. */
+  /** When to try again: after the rest of the server's hint, plus a random share of it. */
   readonly retryAfter: Duration.Duration
 }> {
   /** @internal */
@@ -47,7 +47,7 @@ export class CoolingDown extends Data.TaggedError("CoolingDown")<{
   }
   override get message(): string {
     return this.reason === "closed"
-      ? `the resource is cooling down: come back in ${Duration.format(this.retryAfter)}`
+      ? `the resource is cooling down: try again in ${Duration.format(this.retryAfter)}`
       : "too many sends are waiting for the resource to open"
   }
 }
@@ -59,13 +59,13 @@ export class CoolingDown extends Data.TaggedError("CoolingDown")<{
  * @since 0.1.0
  */
 export interface Options {
-  /** The longest hint that is followed: a finite duration above 0. Default 1 minute. */
+  /** The longest hint to follow: a finite duration above 0. Default 1 minute. */
   readonly atMost?: Duration.Input | undefined
-  /** How far callers are spread after the hint, as a share of it: from 0 to 1. Default 0.2. */
+  /** How far callers are spread out after the hint, as a share of it: from 0 to 1. Default 0.2. */
   readonly spread?: number | undefined
   /**
-   * For how much longer the resource may be closed for a send to wait, and how long it then waits for its turn: a
-   * duration of at least 0. With 0, none waits. Default 2 seconds: callers that all wait out a long hint are a herd.
+   * How much longer the resource may stay closed for a send to wait, and how long the send then waits its turn: a
+   * duration of at least 0. With 0, none waits. Default 2 seconds: callers that all wait out a long hint become a herd.
    */
   readonly maxWait?: Duration.Input | undefined
   /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
@@ -73,10 +73,10 @@ export interface Options {
   /**
    * What an outcome says about when to send again; `undefined` when it says nothing. One that throws says nothing.
    *
-   * Default: the `retryAfter` of a failure's facts; where nothing is known of a failure, what its answer asks for, as a 403
-   * with `Retry-After` does; and of a success that is a response, as of `fetch` or Effect's HTTP client, a window of which
-   * nothing is left, as in `RateLimit: "default";r=0;t=30`: no send has to be refused first. The headers are those of
-   * `docs/http.md`.
+   * Default: the `retryAfter` of a failure's facts; for an unknown failure, what its response asks for, such as a 403
+   * with `Retry-After`; for a success that is a response, as of `fetch` or Effect's HTTP client, a rate limit window
+   * that is used up, as in `RateLimit: "default";r=0;t=30`: no send has to be rejected first. See `docs/http.md` for
+   * the headers.
    */
   readonly hint?: ((outcome: SendGate.Outcome) => Duration.Duration | undefined) | undefined
 }
@@ -88,11 +88,11 @@ export interface Options {
  * @since 0.1.0
  */
 export interface Snapshot {
-  /** Whether sends pass: freely, not at all, or one after the other. */
+  /** Whether sends pass: freely, not at all, or one at a time. */
   readonly phase: "free" | "closed" | "opening"
-  /** What is left of the server's hint; zero when it is over. */
+  /** The rest of the server's hint; zero when it is over. */
   readonly remaining: Duration.Duration
-  /** Sends that wait. */
+  /** Sends waiting. */
   readonly waiting: number
 }
 
@@ -103,22 +103,22 @@ export interface Snapshot {
  * @since 0.1.0
  */
 export interface Gate extends SendGate.SendGate<CoolingDown> {
-  /** Whether sends pass: freely, not at all, or one after the other. */
+  /** Whether sends pass: freely, not at all, or one at a time. */
   readonly phase: "free" | "closed" | "opening"
 }
 
 /**
- * What a cool-down does.
+ * The operations of a cool-down.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Service {
-  /** What holds sends back. */
+  /** Holds sends back. */
   readonly gate: Gate
-  /** Closes the resource, as a hint of the server does: for hints that come another way. */
+  /** Closes the resource, as a server's hint does: for hints that arrive some other way. */
   readonly close: (hint: Duration.Input) => Effect.Effect<void, InvalidOption>
-  /** The cool-down now. */
+  /** The cool-down's current state. */
   readonly snapshot: Effect.Effect<Snapshot>
 }
 
@@ -158,7 +158,7 @@ export const validated = (options: Options, constructorName = "CoolDown.make"): 
 }
 
 /**
- * Makes a cool-down. Throws `InvalidOption` when an option is impossible.
+ * Makes a cool-down. Throws `InvalidOption` when an option is invalid.
  *
  * @category constructors
  * @since 0.1.0
@@ -195,11 +195,11 @@ export const serviceOf = (gate: CoolDownGate<CoolingDown>): Service => ({
 })
 
 /**
- * A layer with a cool-down of its own. Throws `InvalidOption` when an option is impossible.
+ * A layer with its own cool-down. Throws `InvalidOption` when an option is invalid.
  *
  * **Gotchas**
  *
- * Each call makes another layer, and each layer another cool-down. Keep the layer in a constant to share it.
+ * Each call makes a new layer, and each layer a new cool-down. Keep the layer in a constant to share it.
  *
  * **Example** (A call that leaves its resource alone when the server asks)
  *
@@ -214,8 +214,8 @@ export const serviceOf = (gate: CoolDownGate<CoolingDown>): Service => ({
 export const layer = (options?: Options): Layer.Layer<CoolDown> => Layer.effect(CoolDown, make(options))
 
 /**
- * A layer with a cool-down of its own whose options come from configuration: see {@link layer}. Fails with
- * `InvalidOption` when an option is impossible.
+ * A layer with its own cool-down, with options from configuration: see {@link layer}. Fails with `InvalidOption` when
+ * an option is invalid.
  *
  * @category layers
  * @since 0.1.0
@@ -225,7 +225,7 @@ export const layerConfig = (
 ): Layer.Layer<CoolDown, Config.ConfigError | InvalidOption> => Layer.effect(CoolDown, configured(options, make))
 
 /**
- * The cool-down now.
+ * The cool-down's current state.
  *
  * @category getters
  * @since 0.1.0

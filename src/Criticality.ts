@@ -1,5 +1,5 @@
 /**
- * How much a call matters: what is refused first when a resource is full.
+ * How much a call matters: decides what is rejected first when a resource is full.
  *
  * @since 0.1.0
  */
@@ -7,7 +7,7 @@
 import * as Context from "effect/Context"
 
 /**
- * From what may be dropped without anybody noticing to what must go through if anything does.
+ * From what can be dropped unnoticed to what must get through if anything does.
  *
  * @category models
  * @since 0.1.0
@@ -19,8 +19,8 @@ export type Criticality = "sheddable" | "normal" | "critical"
  *
  * **Details**
  *
- * A `ConcurrencyLimiter` that is full serves those who wait in this order, and refuses in the reverse order when too
- * many wait. Without anybody waiting it makes no difference.
+ * A full `ConcurrencyLimiter` serves waiting sends in this order, and rejects in reverse order when too many wait. If
+ * none waits, it makes no difference.
  *
  * **Example** (A background job gives way)
  *

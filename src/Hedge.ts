@@ -1,15 +1,16 @@
 /**
- * Hedged requests: a second send for a call whose first one takes too long.
+ * Hedged requests: a second send for a call whose first is taking too long.
  *
- * A call to a hundred servers is as slow as the slowest. Where one send in a hundred takes fifty times as long for no
- * reason of its own, a second one, sent when the first is late, is nearly always there before it: the tail of the
- * latencies goes, for a few percent of more traffic. {@link hedged} makes it, and the first success wins.
+ * A call to a hundred servers is as slow as the slowest one. If one send in a hundred takes fifty times as long for no
+ * particular reason, a second send, made when the first is late, nearly always finishes first: the latency tail is gone
+ * for a few percent more traffic. {@link hedged} makes that second send, and the first success wins.
  *
- * Hedges are paid from a share of the traffic, never from the quota of retries: every success pays into that, so hedges
- * that succeed would pay for more of them, and keep a busy service overloaded for good. The share starts empty. No hedge
- * is made while a gate says that its resource is strained, as a `ConcurrencyLimiter` does for 10 seconds after a cut.
+ * Hedges are paid for by a share of the traffic, never by the retry quota: every success pays into the quota, so
+ * successful hedges would pay for more hedges and keep a busy service overloaded for good. The share starts empty. No
+ * hedge is made while a gate reports that its resource is strained, as a `ConcurrencyLimiter` does for 10 seconds after
+ * a cut, and an `AdaptiveRateLimiter` after a throttle.
  *
- * A hedge repeats what may already have been done: hedge only what may run twice.
+ * A hedge may repeat work already done: hedge only what can safely run twice.
  *
  * **Source**: Dean and Barroso, "The Tail at Scale", CACM 56(2), 2013; Finagle's `BackupRequestFilter`; gRPC proposal A6.
  *
@@ -43,46 +44,47 @@ import { TrafficShare } from "./state/trafficShare.ts"
  */
 export interface Options {
   /**
-   * The most hedges there may be, as a share of the calls: above 0, at most 1. Default 0.02. Keep the load, with this
-   * share on top, below what the service can take: a service of 300 requests a second stands 280 with 2 %, hardly with 5 %.
+   * The most hedges allowed, as a share of the calls: above 0, at most 1. Default 0.02. Keep the load plus this share
+   * below the capacity of the service: a service that handles 300 requests per second copes with 280 at 2 %, barely at
+   * 5 %.
    */
   readonly share?: number | undefined
-  /** For how long a call pays for hedges: a finite duration above 0. Default 10 seconds. */
+  /** How long a call pays for hedges: a finite duration above 0. Default 10 seconds. */
   readonly shareWindow?: Duration.Input | undefined
   /**
-   * What pays for hedges, in place of the share: a store into which every call puts its `successIncrement`, and of which
-   * a hedge takes its cost. What is taken is spent as soon as the hedge is sent. Never give it the store of a quota.
+   * Pays for hedges in place of the share: a store into which every call puts its `successIncrement`, and from which a
+   * hedge takes its cost. The cost is spent as soon as the hedge is sent. Never give it the store of a quota.
    */
   readonly budget?: RetryQuotaStore | undefined
-  /** Over how long latencies are measured: a finite duration above 0. Default 30 seconds. */
+  /** The window in which latencies are measured: a finite duration above 0. Default 30 seconds. */
   readonly latencyWindow?: Duration.Input | undefined
 }
 
 /**
- * The hedging of a resource at a moment.
+ * A snapshot of the hedging of a resource.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Snapshot {
-  /** What the budget has: with a share of the traffic, the hedges that can be sent. */
+  /** The budget's balance: with a share of the traffic, the number of hedges that can be sent. */
   readonly balance: number
-  /** The latencies that are known. */
+  /** The number of latencies known. */
   readonly latencies: number
 }
 
 /**
- * What the calls of a resource share: the budget of their hedges, and how long their sends take.
+ * What the calls of a resource share: their hedge budget, and the latencies of their sends.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Service {
-  /** What pays for hedges. */
+  /** Pays for hedges. */
   readonly budget: RetryQuotaStore
-  /** The latency, in milliseconds, that a share of the sends did not exceed; `undefined` while none is known. */
+  /** The latency, in milliseconds, that this share of the sends did not exceed; `undefined` while none is known. */
   readonly latency: (quantile: number) => Effect.Effect<number | undefined, InvalidOption>
-  /** The hedging now. */
+  /** The current state. */
   readonly snapshot: Effect.Effect<Snapshot>
   /** @internal */
   readonly home: Home
@@ -97,9 +99,10 @@ export interface Service {
 export class Hedge extends Context.Service<Hedge, Service>()("effect-retry/Hedge") {}
 
 /**
- * Which send of a hedged call an effect runs in: 0 in the first, 1 in the first hedge; `undefined` outside of one.
+ * Which send of a hedged call an effect runs in: 0 in the first, 1 in the first hedge; `undefined` outside a hedged
+ * call.
  *
- * **Example** (A header that tells hedges)
+ * **Example** (A header that marks hedges)
  *
  * ```ts
  * const headers = Effect.map(Hedge.CurrentSend, (send = 0) => ({ "x-hedge": String(send) }))
@@ -135,7 +138,7 @@ const now = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
   Effect.withFiber((fiber) => Effect.sync(() => f(monotonicMillis(clockOf(fiber)))))
 
 /**
- * What the calls of a resource share. Calls that begin from now on look whether they are hedged.
+ * What the calls of a resource share. Calls that begin from now on check whether they are hedged.
  *
  * @internal
  */
@@ -151,7 +154,7 @@ export const homeOf = (valid: ReturnType<typeof validated>, scope: Scope.Scope):
 }
 
 /**
- * The service over what calls share.
+ * The service over what the calls share.
  *
  * @internal
  */
@@ -172,8 +175,8 @@ export const serviceOf = (home: Home): Service => ({
 })
 
 /**
- * Makes the hedging of a resource. Its scope is where sends end that nobody waits for any more: closing it waits for
- * them. Throws `InvalidOption` when an option is impossible.
+ * Makes the hedging of a resource. Losing sends, which no caller waits for, end in its scope: closing it waits for
+ * them. Throws `InvalidOption` when an option is invalid.
  *
  * @category constructors
  * @since 0.1.0
@@ -184,14 +187,14 @@ export const make = (options?: Options): Effect.Effect<Service, never, Scope.Sco
 }
 
 /**
- * A layer with a hedging of its own. Throws `InvalidOption` when an option is impossible.
+ * A layer with its own hedging. Throws `InvalidOption` when an option is invalid.
  *
  * **Gotchas**
  *
- * Each call makes another layer, and each layer another budget, which starts empty. Keep the layer in a constant, and
- * provide it once for one resource: a budget for a single call never pays for a hedge.
+ * Each call makes a new layer, and each layer a new budget, which starts empty. Keep the layer in a constant, and
+ * provide it once per resource: a budget for a single call never pays for a hedge.
  *
- * **Example** (Reads whose latency has a tail)
+ * **Example** (Reads with a latency tail)
  *
  * ```ts
  * const hedgeLayer = Hedge.layer({ share: 0.02 })
@@ -204,8 +207,8 @@ export const make = (options?: Options): Effect.Effect<Service, never, Scope.Sco
 export const layer = (options?: Options): Layer.Layer<Hedge> => Layer.effect(Hedge, make(options))
 
 /**
- * A layer with a hedging of its own whose options come from configuration: see {@link layer}. Fails with `InvalidOption`
- * when an option is impossible.
+ * A layer with its own hedging, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
+ * option is invalid.
  *
  * @category layers
  * @since 0.1.0
@@ -215,7 +218,7 @@ export const layerConfig = (
 ): Layer.Layer<Hedge, Config.ConfigError | InvalidOption> => Layer.effect(Hedge, configured(options, make))
 
 /**
- * The hedging now.
+ * The current state of the hedging.
  *
  * @category getters
  * @since 0.1.0
@@ -223,7 +226,7 @@ export const layerConfig = (
 export const snapshot: Effect.Effect<Snapshot, never, Hedge> = /* @__PURE__ */ Hedge.use((hedge) => hedge.snapshot)
 
 /**
- * The delay that {@link quantile} makes.
+ * The delay made by {@link quantile}.
  *
  * @category models
  * @since 0.1.0
@@ -233,34 +236,37 @@ export interface Quantile extends AtQuantile {
 }
 
 /**
- * What is known of a {@link quantile} beside its number.
+ * The options of {@link quantile}.
  *
  * @category models
  * @since 0.1.0
  */
 export interface QuantileOptions {
   /**
-   * How many latencies have to be known: a whole number of at least 1. Default: `1 / (1 - quantile)`, so that one of them
+   * How many latencies must be known: a whole number of at least 1. Default: `1 / (1 - quantile)`, so that one of them
    * may lie above it.
    */
   readonly warmUp?: number | undefined
   /** The shortest delay: a finite duration of at least 0. Default 1 millisecond. */
   readonly atLeast?: Duration.Input | undefined
-  /** The delay before so many are known: a finite duration of at least 0. Default: until then no hedge is made. */
+  /**
+   * The delay until `warmUp` latencies are known: a finite duration of at least 0. Default: no hedge is made until
+   * then.
+   */
   readonly first?: Duration.Input | undefined
 }
 
 /**
- * The delay that a share of the sends do not exceed, as it was measured: at 0.98 the slowest 2 % are hedged.
+ * The measured delay that this share of the sends does not exceed: at 0.98 the slowest 2 % are hedged.
  *
  * **Details**
  *
- * What counts is how long successes and time-outs took, and that a send took longer than its delay if nobody waited for
- * its end. Other failures say nothing. The window is that of {@link Options}; the figure is exact to 0.6 %, and worked out
- * anew each thirtieth of the window.
+ * It counts the durations of successes and timeouts; of a send whose end no caller waited for, that it took longer than
+ * its delay. Other failures do not count. The window is that of {@link Options}; the figure is exact to 0.6 % and
+ * recomputed every thirtieth of the window.
  *
- * Without a number the quantile is what the share of the budget leaves: 0.98 with the default share. A lower one asks for
- * more hedges than there are, which those get that are late first, and not those that are late most.
+ * Without a number, the quantile is what the share of the budget allows: 0.98 with the default share. A lower quantile
+ * asks for more hedges than the budget pays for, and they go to the first sends that are late, not to the latest.
  *
  * @category constructors
  * @since 0.1.0
@@ -285,17 +291,17 @@ export const quantile = (quantile?: number, options: QuantileOptions = {}): Quan
 export interface CallOptions {
   /**
    * How long a send may take before the next is made: a duration of at least 0, or a {@link quantile} of the latencies.
-   * With 0 all are made immediately; with `Duration.infinity`, each when the one before has failed. Default `quantile()`.
+   * With 0 all are made immediately; with `Duration.infinity`, each when the previous one has failed. Default
+   * `quantile()`.
    */
   readonly after?: Duration.Input | Quantile | undefined
   /** How many hedges a call may have: a whole number from 0 to 10. Default 1. */
   readonly atMost?: number | undefined
-  /** What a hedge takes of the budget: a finite number above 0. Default 1, a whole send. */
+  /** What a hedge takes from the budget: a finite number above 0. Default 1, a whole send. */
   readonly cost?: number | undefined
   /**
-   * Whether the next send is made when one fails so; else the failure ends all. It is given the facts of the classifier,
-   * `undefined` for what that does not know. Default: what the facts do not rule out, since the call may run twice.
-   */
+   * Whether such a failure has the next send made; otherwise it ends the call. It is given the classifier's facts,
+   * `undefined` for unknown errors. Default: whatever the facts do not rule out, since the call can run twice. */
   readonly isRetryable?: ((error: any, info: RetryInfo.RetryInfo | undefined) => boolean) | undefined
 }
 
@@ -304,7 +310,7 @@ const isRefused = (error: unknown): boolean => get(error, Refused) === true
 const asFacts = (_error: unknown, info: RetryInfo.RetryInfo | undefined): boolean =>
   info !== undefined && info.safety !== "No"
 
-/** No hedge waits longer for a server that asks for time. */
+/** The longest a hedge waits for a server that asks for time. */
 const maxHintMillis = 60_000
 
 const reactTo = (isRetryable: NonNullable<CallOptions["isRetryable"]>): HedgeOptions["react"] => (error, info) => {
@@ -349,30 +355,30 @@ const hedgedWith = <A, E, R>(
 ): Effect.Effect<A, E, R | Hedge> => Hedge.use(({ home }) => hedging(self, options, home))
 
 /**
- * Sends once more when a send takes too long, and takes the first success.
+ * Sends again when a send takes too long, and takes the first success.
  *
  * **Details**
  *
- * - A send that fails, and could be retried, has the next made immediately, or when the server says so; any other failure
- *   ends all. When all have failed, the call fails as its first send did.
- * - A hedge that budget or a gate refuse is not made, and no other after it; those in flight go on.
- * - The sends that lose are interrupted and not waited for. They end in the scope of the layer.
- * - Every send asks the gates, and tells them how it ends: a loser without an outcome. None is made inside the send of
- *   another hedged call, or after the deadline of the policy around it.
+ * - After a failure that could be retried, the next send is made immediately, or when the server says so; any other
+ *   failure ends the call. If all fail, the call fails as its first send did.
+ * - A hedge that the budget or a gate refuses is not made, nor any after it; those in flight continue.
+ * - Losing sends are interrupted, not awaited. They end in the scope of the layer.
+ * - Every send asks the gates, and reports to them how it ends: a loser without an outcome. No hedge is made inside a
+ *   send of another hedged call, or after the deadline of the policy around it.
  * - `RetryObserver.onHedge` is notified of hedges.
  *
  * **Gotchas**
  *
- * Hedge a send, and retry what comes of it: `call.pipe(Hedge.hedged(), withRetry(policy))`. With `Effect.retry`, mark the
- * hedged call: `attempt(hedged(call))`. A time-out of each send goes inside.
+ * Hedge a send, and retry the result: `call.pipe(Hedge.hedged(), withRetry(policy))`. With `Effect.retry`, mark the
+ * hedged call: `attempt(hedged(call))`. A timeout of each send goes inside.
  *
- * **Example** (A read that is sent again after 200 milliseconds)
+ * **Example** (A read sent again after 200 milliseconds)
  *
  * ```ts
  * const getItem = call.pipe(Hedge.hedged({ after: "200 millis" }), withRetry(awsStandard))
  * ```
  *
- * **Example** (The slowest 2 %, whatever that means today)
+ * **Example** (The slowest 2 %, whatever that is today)
  *
  * ```ts
  * const getItem = call.pipe(

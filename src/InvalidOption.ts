@@ -1,5 +1,5 @@
 /**
- * The error of every constructor that was given an impossible option.
+ * The error of every constructor given an invalid option.
  *
  * @since 0.1.0
  */
@@ -8,8 +8,8 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 
 /**
- * An option that no policy, quota or limiter can work with: thrown by the constructor that received it, before
- * anything runs. Inside a program, `Effect.try` turns it into a typed failure.
+ * An invalid option of a policy, quota or limiter, thrown by the constructor before anything runs. Inside a program,
+ * `Effect.try` turns it into a typed failure.
  *
  * @category errors
  * @since 0.1.0
@@ -19,9 +19,9 @@ export class InvalidOption extends Data.TaggedError("InvalidOption")<{
   readonly constructorName: string
   /** The option, such as `"capacity"`. */
   readonly field: string
-  /** The value as it was given. */
+  /** The value that was given. */
   readonly value: unknown
-  /** What would have been right. */
+  /** What would be valid. */
   readonly expected: string
 }> {
   override get message(): string {

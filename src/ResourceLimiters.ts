@@ -1,10 +1,10 @@
 /**
  * A quota, a limiter and gates for every resource.
  *
- * An outage is of one thing: a table, a region, a tenant. With one quota for everything, the retries of what is down use
- * up what the rest would need, and one throttled table slows all. Here each key has a quota and a limiter of its own,
- * made when it is first used and forgotten when it has been idle, or when there are too many. Its key is on the span
- * events, the metrics and the logs of its retries. A limit on what is in flight, a throttle and a cool-down are part of it
+ * An outage hits one thing: a table, a region, a tenant. With one quota for everything, retries of the part that is
+ * down use up what the rest needs, and one throttled table slows down all of them. Here each key has its own quota and
+ * limiter, made on first use and forgotten when idle, or when there are too many. The key is on the span events,
+ * metrics and logs of its retries. Options of the layer add a concurrency limit, a throttle, a cool-down, and hedging.
  * where the layer has options for them, and its hedging where that is asked for.
  *
  * @since 0.1.0
@@ -57,9 +57,9 @@ export type Limiters = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateL
 export interface Resource {
   readonly key: string
   readonly quota: RetryQuota.Service
-  /** Made when it is first asked for, as all that follows. */
+  /** Made when first needed, like all below. */
   readonly limiter: AdaptiveRateLimiter.Service
-  /** `undefined` when there are no options for it, as the other gates. */
+  /** `undefined` without options for it, like the other gates. */
   readonly concurrency: ConcurrencyLimiter.Service | undefined
   readonly throttle: ClientThrottle.Service | undefined
   readonly coolDown: CoolDown.Service | undefined
@@ -73,7 +73,10 @@ export interface Resource {
  * @since 0.1.0
  */
 export interface Service {
-  /** The resource of a key, in use until the scope is closed. {@link quota} and {@link get} also name it for observers. */
+  /**
+   * The resource of a key, in use until the scope is closed. Unlike {@link quota} and {@link get}, it does not name it
+   * for observers.
+   */
   readonly use: (key: string) => Effect.Effect<Resource, never, Scope.Scope>
   /** How many resources there are, in use or idle: at most `maxResources`. */
   readonly count: Effect.Effect<number>
@@ -96,27 +99,30 @@ export class ResourceLimiters extends Context.Service<ResourceLimiters, Service>
 export type ByKey<Options> = Options | ((key: string) => Options | undefined)
 
 /**
- * How resources are made.
+ * Options of the resources.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options<out R = never> {
-  /** The quota of a resource, the same for all or by key: its options, or a layer that has one, such as a shared quota. */
+  /**
+   * The quota of a resource, the same for all or by key: its options, or a layer that provides one, such as a shared
+   * quota.
+   */
   readonly quota?:
     | RetryQuota.Options
     | ((key: string) => RetryQuota.Options | Layer.Layer<RetryQuota.RetryQuota, never, R>)
     | undefined
   /**
-   * The limiter of a resource, the same for all or by key. `"unlimited"` limits nothing: for policies without a send rate,
-   * whose calls are held back by the gates below.
+   * The limiter of a resource, the same for all or by key. `"unlimited"` limits nothing: for policies without a send
+   * rate, whose calls are held back by the gates below.
    */
   readonly limiter?:
     | AdaptiveRateLimiter.Options
     | ((key: string) => AdaptiveRateLimiter.Options)
     | "unlimited"
     | undefined
-  /** The limit on its sends in flight. Default: none; `{}` is one with the defaults, as for the other gates. */
+  /** The limit on its sends in flight. Default: none; `{}` gives it the defaults, as for the other gates. */
   readonly concurrency?: ByKey<ConcurrencyLimiter.Options> | undefined
   /** Its throttle. Default: none. */
   readonly throttle?: ByKey<ClientThrottle.Options> | undefined
@@ -124,7 +130,7 @@ export interface Options<out R = never> {
   readonly coolDown?: ByKey<CoolDown.Options> | undefined
   /** Its hedging. Default: that of `Hedge.layer()`. It costs nothing until {@link hedge} is used. */
   readonly hedge?: ByKey<Hedge.Options> | undefined
-  /** How long a resource that nobody uses is kept: a finite duration above 0. Default 10 minutes. */
+  /** How long an unused resource is kept: a finite duration above 0. Default 10 minutes. */
   readonly idleTimeToLive?: Duration.Input | undefined
   /** How many resources are kept: a whole number of at least 1, or `Infinity`. Default 100,000. */
   readonly maxResources?: number | undefined
@@ -138,7 +144,7 @@ type MakeGate = (key: string, nowMillis: number) => AdaptiveGate<AdaptiveRateLim
 
 const isLayer = <R>(given: unknown): given is QuotaLayer<R> => Layer.isLayer(given)
 
-/** Options for all keys are checked once, here, so that impossible ones are refused before anything runs. */
+/** Options for all keys are checked once, here, so that invalid ones are rejected before anything runs. */
 const quotaOf = <R>(options: Options<R>["quota"] = {}): MakeQuota<R> => {
   const from = (valid: ReturnType<typeof RetryQuota.validated>, nowMillis: number) => new MemoryStore(valid, nowMillis)
   if (typeof options !== "function") {
@@ -151,7 +157,7 @@ const quotaOf = <R>(options: Options<R>["quota"] = {}): MakeQuota<R> => {
   }
 }
 
-/** What options of a key come to. */
+/** The valid options of each key. */
 const byKey = <Options extends object, Valid>(
   options: ByKey<Options> | undefined,
   validated: (options: Options) => Valid
@@ -169,14 +175,14 @@ const byKey = <Options extends object, Valid>(
 
 const limiterOf = (options: Options["limiter"] = {}): MakeGate | undefined => {
   if (options === "unlimited") return undefined
-  const validOf = byKey(options, AdaptiveRateLimiter.validated)
+  const validOf = byKey(options, (given) => AdaptiveRateLimiter.validated(given))
   return (key, nowMillis) => {
     const valid = validOf(key) ?? AdaptiveRateLimiter.validated({})
     return new AdaptiveGate(valid, Cubic.initial(valid.cubic, nowMillis / 1000))
   }
 }
 
-/** The gates of a resource that has others than its limiter. */
+/** The gates of a resource that has more than its limiter. */
 interface Gates {
   readonly concurrency: ConcurrencyGate<ConcurrencyLimiter.ConcurrencyLimitExceeded> | undefined
   readonly throttle: ThrottleGate<ClientThrottle.ClientThrottled> | undefined
@@ -185,7 +191,7 @@ interface Gates {
 
 type MakeGates = (key: string, nowMillis: number, random: Random.Random) => Gates
 
-/** `undefined` where no resource has any. */
+/** `undefined` if no resource has any. */
 const gatesOf = <R>(options: Options<R>): MakeGates | undefined => {
   const concurrencyOf = byKey(options.concurrency, ConcurrencyLimiter.validated)
   const throttleOf = byKey(options.throttle, ClientThrottle.validated)
@@ -201,7 +207,7 @@ const gatesOf = <R>(options: Options<R>): MakeGates | undefined => {
   }
 }
 
-/** How resources are made, valid. */
+/** How resources are made; valid. */
 interface Recipe<R> {
   readonly quota: MakeQuota<R>
   /** `undefined` where nothing is limited. */
@@ -222,11 +228,11 @@ const recipeOf = <R>(options: Options<R>): Recipe<R> => {
   }
 }
 
-/** There may be very many, of which most are idle: what can be made again for each use is. */
+/** There may be very many, most of them idle: what can be rebuilt on each use is not kept. */
 abstract class Kept<R> extends Entry implements Resource {
   protected readonly home: Resources<R>
   private gate: ReturnType<MakeGate> | undefined = undefined
-  /** There only where they are used: else they take no memory. */
+  /** Set only where used, so that otherwise they take no memory. */
   declare private made?: Gates
   declare private hedging?: Home
 
@@ -285,12 +291,12 @@ class InMemory<R> extends Kept<R> {
   dropped(): void {}
 }
 
-/** One whose quota is that of a layer. */
+/** A resource whose quota comes from a layer. */
 class Built<R> extends Kept<R> {
   quota!: RetryQuota.Service
   private readonly layer: QuotaLayer<R>
   private scope: Scope.Closeable
-  /** Builds the layer, for all who wait for it. */
+  /** Builds the layer, for all that wait for it. */
   private building: Fiber.Fiber<unknown> | undefined = undefined
 
   constructor(key: string, home: Resources<R>, layer: QuotaLayer<R>) {
@@ -299,10 +305,10 @@ class Built<R> extends Kept<R> {
     this.scope = Scope.forkUnsafe(home.scope)
   }
 
-  /** Waits until there is a quota. */
+  /** Waits for the quota. */
   get ready(): Effect.Effect<this> {
     if (this.quota !== undefined) return Effect.succeed(this)
-    // One that has ended without a quota has failed.
+    // If it has ended without a quota, it has failed.
     if (this.building === undefined || this.building.pollUnsafe() !== undefined) {
       this.building = this.home.fork(this.built)
     }
@@ -355,7 +361,7 @@ class Resources<R> implements Service {
     if (recipe.isHedged) shared.hedging = true
   }
 
-  /** Runs as long as the layer is there. */
+  /** Runs while the layer lives. */
   fork<A>(effect: Effect.Effect<A, never, R>): Fiber.Fiber<A> {
     return Fiber.runIn(Effect.runForkWith(this.services)(effect), this.scope)
   }
@@ -375,7 +381,7 @@ class Resources<R> implements Service {
     return withMillis((nowMillis) => this.kept.count(nowMillis))
   }
 
-  /** The layer is dropped: as one quota, that of the resource which has lost most. */
+  /** The layer is dropped. For the sharing warning its quotas count as one: the one that lost most. */
   dropped({ context }: Fiber.Fiber<unknown, unknown>): void {
     const clock = Context.get(context, Clock.Clock)
     let most: MemoryStore | undefined
@@ -392,7 +398,7 @@ class Resources<R> implements Service {
     this.fork(this.sweeping)
   }
 
-  /** What has something to close is closed in time, also when nobody comes by. */
+  /** Closes idle layers in time, even if no call comes. */
   private get sweeping(): Effect.Effect<void> {
     return Effect.flatMap(
       withMillis((nowMillis) => (this.kept.sweep(nowMillis) ?? Infinity) - nowMillis),
@@ -409,19 +415,19 @@ const withMillis = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
   Effect.withFiber((fiber) => Effect.sync(() => f(monotonicMillis(clockOf(fiber)))))
 
 /**
- * A layer with a quota, a limiter and the gates that it has options for, for every key. Throws `InvalidOption` when an option
- * is impossible.
+ * A layer with a quota, a limiter, and the gates it has options for, for every key. Throws `InvalidOption` when an
+ * option is invalid.
  *
  * **Details**
  *
- * A resource that was idle for `idleTimeToLive` is forgotten: it starts anew, with a full quota. So choose it longer than
- * outages last. When there are more than `maxResources`, the one that has been idle longest is forgotten before its time;
- * when none is idle, the one whose last use began first. Calls that use it keep it until they end.
+ * A resource idle for `idleTimeToLive` is forgotten, and starts again with a full quota: so make it longer than outages
+ * last. With more than `maxResources`, the one idle longest is forgotten early; if none is idle, the one whose last use
+ * began first. Calls that use it keep it until they end.
  *
- * No timer runs for what is idle: it is cleared away when a resource is used next. Only resources whose quota is a layer
- * are closed in time, by one timer for all.
+ * No timer runs for idle resources: they are removed the next time a resource is used. Only resources whose quota is a
+ * layer are closed in time, by one timer for all.
  *
- * **Example** (What ends an outage, for each resource its own)
+ * **Example** (What ends an outage, per resource)
  *
  * ```ts
  * const resources = ResourceLimiters.layer({
@@ -458,7 +464,7 @@ export const layer = <R = never>(options?: Options<R>): Layer.Layer<ResourceLimi
   )
 }
 
-/** What a call of the resource is provided with, and the name of it. */
+/** What a call of the resource is provided with, and its name. */
 const providing = <A>(
   key: string,
   of: (resource: Resource) => Context.Context<A>
@@ -469,7 +475,7 @@ const providing = <A>(
   )
 
 /**
- * The quota of a resource, as a layer to provide a call with: for policies that limit no send rate. It also names the
+ * The quota of a resource, as a layer to provide a call with: for policies without a send rate. It also names the
  * resource for observers: `RetryObserver.CurrentResource`.
  *
  * **Example** (A call of one table)
@@ -485,13 +491,13 @@ export const quota = (key: string): Layer.Layer<RetryQuota.RetryQuota, never, Re
   providing(key, ({ quota }) => Context.make(RetryQuota.RetryQuota, quota))
 
 /**
- * The quota, the limiter and the gates of a resource, as a layer to provide a call with. An attempt uses them whatever
- * the policy: {@link quota} leaves them out. It also names the resource for observers: `RetryObserver.CurrentResource`.
+ * The quota, the limiter and the gates of a resource, as a layer to provide a call with. An attempt uses them under any
+ * policy; {@link quota} omits them. It also names the resource for observers: `RetryObserver.CurrentResource`.
  *
  * **Gotchas**
  *
- * Gates refuse sends with errors that no type shows, such as `ConcurrencyLimitExceeded`: the layer decides whether there are
- * any. {@link Service} has the gates of a resource one by one.
+ * Gates refuse sends with errors that no type shows, such as `ConcurrencyLimitExceeded`, since the layer decides which
+ * gates there are. {@link Service} has the gates of a resource individually.
  *
  * **Example** (A call of one table)
  *
@@ -514,9 +520,9 @@ export const get = (key: string): Layer.Layer<Limiters, never, ResourceLimiters>
   })
 
 /**
- * The hedging of a resource, as a layer to provide hedged calls with, beside {@link get} or {@link quota}.
+ * The hedging of a resource, as a layer to provide hedged calls with, next to {@link get} or {@link quota}.
  *
- * **Example** (A read that is hedged, and retried)
+ * **Example** (A read that is hedged and retried)
  *
  * ```ts
  * const getItem = call.pipe(

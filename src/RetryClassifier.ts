@@ -1,10 +1,10 @@
 /**
  * What an error says about retrying.
  *
- * A classifier turns an error of any shape into `RetryInfo`, or into nothing when it does not know it. Classifiers form
- * an ordered chain: the first one that answers decides, and an answer whose `safety` is `"No"` is a veto that no later
- * one can lift. Policies ask the one in {@link CurrentClassifier}. Classifiers are plain functions: their combinators
- * take them first, or last with `pipe` from `effect/Function`.
+ * A classifier turns an error of any shape into `RetryInfo`, or into nothing when it does not know the error.
+ * Classifiers form an ordered chain: the first to answer decides, and an answer whose `safety` is `"No"` is a veto that
+ * no later one can lift. Policies ask the one in {@link CurrentClassifier}. Classifiers are plain functions: their
+ * combinators take them first, or last with `pipe` from `effect/Function`.
  *
  * @since 0.1.0
  */
@@ -23,7 +23,7 @@ import { get } from "./internal/safe.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
- * A function from an error to its facts; none when it does not know the error.
+ * A function from an error to its facts; none if it does not know the error.
  *
  * @category models
  * @since 0.1.0
@@ -37,7 +37,7 @@ const timedOut = Option.some(RetryInfo.timedOut)
 const throttledInfo = RetryInfo.throttled()
 
 /**
- * Asks a classifier. One that throws, whatever the error does to it, counts as one that does not know.
+ * Asks a classifier. One that throws, for any reason, does not know the error.
  *
  * @category getters
  * @since 0.1.0
@@ -76,8 +76,8 @@ export const chain = (classifiers: ReadonlyArray<RetryClassifier>): RetryClassif
 }
 
 /**
- * Forbids a retry of the errors that satisfy the predicate, or have a cause that does, at most 10 causes deep, whatever
- * the chain says of them. A predicate that throws forbids it too.
+ * Forbids retrying errors that satisfy the predicate, or have a cause that does, at most 10 causes deep, regardless of
+ * the chain. A predicate that throws forbids it too.
  *
  * @category combinators
  * @since 0.1.0
@@ -101,8 +101,8 @@ const holds = (predicate: (error: unknown) => boolean, error: unknown): boolean 
 
 /**
  * Asks the classifier about the error, then about its `cause` (or that of its `reason`), and so on: at most 10 causes
- * deep, so a cycle ends, and not beyond an answer: a response with a status from 400 to 599, or a gRPC status. What
- * caused an answer is no reason to ask again.
+ * deep, so a cycle ends, and not beyond a response: a status from 400 to 599, or a gRPC status. The cause of a response
+ * is no reason to retry.
  *
  * @category combinators
  * @since 0.1.0
@@ -120,14 +120,14 @@ const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => bo
 }
 
 /**
- * The facts that the error carries itself.
+ * The facts that the error itself carries.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const carried: RetryClassifier = RetryInfo.fromError
 
-/** An error that is looked into. What it does when it is looked at is up to {@link classify}. */
+/** An error to inspect. If inspecting it throws, {@link classify} handles that. */
 type Opaque = { readonly [key: string]: any }
 
 const isObject = (u: unknown): u is Opaque => (typeof u === "object" && u !== null) || typeof u === "function"
@@ -146,13 +146,13 @@ const isIdempotent = (method: unknown) => method !== "POST" && method !== "PATCH
 const safetyOf = (cause: unknown, idempotent: boolean): RetryInfo.Safety =>
   idempotent || codes.isNeverSent(cause) ? "Yes" : "Maybe"
 
-/** The facts of what was thrown while a request was sent or its answer read, if nobody but the network is to blame. */
+/** The facts of an exception while a request was sent or its response read, if only the network is to blame. */
 const broken = (cause: unknown, idempotent: boolean): RetryInfo.RetryInfo | undefined => {
   const info = Option.getOrUndefined(followingCause(network)(cause))
   return info === undefined ? undefined : RetryInfo.make({ ...info, safety: safetyOf(cause, idempotent) })
 }
 
-/** The facts of the answer that an error carries, to a request that may be sent twice. */
+/** The facts of the response that an error carries, to a request that can be sent twice. */
 const answered = (error: Opaque, idempotent: boolean): RetryInfo.RetryInfo | undefined => {
   const status = statusOf(error)
   if (status === undefined) return undefined
@@ -223,7 +223,7 @@ const byReason = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
 
 const unsure = (info: RetryInfo.RetryInfo): RetryInfo.RetryInfo => RetryInfo.make({ ...info, safety: "Maybe" })
 
-/** Whether a procedure may be called twice is not known, but one that was not called may. */
+/** Whether a procedure can be called twice is unknown, but one that was never called can be. */
 const rpc = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
   const { reason } = error
   if (reason?._tag === "HttpError") return httpClient({ reason: reason.cause })
@@ -250,7 +250,7 @@ const effectTags = new Map<unknown, (error: Opaque) => Option.Option<RetryInfo.R
   ["RunnerUnavailable", () => transient]
 ])
 
-/** Classes of reasons, which `Effect.unwrapReason` fails with: their tags alone could be anybody's. */
+/** Classes of reasons, which `Effect.unwrapReason` fails with: their tags alone could belong to other errors. */
 const reasonClass = /^effect\/(?:sql\/SqlError|ai\/AiError|persistence\/(?:RateLimiter|CircuitBreaker))\//
 
 const isReason = ({ constructor }: { readonly constructor?: any }): boolean => {
@@ -264,12 +264,12 @@ const isReason = ({ constructor }: { readonly constructor?: any }): boolean => {
  *
  * **Details**
  *
- * An HTTP request that may have been carried out and is not idempotent (POST, PATCH) is `"Maybe"` safe; one that was
- * throttled, or whose connection was never made, is safe. The same goes for a procedure of `RpcClient`. Nothing that is
- * wrong with a request or an answer itself is retried. `SqlError`, `AiError` and `GraphQLClientError` say themselves
- * whether they are retryable; a hint is theirs, or that of the response they show. The store of a limiter or a breaker failed for its own `cause`, before the call ran: that one decides.
- * A reason that `Effect.unwrapReason` took out of its error counts as the error.
- * All of it is in the table of `docs/effect-errors.md`.
+ * An HTTP request that may have been processed and is not idempotent (POST, PATCH) is `"Maybe"` safe; one that was
+ * throttled, or whose connection was never made, is safe. The same goes for a procedure of `RpcClient`. A fault in a
+ * request or response itself is never retried. `SqlError`, `AiError` and `GraphQLClientError` say themselves whether
+ * they are retryable; the hint is theirs, or that of the response they show. If the store of a limiter or a breaker
+ * failed, the call never ran, and the store's `cause` decides. A reason that `Effect.unwrapReason` took out of its
+ * error is treated like the error. `docs/effect-errors.md` has the full table.
  *
  * @category constructors
  * @since 0.1.0
@@ -305,7 +305,7 @@ const byStatus = (status: unknown, passing: ReadonlySet<number>): RetryInfo.Retr
   return typeof status === "number" && passing.has(status) ? RetryInfo.transient : undefined
 }
 
-/** Throttling before anything else, else what is asked first. */
+/** Throttling first, otherwise the first that was asked. */
 const heaviest = (first: RetryInfo.RetryInfo | undefined, other: RetryInfo.RetryInfo | undefined) =>
   other?.throttling === true ? other : first ?? other
 
@@ -316,10 +316,10 @@ const heaviest = (first: RetryInfo.RetryInfo | undefined, other: RetryInfo.Retry
  * **Details**
  *
  * Where the SDKs disagree: a bare 429 is throttling (as in JavaScript, Java and Ruby; botocore does not retry it);
- * `LimitExceededException` and `PriorRequestNotComplete` are throttling (as in every SDK but Java 2.0); only a time-out
- * of the client itself counts as `timeout` (as in botocore; JavaScript counts every transient error). What says that it is
- * throttling decides, be it code, trait or status 429; then a code before a status. `x-amz-retry-after` (milliseconds), then
- * `retry-after` (seconds), is the hint.
+ * `LimitExceededException` and `PriorRequestNotComplete` are throttling (as in every SDK but Java 2.0); only a timeout
+ * of the client itself counts as `timeout` (as in botocore; JavaScript counts every transient error). Throttling wins,
+ * whether it comes from code, trait or status 429; then a code before a status. `x-amz-retry-after` (milliseconds),
+ * then `retry-after` (seconds), is the hint.
  * Source: smithy-typescript `service-error-classification/constants.ts`, botocore `retries/standard.py`.
  *
  * @category constructors
@@ -330,27 +330,27 @@ export const aws: RetryClassifier = ofObject((error) => {
   return info === undefined ? none : withHint(info, error)
 })
 
-/** The SDKs of OpenAI and Anthropic have a class for it, without a name that tells and without a cause. */
+/** The OpenAI and Anthropic SDKs have a class for it, without a telling name or a cause. */
 const isSdkTimeout = (error: Opaque): boolean => error.message === "Request timed out." && "requestID" in error
 
 /**
- * Errors with an HTTP status, and what the answer says in them: those of `fetch`, axios, got, ky, undici, of the SDKs of
- * OpenAI and Anthropic, and of most clients; a `Response` too. Of the errors of the AWS SDKs it knows nothing.
+ * Errors with an HTTP status, and what the response in them says: those of `fetch`, axios, got, ky, undici, the OpenAI
+ * and Anthropic SDKs, and most clients; a `Response` too. It ignores errors of the AWS SDKs.
  *
  * **Details**
  *
- * | answer | facts |
+ * | response | facts |
  * | --- | --- |
  * | 429 | throttling |
- * | 408, 425, 5xx but 501, 505, 506, 508, 510, 511 | transient |
+ * | 408, 425, 5xx except 501, 505, 506, 508, 510, 511 | transient |
  * | `x-should-retry: true` / `false` | the server permits / forbids, whatever the status |
  * | 429 whose body says `insufficient_quota` or `abnormal-usage-detected` | forbidden |
  * | 503 whose body says `temporary-reduced-capacity`; `x-envoy-ratelimited` | throttling |
  * | `x-envoy-overloaded`, `finagle-http-nonretryable-nack`, a negative `grpc-retry-pushback-ms` | forbidden |
  *
- * The headers that are read for a hint, and in which order, are in `docs/http.md`. The status is the `status` or
- * `statusCode` of the error or of its `response`; the body is looked for in the error, in its `error`, `data` and `body`,
- * and in those of its `response`.
+ * `docs/http.md` lists the headers read for a hint, and their order. The status is the `status` or `statusCode` of the
+ * error or of its `response`; the body is looked for in the error, in its `error`, `data` and `body`, and in those of
+ * its `response`.
  *
  * @category constructors
  * @since 0.1.0
@@ -361,13 +361,14 @@ export const httpStatus: RetryClassifier = ofObject((error) => {
 })
 
 /**
- * Network failures by `code`: those of Node, undici, Bun, axios. By their words where there is no code: those of Chromium,
+ * Network failures by `code`: those of Node, undici, Bun, axios. Without a code, by their message: those of Chromium,
  * Firefox, Safari, React Native, Deno and Cloudflare Workers.
  *
  * **Details**
  *
- * Browsers say of any `fetch` that failed that it failed: a request that CORS forbids, or a wrong certificate, is
- * retried too. Firefox calls a body that broke off an `AbortError`, as if the caller had aborted it: not retried.
+ * Browsers report every failed `fetch` the same way, so a request forbidden by CORS, or with a bad certificate, is
+ * retried too. Firefox reports a connection that is reset in the middle of a body as an `AbortError`, as if the caller
+ * had aborted it: not retried.
  *
  * @category constructors
  * @since 0.1.0
@@ -399,16 +400,16 @@ const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | und
 }
 
 /**
- * gRPC statuses, as errors of grpc-js, nice-grpc, Connect and grpc-web show them: `UNAVAILABLE` passes,
- * `RESOURCE_EXHAUSTED` is throttling unless a message was too long, `DEADLINE_EXCEEDED` is a time-out after which a
+ * gRPC statuses, as errors of grpc-js, nice-grpc, Connect and grpc-web show them: `UNAVAILABLE` is transient,
+ * `RESOURCE_EXHAUSTED` is throttling unless a message was too long, `DEADLINE_EXCEEDED` is a timeout after which a
  * retry is `"Maybe"` safe.
  *
  * **Details**
  *
- * `grpc-retry-pushback-ms` in the metadata is the hint; a value that is negative or no number forbids the retry, whatever
- * the status. Without it the `google.rpc.RetryInfo` of the status is the hint. `ABORTED` is not retried: what was aborted
- * has to be done again as a whole, its reads included. Connect calls a broken connection `ABORTED`, `INTERNAL` or
- * `UNKNOWN`: with a network failure for their cause these pass too. Source: gRPC proposal A6; Google's AIP-194, which
+ * `grpc-retry-pushback-ms` in the metadata is the hint; a value that is negative or not a number forbids the retry,
+ * whatever the status. Without it the `google.rpc.RetryInfo` of the status is the hint. `ABORTED` is not retried: the
+ * whole transaction has to be repeated, reads included. Connect calls a broken connection `ABORTED`, `INTERNAL` or
+ * `UNKNOWN`: caused by a network failure, these are transient too. Source: gRPC proposal A6; Google's AIP-194, which
  * retries `UNAVAILABLE` only.
  *
  * @category constructors
@@ -427,7 +428,7 @@ export const grpc: RetryClassifier = ofObject((error) => {
 
 const inTurn = chain([carried, effectErrors, aws, httpStatus, network, grpc])
 
-/** As {@link inTurn}, written out: V8 makes one function of classifiers that are called by name, but not of a list. */
+/** Same as {@link inTurn}, unrolled: V8 inlines classifiers called by name, but not from a list. */
 const written: RetryClassifier = (error) => {
   try {
     let info = carried(error)
@@ -443,8 +444,8 @@ const written: RetryClassifier = (error) => {
 
 /**
  * The default chain: the error's own facts, Effect's errors, AWS codes and statuses, HTTP statuses, network codes, gRPC
- * statuses; then the same of its cause, unless the error is an answer with a status. Knows nothing of any other error,
- * so it is not retried.
+ * statuses; then the same for its cause, unless the error is a response with a status. It does not know any other
+ * error, so those are not retried.
  *
  * @category constructors
  * @since 0.1.0
@@ -452,7 +453,7 @@ const written: RetryClassifier = (error) => {
 export const defaultClassifier: RetryClassifier = followingCause(written)
 
 /**
- * The classifier that policies ask. Defaults to {@link defaultClassifier}.
+ * The classifier that policies ask. Default {@link defaultClassifier}.
  *
  * **Example** (Never retry a validation error)
  *

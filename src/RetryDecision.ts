@@ -2,8 +2,8 @@
  * What a policy decides about a failed attempt: retry, after a delay, or stop, for a reason.
  *
  * Both are the output of a policy's schedule. A retried attempt finds its {@link Retry} in `Schedule.CurrentMetadata`.
- * Why retrying stopped is the last output (`Effect.retryOrElse`, `withRetryOrElse`), and what observers, spans and
- * metrics see. The error that the caller sees is its own, unchanged.
+ * The reason retrying stopped is the last output (`Effect.retryOrElse`, `withRetryOrElse`), and is reported to
+ * observers, spans and metrics. The caller sees its own error, unchanged.
  *
  * @since 0.1.0
  */
@@ -17,17 +17,17 @@ const TypeId = "~effect-retry/RetryDecision"
 /**
  * Why a call is not retried.
  *
- * - `"unknown-error"`: the classifier does not know the error, and no server has answered it.
- * - `"not-safe"`: the call may have been carried out, and repeating it could carry it out twice: it is only `"Maybe"` safe.
- * - `"final"`: the same call would fail again: the error says so, or it is an answer (status 400 or above) that the
+ * - `"unknown-error"`: the classifier does not know the error, and it is not a server's response.
+ * - `"not-safe"`: the call may have been processed, and repeating it could process it twice: it is only `"Maybe"` safe.
+ * - `"final"`: the same call would fail again: the error says so, or it is a response (status 400 or above) that the
  *   classifier does not know.
  * - `"vetoed"`: a rule forbids it (`RetryClassifier.vetoing`), or a gate or the quota refused the send.
  * - `"max-attempts"`: the policy's attempts are used up.
  * - `"quota-exhausted"`: the quota has too few tokens for the retry.
  * - `"deadline"`: the retry would begin at the deadline or after it.
  * - `"retry-after-too-long"`: the server asked for a longer wait than the policy allows.
- * - `"nested"`: an outer call retries already, and the policy leaves it to that one.
- * - `"schedule"`: the delays have ended: a lifted schedule, or a function that gave none.
+ * - `"nested"`: an outer call already retries, and the policy leaves retrying to it.
+ * - `"schedule"`: the delays ended: a lifted schedule is done, or a function returned none.
  *
  * @category models
  * @since 0.1.0
@@ -52,18 +52,18 @@ interface Failed {
 }
 
 /**
- * Permission to retry: which retry it is, how long to wait, and the quota tokens reserved for it. It never changes.
+ * Permission to retry: the number of the retry, how long to wait, and the quota tokens reserved for it. Immutable.
  *
  * @category models
  * @since 0.1.0
  */
 export class Retry {
   readonly _tag = "Retry"
-  /** The number of the retry: 1 for the first. As many attempts have been made. */
+  /** The number of the retry: 1 for the first. It equals the number of attempts made so far. */
   readonly retry: number
-  /** The facts of the error; `undefined` when the classifier did not know it. */
+  /** The facts of the error; `undefined` if the classifier did not know it. */
   readonly info: RetryInfo | undefined
-  /** Tokens of the quota reserved for the retry. */
+  /** Quota tokens reserved for the retry. */
   readonly cost: number
   /** The most attempts that the policy makes, the first included: a whole number, or `Infinity`. */
   readonly maxAttempts: number
@@ -106,7 +106,7 @@ export class Stop {
   readonly reason: StopReason
   /** The attempts made. */
   readonly attempts: number
-  /** The facts of the last error; `undefined` when the classifier did not know it. */
+  /** The facts of the last error; `undefined` if the classifier did not know it. */
   readonly info: RetryInfo | undefined
   /** @internal */
   readonly delayMillis: number
@@ -119,7 +119,7 @@ export class Stop {
     this.delayMillis = delayMillis
   }
 
-  /** How long the caller is still held back before it fails: zero except for long polling. */
+  /** How much longer to hold the caller before it fails: zero except for long polling. */
   get delay(): Duration.Duration {
     return Duration.millis(this.delayMillis)
   }
@@ -142,7 +142,7 @@ export class Stop {
  */
 export type RetryDecision = Retry | Stop
 
-/** By its mark, not by its class: a program may hold two copies of this package. */
+/** By its mark, not its class: a program may load two copies of this package. */
 const isDecision = (u: unknown, tag: RetryDecision["_tag"]): boolean =>
   get(u, TypeId) === TypeId && (u as RetryDecision)._tag === tag
 

@@ -1,11 +1,11 @@
 /**
- * Calls without fibers: the decisions of a policy, for whoever owns the loop, the timers and the sends.
+ * Calls without fibers: the decisions of a policy, for code that has its own loop, timers and sends.
  *
- * `withRetry` runs a call as an effect. A simulator, an event loop or a client of callbacks has no effect to run: it makes
- * the sends itself, and tells the {@link Call} how each ended. The verbs of a call are plain functions. Quota, gates,
- * classifier, observer, clock and randomness are those of the context in which the driver is made, and they decide as
- * they do under `withRetry`. Only what has to wait is an effect: a gate that holds a send back, a quota that is asked
- * elsewhere, a schedule that was lifted into the policy, an observer that the call waits for.
+ * `withRetry` runs a call as an effect. A simulator, an event loop or a callback client has no effect to run: it makes
+ * the sends itself, and reports to the {@link Call} how each ended. The methods of a call are plain functions. Quota,
+ * gates, classifier, observer, clock and randomness come from the context in which the driver is made, and work as
+ * under `withRetry`. Only what has to wait is an effect: a gate that holds a send back, a remote quota, a schedule
+ * lifted into the policy, an observer that the call waits for.
  *
  * @since 0.1.0
  */
@@ -24,38 +24,42 @@ import type { RetryDecision } from "./RetryDecision.ts"
 import type { Attempted, RetryPolicy } from "./RetryPolicy.ts"
 
 /**
- * A send that was never made: quota or a gate refused it, or the deadline came before a gate let it go.
+ * A send that was never made: the quota or a gate refused it, or the deadline came before a gate let it pass.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Refusal {
-  /** What refused it; at the deadline, the error of the send before. */
+  /** What refused it; at the deadline, the previous send's error. */
   readonly error: unknown
   /** What the policy decides about it. */
   readonly decision: RetryDecision
 }
 
 /**
- * One call: for each send {@link Call.enter}, {@link Call.leave}, and one of {@link Call.succeeded}, {@link Call.failed} and
- * {@link Call.abandon}. After a `Retry`, its delay, and then the next send. After a `Stop`, its delay, and the call ends.
+ * One call. For each send: {@link Call.enter}, {@link Call.leave}, and one of {@link Call.succeeded},
+ * {@link Call.failed} and {@link Call.abandon}. After a `Retry`: its delay, then the next send. After a `Stop`: its
+ * delay, then the call ends.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Call {
   /**
-   * Asks quota and gates for the next send: `undefined` when it may leave immediately, otherwise an effect that waits until
-   * it may, and fails with a {@link Refusal}. Interrupted, it has taken nothing, and the call is over.
+   * Asks quota and gates for the next send: `undefined` if it may be sent now, otherwise an effect that waits until it
+   * may, and fails with a {@link Refusal}. If interrupted, it has taken nothing, and the call is over.
    */
   readonly enter: () => Effect.Effect<void, Refusal> | undefined
-  /** The send leaves: what it holds is spent unless it succeeds. */
+  /** Marks the send as sent: what it holds is spent unless it succeeds. */
   readonly leave: () => void
-  /** The send has succeeded with a value, which gates see, and the call ends. What it answers is to be waited for. */
+  /** Ends the call with a success; gates see the value. If it returns an effect, run it to the end. */
   readonly succeeded: (value?: unknown) => Effect.Effect<void> | undefined
-  /** The send has failed: what the policy decides, immediately or when it has asked and waited. Interrupted, the call is over. */
+  /**
+   * Reports a failure, and returns what the policy decides, or an effect if that has to wait. If interrupted, the call
+   * is over.
+   */
   readonly failed: (error: unknown) => RetryDecision | Effect.Effect<RetryDecision, unknown>
-  /** The call ends without an outcome, or before its next send: what it holds is settled. */
+  /** Ends the call without an outcome, or before its next send: what it holds is settled. */
   readonly abandon: () => void
 }
 
@@ -75,7 +79,7 @@ type Policy<R> = RetryPolicy<Attempted, R, unknown>
 class Driven implements Call {
   private readonly parts: Parts
   private readonly world: World
-  /** From the first failure on, unless a gate, a fee or a deadline asks for it before. */
+  /** Set from the first failure on, unless a gate, a fee or a deadline needs it earlier. */
   private engine: EngineCall | undefined
   private isRetry = false
 
@@ -138,7 +142,7 @@ class Driven implements Call {
     this.engine?.permit?.abandon()
   }
 
-  /** In the context of the driver, on the scheduler of whoever runs it. */
+  /** Runs it in the driver's context, on the scheduler of the running fiber. */
   private provided<A, E>(self: Effect.Effect<A, E, unknown>): Effect.Effect<A, E> {
     return Effect.updateContext(
       self,
@@ -153,12 +157,12 @@ class Driven implements Call {
 }
 
 /**
- * Makes the driver of a policy, with the services of the context in which it is made.
+ * Makes the driver of a policy, with the services of the context it is made in.
  *
  * **Gotchas**
  *
- * No fiber stands for a call, so nothing settles what it holds when it is forgotten: end each with an outcome or
- * `abandon`. A policy inside the sends of a driven call does not know that it is nested.
+ * A call has no fiber, so nothing settles its holdings if it is forgotten: end each call with an outcome or `abandon`.
+ * A policy inside the sends of a driven call does not know that it is nested.
  *
  * **Example** (A call whose first send fails)
  *

@@ -1,13 +1,13 @@
 /**
- * Facts that a failure carries about retrying.
+ * Facts about retrying that a failure carries.
  *
- * The one who raises an error knows things that the one who retries does not: whether the operation may safely run
+ * The code that raises an error knows things that the code that retries does not: whether the operation can safely run
  * again, whether the service asked for less traffic, how long it wants to be left alone. `RetryInfo` is those facts, in
- * the terms of Smithy's retry guide, without a decision: policies decide.
+ * the terms of Smithy's retry guide. It makes no decision: policies do.
  *
- * An error tells them in one of three ways: it is made with {@link TaggedError}, it has a `RetryInfo.TypeId` property, or
- * its `Schema.TaggedError` class is annotated, with {@link annotation} or with Smithy's traits (`aws/legacy/SmithyGuide`).
- * {@link fromError} reads all three.
+ * An error carries them in one of three ways: it is made with {@link TaggedError}, it has a `RetryInfo.TypeId`
+ * property, or its `Schema.TaggedError` class is annotated, with {@link annotation} or with Smithy's traits
+ * (`aws/legacy/SmithyGuide`). {@link fromError} reads all three.
  *
  * @since 0.1.0
  */
@@ -38,8 +38,8 @@ export const TypeId = "~effect-retry/RetryInfo" as const
 export type TypeId = typeof TypeId
 
 /**
- * Whether the operation may run again: `"Yes"`, `"No"`, or `"Maybe"` when it may have been carried out and repeating it
- * could carry it out twice.
+ * Whether the operation can run again: `"Yes"`, `"No"`, or `"Maybe"` if it may have been processed and repeating it
+ * could process it twice.
  *
  * @category models
  * @since 0.1.0
@@ -47,7 +47,7 @@ export type TypeId = typeof TypeId
 export type Safety = "Yes" | "No" | "Maybe"
 
 /**
- * Whose fault the failure is.
+ * Who is at fault for the failure.
  *
  * @category models
  * @since 0.1.0
@@ -62,18 +62,18 @@ export type Fault = "client" | "server" | "other"
  */
 export interface RetryInfo {
   readonly [TypeId]: TypeId
-  /** Whether the operation may run again. */
+  /** Whether the operation can run again. */
   readonly safety: Safety
   /** The service asked for less traffic. */
   readonly throttling: boolean
-  /** The client gave up waiting for an answer. */
+  /** The client gave up waiting for a response. */
   readonly timeout: boolean
-  /** Whose fault the failure is. */
+  /** Who is at fault for the failure. */
   readonly fault: Fault
   /** How long the service asked to be left alone, if it did. */
   readonly retryAfter: Duration.Duration | undefined
   /**
-   * A rule forbids the retry, whatever the failure is.
+   * A rule forbids the retry, regardless of the failure.
    *
    * @internal
    */
@@ -81,8 +81,8 @@ export interface RetryInfo {
 }
 
 /**
- * Facts to make a `RetryInfo` from. All are optional: `safety` defaults to `"Yes"`, `fault` to `"other"`, the rest to
- * nothing said.
+ * Facts to make a `RetryInfo` from. All are optional: `safety` defaults to `"Yes"`, `fault` to `"other"`, flags to
+ * `false`, and the hint to none.
  *
  * @category models
  * @since 0.1.0
@@ -102,13 +102,13 @@ const hint = (input: unknown): Duration.Duration | undefined => {
   return duration === undefined || Duration.isNegative(duration) ? undefined : duration
 }
 
-/** What only code can put on a value: a peer that sends JSON cannot pass it off as facts. */
+/** Only code can put this on a value: a peer that sends JSON cannot pass it off as facts. */
 const madeHere = Symbol.for("effect-retry/RetryInfo/made")
 
 const made = (info: RetryInfo): RetryInfo => Object.assign(info, { [madeHere]: true })
 
 /**
- * Makes facts. Never throws: a hint that is no duration counts as none.
+ * Makes facts. Never throws: an invalid hint counts as none.
  *
  * @category constructors
  * @since 0.1.0
@@ -124,7 +124,7 @@ export const make = (facts?: Facts): RetryInfo =>
   })
 
 /**
- * Facts of a failure that passes: the server's fault, safe to retry.
+ * Facts of a transient failure: the server's fault, safe to retry.
  *
  * @category constructors
  * @since 0.1.0
@@ -132,7 +132,7 @@ export const make = (facts?: Facts): RetryInfo =>
 export const transient: RetryInfo = make({ fault: "server" })
 
 /**
- * Facts of a failure in which the client gave up waiting: safe to retry.
+ * Facts of a timeout, when the client gave up waiting: safe to retry.
  *
  * @category constructors
  * @since 0.1.0
@@ -140,7 +140,7 @@ export const transient: RetryInfo = make({ fault: "server" })
 export const timedOut: RetryInfo = make({ timeout: true })
 
 /**
- * Facts of a failure in which the service asked for less traffic, with its hint if it gave one.
+ * Facts of a throttled call: the service asked for less traffic, with its hint if it gave one.
  *
  * @category constructors
  * @since 0.1.0
@@ -157,8 +157,7 @@ export const throttled = (retryAfter?: Duration.Input): RetryInfo =>
 export const notRetryable: RetryInfo = make({ safety: "No" })
 
 /**
- * Facts of a failure that is not retried because a rule forbids it, whatever the failure is: the stop reason is
- * `"vetoed"`.
+ * Facts of a failure not retried because a rule forbids it, regardless of the failure: the stop reason is `"vetoed"`.
  *
  * @category constructors
  * @since 0.1.0
@@ -166,7 +165,7 @@ export const notRetryable: RetryInfo = make({ safety: "No" })
 export const vetoed: RetryInfo = /* @__PURE__ */ (() => ({ ...notRetryable, vetoed: true }))()
 
 /**
- * Checks whether a value is a `RetryInfo` that {@link make} has made: a look-alike, such as decoded JSON, is none.
+ * Checks whether a value is a `RetryInfo` made by {@link make}; a look-alike, such as decoded JSON, is not.
  *
  * @category guards
  * @since 0.1.0
@@ -185,9 +184,9 @@ export const isRetryInfo = (u: unknown): u is RetryInfo => {
  *
  * **Details**
  *
- * Where the facts name no `retryAfter`, a `retryAfter` field of the error is the hint.
+ * If the facts have no `retryAfter`, a `retryAfter` field of the error is the hint.
  *
- * **Example** (A modelled error)
+ * **Example** (A modeled error)
  *
  * ```ts
  * class TableBusy extends Schema.TaggedError<TableBusy>()("TableBusy", {
@@ -211,7 +210,7 @@ const annotated = (annotations: any): unknown => {
 const carried = (error: any): unknown => error[TypeId] ?? annotated(error.constructor?.ast?.annotations)
 
 /**
- * The facts that an error carries itself; none for an error of any other shape. Never throws.
+ * The facts that the error itself carries; none for an error of any other shape. Never throws.
  *
  * @category getters
  * @since 0.1.0
@@ -236,14 +235,14 @@ const byTraits = (error: unknown): Fault | undefined => {
 const ofSdk = (fault: unknown): Fault | undefined => fault === "client" || fault === "server" ? fault : undefined
 
 /**
- * Whose fault an error says it is; none when it says nothing. Never throws.
+ * Who is at fault, according to the error; none if it does not say. Never throws.
  *
  * **Details**
  *
- * Of many failures nothing is known about retrying but this: a server that answers 501 has failed, and one that answers
- * 404 has not. So it is told apart from the facts, as in Smithy's retry guide. The traits of the error's class decide,
- * then its `RetryInfo`, then the `$fault` of an AWS SDK error, then its HTTP status: a 4xx is the client's fault, a 5xx
- * the server's.
+ * For many failures this is all that is known: a server that answers 501 has failed, one that answers 404 has not. So
+ * it is separate from the facts, as in Smithy's retry guide. The traits of the error's class decide, then its
+ * `RetryInfo`, then the `$fault` of an AWS SDK error, then its HTTP status: a 4xx is the client's fault, a 5xx the
+ * server's.
  *
  * @category getters
  * @since 0.1.0
@@ -260,8 +259,8 @@ export const faultOf = (error: unknown): Option.Option<Fault> => {
  *
  * **Details**
  *
- * `facts` are the same for every error of the class, or computed from the error, whose type the function has to name:
- * TypeScript cannot infer it. Where they name no `retryAfter`, a `retryAfter` field of the error is the hint.
+ * `facts` are the same for every error of the class, or computed from the error, whose type the function must name:
+ * TypeScript cannot infer it. If they have no `retryAfter`, a `retryAfter` field of the error is the hint.
  *
  * **Example** (An error with a hint)
  *

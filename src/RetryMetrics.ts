@@ -1,11 +1,11 @@
 /**
- * Metrics of retrying, as an observer. Without {@link layer} none of this costs anything.
+ * Metrics of retrying, as an observer. Without {@link layer} they cost nothing.
  *
  * Each has an attribute `resource` where `RetryObserver.CurrentResource` names one, as `ResourceLimiters` does: at most
- * `maxResources` of them, and `"(others)"` for the rest. Of the call itself no metric carries anything but the `error.type`
- * of OpenTelemetry. Names and units are those of Prometheus, so that its exporter and that of OTLP give the same names.
+ * `maxResources` of them, and `"(others)"` for the rest. From the call itself, metrics carry only OpenTelemetry's
+ * `error.type`. Names and units follow Prometheus, so its exporter and the OTLP exporter give the same names.
  *
- * `grafana/effect-retry.json` and `grafana/alerts.yml` in the package show them, and raise alarms.
+ * The package has a dashboard for them, `grafana/effect-retry.json`, and alerts, `grafana/alerts.yml`.
  *
  * @since 0.1.0
  */
@@ -34,7 +34,7 @@ import {
 import { RetryQuota, type Service as Quota } from "./RetryQuota.ts"
 import type { Outcome } from "./SendGate.ts"
 
-/** Boundaries in seconds: those that OpenTelemetry advises for the durations of HTTP requests, and two more. */
+/** Boundaries in seconds: those that OpenTelemetry recommends for HTTP request durations, and two more. */
 const seconds = (name: string, description: string) =>
   Metric.histogram(name, {
     description,
@@ -43,8 +43,8 @@ const seconds = (name: string, description: string) =>
   })
 
 /**
- * Attempts that have ended; attributes `outcome`: `"success"`, `"failure"`, or `"unknown"` (a defect, an interruption), and
- * for a failure `error.type`: the status of an answer, else a code, tag or name; at most 50 of them, and `"_OTHER"`.
+ * Attempts that ended; attributes `outcome`: `"success"`, `"failure"`, or `"unknown"` (a defect, an interruption), and
+ * for a failure `error.type`: the status of a response, else a code, tag or name; at most 50 of them, and `"_OTHER"`.
  *
  * @category metrics
  * @since 0.1.0
@@ -55,7 +55,7 @@ export const attempts: Metric.Counter<number> = Metric.counter("retry_attempts_t
 })
 
 /**
- * How long attempts took, without what they waited for before, in seconds; attribute `outcome` as in {@link attempts}.
+ * How long attempts took, without the waits before them, in seconds; attribute `outcome` as in {@link attempts}.
  *
  * @category metrics
  * @since 0.1.0
@@ -66,8 +66,8 @@ export const attemptDuration: Metric.Histogram<number> = seconds(
 )
 
 /**
- * How long calls took, from the first attempt to the last with all that they waited for, in seconds; attribute `outcome` as
- * in {@link attempts}. Calls under `Effect.retry` are in it if `RetryObserver.call` is around them.
+ * How long calls took, from the first attempt to the last with all waits, in seconds; attribute `outcome` as in
+ * {@link attempts}. Includes calls under `Effect.retry` only if `RetryObserver.call` is around them.
  *
  * @category metrics
  * @since 0.1.0
@@ -97,9 +97,10 @@ export const retries: Metric.Counter<number> = Metric.counter("retry_retries_tot
 export const delays: Metric.Histogram<number> = seconds("retry_delay_seconds", "Delays before retries")
 
 /**
- * How long sends waited for a gate, or retries for tokens of the quota, in seconds; attributes `gate`: its name, such as
- * `"ConcurrencyLimiter"`, `"RetryQuota"`, or `"(others)"` beyond 20 names; `outcome`: `"passed"`, `"refused"`, or `"unknown"`
- * (an interruption, a deadline). What passes immediately is not in it, what is refused immediately is.
+ * How long sends waited for a gate, or retries for tokens of the quota, in seconds; attributes `gate`: its name, such
+ * as `"ConcurrencyLimiter"`, `"RetryQuota"`, or `"(others)"` beyond 20 names; `outcome`: `"passed"`, `"refused"`, or
+ * `"unknown"` (an interruption, a deadline). Sends that pass immediately are not counted; sends refused immediately
+ * are.
  *
  * @category metrics
  * @since 0.1.0
@@ -152,8 +153,8 @@ export const quotaCapacity: Metric.Gauge<number> = Metric.gauge("retry_quota_cap
 })
 
 /**
- * Since when the retry quota of a resource has refused retries and not had the tokens for one, in seconds of Unix time; 0
- * while it has them.
+ * When the retry quota of a resource began refusing retries for lack of tokens, in seconds of Unix time; 0 while it has
+ * enough for one.
  *
  * @category metrics
  * @since 0.1.0
@@ -164,7 +165,7 @@ export const quotaEmptySince: Metric.Gauge<number> = Metric.gauge("retry_quota_e
 })
 
 /**
- * Send tokens that flow into the adaptive limiter per second, of each resource.
+ * Send tokens added to the adaptive limiter per second, of each resource.
  *
  * @category metrics
  * @since 0.1.0
@@ -194,7 +195,7 @@ export const concurrencyInFlight: Metric.Gauge<number> = Metric.gauge("retry_con
 })
 
 /**
- * Sends that wait for the concurrency limiter of a resource.
+ * Sends waiting for the concurrency limiter of a resource.
  *
  * @category metrics
  * @since 0.1.0
@@ -214,14 +215,14 @@ export const coolDownPhase: Metric.Gauge<number> = Metric.gauge("retry_cool_down
 })
 
 /**
- * How resources are told apart.
+ * Options of the metrics.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * How many resources have metrics of their own: a whole number of at least 0, or `Infinity`. The first that are seen keep
+   * How many resources have their own metrics: a whole number of at least 0, or `Infinity`. The first ones seen keep
    * theirs. The rest are counted together, as `"(others)"`, and have no gauges. Default 100.
    */
   readonly maxResources?: number | undefined
@@ -229,7 +230,7 @@ export interface Options {
 
 const others = "(others)"
 
-/** The first so many words, and one for all others. */
+/** The first words seen, up to a maximum, and one for all others. */
 class Words {
   private readonly known = new Set<string>()
   private readonly most: number
@@ -248,7 +249,7 @@ class Words {
   }
 }
 
-/** The metric with more attributes, made once for all values that they take. */
+/** The metric with more attributes, made once for all their values. */
 const by = <Input, State, Values extends ReadonlyArray<string>>(
   metric: Metric.Metric<Input, State>,
   attributes: (...values: Values) => Metric.Metric.AttributeSet
@@ -270,11 +271,11 @@ const outcomes = { Success: "success", Failure: "failure", Unknown: "unknown" } 
 
 const phases = { free: 0, opening: 1, closed: 2 } as const
 
-/** The metric of a resource, or of what names none. */
+/** The metric of a resource, or of calls that name none. */
 const ownOf = (resource: string | undefined) => <Input, State>(metric: Metric.Metric<Input, State>) =>
   resource === undefined ? metric : Metric.withAttributes(metric, { resource })
 
-/** What is counted of a resource. */
+/** The metrics counted per resource. */
 const countedOf = (own: ReturnType<typeof ownOf>) => ({
   attempts: by(own(attempts), (outcome: Ended) => ({ outcome })),
   failures: by(own(attempts), (type: string) => ({ outcome: "failure", "error.type": type })),
@@ -287,7 +288,7 @@ const countedOf = (own: ReturnType<typeof ownOf>) => ({
   hedges: by(own(hedges), (event: Hedge["event"]) => ({ event }))
 })
 
-/** The metrics of one resource, or of what names none. */
+/** The metrics of one resource, or of calls that name none. */
 class Series {
   readonly counted: ReturnType<typeof countedOf>
   private readonly own: ReturnType<typeof ownOf>
@@ -295,7 +296,7 @@ class Series {
   /** What its gauges show. */
   private readonly shown = new Map<Metric.Gauge<number>, WeakRef<object>>()
   private emptySinceSeconds = 0
-  /** The least that a retry has cost. */
+  /** The lowest cost of a retry so far. */
   private cheapest = Infinity
 
   constructor(resource: string | undefined) {
@@ -304,7 +305,7 @@ class Series {
     this.hasGauges = resource !== others
   }
 
-  /** Has the gauges show what the call goes through. They are read when somebody looks. */
+  /** Points the gauges at what the call goes through. They are read on demand. */
   show(context: Caller): void {
     if (!this.hasGauges) return
     const quota = Context.getOrUndefined(context, RetryQuota)
@@ -356,7 +357,7 @@ class Series {
     this.live(quotaEmptySince, context, store, (of) => this.emptySince(balanceOf(of)))
   }
 
-  /** What has gone away is shown no more. */
+  /** A value that has been garbage collected is no longer shown. */
   private live<A extends object>(
     gauge: Metric.Gauge<number>,
     context: Caller,
@@ -380,7 +381,7 @@ class Series {
   }
 }
 
-/** The series in a registry. As long as it is there, so are they: whoever observes, their number has one limit. */
+/** The series in a registry. They live as long as it does: any number of observers share one limit. */
 class Registered {
   readonly types = new Words(50, "_OTHER")
   readonly gates = new Words(20, others)
@@ -408,13 +409,13 @@ const registeredIn = (context: Caller): Registered => {
   return registered
 }
 
-/** The milliseconds that the caller's clock shows. */
+/** The caller's clock, in milliseconds. */
 const now = (context: Caller): number => monotonicMillis(Context.get(context, Clock.Clock))
 
 const tagOf = (exit: Exit.Exit<unknown, unknown>): Outcome["_tag"] =>
   Exit.isSuccess(exit) || Exit.hasFails(exit) ? exit._tag : "Unknown"
 
-/** Runs an effect, and says how long it took and how it ended. */
+/** Runs an effect, and reports how long it took and how it ended. */
 const timed = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   context: Caller,
@@ -484,7 +485,7 @@ const made = (options: Options | undefined, constructorName: string) => {
 }
 
 /**
- * Makes the observer that counts. Throws `InvalidOption` when an option is impossible.
+ * Makes the observer that counts. Throws `InvalidOption` when an option is invalid.
  *
  * @category constructors
  * @since 0.1.0
@@ -493,9 +494,9 @@ export const make = (options?: Options): Required<Omit<RetryObserver, "onAttempt
   made(options, "RetryMetrics.make")
 
 /**
- * A layer that switches the metrics on, next to the observer in force where it is provided: an observer of your own goes
- * under it, `RetryMetrics.layer().pipe(Layer.provide(RetryObserver.layer(mine)))`. Throws `InvalidOption` when an option is
- * impossible.
+ * A layer that switches the metrics on, next to the observer in force where it is provided: your own observer goes
+ * under it, `RetryMetrics.layer().pipe(Layer.provide(RetryObserver.layer(mine)))`. Throws `InvalidOption` when an
+ * option is invalid.
  *
  * @category layers
  * @since 0.1.0

@@ -1,9 +1,9 @@
 /**
- * Who is notified of what a policy does.
+ * Notifications of what a policy does.
  *
- * By default each retry and each stop becomes an event of the current span, and nothing else happens. {@link layer} adds
- * an observer of your own, such as that of `RetryMetrics`, which counts; {@link layerOnly} replaces what there is. An
- * observer that does not ask for attempts costs calls that succeed nothing.
+ * By default each retry and each stop becomes an event of the current span, and nothing else happens. {@link layer}
+ * adds your own observer, such as that of `RetryMetrics`, which counts; {@link layerOnly} replaces the current one. An
+ * observer without `onAttempt` costs successful calls nothing.
  *
  * @since 0.1.0
  */
@@ -21,9 +21,9 @@ import type { RetryInfo } from "./RetryInfo.ts"
 import type { Send } from "./SendGate.ts"
 
 /**
- * Notified while a call runs. A callback is given the error and the services of the caller, its span among them. The call
- * goes on when it returns; if it returns an effect (that needs nothing and cannot fail), when that is done. So it must be
- * quick. What it throws, or dies of, is a defect of the call.
+ * Notified while a call runs. A callback gets the error and the caller's services, including its span. The call
+ * continues when the callback returns, or, if it returns an effect (which needs nothing and cannot fail), when that is
+ * done. So it must be quick. If it throws or dies, the call dies with that defect.
  *
  * @category models
  * @since 0.1.0
@@ -32,35 +32,35 @@ export interface RetryObserver {
   /** An attempt ended with a success, or with a typed failure and its error. */
   readonly onAttempt?: ((succeeded: boolean, error: unknown, context: Caller) => unknown) | undefined
   /**
-   * A retry will be made, after its delay. Under `Effect.retry`, whose other conditions may still stop a retry that pays
-   * from a quota, it is notified when that is sent.
+   * A retry will be made, after its delay. Under `Effect.retry`, other conditions may still stop a retry that pays from
+   * a quota, so it is notified when the retry is sent.
    */
   readonly onRetry?: ((retry: Retry, error: unknown, context: Caller) => unknown) | undefined
-  /** What becomes of a hedge: see `Hedge`. The error is that of one that was sent and has failed. */
+  /** What happens to a hedge: see `Hedge`. The error is that of a hedge that was sent and failed. */
   readonly onHedge?: ((hedge: Hedge, error: unknown, context: Caller) => unknown) | undefined
   /** A failed call is not retried. */
   readonly onStop?: ((stop: Stop, error: unknown, context: Caller) => unknown) | undefined
   /**
-   * A call that fails may be retried: what it returns runs in its place. `withRetry`, and what is made of it, notify it.
-   * `Effect.retry` cannot: see {@link call}.
+   * A call that may be retried: what it returns runs in its place. `withRetry`, and everything built on it, notifies
+   * it. `Effect.retry` cannot: see {@link call}.
    */
   readonly onCall?: Around<[context: Caller]> | undefined
-  /** A send leaves. To be notified of how it ends, also of an interruption, hold a pass as a gate does. It must not throw. */
+  /** A send is made. To see how it ends, even if interrupted, hold a pass as a gate does. It must not throw. */
   readonly onSend?: ((send: Send) => unknown) | undefined
   /**
    * A send waits for a gate, or is refused by it, or a retry waits for tokens (`"RetryQuota"`): what it returns runs in
-   * place of the wait. A gate goes by its `name`. What it lets pass immediately is not notified.
+   * place of the wait. A gate is identified by its `name`. Sends that pass immediately are not notified.
    */
   readonly onWait?: Around<[gate: string | undefined, context: Caller]> | undefined
 }
 
 /**
- * A hedge: an extra send of a call whose first send has not answered yet.
+ * A hedge: an extra send of a call whose first send has not been answered yet.
  *
  * **Details**
  *
- * One that is sent is notified of twice: when it is `"sent"`, and when its call has ended: it has `"won"` if its answer is
- * that of the call, else it has `"lost"`. One that is `"refused"` is never sent.
+ * A hedge that is sent is notified twice: when it is `"sent"`, and when its call ends: `"won"` if the call took its
+ * response, else `"lost"`. One that is `"refused"` is never sent.
  *
  * @category models
  * @since 0.1.0
@@ -70,14 +70,14 @@ export interface Hedge {
   /** The number of the hedge in its call: 1 for the first. */
   readonly hedge: number
   /**
-   * Why it is refused: the budget is used up; a gate refuses it, or says that its resource is strained; the deadline of
-   * the call has come.
+   * Why it is refused: the budget is used up; a gate refuses it, or reports that its resource is strained; the deadline
+   * of the call has come.
    */
   readonly reason: "budget" | "gate" | "strained" | "deadline" | undefined
 }
 
 /**
- * Runs something in place of an effect, which fails and succeeds as the effect does: with a span, or a watch.
+ * Runs something in place of an effect, with the same result: with a span, or a timer.
  *
  * @category models
  * @since 0.1.0
@@ -96,10 +96,10 @@ export type Around<Args extends ReadonlyArray<unknown>> = <A, E, R>(
 export type Caller = Context.Context<never>
 
 /**
- * The name of the resource that is called: `undefined`, unless somebody names it. `ResourceLimiters` does, by its key.
- * Span events, metrics and the logger show it; an observer finds it in the services of the caller.
+ * The name of the resource being called: `undefined` unless set. `ResourceLimiters` sets it to its key. Span events,
+ * metrics and the logger show it; an observer finds it in the caller's services.
  *
- * **Example** (A name for calls that have no limiters of their own)
+ * **Example** (A name for calls that do not use `ResourceLimiters`)
  *
  * ```ts
  * callDynamo.pipe(withRetry(awsStandard), Effect.provideService(RetryObserver.CurrentResource, "dynamodb:orders"))
@@ -116,7 +116,7 @@ export type Caller = Context.Context<never>
  *
  * **Gotchas**
  *
- * It names the quota around the call, too: where a part of it has another quota, name that part as well.
+ * It also names the quota around the call: if a part of the call has another quota, name that part too.
  *
  * @category services
  * @since 0.1.0
@@ -126,7 +126,7 @@ export const CurrentResource: Context.Reference<string | undefined> = /* @__PURE
 >("effect-retry/RetryObserver/CurrentResource", { defaultValue: () => undefined })
 
 /**
- * The class of a failure: `"throttling"`, `"timeout"`, `"transient"`, or `"unknown"` when the classifier did not know it.
+ * The class of a failure: `"throttling"`, `"timeout"`, `"transient"`, or `"unknown"` if the classifier did not know it.
  *
  * @category getters
  * @since 0.1.0
@@ -137,10 +137,10 @@ export const failureClass = (info: RetryInfo | undefined): "throttling" | "timeo
   return info.timeout ? "timeout" : "transient"
 }
 
-/** As many as OpenTelemetry keeps of a span. */
+/** OpenTelemetry's limit of events per span. */
 const mostEvents = 128
 
-/** How many events each span has had. */
+/** How many events each span has. */
 const events = new WeakMap<Tracer.Span, number>()
 
 const addEvent = (
@@ -164,8 +164,8 @@ const addEvent = (
 /**
  * The observer that adds events to the current span: `retry` (`retry.attempt`, `retry.delay_ms`, `retry.class`,
  * `retry.cost`) and `retry.stopped` (`retry.reason`, `retry.attempts`, `retry.class`); both have `retry.resource` where
- * {@link CurrentResource} names one. Nothing of the error itself is in them. A span gets at most 128 of them. The next one is called `retry.dropped`, and it is the last: a span that never ends
- * does not grow forever.
+ * {@link CurrentResource} names one. They contain nothing of the error itself. A span gets at most 128 of them. The
+ * next is called `retry.dropped` and is the last, so a span that never ends does not grow forever.
  *
  * @category constructors
  * @since 0.1.0
@@ -184,10 +184,10 @@ export const spanEvents: RetryObserver = {
     })
 }
 
-/** What can stand in a line of a log: no message, nothing secret. */
+/** What may appear in a log line: no message, nothing secret. */
 const isWord = (u: unknown): u is string => typeof u === "string" && /^[\w.$:#/-]{1,64}$/.test(u) && u !== "Error"
 
-/** What the error, or what caused it, is called; nothing of its message. */
+/** The name of the error, or of its cause; nothing of its message. */
 const wordOf = (error: unknown): string | undefined => {
   let code: unknown
   let cause = error
@@ -198,7 +198,7 @@ const wordOf = (error: unknown): string | undefined => {
   return [code, get(error, "_tag"), get(error, "name")].find(isWord)
 }
 
-/** What the error is called, and the status of an answer. */
+/** The name of the error, and the status of a response. */
 const nameOf = (error: unknown): string => {
   const status = statusOf(error)
   return [status === undefined ? [] : `HTTP ${status}`, wordOf(error) ?? []].flat().join(" ") ||
@@ -206,8 +206,8 @@ const nameOf = (error: unknown): string => {
 }
 
 /**
- * The `error.type` of an error, as OpenTelemetry has it: the status of an answer, else the code, tag or name of the error;
- * `"_OTHER"` when it has none. Nothing of its message.
+ * The `error.type` of an error, in the sense of OpenTelemetry: the status of a response, else the code, tag or name of
+ * the error; `"_OTHER"` if it has none. Never its message.
  *
  * **Source**: OpenTelemetry semantic conventions, attribute `error.type`.
  *
@@ -228,8 +228,8 @@ const suffixOf = (context: Caller): string => {
 
 /**
  * The observer that logs: each retry at level Debug, and why a call is not retried at level Warning, once. A call that
- * leaves it to an outer one says so at Debug. Nothing of the error is in it but its code, its name and its status. The
- * resource comes last, where {@link CurrentResource} names one.
+ * leaves retrying to an outer one is logged at Debug. Of the error it logs only its code, name and status. The resource
+ * comes last, where {@link CurrentResource} names one.
  *
  * ```text
  * retry 2 of 3 in 480 ms after ECONNRESET (orders)
@@ -292,7 +292,7 @@ const around = <Args extends ReadonlyArray<unknown>>(
     : (self, ...args) => first(second(self, ...args), ...args)
 
 /**
- * Notifies both observers, `self` first, and `self` around the other.
+ * Notifies both observers, `self` first, with `self` around the other.
  *
  * @category combinators
  * @since 0.1.0
@@ -311,7 +311,7 @@ export const combine = (self: RetryObserver, that: RetryObserver): RetryObserver
 })
 
 /**
- * The observer in force. Defaults to {@link spanEvents}.
+ * The observer in force. Default {@link spanEvents}.
  *
  * @category services
  * @since 0.1.0
@@ -322,11 +322,11 @@ export const CurrentObserver: Context.Reference<RetryObserver> = Context.Referen
 )
 
 /**
- * A layer that adds an observer to the one in force where it is provided: to {@link spanEvents}, unless there is another.
+ * A layer that adds an observer to the one in force where it is provided: {@link spanEvents}, unless that was changed.
  *
  * **Gotchas**
  *
- * Of two layers that are merged only one holds. Provide one with the other:
+ * If two such layers are merged, only one takes effect. Provide one to the other:
  * `RetryObserver.layer(second).pipe(Layer.provide(RetryObserver.layer(first)))`.
  *
  * @category layers
@@ -347,8 +347,8 @@ export const layer = (observer: RetryObserver): Layer.Layer<never> =>
 export const layerOnly = (observer: RetryObserver): Layer.Layer<never> => Layer.succeed(CurrentObserver, observer)
 
 /**
- * Notifies the observer in force of a call: for a loop that is not the library's, such as that of `Effect.retry`.
- * `withRetry` and `RetryStrategy.run` do so themselves.
+ * Notifies the observer in force of a call: for loops outside the library, such as that of `Effect.retry`. `withRetry`
+ * and `RetryStrategy.run` do so themselves.
  *
  * **Example** (A call under `Effect.retry`)
  *

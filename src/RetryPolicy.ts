@@ -1,16 +1,16 @@
 /**
- * Retry policies: ordinary schedules whose parts can be composed, read and run fast.
+ * Retry policies: ordinary schedules that can be composed, printed and run fast.
  *
- * A policy is a `Schedule` for `Effect.retry`, and it is also data: where the delay comes from, what is done to it, and
- * what ends retrying. The combinators here add to that data, so a policy of ten combinators still decides in one step,
- * in this order: retryable, attempts, quota, delay, deadline. Whatever the order in which they were applied, a policy
- * that stops takes nothing from the quota and waits for nothing. Only combinators that change the delay apply in order:
- * a cap before jitter and a cap after it are both AWS behaviours, and differ.
+ * A policy is a `Schedule` for `Effect.retry`, and it is also data: the source of the delay, the changes to it, and the
+ * limits. The combinators here add to that data, so a policy of ten combinators still decides in one step, in this
+ * order: retryable, attempts, quota, delay, deadline. A policy that stops takes nothing from the quota and waits for
+ * nothing, in whatever order its combinators were applied. Only combinators that change the delay apply in order: AWS
+ * uses both a cap before jitter and a cap after it, and they differ.
  *
- * Effect's own schedule combinators work on policies too. A limit belongs inside, though: a policy does not see that a
- * condition around it, such as `Schedule.upTo`, has stopped the call, so its observer is not notified of the stop. The
- * tokens of the retry that is never sent go back when the fiber ends or makes another call, and one second after the
- * delay of the retry at the latest.
+ * Effect's own schedule combinators work on policies too. But put limits inside: a policy does not see that a condition
+ * around it, such as `Schedule.upTo`, has stopped the call, so its observer is not notified of the stop. The tokens of
+ * a retry that is never sent go back when the fiber ends or makes another call, and at the latest one second after the
+ * delay of the retry.
  *
  * @since 0.1.0
  */
@@ -50,7 +50,7 @@ export const TypeId: TypeId = Policy.TypeId
 export type TypeId = "~effect-retry/RetryPolicy"
 
 /**
- * A failed attempt, as a function that is given to a policy sees it: a new, frozen record for each failure.
+ * A failed attempt, as passed to the functions of a policy: a new, frozen record for each failure.
  *
  * @category models
  * @since 0.1.0
@@ -58,21 +58,21 @@ export type TypeId = "~effect-retry/RetryPolicy"
 export interface Failure {
   /** The error of the attempt. */
   readonly error: unknown
-  /** The facts of the error; `undefined` when the classifier does not know it. */
+  /** The facts of the error; `undefined` if the classifier does not know it. */
   readonly info: RetryInfo | undefined
   /**
-   * The attempts made so far, which is also the number of the retry to decide on. After `RetryGrpc.honorPushback` has
-   * made the back-off begin anew, only those since then count.
+   * The attempts made so far, which is also the number of the retry to decide on. After `RetryGrpc.honorPushback`
+   * resets the backoff, only attempts since then count.
    */
   readonly attempt: number
-  /** The back-off of the retry before this one, before anything was done to it; zero before the first. */
+  /** The backoff of the previous retry, before combinators changed it; zero before the first. */
   readonly previous: Duration.Duration
-  /** The randomness of the fiber. */
+  /** The fiber's source of randomness. */
   readonly random: Random.Random
 }
 
 /**
- * The mark that `attempt` leaves on the error type of an effect, and that a policy which books outcomes asks for. It
+ * The mark that `attempt` puts on the error type of an effect, and that a policy that records outcomes requires. It
  * exists in types only. Its parameter is advice: the compiler prints it where the mark is missing.
  *
  * @category models
@@ -85,13 +85,13 @@ export interface Attempted<
 }
 
 /**
- * The JSON form of a policy: its source and the combinators around it, in the order in which `pipe` takes them.
+ * The JSON form of a policy: its source and the combinators around it, in the order of the `pipe`.
  *
  * **Details**
  *
- * A step is the name of a combinator, such as `"whileRetryable"`, or its name and what it is given, such as
+ * A step is the name of a combinator, such as `"whileRetryable"`, or its name and argument, such as
  * `{ "capped": "20 seconds" }`. Names are those of the API, without `Backoff.` and `RetryPolicy.` in front. Durations
- * are in words or milliseconds; no limit is `"Infinity"`. `RetryPolicyJson.fromJson` makes the policy again.
+ * are strings or milliseconds; no limit is `"Infinity"`. `RetryPolicyJson.fromJson` rebuilds the policy.
  *
  * @category models
  * @since 0.1.0
@@ -101,12 +101,12 @@ export interface Json {
 }
 
 /**
- * A schedule that decides about failures of type `E`, needs the services `R`, and adds `Err` to what a call fails with.
+ * A schedule that decides about failures of type `E`, needs the services `R`, and adds `Err` to the errors of a call.
  *
  * **Details**
  *
- * As a string it is the code that makes it, and `toJSON` is the same as JSON. Two policies are `Equal` when they are
- * made of the same steps in the same order; functions that were given to them are compared by identity.
+ * As a string it is the code that makes it, and `toJSON` gives the same as JSON. Two policies are `Equal` if they are
+ * made of the same steps in the same order; functions in them are compared by identity.
  *
  * @category models
  * @since 0.1.0
@@ -117,7 +117,7 @@ export interface RetryPolicy<in E = unknown, out R = never, out Err = never>
   readonly [TypeId]: unknown
   /** The policy as the code that makes it. A function shows as its name, a lifted schedule as `<schedule>`. */
   readonly toString: () => string
-  /** The policy as JSON. A function shows as its name: it takes the function to read it again. */
+  /** The policy as JSON. A function shows as its name: reading it back requires that function. */
   readonly toJSON: () => Json
 }
 
@@ -129,7 +129,7 @@ export interface RetryPolicy<in E = unknown, out R = never, out Err = never>
  */
 export const isRetryPolicy: (u: unknown) => u is RetryPolicy<never, unknown, unknown> = Policy.isPolicy as any
 
-/** What a function of the user gets: nothing that is the library's own, and nothing that changes. */
+/** What a user's function gets: no internals, and nothing mutable. */
 const recordOf = ({ error, info, previousMillis, random, step }: Failing): Failure =>
   Object.freeze({ error, info, attempt: step, previous: Duration.millis(step === 1 ? 0 : previousMillis), random })
 
@@ -140,12 +140,12 @@ const millisOf = (delay: Duration.Input): number => {
   return millis > 0 ? millis : 0
 }
 
-/** What a function of the user answers. */
+/** Milliseconds of the delay that a user's function returns. */
 const given = (delay: Duration.Input | undefined): number => delay === undefined ? noDelay : millisOf(delay)
 
 /**
- * Makes a policy of a function from a failed attempt to the delay before its retry. `undefined` stops retrying with the
- * reason `"schedule"`; a delay that is negative or no duration counts as 0.
+ * Makes a policy from a function of the failed attempt that returns the delay before its retry. `undefined` stops
+ * retrying with the reason `"schedule"`; a negative or invalid delay counts as 0.
  *
  * @category constructors
  * @since 0.1.0
@@ -154,8 +154,8 @@ export const fromDelay = (delay: (failure: Failure) => Duration.Input | undefine
   Policy.fromSource("RetryPolicy.fromDelay", named(delay), (failing) => given(delay(recordOf(failing))))
 
 /**
- * Lifts any schedule into a policy: its delays are the policy's, and its end is the stop reason `"schedule"`. It costs
- * what the schedule costs.
+ * Lifts any schedule into a policy: its delays are the policy's, and its end is the stop reason `"schedule"`. It is as
+ * slow as the schedule.
  *
  * @category constructors
  * @since 0.1.0
@@ -167,11 +167,11 @@ export const fromSchedule = <Output, E, Err, R>(
 type Same = <E, R, Err>(self: RetryPolicy<E, R, Err>) => RetryPolicy<E, R, Err>
 
 /**
- * Bounds every delay. Applied after jitter it bounds what jitter made, applied before it bounds what jitter starts from.
+ * Bounds every delay: the final delay if applied after jitter, the delay that jitter starts from if applied before.
  *
  * **Gotchas**
  *
- * A cap after jitter gathers at the cap whatever jitter put beyond it, so that clients retry together again.
+ * With a cap after jitter, all delays above it collapse to the cap, so clients retry together again.
  *
  * @category delays
  * @since 0.1.0
@@ -185,13 +185,13 @@ export const capped: {
 }, "cap")
 
 /**
- * How chance spreads delays, with `random` uniform in `[0, 1)`:
+ * How delays are randomized, with `random` uniform in `[0, 1)`:
  *
  * - `"none"`: not at all;
  * - `"full"`: `delay * random`;
  * - `"equal"`: `delay / 2 + delay / 2 * random`;
- * - `{ proportional: p }`: `delay * (1 + p * (2 * random - 1))`, `p` from 0 to 1. Half of the delays at a cap exceed it
- *   and are cut to it: full and equal jitter spread them all.
+ * - `{ proportional: p }`: `delay * (1 + p * (2 * random - 1))`, `p` from 0 to 1. At a cap, half of the delays exceed
+ *   it and are cut to it: full and equal jitter spread them all.
  *
  * **Source**: Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015, for full and equal jitter.
  *
@@ -201,7 +201,7 @@ export const capped: {
 export type Jitter = "none" | "full" | "equal" | { readonly proportional: number }
 
 /**
- * Spreads every delay by chance, so that clients which failed together do not retry together.
+ * Randomizes every delay, so that clients that failed together do not retry together.
  *
  * @category delays
  * @since 0.1.0
@@ -216,17 +216,17 @@ export const jittered: {
 )
 
 /**
- * How far a server's hint is followed.
+ * How far to follow a server's hint.
  *
  * @category models
  * @since 0.1.0
  */
 export interface HonorOptions {
-  /** The longest hint that is followed. Default: no such bound, only the overshoot. */
+  /** The longest hint to follow. Default: no such bound, only the overshoot. */
   readonly atMost?: Duration.Input | undefined
-  /** How far a hint may lengthen the delay. Default 5 seconds, or no such bound when `atMost` is given. */
+  /** How far a hint may lengthen the delay. Default 5 seconds, or no such bound if `atMost` is given. */
   readonly overshoot?: Duration.Input | undefined
-  /** What becomes of a longer hint: it is cut, or retrying stops with `"retry-after-too-long"`. Default `"clamp"`. */
+  /** What to do with a longer hint: cut it, or stop retrying with `"retry-after-too-long"`. Default `"clamp"`. */
   readonly beyond?: "clamp" | "stop" | undefined
 }
 
@@ -236,7 +236,7 @@ export interface HonorOptions {
  * **Details**
  *
  * The delay becomes `max(delay, min(hint, atMost, delay + overshoot))`. A hint never shortens a delay, never makes an
- * error retryable, never passes a {@link deadline}. A later {@link capped} bounds it too.
+ * error retryable, never exceeds a {@link deadline}. A later {@link capped} bounds it too.
  *
  * @category delays
  * @since 0.1.0
@@ -252,11 +252,11 @@ export const honorRetryAfter: {
 })
 
 /**
- * Changes every delay with a function, given the delay so far and the failed attempt. `undefined` stops retrying with
- * the reason `"schedule"`; an answer that is negative or no duration counts as 0. The quota has been asked before: what
- * was taken goes back when the function stops.
+ * Changes every delay with a function of the delay so far and the failed attempt. `undefined` stops retrying with the
+ * reason `"schedule"`; a negative or invalid delay counts as 0. The quota has been asked before: if the function stops,
+ * the tokens go back.
  *
- * **Example** (Twice as long after a time-out)
+ * **Example** (Twice as long after a timeout)
  *
  * ```ts
  * const policy = Backoff.fixed({ delay: "1 second" }).pipe(
@@ -280,7 +280,7 @@ export const mapDelay: {
 }, "f")
 
 /**
- * Stops after this many attempts, the first included: 1 means no retries. Of two limits the smaller holds.
+ * Stops after this many attempts, the first included: 1 means no retries. Of two limits, the smaller applies.
  *
  * @category limits
  * @since 0.1.0
@@ -294,7 +294,7 @@ export const maxAttempts: {
 }, "maxAttempts")
 
 /**
- * Retries only errors that the classifier knows and holds for safe to retry.
+ * Retries only errors that the classifier reports as safe to retry.
  *
  * @category limits
  * @since 0.1.0
@@ -303,8 +303,8 @@ export const whileRetryable: Same = (self) =>
   Policy.extended(self, "RetryPolicy.whileRetryable", undefined, { whileRetryable: "yes" })
 
 /**
- * Retries errors that the classifier knows, also those after which a retry is only `"Maybe"` safe: for operations that
- * may be carried out twice.
+ * Retries errors that the classifier knows, including those after which a retry is only `"Maybe"` safe: for operations
+ * that can run twice.
  *
  * @category limits
  * @since 0.1.0
@@ -313,10 +313,10 @@ export const whileMaybeRetryable: Same = (self) =>
   Policy.extended(self, "RetryPolicy.whileMaybeRetryable", undefined, { whileRetryable: "maybe" })
 
 /**
- * Stops when the retry would begin at the deadline or after it. The time counts from the beginning of the call, its
- * first attempt included, on the monotonic clock. Nothing is slept past it: no back-off, no wait for the quota, no wait
- * of a retry for its send token. An attempt that runs is not interrupted, nor is the wait of a first send: that is
- * `Effect.timeout`. Of two deadlines the earlier holds.
+ * Stops if the retry would begin at the deadline or later. The time counts from the start of the call, first attempt
+ * included, on the monotonic clock. No sleep goes past it: no backoff, no wait for the quota, no wait of a retry for
+ * its send token. A running attempt is not interrupted, nor is the wait of a first send: use `Effect.timeout` for that.
+ * Of two deadlines, the earlier applies.
  *
  * @category limits
  * @since 0.1.0
@@ -330,7 +330,7 @@ export const deadline: {
 }, "deadline")
 
 /**
- * Takes every {@link deadline} away that the policy has so far.
+ * Removes every {@link deadline} that the policy has so far.
  *
  * @category limits
  * @since 0.1.0
@@ -339,12 +339,12 @@ export const withoutDeadline: Same = (self) =>
   Policy.extended(self, "RetryPolicy.withoutDeadline", undefined, { deadlineMillis: Infinity })
 
 /**
- * Leaves retrying to the outermost call: inside an attempt of another call, whatever its policy, the first failure is
- * final (`"nested"`). So layers that all retry send as often as one, not as the product of them all.
+ * Leaves retrying to the outermost call: inside an attempt of another call, under any policy, the first failure is
+ * final (`"nested"`). So nested layers that all retry make as many sends as one layer, not the product of all.
  *
  * **Gotchas**
  *
- * From the first policy that is made so, attempts pay for a mark in their context.
+ * Once the first such policy is made, every attempt pays for a mark in its context.
  *
  * @category limits
  * @since 0.1.0
@@ -355,7 +355,7 @@ export const outermostOnly: Same = (self) => {
 }
 
 /**
- * What a retry takes of the quota: finite numbers of at least 0.
+ * What a retry takes from the quota: finite numbers of at least 0.
  *
  * @category models
  * @since 0.1.0
@@ -363,21 +363,21 @@ export const outermostOnly: Same = (self) => {
 export interface QuotaOptions {
   /** Tokens that a retry takes. */
   readonly cost: number
-  /** Tokens that a retry after a time-out takes. Default `cost`. */
+  /** Tokens that a retry after a timeout takes. Default `cost`. */
   readonly timeoutCost?: number | undefined
   /** Tokens that a retry after a throttle takes. Default `cost`. */
   readonly throttlingCost?: number | undefined
-  /** A call that the quota refuses to retry is held back for its delay before it fails. Default `false`. */
+  /** Whether a call that the quota refuses to retry is held for its delay before it fails. Default `false`. */
   readonly longPolling?: boolean | undefined
 }
 
 /**
- * Pays for every retry from the `RetryQuota`, and stops with `"quota-exhausted"` when there are too few tokens.
+ * Pays for every retry from the `RetryQuota`, and stops with `"quota-exhausted"` if there are too few tokens.
  *
  * **Details**
  *
- * The tokens come back when the retry succeeds and when it never leaves; they are spent when it fails. Only effects made
- * with `attempt` report that, so the policy takes no others. A cost above the quota's capacity is refused.
+ * The tokens return if the retry succeeds or is never sent; they are spent if it fails. Only effects made with
+ * `attempt` report that, so the policy accepts no others. A cost above the quota's capacity is refused.
  *
  * @category limits
  * @since 0.1.0
@@ -400,7 +400,7 @@ export const quotaGated: {
 })
 
 /**
- * Asks for an `AdaptiveRateLimiter`, which then holds back every send of the call, and may refuse one.
+ * Requires an `AdaptiveRateLimiter`, which then holds back every send of the call, and may refuse one.
  *
  * @category limits
  * @since 0.1.0
@@ -411,7 +411,7 @@ export const requiresRateLimiter: <E, R, Err>(
   Policy.extended(self, "RetryPolicy.requiresRateLimiter", undefined, { adaptive: true })
 
 /**
- * Uses the delays of another policy after a throttle: its source and what is done to it. The number of the retry keeps
+ * Uses the delays of another policy after a throttle: its source and its changes to the delay. The retry number keeps
  * counting through both.
  *
  * @category delays
@@ -442,16 +442,16 @@ const delayOf = (field: string, { adjusts, source }: Parts): Delay =>
 export interface Limits {
   /** Attempts of a call, the first included; `Infinity` without a limit. */
   readonly maxAttempts: number
-  /** From the beginning of a call to the last moment at which a retry may begin; infinite without a deadline. */
+  /** From the start of a call to the last moment at which a retry may begin; infinite without a deadline. */
   readonly deadline: Duration.Duration
-  /** What a retry takes of the quota; `undefined` when it takes nothing. */
+  /** What a retry takes from the quota; `undefined` if nothing. */
   readonly quota: Required<QuotaOptions> | undefined
-  /** Whether the policy asks for an `AdaptiveRateLimiter`. */
+  /** Whether the policy requires an `AdaptiveRateLimiter`. */
   readonly requiresRateLimiter: boolean
 }
 
 /**
- * Reads the limits of a policy, whatever the order in which they were applied.
+ * Reads the limits of a policy, in whatever order they were applied.
  *
  * @category getters
  * @since 0.1.0

@@ -1,10 +1,11 @@
 /**
  * Retrying functions that return promises, for code outside Effect.
  *
- * A call is run by the same engine as `withRetry`: the same decisions, delays, tokens and observers, the error unchanged.
- * A `Response` of `fetch` is read like an answer: one with a status such as 503 is retried, and the last one is the result.
- * What an Effect program provides has to come from somewhere here too, the quota above all. {@link make} makes it for one
- * resource; {@link retryPromise} has one for each policy object; both take the context of an Effect program instead.
+ * A call runs on the same engine as `withRetry`: the same decisions, delays, tokens and observers, the error unchanged.
+ * A `Response` of `fetch` is read like an error: one with a status such as 503 is retried, and the last one is the
+ * result. The services that an Effect program provides, above all the quota, must come from somewhere: {@link make}
+ * makes a quota for one resource, {@link retryPromise} has one per policy object, and both accept the context of an
+ * Effect program instead.
  *
  * @since 0.1.0
  */
@@ -39,12 +40,12 @@ import * as RetryQuota from "./RetryQuota.ts"
 export interface AttemptContext {
   /** The number of the attempt: 1 for the first. */
   readonly attempt: number
-  /** Aborted, with the caller's reason, when the caller gives up. It is made for this attempt alone. */
+  /** Aborted, with the caller's reason, when the caller gives up. Each attempt has its own. */
   readonly signal: AbortSignal
 }
 
 /**
- * What is retried. A value, a promise, or a failure of either kind: thrown or rejected.
+ * The function to retry. It returns a value or a promise, and fails by throwing or rejecting.
  *
  * @category models
  * @since 0.1.0
@@ -52,13 +53,16 @@ export interface AttemptContext {
 export type AttemptFunction<A> = (attempt: AttemptContext) => PromiseLike<A> | A
 
 /**
- * What a caller may ask.
+ * Options of one call.
  *
  * @category models
  * @since 0.1.0
  */
 export interface CallOptions {
-  /** Ends the call when it is aborted: the promise rejects with its reason, at once. `null` is none, as for `fetch`. */
+  /**
+   * Ends the call when it is aborted: the promise rejects immediately with its reason. `null` means none, as for
+   * `fetch`.
+   */
   readonly signal?: AbortSignal | null | undefined
 }
 
@@ -71,7 +75,7 @@ export interface CallOptions {
 export type Retry = <A>(f: AttemptFunction<A>, options?: CallOptions) => Promise<A>
 
 /**
- * The policies that can be used: of errors of any type, since a promise does not tell.
+ * The policies that can be used: for errors of any type, since promises do not type their errors.
  *
  * @category models
  * @since 0.1.0
@@ -86,14 +90,14 @@ export type Policy<R> = RetryPolicy<Attempted, R, unknown>
  */
 export interface ContextOptions {
   /**
-   * Services of an Effect program: its quota, limiter, classifier, observer, clock, tracer. `ManagedRuntime` gives them
-   * as `await runtime.context()`. What is in it is used; a quota or a limiter that is missing is made.
+   * Services of an Effect program: its quota, limiter, classifier, observer, clock, tracer, for example
+   * `await runtime.context()` of a `ManagedRuntime`. What it has is used; a missing quota or limiter is made.
    */
   readonly context?: Context.Context<never> | undefined
 }
 
 /**
- * What a caller may change of a policy, and be told of, without services.
+ * What a caller can change about a policy, or be notified of, without services.
  *
  * @category models
  * @since 0.1.0
@@ -102,19 +106,21 @@ export interface RetryOptions {
   /** The most retries, in place of the policy's own limit: a whole number of at least 0, or `Infinity`. */
   readonly retries?: number | undefined
   /**
-   * Asked first about every failure: what was thrown or rejected, or a `Response` with a status from 400 on. `true` retries
-   * it, `false` never does, facts such as `{ throttling: true, retryAfter: "2 seconds" }` say more; `undefined` leaves it to the
-   * classifier of the context. May be a promise of one of these. One that throws counts as `undefined`.
+   * Asked first about every failure: a thrown or rejected value, or a `Response` with a status from 400 up. `true`
+   * retries it, `false` never does, facts such as `{ throttling: true, retryAfter: "2 seconds" }` say more; `undefined`
+   * leaves it to the classifier of the context. May return a promise of any of these. If it throws, that counts as
+   * `undefined`.
    */
   readonly classify?: ((error: unknown) => Verdict | PromiseLike<Verdict>) | undefined
-  /** A retry will be made, after its delay. The call waits for a promise that is returned; what is thrown ends it. */
+  /** A retry will be made, after its delay. The call waits for a returned promise; an exception ends the call. */
   readonly onRetry?: ((error: unknown, info: Retried) => unknown) | undefined
-  /** A failed call is not retried. The call waits for a promise that is returned. */
+  /** A failed call is not retried. The call waits for a returned promise. */
   readonly onStop?: ((error: unknown, info: Stop) => unknown) | undefined
 }
 
 /**
- * What is known of a failure: whether it is retried, or its facts. `undefined` leaves it to the classifier of the context.
+ * What is known about a failure: whether to retry it, or its facts. `undefined` leaves it to the classifier of the
+ * context.
  *
  * @category models
  * @since 0.1.0
@@ -128,15 +134,17 @@ export type Verdict = boolean | RetryInfo.Facts | undefined
  * @since 0.1.0
  */
 export interface Options extends ContextOptions, RetryOptions {
-  /** Makes a quota, whatever the context has. Default: that of the context, or one of 500 tokens. */
+  /** Makes a quota, even if the context has one. Default: that of the context, or one of 500 tokens. */
   readonly quota?: RetryQuota.Options | undefined
-  /** Makes a limiter, whatever the context has. Default: that of the context, or one if the policy asks for it. */
+  /**
+   * Makes a limiter, even if the context has one. Default: that of the context, or a new one if the policy requires it.
+   */
   readonly limiter?: AdaptiveRateLimiter.Options | undefined
 }
 
 /**
- * The options, which may be left out unless the policy needs services that only a context can bring: a quota and a limiter
- * are made where it brings none.
+ * The options, which can be omitted unless the policy needs services that only a context can provide: a missing quota
+ * or limiter is made.
  *
  * @category models
  * @since 0.1.0
@@ -144,7 +152,7 @@ export interface Options extends ContextOptions, RetryOptions {
 export type Needing<R, O> = [Exclude<R, Limiters>] extends [never] ? readonly [options?: O | undefined]
   : readonly [options: O & { readonly context: Context.Context<Exclude<R, Limiters>> }]
 
-/** The context, with the quota and the limiter that it lacks. */
+/** The context, with the quota and the limiter it was missing. */
 const completed = (policy: Policy<unknown>, options: Options): Context.Context<never> => {
   const { context = Context.empty(), limiter, quota } = options
   const run = Effect.runSyncWith(context)
@@ -158,11 +166,11 @@ const completed = (policy: Policy<unknown>, options: Options): Context.Context<n
   return env
 }
 
-/** A response of `fetch`, of whichever library and realm. */
+/** A `fetch` response from any library and realm. */
 const isResponse = (u: unknown): u is Response =>
   get(u, Symbol.toStringTag) === "Response" && typeof get(u, "status") === "number"
 
-/** Nobody will read it: its connection is free again. A body that is read already is none of our business. */
+/** No caller will read it: this frees its connection. A body already read is left alone. */
 const discard = (response: Response): void => {
   response.body?.cancel().catch(() => {})
 }
@@ -171,14 +179,14 @@ type Facts = Option.Option<RetryInfo.RetryInfo>
 
 /** One call of a function. */
 class Sends<A> {
-  /** The response that a send has failed with last. */
+  /** The last response that counted as a failure. */
   private response: Response | undefined = undefined
   private attempt = 0
   private readonly f: AttemptFunction<A>
   private readonly signal: AbortSignal | undefined
   private readonly classify: RetryOptions["classify"]
   private readonly env: Context.Context<never>
-  /** The failure that was judged last, and what is known of it. */
+  /** The last failure judged, and what is known about it. */
   private error: unknown = undefined
   private info: Facts = Option.none()
 
@@ -194,7 +202,7 @@ class Sends<A> {
     this.env = env
   }
 
-  /** What the call runs in. When the engine asks about a failure, the function of the caller has been asked. */
+  /** The context the call runs in. The caller's function is asked before the engine asks about a failure. */
   get context(): Context.Context<never> {
     return this.classify === undefined ? this.env : Context.add(
       this.env,
@@ -203,7 +211,7 @@ class Sends<A> {
     )
   }
 
-  /** One send, as an effect. A promise that nobody waits for any more is left alone, whatever becomes of it. */
+  /** One send, as an effect. A promise that the call no longer waits for is ignored. */
   readonly send: Effect.Effect<A, unknown> = Effect.callback<A, unknown>((resume) => {
     const controller = new AbortController()
     const failed = (error: unknown) => this.failed(error, resume)
@@ -222,24 +230,22 @@ class Sends<A> {
     return Effect.sync(() => controller.abort(this.signal?.reason))
   })
 
-  /** It is a response, and was not thrown: so it is what the call comes to if it is the last. */
+  /** Whether it is a response that was not thrown: if it is the last, it is the result of the call. */
   isAnswered(error: unknown): boolean {
     return this.response !== undefined && error === this.response
   }
 
   private failed(error: unknown, resume: (effect: Effect.Effect<A, unknown>) => void): void {
     const { classify } = this
-    const judged = (verdict: Verdict) => {
-      this.error = error
-      try {
+    // In the fiber: a hint may be a date, which needs the clock of the call.
+    const judged = (verdict: Verdict) =>
+      resume(Effect.suspend(() => {
+        this.error = error
         this.info = this.factsOf(error, verdict)
-      } catch (invalid) {
-        return resume(Effect.die(invalid))
-      }
-      // A response that nobody knows for a failure is the answer.
-      const isAnswer = this.isAnswered(error) && Option.isNone(this.info)
-      resume(isAnswer ? Effect.succeed(error as A) : Effect.fail(error))
-    }
+        // A response that is not known to be a failure is the result.
+        const isAnswer = this.isAnswered(error) && Option.isNone(this.info)
+        return isAnswer ? Effect.succeed(error as A) : Effect.fail(error)
+      }))
     if (classify !== undefined) {
       Promise.resolve().then(() => classify(error)).then(judged, () => judged(undefined))
     } else if (this.isAnswered(error)) judged(undefined)
@@ -272,10 +278,10 @@ const signalOf = (options: CallOptions | undefined): AbortSignal | undefined => 
 
 const isThenable = (u: unknown): u is PromiseLike<unknown> => typeof get(u, "then") === "function"
 
-/** What a callback returns, waited for. */
+/** Waits for what a callback returns. */
 const awaited = (told: unknown): unknown => isThenable(told) ? Effect.promise(() => Promise.resolve(told)) : told
 
-/** The context, in which the callbacks of the options are told too, and what is not read of responses is let go. */
+/** The context, with the callbacks of the options added to its observer, and unread responses discarded. */
 const observed = (env: Context.Context<never>, { onRetry, onStop }: RetryOptions): Context.Context<never> => {
   const told: RetryObserver.RetryObserver = {
     onRetry: onRetry && ((retry, error) => awaited(onRetry(error, retry))),
@@ -286,7 +292,7 @@ const observed = (env: Context.Context<never>, { onRetry, onStop }: RetryOptions
   return Context.add(env, CurrentObserver, combine(combine(Context.get(env, CurrentObserver), told), discarding))
 }
 
-/** The policy with the limit of the options. What was said to be final is final, whatever it retries otherwise. */
+/** The policy with the limit of the options. Failures judged final are final, under any policy. */
 const partsWith = (policy: Policy<unknown>, { classify, retries }: RetryOptions): Parts => {
   const orFinal: Parts["whileRetryable"] = ({ error, info }) =>
     info?.safety !== "No" || (classify === undefined && !isResponse(error))
@@ -320,7 +326,7 @@ const call = <A>(
   }
   if (signal?.aborted === true) return Promise.reject(signal.reason)
   const sends = new Sends(f, signal, env, classify)
-  // What the policy needs has been made, or the options would not have compiled without a context that brings it.
+  // Everything the policy needs exists: otherwise the options would not have compiled without a context.
   return Effect.runPromiseExitWith(sends.context as Context.Context<any>)(retrying(sends.send, parts), {
     onFiberStart: signal === undefined ? undefined : interruptedBy(signal)
   }).then((exit) => {
@@ -332,7 +338,7 @@ const call = <A>(
   })
 }
 
-/** Refuses what is none of the options. */
+/** Rejects unknown options. */
 const known = (options: object | undefined, names: ReadonlyArray<string>, { reject }: Checks): void => {
   if (options === undefined) return
   if (typeof options !== "object" || options === null) reject("options", options, "an object")
@@ -360,7 +366,7 @@ const valid = (
 
 const retryNames = ["context", "retries", "classify", "onRetry", "onStop"]
 
-/** A quota that cannot pay for one retry would switch retries off. */
+/** Rejects a quota that cannot pay for a single retry: it would switch retries off. */
 const affordable = (policy: Policy<unknown>, quota: RetryQuota.Options | undefined): void => {
   const cost = partsOf(policy).quota?.cost ?? 0
   if (quota?.capacity !== undefined && quota.capacity < cost) {
@@ -368,7 +374,7 @@ const affordable = (policy: Policy<unknown>, quota: RetryQuota.Options | undefin
   }
 }
 
-/** What is wrong with the options rejects too: who gets a promise does not look for exceptions. */
+/** Invalid options reject too: callers of a promise do not expect exceptions. */
 const promised = <A>(f: () => Promise<A>): Promise<A> => {
   try {
     return f()
@@ -378,13 +384,13 @@ const promised = <A>(f: () => Promise<A>): Promise<A> => {
 }
 
 /**
- * Makes a function that retries calls of one resource, with a quota of its own. Throws `InvalidOption` when an option is
+ * Makes a function that retries calls of one resource, with its own quota. Throws `InvalidOption` when an option is
  * impossible.
  *
  * **Details**
  *
- * A resource is what can fail on its own: a service, a table, a tenant. Make one function for each, where the client of
- * the resource is made.
+ * A resource is whatever can fail on its own: a service, a table, a tenant. Make one function for each, where you make
+ * its client.
  *
  * **Example** (A client of a table)
  *
@@ -402,13 +408,13 @@ export const make = <R>(policy: Policy<R>, ...[options]: Needing<R, Options>): R
   const setting = settingOf(policy, completed(policy, options ?? {}), options ?? {})
   return (f, options) =>
     promised(() => {
-      // What else there is was said where the function was made.
+      // All other options were given where the function was made.
       known(options, ["signal"], checks("retryPromise"))
       return call(f, setting, signalOf(options))
     })
 }
 
-/** What the calls with a policy share if they bring nothing of their own. */
+/** What the calls with a policy share if their context provides nothing. */
 const shared = new WeakMap<Policy<unknown>, { readonly own: Context.Context<never>; readonly plain: Setting }>()
 
 const sharedOf = (policy: Policy<unknown>) => {
@@ -421,25 +427,25 @@ const sharedOf = (policy: Policy<unknown>) => {
 }
 
 /**
- * Calls a function, and again as the policy says, until it gives a value.
+ * Calls a function, and repeats the call as the policy says, until it returns a value.
  *
  * **Details**
  *
- * Rejects with the very error of the last attempt. A `Response` with a status from 400 on that the classifier knows, such
- * as 429 or 503, counts as a failed attempt; the last one is the result, as it is without retries. One that is retried is
- * canceled, so its body is gone. An aborted call rejects with the reason of the signal, at once, also
- * from within the back-off; a call whose signal is aborted already never calls the function. Tokens of a retry that was
- * not sent go back. The classifier is that of the context, by default `RetryClassifier.defaultClassifier`: what it does
- * not know is not retried. An impossible policy or option, and one of an unknown name, rejects with `InvalidOption`; nothing
- * is called.
+ * Rejects with the error of the last attempt, unchanged. A `Response` with a status from 400 up that the classifier
+ * knows, such as 429 or 503, counts as a failed attempt; the last one is the result, as without retries. A response
+ * that is retried is canceled, so its body is gone. An aborted call rejects immediately with the reason of the signal,
+ * even during the backoff; if the signal is already aborted, the function is never called. Tokens of a retry that was
+ * not sent go back. The classifier is that of the context, by default `RetryClassifier.defaultClassifier`: errors it
+ * does not know are not retried. An invalid policy or option, or an unknown option, rejects with `InvalidOption`;
+ * nothing is called.
  *
  * **Gotchas**
  *
  * Without a quota in the context, all calls with the same policy object share one of 500 tokens. Calls of different
- * resources should not: give each a policy object of its own, such as another `AwsModes.standard()`, or a function of
- * its own, by {@link make}.
+ * resources should not: give each its own policy object, such as another `AwsModes.standard()`, or its own function,
+ * made by {@link make}.
  *
- * A `Response` does not tell its method: give no POST to it that must not be carried out twice.
+ * A `Response` does not reveal its method: do not pass a POST that must not run twice.
  *
  * **Example** (A request)
  *

@@ -2,12 +2,12 @@
  * The retry quota: a token bucket that all calls of a client share.
  *
  * A limit on attempts bounds what one call does. It does not bound what a client does to a service that is down: with
- * three attempts a call, the service gets three times the load just when it can bear least. A quota bounds that. Each
- * retry takes tokens; a success gives the tokens of its retry back, or one token if it needed none. While most calls
- * succeed the quota is full and never felt; in an outage it runs dry after `capacity / cost` retries, and then each call
- * is sent once, until calls succeed again.
+ * three attempts a call, the service gets three times the load just when it can handle least. A quota does. Each retry
+ * takes tokens; a success returns the tokens of its retry, or adds one if it needed no retry. While most calls succeed,
+ * the quota is full and goes unnoticed; in an outage it runs dry after `capacity / cost` retries, and then each call is
+ * sent once, until calls succeed again.
  *
- * Give every resource (a service, a table, a tenant) a quota of its own: one {@link layer} each, or `ResourceLimiters`.
+ * Give every resource (a service, a table, a tenant) its own quota: one {@link layer} each, or `ResourceLimiters`.
  *
  * @since 0.1.0
  */
@@ -33,8 +33,8 @@ import { MemoryStore, type StoreOptions } from "./state/memoryStore.ts"
 import { warnUnshared } from "./state/sharing.ts"
 
 /**
- * Tokens taken for one retry. They are settled once: given back, or spent. Whatever is asked of a settled reservation
- * changes nothing and answers `false`.
+ * Tokens taken for one retry. They are settled once: returned or spent. Operations on a settled reservation change
+ * nothing and return `false`.
  *
  * @category models
  * @since 0.1.0
@@ -42,36 +42,36 @@ import { warnUnshared } from "./state/sharing.ts"
 export interface Reservation {
   /** How many tokens it holds. */
   readonly cost: number
-  /** Puts the tokens back: the retry succeeded, or never left. */
+  /** Returns the tokens: the retry succeeded, or was never sent. */
   readonly giveBack: Effect.Effect<boolean>
-  /** Leaves the tokens taken: the retry was sent and did not succeed. */
+  /** Spends the tokens: the retry was sent and did not succeed. */
   readonly spend: Effect.Effect<boolean>
 }
 
 /**
- * What a quota does.
+ * The operations of a quota.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Service {
-  /** The most tokens there can be. */
+  /** The maximum number of tokens. */
   readonly capacity: number
-  /** What happens to a retry for which there are not enough tokens: it is refused, or it waits for the refill. */
+  /** What happens to a retry without enough tokens: it is refused, or it waits for the refill. */
   readonly whenExhausted: "stop" | "wait"
   /**
-   * Takes tokens. None when they are not there and `whenExhausted` is `"stop"`; otherwise waits, first come, first
-   * served. Fails when `cost` is no finite number of at least 0, or more than the capacity.
+   * Takes tokens. Returns none if there are too few and `whenExhausted` is `"stop"`; otherwise waits, first come, first
+   * served. Fails if `cost` is not a finite number of at least 0, or exceeds the capacity.
    */
   readonly reserve: (cost: number) => Effect.Effect<Option.Option<Reservation>, InvalidOption>
-  /** Puts tokens in, up to the capacity. Fails when `tokens` is no finite number of at least 0. */
+  /** Adds tokens, up to the capacity. Fails if `tokens` is not a finite number of at least 0. */
   readonly deposit: (tokens: number) => Effect.Effect<void, InvalidOption>
-  /** The tokens there are now: from 0 to `capacity`. */
+  /** The current number of tokens: from 0 to `capacity`. */
   readonly balance: Effect.Effect<number>
   /** Where the tokens are kept. Calls take tokens here. */
   readonly store: RetryQuotaStore
   /**
-   * The retries that may never come.
+   * The retries that may never be sent.
    *
    * @internal
    */
@@ -87,16 +87,15 @@ export interface Service {
 export class RetryQuota extends Context.Service<RetryQuota, Service>()("effect-retry/RetryQuota") {}
 
 /**
- * A first attempt that the quota cannot pay for: see `firstAttemptCost`. It was not sent, and no policy
- * retries it.
+ * A first attempt that the quota cannot pay for: see `firstAttemptCost`. It was not sent, and no policy retries it.
  *
  * @category errors
  * @since 0.1.0
  */
 export class QuotaExhausted extends Data.TaggedError("QuotaExhausted")<{
-  /** Tokens that the attempt would have taken. */
+  /** Tokens the attempt would have taken. */
   readonly cost: number
-  /** Tokens that there were. */
+  /** Tokens available. */
   readonly balance: number
 }> {
   /** @internal */
@@ -105,39 +104,39 @@ export class QuotaExhausted extends Data.TaggedError("QuotaExhausted")<{
     return RetryInfo.notRetryable
   }
   override get message(): string {
-    return `an attempt costs ${this.cost} of the retry quota, which has ${this.balance}`
+    return `the retry quota has ${this.balance} tokens, an attempt costs ${this.cost}`
   }
 }
 
 /**
- * How a quota is made.
+ * Options of a quota.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * The most tokens there can be: a finite number above 0. These are no retries: one of `awsStandard` takes 5, one of
-   * `awsStandard2026` 14, and a capacity below that switches retries off. Default 500.
+   * The maximum number of tokens: a finite number above 0. A token is not a retry: a retry of `awsStandard` takes 5,
+   * one of `awsStandard2026` 14, and any lower capacity switches retries off. Default 500.
    */
   readonly capacity?: number | undefined
-  /** The tokens at the start: from 0 to `capacity`. Default `capacity`. */
+  /** The initial number of tokens: from 0 to `capacity`. Default `capacity`. */
   readonly initial?: number | undefined
-  /** Tokens that flow in per second, success or not: a finite number of at least 0. Default 0. */
+  /** Tokens added per second, regardless of success: a finite number of at least 0. Default 0. */
   readonly refillPerSecond?: number | undefined
-  /** Tokens that a call which succeeds without a retry puts in: from 0 to `capacity`. Default 1. */
+  /** Tokens added by a call that succeeds without a retry: from 0 to `capacity`. Default 1. */
   readonly successIncrement?: number | undefined
   /**
-   * Tokens that a first attempt takes: from 0 to `capacity`. A success puts `successIncrement` in; without the tokens
-   * the attempt waits or fails with `QuotaExhausted`, as `whenExhausted` says: an error that no type of an attempt
-   * shows. Default 0: first attempts are free.
+   * Tokens that a first attempt takes: from 0 to `capacity`. A success adds `successIncrement`. Without enough tokens
+   * the attempt waits or fails with `QuotaExhausted`, as `whenExhausted` says; the types of attempts do not show that
+   * error. Default 0: first attempts are free.
    */
   readonly firstAttemptCost?: number | undefined
-  /** What happens to a retry for which there are not enough tokens. `"wait"` needs a refill. Default `"stop"`. */
+  /** What happens to a retry without enough tokens. `"wait"` needs a refill. Default `"stop"`. */
   readonly whenExhausted?: "stop" | "wait" | undefined
   /**
-   * How many may wait for tokens: a whole number of at least 0, or `Infinity`. For more the quota is exhausted.
-   * Default 100,000.
+   * How many may wait for tokens: a whole number of at least 0, or `Infinity`. Beyond that the quota counts as
+   * exhausted. Default 100,000.
    */
   readonly maxWaiters?: number | undefined
 }
@@ -210,7 +209,7 @@ const reserved = (
     const asked = answer(Duration.infinity, (reservation) => {
       held = reservation
     })
-    // Tokens that come when nobody waits for them any more go back.
+    // Tokens that arrive after the caller stopped waiting go back.
     return Effect.onInterrupt(
       Effect.map(asked, () => held === undefined ? Option.none() : Option.some(reservationOf(held))),
       () => Effect.sync(() => held?.giveBack())
@@ -218,12 +217,12 @@ const reserved = (
   })
 
 /**
- * Makes a quota over a store of your own.
+ * Makes a quota over your own store.
  *
  * **Details**
  *
- * Every call that pays from the quota asks the store; nothing else decides. A reservation for a retry that is never made
- * goes back to the store by itself.
+ * Every call that pays from the quota asks the store; nothing else decides. A reservation for a retry that is never
+ * made returns to the store automatically.
  *
  * **Example** (A store that refuses every retry)
  *
@@ -245,7 +244,7 @@ const reserved = (
 export const fromStore = (store: RetryQuotaStore): Service => overStore(store, new Lapses())
 
 /**
- * The quota over a store, and over what is known of its retries.
+ * The quota over a store, and over what is known about its retries.
  *
  * @internal
  */
@@ -274,7 +273,7 @@ export const overStore = (store: RetryQuotaStore, lapses: Lapses): Service => {
 }
 
 /**
- * A layer with a quota over a store of your own: see {@link fromStore}.
+ * A layer with a quota over your own store: see {@link fromStore}.
  *
  * @category layers
  * @since 0.1.0
@@ -284,7 +283,7 @@ export const layerStore = <E, R>(
 ): Layer.Layer<RetryQuota, E, Exclude<R, Scope.Scope>> => Layer.effect(RetryQuota, Effect.map(store, fromStore))
 
 /**
- * Makes a quota. Throws `InvalidOption` when an option is impossible.
+ * Makes a quota. Throws `InvalidOption` when an option is invalid.
  *
  * @category constructors
  * @since 0.1.0
@@ -296,7 +295,7 @@ const inMemory = (options?: Options): Effect.Effect<MemoryStore> => {
   return withClock((clock) => new MemoryStore(valid, monotonicMillis(clock)))
 }
 
-/** A quota that warns when it is dropped as one of many that should have been one. */
+/** A quota that warns if it is dropped as one of many that should have been one. */
 const watched = (options?: Options): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(inMemory(options), (store) =>
@@ -305,16 +304,17 @@ const watched = (options?: Options): Effect.Effect<Service, never, Scope.Scope> 
   )
 
 /**
- * A layer with a quota of its own. Throws `InvalidOption` when an option is impossible.
+ * A layer with its own quota. Throws `InvalidOption` when an option is invalid.
  *
  * **Gotchas**
  *
- * Each call makes another layer, and each layer another quota each time it is built: `Effect.provide(layer)` at a single
- * call or request builds it for that one, also when the layer is a constant. Such a quota is always full and bounds
- * nothing. Build the layer once in a process, as with `ManagedRuntime` or around the whole program. When ten quotas in a
- * row were dropped within a minute of being built, after a few failed retries each that would have emptied one, a
- * warning is logged, once. A quota for a part of a program on purpose is `Effect.provideServiceEffect(RetryQuota, make())`.
- * A retry that costs more than `capacity` is never made; the first one that is refused so logs a warning.
+ * Each call makes a new layer, and each layer a new quota each time it is built: `Effect.provide(layer)` on a single
+ * call or request builds one for that call, even if the layer is a constant. Such a quota is always full and limits
+ * nothing. Build the layer once per process, as with `ManagedRuntime` or around the whole program. If ten quotas in a
+ * row are dropped within a minute of being built, each after enough failed retries in total to have emptied one, a
+ * warning is logged, once. To give a part of a program its own quota on purpose, use
+ * `Effect.provideServiceEffect(RetryQuota, make())`. A retry that costs more than `capacity` is never made; the first
+ * one refused for that logs a warning.
  *
  * @category layers
  * @since 0.1.0
@@ -322,10 +322,10 @@ const watched = (options?: Options): Effect.Effect<Service, never, Scope.Scope> 
 export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effect(RetryQuota, watched(options))
 
 /**
- * A layer with a quota of its own whose options come from configuration: see {@link layer}. Fails with `InvalidOption` when
- * an option is impossible.
+ * A layer with its own quota, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
+ * option is invalid.
  *
- * **Example** (A quota of the size that the environment says)
+ * **Example** (A quota whose size comes from the environment)
  *
  * ```ts
  * const quotaLayer = RetryQuota.layerConfig({
@@ -342,7 +342,7 @@ export const layerConfig = (
 ): Layer.Layer<RetryQuota, Config.ConfigError | InvalidOption> => Layer.effect(RetryQuota, configured(options, watched))
 
 /**
- * A layer whose quota never runs out: its balance is `Infinity`. For tests, and for policies that must not be bounded.
+ * A layer whose quota never runs out: its balance is `Infinity`. For tests, and for policies that need no limit.
  *
  * @category layers
  * @since 0.1.0
@@ -362,7 +362,7 @@ export const layerUnlimited: Layer.Layer<RetryQuota> = /* @__PURE__ */ Layer.syn
   ))
 
 /**
- * The tokens there are now: from 0 to the capacity.
+ * The current number of tokens: from 0 to the capacity.
  *
  * @category getters
  * @since 0.1.0
@@ -383,7 +383,7 @@ export const reserve = (
   RetryQuota.use((quota) => quota.reserve(cost))
 
 /**
- * Puts tokens into the quota; see {@link Service}.
+ * Adds tokens to the quota; see {@link Service}.
  *
  * @category combinators
  * @since 0.1.0

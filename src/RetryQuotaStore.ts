@@ -2,9 +2,9 @@
  * The contract of a retry quota: where its tokens are kept, and which retries may take them.
  *
  * `RetryQuota` works over any store. The bucket in memory, the one in Redis and the ledger of the testing kit are plain
- * implementations of this interface, and a store of your own works exactly like them: `RetryQuota.layerStore`.
+ * implementations of this interface, and your own store works exactly like them: `RetryQuota.layerStore`.
  *
- * Members that are not effects are single atomic steps: they never wait, never throw, and are called while a call runs.
+ * Members that are not effects are single atomic steps: they never wait and never throw, and they run inside the call.
  * `RetryQuotaStoreSuite` of `effect-retry/testing` checks a store against this contract.
  *
  * @since 0.1.0
@@ -16,7 +16,7 @@ import type * as Effect from "effect/Effect"
 import type { SendGate } from "./SendGate.ts"
 
 /**
- * Tokens taken for one send. They are settled once: given back, or spent. Settling again changes nothing and answers
+ * Tokens taken for one send. They are settled once: returned or spent. Settling again changes nothing and returns
  * `false`.
  *
  * @category models
@@ -26,20 +26,34 @@ export interface Reservation {
   /** How many tokens it holds. */
   readonly cost: number
   /**
-   * The send that the tokens pay for is being made, so that they may be spent: for stores that keep an account. Sends that
-   * race and share the tokens each call it. A store around another passes it on.
+   * The send that the tokens pay for is being made, so they may be spent: for stores that keep accounts. Racing sends
+   * that share the tokens each call it. A store around another passes it on.
    */
   readonly sent?: (() => void) | undefined
-  /** Puts the tokens back: the retry succeeded, or was never sent. */
+  /** Returns the tokens: the retry succeeded, or was never sent. */
   readonly giveBack: () => boolean
-  /** Leaves the tokens taken: the retry was sent and did not succeed. */
+  /** Spends the tokens: the retry was sent and did not succeed. */
   readonly spend: () => boolean
 }
 
 /**
- * Asks for tokens that are not there immediately: waits for them, or asks another process. `hold` is called once, in the
- * very step in which the tokens are taken, and not at all when they cannot be had. From then on the library settles them.
- * `patience` (0 or longer, may be infinite) says how long waiting is of any use. An interrupted effect has taken nothing.
+ * Why a store that was asked granted no tokens: see {@link Ask}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Shortage = "refused" | void
+
+/**
+ * Asks for tokens that are not immediately available: waits for them, or asks another process. `hold` is called once,
+ * in the same step in which the tokens are taken, and never if they cannot be had. From then on the library settles
+ * them. `patience` (0 or longer, may be infinite) says how long waiting is useful. An interrupted effect has taken
+ * nothing.
+ *
+ * Without `hold`, the result says why there are no tokens: `"refused"` if more patience would not have helped, for
+ * example because too many callers already wait; `undefined` if they are not available within this patience, or if the
+ * store cannot tell. A call with a deadline then stops with `"quota-exhausted"` or `"deadline"`. In a store whose
+ * `whenExhausted` is `"stop"`, both are a refusal.
  *
  * @category models
  * @since 0.1.0
@@ -47,7 +61,7 @@ export interface Reservation {
 export type Ask = (
   patience: Duration.Duration,
   hold: (reservation: Reservation) => void
-) => Effect.Effect<void>
+) => Effect.Effect<Shortage>
 
 /**
  * Where the tokens of a quota are kept.
@@ -56,30 +70,30 @@ export type Ask = (
  * @since 0.1.0
  */
 export interface RetryQuotaStore {
-  /** The most tokens there can be: above 0, may be `Infinity`, as it is where not tokens but retries are counted. */
+  /** The maximum number of tokens: above 0, may be `Infinity`, as in a store that counts retries instead of tokens. */
   readonly capacity: number
-  /** Tokens that a call which succeeds without a retry puts in: from 0 to `capacity`. */
+  /** Tokens added by a call that succeeds without a retry: from 0 to `capacity`. */
   readonly successIncrement: number
-  /** Tokens that a first send takes: from 0 to `capacity`; 0 where first sends are free. */
+  /** Tokens that a first send takes: from 0 to `capacity`; 0 if first sends are free. */
   readonly firstAttemptCost: number
   /** Whether a retry without tokens is refused, or waits for them. */
   readonly whenExhausted: "stop" | "wait"
   /**
-   * Takes `cost` tokens (0 or more): the reservation, `undefined` when it is refused, or a way to ask for it when the
-   * answer is not there yet. A store that counts retries takes one for any cost above 0.
+   * Takes `cost` tokens (0 or more). Returns the reservation, `undefined` if refused, or a way to ask if the result is
+   * not available yet. A store that counts retries takes one for any cost above 0.
    */
   readonly reserve: (cost: number, clock: Clock.Clock) => Reservation | undefined | Ask
-  /** Puts tokens in (0 or more), up to the capacity. Nothing where not tokens but retries are counted. */
+  /** Adds tokens (0 or more), up to the capacity. Does nothing in a store that counts retries. */
   readonly deposit: (tokens: number, clock: Clock.Clock) => void
-  /** Whether a deposit would change nothing. Default: that is not known. */
+  /** Whether a deposit would change nothing. Default: unknown. */
   readonly isFull?: boolean | undefined
-  /** The tokens there are, as far as is known without asking: from 0 to `capacity`. */
+  /** The current number of tokens, as far as known without asking: from 0 to `capacity`. */
   readonly balance: (clock: Clock.Clock) => number
   /**
-   * Gates that belong to the quota: for a store that needs to know which sends are made, first ones too, and how each of
-   * them ends. They are asked with those of the context. The same array for as long as the store lives. Default: none.
+   * Gates that belong to the quota: for a store that needs to see which sends are made, first sends too, and how each
+   * ends. They are asked along with those of the context. The same array for the store's whole life. Default: none.
    */
   readonly gates?: ReadonlyArray<SendGate> | undefined
-  /** Brings {@link balance} up to date, where the tokens are kept elsewhere. Default: nothing to do. */
+  /** Refreshes {@link balance} if the tokens are kept elsewhere. Default: nothing to do. */
   readonly refresh?: Effect.Effect<void> | undefined
 }

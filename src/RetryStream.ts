@@ -1,10 +1,10 @@
 /**
  * Retrying streams.
  *
- * `Stream.retry` begins to count anew with every element: a stream that gives an element and fails is retried for ever,
- * whatever the policy, and its elements come again each time. Here are the two ways that come to an end. {@link untilFirst}
- * retries until there is an element, and then no more: what was received is never received again. {@link resume} opens
- * the stream again where it broke off.
+ * `Stream.retry` resets its count with every element: a stream that emits an element and fails is retried forever,
+ * under any policy, and its elements are repeated each time. This module has two ways that end. {@link untilFirst}
+ * retries until there is an element, and then no more: no element is received twice. {@link resume} reopens the stream
+ * where it broke off.
  *
  * @since 0.1.0
  */
@@ -30,10 +30,10 @@ import * as RetryStrategy from "./RetryStrategy.ts"
 
 type Elements<A> = NonEmptyReadonlyArray<A>
 
-/** A stream that runs: what pulls its elements, and whether it has ended. */
+/** A running stream: pulls its elements, and knows whether it has ended. */
 type Pulled<A, E, R> = Pull.Pull<Elements<A>, E, void, R>
 
-/** Opens a stream until its first elements are there, or its end. One that fails before is closed. */
+/** Opens a stream until its first elements arrive, or its end. If it fails before, it is closed. */
 const opened = <A, E, R>(self: Stream.Stream<A, E, R>, around: Scope.Scope): Effect.Effect<Pulled<A, E, R>, E, R> =>
   Effect.flatMap(Scope.fork(around), (scope) =>
     Channel.toPullScoped(self.channel, scope).pipe(
@@ -54,14 +54,14 @@ const after = <A, E, R>(first: Elements<A>, pull: Pulled<A, E, R>): Pulled<A, E,
 }
 
 /**
- * Retries a stream as the policy says until its first elements are there. What fails after them fails the stream.
+ * Retries a stream as the policy says until its first elements arrive. A failure after them fails the stream.
  *
  * **Details**
  *
- * An attempt is the time from the opening of the stream to its first elements, or to its end where it has none. It decides,
- * waits, pays and is observed as with `withRetry`: gates hold it back, elements give the tokens of the retry back. An
- * attempt that fails has closed all that it had acquired before the next one begins. As in gRPC, whose calls are retried
- * until the first message.
+ * An attempt lasts from opening the stream to its first elements, or to its end if it has none. It decides, waits, pays
+ * and is observed as with `withRetry`: gates hold it back, elements return the tokens of the retry. A failed attempt
+ * has released everything it acquired before the next one begins. gRPC does the same: it retries calls until the first
+ * message.
  *
  * **Example** (The lines of an order)
  *
@@ -93,32 +93,32 @@ export const untilFirst: {
 )
 
 /**
- * How a stream is resumed.
+ * Options for resuming a stream.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * How long a stream must go on after its first element until it counts as well again: then the tokens of its retry go
-   * back, and attempts, back-off and deadline begin anew. A finite duration of at least 0. Default 10 seconds.
+   * How long a stream must run after its first element to count as recovered: then the tokens of its retry go back, and
+   * attempts, backoff and deadline start over. A finite duration of at least 0. Default 10 seconds.
    */
   readonly resetAfter?: Duration.Input | undefined
 }
 
-/** One run of a stream that is resumed. */
+/** One run of a resumed stream. */
 interface Run {
   readonly scope: Scope.Closeable
   readonly pull: Pulled<any, any, any>
   hasElements: boolean
 }
 
-/** In place of elements: the stream has ended. */
+/** Stands for the end of the stream in place of elements. */
 const end = Symbol()
 
 type AnyPull = Pulled<any, any, any>
 
-/** A stream that is opened again where it broke off. */
+/** A stream that is reopened where it broke off. */
 class Resumed {
   private readonly strategy: RetryStrategy.Service
   private readonly from: (last: Option.Option<any>) => Stream.Stream<any, any, any>
@@ -126,7 +126,7 @@ class Resumed {
   private readonly resetAfterMillis: number
   private last: Option.Option<any> = Option.none()
   private run: Run | undefined = undefined
-  /** What the run holds, until it counts as well. */
+  /** What the run holds until it counts as recovered. */
   private token: RetryStrategy.Token | undefined = undefined
 
   constructor(
@@ -154,7 +154,7 @@ class Resumed {
     )
   })
 
-  /** Nobody pulls any more. */
+  /** The consumer no longer pulls. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     if (this.run?.hasElements === true) return this.succeed
     this.discard()
@@ -205,7 +205,7 @@ class Resumed {
     const { token } = this
     this.run = undefined
     const closed = Effect.uninterruptible(Scope.close(run.scope, Exit.failCause(cause)))
-    // A run that was well and fails is the first attempt of another call.
+    // A recovered run that fails is the first attempt of a new call.
     const redeemed = token === undefined ? this.strategy.acquireInitialToken() : Effect.succeed(token)
     const next = Effect.flatMap(redeemed, (token) => this.strategy.refreshRetryToken(token, error))
     return Effect.andThen(
@@ -220,24 +220,24 @@ class Resumed {
 }
 
 /**
- * A stream that is opened again where it broke off, as the policy says.
+ * A stream that is reopened where it broke off, as the policy says.
  *
  * **Details**
  *
- * `from` is given the last element that was received, and none at first, and opens the stream after it: from an offset, a
- * cursor, an event's id. An attempt is one run of the stream. Elements do not make a run a success, as one may always fail
- * after the first: a run that fails within `resetAfter` of its first element, or without any, is a failed attempt, and the
- * policy's attempts, back-off and quota bound how many there are in a row. When the policy stops, the stream fails with the
- * error of its last run.
+ * `from` gets the last element received, none at first, and opens the stream after it: from an offset, a cursor, an
+ * event's id. An attempt is one run of the stream. Elements alone do not make a run a success, since a run could always
+ * fail right after its first: a run that fails within `resetAfter` of its first element, or without any, is a failed
+ * attempt, and the policy's attempts, backoff and quota limit how many there are in a row. When the policy stops, the
+ * stream fails with the error of its last run.
  *
- * Decisions are those of `RetryStrategy`: the services of the policy are taken where the stream begins, and the limiter
+ * Decisions are those of `RetryStrategy`: it takes the services of the policy when the stream starts, and the limiter
  * holds back every run.
  *
  * **Gotchas**
  *
- * The last element was received, which does not say that it was worked on: a consumer that must not lose one keeps its own
- * offset. A stream whose `from` disregards the element begins from the start each time. A policy inside of `from` does not
- * see that it is nested.
+ * The last element was received, but not necessarily processed: a consumer that must not lose one keeps its own offset.
+ * If `from` ignores the element, the stream starts over each time. A policy inside `from` does not see that it is
+ * nested.
  *
  * **Example** (Numbers after the last one)
  *

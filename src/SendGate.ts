@@ -1,10 +1,10 @@
 /**
  * The contract of a gate: it holds back any send, first or retry.
  *
- * Before a send, each gate in the context is asked in the order of its `order`. It lets the send pass, makes it wait, or
- * refuses it: then nothing was sent. After the send, every gate that it passed sees the outcome, once.
- * `AdaptiveRateLimiter` is such a gate; a gate of your own works exactly like it. A send pays nothing for gates where
- * the context has none.
+ * Before a send, each gate in the context is asked in the order of its `order`. It lets the send pass, makes it wait,
+ * or refuses it: then nothing was sent. After the send, every gate it passed sees the outcome, once.
+ * `AdaptiveRateLimiter` is such a gate; your own gate works exactly like it. Without gates in the context, a send pays
+ * nothing for them.
  *
  * `SendGateSuite` of `effect-retry/testing` checks a gate against this contract.
  *
@@ -31,7 +31,7 @@ export interface Send {
   readonly nowMillis: number
   /** The services of the caller. */
   readonly context: Context.Context<never>
-  /** Lets the send pass. From now on the library settles or cancels the pass, whatever happens. */
+  /** Lets the send pass. From now on the library settles or cancels the pass in every case. */
   hold(pass: Pass): void
 }
 
@@ -43,27 +43,27 @@ export interface Send {
  */
 export interface Outcome {
   readonly _tag: "Success" | "Failure" | "Unknown"
-  /** What a success gave; `undefined` otherwise, and where nobody knows it, as in a retry strategy of the AWS SDK. */
+  /** The value of a success; `undefined` otherwise, and where it is unknown, as in a retry strategy of the AWS SDK. */
   readonly value: unknown
   /** The error of a failure. */
   readonly error: unknown
-  /** The facts of a failure, as the classifier in force knows them. Worked out when it is first read. */
+  /** The facts of a failure, according to the classifier in force. Computed when first read. */
   readonly info: RetryInfo | undefined
-  /** Milliseconds of the monotonic clock: read when it is first asked for. */
+  /** Milliseconds of the monotonic clock, read on first use. */
   readonly nowMillis: number
 }
 
 /**
- * A send has passed. The library calls exactly one of the two, once. A gate without state for each send can hand out the
- * same pass to all.
+ * A send that has passed. The library calls exactly one of the two, once. A gate without per-send state can hand out
+ * the same pass to all.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Pass {
-  /** The send was made, and ended so. */
+  /** The send was made, and ended like this. */
   readonly settle: (outcome: Outcome) => void
-  /** The send was never made: undoes what passing has changed. */
+  /** The send was never made: undoes what the pass changed. */
   readonly cancel: () => void
 }
 
@@ -74,19 +74,19 @@ export interface Pass {
  * @since 0.1.0
  */
 export interface SendGate<out E = unknown> {
-  /** What observers know it by: one of a few names, such as `"ConcurrencyLimiter"`. */
+  /** Its name for observers: one of a few names, such as `"ConcurrencyLimiter"`. */
   readonly name?: string | undefined
-  /** Where it stands among the gates: those with a lower number are asked first. */
+  /** Its position among the gates: lower numbers are asked first. */
   readonly order: number
   /**
-   * Asks to send. Lets it pass by calling `send.hold` with a pass: immediately, and returns nothing; or later, from the
-   * effect that it returns, in the very step in which the pass is taken. An effect that fails refuses the send: mark its
-   * error with {@link Refused}. An effect that is interrupted has taken nothing. It must not throw.
+   * Asks to send. To let it pass, call `send.hold` with a pass: either immediately, returning nothing, or later, from
+   * the returned effect, in the same step in which the pass is taken. An effect that fails refuses the send: mark its
+   * error with {@link Refused}. An interrupted effect has taken nothing. It must not throw.
    */
   readonly enter: (send: Send) => void | Effect.Effect<void, E>
   /**
-   * Whether what it guards is short of something at this moment of the monotonic clock. Then no send is made that its call
-   * can do without, such as a hedge. It must not throw, and says so within one step. Default: it never is.
+   * Whether the resource it guards is short of capacity at this moment of the monotonic clock. If so, optional sends
+   * such as hedges are not made. It must not throw, and answers within one step. Default: it never is.
    */
   readonly isStrained?: ((nowMillis: number) => boolean) | undefined
 }
@@ -95,7 +95,7 @@ export interface SendGate<out E = unknown> {
  * Declares the service of a gate, so that attempts find it in their context. Gates of different services merge in any
  * order.
  *
- * **Example** (A gate of your own)
+ * **Example** (Your own gate)
  *
  * ```ts
  * class Maintenance extends SendGate.Service<Maintenance>()("app/Maintenance") {}
@@ -133,7 +133,7 @@ export const register = (key: string, gateOf: (service: any) => SendGate | undef
 }
 
 /**
- * Marks an error as the refusal of a gate: the send was never made. No policy retries it.
+ * Marks an error as the refusal of a gate: the send was never made, and no policy retries it.
  *
  * **Example** (The error of a gate)
  *

@@ -1,12 +1,13 @@
 /**
- * A limit on requests and tokens in a time, as services of language models have: so many requests a minute, so many tokens.
+ * A limit on requests and tokens per period, like the rate limits of language model services: requests and tokens per
+ * minute.
  *
- * What a call will use is known when it has ended. So a send reserves what it is expected to use, and is settled by what it
- * has used: less goes back, more is a debt that later sends wait for. What the service says in its headers of its limits and
- * of what is left is taken over. A send for which there is not enough waits, first come, first served: it is not sent to be
- * refused.
+ * The usage of a call is known only when it ends. So a send reserves its expected usage, and is settled by its actual
+ * usage: the surplus goes back, an excess is a debt that later sends wait for. Limits and remaining amounts reported in
+ * response headers are adopted. A send without enough tokens waits, first come, first served, instead of being sent and
+ * rejected.
  *
- * It assumes that all its sends count against one limit: give each model, or key, a limiter of its own.
+ * It assumes that all its sends count against one limit: give each model, or key, its own limiter.
  *
  * @since 0.1.0
  */
@@ -31,15 +32,15 @@ import * as SendGate from "./SendGate.ts"
 import { type Meter, TokenGate, type TokenOptions } from "./state/tokens.ts"
 
 /**
- * A send for which there are not enough tokens. It was not sent, and no policy retries it.
+ * A send rejected for lack of tokens. It was not sent, and no policy retries it.
  *
  * @category errors
  * @since 0.1.0
  */
 export class TokenLimitExceeded extends Data.TaggedError("TokenLimitExceeded")<{
-  /** `"exceeded"` when there will not be enough in time, `"queue-full"` when `maxWaiters` were waiting already. */
+  /** `"exceeded"` if there will not be enough in time, `"queue-full"` if `maxWaiters` were already waiting. */
   readonly reason: "exceeded" | "queue-full"
-  /** When there could be enough for it: as things are, if nobody else sends. */
+  /** When there could be enough for it: on current knowledge, if no other send is made. */
   readonly retryAfter: Duration.Duration
 }> {
   /** @internal */
@@ -49,97 +50,99 @@ export class TokenLimitExceeded extends Data.TaggedError("TokenLimitExceeded")<{
   }
   override get message(): string {
     return this.reason === "exceeded"
-      ? `the limit of tokens or requests is reached: come back in ${Duration.format(this.retryAfter)}`
+      ? `the token or request limit is reached: try again in ${Duration.format(this.retryAfter)}`
       : "too many sends are waiting for tokens"
   }
 }
 
 /**
- * What a call has used, in tokens.
+ * What a call used, in tokens.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Usage {
-  /** Tokens of input that were not read from a cache: those read anew, and those written to one. */
+  /** Input tokens not read from a cache: those read fresh, and those written to the cache. */
   readonly input?: number | undefined
-  /** Tokens of input that were read from a cache. */
+  /** Input tokens read from a cache. */
   readonly cached?: number | undefined
-  /** Tokens of output, reasoning included. */
+  /** Output tokens, reasoning included. */
   readonly output?: number | undefined
 }
 
 /**
- * What a call is expected to use, in tokens: of input and of output, or of both together.
+ * The expected usage of a call, in tokens: input and output separately, or both together.
  *
  * @category models
  * @since 0.1.0
  */
 export type Estimate = number | {
-  /** Default: what nineteen of twenty calls have used lately. */
+  /** Default: the 95th percentile of recent calls. */
   readonly input?: number | undefined
-  /** Default: what nineteen of twenty calls have used lately. */
+  /** Default: the 95th percentile of recent calls. */
   readonly output?: number | undefined
 }
 
 /**
- * How a limiter is made.
+ * Options of a limiter.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** Requests in a window: a whole number of at least 1. Default: what the service says, and no limit before. */
+  /** Requests per window: a whole number of at least 1. Default: what the service reports, and no limit until then. */
   readonly requests?: number | undefined
-  /** Tokens of input and output in a window, as OpenAI counts. Values and default as for `requests`. */
+  /** Input and output tokens per window, as OpenAI counts. Values and default as for `requests`. */
   readonly tokens?: number | undefined
-  /** Tokens of input in a window, as Anthropic counts. Values and default as for `requests`. */
+  /** Input tokens per window, as Anthropic counts. Values and default as for `requests`. */
   readonly inputTokens?: number | undefined
-  /** Tokens of output in a window, as Anthropic counts. Values and default as for `requests`. */
+  /** Output tokens per window, as Anthropic counts. Values and default as for `requests`. */
   readonly outputTokens?: number | undefined
   /** The window: a finite duration above 0. Default 1 minute. */
   readonly per?: Duration.Input | undefined
   /**
-   * How much may be used at once, as the part of a window in which it flows in: a duration above 0, at most `per`. Default:
-   * all of a window. Services may hold a limit in shorter parts of its window.
+   * The largest burst, as the part of a window in which it refills: a duration above 0, at most `per`. Default: a whole
+   * window. Services may enforce a limit in shorter parts of its window.
    */
   readonly burst?: Duration.Input | undefined
   /**
-   * How much less than `burst` is used at once, in the same measure: a duration of at least 0, below `burst`. Sends that
-   * overtake one another on their way then find enough. It costs no throughput. Default a fiftieth of `burst`.
+   * A margin held back from `burst`, in the same measure: a duration of at least 0, below `burst`. It covers sends that
+   * overtake each other on the way. It costs no throughput. Default a fiftieth of `burst`.
    */
   readonly slack?: Duration.Input | undefined
-  /** The part of the limits that is for this limiter, where several processes share them: above 0, at most 1. Default 1. */
+  /** This limiter's share of the limits, if several processes divide them: above 0, at most 1. Default 1. */
   readonly share?: number | undefined
-  /** Whether input that was read from a cache counts: it does with OpenAI, not with Anthropic. Default `"free"`. */
+  /** Whether input read from a cache counts: with OpenAI it does, with Anthropic it does not. Default `"free"`. */
   readonly cachedInput?: "free" | "counted" | undefined
-  /** What a call uses that brings no estimate, until some have ended. Default 1,000 tokens of input and 1,000 of output. */
+  /**
+   * The usage of a call without an estimate, until some have ended. Default 1,000 input tokens and 1,000 output tokens.
+   */
   readonly estimate?: Estimate | undefined
-  /** What the value of a success, or a part of a stream, says it has used. Default {@link usageOf}. */
+  /** Reads the usage from the value of a success, or a part of a stream. Default {@link usageOf}. */
   readonly usage?: ((value: unknown) => Usage | undefined) | undefined
-  /** What a send does for which there is not enough. Default `"wait"`. */
+  /** What a send does without enough tokens. Default `"wait"`. */
   readonly whenFull?: "wait" | "fail" | undefined
-  /** How long a send waits before it is refused: a finite duration above 0. Default twice `per`. */
+  /** How long a send waits before it is rejected: a finite duration above 0. Default twice `per`. */
   readonly maxWait?: Duration.Input | undefined
   /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
   readonly maxWaiters?: number | undefined
 }
 
 /**
- * A limit at a moment.
+ * A snapshot of one limit.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Level {
-  /** What may be used in a window; `Infinity` as long as it is not known. */
+  /** What may be used per window; `Infinity` until known. */
   readonly limit: number
-  /** What may be used now; less than 0 when more was used than there was. */
+  /** What may be used now; below 0 if more was used than available. */
   readonly remaining: number
 }
 
 /**
- * The limiter at a moment.
+ * A snapshot of the limiter.
  *
  * @category models
  * @since 0.1.0
@@ -149,22 +152,22 @@ export interface Snapshot {
   readonly tokens: Level
   readonly inputTokens: Level
   readonly outputTokens: Level
-  /** Sends that have passed and are not settled. */
+  /** Sends that have passed and are not settled yet. */
   readonly inFlight: number
-  /** Sends that wait. */
+  /** Sends waiting. */
   readonly waiting: number
 }
 
 /**
- * What a limiter does.
+ * The operations of a limiter.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Service {
-  /** What holds sends back. */
+  /** Holds sends back. */
   readonly gate: SendGate.SendGate<TokenLimitExceeded>
-  /** The limiter now. */
+  /** The limiter's current state. */
   readonly snapshot: Effect.Effect<Snapshot>
 }
 
@@ -179,7 +182,7 @@ export class TokenLimiter extends Context.Service<TokenLimiter, Service>()(
 ) {}
 
 /**
- * What the calls of an effect are expected to use; see {@link estimate}. Default: nothing is said.
+ * The expected usage of the calls of an effect; see {@link estimate}. Default: none.
  *
  * @category services
  * @since 0.1.0
@@ -190,7 +193,7 @@ export const CurrentEstimate: Context.Reference<Estimate | undefined> = Context.
 )
 
 /**
- * Counts what a stream uses: see `RetryLlm.metered`.
+ * Counts the usage of a stream: see `RetryLlm.metered`.
  *
  * @internal
  */
@@ -199,7 +202,7 @@ export const CurrentMeter: Context.Reference<Meter | undefined> = Context.Refere
   { defaultValue: () => undefined }
 )
 
-/** A number is input and output together: for the limits of either it is the most that there can be of input. */
+/** A number is input and output together: for separate limits it is an upper bound of the input. */
 const expectedOf = (estimate: Estimate | undefined) =>
   typeof estimate === "number" ? { input: estimate, output: 0 } : estimate
 
@@ -213,13 +216,13 @@ const validEstimate = (check: Checks, estimate: Estimate): Estimate => {
 }
 
 /**
- * Says what the calls of an effect are expected to use, in tokens: a finite number of at least 0, or one each for input and
- * output. Throws `InvalidOption` for anything else.
+ * Sets the expected usage of the calls of an effect, in tokens: a finite number of at least 0, or one each for input
+ * and output. Throws `InvalidOption` for anything else.
  *
  * **Details**
  *
- * A send reserves so much, and waits until it is there. What is less goes back when it ends. Services that count the longest
- * output that a call allows refuse what reserves less: take their `max_tokens` for the output.
+ * A send reserves that amount, and waits until it is available. The unused part goes back when the send ends. Some
+ * services count a call's maximum output against the limit: for those, use `max_tokens` as the output estimate.
  *
  * **Example** (A prompt of 1,200 tokens)
  *
@@ -240,14 +243,14 @@ export const estimate: {
 )
 
 /**
- * What an answer of a model says it has used, or a part of one that comes as a stream; `undefined` where it says nothing.
+ * The usage reported by a model's response, or by a part of a stream; `undefined` if it reports none.
  *
  * **Details**
  *
- * It knows the answers and stream parts of the SDKs of OpenAI (chat completions, responses, embeddings) and Anthropic, alone
- * and in what their `withResponse()` gives, and those of Effect's `LanguageModel`.
+ * It knows the responses and stream parts of the OpenAI (chat completions, responses, embeddings) and Anthropic SDKs,
+ * plain or from `withResponse()`, and those of Effect's `LanguageModel`.
  *
- * **Example** (A message of Anthropic)
+ * **Example** (An Anthropic message)
  *
  * ```ts
  * const usage = TokenLimiter.usageOf({ usage: { input_tokens: 20, cache_read_input_tokens: 100, output_tokens: 5 } })
@@ -298,20 +301,20 @@ const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
 }
 
 /**
- * Makes a limiter. Throws `InvalidOption` when an option is impossible.
+ * Makes a limiter. Throws `InvalidOption` when an option is invalid.
  *
  * **Details**
  *
- * Each limit is a bucket that is filled evenly. A send takes its estimate and one request, and passes when all buckets have
- * that, or are full: one that needs more than a bucket holds passes too, and those after it wait the longer. How it ends
- * settles it: a success by its usage, or the estimate where it says none; a refusal (a throttle, a status 4xx) gives the
- * tokens back, but not the request; after any other failure, and an interruption, the estimate counts as used.
+ * Each limit is a bucket that fills evenly. A send takes its estimate and one request, and passes when every bucket has
+ * that much or is full: a send larger than a bucket passes too, and those after it wait longer. Its end settles it: a
+ * success by its usage, or by the estimate if it reports none; a rejection (a throttle, a status 4xx) returns the
+ * tokens, but not the request; after any other failure or an interruption, the estimate counts as used.
  *
- * Headers of answers and errors (`x-ratelimit-*` of OpenAI, `anthropic-ratelimit-*`) lower a limit, or make one known, and
- * correct what is left. A throttle closes the limiter for as long as the service asks, a window at most; without a hint and
- * headers, all limits count as used up.
+ * Headers of responses and errors (`x-ratelimit-*` of OpenAI, `anthropic-ratelimit-*`) lower a limit, or make one
+ * known, and correct the remaining amount. A throttle closes the limiter for as long as the service asks, at most one
+ * window; without a hint and headers, all limits count as used up.
  *
- * **Source**: rate limits of Anthropic's API ("token bucket algorithm") and OpenAI's (headers, requests that fail count).
+ * **Source**: rate limits of Anthropic's API ("token bucket algorithm") and OpenAI's (headers, failed requests count).
  *
  * @category constructors
  * @since 0.1.0
@@ -339,14 +342,14 @@ const serviceOf = (gate: TokenGate<TokenLimitExceeded>): Service => ({
 })
 
 /**
- * A layer with a limiter of its own. Throws `InvalidOption` when an option is impossible.
+ * A layer with its own limiter. Throws `InvalidOption` when an option is invalid.
  *
  * **Gotchas**
  *
- * Each call makes another layer, and each layer another limiter. Keep the layer in a constant to share the limiter. A call
+ * Each call makes a new layer, and each layer a new limiter. Keep the layer in a constant to share the limiter. A call
  * without `withRetry` or `attempt` is not limited.
  *
- * **Example** (500 requests and 200,000 tokens a minute)
+ * **Example** (500 requests and 200,000 tokens per minute)
  *
  * ```ts
  * const limiterLayer = TokenLimiter.layer({ requests: 500, tokens: 200_000 })
@@ -359,8 +362,8 @@ const serviceOf = (gate: TokenGate<TokenLimitExceeded>): Service => ({
 export const layer = (options?: Options): Layer.Layer<TokenLimiter> => Layer.effect(TokenLimiter, make(options))
 
 /**
- * A layer with a limiter of its own whose options come from configuration: see {@link layer}. Fails with `InvalidOption`
- * when an option is impossible.
+ * A layer with its own limiter, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
+ * option is invalid.
  *
  * @category layers
  * @since 0.1.0
@@ -371,7 +374,7 @@ export const layerConfig = (
   Layer.effect(TokenLimiter, configured(options, make))
 
 /**
- * The limiter now.
+ * The limiter's current state.
  *
  * @category getters
  * @since 0.1.0

@@ -1,13 +1,14 @@
 /**
- * Polling until a state: run an effect again and again, until what it gives says that the waiting is over.
+ * Polls until a resource reaches a state: runs an effect repeatedly until its result ends the wait.
  *
- * Retrying answers a failure; waiting answers an answer. The resource is still being created, or a resource that should
- * go is still found: nothing went wrong, it is only too early. A waiter looks at the outcome of each poll, success or
- * typed failure, with an ordered list of acceptors. The first that matches says whether the wait is over, is in vain, or
- * goes on. Where none matches, an error ends it and an output does not. Those are the waiters of Smithy, with its delays.
+ * Retrying reacts to a failure; waiting reacts to a successful response that is not the one you need yet. The resource
+ * is still being created, or a deleted one is still found: nothing went wrong, it is only too early. A waiter matches
+ * the outcome of each poll, success or typed failure, against an ordered list of acceptors. The first match decides
+ * whether the wait is over, has failed, or continues. If none matches, an error ends the wait and an output does not.
+ * These are Smithy's waiters, with its delays.
  *
- * The time to wait has to be given, and a call that fails in passing is not the waiter's concern: make the polled effect
- * one that retries, `describe.pipe(withRetry(policy), Waiter.waitUntil(waiter))`.
+ * The maximum wait is required. Transient failures of a poll are not the waiter's job: make the polled effect one that
+ * retries, `describe.pipe(withRetry(policy), Waiter.waitUntil(waiter))`.
  *
  * @since 0.1.0
  */
@@ -32,7 +33,7 @@ import * as RetryObserver from "./RetryObserver.ts"
 import { fromDelay, isRetryPolicy, type RetryPolicy } from "./RetryPolicy.ts"
 
 /**
- * What a poll gave: its output or its typed failure.
+ * The result of a poll: its output or its typed failure.
  *
  * @category models
  * @since 0.1.0
@@ -40,7 +41,7 @@ import { fromDelay, isRetryPolicy, type RetryPolicy } from "./RetryPolicy.ts"
 export type Outcome<A = unknown, E = unknown> = Result.Result<A, E>
 
 /**
- * What an outcome means: the wait is over, is in vain, or goes on.
+ * What an outcome means: the wait is over, has failed, or continues.
  *
  * @category models
  * @since 0.1.0
@@ -55,9 +56,9 @@ export type State = "success" | "failure" | "retry"
  */
 export interface Acceptor<in A = unknown, in E = unknown> {
   readonly state: State
-  /** Whether the outcome leads to the state. The classifier is that of the fiber. */
+  /** Whether the outcome leads to the state. The classifier is the fiber's. */
   readonly matches: (outcome: Outcome<A, E>, classifier: RetryClassifier) => boolean
-  /** Why the wait is in vain, in words: for the state `"failure"` only. */
+  /** Why the wait failed, in words: for the state `"failure"` only. */
   readonly message: ((outcome: Outcome<A, E>) => string) | undefined
 }
 
@@ -66,15 +67,15 @@ const acceptor = <A, E>(constructorName: string, self: Acceptor<A, E>): Acceptor
   const state = check.oneOf("state", self.state, ["success", "failure", "retry"])
   return self.message === undefined || state === "failure"
     ? self
-    : check.reject("state", state, "\"failure\" where there is a message")
+    : check.reject("state", state, "\"failure\" if a message is given")
 }
 
 /**
- * Accepts outputs: those that satisfy the predicate, all without one.
+ * Accepts outputs that satisfy the predicate; without one, all outputs.
  *
  * **Details**
  *
- * Smithy's `output`, `inputOutput` and `success: true`. `message` says in words why a wait is in vain.
+ * Smithy's `output`, `inputOutput` and `success: true`. `message` says why the wait failed.
  *
  * **Example** (Until a table is active)
  *
@@ -97,7 +98,7 @@ export const output = <A>(
   })
 
 /**
- * Accepts typed failures: those that satisfy the predicate, all without one. Smithy's `success: false`.
+ * Accepts typed failures that satisfy the predicate; without one, all typed failures. Smithy's `success: false`.
  *
  * @category acceptors
  * @since 0.1.0
@@ -126,7 +127,7 @@ export const errorType = (state: State, type: string): Acceptor => {
 }
 
 /**
- * Accepts typed failures in which the service asked for less traffic, as the classifier of the fiber has it.
+ * Accepts typed failures in which the service asked for less traffic, according to the fiber's classifier.
  *
  * @category acceptors
  * @since 0.1.0
@@ -153,7 +154,7 @@ export const outcome = <A, E>(
 ): Acceptor<A, E> => acceptor("Waiter.outcome", { state, matches: predicate, message })
 
 /**
- * What a wait came to: the last outcome, which may be an error that an acceptor took for success.
+ * The result of a wait: the last outcome, which may be an error that an acceptor accepted as success.
  *
  * @category models
  * @since 0.1.0
@@ -162,49 +163,51 @@ export interface Accepted<out A = unknown, out E = unknown> {
   readonly outcome: Outcome<A, E>
   /** The polls made. */
   readonly attempts: number
-  /** Since the wait began. */
+  /** The time since the wait began. */
   readonly elapsed: Duration.Duration
 }
 
 /**
- * A poll that came to an end, as the caller sees it while the wait goes on: its outcome, the polls made so far, the time.
+ * A finished poll, as reported during the wait: its outcome, the polls made so far, the time.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Progress<out A = unknown, out E = unknown> extends Accepted<A, E> {
   readonly state: State
-  /** What is left of the time to wait. */
+  /** The rest of the maximum wait. */
   readonly remaining: Duration.Duration
-  /** Until the next poll; `undefined` where none follows. */
+  /** The delay until the next poll; `undefined` if there is none. */
   readonly delay: Duration.Duration | undefined
 }
 
 /**
- * What a waiter is made of.
+ * Options of a waiter.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options<in A, in E, out RDelay = never, out RAttempt = never> {
-  /** Asked in this order, the first match decides: at least one of them with the state `"success"`. */
+  /** Asked in this order, the first match decides: at least one with the state `"success"`. */
   readonly acceptors: ReadonlyArray<Acceptor<A, E>>
-  /** The time to wait: a finite duration above `minDelay`. */
+  /** The maximum wait: a finite duration above `minDelay`. */
   readonly maxWait: Duration.Input
-  /** The delay before the first poll: a finite duration of at least 0, below `maxWait`, of which it is part. Default 0. */
+  /**
+   * The delay before the first poll: a finite duration of at least 0, below `maxWait`, which includes it. Default 0.
+   */
   readonly initialDelay?: Duration.Input | undefined
   /** The shortest delay: a finite duration of at least 1 ms. Default 2 seconds. */
   readonly minDelay?: Duration.Input | undefined
   /** The longest delay: a finite duration, not below `minDelay`. Default 120 seconds. */
   readonly maxDelay?: Duration.Input | undefined
   /**
-   * Where the delays come from, instead of Smithy's rule: a back-off, a policy, any schedule. It is given the output or
-   * the error of each poll. Its delays are kept within `minDelay` and `maxDelay`; when it ends, so does the wait, with the
-   * reason `"delays"`. Of a policy it is the delays and the limits that count. What it asks of an error before it retries
-   * does not, nor whether its call is the outermost: the acceptors have said that the wait goes on.
+   * The source of the delays, in place of Smithy's rule: a backoff, a policy, any schedule. It gets the output or the
+   * error of each poll. Its delays are kept within `minDelay` and `maxDelay`; when it ends, the wait ends too, with the
+   * reason `"delays"`. Only the delays and the limits of a policy count. Its checks of the error are ignored, and so is
+   * nesting: the acceptors have decided that the wait continues.
    */
   readonly delay?: Schedule.Schedule<unknown, unknown, never, RDelay> | undefined
-  /** Run after every poll that came to an end. The time that it takes is part of the delay. */
+  /** Runs after every finished poll. Its time counts as part of the delay. */
   readonly onAttempt?: ((progress: Progress<A, E>) => Effect.Effect<unknown, never, RAttempt>) | undefined
 }
 
@@ -226,14 +229,17 @@ export interface Waiter<in A = unknown, in E = unknown, out R = never> {
 
 type AnyWaiter = Waiter<any, any, any>
 
-/** Smithy's exponential delay. Its attempt ceiling, `log2(max / min) + 1`, is where the doubled delay reaches the maximum. */
+/**
+ * Smithy's exponential delay. Its attempt ceiling, `log2(max / min) + 1`, is where the doubled delay reaches the
+ * maximum.
+ */
 const smithyDelay = (minMillis: number, maxMillis: number): RetryPolicy =>
   fromDelay(({ attempt, random }) => {
     const ceiling = Math.min(maxMillis, Delays.exponential(minMillis, 2)(attempt))
     return minMillis + random.nextDoubleUnsafe() * (ceiling - minMillis)
   })
 
-/** A policy without what it asks of an error: most outcomes of a wait that goes on are none. */
+/** A policy without its checks of the error: most outcomes that continue a wait are not errors. */
 const asDelay = <R>(delay: Waiter<never, never, R>["delay"]): Waiter<never, never, R>["delay"] =>
   isRetryPolicy(delay)
     ? fromParts(changed(partsOf(delay), () => ({ whileRetryable: "off", outermostOnly: false })))
@@ -243,9 +249,9 @@ const areAcceptors = (u: ReadonlyArray<unknown>): boolean =>
   Array.isArray(u) && u.every((one) => typeof get(one, "matches") === "function")
 
 const checkAcceptors = (check: ReturnType<typeof checks>, acceptors: ReadonlyArray<Acceptor<never, never>>): void => {
-  if (!areAcceptors(acceptors)) check.reject("acceptors", acceptors, "a list of acceptors")
+  if (!areAcceptors(acceptors)) check.reject("acceptors", acceptors, "an array of acceptors")
   const states = acceptors.map(({ state }) => state)
-  if (!states.includes("success")) check.reject("acceptors", states.join(", "), "a list with one for \"success\"")
+  if (!states.includes("success")) check.reject("acceptors", states.join(", "), "an array with one for \"success\"")
 }
 
 /**
@@ -254,11 +260,11 @@ const checkAcceptors = (check: ReturnType<typeof checks>, acceptors: ReadonlyArr
  * **Details**
  *
  * The delay before poll `n + 1` is random between `minDelay` and `min(maxDelay, minDelay * 2^(n - 1))`, in whole
- * milliseconds, rounded up. Equal delays wait the same each time, without chance. When no more than `minDelay` would be
- * left after the delay, it becomes all that is left, and the poll at the end of the time is the last.
+ * milliseconds, rounded up. If `minDelay` equals `maxDelay`, there is no randomness. If no more than `minDelay` would
+ * be left after the delay, the delay becomes all the time left, and the poll at the end is the last.
  * Source: Smithy 2.0, "Waiters", additional specifications.
  *
- * Throws `InvalidOption` for options that no waiter can work with.
+ * Throws `InvalidOption` when an option is invalid.
  *
  * **Example** (Until a table is active)
  *
@@ -301,7 +307,7 @@ export const make = <A, E, RDelay = never, RAttempt = never>(
 }
 
 /**
- * The wait is in vain: an acceptor says so, or a poll failed with an error that none knows.
+ * The wait failed: an acceptor said so, or a poll failed with an error that none matched.
  *
  * @category errors
  * @since 0.1.0
@@ -309,11 +315,11 @@ export const make = <A, E, RDelay = never, RAttempt = never>(
 export class WaiterFailed<out A = unknown, out E = unknown> extends Data.TaggedError("WaiterFailed")<{
   /** Whether an acceptor matched it. */
   readonly matched: boolean
-  /** What the acceptor says of it; `undefined` when it says nothing. */
+  /** The acceptor's message; `undefined` if it has none. */
   readonly reason: string | undefined
   /** The polls made. */
   readonly attempts: number
-  /** Since the wait began. */
+  /** The time since the wait began. */
   readonly elapsed: Duration.Duration
 }> {
   readonly #outcome: Result.Result<A, E>
@@ -323,31 +329,31 @@ export class WaiterFailed<out A = unknown, out E = unknown> extends Data.TaggedE
     super(shown)
     this.#outcome = outcome
   }
-  /** The outcome that ended the wait. It may be a whole response: nothing that prints the error shows it. */
+  /** The outcome that ended the wait. It may be a whole response, so printing the error does not show it. */
   get outcome(): Result.Result<A, E> {
     return this.#outcome
   }
   override get message(): string {
     const why = this.reason ??
-      (this.matched ? "an acceptor took the outcome for failure" : "no acceptor knows the error")
-    return `waited in vain, ${count(this.attempts)}: ${why}`
+      (this.matched ? "an acceptor matched the outcome as a failure" : "no acceptor matched the error")
+    return `wait failed after ${count(this.attempts)}: ${why}`
   }
 }
 
 /**
- * The wait has ended before its state came about: the time to wait is over, or the schedule of the delays has ended.
+ * The wait ended before the state was reached: the time is over, or the schedule of delays has ended.
  *
  * @category errors
  * @since 0.1.0
  */
 export class WaiterTimedOut<out A = unknown, out E = unknown> extends Data.TaggedError("WaiterTimedOut")<{
-  /** What has ended: the time to wait, or the delays. */
+  /** What ended: the time, or the delays. */
   readonly reason: "time" | "delays"
-  /** The time there was. */
+  /** The maximum wait. */
   readonly maxWait: Duration.Duration
-  /** The polls made, one that was interrupted included. */
+  /** The polls made, including an interrupted one. */
   readonly attempts: number
-  /** Since the wait began. */
+  /** The time since the wait began. */
   readonly elapsed: Duration.Duration
 }> {
   readonly #last: Result.Result<A, E> | undefined
@@ -355,7 +361,7 @@ export class WaiterTimedOut<out A = unknown, out E = unknown> extends Data.Tagge
     super(shown)
     this.#last = last
   }
-  /** The last outcome; `undefined` when no poll came to an end. Nothing that prints the error shows it. */
+  /** The last outcome; `undefined` if no poll finished. Printing the error does not show it. */
   get last(): Result.Result<A, E> | undefined {
     return this.#last
   }
@@ -368,14 +374,14 @@ export class WaiterTimedOut<out A = unknown, out E = unknown> extends Data.Tagge
 
 const count = (attempts: number): string => attempts === 1 ? "1 poll" : `${attempts} polls`
 
-/** What the outcome means, and what the acceptor that says so says of it. */
+/** What the outcome means, and the message of the acceptor that decided. */
 const judge = ({ acceptors }: AnyWaiter, outcome: Outcome, classifier: RetryClassifier) => {
   const matched = acceptors.find(({ matches }) => matches(outcome, classifier))
   const state: State = matched?.state ?? (Result.isFailure(outcome) ? "failure" : "retry")
   return { state, why: { matched: matched !== undefined, reason: matched?.message?.(outcome) } }
 }
 
-/** A poll that is not ready is no retry, so the observer of retries is not notified of a policy's delays. */
+/** A poll that is not ready is not a retry, so the retry observer is not notified of a policy's delays. */
 const unobserved = Effect.provideService(RetryObserver.CurrentObserver, RetryObserver.none)
 
 type Step<R> = (now: number, input: unknown) => Pull.Pull<[unknown, Duration.Duration], never, unknown, R>
@@ -388,7 +394,7 @@ class Timer<R> {
   private readonly startMillis: number
   private readonly minDelayMillis: number
   readonly maxWaitMillis: number
-  /** The next poll is the one at the end of the time, or is under way. */
+  /** The next poll is the one at the end of the time, or is in progress. */
   private atEnd = false
   private ended: WaiterTimedOut["reason"] = "time"
 
@@ -405,7 +411,7 @@ class Timer<R> {
     return Math.max(0, monotonicMillis(this.clock) - this.startMillis)
   }
 
-  /** What has ended when no poll follows, and when. */
+  /** What ended, and when, if no poll follows. */
   get end() {
     return { reason: this.ended, maxWait: this.waiter.maxWait, elapsed: Duration.millis(this.elapsedMillis) }
   }
@@ -417,7 +423,7 @@ class Timer<R> {
     )
   }
 
-  /** The delay before the next poll in milliseconds; none where none follows. */
+  /** The delay before the next poll in milliseconds; none if there is no next poll. */
   next(outcome: Outcome, remainingMillis: number): Effect.Effect<number | undefined, never, R> {
     if (this.atEnd || remainingMillis <= 0) return Effect.undefined
     return this.step(this.clock.currentTimeMillisUnsafe(), Result.merge(outcome)).pipe(
@@ -465,20 +471,20 @@ const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R
 })
 
 /**
- * Polls until the waiter says that the wait is over.
+ * Polls until the waiter ends the wait.
  *
  * **Details**
  *
- * The first poll is made at once, or after `initialDelay`. Fails with {@link WaiterFailed} when the wait is in vain, with
- * {@link WaiterTimedOut} when its time is over or its delays have ended. Time counts on the monotonic clock from the
- * beginning of the wait. A poll that still runs when the time is over is interrupted; but every poll, the one at the end
- * too, has `minDelay` to answer. So the wait ends within `maxWait + minDelay`, and within `maxWait` where polls take no
- * time. Nothing is shared between two waits.
+ * The first poll is made immediately, or after `initialDelay`. Fails with {@link WaiterFailed} if the wait fails, with
+ * {@link WaiterTimedOut} if its time is over or its delays have ended. Time counts on the monotonic clock from the
+ * start of the wait. A poll still running when the time is over is interrupted; but every poll, including the one at
+ * the end, has `minDelay` to respond. So the wait ends within `maxWait + minDelay`, and within `maxWait` if polls take
+ * no time. Two waits share nothing.
  *
  * **Gotchas**
  *
- * Defects and interruption end the wait as they are: acceptors see typed failures only. What an acceptor throws is a
- * defect. A poll that cannot be interrupted, or an `onAttempt` that takes longer than the time, puts off the end.
+ * Defects and interruption end the wait unchanged: acceptors see typed failures only. An exception in an acceptor is a
+ * defect. A poll that cannot be interrupted, or an `onAttempt` longer than the time, delays the end.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,6 +1,6 @@
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { build } from "esbuild"
-import { mkdtemp, rm } from "node:fs/promises"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -96,8 +96,20 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     const own = modules.filter((path) => path.startsWith("src/"))
     assert.include(own, "src/Attempt.ts")
     assert.deepStrictEqual(own.filter((path) => path.startsWith("src/aws/")), ["src/aws/AwsModes.ts"])
-    const rooms = /^(src\/(breaker|http|grpc|llm|redis|testing|workflow|importers)|lab)\//
+    const rooms = /^(src\/(breaker|http|grpc|importers|json|llm|redis|testing|workflow)|lab)\//
     assert.deepStrictEqual(own.filter((path) => rooms.test(path)), [])
+  })
+
+  it("is nothing of a module that the index does not export", async () => {
+    const { exports } = JSON.parse(await readFile(join(root, "package.json"), "utf8"))
+    const index = await readFile(join(root, "src/index.ts"), "utf8")
+    const opted = Object.values<string>(exports)
+      .map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, "src/$1.ts"))
+      .filter((file) =>
+        file.startsWith("src/") && file !== "src/index.ts" && !index.includes(file.replace("src/", "./"))
+      )
+    assert.include(opted, "src/TokenLimiter.ts")
+    assert.deepStrictEqual(opted.filter((file) => modules.includes(file)), [])
   })
 
   it("is nothing of another package, and of Effect neither HTTP, nor persistence, nor schemas", () => {

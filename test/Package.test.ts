@@ -87,7 +87,9 @@ describe("the package", () => {
     const lines: Array<string> = []
     const files: ReadonlyArray<readonly [name: string, path: string]> = [
       ...modules.filter(isPublic).map((module) => [nameOf(module), `src/${module}.ts`] as const),
-      ...["Explain", "Simulator"].map((module) => [`@effect-retry/lab/${module}`, `lab/src/${module}.ts`] as const)
+      ...["Expect", "Explain", "Simulator"].map((module) =>
+        [`@effect-retry/lab/${module}`, `lab/src/${module}.ts`] as const
+      )
     ]
     for (const [name, path] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const file = new URL(path, root)

@@ -84,7 +84,7 @@ describe("secrets that are planted in requests and answers", () => {
       assert.notInclude(text, secret)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("get into no error of an attempt that takes too long: it tells the method and the place", () =>
+  it.effect("get into no error of an attempt that takes too long: it shows the method and the place", () =>
     Effect.gen(function*() {
       const { heard, times } = http([...answers, "never"])
       const { exit, text } = yield* heard
@@ -111,7 +111,7 @@ describe("secrets that are planted in requests and answers", () => {
     [`?${secret}`, "/"]
   ]
   for (const [address, place] of addresses) {
-    it(`get into no error of a time-out: of ${address} it tells ${JSON.stringify(place)}`, () => {
+    it(`get into no error of a timeout: of ${address} it tells ${JSON.stringify(place)}`, () => {
       const error = timedOut(HttpClientRequest.setUrl(request, address), 1000)
       assert.strictEqual(error.message, `Transport: no response within 1s (POST ${place})`)
       assert.notInclude(renderings(error), secret)
@@ -238,7 +238,7 @@ describe("secrets that are planted in requests and answers", () => {
       const { exit, text } = yield* told(played(Effect.andThen(send, send)))
       assert.strictEqual(requests.length, 1)
       assert.isTrue(Exit.isFailure(exit))
-      assert.include(text, "the stream in the input of PutObjectCommand was sent before")
+      assert.include(text, "the stream in the input of PutObjectCommand was already sent")
       assert.notInclude(text, secret)
     }))
 

@@ -35,6 +35,16 @@ describe.each(pages)("%s", (path) => {
   })
 })
 
+/** Pages on what is not in the core. */
+const optional = ["deadlines", "durable", "fleet", "grpc", "importing", "live", "llm", "observing"]
+
+it.each(optional)("docs/%s.md begins with a program that runs, and the command", (page) => {
+  const [beginning] = read(`docs/${page}.md`).split("\n## ")
+  const [, example] = /\bnpx tsx (examples\/\S+\.ts)\b/.exec(beginning!) ?? []
+  assert.isDefined(example)
+  assert.match(read(example!), /^main\(|^if \(isStarted\(/m)
+})
+
 it("some pages have excerpts", () => {
   assert.isAtLeast(pages.filter((path) => blocksOf(read(path)).length > 0).length, 8)
 })

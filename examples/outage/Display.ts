@@ -9,9 +9,9 @@ const eraseLines = (lines: number): string => lines === 0 ? "" : `\u001b[${lines
 
 /** What is shown while a program runs. */
 export interface View {
-  /** A block that is drawn again and again where there is a terminal. */
+  /** A block redrawn repeatedly in a terminal. */
   readonly block: Effect.Effect<ReadonlyArray<string>>
-  /** A line that is added now and then where there is none. */
+  /** A line added from time to time if there is no terminal. */
   readonly line: Effect.Effect<string>
 }
 
@@ -22,7 +22,7 @@ const redrawn = Effect.fnUntraced(function*(block: View["block"]) {
   const terminal = yield* Terminal.Terminal
   let drawn = 0
   const draw = Effect.gen(function*() {
-    // A line that wraps would be two lines to erase. A terminal that does not know its width says 0.
+    // A line that wraps would be two lines to erase. A terminal that does not know its width reports 0.
     const columns = (yield* terminal.columns) || Infinity
     const lines = (yield* block).map((line) => line.slice(0, columns))
     const erase = eraseLines(drawn)

@@ -1,4 +1,6 @@
 import { AdaptiveRateLimiter, awsAdaptive, awsStandard, RetryObserver, RetryQuota, withRetry } from "effect-retry"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -9,38 +11,62 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Script from "./Script.ts"
 
-/** Callers come at a fixed rate, whatever becomes of those before them. */
+/** Callers arrive at a fixed rate, whatever happens to those before them. */
 const callsPerSecond = 40
-/** How long a caller waits for one answer. */
+/** How long a caller waits for one response. */
 const attemptTimeout = "500 millis"
-/** How long a caller waits in all, its retries included. */
+/** How long a caller waits in total, including retries. */
 const patience = "8 seconds"
 
 /** One request of a call. */
 export type Send = Effect.Effect<string, HttpClientError.HttpClientError | Cause.TimeoutError>
+
+/** What happens to calls. */
+const events = ["calls", "attempts", "succeeded", "failed"] as const
+
+/** How often each happened in a second. */
+type Second = { [Event in (typeof events)[number]]: number }
+
+const nothing: Second = { calls: 0, attempts: 0, succeeded: 0, failed: 0 }
 
 /** What a fleet has seen so far. */
 export class Tally {
   calls = 0
   attempts = 0
   failed = 0
-  /** Calls that the retry quota refused another attempt. */
+  /** When the first call began, in seconds. */
+  startedAt = 0
+  /** When each call began, in milliseconds since the first. */
+  readonly arrivals: Array<number> = []
+  /** What happened in each second since the first call. */
+  readonly series: Array<Second> = []
+  /** Calls whose next attempt the retry quota refused. */
   refused = 0
-  /** Seconds that each call took which succeeded. */
+  /** Seconds taken by each successful call. */
   readonly latencies: Array<number> = []
-  /** Of the retry quota, if the fleet has one. */
+  /** The balance of the retry quota, if the fleet has one. */
   balance: number | undefined = undefined
-  /** Of the rate limiter, once it has seen a throttle. */
+  /** The rate of the limiter, once it has seen a throttle. */
   fillRate: number | undefined = undefined
+
+  /** Counts what happens at a time. */
+  count(event: keyof Second, now: number): void {
+    const second = Math.max(0, Math.floor(now - this.startedAt))
+    while (this.series.length <= second) this.series.push({ ...nothing })
+    this.series[second]![event]++
+    if (event === "calls") this.arrivals.push(Math.max(0, now - this.startedAt) * 1000)
+    if (event === "succeeded") return
+    this[event]++
+  }
 }
 
 /** The clients of one policy. */
 export interface Fleet {
   readonly name: string
-  /** Where its copy of the service is. */
+  /** The path of its copy of the service. */
   readonly path: string
   readonly tally: Tally
-  /** Calls for a while, and waits for the last answers. */
+  /** Makes calls for this long, then waits for the last responses. */
   readonly run: (seconds: number) => Effect.Effect<void, never, HttpClient.HttpClient>
 }
 
@@ -70,16 +96,17 @@ export const make = <E, R>(
 
   const makeCall = Effect.map(HttpClient.HttpClient, (client) => {
     const get = HttpClient.filterStatusOk(client).get(path)
-    const send: Send = Effect.suspend(() => {
-      tally.attempts++
+    const send: Send = Effect.flatMap(Script.now, (now) => {
+      tally.count("attempts", now)
       return Effect.timeout(Effect.flatMap(get, (response) => response.text), attemptTimeout)
     })
     return Effect.gen(function*() {
-      tally.calls++
       const startedAt = yield* Script.now
+      tally.count("calls", startedAt)
       const exit = yield* Effect.exit(Effect.timeout(retry(send), patience))
-      if (Exit.isSuccess(exit)) tally.latencies.push((yield* Script.now) - startedAt)
-      else tally.failed++
+      const endedAt = yield* Script.now
+      if (Exit.isSuccess(exit)) tally.latencies.push(endedAt - startedAt)
+      tally.count(Exit.isSuccess(exit) ? "succeeded" : "failed", endedAt)
       yield* readGauges(tally)
     })
   })
@@ -88,6 +115,7 @@ export const make = <E, R>(
     const call = yield* makeCall
     const running = yield* FiberSet.make()
     const startedAt = yield* Script.now
+    tally.startedAt = startedAt
     for (let number = 0; number < seconds * callsPerSecond; number++) {
       const wait = startedAt + number / callsPerSecond - (yield* Script.now)
       if (wait > 0) yield* Effect.sleep(wait * 1000)
@@ -100,10 +128,16 @@ export const make = <E, R>(
   return { name, path, tally, run: (seconds) => run(seconds).pipe(Effect.scoped, Effect.provide(services)) }
 }
 
-/** The four fleets, each with services of its own. */
+/** The five fleets, each with its own services. The last has gates: it waits when its server asks, and sends less when sends time out. */
 export const all = (): ReadonlyArray<Fleet> => [
   make("no retry", (send) => send, Layer.empty),
   make("naive retry", (send) => Effect.retry(send, { times: 3 }), Layer.empty),
   make("awsStandard", withRetry(awsStandard), RetryQuota.layer()),
-  make("awsAdaptive", withRetry(awsAdaptive), Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer()))
+  make("awsAdaptive", withRetry(awsAdaptive), Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer())),
+  make(
+    "quota and gates",
+    withRetry(awsStandard),
+    // The service asks for a pause of 1 s. With the default of 250 ms, calls that wait through it would be rejected.
+    Layer.mergeAll(RetryQuota.layer(), ConcurrencyLimiter.layer({ maxWait: "1 second" }), CoolDown.layer())
+  )
 ]

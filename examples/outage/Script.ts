@@ -1,21 +1,21 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
-/** What the service is like for a while. */
+/** The state of the service for a period. */
 export interface Phase {
   readonly name: string
   readonly seconds: number
-  /** The requests per second that are let in; the rest is answered 429. */
+  /** The requests per second that are let in; the rest is answered with 429. */
   readonly limitPerSecond: number
-  /** How long one request keeps the service busy: 12 ms is about 83 requests a second. */
+  /** How long one request keeps the service busy: 12 ms is about 83 requests per second. */
   readonly workMillis: number
-  /** The share of the requests let in that is answered 503 at once. */
+  /** The share of the accepted requests that is answered with 503 immediately. */
   readonly failing: number
 }
 
 const usual: Omit<Phase, "name" | "seconds"> = { limitPerSecond: 100, workMillis: 12, failing: 0.1 }
 
-/** The events that every fleet meets. Back from the outage, the service has lost its caches and is slow at first. */
+/** The events that every fleet meets. After the outage, the service has lost its caches and is slow at first. */
 export const outage: ReadonlyArray<Phase> = [
   { ...usual, name: "healthy", seconds: 3 },
   { ...usual, name: "throttling", seconds: 4, limitPerSecond: 30 },
@@ -35,5 +35,5 @@ export const phaseAt = (script: ReadonlyArray<Phase>, elapsedSeconds: number): P
   return script.find((phase) => elapsedSeconds < (end += phase.seconds)) ?? script.at(-1)!
 }
 
-/** Seconds on the monotonic clock, which no step of the wall clock moves. */
+/** Seconds of the monotonic clock, unaffected by changes to the wall clock. */
 export const now: Effect.Effect<number> = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e9)

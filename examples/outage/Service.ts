@@ -8,14 +8,14 @@ import * as Script from "./Script.ts"
 const burstSeconds = 0.25
 
 /**
- * The longest that a request waits for its turn. A little longer than callers wait for an answer, as queues usually are:
- * what comes out at the end of a full one has been worked on for nobody.
+ * The longest that a request waits for its turn. A little longer than callers wait for a response, as queues usually
+ * are: when a full queue serves a request, its caller has given up.
  */
 const queueSeconds = 0.6
 
 /**
- * Takes a place in a line that is full until a certain time: until when it is full then, or `undefined` if that is
- * further off than `bound`. The place stays taken if the caller hangs up, for most services do not notice that.
+ * Takes a place in a queue that is full until a given time. Returns the new time, or `undefined` if that is further off
+ * than `bound`. The place stays taken if the caller hangs up, since most services do not notice.
  */
 export const admit = (
   line: { readonly fullUntil: number; readonly bound: number },
@@ -74,7 +74,7 @@ export const make = Effect.fnUntraced(function*(script: ReadonlyArray<Script.Pha
     handle,
     /** Answers the requests of an HTTP server. */
     app: Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => handle(request.url)),
-    /** How many requests have come to a path. */
+    /** How many requests a path has received. */
     requests: (path: string): number => copyAt(path).requests
   }
 })

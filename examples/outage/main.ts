@@ -1,5 +1,7 @@
 /**
- * Four fleets of clients meet the same outage: one without retries, one that retries naively, two with the modes of AWS.
+ * Five fleets of clients meet the same outage: one without retries, one that retries naively, two with the modes of AWS, and
+ * one with a quota for its retries and gates for its sends: a concurrency limit and a cool-down. At the end it writes a page
+ * with charts among the temporary files of the system. A busy machine changes the figures.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
@@ -11,8 +13,10 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import { createServer } from "node:http"
+import { monitorEventLoopDelay } from "node:perf_hooks"
 import * as Display from "./Display.ts"
 import * as Fleet from "./Fleet.ts"
+import * as Page from "./Page.ts"
 import * as Report from "./Report.ts"
 import * as Script from "./Script.ts"
 import * as Service from "./Service.ts"
@@ -43,7 +47,15 @@ const program = Effect.gen(function*() {
     fleets.map(({ name, path, tally }) => Report.figures(name, tally, service.requests(path)))
   )
 
-  yield* Display.print([`${fleets.length} fleets call ${address} for ${seconds} s. Ctrl-C ends it.`])
+  const late = monitorEventLoopDelay({ resolution: 10 })
+  late.enable()
+  yield* Effect.addFinalizer(() => Effect.sync(() => late.disable()))
+
+  yield* Display.print([
+    `${fleets.length} fleets of clients call a server of this process for ${seconds} s, each with a policy.`,
+    "The server throttles for a while, later it is down for 4 s and slow after that.",
+    "Ctrl-C ends it."
+  ])
   yield* Effect.forEach(fleets, (fleet) => fleet.run(seconds), { concurrency: "unbounded", discard: true }).pipe(
     Effect.provideService(HttpClient.HttpClient, client),
     Effect.raceFirst(Display.show({
@@ -56,19 +68,27 @@ const program = Effect.gen(function*() {
       line: Effect.zipWith(
         service.elapsed,
         figures,
-        (elapsed, figures) => `${progress(elapsed)} | ${Report.liveLine(figures)}`
+        (elapsed, figures) => [progress(elapsed), ...Report.liveLines(figures)].join("\n")
       )
     })),
     Effect.onExit((exit) =>
       Effect.flatMap(figures, (figures) =>
         Display.print([
           "",
-          ...Exit.isSuccess(exit) ? [] : ["Interrupted; what there was until then:", ""],
+          ...Exit.isSuccess(exit) ? [] : ["Interrupted; the results until then:", ""],
           ...Report.table(figures),
+          ...Report.busy(late.percentile(99) / 1e6 - late.min / 1e6),
           "",
-          Report.sentence(figures)
+          ...Report.sentence(figures)
         ]))
     )
+  )
+  yield* Page.write(fleets).pipe(
+    Effect.match({
+      onFailure: (why) => ["", `There is no page with charts: ${why}`],
+      onSuccess: (path) => ["", "Over time, measured and as the simulator foresees it:", path]
+    }),
+    Effect.flatMap(Display.print)
   )
 })
 
@@ -77,7 +97,7 @@ const layer = Layer.merge(
   NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0 })
 )
 
-// Who reads through a pipe may leave early, as `head` does.
+// A reader of the pipe may quit early, as `head` does.
 process.stdout.once("error", () => process.exit())
 
 NodeRuntime.runMain(program.pipe(Effect.scoped, Effect.provide(layer)))

@@ -1,9 +1,11 @@
-/** Express and its like: the runtime lives next to the application, handlers are functions of a request. */
-import { ManagedRuntime } from "effect"
+/** Express and similar: the runtime lives next to the application, handlers are functions of a request. */
+import { Effect, ManagedRuntime } from "effect"
 import { RetryQuota } from "effect-retry"
+import { main } from "../support/program.ts"
+import { downClient, fortyRequests } from "../support/requests.ts"
 import { type Client, getOrder } from "./orders.ts"
 
-/** As much of Express as a handler needs. */
+/** The part of Express that a handler needs. */
 export type Handler = (
   request: { readonly params: { readonly id: string } },
   response: { readonly send: (body: string) => unknown },
@@ -17,3 +19,10 @@ export const ordersOf = (client: Client) => {
     runtime.runPromise(getOrder(client, request.params.id)).then((order) => response.send(order), next)
   return { get, close: () => runtime.dispose() }
 }
+
+const client = downClient()
+const orders = ordersOf(client)
+const request = (id: string) =>
+  new Promise((resolve, reject) => void orders.get({ params: { id } }, { send: resolve }, reject))
+
+main(import.meta.url, Effect.ensuring(fortyRequests(client, request), Effect.promise(orders.close)))

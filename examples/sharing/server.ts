@@ -2,9 +2,12 @@
 import { Effect, ManagedRuntime } from "effect"
 import { RetryQuota } from "effect-retry"
 import { createServer } from "node:http"
+import { main } from "../support/program.ts"
+import { downClient, fortyRequests } from "../support/requests.ts"
+import { withServer } from "../support/server.ts"
 import { type Client, getOrder } from "./orders.ts"
 
-/** The runtime builds the layer when the first request comes, once. Nothing is provided to single calls. */
+/** The runtime builds the layer once, on the first request. Nothing is provided to single calls. */
 export const ordersServer = (client: Client) => {
   const runtime = ManagedRuntime.make(RetryQuota.layer())
   const server = createServer((request, response) => {
@@ -19,3 +22,10 @@ export const ordersServer = (client: Client) => {
   server.on("close", () => runtime.dispose())
   return server
 }
+
+const client = downClient()
+
+main(
+  import.meta.url,
+  withServer(ordersServer(client), (url) => fortyRequests(client, (id) => fetch(`${url}/${id}`)))
+)

@@ -1,10 +1,13 @@
 /**
- * Cloudflare Workers: one runtime for each isolate, at the top of the module.
+ * Cloudflare Workers: one runtime per isolate, at the top of the module.
  *
- * There is no process to share with: an isolate serves the requests of one place, many at a time, and its quota is theirs.
+ * There is no process to share with: an isolate serves the requests of one location, many at a time, and they share its
+ * quota.
  */
 import { ManagedRuntime } from "effect"
 import { RetryQuota } from "effect-retry"
+import { main } from "../support/program.ts"
+import { downClient, fortyRequests } from "../support/requests.ts"
 import { type Client, getOrder } from "./orders.ts"
 
 const runtime = ManagedRuntime.make(RetryQuota.layer())
@@ -18,3 +21,10 @@ export const worker = {
     )
   }
 }
+
+const orders = downClient()
+
+main(
+  import.meta.url,
+  fortyRequests(orders, (id) => worker.fetch(new Request(`https://orders.example/${id}`), { orders }))
+)

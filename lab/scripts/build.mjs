@@ -1,7 +1,7 @@
 /**
  * Builds the lab into dist of a folder, its own unless another is given: the command line as one file, with what it takes
- * from other packages inside and their licences beside it; and the JSON Schema of scenarios. Into its own folder it also
- * builds the modules and their types, which import `effect` and `effect-retry`.
+ * from other packages inside and their licenses beside it; the JSON Schema of scenarios; and the playground. Into its own
+ * folder it also builds the modules and their types, which import `effect` and `effect-retry`.
  */
 import { build } from "esbuild"
 import { execFileSync } from "node:child_process"
@@ -9,6 +9,8 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { tsImport } from "tsx/esm/api"
+import { licensesOf } from "./licenses.mjs"
+import { playground } from "./playground.mjs"
 
 const lab = fileURLToPath(new URL("..", import.meta.url))
 const tsconfig = join(lab, "..", "tsconfig.json")
@@ -43,30 +45,15 @@ const buildCommandLine = async () => {
     outfile: join(dist, "commandLine.js"),
     minify: true,
     metafile: true,
+    // The main file of jsonc-parser requires its parts in a way that cannot be bundled.
+    mainFields: ["module", "main"],
     external: ["effect"],
     define: { VERSION: JSON.stringify(version) }
   })
   writeFileSync(join(dist, "bin.js"), launcher(peerDependencies.effect), { mode: 0o755 })
-  const [output] = Object.values(metafile.outputs)
-  const packages = new Set(
-    Object.entries(output.inputs)
-      .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
-      .flatMap(([path]) => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? [])
-  )
-  const texts = [...packages].sort().map((path) => {
-    const folder = join(lab, path)
-    const { license, name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
-    const files = readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isFile() && /^(licen[cs]e|notice|copying)/i.test(entry.name))
-      .map((entry) => entry.name)
-      .sort()
-    if (files.length === 0 && license !== "MIT") throw new Error(`${name} is bundled and has no licence file`)
-    return [`${name} ${version} (${license})`, ...files.map((file) => readFileSync(join(folder, file), "utf8").trim())]
-      .join("\n\n")
-  })
   writeFileSync(
     join(dist, "bin.licenses.txt"),
-    `commandLine.js contains parts of these packages.\n\n${texts.join(`\n\n${"-".repeat(80)}\n\n`)}\n`
+    `commandLine.js contains parts of these packages.\n\n${licensesOf(metafile, lab)}\n`
   )
 }
 
@@ -78,7 +65,7 @@ const buildSchema = async () => {
 const buildModules = () =>
   build({
     ...common,
-    entryPoints: ["src/Explain.ts", "src/Simulator.ts"],
+    entryPoints: ["src/Expect.ts", "src/Explain.ts", "src/Simulator.ts"],
     outdir: dist,
     splitting: true,
     external: ["effect", "effect-retry"]
@@ -103,6 +90,7 @@ rmSync(dist, { recursive: true, force: true })
 mkdirSync(dist, { recursive: true })
 await buildCommandLine()
 await buildSchema()
+writeFileSync(join(dist, "playground.html"), await playground())
 if (other === undefined) {
   await buildModules()
   buildTypes()

@@ -26,14 +26,16 @@ export type { Options } from "./explain/options.ts"
  * **Details**
  *
  * - The least and the greatest delay are those at the extremes of chance; the percentiles are exact where a delay depends
- *   on one draw (`exact`), otherwise those of the samples.
+ *   on one draw (`exact`), otherwise those of the samples. With a deadline, the delays are those of the retries that are made.
  * - `latestMillis` and `latency.maxMillis` are bounds where delays rise with chance, as those of all policies here do;
  *   otherwise, and for a schedule that stops by itself after a time, the greatest of all calls that were run. With a
  *   deadline, a retry may begin just before it, and the attempt is not interrupted.
  * - The load per failure rate is that of a client in the long run, attempts failing independently: `1 + f + f^2 + ...`
  *   as far as the policy goes, and with the quota at most `1 + successIncrement * (1 - f) / (cost * f)`. Below
  *   `quota.bitesAt` more comes into the quota than is spent, and only a small one is empty now and then.
- * - The wait for a send token of an `AdaptiveRateLimiter` depends on all calls of a client and is left out.
+ * - With `coolDown` sends wait as a `CoolDown` has them wait after a hint; with `hedge` the load has up to as many hedges as
+ *   their share allows. What other gates do depends on all calls of a client, not on one: `AdaptiveRateLimiter`,
+ *   `ConcurrencyLimiter` and `ClientThrottle` are left out. `Simulator` runs them.
  *
  * Throws `InvalidOption` when an option is impossible, the policy is none, or the schedule waits for anything but time;
  * and what a function in the policy throws.

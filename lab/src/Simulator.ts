@@ -2,7 +2,7 @@
  * What policies do to services, and services to policies: a simulator that runs the library's own code.
  *
  * A scenario is fleets of clients and the services they call: a rate of calls, a policy, processes with quotas of their
- * own; a capacity, a queue, time-outs, outages, layers. {@link run} has the library's own policies, quotas and gates decide
+ * own; a capacity, a queue, timeouts, outages, layers. {@link run} has the library's own policies, quotas and gates decide
  * about every call, in a virtual time that jumps from one event to the next, and answers with time series and totals.
  * Chance comes from the seed of the scenario: the same scenario gives the same run, to the last event.
  *
@@ -21,12 +21,20 @@ import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Scheduler from "effect/Scheduler"
 import * as Schema from "effect/Schema"
+import { type Backtest, backtestOf, withArrivals } from "./simulator/backtest.ts"
 import { Chance } from "./simulator/chance.ts"
+import { type Edge, edgeOf } from "./simulator/edge.ts"
 import { judgeMost, type Verdict } from "./simulator/judge.ts"
+import { type Judgment, judgmentsOf } from "./simulator/judgment.ts"
 import { mapOf, type MapOptions, type VerdictMap } from "./simulator/map.ts"
+import {
+  type Measured as MeasuredModel,
+  Measured as MeasuredSchema,
+  type MeasuredInput as MeasuredInputModel
+} from "./simulator/measured.ts"
 import { type PolicyName, policyNames } from "./simulator/policyNames.ts"
 import { type Policy as PolicyModel, Policy as PolicySchema } from "./simulator/policySchema.ts"
-import { fromSchema, InvalidScenario } from "./simulator/problem.ts"
+import { fromSchema, InvalidScenario, type Problem } from "./simulator/problem.ts"
 import type { SimulationResult } from "./simulator/result.ts"
 import { type Difference, differenceOf, runSeeds, type RunsOptions, type Summary, summaryOf } from "./simulator/runs.ts"
 import {
@@ -35,12 +43,19 @@ import {
   type ScenarioInput as ScenarioInputModel
 } from "./simulator/scenario.ts"
 import { Running, type RunOptions, type SimulationStalled } from "./simulator/simulation.ts"
+import { type Sweep, sweepOf, type SweepOptions } from "./simulator/sweep.ts"
 import { recoversBelow as thresholdOf } from "./simulator/theory.ts"
 import { VirtualTime } from "./simulator/time.ts"
+import { tuneOf, type TuneOptions, type Tuning } from "./simulator/tune.ts"
+import { millis } from "./simulator/units.ts"
 import { inspect, problemOf } from "./simulator/validate.ts"
+import { warningsOf } from "./simulator/warnings.ts"
 
+export type { Backtest, Compared, ComparedBucket } from "./simulator/backtest.ts"
+export type { Edge } from "./simulator/edge.ts"
 export type { FailureKind } from "./simulator/failure.ts"
 export type { Verdict } from "./simulator/judge.ts"
+export type { Judgment } from "./simulator/judgment.ts"
 export type { Axis, MapOptions, VerdictMap } from "./simulator/map.ts"
 export type { PolicyName } from "./simulator/policyNames.ts"
 export { InvalidScenario } from "./simulator/problem.ts"
@@ -60,6 +75,8 @@ export type {
 export type { Difference, Recoveries, RunsOptions, Summary } from "./simulator/runs.ts"
 export { type Progress, type RunOptions, SimulationStalled } from "./simulator/simulation.ts"
 export type { Spread } from "./simulator/spread.ts"
+export type { Sweep, SweepOptions, SweepPoint } from "./simulator/sweep.ts"
+export type { Sensitivity, TunedPolicy, TuneOptions, Tuning, TuningFigures } from "./simulator/tune.ts"
 
 /**
  * What is simulated, with all its defaults: what {@link decode} makes.
@@ -86,7 +103,23 @@ export type ScenarioInput = ScenarioInputModel
 export type Policy = PolicyModel
 
 /**
- * The policies that a scenario can name. `"none"`, `"naive"` (three attempts at once), `"backoff"` (100 milliseconds,
+ * What was measured: what clients did, bucket by bucket, from the moment on that is time 0 of a scenario.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Measured = MeasuredModel
+
+/**
+ * A measured series as it is written.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type MeasuredInput = MeasuredInputModel
+
+/**
+ * The policies that a scenario can name. `"none"`, `"naive"` (three immediate attempts), `"backoff"` (100 milliseconds,
  * doubling) and `"jitter"` (the same with full jitter) need nothing. Those of AWS are the library's own, with the quota
  * and the limiter that their SDK has, one in each process; the oldest SDKs have none. `"grpc"`, `"finagle"`, `"envoy"`,
  * `"sre"` and `"tokenBucket"` are `"jitter"` within the retry budget of that system, with its published defaults.
@@ -100,6 +133,7 @@ const strictly = { onExcessProperty: "error", errors: "all" } as const
 
 const decodeScenario = Schema.decodeUnknownEffect(ScenarioSchema)
 const decodeSettings = Schema.decodeUnknownEffect(PolicySchema)
+const decodeSeries = Schema.decodeUnknownEffect(MeasuredSchema)
 
 /**
  * Reads a scenario, and fills in its defaults. Fails with everything that is wrong with it, each with its path: unknown
@@ -127,13 +161,13 @@ export const decodeJson = (json: string): Effect.Effect<Scenario, InvalidScenari
     Effect.try({
       try: (): unknown => JSON.parse(json),
       catch: (error) =>
-        new InvalidScenario({ problems: [{ path: "", problem: `is no JSON: ${(error as Error).message}` }] })
+        new InvalidScenario({ problems: [{ path: "", problem: `is not valid JSON: ${(error as Error).message}` }] })
     }),
     decode
   )
 
 /**
- * Reads a policy: a name, or steps as `JSON.stringify(policy)` gives them, beside what each process has of its own.
+ * Reads a policy: a name, or steps as `JSON.stringify(policy)` gives them, next to what each process has of its own.
  *
  * @category decoding
  * @since 0.1.0
@@ -148,6 +182,20 @@ export const decodePolicy: (input: unknown) => Effect.Effect<Policy, InvalidScen
 )
 
 /**
+ * Reads a measured series. Fails with everything that is wrong with it, each with its path.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const decodeMeasured: (input: unknown) => Effect.Effect<Measured, InvalidScenario> = Effect.fnUntraced(
+  function*(input) {
+    const measured = yield* Effect.mapError(decodeSeries(input, strictly), (error) => fromSchema(error, input))
+    if (millis(measured.bucket) > 0) return measured
+    return yield* new InvalidScenario({ problems: [{ path: "bucket", problem: "must be above 0" }] })
+  }
+)
+
+/**
  * The scenario with another policy in all its fleets. What services call each other with stays.
  *
  * @category combinators
@@ -155,7 +203,9 @@ export const decodePolicy: (input: unknown) => Effect.Effect<Policy, InvalidScen
  */
 export const withPolicy = (scenario: Scenario, policy: Policy): Scenario => {
   const [first, ...others] = scenario.fleets
-  return { ...scenario, fleets: [{ ...first, policy }, ...others.map((fleet) => ({ ...fleet, policy }))] }
+  // A fleet that calls in the processes of another has that fleet's policy.
+  const changed = others.map((fleet) => fleet.processesOf === undefined ? { ...fleet, policy } : fleet)
+  return { ...scenario, fleets: [{ ...first, policy }, ...changed] }
 }
 
 /**
@@ -262,6 +312,43 @@ export const difference: (
 ) => Difference = differenceOf
 
 /**
+ * Whether runs of a scenario are as its `expect` says: a judgment for each expectation, none where it has none.
+ *
+ * **Details**
+ *
+ * - `succeed`, `sendsPerCall` and `p99` bound the mean of the runs. A bare value is the least share that succeeds, and the
+ *   most of the others; `"< 1.2"` says otherwise.
+ * - `recoversInRuns` is the least number of runs that recover: `"18 of 20"`, or the same share of another number.
+ * - `recoveredWithin` bounds how long after the last outage so many runs have recovered: all, without `recoversInRuns`.
+ *
+ * **Example** (In a test)
+ *
+ * ```ts
+ * const program = Effect.gen(function*() {
+ *   const scenario = yield* Simulator.decode({ ...JSON.parse(json), expect: { sendsPerCall: "<= 1.2" } })
+ *   const judgments = Simulator.judge(yield* Simulator.runs(scenario, { runs: 5 }))
+ *   return judgments.every(({ holds }) => holds)
+ * })
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const judge: (results: ReadonlyArray<SimulationResult>) => ReadonlyArray<Judgment> = judgmentsOf
+
+/**
+ * What is allowed in a scenario, and probably not meant: an outage outside of the run, or one after which there is no time
+ * to recover; a latency that is longer than the timeout. Of results also that they recover in some of the runs only.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const warnings = (
+  scenario: Scenario,
+  results?: ReadonlyArray<SimulationResult>
+): ReadonlyArray<Problem> => warningsOf(scenario, results ?? [])
+
+/**
  * What becomes of the calls after the outage of a scenario, by what most of so many runs say (default 5), each with a seed
  * of its own. A run ends as soon as that can be said: from the pace at which what waits becomes less.
  *
@@ -272,6 +359,48 @@ export const verdict = (
   scenario: Scenario,
   options?: { readonly runs?: number | undefined }
 ): Effect.Effect<Verdict, SimulationStalled> => judgeMost(scenario, options?.runs ?? 5)
+
+/**
+ * What becomes of the calls if the services bear a tenth less, or a tenth more, than the scenario says: `undefined` without an
+ * outage, or where nothing says what they bear. Where the three differ the scenario stands on an edge, and no measured
+ * capacity is as exact as that.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const edge = (
+  scenario: Scenario,
+  options?: { readonly runs?: number | undefined }
+): Effect.Effect<Edge | undefined, SimulationStalled> => edgeOf(scenario, options?.runs ?? 5)
+
+/**
+ * A measured series next to a scenario's prediction. The scenario is run with the calls of its first fleet as they were
+ * counted, in every bucket: what is judged is what became of them. Time 0 of both has to be the same.
+ *
+ * **Example** (How far off a scenario is)
+ *
+ * ```ts
+ * const program = Effect.gen(function*() {
+ *   const scenario = yield* Simulator.decodeJson(json)
+ *   const measured = yield* Simulator.decodeMeasured({
+ *     series: [{ calls: 300, attempts: 310, succeeded: 290, failed: 10 }]
+ *   })
+ *   const { succeeded } = yield* Simulator.backtest(scenario, measured, { runs: 5 })
+ *   return `off by ${succeeded.error}`
+ * })
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const backtest = (
+  scenario: Scenario,
+  measured: Measured,
+  options?: RunsOptions
+): Effect.Effect<Backtest, SimulationStalled> => {
+  const counted = withArrivals(scenario, measured)
+  return Effect.map(runs(counted, options), (results) => backtestOf(counted, measured, results))
+}
 
 /**
  * What becomes of a scenario for each pair of two parameters: where it recovers, limps and collapses.
@@ -299,8 +428,63 @@ export const map = (
 ): Effect.Effect<VerdictMap, InvalidScenario | SimulationStalled> => mapOf(scenario, decode, options)
 
 /**
+ * Looks for the smallest value of a parameter, or the largest, with which the expectations of a scenario hold: at both ends
+ * of the range and between them, then by halves. An answer holds for what was tried: where the expectations come and go
+ * between two values, it cannot see it, and where it does (`monotone`), the answer is one of several.
+ *
+ * **Example** (The smallest quota)
+ *
+ * ```ts
+ * const program = Effect.gen(function*() {
+ *   const scenario = yield* Simulator.decode({ ...JSON.parse(json), expect: { sendsPerCall: "<= 1.1" } })
+ *   const { kind, value } = yield* Simulator.sweep(Simulator.withPolicy(scenario, "awsStandard"), {
+ *     path: "fleets.0.policy.quota.capacity",
+ *     from: 10,
+ *     to: 1000,
+ *     step: 330,
+ *     runs: 1
+ *   })
+ *   return `${kind}: ${value}`
+ * })
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const sweep = (
+  scenario: Scenario,
+  options: SweepOptions
+): Effect.Effect<Sweep, InvalidScenario | SimulationStalled> =>
+  sweepOf(scenario, options, { decode, run: (changed, count) => runs(changed, { runs: count }) })
+
+/**
+ * Runs policies in a family of outages, and chooses one by its worst case: of those for which the expectations of the scenario
+ * hold, if there are any, those that recover in the most runs; of these those within half a point of the most success; of
+ * these the one with the least load. Those on the front, which no other beats in all of success, load and latency, are there to
+ * choose differently; and `sensitivity` says what the choice depends on.
+ *
+ * **Example** (A policy for a scenario)
+ *
+ * ```ts
+ * const program = Effect.gen(function*() {
+ *   const scenario = yield* Simulator.decodeJson(json)
+ *   const { chosen } = yield* Simulator.tune(scenario, { policies: ["none", "jitter", "awsStandard"], runs: 1 })
+ *   return chosen.label
+ * })
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const tune = (
+  scenario: Scenario,
+  options?: TuneOptions
+): Effect.Effect<Tuning, InvalidScenario | SimulationStalled> =>
+  tuneOf(scenario, options ?? {}, { decode, run: (changed, count) => runs(changed, { runs: count }) })
+
+/**
  * The calls per second below which a scenario recovers from an outage, however long, as theory has it: while a service
- * with a `capacity` is behind by more than the time-out all attempts fail, and it catches up only where the calls, sent as
+ * with a `capacity` is behind by more than the timeout all attempts fail, and it catches up only where the calls, sent as
  * often as the policy lets them then, are fewer than it bears. `undefined` where that is not told so simply: for more than
  * one fleet or service, bounded queues, limiters, Envoy's budget.
  *

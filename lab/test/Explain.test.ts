@@ -115,6 +115,27 @@ describe("Explain", () => {
       ])
     })
 
+    it("are those of the retries that are made, where a deadline keeps the longer ones from it", () => {
+      // Any delay up to a second is as likely as another, and those above 600 ms are not made.
+      const policy = Backoff.exponential({ base: 1000, cap: 1000, jitter: "full" }).pipe(
+        RetryPolicy.maxAttempts(2),
+        RetryPolicy.deadline("600 millis")
+      )
+      const { retries: [first], samples } = Explain.explain(policy)
+      assert.strictEqual(samples, 5000)
+      assert.closeTo(first!.share, 0.6, 0.03)
+      assert.closeTo(first!.delay.p50Millis!, 300, 15)
+      assert.closeTo(first!.delay.p99Millis!, 594, 6)
+      assert.deepStrictEqual([first!.delay.minMillis, first!.delay.maxMillis, first!.delay.exact], [0, 600, false])
+    })
+
+    it("are of more samples where not all of them are exact", () => {
+      assert.strictEqual(Explain.explain(awsStandard).samples, 1000)
+      const dependent = Backoff.decorrelated({ base: 100, cap: 5000 }).pipe(RetryPolicy.maxAttempts(3))
+      assert.strictEqual(Explain.explain(dependent).samples, 5000)
+      assert.strictEqual(Explain.explain(dependent, { samples: 200 }).samples, 200)
+    })
+
     it("are not taken for exact because few were sampled", () => {
       const { retries } = Explain.explain(Backoff.decorrelated({ base: 100, cap: 5000 }), { samples: 1, retries: 4 })
       assert.deepStrictEqual(retries.map(({ delay }) => delay.exact), [true, false, false, false])
@@ -195,7 +216,7 @@ describe("Explain", () => {
       }
       assert.strictEqual(explanation.latency.maxMillis, 3000)
       assert.isAtMost(explanation.latency.p99Millis!, 3000)
-      assert.include(explanation.notes[0], "would pass the deadline is not made")
+      assert.include(explanation.notes[0], "Delays are those of retries actually made")
       assert.deepStrictEqual(Explain.explain(awsStandard, { deadline: "1 minute" }).notes, [])
     })
 
@@ -507,7 +528,7 @@ describe("Explain", () => {
   it("leaves the wait for a send token out, and says so", () => {
     const explanation = Explain.explain(awsAdaptive, { failure: { throttling: true } })
     assert.deepStrictEqual(spreads(explanation), spreads(Explain.explain(awsStandard)))
-    assert.include(explanation.notes[0], "send token")
+    assert.include(explanation.notes[0], "rate limiter token")
   })
 
   it("tells the attempt's share of the latency", () => {
@@ -515,6 +536,25 @@ describe("Explain", () => {
     assert.strictEqual(attemptMillis, 2000)
     assert.deepStrictEqual([latency.minMillis, latency.maxMillis], [6000, 9000])
     assert.deepStrictEqual(retries.map(({ latestMillis }) => latestMillis), [3000, 7000])
+  })
+
+  it("has sends wait for a cool-down, and hedges in the load", () => {
+    const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(2))
+    const failure = RetryInfo.throttled("1 second")
+    const plain = Explain.explain(policy, { failure, samples: 50 })
+    assert.strictEqual(plain.latency.maxMillis, 0)
+    const cooled = Explain.explain(policy, { failure, samples: 50, coolDown: { spread: 0 } })
+    assert.deepStrictEqual([cooled.latency.minMillis, cooled.latency.maxMillis], [1000, 1000])
+    assert.strictEqual(cooled.retries[0]!.latestMillis, 1000)
+    assert.strictEqual(cooled.retries[0]!.delay.maxMillis, 0)
+    const spread = Explain.explain(policy, { failure, samples: 500, coolDown: { spread: 0.5 } })
+    assert.isAtLeast(spread.latency.minMillis!, 1000)
+    assert.closeTo(spread.latency.maxMillis!, 1500, 25)
+    const hedged = Explain.explain(policy, { samples: 20, hedge: { share: 0.05 }, failureRates: [0, 1] })
+    assert.deepStrictEqual(hedged.load.map(({ attempts }) => attempts), [1.05, 2.05])
+    assert.include(hedged.notes.join(), "at most 5 of 100 calls have one")
+    assert.throws(() => Explain.explain(policy, { hedge: { share: 2 } }), /share/)
+    assert.throws(() => Explain.explain(policy, { coolDown: { spread: -1 } }), /spread/)
   })
 
   it("is the same for the same seed, and differs in samples only for another", () => {

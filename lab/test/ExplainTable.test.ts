@@ -13,10 +13,11 @@ describe("Explain.toTable", () => {
 retry   min     p50     p99  max  tokens a/b/c  left  sent by   made           then ends
 1      0 ms  500 ms  990 ms  1 s        5/10/5   495      1 s  100 %                   -
 2      0 ms     1 s  1.98 s  2 s        5/10/5   490      3 s  100 %  max-attempts 100 %
-tokens: a after a transient failure, b after a time-out, c after a throttle
+tokens: a after a transient failure, b after a timeout, c after a throttle
 
-A call that fails ends after 0 ms at least, p50 1.502 s, p99 2.798 s, at most 3 s.
-The quota (500 of 500 tokens) pays for 100 retries while nothing succeeds, and bites from a failure rate of 32.1 %.
+A failing call ends after at least 0 ms, p50 ~1.5 s, p99 ~2.8 s, at most 3 s.
+~: from 1000 sampled calls, two digits.
+The quota (500 of 500 tokens) pays for 100 retries while nothing succeeds, and kicks in at a failure rate of 32.1 %.
 
 attempts fail  without quota  sends per call  calls succeed
 0 %                     1.00            1.00          100 %
@@ -29,25 +30,27 @@ attempts fail  without quota  sends per call  calls succeed
   it("prints what a policy without a quota does, with a deadline and delays of samples", () => {
     const policy = Backoff.decorrelated({ base: 100, cap: 5000 }).pipe(RetryPolicy.deadline("1 second"))
     const table = Explain.toTable(Explain.explain(policy, { attempt: "150 millis", failureRates: [0.5] }))
-    assert.match(table, /^no limit of attempts, deadline 1 s, every attempt fails \(transient\) after 150 ms\n/)
+    assert.match(table, /^no attempt limit, deadline 1 s, every attempt fails \(transient\) after 150 ms\n/)
     assert.match(table, /\nretry +min +p50 +p99 +max +sent by +made +then ends\n/)
-    assert.match(table, /\n2 +100 ms +~\d+ ms +~\d+ ms +900 ms /)
+    assert.match(table, /\n2 +100 ms +~\d+ ms +~\d+0 ms +\d+ ms .* +~\d\d %/)
+    assert.include(table, "\n~: from 5000 sampled calls, two digits.\n")
     assert.notInclude(table, "token")
     assert.include(table, "at most 1.15 s.")
   })
 
   for (
     const [text, explanation] of [
-      ["no latency to tell", Explain.explain(AwsModes.standard({ maxAttempts: Infinity }), { samples: 5 })],
+      ["no known latency", Explain.explain(AwsModes.standard({ maxAttempts: Infinity }), { samples: 5 })],
       ["Only the first 10 retries", Explain.explain(AwsModes.standard({ maxAttempts: Infinity }), { samples: 5 })],
       ["no bound", Explain.explain(AwsModes.standard({ maxAttempts: Infinity }), { samples: 5 })],
       ["(not retryable)", Explain.explain(awsStandard, { failure: RetryInfo.notRetryable, samples: 5 })],
       ["Without a retry: final 100 %.", Explain.explain(awsStandard, { failure: RetryInfo.notRetryable })],
       ["(throttling, asking for 3 s)", Explain.explain(awsStandard, { failure: RetryInfo.throttled("3 seconds") })],
       ["> 99.9 %", Explain.explain(awsDynamoDB2026, { failureRates: [0.01] })],
-      ["pays for every retry, and never bites", Explain.explain(RetryPolicy.quotaGated({ cost: 0 })(awsStandard))],
+      ["asking for 1 h)", Explain.explain(awsStandard, { failure: RetryInfo.throttled("1 hour"), samples: 5 })],
+      ["pays for every retry, and never kicks in", Explain.explain(RetryPolicy.quotaGated({ cost: 0 })(awsStandard))],
       [
-        "ends after 30 s at most: not all were followed to their end.",
+        "ends after at most 30 s: not all were followed to the end.",
         Explain.explain(RetryPolicy.deadline("30 seconds")(Backoff.fixed({ delay: 100 })), { samples: 5 })
       ],
       [
@@ -70,6 +73,19 @@ attempts fail  without quota  sends per call  calls succeed
       assert.include(table, text)
     })
   }
+
+  it("says nothing of retries that a quota pays for where none is made", () => {
+    const table = Explain.toTable(Explain.explain(awsStandard, { failure: RetryInfo.notRetryable, samples: 20 }))
+    assert.notInclude(table, "pays for")
+  })
+
+  it("marks nothing where nothing is left to chance", () => {
+    const table = Explain.toTable(
+      Explain.explain(RetryPolicy.maxAttempts(3)(Backoff.fixed({ delay: 100 })), { samples: 20 })
+    )
+    assert.notInclude(table, "~")
+    assert.include(table, "A failing call ends after 200 ms.")
+  })
 
   it("law: columns end where their heads end, and no line has a space at its end", () => {
     for (const policy of [awsStandard, patient, awsDynamoDB2026]) {

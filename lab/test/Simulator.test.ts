@@ -117,10 +117,12 @@ describe("Simulator.decode", () => {
       ["a number that is none", withFleet({ rate: Number.NaN }), [
         "fleets[0].rate: expected a finite number, got NaN"
       ]],
-      ["a service that is not there", withFleet({ to: "nobody" }), [`fleets[0].to: names no service: "nobody"`]],
+      ["a service that is not there", withFleet({ to: "nobody" }), [
+        `fleets[0].to: names an unknown service: "nobody"`
+      ]],
       ["neither rate nor clients", withFleet({ rate: undefined }), ["fleets[0].rate: "]],
       ["both rate and clients", withFleet({ clients: 2 }), [
-        "fleets[0]: needs either a rate (open loop) or clients (closed loop)"
+        "fleets[0]: needs either a rate or recorded arrivals (open loop), or clients (closed loop)"
       ]],
       ["a step that is spelt wrongly", withFleet({ policy: { steps: [{ fixed: { delay: 0 } }, { maxAttempt: 3 }] } }), [
         "fleets[0].policy.steps[1].maxAttempt: is not a key here"
@@ -182,8 +184,8 @@ describe("Simulator.decode", () => {
       ["a cool-down that follows no hint", withFleet({ policy: retrying({ coolDown: { atMost: 0 } }) }), [
         "fleets[0].policy.coolDown.atMost: must be a finite duration above 0, got 0"
       ]],
-      ["a time to think without a client", withFleet({ think: 5 }), ["fleets[0].think: goes with clients only"]],
-      ["a drop without a time-out", withService({ outages: [{ kind: "drop", from: 0, to: 1 }] }), [
+      ["a time to think without a client", withFleet({ think: 5 }), ["fleets[0].think: requires clients"]],
+      ["a drop without a timeout", withService({ outages: [{ kind: "drop", from: 0, to: 1 }] }), [
         `fleets[0].timeout: is needed: an outage of "server" drops requests`
       ]],
       ["an outage that ends before it begins", withService({ outages: [{ kind: "hold", from: 2, to: 1 }] }), [
@@ -193,7 +195,7 @@ describe("Simulator.decode", () => {
         `services[0].calls: lead back to "server"`
       ]],
       ["a capacity and workers", withService({ capacity: 1, workers: 1 }), [
-        "services[0].workers: does not go with a capacity"
+        "services[0].workers: cannot be combined with a capacity"
       ]],
       ["a rate that goes back in time", withFleet({ rate: [{ at: 2, rate: 1 }, { at: 1, rate: 1 }] }), [
         "fleets[0].rate[1].at: must be later than the point before"
@@ -202,7 +204,7 @@ describe("Simulator.decode", () => {
         "bucket: is too narrow: more than 10000 buckets in duration and drain"
       ]],
       ["two of a name", { ...least, services: [{ name: "server" }, { name: "server" }] }, [
-        `services[1].name: "server" is taken already`
+        `services[1].name: "server" is already taken`
       ]],
       ["a text for a key of every object", { ...least, __proto__: 1, constructor: "x" }, [
         "constructor: is not a key here"
@@ -270,14 +272,14 @@ describe("Simulator.decode", () => {
   it.effect("refuses text that is no JSON", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Simulator.decodeJson("{"))
-      assert.isTrue(error.message.startsWith("is no JSON: "), error.message)
+      assert.isTrue(error.message.startsWith("is not valid JSON: "), error.message)
     }))
 
   it.effect("takes all policies that it names", () =>
     Effect.gen(function*() {
       for (const name of Simulator.policies) assert.strictEqual(yield* Simulator.decodePolicy(name), name)
       const error = yield* Effect.flip(Simulator.decodePolicy("awsClassic"))
-      assert.match(error.message, /^"awsClassic" is not one of the names: there are none, naive, .*awsStandard2026/)
+      assert.match(error.message, /^"awsClassic" is not one of the names: use one of none, naive, .*awsStandard2026/)
     }))
 
   it.effect("takes all scenarios that ship", () =>

@@ -20,7 +20,8 @@ export default defineConfig({
     nav: [
       { text: "Start", link: "/start" },
       { text: "Examples", link: "/examples/" },
-      { text: "Reference", link: "/reference/" }
+      { text: "Reference", link: "/reference/" },
+      { text: "Playground", link: "/playground.html", target: "_self" }
     ],
     sidebar: [
       ...groups.map(({ pages, text }) => ({

@@ -1,7 +1,8 @@
 /**
- * The retry modes of the AWS SDKs, composed of the library's own parts.
+ * The retry modes of the AWS SDKs, composed from the library's own parts.
  *
- * All need a `RetryQuota`: `RetryQuota.layer()` is that of the SDKs. `awsAdaptive` needs an `AdaptiveRateLimiter` too.
+ * All need a `RetryQuota`: `RetryQuota.layer()` matches that of the SDKs. `awsAdaptive` also needs an
+ * `AdaptiveRateLimiter`.
  *
  * @since 0.1.0
  */
@@ -14,7 +15,7 @@ import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
 
 /**
- * What can be set in the modes of AWS.
+ * Options of the AWS modes.
  *
  * @category models
  * @since 0.1.0
@@ -22,13 +23,13 @@ import type { RetryQuota } from "../RetryQuota.ts"
 export interface Options {
   /** Attempts, the first included: a whole number of at least 1. Default 3. */
   readonly maxAttempts?: number | undefined
-  /** The longest back-off: a finite duration, not below the base. Default 20 seconds. */
+  /** The longest backoff: a finite duration, not below the base. Default 20 seconds. */
   readonly maxBackoff?: Duration.Input | undefined
 }
 
 type Standard = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota>
 
-/** Refuses impossible options under their own names. */
+/** Rejects invalid options under their own names. */
 const valid = (
   constructorName: string,
   { base, maxAttempts, maxBackoff }: Required<Pick<Options2026, "base">> & Options
@@ -42,7 +43,7 @@ const valid = (
 }
 
 /**
- * Makes the standard mode of the AWS reference, "retry behaviour 2.0".
+ * Makes the standard mode of the AWS reference, "retry behavior 2.0".
  *
  * **Details**
  *
@@ -50,7 +51,7 @@ const valid = (
  * | --- | --- |
  * | delay before retry `n` | `min(b * 2^(n - 1) seconds, maxBackoff)`, `b` uniform in `[0, 1)`: the cap comes after jitter |
  * | attempts | 3 |
- * | quota | a retry takes 5, after a time-out 10; a success gives the last back, or puts 1 in |
+ * | quota | a retry takes 5, after a timeout 10; a success returns those of its retry, or adds 1 |
  * | server's hint | a floor, followed up to `maxBackoff` |
  *
  * The SDKs differ in base, factor and cost; this is the specification that botocore, Ruby, Swift and Rust follow.
@@ -72,20 +73,23 @@ export const standard = ({ maxAttempts = 3, maxBackoff = "20 seconds" }: Options
 }
 
 /**
- * What can be set in retry behaviour 2.1.
+ * Options of retry behavior 2.1.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options2026 extends Options {
-  /** The first ceiling after a failure that is no throttle. Default 50 milliseconds. */
+  /** The first ceiling after a failure that is not a throttle. Default 50 milliseconds. */
   readonly base?: Duration.Input | undefined
-  /** The operation polls: a call that the quota refuses to retry is held back before it fails. Default `false`. */
+  /**
+   * Whether the operation polls: a call that the quota refuses to retry is then held back before it fails. Default
+   * `false`.
+   */
   readonly longPolling?: boolean | undefined
 }
 
 /**
- * Makes the standard mode of 2026, "retry behaviour 2.1".
+ * Makes the standard mode of 2026, "retry behavior 2.1".
  *
  * **Details**
  *
@@ -93,7 +97,7 @@ export interface Options2026 extends Options {
  * | --- | --- |
  * | delay before retry `n` | `b * min(x * 2^(n - 1), maxBackoff)`, `x` 1 second after a throttle, else `base`: the cap comes before jitter |
  * | attempts | 3 |
- * | quota | a retry takes 14, after a throttle 5; a success gives the last back, or puts 1 in |
+ * | quota | a retry takes 14, after a throttle 5; a success returns those of its retry, or adds 1 |
  * | server's hint | followed within `[delay, delay + 5 seconds]` |
  *
  * Source: AWS developer blog, "Announcing updated retry behavior for AWS SDKs and Tools", 2026; botocore
@@ -121,7 +125,7 @@ export const standard2026 = (
 }
 
 /**
- * The standard mode of the AWS reference, "retry behaviour 2.0": see {@link standard}.
+ * The standard mode of the AWS reference, "retry behavior 2.0": see {@link standard}.
  *
  * @category policies
  * @since 0.1.0
@@ -129,7 +133,7 @@ export const standard2026 = (
 export const awsStandard: Standard = /* @__PURE__ */ standard()
 
 /**
- * The standard mode of 2026, "retry behaviour 2.1": see {@link standard2026}.
+ * The standard mode of 2026, "retry behavior 2.1": see {@link standard2026}.
  *
  * @category policies
  * @since 0.1.0
@@ -137,7 +141,7 @@ export const awsStandard: Standard = /* @__PURE__ */ standard()
 export const awsStandard2026: Standard = /* @__PURE__ */ standard2026()
 
 /**
- * Retry behaviour 2.1 as it is for DynamoDB and DynamoDB Streams: 25 milliseconds and 4 attempts.
+ * Retry behavior 2.1 for DynamoDB and DynamoDB Streams: 25 milliseconds and 4 attempts.
  *
  * @category policies
  * @since 0.1.0
@@ -145,12 +149,12 @@ export const awsStandard2026: Standard = /* @__PURE__ */ standard2026()
 export const awsDynamoDB2026: Standard = /* @__PURE__ */ standard2026({ base: "25 millis", maxAttempts: 4 })
 
 /**
- * The adaptive mode of the AWS reference: {@link awsStandard}, and an `AdaptiveRateLimiter` that holds back every send
+ * The adaptive mode of the AWS reference: {@link awsStandard}, with an `AdaptiveRateLimiter` that holds back every send
  * once the service has throttled.
  *
  * **Gotchas**
  *
- * Where the limiter fails fast, or its queue is full, a retry that it refuses ends the call with `RateLimitExceeded`
+ * If the limiter fails fast, or its queue is full, a retry that it refuses ends the call with `RateLimitExceeded`
  * instead of the call's own error.
  *
  * @category policies

@@ -1,10 +1,10 @@
 /**
- * The retry mode of an AWS client, from where the AWS SDKs take it: code, environment, shared files.
+ * The retry mode of an AWS client, from the same places as the AWS SDKs: code, environment, shared files.
  *
- * {@link make} gives a policy and the layer that it needs, whichever mode was configured; {@link layer} provides all of it,
- * as a `RetryStrategy`.
+ * {@link make} returns the policy of the configured mode and the layer it needs; {@link layer} provides all of it, as a
+ * `RetryStrategy`.
  *
- * **Example** (The mode of the environment)
+ * **Example** (The mode set in the environment)
  *
  * ```ts
  * const { layer, policy } = yield* AwsRetryConfig.make()
@@ -46,7 +46,7 @@ import * as SharedConfig from "./SharedConfig.ts"
 export type Mode = "legacy" | "standard" | "adaptive"
 
 /**
- * What code may set. It wins over the environment, the environment over the profile, the profile over the default.
+ * Settings in code. They override the environment, which overrides the profile, which overrides the default.
  *
  * @category models
  * @since 0.1.0
@@ -56,28 +56,33 @@ export interface Options {
   readonly mode?: Mode | undefined
   /**
    * Attempts, the first included: a whole number of at least 1, or `Infinity`. Instead of `AWS_MAX_ATTEMPTS` and
-   * `max_attempts`. The default is that of the mode: see {@link make}.
+   * `max_attempts`. The default depends on the mode: see {@link make}.
    */
   readonly maxAttempts?: number | undefined
   /** Whether standard and adaptive mode are those of 2026. Instead of `AWS_NEW_RETRIES_2026`. Default `false`. */
   readonly newRetries2026?: boolean | undefined
-  /** The profile. Instead of `AWS_PROFILE`; an empty one is not set. Default `"default"`. */
+  /** The profile. Instead of `AWS_PROFILE`; an empty string counts as not set. Default `"default"`. */
   readonly profile?: string | undefined
-  /** The path of the config file. Instead of `AWS_CONFIG_FILE`; an empty one is not set. Default `"~/.aws/config"`. */
+  /**
+   * The path of the config file. Instead of `AWS_CONFIG_FILE`; an empty string counts as not set. Default
+   * `"~/.aws/config"`.
+   */
   readonly configFile?: string | undefined
   /**
-   * The path of the credentials file. Instead of `AWS_SHARED_CREDENTIALS_FILE`; an empty one is not set. Default
-   * `"~/.aws/credentials"`.
+   * The path of the credentials file. Instead of `AWS_SHARED_CREDENTIALS_FILE`; an empty string counts as not set.
+   * Default `"~/.aws/credentials"`.
    */
   readonly credentialsFile?: string | undefined
   /**
-   * The service id or endpoint prefix: `"DynamoDB"`, `"streams.dynamodb"`, `"Route 53"`. Case and spaces do not count.
-   * Legacy mode and the retries of 2026 treat some services in their own way: see {@link make}. Default: none.
+   * The service id or endpoint prefix: `"DynamoDB"`, `"streams.dynamodb"`, `"Route 53"`. Case and spaces are ignored.
+   * Legacy mode and the 2026 retries treat some services specially: see {@link make}. Default: none.
    */
   readonly service?: string | undefined
-  /** The operation, such as `"ReceiveMessage"`: the retries of 2026 know long polls. Default: none. */
+  /** The operation, such as `"ReceiveMessage"`: the 2026 retries know long polls. Default: none. */
   readonly operation?: string | undefined
-  /** What a send does for which adaptive mode has no token: it waits, or fails with `RateLimitExceeded`. Default `"wait"`. */
+  /**
+   * What a send does when adaptive mode has no token: it waits, or fails with `RateLimitExceeded`. Default `"wait"`.
+   */
   readonly sendToken?: "wait" | "fail" | undefined
 }
 
@@ -95,7 +100,7 @@ export interface Setting<A> {
 }
 
 /**
- * What {@link make} gives.
+ * The result of {@link make}.
  *
  * @category models
  * @since 0.1.0
@@ -105,7 +110,7 @@ export interface AwsRetryConfig {
   /** Attempts, the first included. */
   readonly maxAttempts: Setting<number>
   readonly newRetries2026: Setting<boolean>
-  /** The policy of the mode. Only in adaptive mode does a call fail with `RateLimitExceeded`. */
+  /** The policy of the mode. A call fails with `RateLimitExceeded` only in adaptive mode. */
   readonly policy: RetryPolicy.RetryPolicy<
     RetryPolicy.Attempted,
     RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter,
@@ -113,8 +118,8 @@ export interface AwsRetryConfig {
   >
   /**
    * What the policy needs: a quota, a limiter, and the classifier of the mode, which is that of the reference or, in
-   * legacy mode, that of botocore. Outside adaptive mode the limiter never holds a send back. Each time it is built, it
-   * has a quota and a limiter of its own: provide it once for each resource.
+   * legacy mode, botocore's. Outside adaptive mode the limiter never holds a send back. Each time it is built, it makes
+   * its own quota and limiter: provide it once per resource.
    */
   readonly layer: Layer.Layer<RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter>
 }
@@ -136,19 +141,19 @@ const readFlag = (text: string): boolean | undefined => {
 
 type Failure = SharedConfig.AwsConfigError | Config.ConfigError
 
-/** A setting as it was found: text that is still to be read. */
+/** A setting as found: text not parsed yet. */
 interface Found {
   readonly text: string
   readonly source: "environment" | "profile"
   readonly at: string
-  /** How an error at that place begins. */
+  /** How an error message for that place begins. */
   readonly must: string
 }
 
-/** Looks a property up in the profile. */
+/** Looks up a property in the profile. */
 type Lookup = (property: string) => Effect.Effect<Found | undefined, Failure, FileSystem.FileSystem>
 
-/** Where a setting can be, and how its text is read. */
+/** Where a setting may be, and how its text is parsed. */
 interface Places<A> {
   readonly option: keyof Options
   readonly code: A | undefined
@@ -165,7 +170,7 @@ const inEnvironment = (at: string): Effect.Effect<Found | undefined, Config.Conf
     (text) => text === undefined ? undefined : { text, source: "environment", at, must: "must be" }
   )
 
-/** A lookup that reads the files when it is asked first, and once. */
+/** A lookup that reads the files on first use, and only once. */
 const profileOf = Effect.fnUntraced(function*({ configFile, credentialsFile, profile }: Options) {
   const loaded = yield* Effect.cached(Effect.gen(function*() {
     const name = SharedConfig.unlessBlank(profile) ?? (yield* SharedConfig.variable("AWS_PROFILE")) ?? "default"
@@ -183,7 +188,7 @@ const profileOf = Effect.fnUntraced(function*({ configFile, credentialsFile, pro
   return lookup
 })
 
-/** The first place that has the setting decides: those after it are not looked at. */
+/** The first place that has the setting decides: those after it are not checked. */
 const find = Effect.fnUntraced(function*<A>(
   { code, expected, fallback, option, property, read, variable }: Places<A>,
   lookup: Lookup
@@ -208,7 +213,7 @@ const aBoolean = (check: Check, field: string, value: unknown) =>
 const aString = (check: Check, field: string, value: unknown) =>
   typeof value === "string" || check.reject(field, value, "a string")
 
-/** What each option has to be, where it is set. */
+/** The requirements of each option, if set. */
 const rules: Readonly<Record<keyof Options, (check: Check, field: string, value: any) => unknown>> = {
   mode: (check, field, value) => check.oneOf(field, value, modes),
   maxAttempts: (check, field, value) => check.count(field, value, 1),
@@ -221,7 +226,7 @@ const rules: Readonly<Record<keyof Options, (check: Check, field: string, value:
   sendToken: (check, field, value) => check.oneOf(field, value, ["wait", "fail"])
 }
 
-/** The options, each looked at once. */
+/** The options, each read once. */
 const validOptions = (given: Options): Options => {
   const check = checks("AwsRetryConfig.make")
   if (typeof given !== "object" || given === null) check.reject("options", given, "an object")
@@ -243,11 +248,11 @@ const validated = (given: Options): Effect.Effect<Options, InvalidOption> =>
         constructorName: "AwsRetryConfig.make",
         field: "options",
         value: given,
-        expected: "an object that can be read"
+        expected: "a readable object"
       })
   })
 
-/** The service by the name that botocore's document has for it. */
+/** The service under its name in botocore's document. */
 const prefixOf = ({ service = "" }: Options): string => service.toLowerCase().replace(/\s/g, "")
 
 const operationOf = ({ operation = "", service = "" }: Options): Operations.Operation => ({ service, operation })
@@ -320,7 +325,7 @@ const made = (
 }
 
 /**
- * Reads the retry configuration, and makes the policy and the layer that it asks for.
+ * Reads the retry configuration, and makes the configured policy and layer.
  *
  * **Details**
  *
@@ -328,41 +333,41 @@ const made = (
  * | --- | --- | --- | --- | --- |
  * | mode | `mode` | `AWS_RETRY_MODE` | `retry_mode` | `"standard"` |
  * | attempts | `maxAttempts` | `AWS_MAX_ATTEMPTS` | `max_attempts` | that of the mode |
- * | retry behaviour 2.1 | `newRetries2026` | `AWS_NEW_RETRIES_2026` | | `false` |
+ * | retry behavior 2.1 | `newRetries2026` | `AWS_NEW_RETRIES_2026` | | `false` |
  * | profile | `profile` | `AWS_PROFILE` | | `"default"` |
  * | config file | `configFile` | `AWS_CONFIG_FILE` | | `~/.aws/config` |
  * | credentials file | `credentialsFile` | `AWS_SHARED_CREDENTIALS_FILE` | | `~/.aws/credentials` |
  *
- * The first place that has a setting decides. Those after it are not looked at, so a bad value there does no harm, and
- * the files are read only when the environment leaves mode or attempts open. The profile has the properties of both
- * files, of one that both set that of the credentials file. A variable or property that is empty, or blank, is not set;
- * nor is such a `profile`, `configFile` or `credentialsFile`. A file or a profile that is missing sets nothing: see
- * `SharedConfig.load`.
+ * The first place that has a setting decides. Those after it are not checked, so a bad value there does no harm, and
+ * the files are read only if the environment does not set both mode and attempts. The profile has the properties of
+ * both files; the credentials file wins. An empty or blank variable or property counts as not set; so does such a
+ * `profile`, `configFile` or `credentialsFile`. A missing file or profile sets nothing: see `SharedConfig.load`.
  *
  * | mode | policy | attempts | attempts for DynamoDB |
  * | --- | --- | --- | --- |
- * | `legacy` | that of `BotocoreLegacy.forService` for the service, of the built-in document | 5 | 10 |
- * | `standard` | `AwsModes.standard`; with the retries of 2026 that of `Operations.make` for service and operation | 3 | 3, then 4 |
- * | `adaptive` | the same, and an `AdaptiveRateLimiter` that holds back every send after a throttle | 3 | 3, then 4 |
+ * | `legacy` | that of `BotocoreLegacy.forService` for the service, with the built-in document | 5 | 10 |
+ * | `standard` | `AwsModes.standard`; with the 2026 retries that of `Operations.make` for service and operation | 3 |
+ * 3, then 4 |
+ * | `adaptive` | the same, with an `AdaptiveRateLimiter` that holds back every send after a throttle | 3 | 3, then 4 |
  *
- * The SDKs differ in what `legacy` is; this is that of botocore, by far the most used: its delays, without cap and
- * quota, and its classifier, with what it retries of this service only. It is never the default here, so the retries of
- * 2026, which make `standard` the default where it was `legacy`, change no mode.
+ * The SDKs differ in what `legacy` means; here it means botocore's, by far the most widely used: its delays, without
+ * cap and quota, and its classifier, with what it retries for this service only. It is never the default here, so the
+ * 2026 retries, which make `standard` the default where it was `legacy`, change no mode.
  *
- * With the retries of 2026, DynamoDB starts from a shorter back-off, and a long poll that the quota refuses to retry is
- * held back before it fails: make a configuration for such an operation, and one for the others. One layer serves both.
+ * With the 2026 retries, DynamoDB starts from a shorter backoff, and a long poll that the quota refuses to retry is
+ * held back before it fails: make one configuration for such an operation, and another for the others. One layer serves
+ * both.
  *
- * A mode is one of the three words, in lower case, as in botocore and Go. Attempts are a whole number of at least 1, in
- * decimal digits, blanks around them allowed: one attempt means no retries. `AWS_NEW_RETRIES_2026` is `true` or `false`
- * in any case.
+ * A mode is one of the three words, in lowercase, as in botocore and Go. Attempts are a whole number of at least 1, in
+ * decimal digits, possibly surrounded by blanks: one attempt means no retries. `AWS_NEW_RETRIES_2026` is `true` or
+ * `false` in any case.
  *
  * Fails with an `AwsConfigError` that names the variable or the line, and the value; with `InvalidOption` for an
- * impossible option; with a `ConfigError` when the `ConfigProvider` fails.
+ * invalid option; with a `ConfigError` if the `ConfigProvider` fails.
  *
  * **Gotchas**
  *
- * The classifier of legacy mode does not ask for the facts that an error carries itself: see
- * `BotocoreLegacy.forService`.
+ * The classifier of legacy mode ignores the facts that an error carries itself: see `BotocoreLegacy.forService`.
  *
  * @category constructors
  * @since 0.1.0
@@ -376,13 +381,13 @@ export const make = Effect.fnUntraced(function*(
 })
 
 /**
- * A layer with all that the retry configuration asks for: a `RetryStrategy` that decides as the policy of the mode, and the
- * quota, limiter and classifier of {@link make}.
+ * A layer with everything the retry configuration requires: a `RetryStrategy` that decides like the policy of the mode,
+ * and the quota, limiter and classifier of {@link make}.
  *
  * **Details**
  *
- * Calls run with `RetryStrategy.run`, or in the loop of any client that asks a strategy; no policy is passed around. The
- * configuration is read when the layer is built.
+ * Calls run with `RetryStrategy.run`, or in the loop of any client that asks a strategy; no policy is passed around.
+ * The configuration is read when the layer is built.
  *
  * **Example** (A program whose retry mode is configured)
  *

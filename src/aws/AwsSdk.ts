@@ -2,13 +2,13 @@
  * The AWS SDK for JavaScript v3, both ways: its calls as effects that our policies retry, and our policies as the retry
  * strategy of its clients.
  *
- * {@link send} is one send of a command, without the SDK's own retries. Retry it with any policy, and the whole of this
- * library works on it: quotas, the adaptive limiter, deadlines, observers, virtual time. {@link sendWithRetry} is both in
- * one word. {@link makeRetryStrategy} is for
- * programs that keep their calls as they are: the client retries in its own loop, and asks a policy of ours.
+ * {@link send} is one send of a command, without the SDK's own retries. Retry it with any policy, and the whole library
+ * works on it: quotas, the adaptive limiter, deadlines, observers, virtual time. {@link sendWithRetry} combines both.
+ * {@link makeRetryStrategy} is for programs that keep their calls as they are: the client retries in its own loop, and
+ * asks one of our policies.
  *
- * Made for `@smithy/core` 3.39 and later, the runtime of the `@aws-sdk` clients since November 2026. Only types are
- * imported of it.
+ * Made for `@smithy/core` 3.39 and later, the runtime of the `@aws-sdk` clients since November 2026. Only its types are
+ * imported.
  *
  * **Source**: smithy-typescript `packages/core/src/submodules/retry`.
  *
@@ -18,6 +18,7 @@
 import type { Client, Command, HttpHandlerOptions, MetadataBearer, Pluggable, RetryStrategyV2 } from "@smithy/types"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
 import type { RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
@@ -25,6 +26,7 @@ import { withRetry } from "../Attempt.ts"
 import { hedging } from "../engine/hedge.ts"
 import { partsOf } from "../engine/policy/policy.ts"
 import { type CallOptions, Hedge, validatedCall } from "../Hedge.ts"
+import { remainingIn } from "../internal/onward.ts"
 import type { RetryClassifier } from "../RetryClassifier.ts"
 import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
 import * as RetryStrategy from "../RetryStrategy.ts"
@@ -38,8 +40,8 @@ import * as Streams from "./internal/sdk/streams.ts"
 import * as RequestHeaders from "./RequestHeaders.ts"
 
 /**
- * What a send fails with: the error of the SDK. Its classes, such as `ConditionalCheckFailedException`, can be told by
- * `instanceof`, and all of them by `name`.
+ * The errors of a send: those of the SDK. Identify its classes, such as `ConditionalCheckFailedException`, by
+ * `instanceof`, and any of them by `name`.
  *
  * @category errors
  * @since 0.1.0
@@ -47,27 +49,28 @@ import * as RequestHeaders from "./RequestHeaders.ts"
 export type { SdkError } from "./internal/sdk/errors.ts"
 
 /**
- * What can be set for one send, beside what the client's request handler takes, such as `requestTimeout`.
+ * Options of one send, in addition to those of the client's request handler, such as `requestTimeout`.
  *
  * @category models
  * @since 0.1.0
  */
 export interface SendOptions extends Omit<HttpHandlerOptions, "abortSignal"> {
   /**
-   * Aborts the send beside interruption: it then fails with an `AbortError`, which no policy retries. Aborts also the
+   * Aborts the send, like interruption: it then fails with an `AbortError`, which no policy retries. It also aborts the
    * stream of an output (`Body` of `GetObject`), which is read after the send, when interruption no longer reaches it.
    */
   readonly abortSignal?: AbortSignal | undefined
   /**
-   * The policy that retries the send, or its attempts: what the header `amz-sdk-request` says of the `max`. Default: the
-   * header has no `max`.
+   * The policy that retries the send, or its attempts: the `max` of the header `amz-sdk-request`. Default: the header
+   * has no `max`.
    */
   readonly maxAttempts?: RequestHeaders.Options["maxAttempts"] | undefined
 }
 
 /**
- * The input of a command has a stream that was sent before, by a send that was interrupted or succeeded: what is left of
- * it would be another input. Nothing was sent, and no policy retries it. It is an `SdkError`: tell it by `instanceof`.
+ * The input of a command has a stream that was already sent, by a send that was interrupted or succeeded: the rest of
+ * it would be a different input. Nothing was sent, and no policy retries it. It is an `SdkError`: identify it by
+ * `instanceof`.
  *
  * @category errors
  * @since 0.1.0
@@ -80,10 +83,10 @@ interface Input {
   readonly isLast: boolean
 }
 
-/** What a failed send leaves: its error carries the facts, and what the next send of its call has to know. */
+/** After a failed send: attaches the facts, and what the call's next send has to know, to the error. */
 const failed = (error: SdkError, sent: Calls.Sent, { isLast, stream }: Input): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    Calls.remember(error, sent)
+    Calls.remember(error, sent, now)
     const { safety } = Facts.carry(error, now)
     if (!Streams.hasLeft(stream)) return Effect.void
     Streams.failed(stream, error)
@@ -91,7 +94,24 @@ const failed = (error: SdkError, sent: Calls.Sent, { isLast, stream }: Input): E
     Facts.forbid(error)
     return safety === "No"
       ? Effect.void
-      : Effect.logWarning(`${sent.operation.name} is not retried: its input has a stream, which can be sent once`)
+      : Effect.logWarning(`${sent.operation.name} is not retried: its input has a stream, which can be sent only once`)
+  })
+
+/** The error of a send whose call has reached its deadline, under the SDK's own name for timeouts. */
+const overdue = (millis: number): SdkError => {
+  const message = millis === 0
+    ? "the deadline of the call has passed: it was not sent"
+    : `no answer within ${Duration.format(Duration.millis(millis))}, the deadline of the call`
+  return Object.assign(new Error(message), { name: "TimeoutError" })
+}
+
+/** Sends until the deadline of the call at most, if `RetryPropagation` knows one. */
+const untilDeadline = <A>(request: Effect.Effect<A, SdkError>): Effect.Effect<A, SdkError> =>
+  Effect.withFiber(({ context }) => {
+    const millis = remainingIn(context as Context.Context<never>)
+    if (millis === Infinity) return request
+    const late = Effect.suspend(() => Effect.fail(overdue(millis)))
+    return millis === 0 ? late : Effect.timeoutOrElse(request, { duration: millis, orElse: () => late })
   })
 
 /**
@@ -99,26 +119,29 @@ const failed = (error: SdkError, sent: Calls.Sent, { isLast, stream }: Input): E
  *
  * **Details**
  *
- * - The SDK's own retries are off for this send, whatever the client is configured to do. The client is not changed: its
- *   other calls retry as before.
- * - Interruption aborts the request, and nothing is seen of the SDK's `AbortError`.
- * - It fails with the very object that the SDK threw or rejected with, which carries its facts (`RetryInfo.fromError`) in a
- *   hidden property: see {@link classifier}. Of an error of which nothing is known, the facts say that nothing speaks for
- *   a retry. A frozen error comes out as it is, without facts of its own.
- * - Retries are told by `amz-sdk-request` (`attempt=N; max=M`) and share the `amz-sdk-invocation-id` of their call. So
- *   does everything inside `RequestHeaders.withInvocation`. `$metadata.attempts` and `$metadata.totalRetryDelay` of the
- *   output count over the retries too.
+ * - The SDK's own retries are off for this send, however the client is configured. The client is not changed: its other
+ *   calls retry as before.
+ * - Interruption aborts the request; the SDK's `AbortError` does not surface.
+ * - It fails with the exact object that the SDK threw or rejected with, which carries its facts (`RetryInfo.fromError`)
+ *   in a hidden property: see {@link classifier}. Unknown errors are classified as not retryable. A frozen error is
+ *   left as it is, without its own facts.
+ * - Retries are marked by `amz-sdk-request` (`attempt=N; max=M`) and share the `amz-sdk-invocation-id` of their call.
+ *   So does everything inside `RequestHeaders.withInvocation`. `$metadata.attempts` and `$metadata.totalRetryDelay` of
+ *   the output include the retries.
+ * - Under `RetryPropagation.layer` or `withDeadline`, a send is aborted at the deadline of its call, with an error named
+ *   `TimeoutError`; and `amz-sdk-request` has the deadline as its `ttl` once a response has shown the server's time:
+ *   from the second send on.
  * - A command whose input has a stream (`PutObject` with a `Readable`) is sent once. If that fails, its error is marked
- *   as not retryable, a warning says so, and to send the stream again fails with that error at once; after a send that
- *   was interrupted (a time-out of the attempt) or succeeded, with {@link StreamUsed}. A function that makes the command
- *   with a stream of its own is called for every attempt, so it can be retried.
+ *   as not retryable, a warning is logged, and sending the stream again fails immediately with that error, or, after a
+ *   send that was interrupted (by a timeout of the attempt) or succeeded, with {@link StreamUsed}. A function that
+ *   makes the command with its own stream is called for every attempt, so it can be retried.
  *
- * Throws `InvalidOption` when `maxAttempts` is no whole number of at least 1 and no policy.
+ * Throws `InvalidOption` when `maxAttempts` is neither a whole number of at least 1 nor a policy.
  *
  * **Gotchas**
  *
- * A send knows that it is a retry from its last error, in the metadata of the schedule around it. Where that error is
- * mapped to another one between the send and the retry, wrap the call in `RequestHeaders.withInvocation`.
+ * A send recognizes that it is a retry by its last error, in the metadata of the schedule around it. If that error is
+ * mapped to another between the send and the retry, wrap the call in `RequestHeaders.withInvocation`.
  *
  * **Example** (A call with the standard policy of AWS)
  *
@@ -153,15 +176,15 @@ export const send = <I extends object, In extends I, O extends MetadataBearer, O
       catch: thrown
     })
     return yield* Effect.tapError(
-      Effect.mapError(request, ({ error }) => error),
+      untilDeadline(Effect.mapError(request, ({ error }) => error)),
       (error) => failed(error, sent, { stream, isLast: typeof command !== "function" })
     )
   })
 }
 
 /**
- * Sends a command and retries it with a policy: {@link send} and `withRetry`, with the policy said once. The header
- * `amz-sdk-request` has the attempts of the policy as its `max`.
+ * Sends a command and retries it with a policy: {@link send} and `withRetry`, with the policy given once. The header
+ * `amz-sdk-request` has the policy's attempts as its `max`.
  *
  * **Example** (The example of `send`, shorter)
  *
@@ -181,13 +204,13 @@ export const sendWithRetry = <I extends object, In extends I, O extends Metadata
   withRetry(send(client, command, { ...options, maxAttempts: policy }), policy)
 
 /**
- * How a command is hedged.
+ * Options for hedging a command.
  *
  * @category models
  * @since 0.1.0
  */
 export interface HedgeOptions extends CallOptions {
-  /** Whether the command may run twice. Default: those that read, by their names: `Get`, `List`, `Query` and kin. */
+  /** Whether the command can run twice. Default: commands that read, by name: `Get`, `List`, `Query` and the like. */
   readonly repeatable?: boolean | undefined
 }
 
@@ -195,15 +218,15 @@ export interface HedgeOptions extends CallOptions {
 const reads = /^(Batch|Transact)?(Describe|Get|Head|List|Query|Scan)/
 
 /**
- * {@link send}, and once more when the first takes too long: see `Hedge.hedged`. To be retried like `send`.
+ * {@link send}, and a second send if the first takes too long: see `Hedge.hedged`. Retry it like `send`.
  *
  * **Details**
  *
- * Only what reads is hedged, unless `repeatable` says otherwise, and never a command whose input has a stream, which can be
- * sent once. All else is sent as {@link send} does. The sends of a call share its `amz-sdk-invocation-id`, and each counts
- * in `amz-sdk-request`. Throws `InvalidOption` when an option is impossible.
+ * Only reads are hedged, unless `repeatable` says otherwise, and never a command whose input has a stream, which can be
+ * sent only once. Everything else is sent as by {@link send}. The sends of a call share its `amz-sdk-invocation-id`,
+ * and each counts in `amz-sdk-request`. Throws `InvalidOption` when an option is invalid.
  *
- * **Example** (A read that is sent again when it is late)
+ * **Example** (A read that is sent again if it is late)
  *
  * ```ts
  * const getItem = AwsSdk.sendHedged(client, new GetItemCommand({ TableName, Key }), { after: "50 millis" }).pipe(
@@ -238,11 +261,12 @@ export const sendHedged = <I extends object, In extends I, O extends MetadataBea
  *
  * **Details**
  *
- * `RetryClassifier.defaultClassifier` knows their codes, traits (`$retryable`), statuses, headers and network codes, and a
- * corrected clock (`$metadata.clockSkewCorrected`). Beyond that: `AbortError` is never retried; `IDPCommunicationError` of
- * STS passes, by either of its names; so does an `InvalidSignatureException` that says `Signature expired`. The `fault` is
- * the error's `$fault`. The errors of {@link send} carry what it answers; it is for sends made otherwise.
- * Source: smithy-typescript `service-error-classification.ts`, botocore `retries/special.py`.
+ * `RetryClassifier.defaultClassifier` knows their codes, traits (`$retryable`), statuses, headers and network codes,
+ * and a corrected clock (`$metadata.clockSkewCorrected`). In addition, `AbortError` is never retried;
+ * `IDPCommunicationError` of STS is transient, under either of its names; so is an `InvalidSignatureException` that
+ * says `Signature expired`. The `fault` is the error's `$fault`. The errors of {@link send} already carry its result;
+ * use it for sends made any other way. Source: smithy-typescript `service-error-classification.ts`, botocore
+ * `retries/special.py`.
  *
  * @category constructors
  * @since 0.1.0
@@ -250,43 +274,43 @@ export const sendHedged = <I extends object, In extends I, O extends MetadataBea
 export const classifier: RetryClassifier = Facts.classifier
 
 /**
- * A retry strategy of ours, as the clients of the SDK take it.
+ * One of our retry strategies, in the form that the SDK's clients take.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ClientStrategy extends RetryStrategyV2 {
-  /** What the client tells in its user agent: whether the policy asks for an `AdaptiveRateLimiter`. */
+  /** The mode in the client's user agent: whether the policy requires an `AdaptiveRateLimiter`. */
   readonly mode: "standard" | "adaptive"
-  /** The attempts of the policy. A client writes its own `maxAttempts` in `amz-sdk-request`: give it these. */
+  /** The policy's attempts. A client writes its own `maxAttempts` in `amz-sdk-request`: pass these to it. */
   readonly maxAttempts: number
 }
 
 /**
- * Makes the retry strategy of a policy for the clients of the SDK, with the services, clock, chance, classifier and
- * observer that are in the context.
+ * Makes the retry strategy of a policy for the clients of the SDK, with the services, clock, randomness, classifier and
+ * observer of the context.
  *
  * **Details**
  *
  * - Decisions, delays, costs and balances are those of the policy under `Effect.retry`.
- * - The classifier of the context is asked about the error first. Where it knows nothing, the SDK's own `errorType`
- *   counts, and its `retryAfterHint` where the error has no other hint. A `CLIENT_ERROR` of which the classifier does not
- *   say that it passes is never retried, whatever the policy.
- * - Back-off and send tokens are waited for in the strategy, as in those of the SDK: the tokens' delay is 0,
- *   `$metadata.totalRetryDelay` is the sum of the back-offs.
- * - A call that is aborted in flight is booked neither as success nor as failure; a retry that was in flight is spent. A
- *   call that is aborted while it waits gives back what it held, and its place in the queue goes to the next.
+ * - The classifier of the context is asked about the error first. If it does not know the error, the SDK's own
+ *   `errorType` counts, and its `retryAfterHint` if the error has no other hint. A `CLIENT_ERROR` that the classifier
+ *   does not call transient is never retried, under any policy.
+ * - The strategy itself waits for backoff and send tokens, as the SDK's strategies do: the tokens' delay is 0,
+ *   `$metadata.totalRetryDelay` is the sum of the backoffs.
+ * - A call aborted in flight counts neither as success nor as failure; a retry in flight is spent. A call aborted while
+ *   waiting returns what it held, and gives up its place in the queue.
  * - A long poll (`ReceiveMessage` of SQS) that the quota refuses is held back before it fails.
- * - A strategy never throws: a token that is not its own, or used up, books nothing and is not retried.
+ * - A strategy never throws: a token that is foreign or used up records nothing and is not retried.
  *
  * **Gotchas**
  *
- * The SDK does not tell a strategy that a call was aborted. The strategy finds out when the wait is over: then nobody
- * takes the token. So what an aborted call holds goes back at the end of its back-off, and it keeps its place in a queue
- * until its turn, unless the client has the {@link abortPlugin}: then both are given up at once. Where the limiter fails
- * fast, a first attempt fails with `RateLimitExceeded`.
+ * The SDK does not tell a strategy that a call was aborted. The strategy finds out when the wait is over and no caller
+ * takes the token. So what an aborted call holds goes back at the end of its backoff, and it keeps its place in a queue
+ * until its turn; with the {@link abortPlugin} on the client, it gives up both immediately. If the limiter fails fast,
+ * a first attempt fails with `RateLimitExceeded`.
  *
- * **Example** (A client that retries by a policy of ours)
+ * **Example** (A client that retries by one of our policies)
  *
  * ```ts
  * const makeClient = Effect.map(AwsSdk.makeRetryStrategy(awsAdaptive), (retryStrategy) =>
@@ -307,8 +331,8 @@ export const makeRetryStrategy = <R>(
   )
 
 /**
- * A plug-in for clients with a {@link makeRetryStrategy}: it tells the strategy of the abort signals of calls, so that a call
- * that is aborted while it waits is gone at once: what it holds goes back, and it leaves the queue.
+ * A plug-in for clients with a {@link makeRetryStrategy}: it passes the abort signals of calls to the strategy, so that
+ * a call aborted while waiting ends immediately: what it holds goes back, and it leaves the queue.
  *
  * **Example** (A client whose calls are often aborted)
  *

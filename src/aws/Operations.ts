@@ -1,9 +1,9 @@
 /**
- * Retry behaviour 2.1 by operation: which policy a call of AWS has, for those that differ.
+ * Retry behavior 2.1 by operation: the policies of AWS calls that differ from the rest.
  *
- * Two kinds of operations differ. A long poll that failed and may not be retried is held back before it fails: its
- * caller polls in a loop, and would otherwise come again at once. DynamoDB answers in milliseconds, so it starts from a
- * shorter back-off and has one attempt more.
+ * Two kinds of operations differ. A failed long poll that may not be retried is held back before it fails: its caller
+ * polls in a loop, and would otherwise come back immediately. DynamoDB answers in milliseconds, so it starts from a
+ * shorter backoff and gets one more attempt.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,7 @@ import * as Duration from "effect/Duration"
 import { type Options, standard2026 } from "./AwsModes.ts"
 
 /**
- * An operation of an AWS service, however the SDKs spell it.
+ * An operation of an AWS service, in any SDK's spelling.
  *
  * @category models
  * @since 0.1.0
@@ -25,17 +25,17 @@ export interface Operation {
 }
 
 /**
- * What distinguishes operations, in the form that `AwsModes.standard2026` takes.
+ * What distinguishes operations, as options of `AwsModes.standard2026`.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Settings {
-  /** The first ceiling after a failure that is no throttle. */
+  /** The first ceiling after a failure that is not a throttle. */
   readonly base: Duration.Duration
   /** Attempts, the first included. */
   readonly maxAttempts: number
-  /** A call that the quota refuses to retry is held back before it fails. */
+  /** Whether a call that the quota refuses to retry is held back before it fails. */
   readonly longPolling: boolean
 }
 
@@ -45,12 +45,12 @@ const ordinary: Settings = { base: Duration.millis(50), maxAttempts: 3, longPoll
 const polling: Settings = { ...ordinary, longPolling: true }
 const dynamoDB: Settings = { ...ordinary, base: Duration.millis(25), maxAttempts: 4 }
 
-/** The services of DynamoDB, by the names they have in SDKs. */
+/** The services of DynamoDB, by their names in SDKs. */
 const dynamoDBNames: ReadonlySet<string> = new Set(["dynamodb", "dynamodbstreams", "streamsdynamodb"])
 
 const activities = ["getactivitytask"]
 
-/** The long polls of each service, by the names it has in SDKs. */
+/** The long polls of each service, by its names in SDKs. */
 const longPolls: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["sqs", ["receivemessage"]],
   ["sfn", activities],
@@ -59,14 +59,14 @@ const longPolls: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["swf", ["pollforactivitytask", "pollfordecisiontask"]]
 ])
 
-/** Letters and digits, in lower case. */
+/** Letters and digits, in lowercase. */
 const plain = (name: unknown): string => typeof name === "string" ? name.toLowerCase().replace(/[^a-z0-9]/g, "") : ""
 
-/** A service without what package names begin with. */
+/** A service without the prefix of package names. */
 const plainService = (service: unknown): string => plain(service).replace(/^awssdk(?:client|lib)/, "")
 
 /**
- * Gives what retry behaviour 2.1 lays down for an operation.
+ * The settings of retry behavior 2.1 for an operation.
  *
  * **Details**
  *
@@ -78,11 +78,10 @@ const plainService = (service: unknown): string => plain(service).replace(/^awss
  * | SWF | PollForActivityTask, PollForDecisionTask | 50 ms | 3 | yes |
  * | any other | any other | 50 ms | 3 | no |
  *
- * Case, spaces and punctuation do not count, nor do `@aws-sdk/client-` and `@aws-sdk/lib-` at the beginning of a service or `Command` at
- * the end of an operation. Step Functions is `SFN`, `states` or `stepfunctions`; DynamoDB Streams is that or
- * `streams.dynamodb`. An unknown name is an ordinary one.
- * Source: botocore `retries/standard.py`, `_LONG_POLLING_OPERATIONS`; AWS developer blog, "Announcing updated retry
- * behavior for AWS SDKs and Tools", 2026.
+ * Case, spaces and punctuation are ignored, as are `@aws-sdk/client-` and `@aws-sdk/lib-` at the start of a service and
+ * `Command` at the end of an operation. Step Functions is `SFN`, `states` or `stepfunctions`; DynamoDB Streams is that
+ * or `streams.dynamodb`. Any other name is treated as ordinary. Source: botocore `retries/standard.py`,
+ * `_LONG_POLLING_OPERATIONS`; AWS developer blog, "Announcing updated retry behavior for AWS SDKs and Tools", 2026.
  *
  * @category getters
  * @since 0.1.0
@@ -94,13 +93,13 @@ export const settings = ({ operation, service }: Operation): Settings => {
 }
 
 /**
- * Makes the policies of a client whose attempts or longest back-off are set: a function from the operation to its policy.
+ * Makes the policies of a client with its own attempts or longest backoff: a function from an operation to its policy.
  *
  * **Details**
  *
- * Attempts that are set hold for every operation, DynamoDB's too, as in the SDKs. The policies are made once, so that
- * asking for one is cheap. Throws `InvalidOption` for attempts that are no whole number of at least 1, and for a longest
- * back-off below 50 milliseconds.
+ * The given attempts apply to every operation, including DynamoDB's, as in the SDKs. The policies are made once, so
+ * asking for one is cheap. Throws `InvalidOption` if attempts are not a whole number of at least 1, or the longest
+ * backoff is below 50 milliseconds.
  *
  * @category constructors
  * @since 0.1.0
@@ -113,13 +112,13 @@ export const make = ({ maxAttempts, maxBackoff }: Options = {}): (operation: Ope
 }
 
 /**
- * Gives the policy of an operation, as {@link settings} lays it down. The same one for the same settings.
+ * The policy of an operation, according to {@link settings}. Equal settings give the same object.
  *
  * **Details**
  *
- * A long poll that the quota refuses is held back for the delay of the retry it does not get, server's hint included,
- * and then fails with its own error. It is not held back by its last attempt, by an error that is not retryable, or by
- * a success.
+ * A long poll that the quota refuses is held back for the delay of the retry it does not get, including the server's
+ * hint, and then fails with its own error. It is not held back after its last attempt, an error that is not retryable,
+ * or a success.
  *
  * **Example** (A worker that polls a queue)
  *

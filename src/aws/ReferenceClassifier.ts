@@ -6,9 +6,9 @@
  * | transient | 400, 408, 500, 502, 503, 504 | `RequestTimeout`, `RequestTimeoutException` |
  * | throttling | 400, 403, 429, 502, 503, 509 | the 14 that the SDKs share, such as `Throttling` and `SlowDown` |
  *
- * Two statuses are in both lists, and 400 and 403 mostly mean that the request is wrong, so the lists and the codes hold
- * together: a code decides, whatever the status, but that a 429 is throttling under any code, as in the SDKs; a 400 or
- * 403 without one is not retried; 429 and 509 are throttling; the rest is transient.
+ * Two statuses are in both lists, and 400 and 403 mostly mean that the request is wrong, so lists and codes apply
+ * together: a code decides whatever the status, except that a 429 is throttling under any code, as in the SDKs; a 400
+ * or 403 without a code is not retried; 429 and 509 are throttling; the rest is transient.
  *
  * @since 0.1.0
  */
@@ -45,7 +45,7 @@ const statuses: RetryClassifier.RetryClassifier = (error) => {
   )
 }
 
-/** Effect's errors, without the statuses of which the reference says something else than the default chain. */
+/** Effect's errors, except the statuses for which the reference differs from the default chain. */
 const effectErrors: RetryClassifier.RetryClassifier = (error) => {
   const status = get(error, "_tag") === "HttpClientError" ? statusOf(error) : undefined
   return status === undefined || (byStatus.has(status) && status !== 509)
@@ -54,15 +54,14 @@ const effectErrors: RetryClassifier.RetryClassifier = (error) => {
 }
 
 /**
- * The reference's classifier: the facts that the error carries itself, Effect's errors, AWS codes and the `$retryable`
- * trait, the statuses above, network and gRPC codes; then the same of its cause.
+ * The reference's classifier: the facts that the error itself carries, Effect's errors, AWS codes and the `$retryable`
+ * trait, the statuses above, network and gRPC codes; then the same for its cause.
  *
  * **Details**
  *
- * Of an AWS error it knows what `RetryClassifier.defaultClassifier` knows, and the statuses 408 and 509. A 425, which the
- * default chain retries, is in no list of the reference: it is not retried, whoever reports it.
- * `x-amz-retry-after` (milliseconds), then `retry-after` (seconds), is the hint.
- * Source: AWS SDKs and Tools Reference Guide, "Retry behavior".
+ * For AWS errors it knows what `RetryClassifier.defaultClassifier` knows, and the statuses 408 and 509. A 425, which
+ * the default chain retries, is in no list of the reference: it is never retried. `x-amz-retry-after` (milliseconds),
+ * then `retry-after` (seconds), is the hint. Source: AWS SDKs and Tools Reference Guide, "Retry behavior".
  *
  * @category constructors
  * @since 0.1.0

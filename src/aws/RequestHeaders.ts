@@ -1,11 +1,11 @@
 /**
  * The headers by which AWS services tell retries from new calls: `amz-sdk-invocation-id` and `amz-sdk-request`.
  *
- * The id is that of a call, the rest that of a send. So there are two parts: {@link withInvocation} goes around the
- * whole call, its retries included, and makes the id; {@link headers} is run by each attempt, and knows from the
- * schedule or the `RetryStrategy.run` around it which one it is. An attempt that no call encloses does not compile.
+ * The id belongs to a call, the rest to a send. So there are two parts: {@link withInvocation} goes around the whole
+ * call, including its retries, and makes the id; {@link headers} runs in each attempt, and learns its number from the
+ * schedule or the `RetryStrategy.run` around it. An attempt outside of a call does not compile.
  *
- * The AWS SDKs send these headers themselves. This is for clients that speak to AWS without one.
+ * The AWS SDKs send these headers themselves. This is for clients that talk to AWS without one.
  *
  * @since 0.1.0
  */
@@ -33,13 +33,13 @@ export interface Call {
   /** A UUID of version 4. */
   readonly id: string
   /**
-   * The metadata of the schedule around the call, which does not count its attempts.
+   * The metadata of the schedule around the call, which does not count the call's attempts.
    *
    * @internal
    */
   readonly around: Schedule.Metadata
   /**
-   * The server's clock less ours.
+   * The server's clock minus ours.
    *
    * @internal
    */
@@ -66,28 +66,28 @@ export interface RequestHeaders {
 }
 
 /**
- * What the headers of a send say.
+ * Options of the headers of a send.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** The policy of the call, or its attempts: a whole number of at least 1. `Infinity` leaves `max` out. */
+  /** The policy of the call, or its attempts: a whole number of at least 1. `Infinity` omits `max`. */
   readonly maxAttempts: number | RetryPolicy<never, unknown, unknown>
-  /** Whether the first attempt has `max` too: `false` as in botocore before behaviour 2.1. Default `true`. */
+  /** Whether the first attempt has `max` too: `false` as in botocore before behavior 2.1. Default `true`. */
   readonly maxInFirst?: boolean | undefined
   /**
-   * The number of the attempt, 1 for the first: for a loop of one's own, such as one that asks a `RetryStrategy` itself.
-   * Default: what the schedule or the `RetryStrategy.run` around the attempt counts.
+   * The number of the attempt, 1 for the first: for your own loop, such as one that asks a `RetryStrategy` itself.
+   * Default: counted by the schedule or the `RetryStrategy.run` around the attempt.
    */
   readonly attempt?: number | undefined
-  /** How long the client waits for an answer, above 0. Default: there is no `ttl`. */
+  /** How long the client waits for a response, above 0. Default: there is no `ttl`. */
   readonly readTimeout?: Duration.Input | undefined
-  /** Where the `ttl` stands: `"first"` as in botocore and Rust, `"last"` as in Go. Default `"first"`. */
+  /** The position of the `ttl`: `"first"` as in botocore and Rust, `"last"` as in Go. Default `"first"`. */
   readonly ttlPosition?: "first" | "last" | undefined
 }
 
-/** 32 bits of chance, as 8 hexadecimal digits. */
+/** 32 random bits, as 8 hexadecimal digits. */
 const word = (random: Random.Random): string =>
   ((random.nextDoubleUnsafe() * 0x1_0000_0000) >>> 0).toString(16).padStart(8, "0")
 
@@ -99,16 +99,16 @@ const uuid = (random: Random.Random): string => {
 }
 
 /**
- * Makes an effect one call: all attempts inside have one invocation id, and every run another.
+ * Makes an effect one call: all attempts inside share one invocation id, and every run gets another.
  *
  * **Details**
  *
- * The id comes from Effect's `Random`, so a seed repeats it. It is no secret. A call inside an attempt of another has an
- * id of its own if it is wrapped too, and the other's if it is not.
+ * The id comes from Effect's `Random`, so a seed repeats it. It is not a secret. A call inside an attempt of another
+ * has its own id if it is wrapped too, and the other's if it is not.
  *
  * **Gotchas**
  *
- * Wrap what is retried, not what retries: inside the retried effect every attempt would be a call of its own.
+ * Wrap it around the retry, not inside: inside the retried effect every attempt would be its own call.
  *
  * **Example** (A call of two layers)
  *
@@ -132,27 +132,34 @@ export const withInvocation = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Ef
     })
   )
 
-/** A date as HTTP writes it. */
+/** A date in HTTP's format. */
 const httpDate = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
 
 /**
- * Takes note of the `date` header of a response, success or failure: from it follows how far the server's clock is ahead
- * of ours, and with that the `ttl` of the next attempt.
+ * Records the server's date: see {@link observeDate}.
+ *
+ * @internal
+ */
+export const noteDate = (call: Call, date: unknown, nowMillis: number): void => {
+  const server = typeof date === "string" && httpDate.test(date) ? DateTime.make(date) : Option.none()
+  if (Option.isSome(server)) call.skewMillis = DateTime.toEpochMillis(server.value) - nowMillis
+}
+
+/**
+ * Records the `date` header of a response, success or failure: it shows how far the server's clock is ahead of ours,
+ * which the `ttl` of the next attempt needs.
  *
  * **Details**
  *
- * Run it when the response arrives, inside the attempt. Of several dates the last one counts, within the call only.
- * Anything but a date of the form `Sat, 01 Jun 2019 00:00:00 GMT` is ignored.
+ * Run it when the response arrives, inside the attempt. The last date counts, within the call only. Anything but a date
+ * of the form `Sat, 01 Jun 2019 00:00:00 GMT` is ignored.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const observeDate = (date: string | undefined): Effect.Effect<void, never, Invocation> =>
   Effect.gen(function*() {
-    const invocation = yield* Invocation
-    const server = typeof date === "string" && httpDate.test(date) ? DateTime.make(date) : Option.none()
-    if (Option.isNone(server)) return
-    invocation.skewMillis = DateTime.toEpochMillis(server.value) - (yield* Clock.currentTimeMillis)
+    noteDate(yield* Invocation, date, yield* Clock.currentTimeMillis)
   })
 
 /** Checks the options of {@link headers}. */
@@ -173,34 +180,35 @@ const validated = ({ attempt, maxAttempts, maxInFirst = true, readTimeout, ttlPo
   }
 }
 
-/** The second as `YYYYMMDDTHHMMSSZ`; `undefined` for a time that has no such form. */
+/** The second as `YYYYMMDDTHHMMSSZ`; `undefined` if the time has no such form. */
 const basicForm = (epochMillis: number): string | undefined => {
   const iso = Option.getOrUndefined(Option.map(DateTime.make(epochMillis), DateTime.formatIso))
   return iso?.length === 24 ? iso.replace(/[-:]|\.\d{3}/g, "") : undefined
 }
 
 /**
- * The headers of this send, run inside the attempt it belongs to.
+ * The headers of this send; run it inside the attempt they belong to.
  *
  * **Details**
  *
  * `amz-sdk-invocation-id` is that of the call. `amz-sdk-request` is `attempt=N; max=M`, with `ttl=YYYYMMDDTHHMMSSZ; `
- * before it once a `ttl` is known: it needs a `readTimeout` and a date of the server (see {@link observeDate}), so the
- * first attempt has none. `N` counts from 1. `ttl = now + readTimeout + skew`, in UTC, in whole seconds, rounded down. With
- * `RetryPropagation` what is left of the call's deadline bounds the `readTimeout`, or stands for it.
+ * before it once a `ttl` is known: it needs a `readTimeout` and a date from the server (see {@link observeDate}), so
+ * the first attempt has none. `N` counts from 1. `ttl = now + readTimeout + skew`, in UTC, in whole seconds, rounded
+ * down. With `RetryPropagation`, the time left until the call's deadline bounds the `readTimeout`, or replaces it if
+ * there is none.
  *
- * Throws `InvalidOption` for options out of range. Never fails, and waits for nothing.
- * Source: botocore `retries/standard.py` of behaviour 2.1 (before it, the first attempt had no `max`: see `maxInFirst`);
- * smithy-typescript `retryMiddleware.ts`; aws-sdk-go-v2 `aws/retry/middleware.go`.
+ * Throws `InvalidOption` for options out of range. Never fails, never waits. Source: botocore `retries/standard.py` of
+ * behavior 2.1 (before it, the first attempt had no `max`: see `maxInFirst`); smithy-typescript `retryMiddleware.ts`;
+ * aws-sdk-go-v2 `aws/retry/middleware.go`.
  *
  * **Gotchas**
  *
- * A `Schedule` inside the attempt, such as that of an `Effect.repeat`, counts for itself: run this outside of it.
- * So do retries within retries: the innermost one counts. Where one invocation encloses both, each retry of the outer
- * one begins again with `attempt=1`, and the service sees the same number of the same call twice. Enclose only the inner
- * one in {@link withInvocation}, or count across both and give the `attempt`.
+ * A `Schedule` inside the attempt, such as that of an `Effect.repeat`, has its own count: run this outside it. So do
+ * retries within retries: the innermost one counts. If one invocation encloses both, each retry of the outer one starts
+ * again with `attempt=1`, and the service sees the same number of the same call twice. Enclose only the inner one in
+ * {@link withInvocation}, or count across both and pass the `attempt`.
  *
- * In a loop of one's own around the attempt nothing counts, and every send is the first: give the `attempt`.
+ * In your own loop around the attempt nothing counts, and every send is the first: pass the `attempt`.
  *
  * @category getters
  * @since 0.1.0

@@ -1,10 +1,10 @@
 /**
- * The retry modes of the AWS SDKs as each has them: its own constants, its own order of cap and jitter, its own idea of
- * what a time-out is, its own quota.
+ * The retry modes of the AWS SDKs as each implements them: with its own constants, order of cap and jitter, definition
+ * of a timeout, and quota.
  *
- * `AwsModes` is the specification that all SDKs name; their code differs from it, and from each other. What is here is
- * "retry behavior 2.0", which an SDK has until it is switched to that of 2026. Retry behavior 2.1 is the same in all:
- * `awsStandard2026`; `docs/aws-modes.md` lists what little differs there.
+ * `AwsModes` is the specification that all SDKs cite; their code differs from it, and from each other. This module has
+ * "retry behavior 2.0", which an SDK uses until it is switched to that of 2026. Retry behavior 2.1 is the same in all:
+ * `awsStandard2026`; `docs/aws-modes.md` lists the few differences.
  *
  * **Example** (As the SDK for Ruby retries)
  *
@@ -13,8 +13,8 @@
  * const program = callDynamo.pipe(withRetry(ruby.policy), Effect.provide(ruby.layer))
  * ```
  *
- * The package's index does not export this module: import `effect-retry/aws/SdkModes`. Older SDKs, and all that can be
- * set in Kotlin, are in `aws/legacy`.
+ * The package's index does not export this module: import `effect-retry/aws/SdkModes`. Older SDKs, and all settings of
+ * Kotlin, are in `aws/legacy`.
  *
  * @since 0.1.0
  */
@@ -35,7 +35,7 @@ import * as JavaV1 from "./legacy/JavaV1.ts"
 import * as Kotlin from "./legacy/Kotlin.ts"
 
 /**
- * What can be set in the mode of an SDK.
+ * Options of an SDK's mode.
  *
  * @category models
  * @since 0.1.0
@@ -43,7 +43,7 @@ import * as Kotlin from "./legacy/Kotlin.ts"
 export interface Options {
   /** Attempts, the first included: a whole number of at least 1, or `Infinity`. Default 3, in Java's legacy mode 4. */
   readonly maxAttempts?: number | undefined
-  /** The longest back-off: a finite duration above 0. Default 20 seconds. */
+  /** The longest backoff: a finite duration above 0. Default 20 seconds. */
   readonly maxBackoff?: Duration.Input | undefined
 }
 
@@ -54,17 +54,17 @@ export interface Options {
  * @since 0.1.0
  */
 export interface SdkMode {
-  /** Its standard mode, or the legacy one where that was asked for. */
+  /** Its standard mode, or the legacy mode if that was requested. */
   readonly policy: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
-  /** Its adaptive mode: the same, and a send token before every send. */
+  /** Its adaptive mode: the same, with a send token before every send. */
   readonly adaptive: RetryPolicy.RetryPolicy<
     RetryPolicy.Attempted,
     RetryQuota.RetryQuota | AdaptiveRateLimiter,
     RateLimitExceeded
   >
-  /** What it retries, what it calls a throttle, and what costs as much as a time-out. */
+  /** Decides what is retried, what counts as a throttle, and what costs as much as a timeout. */
   readonly classifier: RetryClassifier.RetryClassifier
-  /** A quota as the SDK has it, and the classifier. Like `RetryQuota.layer`, provide it once for each resource. */
+  /** A quota like the SDK's, and the classifier. Like `RetryQuota.layer`, provide it once per resource. */
   readonly layer: Layer.Layer<RetryQuota.RetryQuota>
 }
 
@@ -85,7 +85,7 @@ const settingsOf = (
   }
 }
 
-/** What a mode is made of. */
+/** The parts of a mode. */
 interface Making {
   readonly delays: RetryPolicy.RetryPolicy
   readonly costs: RetryPolicy.QuotaOptions
@@ -121,10 +121,10 @@ const jitteredThenCapped = (base: Duration.Input, { maxMillis }: Settings): Retr
 
 const second = 1000
 
-/** Most SDKs: a retry takes 5, after what they call a time-out 10. */
+/** In most SDKs a retry takes 5, or 10 after what they consider a timeout. */
 const timeoutsCostDouble: RetryPolicy.QuotaOptions = { cost: 5, timeoutCost: 10 }
 
-/** A hint in place of the delay, however short; one beyond the cap is cut to it. */
+/** A hint replaces the delay, however short; one beyond the cap is cut to it. */
 const hintInstead = ({ maxMillis }: Settings) =>
   RetryPolicy.mapDelay(function hintOrDelay(delay, { info }) {
     return info?.retryAfter === undefined ? delay : Math.min(Duration.toMillis(info.retryAfter), maxMillis)
@@ -137,12 +137,12 @@ const hintInstead = ({ maxMillis }: Settings) =>
  *
  * | setting | value |
  * | --- | --- |
- * | delay before retry `n` | `b * min(100 ms * 2^(n - 1), maxBackoff)`, throttled from 500 ms |
- * | quota | a retry takes 10, after a throttle 5: the SDK charges every transient error like a time-out |
+ * | delay before retry `n` | `b * min(100 ms * 2^(n - 1), maxBackoff)`, from 500 ms if throttled |
+ * | quota | a retry takes 10, after a throttle 5: the SDK charges every transient error like a timeout |
  * | server's hint | within `[delay, delay + 5 seconds]` (since April 2026) |
  * | retried | what `RetryClassifier.defaultClassifier` retries |
  *
- * Delays are rounded up to whole milliseconds, in the SDK down.
+ * Delays are rounded up to whole milliseconds; the SDK rounds down.
  * Source: @smithy/core 3.39.0 `submodules/retry/util-retry`, which the tests run.
  *
  * @category constructors
@@ -161,7 +161,7 @@ export const javaScript = (options: Options = {}): SdkMode => {
   })
 }
 
-/** The throttling codes that the SDKs share, without these. */
+/** The throttling codes that the SDKs share, except these. */
 const throttlingBut = (...others: ReadonlyArray<string>): ReadonlySet<string> =>
   new Set(Array.from(codes.awsThrottlingCodes).filter((code) => !others.includes(code)))
 
@@ -172,7 +172,7 @@ const javaErrors = (): RetryClassifier.RetryClassifier =>
     transient: new Set([...codes.awsTransientCodes, ...codes.awsClockSkewCodes, "PriorRequestNotComplete"])
   })
 
-/** In Java a success without a retry gives nothing. */
+/** In Java a success without a retry adds nothing. */
 const javaQuota = (): Layer.Layer<RetryQuota.RetryQuota> => RetryQuota.layer({ successIncrement: 0 })
 
 /**
@@ -182,10 +182,13 @@ const javaQuota = (): Layer.Layer<RetryQuota.RetryQuota> => RetryQuota.layer({ s
  *
  * | setting | value |
  * | --- | --- |
- * | delay before retry `n` | `b * min(100 ms * 2^(n - 1), maxBackoff)`, throttled from 1 second; whole milliseconds |
- * | quota | a retry takes 5, time-outs too; a success gives the last back, without a retry nothing |
- * | server's hint | a floor, cut to `maxBackoff` (in the SDK, whose synchronous clients alone follow it, without bound) |
- * | retried | all but three of the throttling codes, and 429, as throttling; `PriorRequestNotComplete`, time-outs, a wrong clock, 500, 502, 503, 504 |
+ * | delay before retry `n` | `b * min(100 ms * 2^(n - 1), maxBackoff)`, from 1 second if throttled; whole milliseconds
+ * |
+ * | quota | a retry takes 5, also after timeouts; a success returns those of its retry, without a retry nothing |
+ * | server's hint | a floor, cut to `maxBackoff` (in the SDK, unbounded, and followed only by its synchronous clients)
+ * |
+ * | retried | all but three of the throttling codes, and 429, as throttling; `PriorRequestNotComplete`, timeouts, clock
+ * skew, 500, 502, 503, 504 |
  *
  * Source: aws-sdk-java-v2 `core/retries` `DefaultRetryStrategy`, `AwsErrorCode`.
  *
@@ -204,7 +207,7 @@ export const java = (options: Options = {}): SdkMode => {
 
 /**
  * The SDK for Java 2.x in legacy mode, its default until it is switched to retry behavior 2.1: 4 attempts; after a
- * throttle equal jitter from 500 milliseconds, and the retry is free. The rest is that of {@link java}.
+ * throttle, equal jitter from 500 milliseconds and a free retry. The rest is as in {@link java}.
  *
  * Source: aws-sdk-java-v2 `core/retries` `DefaultRetryStrategy.Legacy`.
  *
@@ -233,8 +236,10 @@ export const javaLegacy = (options: Options = {}): SdkMode => {
  *
  * | setting | value |
  * | --- | --- |
- * | delay before retry `n` | `b * 2^n` seconds: the exponent counts from 1. From the first `n` above `log2` of the cap on, the whole cap, without jitter |
- * | quota | a retry takes 5, after a time-out of the client 10; a success gives the last back and 1 more, whether it was retried or not |
+ * | delay before retry `n` | `b * 2^n` seconds: the exponent counts from 1. Once `n` exceeds `log2` of the cap, the
+ * whole cap, without jitter |
+ * | quota | a retry takes 5, 10 after a client timeout; a success returns those of its retry and adds 1, whether or not
+ * it was retried |
  * | server's hint | none |
  * | retried | the 14 throttling codes, `RequestTimeout`, `RequestTimeoutException`, 500, 502, 503, 504; no 429 without a code |
  *
@@ -262,8 +267,9 @@ export const go = (options: Options = {}): SdkMode => {
  * | setting | value |
  * | --- | --- |
  * | delay before retry `n` | `b * min(2^(n - 1) seconds, maxBackoff)` |
- * | quota | a retry takes 5; 10 after a transient error, which is every one but throttles and those that only a model calls retryable |
- * | server's hint | in place of the delay, cut to `maxBackoff` |
+ * | quota | a retry takes 5; 10 after a transient error, which is any except throttles and those that only a model
+ * calls retryable |
+ * | server's hint | replaces the delay, cut to `maxBackoff` |
  * | retried | as {@link go} |
  *
  * Source: smithy-rs 56ee88c5c6 `client/retries/strategy/standard.rs`, `token_bucket.rs`, `classifiers.rs`.
@@ -282,13 +288,15 @@ export const rust = (options: Options = {}): SdkMode => {
 }
 
 /**
- * The SDK for Kotlin with its defaults: `Kotlin.standardRetryStrategy` of `aws/legacy/Kotlin`, where all of it can be set.
+ * The SDK for Kotlin with its defaults: `Kotlin.standardRetryStrategy` of `aws/legacy/Kotlin`, where everything is
+ * configurable.
  *
  * **Details**
  *
  * | setting | value |
  * | --- | --- |
- * | delay before retry `n` | `min(10 ms * 1.5^(n - 1), maxBackoff) * (1 - b)`, throttled from 1 second; whole milliseconds |
+ * | delay before retry `n` | `min(10 ms * 1.5^(n - 1), maxBackoff) * (1 - b)`, from 1 second if throttled; whole
+ * milliseconds |
  * | quota | a retry takes 5; 10 after throttles and transient errors |
  * | server's hint | within `[delay, delay + 5 seconds]` |
  *
@@ -316,8 +324,8 @@ export const kotlin = (options: Options = {}): SdkMode => {
  * | setting | value |
  * | --- | --- |
  * | delay before retry `n` | `min(b * 2^(n - 1) seconds, maxBackoff)` |
- * | quota | a retry takes 5; 10 after the statuses 408 and 504 and time-outs of the client |
- * | server's hint | in place of the delay, cut to `maxBackoff` (in the SDK without bound) |
+ * | quota | a retry takes 5; 10 after the statuses 408 and 504 and client timeouts |
+ * | server's hint | replaces the delay, cut to `maxBackoff` (in the SDK unbounded) |
  * | retried | as {@link go}, and `InternalError`, `IDPCommunicationError`, 408 |
  *
  * Source: smithy-swift d55aa01ea4 `SmithyRetries`, aws-sdk-swift `AWSRetryErrorInfoProvider`.
@@ -347,12 +355,14 @@ const rubyNetworking = (): ReadonlySet<string> =>
  * | setting | value |
  * | --- | --- |
  * | delay before retry `n` | `min(b * 2^(n - 1) seconds, maxBackoff)` |
- * | quota | a retry takes 5; 10 after a failure of the network, `RequestTimeout`, `RequestTimeoutException`, `InternalError`, `IDPCommunicationError` |
+ * | quota | a retry takes 5; 10 after a network failure, `RequestTimeout`, `RequestTimeoutException`, `InternalError`,
+ * `IDPCommunicationError` |
  * | server's hint | none |
- * | retried | every status from 500 to 599; any code with `throttl` in it, and 429, as throttling; `BadDigest`, `CRC32CheckFailed` |
+ * | retried | every status from 500 to 599; any code containing `throttl`, and 429, as throttling; `BadDigest`,
+ * `CRC32CheckFailed` |
  *
- * Left out: a wrong clock, expired credentials and stale endpoints, which the SDK corrects before it retries.
- * Source: aws-sdk-ruby bac3491f81 `plugins/retry_errors.rb`, `plugins/retries`.
+ * Left out: clock skew, expired credentials and stale endpoints, which the SDK corrects before it retries. Source:
+ * aws-sdk-ruby bac3491f81 `plugins/retry_errors.rb`, `plugins/retries`.
  *
  * @category constructors
  * @since 0.1.0
@@ -378,12 +388,12 @@ export const ruby = (options: Options = {}): SdkMode => {
  * | setting | value |
  * | --- | --- |
  * | delay before retry `n` | `min(b * 2^n seconds, maxBackoff)`: the exponent counts from 1 |
- * | quota | a retry takes 5, after a failure of the network 10 |
+ * | quota | a retry takes 5, 10 after a network failure |
  * | server's hint | none |
  * | retried | as {@link go} |
  *
- * The SDK asks its quota before it looks at the attempts, so that the last failure of a call takes tokens too. Here it
- * does not. Source: aws-sdk-php `RetryMiddlewareV2`, `Retry/QuotaManager`.
+ * The SDK asks its quota before it checks the attempts, so the last failure of a call takes tokens too. Here it does
+ * not. Source: aws-sdk-php `RetryMiddlewareV2`, `Retry/QuotaManager`.
  *
  * @category constructors
  * @since 0.1.0
@@ -402,12 +412,12 @@ export const php = (options: Options = {}): SdkMode => {
  * | setting | value |
  * | --- | --- |
  * | delay before retry `n` | `min(b * 2^(n - 1) seconds, maxBackoff)` |
- * | quota | a retry takes 5; 10 after `RequestTimeout` and `RequestTimeoutException`, though not after time-outs of the client |
+ * | quota | a retry takes 5; 10 after `RequestTimeout` and `RequestTimeoutException`, but not after client timeouts |
  * | server's hint | none |
  * | retried | as {@link go} without `EC2ThrottledException` |
  *
- * Left out: a wrong clock and stale endpoints, which the SDK corrects before it retries.
- * Source: aws-sdk-net `Pipeline/RetryHandler/StandardRetryPolicy.cs`, `RetryPolicy.cs`.
+ * Left out: clock skew and stale endpoints, which the SDK corrects before it retries. Source: aws-sdk-net
+ * `Pipeline/RetryHandler/StandardRetryPolicy.cs`, `RetryPolicy.cs`.
  *
  * @category constructors
  * @since 0.1.0
@@ -421,7 +431,7 @@ export const dotNet = (options: Options = {}): SdkMode => {
   return sdkMode(settings, { delays: jitteredThenCapped(second, settings), costs: timeoutsCostDouble, classifier })
 }
 
-/** C++ shifts by no more than this. */
+/** The maximum shift in C++. */
 const cppMaxShift = 15
 
 /**
@@ -436,9 +446,9 @@ const cppMaxShift = 15
  * | server's hint | none |
  * | retried | as {@link go}, and the statuses 408, 419, 440, 509, 598, 599; 429 |
  *
- * Which time-outs of its HTTP clients the SDK books as `REQUEST_TIMEOUT`, and its own list of throttling codes, could not
- * be established: here they are those of the client, and the 14 that the SDKs share.
- * Source: aws-sdk-cpp f7972a01f1 `client/RetryStrategy.cpp`, `http/HttpResponse.h`.
+ * It could not be established which timeouts of its HTTP clients the SDK counts as `REQUEST_TIMEOUT`, or its own list
+ * of throttling codes: here they are client timeouts, and the 14 that the SDKs share. Source: aws-sdk-cpp f7972a01f1
+ * `client/RetryStrategy.cpp`, `http/HttpResponse.h`.
  *
  * @category constructors
  * @since 0.1.0
@@ -467,13 +477,13 @@ export const cpp = (options: Options = {}): SdkMode => {
  * | setting | value |
  * | --- | --- |
  * | delay before retry `n` | `b * min(2^(n - 1) seconds, maxBackoff)` |
- * | quota | a retry takes 5, after a time-out of the client 10 |
+ * | quota | a retry takes 5, 10 after a client timeout |
  * | server's hint | none |
  * | retried | as {@link go} |
  *
- * The SDK looks at the attempts before the error: the same calls are retried, for the last failure the reason differs.
- * It retries `IDPCommunicationError` for STS, which only `BotocoreLegacy` and the classifiers that say so do here.
- * Source: botocore 0e6e2404b8 `retries/standard.py`, `retries/quota.py`.
+ * The SDK checks the attempts before the error: the same calls are retried, but the reason of the last failure differs.
+ * It retries `IDPCommunicationError` for STS; here only `BotocoreLegacy` and the classifiers that say so do. Source:
+ * botocore 0e6e2404b8 `retries/standard.py`, `retries/quota.py`.
  *
  * @category constructors
  * @since 0.1.0

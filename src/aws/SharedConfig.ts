@@ -5,30 +5,31 @@
  *
  * | in the config file | rule |
  * | --- | --- |
- * | `[profile foo]`, `[ profile foo ]`, `[profile "foo"]` | the profile `foo`; blanks and quotes are no part of its name |
- * | `[default]` | the default profile, unless there is a `[profile default]`, before it or after it |
- * | `[foo]`, `[sso-session foo]`, `[services foo]`, `[profile a b]` | no profile: read, checked and dropped |
+ * | `[profile foo]`, `[ profile foo ]`, `[profile "foo"]` | the profile `foo`; blanks and quotes are not part of its
+ * name |
+ * | `[default]` | the default profile, unless there is a `[profile default]` before or after it |
+ * | `[foo]`, `[sso-session foo]`, `[services foo]`, `[profile a b]` | not a profile: read, checked and dropped |
  * | the same profile again | one profile with the properties of both |
- * | `Name = value` | names are kept in lower case; a later property replaces one of the same name |
+ * | `Name = value` | names become lowercase; a later property replaces one of the same name |
  * | `name =` | an empty value |
- * | an indented line | continues the value before it, on a new line, comment and all |
+ * | an indented line | continues the previous value, on a new line, comment and all |
  * | indented lines after `s3 =` | a nested block: the value of `s3`, never properties of the profile |
  * | `#` or `;` first in a line | a comment, indented or not |
  * | `#` or `;` after a blank, or anywhere in a header | a comment up to the end of the line |
- * | byte order mark, CRLF | no part of the text |
- * | no `]`, no `=`, no name, no section before it | malformed: the file is refused, with the number of the line |
+ * | byte order mark, CRLF | not part of the text |
+ * | no `]`, no `=`, no name, no section before it | malformed: the file is rejected, with the number of the line |
  *
- * In the credentials file a profile has no prefix: `[foo]` is the profile `foo`, and `[profile foo]` is none. All else is
- * the same. A profile that is in both files has the properties of both; one that both set is that of the credentials
- * file, as in botocore and Rust (JavaScript takes that of the config file).
+ * In the credentials file a profile has no prefix: `[foo]` is the profile `foo`, and `[profile foo]` is not a profile.
+ * The rest is the same. A profile in both files has the properties of both; if both set one, the credentials file wins,
+ * as in botocore and Rust (JavaScript prefers the config file).
  *
  * These are the rules of the parser tests that the AWS SDKs share, except for quotes and indented comments, which those
- * tests leave open: botocore and JavaScript read them as here, Rust does not.
+ * tests do not cover: botocore and JavaScript read them as here, Rust does not.
  *
- * The parser is the library's own. No package on npm can be held to these rules: `ini` splits names at dots, makes
+ * The parser is the library's own, since no package on npm follows these rules: `ini` splits names at dots, makes
  * nested blocks properties of their profile, turns `true` into a boolean; the SDK's `@smithy/shared-ini-file-loader`
  * agrees with 36 of the 65 shared tests (it loses `[profile foo ]` and keeps the case of names); neither knows line
- * numbers, without which no error can say where it is. This one works in a time that grows with the file, no faster.
+ * numbers, without which no error can say where it is. This one takes time linear in the size of the file.
  *
  * @since 0.1.0
  */
@@ -43,8 +44,7 @@ import * as Ini from "./internal/ini.ts"
 import type { Kind } from "./internal/ini.ts"
 
 /**
- * Something in the environment or in a shared file that cannot be used: where it is, what stands there, and what is
- * wrong with it.
+ * An unusable value in the environment or a shared file: where it is, the value, and what is wrong with it.
  *
  * @category errors
  * @since 0.1.0
@@ -52,7 +52,7 @@ import type { Kind } from "./internal/ini.ts"
 export class AwsConfigError extends Data.TaggedError("AwsConfigError")<{
   /** A variable, such as `"AWS_MAX_ATTEMPTS"`; a line, such as `"/home/me/.aws/config:7"`; or a file. */
   readonly at: string
-  /** The value, or the line, as it stands there, unless it may hold a secret; the bytes of a file that is too large. */
+  /** The value, or the line, as found, unless it may hold a secret; the bytes of a file that is too large. */
   readonly value: string | number
   /** What is wrong with it, such as `"max_attempts must be a whole number of at least 1"`. */
   readonly problem: string
@@ -69,7 +69,7 @@ const render = (value: string | number): string =>
     ? JSON.stringify(value)
     : `${JSON.stringify(value.slice(0, maxRendered))}...`
 
-/** A line as errors show it. */
+/** A line as shown in errors. */
 const shown = (line: string, kind: Kind): string =>
   kind === "credentials" || /secret|token|password/i.test(line) ? "a line that may hold a secret" : line
 
@@ -82,7 +82,7 @@ const shown = (line: string, kind: Kind): string =>
 export type { Kind } from "./internal/ini.ts"
 
 /**
- * A property of a profile: its value, the file that sets it, and the line there, from 1.
+ * A property of a profile: its value, the file that sets it, and its line, from 1.
  *
  * @category models
  * @since 0.1.0
@@ -90,7 +90,7 @@ export type { Kind } from "./internal/ini.ts"
 export type { Property } from "./internal/ini.ts"
 
 /**
- * The properties of a profile, by their names in lower case.
+ * The properties of a profile, by lowercase name.
  *
  * @category models
  * @since 0.1.0
@@ -98,7 +98,7 @@ export type { Property } from "./internal/ini.ts"
 export type { Profile } from "./internal/ini.ts"
 
 /**
- * Profiles by name: empty when there is no file.
+ * Profiles by name: empty if there is no file.
  *
  * @category models
  * @since 0.1.0
@@ -112,15 +112,15 @@ export type Profiles = ReadonlyMap<string, Ini.Profile>
  * @since 0.1.0
  */
 export interface SharedConfig {
-  /** Where the config file is looked for; `undefined` when neither a path nor a home directory is known. */
+  /** The expected path of the config file; `undefined` if neither a path nor a home directory is known. */
   readonly configFile: string | undefined
-  /** Where the credentials file is looked for, likewise. */
+  /** The expected path of the credentials file, likewise. */
   readonly credentialsFile: string | undefined
   readonly profiles: Profiles
 }
 
 /**
- * Where the files are. One that is empty, or blank, is not set.
+ * The paths of the files. An empty or blank one counts as not set.
  *
  * @category models
  * @since 0.1.0
@@ -132,22 +132,22 @@ export interface Options {
   readonly credentialsFile?: string | undefined
 }
 
-/** The largest file that is read, in bytes: those of people who have hundreds of accounts have some hundred thousand. */
+/** The largest file read, in bytes: people with hundreds of accounts have a few hundred thousand. */
 const maxSize = 1_048_576
 
 const tooLarge = (path: string, size: number, kind: Kind) =>
   Effect.fail(new AwsConfigError({ at: path, value: size, problem: `a ${kind} file has at most ${maxSize} bytes` }))
 
 /**
- * Reads the text of a file. Fails with an `AwsConfigError` that names the first malformed line, or the length of a text
- * of more than 1,048,576 characters. The error shows no line of a credentials file. Never throws.
+ * Parses the text of a file. Fails with an `AwsConfigError` that names the first malformed line, or the length of a
+ * text of more than 1,048,576 characters. The error shows no line of a credentials file. Never throws.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const parse = (
   text: string,
-  /** The file, as errors name it. */
+  /** The file, as named in errors. */
   path: string,
   /** Which file it is. Default `"config"`. */
   kind: Kind = "config"
@@ -163,14 +163,14 @@ export const parse = (
   })
 
 /**
- * A text that is set: one that is empty, or blank, counts as not set.
+ * A text that is set: an empty or blank one counts as not set.
  *
  * @internal
  */
 export const unlessBlank = (text: string | undefined): string | undefined => text?.trim() === "" ? undefined : text
 
 /**
- * The value of a variable. One that is empty, or blank, counts as not set.
+ * The value of a variable. An empty or blank one counts as not set.
  *
  * @internal
  */
@@ -182,7 +182,7 @@ const places = {
   credentials: { option: "credentialsFile", name: "AWS_SHARED_CREDENTIALS_FILE", home: "~/.aws/credentials" }
 } as const
 
-/** The path of a file: what was given, else that of the variable, else that in the home directory. */
+/** The path of a file: as given, else from the variable, else in the home directory. */
 const locate = Effect.fnUntraced(function*(kind: Kind, options: Options) {
   const { home, name, option } = places[kind]
   const path = unlessBlank(options[option]) ?? (yield* variable(name)) ?? home
@@ -193,20 +193,20 @@ const locate = Effect.fnUntraced(function*(kind: Kind, options: Options) {
   return undefined
 })
 
-/** The text of a file, or none where there is no file that can be read. */
+/** The text of a file, or none if there is no readable file. */
 const read = (path: string, kind: Kind) =>
   Effect.gen(function*() {
     const files = yield* FileSystem.FileSystem
     const { size, type } = yield* files.stat(path)
     if (type !== "File") {
-      yield* Effect.logDebug(`AWS ${kind} file ${path} is passed over: it is no file but a ${type}`)
+      yield* Effect.logDebug(`AWS ${kind} file ${path} is skipped: it is not a file but a ${type}`)
       return ""
     }
     const bytes = Number(ByteSize.toBigInt(size))
     return bytes > maxSize ? yield* tooLarge(path, bytes, kind) : yield* files.readFileString(path)
   }).pipe(
     Effect.catchTag("PlatformError", (error) =>
-      Effect.as(Effect.logDebug(`AWS ${kind} file ${path} is passed over: ${error.message}`), ""))
+      Effect.as(Effect.logDebug(`AWS ${kind} file ${path} is skipped: ${error.message}`), ""))
   )
 
 const loaded = Effect.fnUntraced(function*(kind: Kind, options: Options) {
@@ -215,7 +215,7 @@ const loaded = Effect.fnUntraced(function*(kind: Kind, options: Options) {
   return { path, profiles }
 })
 
-/** The profiles of both, with the properties of both: of one that both set, that of the second. */
+/** The profiles of both, with the properties of both: if both set one, the second wins. */
 const merged = (first: Profiles, second: Profiles): Profiles => {
   const all = new Map(first)
   for (const [name, properties] of second) all.set(name, new Map([...(first.get(name) ?? []), ...properties]))
@@ -227,20 +227,19 @@ const merged = (first: Profiles, second: Profiles): Profiles => {
  *
  * **Details**
  *
- * The config file is `configFile`, else what `AWS_CONFIG_FILE` names, else `~/.aws/config`. The credentials file is
- * `credentialsFile`, else what `AWS_SHARED_CREDENTIALS_FILE` names, else `~/.aws/credentials`. A leading `~` is the home
- * directory: what `HOME` names, else `USERPROFILE`. Variables are read through `Config`, so that a test can provide its
- * own.
+ * The config file is `configFile`, else the path in `AWS_CONFIG_FILE`, else `~/.aws/config`. The credentials file is
+ * `credentialsFile`, else the path in `AWS_SHARED_CREDENTIALS_FILE`, else `~/.aws/credentials`. A leading `~` is the
+ * home directory: `HOME`, else `USERPROFILE`. Variables are read through `Config`, so a test can provide its own.
  *
- * A file that is missing, is a directory or a device, or must not be read, counts as empty: it is common that there is
- * none. A debug line in the log tells.
+ * A file that is missing, is a directory or a device, or cannot be read, counts as empty: it is common not to have one.
+ * It is logged at Debug.
  *
  * Fails with an `AwsConfigError` for a malformed line or a file of more than 1,048,576 bytes, which is not read, and
- * with a `ConfigError` when the `ConfigProvider` fails.
+ * with a `ConfigError` if the `ConfigProvider` fails.
  *
  * **Gotchas**
  *
- * What is in the credentials file is among the properties, secrets too: do not log them.
+ * The properties include those of the credentials file, secrets too: do not log them.
  *
  * @category constructors
  * @since 0.1.0

@@ -1,11 +1,12 @@
 /**
- * Effect's circuit breaker as a gate: every send asks the circuit, first or retry, whatever retries it.
+ * Effect's circuit breaker as a gate: every send asks the circuit, first or retry, under any policy.
  *
  * While the circuit is open nothing is sent: a send fails with {@link CircuitRefused}, which costs no token and is not
  * retried. The breaker, its policy and its store are those of `effect/persistence`; this module only asks it.
  *
- * Its order is after `CoolDown` and before all that makes sends wait, so that none waits to be refused. Where a `CoolDown` is
- * in the context too, an open circuit closes it: when the circuit lets a probe through, sends follow one after the other.
+ * It comes after `CoolDown` and before every gate that makes sends wait, so that no send waits only to be refused. If a
+ * `CoolDown` is also in the context, an open circuit closes it: once the circuit lets a probe through, sends follow one
+ * at a time.
  *
  * @since 0.1.0
  */
@@ -35,9 +36,9 @@ import { isRejected } from "../state/rejection.ts"
 export class CircuitRefused extends Data.TaggedError("CircuitRefused")<{
   /** The circuit. */
   readonly key: string
-  /** The reason of the breaker: it is open, a probe is under way, or its store does not answer. */
+  /** The breaker's reason: it is open, a probe is in progress, or its store does not respond. */
   readonly reason: CircuitBreaker.CircuitBreakerErrorReason["_tag"]
-  /** When the circuit lets a probe through; `undefined` where the breaker does not know. */
+  /** When the circuit lets a probe through; `undefined` if the breaker does not know. */
   readonly retryAfter: Duration.Duration | undefined
   /** The error of the breaker. */
   readonly cause: CircuitBreaker.CircuitBreakerError
@@ -50,12 +51,12 @@ export class CircuitRefused extends Data.TaggedError("CircuitRefused")<{
   override get message(): string {
     return this.retryAfter === undefined
       ? `the circuit ${JSON.stringify(this.key)} lets no send through: ${this.cause.message}`
-      : `the circuit ${JSON.stringify(this.key)} is open: come back in ${Duration.format(this.retryAfter)}`
+      : `the circuit ${JSON.stringify(this.key)} is open: try again in ${Duration.format(this.retryAfter)}`
   }
 }
 
 /**
- * How a gate is made.
+ * Options of a gate.
  *
  * @category models
  * @since 0.1.0
@@ -64,9 +65,9 @@ export interface Options {
   /** The circuit that sends ask: the name of what is called. */
   readonly key: string
   /**
-   * Whether a failure counts against what is called. Default: one that may be retried, a throttle, a time-out, or one
-   * whose retry a rule forbids. Its `retryAfter` lengthens the time for which the circuit is open. Any other failure is an
-   * answer, as a success is.
+   * Whether a failure counts against the called service. Default: one that may be retried, a throttle, a timeout, or
+   * one whose retry a rule forbids. Its `retryAfter` extends the time the circuit stays open. Any other failure is a
+   * response, like a success.
    */
   readonly isFailure?: ((outcome: SendGate.Outcome) => boolean) | undefined
 }
@@ -109,7 +110,7 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
     this.scope = scope
   }
 
-  /** The breaker runs, in a fiber of its own, what waits for the outcome of the send. */
+  /** The breaker runs what waits for the outcome of the send, in its own fiber. */
   enter(send: SendGate.Send): void | Effect.Effect<void, CircuitRefused> {
     let isHeld = false
     let held = () => {
@@ -161,7 +162,7 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
     return Effect.mapError(exit, (error) => refusalOf(this.key, error))
   }
 
-  /** The circuit may have opened with this failure. */
+  /** This failure may have opened the circuit. */
   private followed(send: SendGate.Send): Effect.Effect<void> {
     if (Context.getOrUndefined(send.context, CoolDown) === undefined) return Effect.void
     return Effect.matchEffect(this.breaker.state(this.key), {
@@ -170,7 +171,7 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
     })
   }
 
-  /** An open circuit closes the resource: the cool-down lets sends follow the probe one after the other. */
+  /** An open circuit closes the resource: the cool-down lets sends follow the probe one at a time. */
   private closed(
     { context }: SendGate.Send,
     reason: { readonly _tag: string; readonly retryAfter?: Duration.Duration }
@@ -182,12 +183,12 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
 }
 
 /**
- * Makes a gate of the breaker in the context. Throws `InvalidOption` when an option is impossible.
+ * Makes a gate of the breaker in the context. Throws `InvalidOption` when an option is invalid.
  *
  * **Details**
  *
- * A send that ends in a defect or an interruption, or is not made because a later gate refuses it, says nothing to the
- * breaker, and frees the place of a probe. When the scope is closed, so do those under way.
+ * A send that ends in a defect or an interruption, or is not made because a later gate refuses it, reports nothing to
+ * the breaker and frees the slot of a probe. Closing the scope does the same for sends in progress.
  *
  * @category constructors
  * @since 0.1.0
@@ -204,7 +205,7 @@ export const make = (
 }
 
 /**
- * A layer with a gate of the breaker in the context. Throws `InvalidOption` when an option is impossible.
+ * A layer with a gate of the breaker in the context. Throws `InvalidOption` when an option is invalid.
  *
  * **Example** (Nothing is sent for 30 seconds after five failures in a row)
  *

@@ -16,7 +16,7 @@ import { Permit, type Watch, watchOf } from "./permit.ts"
 import { failAgain, send, settling } from "./send.ts"
 import { type AnyFiber, current, fresh, InsideCall, isAround, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
 
-/** How long a retry that was decided on is waited for beyond its delay, in milliseconds: a process may be busy. */
+/** How long after its delay a pending retry is still expected, in milliseconds: a process may be busy. */
 const graceMillis = 1000
 
 /** A retry that a schedule has decided on, until the attempt that makes it finds it again. */
@@ -25,19 +25,19 @@ class Pending {
   readonly retry: Retry
   readonly error: unknown
   readonly world: World
-  /** The watch of the fiber in which it was decided on. */
+  /** The watch of the fiber in which it was decided. */
   private readonly watch: Watch
   /** What the retry holds; `undefined` when it costs nothing. */
   permit: Permit | undefined
   /** The observer has been notified. */
   announced: boolean
-  /** The attempts that share what it holds, and have not ended. */
+  /** Unfinished attempts that share what it holds. */
   senders = 0
   /** One of them has failed. */
   hasFailed = false
-  /** An attempt makes it, or has made it. */
+  /** An attempt is making it, or has made it. */
   isClaimed = false
-  /** The quota is asked anew: attempts that race wait for the one answer. */
+  /** The quota is being asked again: racing attempts wait for the one answer. */
   private answered: Deferred.Deferred<void> | undefined = undefined
 
   constructor(call: Call, world: World, retry: Retry, watch: Watch) {
@@ -53,7 +53,7 @@ class Pending {
     }
   }
 
-  /** The retry is made: what it holds lapses no more. What has lapsed is taken anew. */
+  /** The retry is made: what it holds no longer lapses. What has already lapsed is taken again. */
   made(world: World): Effect.Effect<unknown> | undefined {
     const { permit } = this
     if (permit === undefined) return undefined
@@ -63,7 +63,7 @@ class Pending {
     return permit.state === "canceled" ? this.takenAnew(world) : undefined
   }
 
-  /** Takes the tokens once more, if the quota still has them. */
+  /** Takes the tokens again, if the quota still has them. */
   private takenAnew(world: World): Effect.Effect<unknown> | undefined {
     const permit = this.permit = new Permit(world, this.retry.retry)
     this.watch.hold(permit)
@@ -74,14 +74,14 @@ class Pending {
     return undefined
   }
 
-  /** Asks for what has lapsed, no longer than until the deadline. */
-  private asked(ask: Ask, anew: Permit): Effect.Effect<unknown> {
-    const patience = this.call.patienceFor(anew.world, 0)
+  /** Asks again for what has lapsed, until the deadline at most. */
+  private asked(ask: Ask, again: Permit): Effect.Effect<unknown> {
+    const patience = this.call.patienceFor(again.world, 0)
     const answered = this.answered = Deferred.makeUnsafe<void>()
-    return Effect.ensuring(asking(ask, anew, patience), Deferred.succeed(answered, undefined))
+    return Effect.ensuring(asking(ask, again, patience), Deferred.succeed(answered, undefined))
   }
 
-  /** What it holds is held by this fiber alone: the attempt needs no share of it. */
+  /** Whether only this fiber holds it, so that the attempt needs no share. */
   isOnlyOf(watch: Watch): boolean {
     const { permit } = this
     return permit !== undefined && permit.watch === watch && permit.state === "taken" && this.senders === 0
@@ -95,7 +95,7 @@ class Pending {
     return Effect.isEffect(told) ? told : undefined
   }
 
-  /** The retry has failed as a whole, whatever an attempt inside it reported: the tokens are spent after all. */
+  /** The retry failed as a whole, whatever an attempt inside it reported: the tokens are spent after all. */
   failed(world: World): Effect.Effect<void> | undefined {
     const { permit } = this
     if (permit === undefined || permit.state === "spent") return undefined
@@ -128,7 +128,7 @@ class Steps {
     const world = worldOf(fiber.context)
     if (pending === undefined) return this.decided(world, error, fiber)
     this.pending = undefined
-    // One that could not be sent was no retry.
+    // A retry that could not be sent is not announced.
     const told = this.call.ends === undefined ? pending.announce(world, pending.permit) : undefined
     const spent = this.call.ends === undefined ? pending.failed(world) : undefined
     if (told === undefined && spent === undefined) return this.decided(world, error, fiber)
@@ -175,7 +175,7 @@ export const toSchedule = (given: Parts): Schedule.Schedule<RetryDecision, unkno
     const isTimed = isOnward || parts.deadlineMillis !== Infinity
     const deadlineAtMillis = isTimed ? deadlineAt(parts, worldOf(fiber.context)) : Infinity
     if (!isOnward) return Effect.succeed(stepper(parts, deadlineAtMillis))
-    // The first attempt, which no schedule sees, tells of the call too.
+    // The first attempt, which no schedule sees, identifies the call too.
     const steps = new Steps(parts, deadlineAtMillis)
     watchOf(fiber).begun = steps.call
     return Effect.succeed(stepper(parts, deadlineAtMillis, steps))
@@ -187,14 +187,14 @@ const pendingOf = (metadata: Schedule.Metadata | undefined, fiber: AnyFiber): Pe
   if (metadata === undefined || metadata.attempt === 0) return undefined
   const own: Pending | undefined = isKey(metadata.output) ? shared.pending.get(metadata.output) : undefined
   if (own !== undefined) return own
-  // Combinators around a policy change its output, but seldom its delay.
+  // Combinators around a policy change its output, but rarely its delay.
   const known: Pending | undefined = shared.pending.get(metadata.duration) ?? watchOf(fiber).pending
   return known?.error === metadata.input ? known : undefined
 }
 
 const isKey = (u: unknown): u is object => typeof u === "object" && u !== null
 
-/** The retry, if an attempt that pays from this store can be it. */
+/** The retry, if an attempt that pays from this store can be the one to make it. */
 const openTo = (own: World["store"], pending: Pending | undefined): Pending | undefined => {
   const permit = pending?.permit
   if (permit === undefined) return pending?.isClaimed ? undefined : pending
@@ -203,8 +203,8 @@ const openTo = (own: World["store"], pending: Pending | undefined): Pending | un
 }
 
 /**
- * A share of what a retry holds, for an attempt in a fiber of its own. Attempts that race inside one retried effect share
- * it: whichever succeeds first gives it back, and it is spent when all have failed.
+ * A share of what a retry holds, for an attempt in its own fiber. Attempts that race inside one retried effect share
+ * it: the first to succeed returns it, and it is spent when all have failed.
  */
 class Share implements Reservation {
   readonly cost: number
@@ -232,7 +232,7 @@ class Share implements Reservation {
     return true
   }
 
-  /** Answers whether it was the last one. */
+  /** Returns whether it was the last one. */
   private left(hasFailed: boolean): boolean {
     if (hasFailed) this.pending.hasFailed = true
     return --this.pending.senders === 0
@@ -244,7 +244,7 @@ class Attempt {
   private readonly self: AnyEffect
   private readonly world: World
   private readonly pending: Pending | undefined
-  /** What the send holds itself: a share, a fee, passes. */
+  /** What the send itself holds: a share, a fee, passes. */
   private permit: Permit | undefined = undefined
   private mark: Mark | undefined = undefined
   private call: Call | undefined
@@ -312,7 +312,7 @@ class Attempt {
     )
   }
 
-  /** The retry cannot be sent: it fails as the attempt before, and its policy stops. */
+  /** The retry cannot be sent: it fails like the previous attempt, and its policy stops. */
   private ended(reason: "deadline" | "quota-exhausted"): AnyEffect {
     const pending = this.pending!
     this.permit?.cancel()
@@ -354,27 +354,27 @@ class Attempt {
   }
 }
 
-/** A first attempt that nothing but the quota needs to know of has succeeded. */
+/** A successful first attempt that only the quota needs to know about. */
 const bookFirstSuccess = <A>(value: A): A => {
   const { context } = current()
   earn(quotaOf(context)?.store, context)
   return value
 }
 
-/** What is left for an attempt to account for, inside a send of a call that accounts for itself. */
+/** What an attempt still has to account for inside a send of a call that accounts for itself. */
 const besides = ({ world: outer }: Mark, context: AnyContext): World => {
   const world = worldOf(context)
   const quota = world.store === outer.store ? undefined : quotaOf(context)
   return new World(context, quota, world.gates.filter((gate) => !outer.gates.includes(gate)))
 }
 
-/** Whether the metadata is that of a send which `withRetry` makes, and of no schedule inside it. */
+/** Whether the metadata comes from a send of `withRetry`, and not from a schedule inside it. */
 const isOfLoop = (metadata: Schedule.Metadata | undefined): boolean =>
   metadata === undefined || metadata === fresh ||
   (isKey(metadata.output) && "_tag" in metadata.output && metadata.output._tag === "Retry" &&
     !shared.pending.has(metadata.output))
 
-/** What is around an attempt. That of the retry that it makes is not looked up again. */
+/** The surroundings of an attempt. For a retry they are known, and not looked up again. */
 const worldFor = (found: Pending | undefined, context: AnyContext): World =>
   found !== undefined && isAround(found.world, context) ? found.world : worldOf(context)
 

@@ -11,7 +11,7 @@ import type { AnyContext } from "../internal/shared.ts"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import { Retry, type RetryDecision, Stop, type StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
-import type { Ask, RetryQuotaStore } from "../RetryQuotaStore.ts"
+import type { Ask, RetryQuotaStore, Shortage } from "../RetryQuotaStore.ts"
 import { warnTooSmall } from "../state/sharing.ts"
 import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
 import type { Lifted, Parts } from "./parts.ts"
@@ -19,21 +19,21 @@ import { type Permit, permitOf } from "./permit.ts"
 import { verdictOf } from "./verdict.ts"
 import { type AnyFiber, isNested, type World } from "./world.ts"
 
-/** What a policy decides: immediately, or when it has asked and waited. */
+/** What a policy decides: immediately, or after asking and waiting. */
 export type Decision = RetryDecision | Effect.Effect<RetryDecision, unknown, unknown>
 
 export type AnyEffect = Effect.Effect<any, any, any>
 
 type Step = (now: number, error: unknown) => Pull.Pull<[unknown, Duration.Duration], unknown, unknown, unknown>
 
-/** When a call that begins now has to end, in milliseconds of the monotonic clock; `Infinity` without a deadline. */
+/** The deadline of a call that begins now, in milliseconds of the monotonic clock; `Infinity` without a deadline. */
 export const deadlineAt = ({ deadlineMillis }: Parts, world: World): number =>
   Math.min(
     world.onward?.deadlineAtMillis ?? Infinity,
     deadlineMillis === Infinity ? Infinity : world.nowMillis + deadlineMillis
   )
 
-/** One call: what its failures so far come to. */
+/** One call, and the result of its failures so far. */
 export class Call implements Failing {
   readonly parts: Parts
   readonly deadlineAtMillis: number
@@ -43,11 +43,11 @@ export class Call implements Failing {
   step = 0
   previousMillis = 0
   random!: Random.Random
-  /** What is held for the retry that was decided on; `undefined` when nothing is. */
+  /** What is held for the retry that was decided; `undefined` if nothing. */
   permit: Permit | undefined = undefined
   /** The reason to stop at, whatever fails next: a retry could not be sent. */
   ends: StopReason | undefined = undefined
-  /** A schedule decides: its retries that pay may never come, so the one who sends them notifies the observer. */
+  /** Whether a schedule decides: its paying retries may never be sent, so the sender notifies the observer. */
   private readonly defers: boolean
   protected cost = 0
   private lifted: Step | undefined = undefined
@@ -64,8 +64,8 @@ export class Call implements Failing {
   }
 
   /**
-   * Decides on a failure: retryable, attempts, quota, delay, deadline, in this order. What the retry costs is settled
-   * with the fiber, from the step in which it is taken.
+   * Decides on a failure: retryable, attempts, quota, delay, deadline, in this order. The cost of the retry is settled
+   * with the fiber from the step in which it is taken.
    */
   failed(world: World, error: unknown, fiber: AnyFiber | undefined): Decision {
     this.permit = undefined
@@ -83,7 +83,7 @@ export class Call implements Failing {
       : this.stepped(world, parts.source, fiber)
   }
 
-  /** Asks the lifted schedule for the delay, then goes on as with any other. */
+  /** Asks the lifted schedule for the delay, then continues like any other policy. */
   private stepped(
     world: World,
     source: Lifted,
@@ -103,7 +103,7 @@ export class Call implements Failing {
     return Pull.catchDone(decided, () => Effect.suspend(() => asEffect(this.stop(world, "schedule"))))
   }
 
-  /** Asks the quota for what the retry costs. */
+  /** Asks the quota for the cost of the retry. */
   protected priced(world: World, source: Delay, fiber: AnyFiber | undefined): Decision {
     const { cost } = this
     if (this.parts.quota === undefined) return this.delayed(world, source, undefined, 0)
@@ -123,12 +123,12 @@ export class Call implements Failing {
     return this.delayed(world, source, permit, cost)
   }
 
-  /** The quota refuses the retry. A call that polls is held back before it fails. */
-  private unpaid(world: World, source: Delay, permit: Permit): Decision {
+  /** The quota refuses the retry. A polling call is held back before it fails, by `drawn` if the delay is known. */
+  private unpaid(world: World, source: Delay, permit: Permit, drawn?: number): Decision {
     permit.cancel()
     const { capacity } = world.store!
     if (this.cost > capacity) warnTooSmall(world.context, world.clock, this.cost, capacity)
-    const delay = this.parts.quota!.longPolling ? this.delay(world, source, undefined) : 0
+    const delay = this.parts.quota!.longPolling ? drawn ?? this.delay(world, source, undefined) : 0
     return this.stop(world, "quota-exhausted", typeof delay === "number" ? delay : 0)
   }
 
@@ -136,15 +136,16 @@ export class Call implements Failing {
   private waited(world: World, source: Delay, permit: Permit, ask: Ask): Decision {
     const delay = this.delay(world, source, permit)
     if (typeof delay !== "number") return this.given(world, delay, permit, 0)
-    return this.paid(permit, ask, this.patienceFor(world, delay), (cost) => {
-      if (cost === undefined) {
-        return this.given(world, this.deadlineAtMillis === Infinity ? "quota-exhausted" : "deadline", permit, 0)
+    return this.paid(permit, ask, this.patienceFor(world, delay), (cost, shortage) => {
+      if (cost === undefined && (shortage === "refused" || this.deadlineAtMillis === Infinity)) {
+        return this.unpaid(world, source, permit, this.passesDeadline(world, delay) ? 0 : delay)
       }
-      return this.given(world, this.passesDeadline(world, delay) ? "deadline" : delay, permit, cost)
+      const isLate = cost === undefined || this.passesDeadline(world, delay)
+      return this.given(world, isLate ? "deadline" : delay, permit, cost ?? 0)
     })
   }
 
-  /** Asks a quota that is not in this process, at most until the deadline. */
+  /** Asks a remote quota, until the deadline at most. */
   private asked(world: World, source: Delay, permit: Permit, ask: Ask): Decision {
     return this.paid(permit, ask, this.patienceFor(world, 0), (cost) => {
       if (cost !== undefined) return this.delayed(world, source, permit, cost)
@@ -154,7 +155,7 @@ export class Call implements Failing {
     })
   }
 
-  /** How long waiting for tokens is of use to a retry with this delay. */
+  /** How long waiting for tokens is useful to a retry with this delay. */
   patienceFor(world: World, delayMillis: number): number {
     return this.deadlineAtMillis === Infinity
       ? Infinity
@@ -165,11 +166,11 @@ export class Call implements Failing {
     permit: Permit,
     ask: Ask,
     patienceMillis: number,
-    next: (cost: number | undefined) => Decision
+    next: (cost: number | undefined, shortage: Shortage) => Decision
   ): Effect.Effect<RetryDecision, unknown, unknown> {
     return Effect.flatMap(
       asking(ask, permit, patienceMillis),
-      () => asEffect(next(permit.reservation?.cost))
+      (shortage) => asEffect(next(permit.reservation?.cost, shortage))
     )
   }
 
@@ -188,7 +189,7 @@ export class Call implements Failing {
     return this.stop(world, delay)
   }
 
-  /** The delay in whole milliseconds, or why there is none. A function of the user that throws costs no token. */
+  /** The delay in whole milliseconds, or why there is none. If a user's function throws, no token is lost. */
   private delay(world: World, source: Delay, permit: Permit | undefined): number | StopReason {
     this.random = Context.get(world.context, Random.Random)
     try {
@@ -205,7 +206,7 @@ export class Call implements Failing {
     return this.deadlineAtMillis !== Infinity && world.nowMillis + delayMillis >= this.deadlineAtMillis
   }
 
-  /** Notifies the observer of a retry. One that throws or dies ends the call, and the retry is never sent. */
+  /** Notifies the observer of a retry. If it throws or dies, the call ends and the retry is never sent. */
   announced(world: World, retry: Retry, permit: Permit | undefined): Decision {
     const { onRetry } = world.observer
     if (onRetry === undefined) return retry
@@ -227,8 +228,12 @@ export class Call implements Failing {
   }
 }
 
-/** The context of a send, with what it tells the process that it goes to. */
-export const sentOn = ({ attempt, deadlineAtMillis, parts }: Call, world: World, context: AnyContext): AnyContext => {
+/** The context of a send, with what it tells the process it goes to. */
+export const sentOn = (
+  { attempt, deadlineAtMillis, parts }: Call,
+  world: Pick<World, "context" | "onward">,
+  context: AnyContext
+): AnyContext => {
   const { onward } = world
   if (onward === undefined) return context
   const { maxAttempts, outermostOnly } = parts
@@ -240,33 +245,37 @@ export const sentOn = ({ attempt, deadlineAtMillis, parts }: Call, world: World,
 export const asEffect = (decision: Decision): Effect.Effect<RetryDecision, unknown, unknown> =>
   Effect.isEffect(decision) ? decision : Effect.succeed(decision)
 
-/** Asks for tokens, no longer than this. The permit holds them from the step in which they are taken. */
-export const asking = (ask: Ask, permit: Permit, patienceMillis: number): Effect.Effect<unknown> => {
+/** Asks for tokens, at most this long. The permit holds them from the step in which they are taken. */
+export const asking = (ask: Ask, permit: Permit, patienceMillis: number): Effect.Effect<Shortage> => {
   const asked = ask(Duration.millis(patienceMillis), (reservation) => permit.pay(reservation))
   return waiting(permit.world, "RetryQuota", within(asked, patienceMillis))
 }
 
-/** Waits no longer than this. */
-export const within = <E, R>(self: Effect.Effect<void, E, R>, millis: number): Effect.Effect<unknown, E, R> =>
-  millis === Infinity ? self : Effect.timeoutOption(self, millis)
+/** Waits at most this long. */
+export const within = <A, E, R>(self: Effect.Effect<A, E, R>, millis: number): Effect.Effect<A | void, E, R> =>
+  millis === Infinity ? self : Effect.timeoutOrElse(self, { duration: millis, orElse: () => Effect.void })
 
-/** A wait, as the observer has it. */
+/** A wait, as reported to the observer. */
 export const waiting = <A, E>(
   { context, observer }: World,
   gate: string | undefined,
   wait: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => observer.onWait?.(wait, gate, context) ?? wait
 
-/** What an observer answers, if it has the call wait. */
-const isWait = (told: unknown): told is Effect.Effect<void> => Effect.isEffect(told)
+/** Whether an observer makes the call wait. */
+export const isWait = (told: unknown): told is Effect.Effect<void> => Effect.isEffect(told)
 
-/** Notifies the observer of an attempt; what it has the call wait for. */
-const told = ({ context, observer }: World, succeeded: boolean, error: unknown): Effect.Effect<void> | undefined => {
+/** Notifies the observer of an attempt; returns what the call has to wait for. */
+export const notified = (
+  { context, observer }: World,
+  succeeded: boolean,
+  error: unknown
+): Effect.Effect<void> | undefined => {
   const wait = observer.onAttempt?.(succeeded, error, context)
   return isWait(wait) ? wait : undefined
 }
 
-/** A send has succeeded: what its retry holds goes back; without a retry, the quota earns. */
+/** A send has succeeded: what its retry holds goes back; without a retry, the quota gains tokens. */
 export const succeeded = (
   world: World,
   permit: Permit | undefined,
@@ -275,7 +284,7 @@ export const succeeded = (
 ): Effect.Effect<void> | undefined => {
   if (permit !== undefined) permit.succeeded(value)
   if (!isRetry) earn(world.store, world.context)
-  return told(world, true, undefined)
+  return notified(world, true, undefined)
 }
 
 /** A call has succeeded without a retry. */
@@ -287,5 +296,5 @@ export const earn = (store: RetryQuotaStore | undefined, context: AnyContext): v
 /** A send has failed: what its retry holds is spent. */
 export const failed = (world: World, permit: Permit | undefined, error: unknown): Effect.Effect<void> | undefined => {
   if (permit !== undefined) permit.failed(error)
-  return told(world, false, error)
+  return notified(world, false, error)
 }

@@ -1,41 +1,44 @@
 import * as Duration from "effect/Duration"
 import type * as Random from "effect/Random"
+import { power } from "../internal/math/portable.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 
-/** In place of a delay: the delays have ended. */
+/** Returned in place of a delay: there are no more delays. */
 export const noDelay = -1
 
-/** In place of a delay: the server asks for a longer one than the policy allows. */
+/** Returned in place of a delay: the server asks for a longer one than the policy allows. */
 export const hintTooLong = -2
 
-/** A failed attempt, as the functions of the library's own combinators see it. It is read, never kept. */
+/** A failed attempt, as passed to the library's own combinators. It is read, never kept. */
 export interface Failing {
   readonly error: unknown
-  /** The facts of the error; `undefined` when the classifier does not know it. */
+  /** The facts of the error; `undefined` if the classifier does not know it. */
   readonly info: RetryInfo | undefined
   /** The attempts made so far, which is also the number of the retry to decide on. */
   readonly attempt: number
-  /** The number of the retry since the back-off began: `attempt`, unless it has begun again. */
+  /** The number of the retry since the backoff began: `attempt`, unless the backoff was reset. */
   readonly step: number
-  /** The back-off of the retry before this one, in milliseconds; 0 before the first. */
+  /** The backoff of the previous retry, in milliseconds; 0 before the first. */
   previousMillis: number
   readonly random: Random.Random
-  /** Has the back-off begin again with the next failure. */
+  /** Resets the backoff from the next failure on. */
   readonly restart: () => void
 }
 
-/** The delay before the retry of a failure, in milliseconds, or one of the two above. */
+/** The delay before the retry of a failure, in milliseconds, or one of the two values above. */
 export type Delay = (failing: Failing) => number
 
-/** Changes a delay, or answers with one of the two above. */
+/** Changes a delay, or returns one of the two values above. */
 export type Adjust = (delayMillis: number, failing: Failing) => number
 
-/** The longest delay the arithmetic gives: uncapped growth saturates here, so that no product is `Infinity` or `NaN`. */
+/**
+ * The longest delay the arithmetic gives: uncapped growth saturates here, so that no product is `Infinity` or `NaN`.
+ */
 export const maxDelayMillis = Number.MAX_SAFE_INTEGER
 
 /** `base * factor^(retry - 1)`, saturating. */
 export const exponential = (baseMillis: number, factor: number) => (retry: number): number =>
-  baseMillis === 0 ? 0 : Math.min(baseMillis * factor ** (retry - 1), maxDelayMillis)
+  baseMillis === 0 ? 0 : Math.min(baseMillis * power(factor, retry - 1), maxDelayMillis)
 
 /** `base + increment * (retry - 1)`, saturating. */
 export const linear = (baseMillis: number, incrementMillis: number) => (retry: number): number =>
@@ -78,7 +81,7 @@ const floatNoise = 1e-6
 /** Whole milliseconds, rounded up: a timer rounds down, and a wait must never end early. */
 export const wholeMillis = (delayMillis: number): number => Math.max(0, Math.ceil(delayMillis - floatNoise))
 
-/** How chance spreads a delay. */
+/** How a delay is randomized. */
 export type Jitter = "none" | "full" | "equal" | { readonly proportional: number }
 
 const spreads = {
@@ -93,13 +96,16 @@ export const spread = (jitter: Jitter): Adjust => {
   return (delayMillis, { random }) => proportionalJitter(delayMillis, jitter.proportional, random.nextDoubleUnsafe())
 }
 
-/** A ceiling that grows with the number of the retry, capped, spread, and capped again: only proportional jitter needs the second. */
+/**
+ * A ceiling that grows with the retry number, capped, randomized, and capped again, which only proportional jitter
+ * needs.
+ */
 export const growing = (ceiling: (retry: number) => number, jitter: Jitter, capMillis: number): Delay => {
   const spreading = spread(jitter)
   return (failing) => Math.min(capMillis, spreading(Math.min(capMillis, ceiling(failing.step)), failing))
 }
 
-/** A delay of chance and the one before it. */
+/** A delay that depends on the previous one and on randomness. */
 export const decorrelated = (baseMillis: number, capMillis: number, additive: boolean): Delay => {
   const next = additive ? additiveDecorrelatedJitter : decorrelatedJitter
   return ({ previousMillis, random, step }) =>
@@ -108,7 +114,7 @@ export const decorrelated = (baseMillis: number, capMillis: number, additive: bo
 
 export const capping = (capMillis: number): Adjust => (delayMillis) => Math.min(delayMillis, capMillis)
 
-/** At least what the server asked for, bounded; a longer hint is cut, or `stops`. */
+/** At least what the server asked for, bounded; a longer hint is cut, or ends the delays if `stops`. */
 export const honoring =
   (atMostMillis: number, overshootMillis: number, stops: boolean): Adjust => (delayMillis, { info }) => {
     if (info?.retryAfter === undefined) return delayMillis
@@ -117,14 +123,14 @@ export const honoring =
     return stops && hint > bound ? hintTooLong : Math.max(delayMillis, Math.min(hint, bound))
   }
 
-/** The delay after the steps, as long as there is one. */
+/** The delay after all steps, as long as there is one. */
 export const adjusted = (adjusts: ReadonlyArray<Adjust>, delayMillis: number, failing: Failing): number => {
   let delay = delayMillis
   for (let step = 0; step < adjusts.length && delay >= 0; step++) delay = adjusts[step]!(delay, failing)
   return delay
 }
 
-/** The delay before the retry of a failure, in whole milliseconds, or why there is none. Takes note of the back-off. */
+/** The delay before the retry of a failure, in whole milliseconds, or why there is none. Records the backoff. */
 export const delayOf = (source: Delay, adjusts: ReadonlyArray<Adjust>, failing: Failing): number => {
   const backOff = Math.min(source(failing), maxDelayMillis)
   failing.previousMillis = Math.max(0, backOff)

@@ -1,4 +1,3 @@
-import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -6,13 +5,12 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import type { AnyContext } from "../internal/shared.ts"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
-import type { Hedge, RetryObserver } from "../RetryObserver.ts"
+import type { Hedge } from "../RetryObserver.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Latencies } from "../state/latencies.ts"
-import { type AnyEffect, asking } from "./call.ts"
+import { type AnyEffect, asking, isWait, notified } from "./call.ts"
 import { Permit } from "./permit.ts"
 import { failAgain, send, settling } from "./send.ts"
 import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./world.ts"
@@ -21,13 +19,13 @@ import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./world.ts"
 export interface Home {
   readonly budget: RetryQuotaStore
   readonly latencies: Latencies
-  /** The quantile of the latencies at which a hedge is sent unless its call says otherwise. */
+  /** The quantile of the latencies at which a hedge is sent unless its call sets another. */
   readonly quantile: number
-  /** Where sends end that nobody waits for any more. */
+  /** Where losing sends end, which no caller waits for. */
   readonly scope: Scope.Scope
 }
 
-/** The delay before a hedge, as the latencies have it. */
+/** The delay before a hedge, taken from the latencies. */
 export interface AtQuantile {
   readonly quantile: number | undefined
   readonly warmUp: number | undefined
@@ -37,29 +35,29 @@ export interface AtQuantile {
 }
 
 /**
- * What follows on the failure of a send: the next one immediately, or after so many milliseconds; `"stop"`: none, but
- * those in flight may still succeed; `"final"`: the end of all.
+ * The reaction to the failure of a send: the next one immediately, or after this many milliseconds; `"stop"`: none, but
+ * those in flight may still succeed; `"final"`: the end of the call.
  */
 type Reaction = "next" | number | "stop" | "final"
 
-/** How a call is hedged, valid. */
+/** Valid options of a hedged call. */
 export interface HedgeOptions {
   readonly after: number | AtQuantile
   readonly atMost: number
   readonly cost: number
   readonly react: (error: unknown, info: RetryInfo | undefined) => Reaction
-  /** A server that asks for time is given it also when nothing is in flight. */
+  /** Whether a server that asks for time gets it even when nothing is in flight. */
   readonly waitsOut: boolean
-  /** Disposes of what a send came to that nobody will see. */
+  /** Disposes of the result of a send that the caller will not see. */
   readonly release: ((exit: Exit.Exit<unknown, unknown>) => AnyEffect) | undefined
 }
 
-/** Which send of a hedged call is around this context: 0 for the first. */
+/** Which send of a hedged call this context is in: 0 for the first. */
 export const InsideHedge = /* @__PURE__ */ Context.Reference<number | undefined>("effect-retry/InsideHedge", {
   defaultValue: () => undefined
 })
 
-/** Below this many latencies a quantile says nothing: with fewer, it is that of the longest. */
+/** With fewer latencies than this a quantile means nothing: it would be that of the longest. */
 const leastFor = (quantile: number): number => Math.ceil(1 / (1 - quantile) - 1e-9)
 
 /** How long a call waits before each hedge, in milliseconds. */
@@ -75,12 +73,12 @@ class Sending {
   readonly index: number
   permit: Permit
   fiber: AnyFiber | undefined = undefined
-  /** When it left, in milliseconds of the monotonic clock; NaN before. */
+  /** When it was sent, in milliseconds of the monotonic clock; NaN before. */
   leftMillis = Number.NaN
-  /** What follows on its failure. A send that dies, or whose fiber somebody ends, ends all. */
+  /** The reaction to its failure. A send that dies, or whose fiber is interrupted from outside, ends the call. */
   reaction: Reaction = "final"
   error: unknown = undefined
-  /** A hedge that is not sent: quota or gate refuse it. */
+  /** Why a hedge is not sent: the quota or a gate refuses it. */
   refused: Hedge["reason"] = undefined
 
   constructor(index: number, permit: Permit) {
@@ -104,48 +102,43 @@ class Race {
   private readonly self: AnyEffect
   private readonly options: HedgeOptions
   private readonly home: Home
-  private readonly context: AnyContext
   private readonly resume: (effect: AnyEffect) => void
-  private readonly clock: Clock.Clock
-  private readonly observer: RetryObserver
-  /** The send of a call that all this is inside of; `undefined` where nobody accounts for it. */
+  /** The send of a call around all this; `undefined` if no call accounts for it. */
   private readonly outer: Mark | undefined
-  /** What is around a send: all the gates, but no quota: that is for retries. */
+  /** The surroundings of a send: all the gates, but no quota, which is for retries. */
   private readonly world: World
   private readonly live = new Set<Sending>()
   private readonly hedges: Array<Sending> = []
   private delayMillis = Infinity
   private timer: AnyFiber | undefined = undefined
-  /** No hedge is made any more, but those in flight go on. */
+  /** No more hedges are made, but those in flight continue. */
   private isStopped = false
   private isOver = false
-  /** The failure of the first send, while others may still succeed: when all fail, it is that of the call. */
+  /** Whether observers know of the first send from the one it is inside of. */
+  private isInherited = false
+  /** The failure of the first send, while others may still succeed: if all fail, it is that of the call. */
   private first: Exit.Exit<unknown, unknown> | undefined = undefined
 
   constructor({ options, self }: Hedged, home: Home, fiber: AnyFiber, resume: (effect: AnyEffect) => void) {
     this.self = self
     this.options = options
     this.home = home
-    this.context = fiber.context
     this.resume = resume
-    const { clock, gates, observer } = worldOf(fiber.context)
-    this.clock = clock
-    this.observer = observer
     this.outer = Context.get(fiber.context, InsideCall)
-    this.world = new World(fiber.context, undefined, gates)
+    this.world = new World(fiber.context, undefined, worldOf(fiber.context).gates)
   }
 
-  /** Sends for the first time, and sees to it that hedges follow. */
+  /** Makes the first send, and schedules the hedges. */
   begin(): void {
     const { budget } = this.home
-    budget.deposit(budget.successIncrement, this.clock)
+    budget.deposit(budget.successIncrement, this.world.clock)
     this.delayMillis = delayOf(this.options, this.home, this.world.nowMillis)
     const first = new Sending(0, this.firstPermit())
     this.start(first, this.admitted(first))
     this.plan(this.delayMillis)
   }
 
-  /** The caller has been interrupted: all sends are, and are waited for, as those of any call. */
+  /** The caller was interrupted: all sends are too, and are awaited, like those of any call. */
   readonly abandoned: AnyEffect = Effect.suspend(() => {
     this.end()
     if (this.first !== undefined) this.dispose(this.first)
@@ -153,14 +146,13 @@ class Race {
     return Effect.andThen(Fiber.interruptAll(fibers), this.told(undefined, undefined))
   })
 
-  /** Observers know of the first send from the one that it is inside of. */
-  private isInherited = false
-
-  /** The first send takes over what gates gave to the one that it is inside of; where there is none, it asks them itself. */
+  /** Takes over the gate passes of the send around the first send; if there is none, the first send asks the gates itself. */
   private firstPermit(): Permit {
     const known = this.outer?.world.gates ?? []
     const gates = this.world.gates.filter((gate) => !known.includes(gate))
-    const world = gates.length === this.world.gates.length ? this.world : new World(this.context, undefined, gates)
+    const world = gates.length === this.world.gates.length
+      ? this.world
+      : new World(this.world.context, undefined, gates)
     const outer = this.outer?.isActive === true ? this.outer.sent?.permit : undefined
     const own = new Permit(world, 0)
     if (!(outer instanceof Permit) || outer.state !== "left") return own
@@ -175,15 +167,15 @@ class Race {
     const fiber = this.fork(effect)
     sending.fiber = fiber
     fiber.addObserver((exit) => this.ended(sending, exit))
-    // What it does first may end all.
+    // Its first step may end the call.
     if (this.isOver) this.drop(fiber)
   }
 
   private fork(effect: AnyEffect): AnyFiber {
-    return Effect.runForkWith(this.context)(effect as Effect.Effect<unknown, unknown>)
+    return Effect.runForkWith(this.world.context)(effect as Effect.Effect<unknown, unknown>)
   }
 
-  /** Ends a send that nobody waits for, beside the call. */
+  /** Ends a losing send in the background. */
   private drop(fiber: AnyFiber): void {
     if (fiber.pollUnsafe() !== undefined) return
     fiber.interruptUnsafe()
@@ -194,7 +186,7 @@ class Race {
   private plan(delayMillis: number): void {
     if (this.isOver || this.isStopped || this.hedges.length >= this.options.atMost || delayMillis === Infinity) return
     if (delayMillis <= 0) return this.next()
-    const timer = this.fork(this.clock.sleep(Duration.millis(Math.ceil(delayMillis))))
+    const timer = this.fork(this.world.clock.sleep(Duration.millis(Math.ceil(delayMillis))))
     this.timer = timer
     timer.addObserver((exit) => {
       if (this.timer !== timer) return
@@ -224,13 +216,13 @@ class Race {
     timer?.interruptUnsafe()
   }
 
-  /** Sends a hedge if its resource has room for it, its budget pays and the gates let it. */
+  /** Sends a hedge if its resource has room for it, its budget pays and the gates let it pass. */
   private paid(hedge: Sending): AnyEffect {
     const now = this.world.nowMillis
     if (now >= this.deadlineAtMillis) return this.refuse(hedge, "deadline")
     if (this.world.gates.some((gate) => gate.isStrained?.(now) === true)) return this.refuse(hedge, "strained")
     const { budget } = this.home
-    const answer = budget.reserve(this.options.cost, this.clock)
+    const answer = budget.reserve(this.options.cost, this.world.clock)
     if (typeof answer !== "function") {
       if (answer === undefined) return this.refuse(hedge, "budget")
       hedge.permit.pay(answer)
@@ -255,7 +247,7 @@ class Race {
     return Effect.void
   }
 
-  /** Sends once the gates let it. */
+  /** Sends once the gates let it pass. */
   private admitted(sending: Sending): AnyEffect {
     const { index, permit } = sending
     return send({
@@ -278,7 +270,7 @@ class Race {
   private leaves(sending: Sending): AnyEffect {
     const { index, permit } = sending
     permit.leave(index > 0 || !this.isInherited)
-    // A share of the traffic pays for what is sent, whatever becomes of it.
+    // A share of the traffic pays for what is sent, however it ends.
     permit.reservation?.spend()
     permit.reservation = undefined
     sending.leftMillis = this.world.nowMillis
@@ -298,11 +290,13 @@ class Race {
     )
   }
 
-  /** A send has failed. The call around notifies the observer of the outcome of the whole, so of what ends it. */
+  /**
+   * A send has failed. The call around it notifies the observer of the overall outcome, so of the failure that ends it.
+   */
   private failed(sending: Sending, error: unknown, failure: AnyEffect): AnyEffect {
     sending.permit.failed(error)
     sending.error = error
-    const info = Option.getOrUndefined(classify(Context.get(this.context, CurrentClassifier), error))
+    const info = Option.getOrUndefined(classify(Context.get(this.world.context, CurrentClassifier), error))
     if (info?.timeout === true) this.record(sending, this.world.nowMillis)
     const reaction = this.options.react(error, info)
     const decided = Effect.suspend(() => {
@@ -310,10 +304,12 @@ class Race {
       return failure
     })
     if (sending.index === 0 || reaction === "final") return decided
-    return Effect.andThen(awaited(this.observer.onAttempt?.(false, error, this.context)), decided)
+    return Effect.andThen(notified(this.world, false, error) ?? Effect.void, decided)
   }
 
-  /** How long a send took, or, if nobody waits for it any more, that it took longer than most: else that says nothing. */
+  /**
+   * Records how long a send took; for an abandoned one, only that it took longer than most. Otherwise it says nothing.
+   */
   private record(sending: Sending, nowMillis: number, isUnfinished = false): void {
     const millis = nowMillis - sending.leftMillis
     if (isUnfinished && !(millis >= this.delayMillis)) return
@@ -332,7 +328,7 @@ class Race {
     this.follow(sending.reaction)
   }
 
-  /** What follows on a failure that is not the end. */
+  /** Reacts to a failure that is not the end. */
   private follow(reaction: Exclude<Reaction, "final">): void {
     if (reaction === "stop") return this.stop()
     this.cancelTimer()
@@ -342,7 +338,7 @@ class Race {
     this.concludeIfIdle()
   }
 
-  /** All have failed, and no other comes. */
+  /** Ends the call if all have failed, and no more come. */
   private concludeIfIdle(): void {
     if (!this.isOver && this.live.size === 0 && this.timer === undefined) this.conclude(this.first!, undefined)
   }
@@ -355,7 +351,7 @@ class Race {
     this.resume(Effect.andThen(this.told(exit, by), exit as AnyEffect))
   }
 
-  /** From now on nothing is sent. */
+  /** Nothing is sent from now on. */
   private end(): void {
     this.isOver = true
     this.cancelTimer()
@@ -371,7 +367,7 @@ class Race {
     if (released.pollUnsafe() === undefined) Fiber.runIn(released, this.home.scope)
   }
 
-  /** Notifies the observer of how the hedges ended, and of outcomes that no call around notifies it of. */
+  /** Notifies the observer of how the hedges ended, and of outcomes that no call around it reports. */
   private told(exit: Exit.Exit<unknown, unknown> | undefined, by: Sending | undefined): AnyEffect {
     if (this.hedges.length === 0 && this.outer !== undefined) return Effect.void
     const missed = this.first === undefined || this.first === exit ? [] : [this.first]
@@ -384,10 +380,9 @@ class Race {
   }
 
   private tellOf(exit: Exit.Exit<unknown, unknown>): AnyEffect {
-    const { onAttempt } = this.observer
     const error = Exit.findErrorOption(exit)
-    if (onAttempt === undefined || (Exit.isFailure(exit) && Option.isNone(error))) return Effect.void
-    return awaited(onAttempt(Exit.isSuccess(exit), Option.getOrUndefined(error), this.context))
+    if (Exit.isFailure(exit) && Option.isNone(error)) return Effect.void
+    return notified(this.world, Exit.isSuccess(exit), Option.getOrUndefined(error)) ?? Effect.void
   }
 
   private tellEnd(hedge: Sending, won: boolean): AnyEffect {
@@ -396,14 +391,11 @@ class Race {
   }
 
   private tell(hedge: Sending, event: Hedge["event"]): AnyEffect {
-    const { onHedge } = this.observer
-    if (onHedge === undefined) return Effect.void
-    return awaited(onHedge({ event, hedge: hedge.index, reason: hedge.refused }, hedge.error, this.context))
+    const { context, observer } = this.world
+    const wait = observer.onHedge?.({ event, hedge: hedge.index, reason: hedge.refused }, hedge.error, context)
+    return isWait(wait) ? wait : Effect.void
   }
 }
-
-/** What an observer has the call wait for. */
-const awaited = (told: unknown): AnyEffect => Effect.isEffect(told) ? told as AnyEffect : Effect.void
 
 /** Hedges an effect. Inside a send of a hedged call it does nothing. */
 export const hedging = (self: AnyEffect, options: HedgeOptions, home: Home): AnyEffect =>

@@ -11,22 +11,25 @@ import { permitOf } from "./permit.ts"
 import { send, settling } from "./send.ts"
 import { type AnyFiber, current, fresh, InsideCall, Mark, type World, worldOf } from "./world.ts"
 
-/** What becomes of a call that is not retried. Without it, the call fails as its last attempt did. */
+/** What to do with a call that is not retried. Without it, the call fails as its last attempt did. */
 export type OrElse = (error: any, stop: Stop) => AnyEffect
 
-/** A turn of the loop: it decides on a failure, sleeps, or sends; or there is none any more. */
+/** A turn of the loop: decides on a failure, sleeps, sends, or ends. */
 type Turn = "decide" | "sleep" | "send" | "end"
 
-/** A call from its first failure on, as the loop of Effect whose options it is. */
+/** A call from its first failure on, as the options of Effect's own loop. */
 export class Loop {
   private readonly call: Call
   private readonly self: AnyEffect
   private readonly orElse: OrElse | undefined
   private readonly world: World
-  /** The turn that runs, and the one after it. */
+  /** The current turn, and the next one. */
   private runs: Turn = "send"
   private turn: Turn = "send"
-  /** What the next turn runs; at the end, what the call comes to. Not kept while it runs: a call that sleeps holds little. */
+  /**
+   * What the next turn runs; at the end, the result of the call. Not kept while it runs, so a sleeping call holds
+   * little.
+   */
   private next: AnyEffect | undefined = undefined
   private sent: AnyEffect | undefined = undefined
   private cause: Cause.Cause<unknown> | undefined = undefined
@@ -43,7 +46,7 @@ export class Loop {
     this.orElse = orElse
   }
 
-  /** Goes on from what was decided about the failure of a first attempt that ran bare. */
+  /** Continues from the decision about the failure of a first attempt that ran bare. */
   proceed(decision: Decision, cause: Cause.Cause<unknown>): AnyEffect {
     this.follow(decision, cause)
     return this.turn === "end" ? this.take() : this.run()
@@ -103,17 +106,17 @@ export class Loop {
       return this.then("sleep", this.world.clock.sleep(Duration.millis(decision.delayMillis)))
     }
     const end = this.orElse === undefined ? Effect.failCause(cause) : this.orElse(this.call.error, decision)
-    // A call that polls is held back first.
+    // A polling call is held back first.
     this.then("end", decision.delayMillis === 0 ? end : Effect.andThen(Effect.sleep(decision.delayMillis), end))
   }
 
-  /** The next send. It ends with a change of the loop's state, never with a failure. */
+  /** The next send. It ends by changing the loop's state, never with a failure. */
   private send(fiber: AnyFiber): AnyEffect {
     const { world } = this
     const isFree = world.gates.length === 0 && world.observer.onSend === undefined &&
       (this.retry !== undefined || world.isQuiet)
     if (isFree && !shared.nesting) {
-      // An interruption skips what brings the context back: then finalizers see that of the send, up to the next scope.
+      // An interruption skips restoring the context: then finalizers see the send's context, up to the next scope.
       fiber.setContext(this.leave())
       return this.sent ??= this.settled(this.self)
     }
@@ -121,7 +124,7 @@ export class Loop {
     return isFree ? sent : this.admitted(sent, fiber)
   }
 
-  /** Sends once quota and gates let it. */
+  /** Sends once the quota and the gates permit it. */
   private admitted(sent: AnyEffect, fiber: AnyFiber): AnyEffect {
     const { call, world } = this
     return send({
@@ -177,7 +180,7 @@ export class Loop {
     current().setContext(this.world.context)
   }
 
-  /** The send leaves, in a context that says who accounts for it, and which retry it is. */
+  /** Marks the send as made, in a context that says who accounts for it, and which retry it is. */
   private leave(): AnyContext {
     this.call.permit?.leave()
     const { retry, world } = this
@@ -201,14 +204,14 @@ export class Loop {
   }
 }
 
-/** A first attempt that nothing but the quota needs to know of has succeeded. */
+/** A successful first attempt that only the quota needs to know about. */
 const quietly = (value: any): AnyEffect => {
   const world = back(current())?.world
   if (world !== undefined) earn(world.store, world.context)
   return Effect.succeed(value)
 }
 
-/** The context of the caller again, after a first attempt that ran bare. */
+/** Restores the caller's context after a first attempt that ran bare. */
 const back = (fiber: AnyFiber): Mark | undefined => {
   const mark = Context.get(fiber.context, InsideCall)
   if (mark !== undefined) fiber.setContext(mark.world.context)

@@ -8,7 +8,7 @@ import type { Reservation } from "../RetryQuotaStore.ts"
 import type { Outcome, Pass, Send } from "../SendGate.ts"
 import type { AnyFiber, World } from "./world.ts"
 
-/** How a send ended, for the gates that it has passed. */
+/** How a send ended, for the gates it passed. */
 class Ended implements Outcome {
   readonly _tag: Outcome["_tag"]
   readonly value: unknown
@@ -36,20 +36,21 @@ class Ended implements Outcome {
 }
 
 /**
- * What one send holds: tokens of the quota and passes of gates. It is taken, then the send leaves, then it is settled,
- * once: what was never sent goes back (`canceled`), what was sent is `spent` unless it succeeds (`returned`).
+ * What one send holds: quota tokens and gate passes. It is taken, then the send is made, then it is settled, once: a
+ * send that was never made returns everything (`canceled`), one that was made spends it (`spent`) unless it succeeds
+ * (`returned`).
  */
 export class Permit implements Send {
   readonly world: World
-  /** The number of the retry that it is for; 0 for a first send, whose tokens are a fee that no success gives back. */
+  /** The number of the retry it is for; 0 for a first send, whose tokens are a fee that a success does not return. */
   readonly retry: number
   state: "taken" | "left" | "returned" | "spent" | "canceled" = "taken"
   /**
-   * What is special about it. `"lapses"`: its retry may never come, for a schedule can be stopped by a condition around
-   * it, and is not notified. `"outlives"`: its fiber may hand it on, as to a promise, so only a fiber that fails settles it.
+   * Special kinds. `"lapses"`: its retry may never be sent, since a condition around a schedule can stop it without
+   * notice. `"outlives"`: its fiber may pass it on, for example to a promise, so only a failing fiber settles it.
    */
   kind: "plain" | "lapses" | "outlives" = "plain"
-  /** Who settles it if its fiber ends, and what that fiber holds besides. */
+  /** Settles it if its fiber ends, and knows what else that fiber holds. */
   watch: Watch | undefined = undefined
   below: Permit | undefined = undefined
   reservation: Reservation | undefined = undefined
@@ -73,20 +74,23 @@ export class Permit implements Send {
     return this.now < 0 ? this.now = this.world.nowMillis : this.now
   }
 
-  /** Holds a pass of a gate from now on. What comes when nobody needs it any more goes back. */
+  /** Holds a gate's pass from now on. If it comes too late, it goes back. */
   hold(pass: Pass): void {
     if (this.state !== "taken") pass.cancel()
     else if (this.passes === undefined) this.passes = [pass]
     else this.passes.push(pass)
   }
 
-  /** Holds tokens from now on. What comes when nobody needs it any more goes back. */
+  /** Holds tokens from now on. If they come too late, they go back. */
   pay(reservation: Reservation): void {
     if (this.state === "taken") this.reservation = reservation
     else reservation.giveBack()
   }
 
-  /** The send leaves: from now on, what it holds is used. Observers are notified unless another permit is that of the send. */
+  /**
+   * The send is made: from now on, what it holds is used. Observers are notified unless another permit is that of the
+   * send.
+   */
   leave(isSend = true): void {
     if (this.state !== "taken") return
     if (isSend) this.world.observer.onSend?.(this)
@@ -95,7 +99,7 @@ export class Permit implements Send {
     if (this.retry === 0) this.reservation?.spend()
   }
 
-  /** The send was never made: all goes back. Answers `false` when it was made, or has been settled before. */
+  /** The send was never made: everything goes back. Returns `false` if it was made or is already settled. */
   cancel(): boolean {
     if (this.state !== "taken") return false
     this.end("canceled")
@@ -118,7 +122,7 @@ export class Permit implements Send {
     this.tell("Failure", error)
   }
 
-  /** Nobody will say how the send ends, or whether it is made. */
+  /** How the send ends, or whether it is made, will never be known. */
   abandon(): void {
     if (this.cancel() || this.state !== "left") return
     this.end("spent")
@@ -138,11 +142,11 @@ export class Permit implements Send {
   }
 }
 
-/** Settles what a fiber holds when the fiber ends, whatever ends it. A fiber has one, for as long as it lives. */
+/** Settles what a fiber holds when the fiber ends, in any way. A fiber has one for its whole life. */
 export class Watch {
-  /** The retry that a schedule has decided on last in this fiber: `bridge.ts`. */
+  /** The last retry that a schedule decided on in this fiber: `bridge.ts`. */
   pending: any = undefined
-  /** The call that a schedule has begun in this fiber, until its first attempt: `bridge.ts`. */
+  /** The call that a schedule began in this fiber, until its first attempt: `bridge.ts`. */
   begun: any = undefined
   private top: Permit | undefined = undefined
 
@@ -161,7 +165,7 @@ export class Watch {
     this.top = permit
   }
 
-  /** Gives back what is held for a retry that the fiber no longer seems to make. */
+  /** Returns what is held for a retry that the fiber apparently will not make. */
   lapse(): void {
     while (this.top !== undefined && this.top.kind === "lapses" && this.top.state === "taken") this.top.cancel()
   }
@@ -187,7 +191,7 @@ export const watchOf = (fiber: AnyFiber): Watch => {
   return watch
 }
 
-/** A permit for a send of this fiber, which goes on: a retry that it had decided on before does not come any more. */
+/** A permit for a send of this fiber. The fiber has moved on: a retry it decided on earlier is no longer coming. */
 export const permitOf = (world: World, retry: number, fiber: AnyFiber | undefined): Permit => {
   const permit = new Permit(world, retry)
   if (fiber !== undefined) {

@@ -15,7 +15,7 @@ const settle = (permit: Permit, exit: Exit.Exit<unknown, unknown>): void => {
   permit.cancel()
 }
 
-/** Passes a gate, and tells it how the scope ends: for what is no single send. */
+/** Passes a gate, and reports to it how the scope ends: for work that is not a single send. */
 export const passing = <E>(gate: SendGate<E>, context: AnyContext): Effect.Effect<void, E, Scope.Scope> => {
   const permit = new Permit(new World(context, undefined, [gate]), 0)
   return Effect.andThen(

@@ -7,16 +7,16 @@ import { type AnyEffect, asking, waiting, within } from "./call.ts"
 import type { Permit } from "./permit.ts"
 import type { World } from "./world.ts"
 
-/** What follows on a failure: the error, and the cause that it came in. */
+/** What follows a failure: gets the error, and the cause it came in. */
 export type Failed = (error: unknown, cause: Cause.Cause<unknown>) => AnyEffect
 
 /** Fails in the same way. */
 export const failAgain: Failed = (_, cause) => Effect.failCause(cause)
 
 /**
- * `Effect.matchEffect`, which also gives the cause of a failure: that can be failed with again as it is. A cause with one
- * error and nothing else, as nearly all are, is looked into here, and nothing is made of it in between. `died` is for a
- * cause without an error to decide about: a defect, or an interruption alone.
+ * Like `Effect.matchEffect`, but also passes the cause of a failure, so that it can be failed with again unchanged. A
+ * cause with a single error, as nearly all are, is inspected here without allocating. `died` is for a cause without an
+ * error to decide about: a defect, or only an interruption.
  */
 export const settling = (
   self: AnyEffect,
@@ -32,13 +32,13 @@ export const settling = (
     }
   })
 
-/** The failure that is all of a cause. */
+/** The failure, if it is all there is in a cause. */
 const soleFailure = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {
   const reason = reasons[0]
   return reasons.length === 1 && reason?._tag === "Fail" ? reason : undefined
 }
 
-/** What follows on any other cause. */
+/** Handles any other cause. */
 const mixed = (cause: Cause.Cause<unknown>, failed: Failed, died: () => void): AnyEffect => {
   if (Cause.hasDies(cause) || !Cause.hasFails(cause)) died()
   return Effect.catch(Effect.failCause(cause), (error) => failed(error, Cause.fail(error)))
@@ -63,7 +63,7 @@ const paid = (world: World, permit: Permit): Effect.Effect<void, QuotaExhausted>
   return undefined
 }
 
-/** A gate must not throw. One that does costs no token. */
+/** A gate must not throw. If it does, no token is lost. */
 const entered = (world: World, gate: SendGate, permit: Permit): Effect.Effect<void, unknown> | undefined => {
   try {
     const wait = gate.enter(permit)
@@ -74,7 +74,7 @@ const entered = (world: World, gate: SendGate, permit: Permit): Effect.Effect<vo
   }
 }
 
-/** Waits until quota and gates let the send go, from one of the gates on; `undefined` where they let it go immediately. */
+/** Waits until the quota and the gates, starting at `from`, let the send pass; `undefined` if they do immediately. */
 export const admission = (world: World, permit: Permit, from = -1): Effect.Effect<void, unknown> | undefined => {
   for (let next = from; next < world.gates.length; next++) {
     const wait = next < 0 ? paid(world, permit) : entered(world, world.gates[next]!, permit)
@@ -83,7 +83,7 @@ export const admission = (world: World, permit: Permit, from = -1): Effect.Effec
   return undefined
 }
 
-/** As {@link admission}, but no longer than until a moment. Gives `false` when that has come. */
+/** Like {@link admission}, but only until a deadline. Returns `false` if that has passed. */
 export const admissionUntil = (
   world: World,
   permit: Permit,
@@ -97,21 +97,21 @@ export const admissionUntil = (
   return Effect.suspend(() => Effect.map(within(wait, Math.max(0, deadlineAtMillis - world.nowMillis)), isIn))
 }
 
-/** One send: admitted, made, and booked. */
+/** One send: admitted, made, and recorded. */
 export interface Sending {
   readonly world: World
   readonly permit: Permit
-  /** Has the permit leave, sends, and books how it ends. */
+  /** Marks the permit as sent, sends, and records how it ends. */
   readonly sent: AnyEffect
-  /** Until when it waits for gates. */
+  /** How long it waits for gates. */
   readonly deadlineAtMillis: number
-  /** What follows when quota or a gate refuse the send. */
+  /** What follows if the quota or a gate refuses the send. */
   readonly refused: Failed
-  /** What follows when the deadline comes before the gates let it go. */
+  /** What follows if the deadline passes before the gates let it pass. */
   readonly expired: () => AnyEffect
 }
 
-/** Sends once quota and gates let it. What was not sent costs nothing. */
+/** Sends once the quota and the gates permit it. A send that was not made costs nothing. */
 export const send = ({ deadlineAtMillis, expired, permit, refused, sent, world }: Sending): AnyEffect => {
   const admitted = admissionUntil(world, permit, deadlineAtMillis)
   if (admitted === undefined) return sent

@@ -20,9 +20,9 @@ const isRetryable = (whileRetryable: Parts["whileRetryable"], failing: Failing):
   return whileRetryable === "off" || safety === "Yes" || (safety === "Maybe" && whileRetryable === "maybe")
 }
 
-/** Why a failure is not retried that a policy does not hold for retryable. */
+/** Why a failure is not retried that the policy does not consider retryable. */
 const reasonOf = ({ error, info }: Failing): StopReason => {
-  // What the classifier does not know but a server has answered would be answered again.
+  // An error unknown to the classifier, but with a server's response: the server would answer the same again.
   if (info === undefined) return statusOf(error)! >= 400 ? "final" : "unknown-error"
   if (info.safety === "Maybe") return "not-safe"
   return info.vetoed ? "vetoed" : "final"
@@ -34,7 +34,7 @@ const costOf = (quota: Cost | undefined, info: RetryInfo | undefined): number =>
   return info?.timeout ? quota.timeoutCost : quota.cost
 }
 
-/** What the retry of a failure costs, or why it is not retried, as far as that is clear before the quota is asked. */
+/** What the retry of a failure costs, or why it is not retried, as far as known before the quota is asked. */
 export const verdictOf = (parts: Parts, failing: Failing, isNested: boolean): number | StopReason => {
   if (isNested) return "nested"
   if (parts.attemptsFirst === true && failing.attempt >= parts.maxAttempts) return "max-attempts"

@@ -11,14 +11,14 @@ import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { SendGate } from "../SendGate.ts"
 import type { Lapses } from "../state/lapses.ts"
 
-/** The fiber that runs: for callbacks, which are given none. */
+/** The running fiber: for callbacks, which do not get it. */
 export const current = Fiber.getCurrent as () => AnyFiber
 
 export type { AnyFiber }
 
 const noGates: ReadonlyArray<SendGate> = []
 
-/** The gates in this context and those of the quota, in the order in which they are asked. */
+/** The gates of this context and of the quota, in the order in which they are asked. */
 const gatesOf = (context: AnyContext, store: RetryQuotaStore | undefined): ReadonlyArray<SendGate> => {
   let found = store?.gates?.slice()
   for (const { gateOf, tag } of shared.gates) {
@@ -33,7 +33,7 @@ const gatesOf = (context: AnyContext, store: RetryQuotaStore | undefined): Reado
 export const quotaOf = (context: AnyContext): RetryQuota["Service"] | undefined =>
   Context.getOrUndefined(context, RetryQuota)
 
-/** A first send is held back by nothing, and nobody but the quota needs to know that it succeeded. */
+/** Nothing holds back a first send, and only the quota needs to know that it succeeded. */
 const isQuietWith = (
   store: RetryQuotaStore | undefined,
   gates: ReadonlyArray<SendGate>,
@@ -48,21 +48,21 @@ export const isQuiet = (context: AnyContext): boolean => {
     Context.get(context, CurrentOnward) === undefined
 }
 
-/** All that a call needs to know of what is around it. Randomness and classifier are read when they are needed. */
+/** Everything a call needs to know about its surroundings. Randomness and classifier are read when needed. */
 export class World {
   readonly context: AnyContext
   readonly clock: Clock.Clock
   readonly store: RetryQuotaStore | undefined
-  /** The retries of the quota that may never come. */
+  /** The retries of the quota that may never be sent. */
   readonly lapses: Lapses | undefined
   readonly gates: ReadonlyArray<SendGate>
   readonly observer: RetryObserver
-  /** The metadata of the schedule around the call, if there is one. */
+  /** The metadata of the schedule around the call, if any. */
   readonly metadata: Schedule.Metadata | undefined
   readonly isQuiet: boolean
-  /** What sends tell other processes; `undefined` where they tell nothing. */
+  /** What sends tell other processes; `undefined` if nothing. */
   readonly onward: Onward | undefined
-  /** The context of what is inside a send: it says that the call around accounts for it. */
+  /** The context inside a send: it says that the outer call accounts for it. */
   readonly inside: AnyContext
 
   constructor(context: AnyContext, quota: RetryQuota["Service"] | undefined, gates: ReadonlyArray<SendGate>) {
@@ -78,16 +78,16 @@ export class World {
     this.inside = Context.add(context, InsideCall, new Mark(this))
   }
 
-  /** Milliseconds of the monotonic clock, which no step of the wall clock moves. */
+  /** Milliseconds of the monotonic clock, unaffected by changes to the wall clock. */
   get nowMillis(): number {
     return monotonicMillis(this.clock)
   }
 }
 
-// A context never changes, and many calls share one; but a retry has one of its own.
+// A context never changes, and many calls share one; but each retry has its own.
 const known = new WeakMap<AnyContext, World>()
 
-/** What is around a call in this context. */
+/** The surroundings of a call in this context. */
 export const worldOf = (context: AnyContext): World => {
   const cached = known.get(context)
   if (cached !== undefined) return cached
@@ -97,30 +97,33 @@ export const worldOf = (context: AnyContext): World => {
   return world
 }
 
-/** Whether a world is that of this context, but for the metadata of a schedule. */
+/** Whether a world is that of this context, ignoring the metadata of a schedule. */
 export const isAround = (world: World, context: AnyContext): boolean =>
   world.store === quotaOf(context)?.store && world.observer === Context.get(context, CurrentObserver) &&
   world.gates.length === 0 && gatesOf(context, world.store).length === 0
 
-/** The metadata of a first send. It is an object of its own, by which it can be told from that of a schedule. */
+/** The metadata of a first send. A separate object, to distinguish it from that of a schedule. */
 export const fresh: Schedule.Metadata = { ...Schedule.CurrentMetadata.defaultValue() }
 
-/** What a send holds, and until when its call sends: `Call`, which lies above. */
+/** What a send holds, and its call's deadline: `Call`, which is a layer above. */
 interface Sent {
   readonly permit: unknown
   readonly deadlineAtMillis: number
 }
 
 /**
- * What is inside a send of a call: that call accounts for it. Sends carry a mark of their own only from the first policy
- * that asks whether it is nested (`shared.nesting`): it costs as much as all the rest of a call that succeeds.
+ * Marks what is inside a send of a call, which that call accounts for. Sends have their own mark only once some policy
+ * asks whether it is nested (`shared.nesting`): it costs as much as all the rest of a call that succeeds.
  */
 export class Mark {
-  /** What is around the call. */
+  /** The surroundings of the call. */
   readonly world: World
-  /** The fiber of the send; `undefined` when that has ended, or calls only account, and nobody asks whether they are nested. */
+  /**
+   * The fiber of the send; `undefined` once it has ended, or if calls only do accounting and no policy asks about
+   * nesting.
+   */
   private fiber: AnyFiber | undefined
-  /** The send, where more of it is known. */
+  /** The send, if more is known about it. */
   readonly sent: Sent | undefined
 
   constructor(world: World, fiber?: AnyFiber, sent?: Sent) {
@@ -129,7 +132,9 @@ export class Mark {
     this.sent = sent
   }
 
-  /** The send runs. What was forked inside it and outlives it is inside no longer, however the send ended. */
+  /**
+   * Whether the send is running. A fiber forked inside it that outlives it is no longer inside, however the send ended.
+   */
   get isActive(): boolean {
     return this.fiber !== undefined && !this.fiber.pollUnsafe()
   }

@@ -1,8 +1,8 @@
 /**
- * Retrying gRPC calls: of grpc-js, nice-grpc, Connect and grpc-web.
+ * Retries for gRPC calls of grpc-js, nice-grpc, Connect and grpc-web.
  *
- * No client is imported here: calls, metadata and errors are known by their shape, so any version works, and none has to
- * be installed.
+ * No client is imported here: calls, metadata and errors are recognized by their shape, so any version works, and none
+ * has to be installed.
  *
  * **Source**: gRPC proposal A6, "gRPC Retry Design"; Google's AIP-194, "Automatic retry configuration".
  *
@@ -21,6 +21,7 @@ import { checks } from "../internal/checks.ts"
 import { clockOf } from "../internal/clock.ts"
 import * as codes from "../internal/facts/codes.ts"
 import * as Hint from "../internal/facts/grpcHint.ts"
+import { grpcStatusOf } from "../internal/facts/grpcStatuses.ts"
 import { grpcTimeout, headersIn, remainingIn } from "../internal/onward.ts"
 import { get } from "../internal/safe.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
@@ -29,7 +30,7 @@ import * as RetryInfo from "../RetryInfo.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 
 /**
- * The error of a failed call, as far as it is read here.
+ * The error of a failed call, as far as this module reads it.
  *
  * @category models
  * @since 0.1.0
@@ -44,18 +45,18 @@ export interface GrpcError extends Error {
 }
 
 /**
- * What is known of the methods that are called.
+ * What is known about the methods that are called.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Method {
-  /** Whether a method that is carried out twice has the effect of once, as in its `idempotency_level`. */
+  /** Whether running a method twice has the same effect as once, as in its `idempotency_level`. */
   readonly idempotent: boolean
 }
 
 /**
- * Facts about gRPC errors, for any method: {@link RetryClassifier.grpc}, which the default chain asks too.
+ * Facts about gRPC errors, for any method: {@link RetryClassifier.grpc}, which the default chain also asks.
  *
  * @category constructors
  * @since 0.1.0
@@ -63,20 +64,20 @@ export interface Method {
 export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.grpc
 
 /**
- * Facts about gRPC errors, for methods of which more is known.
+ * Facts about gRPC errors, for methods about which more is known.
  *
  * **Details**
  *
- * An idempotent method may run again whatever became of it: `DEADLINE_EXCEEDED` is safe to retry. Of any other
- * `UNAVAILABLE` is only `"Maybe"` safe, since the connection may have broken after the server had done its work. Safe
- * it is when no server has looked at the call: there was no connection, or the server refused the stream.
- * An error that wraps one of gRPC, as its `cause`, is as safe as that, unless it carries facts of its own or is one of
- * Effect's: put the classifier before the default one.
+ * An idempotent method can always run again: `DEADLINE_EXCEEDED` is safe to retry. For any other method, `UNAVAILABLE`
+ * is only `"Maybe"` safe, since the connection may have broken after the server had done its work. It is safe if no
+ * server has looked at the call: there was no connection, or the server refused the stream. An error with a gRPC error
+ * as its `cause` is as safe as that one, unless it carries its own facts or is one of Effect's: put the classifier
+ * before the default one.
  *
  * **Gotchas**
  *
- * grpc-js says that in words only. A server that passes on such an error of a client of its own, word for word, is taken
- * for one that has not looked at the call.
+ * grpc-js reports that only in its message. If a server passes on such an error of its own client word for word, it is
+ * taken to mean that the server has not looked at the call.
  *
  * **Example** (A client whose methods only read)
  *
@@ -106,32 +107,32 @@ const isNeverProcessed = (error: unknown): boolean => {
 }
 
 /**
- * How far a server's pushback is followed.
+ * How far to follow a server's pushback.
  *
  * @category models
  * @since 0.1.0
  */
 export interface PushbackOptions {
-  /** The longest pushback that is followed. Default 1 minute. */
+  /** The longest pushback to follow. Default 1 minute. */
   readonly atMost?: Duration.Input | undefined
-  /** What becomes of a longer one: retrying stops with `"retry-after-too-long"`, or it is cut. Default `"stop"`. */
+  /** What to do with a longer one: stop retrying with `"retry-after-too-long"`, or cut it. Default `"stop"`. */
   readonly beyond?: "stop" | "clamp" | undefined
 }
 
 /**
  * Follows `grpc-retry-pushback-ms` as gRPC does: a retry waits exactly as long as the server says, without jitter, and
- * the back-off begins anew after it.
+ * the backoff starts over after it.
  *
  * **Details**
  *
- * `RetryPolicy.honorRetryAfter` takes the same value for the least delay, as it takes any hint: clients that were told
- * the same then still spread, and none comes earlier. Here the server sets the time, earlier than the back-off too.
- * A pushback that forbids the retry stops this policy even without `RetryPolicy.whileRetryable`. What was done to the
- * delay before does not apply to a pushback; what is done after it does, so put it last among the delays.
+ * `RetryPolicy.honorRetryAfter` takes the same value as the minimum delay, like any hint: clients that got the same
+ * value still spread out, and none comes earlier. Here the server sets the time, even earlier than the backoff. A
+ * pushback that forbids the retry stops this policy even without `RetryPolicy.whileRetryable`. Earlier changes to the
+ * delay do not apply to a pushback; later ones do, so put it last among the delays.
  *
  * **Gotchas**
  *
- * The delays of a lifted schedule go on where they were.
+ * The delays of a lifted schedule do not start over.
  *
  * @category delays
  * @since 0.1.0
@@ -165,7 +166,7 @@ const pushbackOf = (error: unknown): Hint.Pushback => {
 }
 
 /**
- * A `hedgingPolicy` of a gRPC service config: that it is there says that the method may run twice.
+ * A `hedgingPolicy` of a gRPC service config: its presence means that the method can run twice.
  *
  * @category models
  * @since 0.1.0
@@ -173,32 +174,13 @@ const pushbackOf = (error: unknown): Hint.Pushback => {
 export interface HedgingPolicy {
   /** The most sends of a call, the first included: a whole number of at least 2. More than 5 count as 5. */
   readonly maxAttempts: number
-  /** How long after a send the next is made; as in JSON, such as `"0.5s"`, or any duration. Default 0: all immediately. */
+  /**
+   * How long after a send the next is made; as in JSON, such as `"0.5s"`, or any duration. Default 0: all immediately.
+   */
   readonly hedgingDelay?: Duration.Input | string | undefined
-  /** The statuses after which the next is made, by name or number. Any other ends all. Default: none. */
+  /** The statuses after which the next is made, by name or number. Any other ends the call. Default: none. */
   readonly nonFatalStatusCodes?: ReadonlyArray<string | number> | undefined
 }
-
-/** The statuses of gRPC, by number. */
-const statuses: ReadonlyArray<string> = [
-  "OK",
-  "CANCELLED",
-  "UNKNOWN",
-  "INVALID_ARGUMENT",
-  "DEADLINE_EXCEEDED",
-  "NOT_FOUND",
-  "ALREADY_EXISTS",
-  "PERMISSION_DENIED",
-  "RESOURCE_EXHAUSTED",
-  "FAILED_PRECONDITION",
-  "ABORTED",
-  "OUT_OF_RANGE",
-  "UNIMPLEMENTED",
-  "INTERNAL",
-  "UNAVAILABLE",
-  "DATA_LOSS",
-  "UNAUTHENTICATED"
-]
 
 const inSeconds = /^\d+(\.\d+)?s$/
 
@@ -206,12 +188,13 @@ const hedgingOf = ({ hedgingDelay = 0, maxAttempts, nonFatalStatusCodes = [] }: 
   const check = checks("RetryGrpc.hedged")
   const attempts = check.count("maxAttempts", maxAttempts, 2)
   if (!Array.isArray(nonFatalStatusCodes)) {
-    check.reject("nonFatalStatusCodes", nonFatalStatusCodes, "a list of statuses")
+    check.reject("nonFatalStatusCodes", nonFatalStatusCodes, "an array of statuses")
   }
-  const nonFatal = new Set(nonFatalStatusCodes.map((given) => {
-    const status = typeof given === "string" ? statuses.indexOf(given.toUpperCase()) : given
-    return statuses[status] === undefined ? check.reject("nonFatalStatusCodes", given, "a status of gRPC") : status
-  }))
+  const nonFatal = new Set(
+    nonFatalStatusCodes.map((given) =>
+      grpcStatusOf(given) ?? check.reject("nonFatalStatusCodes", given, "a gRPC status")
+    )
+  )
   const after = typeof hedgingDelay === "string" && inSeconds.test(hedgingDelay)
     ? Number.parseFloat(hedgingDelay) * 1000
     : hedgingDelay as Duration.Input
@@ -236,14 +219,14 @@ const hedgingOf = ({ hedgingDelay = 0, maxAttempts, nonFatalStatusCodes = [] }: 
 }
 
 /**
- * Hedges a call as gRPC does by the `hedgingPolicy` of a service config, paid by the budget of `Hedge.layer`.
+ * Hedges a call as gRPC does with the `hedgingPolicy` of a service config, paid for by the budget of `Hedge.layer`.
  *
  * **Details**
  *
- * A status that is not fatal has the next send made immediately, or as long after as `grpc-retry-pushback-ms` says, up to a
- * minute; a pushback that forbids it ends hedging, and those in flight go on. Any other status ends all. When all have
- * failed, the call fails as its first send did. {@link unary} says in `grpc-previous-rpc-attempts` how many sends came
- * before. Throws `InvalidOption` when the policy is impossible. Source: gRPC proposal A6.
+ * After a non-fatal status, the next send is made immediately, or as long after as `grpc-retry-pushback-ms` says, up to
+ * a minute; a pushback that forbids it ends hedging, and sends in flight continue. Any other status ends the call. If
+ * all fail, the call fails as its first send did. {@link unary} says in `grpc-previous-rpc-attempts` how many sends
+ * came before. Throws `InvalidOption` when the policy is invalid. Source: gRPC proposal A6.
  *
  * **Gotchas**
  *
@@ -290,19 +273,19 @@ export interface UnaryAttempt {
   /** How many sends of the call came before: 0 for the first. */
   readonly previousAttempts: number
   /**
-   * When the server has to have answered, in milliseconds since 1970; `Infinity` without a time-out. With
-   * `RetryPropagation`, not after the deadline of the call.
+   * The deadline for the server's response, in milliseconds since 1970; `Infinity` without a timeout. With
+   * `RetryPropagation`, no later than the deadline of the call.
    */
   readonly deadline: number
   /**
-   * The metadata, in a retry a copy of it that says `grpc-previous-rpc-attempts`, and with what `RetryPropagation` tells
-   * the server.
+   * The metadata; in a retry, a copy with `grpc-previous-rpc-attempts` and with what `RetryPropagation` tells the
+   * server.
    */
   readonly metadata: <Self extends Metadata<Self>>(metadata: Self) => Self
 }
 
 /**
- * What is told the outcome of a unary call.
+ * Called with the outcome of a unary call.
  *
  * @category models
  * @since 0.1.0
@@ -310,13 +293,13 @@ export interface UnaryAttempt {
 export type UnaryCallback<A> = (error: GrpcError | null, value?: A) => void
 
 /**
- * How a unary call is made.
+ * Options of a unary call.
  *
  * @category models
  * @since 0.1.0
  */
 export interface UnaryOptions {
-  /** How long the server may take to answer each send. Default: as long as it likes. */
+  /** How long the server may take to respond to each send. Default: no limit. */
   readonly timeout?: Duration.Input | undefined
 }
 
@@ -326,28 +309,28 @@ const withPreviousAttempts = (previousAttempts: number, told: Told): UnaryAttemp
   if (previousAttempts === 0 && told === undefined) return metadata
   const copy = metadata.clone()
   if (previousAttempts > 0) copy.set("grpc-previous-rpc-attempts", `${previousAttempts}`)
-  // The client says the deadline itself, by the one that it is given.
+  // The client itself sends the deadline, from the one it is given.
   for (const [name, value] of Object.entries(told ?? {})) if (name !== grpcTimeout) copy.set(name, value)
   return copy
 }
 
 /**
- * Makes an effect of a unary call with a callback, as grpc-js makes them. To be retried: each run is one send.
+ * Makes an effect from a unary call with a callback, as in grpc-js. Retry it: each run is one send.
  *
  * **Details**
  *
- * Interruption cancels the call. It fails with the error of the client itself, unchanged. The deadline is that of one
- * send, counted from when it leaves; `RetryPolicy.deadline` bounds the whole call. Throws `InvalidOption` when the
- * time-out is impossible.
+ * Interruption cancels the call. It fails with the client's own error, unchanged. The deadline is that of one send,
+ * counted from when it is made; `RetryPolicy.deadline` bounds the whole call. Throws `InvalidOption` when the timeout
+ * is invalid.
  *
  * **Gotchas**
  *
- * What the client throws when it is called, such as on a closed channel, is a defect.
+ * An exception of the client when it is called, for example on a closed channel, is a defect.
  *
- * Switch the client's own retries off where a service config may ask for them, or both retry: with the channel option
- * `"grpc.enable_retries": 0` grpc-js also leaves out the one retry of a refused stream, which the policy then makes.
+ * Switch the client's own retries off if a service config may configure them, or both retry: with the channel option
+ * `"grpc.enable_retries": 0` grpc-js also omits its one retry of a refused stream, which the policy then makes.
  *
- * **Example** (A call with a time-out of each send)
+ * **Example** (A call with a timeout of each send)
  *
  * ```ts
  * const getItem = (request: GetItemRequest) =>
@@ -369,7 +352,7 @@ export const unary = <A>(
     : checks("RetryGrpc.unary").positiveDuration("timeout", options.timeout)
   return Effect.withFiber((fiber) => {
     const { attempt: runs, input, output } = fiber.getRef(Schedule.CurrentMetadata)
-    // A repeated effect has metadata too, with its last result for input.
+    // A repeated effect has metadata too, with its last result as input.
     const retries = isRetry(output) || input instanceof Error ? runs : 0
     const previousAttempts = retries + (fiber.getRef(CurrentSend) ?? 0)
     const attempt: UnaryAttempt = {

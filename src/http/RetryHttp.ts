@@ -1,13 +1,14 @@
 /**
  * Retries for Effect's HTTP client.
  *
- * {@link retry} turns a client into one that retries: every request is an attempt of a policy, its outcome is booked, its
- * failures are classified. A response with a status such as 503 is a failure to the policy and stays a response to the
- * caller: when retrying ends, the last response is the result, body and all, as it is without retries. So
- * `HttpClient.filterStatusOk` works before and after it alike.
+ * {@link retry} turns a client into one that retries: every request is an attempt under a policy, its outcome is
+ * recorded, its failures are classified. A response with a status such as 503 is a failure to the policy but stays a
+ * response to the caller: when retrying ends, the last response is the result, including its body, as without retries.
+ * So `HttpClient.filterStatusOk` works both before and after it.
  *
- * A request is sent again only if that does no harm: its method is idempotent, or it carries an `Idempotency-Key`, or it
- * is marked with {@link repeatable}, or the server has surely not begun with it. A body that may be used up is never sent again.
+ * A request is sent again only if that is safe: its method is idempotent, it carries an `Idempotency-Key`, it is marked
+ * with {@link repeatable}, or the server cannot have started processing it. A body that may already be consumed is
+ * never resent.
  *
  * @since 0.1.0
  */
@@ -42,82 +43,82 @@ export { idempotencyKey, type IdempotencyKeyOptions } from "./internal/keys.ts"
 export { CurrentRepeatable, repeatable } from "./internal/safety.ts"
 
 /**
- * What the classifier can be told.
+ * Options of the classifier.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ClassifierOptions {
-  /** Who is asked, in turn, how long a response wants the client to wait. Default `defaultHints`. */
+  /** The readers, asked in turn, of how long a response wants the client to wait. Default `defaultHints`. */
   readonly hints?: ReadonlyArray<HintReader> | undefined
-  /** Which statuses from 400 on are worth a retry. Default `isRetryStatus`: 408, 425, 429 and most of 5xx. */
+  /** Which statuses from 400 up are retryable. Default `isRetryStatus`: 408, 425, 429 and most of 5xx. */
   readonly retryStatus?: ((status: number) => boolean) | undefined
 }
 
 /**
- * How a client retries.
+ * Options of a client that retries.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options extends ClassifierOptions {
   /**
-   * Asked first about every failure: an `HttpClientResponse` with a status from 400 on, or an error. About what it does
-   * not know the classifier of this module is asked, and about errors that are not HTTP's the one in `CurrentClassifier`.
-   * A veto of a classifier that you have put there always holds.
+   * Asked first about every failure: an `HttpClientResponse` with a status from 400 up, or an error. What it does not
+   * know goes to the classifier of this module, and errors outside HTTP to the one in `CurrentClassifier`. A veto of a
+   * classifier that you set there always applies.
    */
   readonly classifier?: RetryClassifier.RetryClassifier | undefined
   /**
-   * How long one attempt may take until its response begins. No retry begins after `RetryPolicy.deadline`, so with both
-   * a call has its response, or has failed, after the sum of the two. An attempt that takes longer is aborted and fails
-   * with an `HttpClientError`: a `TransportError` whose cause is a `TimeoutError`. Its request has the method, host and
-   * path only; classifiers are asked about it with the whole request. Above 0. Default: no such limit.
+   * How long one attempt may take until its response begins. No retry begins after `RetryPolicy.deadline`, so with
+   * both, a call has its response, or has failed, after the sum of the two. An attempt that takes longer is aborted and
+   * fails with an `HttpClientError`: a `TransportError` whose cause is a `TimeoutError`. Its request shows only method,
+   * host and path; classifiers see the whole request. Above 0. Default: no such limit.
    */
   readonly attemptTimeout?: Duration.Input | undefined
   /**
-   * After which failures a retry may use the connection again: after throttling only, as in the AWS reference; always, as
-   * in its retry behaviour 2.1; never. Where it may, the response that is thrown away is read to its end, up to 64 KiB and
-   * for at most a second; where it may not, it is aborted. Default `"throttling"`.
+   * After which failures a retry may reuse the connection: only after throttling, as in the AWS reference; always, as
+   * in its retry behavior 2.1; never. If it may, the discarded response is read to its end, up to 64 KiB and for at
+   * most a second; otherwise it is aborted. Default `"throttling"`.
    */
   readonly reuseConnection?: "throttling" | "always" | "never" | undefined
   /**
-   * Sends the retries that must not use the old connection. Needed with `fetch` only: it takes a connection back when a
-   * response has arrived whole, before anybody can abort it. Default: they are sent like all others.
+   * Sends the retries that must not use the old connection. Only needed with `fetch`: it reclaims a connection once a
+   * response has arrived completely, before it can be aborted. Default: they are sent like all others.
    */
   readonly newConnection?: (<E, R>(send: Send<E, R>) => Send<E, R>) | undefined
   /**
-   * By which share at most chance lengthens a hint, so that clients which were told the same do not return together: a
-   * hint becomes `hint * (1 + random * hintSpread)`. From 0 to 1. Default 0.1.
+   * The largest share by which randomness lengthens a hint, so that clients with the same hint do not return together:
+   * a hint becomes `hint * (1 + random * hintSpread)`. From 0 to 1. Default 0.1.
    */
   readonly hintSpread?: number | undefined
   /**
-   * Tells proxies on the way not to retry, so that only one layer does: every request says `x-envoy-max-retries: 0` and
-   * `l5d-retry-limit: 0`. Envoy heeds it from clients that it takes for internal. Default false.
+   * Tells proxies on the way not to retry, so that only one layer does: every request carries `x-envoy-max-retries: 0`
+   * and `l5d-retry-limit: 0`. Envoy respects it from clients that it considers internal. Default false.
    */
   readonly disableProxyRetries?: boolean | undefined
 }
 
 /**
- * Makes a classifier of responses and of the errors of Effect's HTTP client, for use outside of {@link retry} too.
+ * Makes a classifier of responses and of the errors of Effect's HTTP client, also for use outside {@link retry}.
  *
  * **Details**
  *
  * | failure | facts | a POST or PATCH is safe |
  * | --- | --- | --- |
  * | 429 | throttling | yes |
- * | 425 | the server has not begun | yes |
- * | 408, other 5xx but 501, 505, 506, 508, 510, 511 | passes | with a key or mark |
- * | `x-should-retry: true` / `false`, status from 400 on | the server permits / forbids | yes / no |
+ * | 425 | the server has not started processing it | yes |
+ * | 408, other 5xx except 501, 505, 506, 508, 510, 511 | transient | with a key or mark |
+ * | `x-should-retry: true` / `false`, status from 400 up | the server permits / forbids | yes / no |
  * | `x-envoy-ratelimited` | throttling | yes |
  * | `x-envoy-overloaded`, `finagle-http-nonretryable-nack`, a negative `grpc-retry-pushback-ms` | forbidden | no |
- * | no connection: refused, DNS, no route, refused HTTP/2 stream | passes | yes |
- * | connection broken, time-out | passes | with a key or mark |
- * | bad certificate, bad argument, cancelled by the caller's own signal | forbidden | no |
+ * | no connection: refused, DNS, no route, refused HTTP/2 stream | transient | yes |
+ * | connection broken, timeout | transient | with a key or mark |
+ * | bad certificate, bad argument, canceled by the caller's own signal | forbidden | no |
  * | `InvalidUrlError`, `EncodeError`, body of a good response unreadable | forbidden | no |
- * | 409 to a request with a key | one with the same key is under way | yes |
- * | any other 4xx | unknown: the response is an answer | no |
+ * | 409 to a request with a key | one with the same key is in progress | yes |
+ * | any other 4xx | unknown: the response is the result | no |
  *
- * After a redirect that `fetch` has followed, a POST or PATCH is safe only with a key or mark.
+ * After a redirect followed by `fetch`, a POST or PATCH is safe only with a key or mark.
  *
  * @category constructors
  * @since 0.1.0
@@ -160,7 +161,9 @@ const settingsOf = (options: Options): Settings => {
 const askingParts = ({ whileRetryable }: Parts): Partial<Parts> =>
   whileRetryable === "off" ? { whileRetryable: "yes" } : {}
 
-/** The schedule as a policy that asks whether a failure may be retried: one that does not would resend a consumed body. */
+/**
+ * The schedule as a policy that checks whether a failure is retryable: one that does not would resend a consumed body.
+ */
 const asking = <Err, R>(schedule: AnySchedule<Err, R>): RetryPolicy<Attempted, R, Err> => {
   const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy<Attempted, R, Err> : fromSchedule(schedule)
   return partsOf(policy).whileRetryable === "off"
@@ -176,21 +179,21 @@ const prepared = <E, R>(self: HttpClient.HttpClient.With<E, R>, options: Options
  *
  * **Details**
  *
- * The policy may be any schedule; whatever it is, only failures that may be retried are. The client needs what the policy
- * needs, such as a `RetryQuota`. The request is prepared once: what `HttpClient.mapRequest` does is done before the first
- * attempt, and an idempotency key stays the same. A transform of the client that is applied before `retry` runs with
- * every attempt, one that is applied after it runs once.
+ * The policy may be any schedule: only retryable failures are ever retried. The client needs what the policy needs,
+ * such as a `RetryQuota`. The request is prepared once: `HttpClient.mapRequest` runs before the first attempt, and an
+ * idempotency key stays the same. A transform of the client applied before `retry` runs with every attempt, one applied
+ * after it runs once.
  *
- * Each attempt has its own client span; from the first retry on it carries `http.request.resend_count`.
+ * Each attempt has its own client span; from the first retry on it has the attribute `http.request.resend_count`.
  *
  * **Gotchas**
  *
- * An attempt ends when the response begins: what goes wrong while its body is read is not retried. When the deadline of
- * the policy passes while a retry waits for its send token, the body of the last response is gone.
+ * An attempt ends when the response begins: a failure while its body is read is not retried. If the deadline of the
+ * policy passes while a retry waits for its send token, the body of the last response is gone.
  *
- * Follow redirects above it: `HttpClient.followRedirects` below makes all of them one attempt, and `fetch` hides them. A
- * POST that a redirect has made a GET of was carried out: whatever becomes of the GET, it is not sent again without a key
- * or mark.
+ * Follow redirects above it: `HttpClient.followRedirects` below makes all of them one attempt, and `fetch` hides them.
+ * A POST that a redirect turned into a GET was processed: whatever happens to the GET, it is not sent again without a
+ * key or mark.
  *
  * **Example** (A client with the standard policy of AWS)
  *
@@ -224,31 +227,31 @@ export const retry: {
 )
 
 /**
- * How requests are hedged.
+ * Options for hedging requests.
  *
  * @category models
  * @since 0.1.0
  */
 export interface HedgeOptions extends Omit<CallOptions, "isRetryable"> {
-  /** What says which responses and errors are failures, and which of them end all. Default {@link classifier}. */
+  /** Decides which responses and errors are failures, and which of them end the call. Default {@link classifier}. */
   readonly classifier?: RetryClassifier.RetryClassifier | undefined
 }
 
 /**
- * Turns a client into one that sends a request once more when its response does not begin in time, and takes the first
- * good one: see `Hedge.hedged`.
+ * Turns a client into one that sends a request again if its response does not begin in time, and takes the first good
+ * one: see `Hedge.hedged`.
  *
  * **Details**
  *
- * Only what may be sent twice is: by its method, with an `Idempotency-Key`, or marked with {@link repeatable}, and never
- * with a body that may be used up. A response that could be retried, such as a 503, has the next send made, and loses to a
- * good one; when all are such, the first is the result. The requests that lose are aborted, and responses that nobody sees
- * are closed.
+ * It hedges only requests that can be sent twice: by their method, with an `Idempotency-Key`, or marked with
+ * {@link repeatable}, and never with a body that may already be consumed. After a retryable response, such as a 503,
+ * the next send is made, and a good response wins over it; if there is no good one, the first is the result. Losing
+ * requests are aborted, and unused responses are closed.
  *
  * **Gotchas**
  *
- * Put it below {@link retry}, so that a retry hedges, and not the other way around. With an `attemptTimeout` of `retry` the
- * time-out is that of all its sends.
+ * Put it below {@link retry}, so that a retry hedges, and not the other way around. The `attemptTimeout` of `retry`
+ * then covers all its sends.
  *
  * **Example** (A client that hedges the slowest 2 % of its reads)
  *
@@ -277,7 +280,7 @@ export const hedge: {
 }
 
 /**
- * A transform of any client that asks for nothing: what takes a `transformClient` takes it.
+ * A transform of any client with no requirements: fits every `transformClient`.
  *
  * @category models
  * @since 0.1.0
@@ -285,23 +288,24 @@ export const hedge: {
 export type Transform = <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E, R>
 
 /**
- * {@link retry} as a transform that brings what the policy needs, such as a `RetryQuota`: for what takes a plain client
- * and gives one, as `HttpApiClient.make` and `RpcClient.layerProtocolHttp` do.
+ * {@link retry} as a transform that provides what the policy needs, such as a `RetryQuota`: for functions from a plain
+ * client to a plain client, as `HttpApiClient.make` and `RpcClient.layerProtocolHttp` expect.
  *
  * **Details**
  *
- * Quota and limiter are those of where the effect runs, for every caller. All else, such as span, classifier and observer, is
- * that of the call; only a schedule that is no policy of this library has what the call lacks from there too.
+ * Quota and limiter come from where this effect runs, for every caller. Everything else, such as span, classifier and
+ * observer, comes from the call; only a schedule that is not a policy of this library gets what the call lacks from
+ * there too.
  *
  * **Gotchas**
  *
- * A policy that can fail itself, as `awsAdaptive` with its `RateLimitExceeded`, does not fit a plain client: its error has
- * no place there. Use {@link retry}.
+ * A policy that can fail itself, such as `awsAdaptive` with its `RateLimitExceeded`, does not fit a plain client, whose
+ * type has no room for its error. Use {@link retry}.
  *
- * Run it once, where the client is made. A client whose error is not `HttpClientError` may fail with one all the same when
- * there is an `attemptTimeout`.
+ * Run it once, where the client is made. With an `attemptTimeout`, even a client whose error type is not
+ * `HttpClientError` may fail with one.
  *
- * Every RPC is a POST: it is sent again only where it was surely not processed, or is marked with `repeatable`.
+ * Every RPC is a POST: it is sent again only if it cannot have been processed, or is marked with `repeatable`.
  *
  * **Example** (A plain client; `HttpApiClient.make(Api, { transformClient })` takes the same)
  *
@@ -333,11 +337,11 @@ export const transform = <R>(
 }
 
 /**
- * A layer that makes the client around it one that retries, for all that ask for an `HttpClient`.
+ * A layer that makes the client around it retry, for everything that requires an `HttpClient`.
  *
  * **Details**
  *
- * As {@link transform}: quota and limiter are those that the layer is given.
+ * Like {@link transform}: quota and limiter are those that the layer is given.
  *
  * **Example** (Every request of a program)
  *

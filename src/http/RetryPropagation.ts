@@ -1,19 +1,20 @@
 /**
- * Deadlines and attempts across processes: what remains of a call goes with each of its sends, and the server that gets it
- * knows when nobody waits any more, and that it must not retry what its caller retries.
+ * Deadlines and attempts across processes: each send of a call carries what is left of its deadline, so the server
+ * knows when its caller has stopped waiting, and that it must not retry what its caller retries.
  *
- * With {@link layer}, requests of `RetryHttp` and calls of `RetryGrpc` say which send they are, of how many, how much is left
- * of the deadline, and how much the call matters; and they are aborted at the deadline. With {@link server}, a server of
- * Effect reads that, refuses what is too late, and everything it calls in turn has what is left.
+ * With {@link layer}, requests of `RetryHttp` and calls of `RetryGrpc` say which send they are, of how many, how much
+ * of the deadline is left, and how much the call matters; and they are aborted at the deadline. With {@link server}, an
+ * Effect server reads that, rejects requests that are too late, and passes what is left to everything it calls.
  *
- * | header | by default | what it says |
+ * | header | default | what it says |
  * | --- | --- | --- |
- * | `deadline` | `x-deadline-ms` | milliseconds that are left; as `grpc-timeout` in its own form |
+ * | `deadline` | `x-deadline-ms` | milliseconds left; as `grpc-timeout` in gRPC's format |
  * | `attempt` | `x-retry-attempt` | which send of the call, from 1 |
- * | `maxAttempts` | `x-retry-max-attempts` | of how many; missing where there is no limit |
+ * | `maxAttempts` | `x-retry-max-attempts` | of how many; absent if there is no limit |
  * | `criticality` | `x-criticality` | `sheddable`, `normal` or `critical` |
  *
- * Times go as what is left, never as a time of day: no clocks have to agree. What the way takes is not subtracted.
+ * Deadlines travel as the time left, never as a time of day: clocks need not agree. The network latency is not
+ * subtracted.
  *
  * The package's index does not export this module: import `effect-retry/RetryPropagation`.
  *
@@ -38,37 +39,37 @@ import * as RetryInfo from "../RetryInfo.ts"
 import { namesOf, until, working } from "./internal/journey.ts"
 
 /**
- * How the headers are called: the same in all processes.
+ * The names of the headers: the same in all processes.
  *
  * @category models
  * @since 0.1.0
  */
 export interface HeaderNames {
-  /** What is left of the deadline. `"grpc-timeout"` is written as gRPC does. Default `"x-deadline-ms"`. */
+  /** The time left until the deadline. `"grpc-timeout"` is written in gRPC's format. Default `"x-deadline-ms"`. */
   readonly deadline?: string | undefined
   /** Which send it is. Default `"x-retry-attempt"`. */
   readonly attempt?: string | undefined
-  /** How many there may be. Default `"x-retry-max-attempts"`. */
+  /** The maximum number of sends. Default `"x-retry-max-attempts"`. */
   readonly maxAttempts?: string | undefined
   /** How much the call matters. Default `"x-criticality"`. */
   readonly criticality?: string | undefined
 }
 
 /**
- * The deadline of a call is over: whoever asked does not wait any more. It is never retried.
+ * The deadline of a call has passed: its caller no longer waits. It is never retried.
  *
  * @category errors
  * @since 0.1.0
  */
 export class DeadlineExceeded extends Data.TaggedError("DeadlineExceeded")<{
-  /** How long the work took until then; zero when it was over before it began. */
+  /** How long the work took until then; zero if the deadline had passed before it began. */
   readonly after: Duration.Duration
 }> {
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable
   }
   override get message(): string {
-    return `the deadline of the call is over, ${Duration.format(this.after)} after the work on it began`
+    return `the deadline of the call passed ${Duration.format(this.after)} after work on it began`
   }
 }
 
@@ -81,18 +82,18 @@ const begin = (names: Names): Onward => ({
 })
 
 /**
- * A layer with which sends tell servers of their call, for all calls under it.
+ * A layer with which sends tell servers about their call, for all calls under it.
  *
  * **Details**
  *
- * The deadline is that of the policy (`RetryPolicy.deadline`), of {@link withDeadline} and of the request that a
- * {@link server} works on: the earliest. With it in place, it also ends what it otherwise does not: a send of `RetryHttp`
- * that runs is aborted, and `RetryGrpc` gives it to the client. Throws `InvalidOption` for a name that no header can have.
+ * The deadline is the earliest of those of the policy (`RetryPolicy.deadline`), of {@link withDeadline} and of the
+ * request that a {@link server} works on. With this layer it also ends sends in flight: one of `RetryHttp` is aborted,
+ * and `RetryGrpc` passes the deadline to the client. Throws `InvalidOption` for an invalid header name.
  *
  * **Gotchas**
  *
- * A policy with a deadline counts from the beginning of its own call. Calls pay for it: the first attempt does not run bare.
- * The headers go to every server that is called, also to those of others.
+ * A policy's deadline counts from the start of its own call. Calls pay for it: the first attempt does not run bare. The
+ * headers go to every server that is called, including third parties.
  *
  * **Example** (A program whose calls are propagated)
  *
@@ -111,10 +112,10 @@ const defaultNames = /* @__PURE__ */ namesOf({}, "RetryPropagation")
 const late = (millis: number) => Effect.fail(new DeadlineExceeded({ after: Duration.millis(millis) }))
 
 /**
- * Gives an effect a deadline, which all sends inside it are told: at it, the effect is interrupted and fails with
- * {@link DeadlineExceeded}. Of two deadlines the earlier holds. Throws `InvalidOption` unless it is above 0.
+ * Gives an effect a deadline, which all sends inside it carry: when it passes, the effect is interrupted and fails with
+ * {@link DeadlineExceeded}. Of two deadlines, the earlier applies. Throws `InvalidOption` unless it is above 0.
  *
- * **Example** (Everything that a request does)
+ * **Example** (Everything a request does)
  *
  * ```ts
  * const order = call.pipe(withRetry(awsStandard), RetryPropagation.withDeadline("2 seconds"))
@@ -135,7 +136,7 @@ export const withDeadline = (limit: Duration.Input) => {
 }
 
 /**
- * What is left of the deadline: none without one, zero when it is over.
+ * The time left until the deadline: none without one, zero once it has passed.
  *
  * @category getters
  * @since 0.1.0
@@ -148,10 +149,10 @@ export const remaining: Effect.Effect<Option.Option<Duration.Duration>> = /* @__
 )
 
 /**
- * What a send tells the server, as headers, for clients of your own: run inside the attempt. Without {@link layer} there are
- * none.
+ * What a send tells the server, as headers, for your own clients: run it inside the attempt. Empty without
+ * {@link layer}.
  *
- * **Example** (Where a client of your own would set them)
+ * **Example** (Where your own client would set them)
  *
  * ```ts
  * const order = RetryPropagation.headers.pipe(Effect.andThen(call), withRetry(awsStandard))
@@ -165,22 +166,22 @@ export const headers: Effect.Effect<{ readonly [name: string]: string }> = /* @_
 )
 
 /**
- * How a server takes what its callers tell.
+ * How a server handles what its callers tell it.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ServerOptions {
-  /** How the headers are called, of requests that come and of those that the work on them makes. */
+  /** The header names, for incoming requests and for the requests made while working on them. */
   readonly headers?: HeaderNames | undefined
   /**
-   * Bounds the requests that are worked on: those that matter most go first, and what matters least is refused first when too
-   * many wait. Default: no bound.
+   * Bounds the requests being worked on: the most critical go first, and if too many wait, the least critical are
+   * rejected first. Default: no bound.
    */
   readonly limiter?: ConcurrencyLimiter.Service | undefined
 }
 
-/** A slot of the limiter while it works. A refusal is answered before there is any work. */
+/** Holds a slot of the limiter during the work. A refusal is answered before any work is done. */
 const limited = <A, E, R, B>(
   limiter: ConcurrencyLimiter.Service | undefined,
   work: Effect.Effect<A, E, R>,
@@ -199,32 +200,33 @@ const limited = <A, E, R, B>(
   )
 }
 
-/** Nobody waits for the answer, or the server is too busy for it: a retry would make it worse. */
+/** No caller waits for the response, or the server is too busy for it: a retry would make it worse. */
 const refusal = (status: number) => HttpServerResponse.empty({ status, headers: { "x-should-retry": "false" } })
 
 /**
- * A middleware for servers of Effect: `HttpRouter.middleware(RetryPropagation.server(), { global: true })`, or
+ * A middleware for Effect servers: `HttpRouter.middleware(RetryPropagation.server(), { global: true })`, or
  * `HttpServer.serve(app, RetryPropagation.server())`.
  *
  * **Details**
  *
- * - A request whose time is over is answered with 504 before any work; one that runs out of time is interrupted and answered
- *   so. The answer says `x-should-retry: false`, which `RetryHttp` and the clients of OpenAI and Anthropic heed.
- * - Everything that the work sends has what is left of the deadline, where it goes through `RetryHttp`, `RetryGrpc` or
- *   {@link headers}; and policies here retry no longer than that.
- * - A policy with `RetryPolicy.outermostOnly` does not retry when the caller retries: the sends of three processes in a row
- *   with three attempts each are 3, not 27.
- * - `Criticality.CurrentCriticality` is that of the caller. With a `limiter`, what finds no slot is answered with
- *   503: what is sheddable first, and that with `x-should-retry: false`.
+ * - A request whose deadline has passed is answered with 504 before any work; one that runs out of time is interrupted
+ *   and answered the same way. The response carries `x-should-retry: false`, which `RetryHttp` and the OpenAI and
+ *   Anthropic clients respect.
+ * - Everything that the work sends through `RetryHttp`, `RetryGrpc` or {@link headers} carries what is left of the
+ *   deadline; and policies here retry no longer than that.
+ * - A policy with `RetryPolicy.outermostOnly` does not retry if the caller retries: three processes in a row with three
+ *   attempts each make 3 sends, not 27.
+ * - `Criticality.CurrentCriticality` is that of the caller. With a `limiter`, requests without a slot are answered with
+ *   503: sheddable ones first, with `x-should-retry: false`.
  *
- * Where the headers of this module are missing, `grpc-timeout`, `x-envoy-attempt-count` and `grpc-previous-rpc-attempts` are
- * read. What is not a number is ignored; a deadline is a week away at most.
+ * If the headers of this module are missing, `grpc-timeout`, `x-envoy-attempt-count` and `grpc-previous-rpc-attempts`
+ * are read. Values that are not numbers are ignored; a deadline is at most a week.
  *
  * **Gotchas**
  *
- * It believes what it is told: a stranger can claim to be critical. At the edge, let a proxy remove the headers.
+ * It trusts its callers: a stranger can claim to be critical. At the edge, have a proxy remove the headers.
  *
- * **Example** (A server that knows when nobody waits any more)
+ * **Example** (A server that knows when its caller stops waiting)
  *
  * ```ts
  * const deadlines = RetryPropagation.server({ headers: { deadline: "grpc-timeout" } })

@@ -1,7 +1,7 @@
 /**
- * `RetryPropagation` for the RPC of Effect, over whatever protocol: HTTP, sockets, workers.
+ * `RetryPropagation` for Effect RPC, over any protocol: HTTP, sockets, workers.
  *
- * Over HTTP, `RetryPropagation.server` and a client of `RetryHttp` do the same, for all that goes over it.
+ * Over HTTP, `RetryPropagation.server` and a client of `RetryHttp` do the same for all traffic.
  *
  * The package's index does not export this module: import `effect-retry/RetryPropagationRpc`.
  *
@@ -19,13 +19,13 @@ import { namesOf, working } from "./internal/journey.ts"
 import type { HeaderNames } from "./RetryPropagation.ts"
 
 /**
- * The deadline of the caller is over: it does not wait any more. It is never retried.
+ * The deadline of the caller has passed: it no longer waits. It is never retried.
  *
  * @category errors
  * @since 0.1.0
  */
 export class RpcDeadlineExceeded extends Schema.TaggedError<RpcDeadlineExceeded>()("RpcDeadlineExceeded", {
-  /** How long the work took until then, in milliseconds; 0 when it was over before it began. */
+  /** How long the work took until then, in milliseconds; 0 if the deadline had passed before it began. */
   afterMillis: Schema.Finite
 }) {
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
@@ -34,8 +34,8 @@ export class RpcDeadlineExceeded extends Schema.TaggedError<RpcDeadlineExceeded>
 }
 
 /**
- * The middleware, for a group of procedures: `RpcGroup.make(...).middleware(Propagation)`. Its server is {@link layer}; a
- * procedure whose time is over fails with {@link RpcDeadlineExceeded}.
+ * The middleware, for a group of procedures: `RpcGroup.make(...).middleware(Propagation)`. Its server is {@link layer};
+ * a procedure whose deadline passes fails with {@link RpcDeadlineExceeded}.
  *
  * @category services
  * @since 0.1.0
@@ -46,8 +46,8 @@ export class Propagation extends RpcMiddleware.Service<Propagation>()(
 ) {}
 
 /**
- * The server side: as `RetryPropagation.server`, by the headers of a procedure call. Throws `InvalidOption` for a name that
- * no header can have.
+ * The server side: like `RetryPropagation.server`, using the headers of a procedure call. Throws `InvalidOption` for an
+ * invalid header name.
  *
  * @category layers
  * @since 0.1.0
@@ -67,7 +67,7 @@ export const layer = (headers: HeaderNames = {}): Layer.Layer<Propagation> => {
 }
 
 /**
- * The client side: a procedure call tells the server of its call. Applied to what is retried, under
+ * The client side: a procedure call tells the server about its call. Apply it to the effect that is retried, under
  * `RetryPropagation.layer`.
  *
  * **Example** (A procedure that is retried)

@@ -1,12 +1,13 @@
 /**
  * Policies of other systems: Temporal, Step Functions, gRPC service configs, Envoy routes.
  *
- * Each gives a policy like any other: it prints as the code that makes it, and has JSON (`RetryPolicyJson`). Which errors
- * are retried is no part of a policy here but of a classifier, so each gives that too: provide it with
- * `RetryClassifier.layer`. What cannot be expressed is refused, with its path in the document: nothing is left out in silence.
+ * Each import gives a policy like any other: it prints as the code that makes it, and has JSON (`RetryPolicyJson`).
+ * Here a classifier, not the policy, decides which errors are retried, so each import gives that too: provide it with
+ * `RetryClassifier.layer`. Settings that cannot be expressed are rejected, with their path in the document: nothing is
+ * dropped silently.
  *
- * The package's index does not export this module: import `effect-retry/RetryPolicyImport`. So it is only in the bundle of
- * an app that uses it.
+ * The package's index does not export this module: import `effect-retry/RetryPolicyImport`. So only apps that use it
+ * bundle it.
  *
  * @since 0.1.0
  */
@@ -26,14 +27,15 @@ export type { Imported, Method, Retrier, Route, ServiceConfig, Throttling }
  *
  * **Details**
  *
- * Waits `initialInterval * backoffCoefficient^(n - 1)` before retry `n`, at most `maximumInterval`. Defaults are 1 second, 2,
- * and 100 times the initial interval. `maximumAttempts` counts sends; 0, the default, is no limit. Durations are
- * milliseconds or text such as `"1.5s"`, `"100ms"`. `nonRetryableErrorTypes` are compared with `_tag`, `name`, `type` and `code` of an error.
- * Fails with `InvalidOption`, whose `field` is the path of what is wrong.
+ * Waits `initialInterval * backoffCoefficient^(n - 1)` before retry `n`, at most `maximumInterval`. Defaults are 1
+ * second, 2, and 100 times the initial interval. `maximumAttempts` counts sends; 0, the default, is no limit. Durations
+ * are milliseconds or strings such as `"1.5s"`, `"100ms"`. `nonRetryableErrorTypes` are compared with `_tag`, `name`,
+ * `type` and `code` of an error. Fails with `InvalidOption`, whose `field` is the path of the problem.
  *
  * **Gotchas**
  *
- * A schedule-to-close time-out is not in the document: add `RetryPolicy.deadline`. A `nextRetryDelay` of a failure is not followed.
+ * A schedule-to-close timeout is not in the document: add `RetryPolicy.deadline`. A `nextRetryDelay` of a failure is
+ * not followed.
  *
  * **Source**: temporalio/temporal, `service/history/workflow/retry.go`.
  *
@@ -50,20 +52,21 @@ export const fromTemporal = (json: unknown): Effect.Effect<Imported, InvalidOpti
   importing("RetryPolicyImport.fromTemporal", () => temporal(json))
 
 /**
- * Imports the retriers of a state of Step Functions: its `Retry` field, or a state that has one.
+ * Imports the retriers of a Step Functions state: its `Retry` field, or a state that has one.
  *
  * **Details**
  *
- * Waits `IntervalSeconds * BackoffRate^(n - 1)` before retry `n`, at most `MaxDelaySeconds`, spread over all of it where
- * `JitterStrategy` is `"FULL"`. `MaxAttempts` counts retries. Defaults are 1 second, 2, no bound, `"NONE"` and 3. Names of
- * `ErrorEquals` are compared with `_tag`, `name`, `type` and `code` of an error; `States.ALL`, `States.Timeout` and
- * `States.TaskFailed` are what the language says. Fails with `InvalidOption`, whose `field` is the path of what is wrong.
+ * Waits `IntervalSeconds * BackoffRate^(n - 1)` before retry `n`, at most `MaxDelaySeconds`, with full jitter if
+ * `JitterStrategy` is `"FULL"`. `MaxAttempts` counts retries. Defaults are 1 second, 2, no bound, `"NONE"` and 3. Names
+ * in `ErrorEquals` are compared with `_tag`, `name`, `type` and `code` of an error; `States.ALL`, `States.Timeout` and
+ * `States.TaskFailed` have the meaning defined by the language. Fails with `InvalidOption`, whose `field` is the path
+ * of the problem.
  *
  * **Gotchas**
  *
- * Retriers count on their own, so each is a policy of its own; a retrier retries only what those before it leave.
+ * Retriers count separately, so each is its own policy; a retrier retries only what those before it leave.
  *
- * **Source**: Amazon States Language, and the developer guide of Step Functions.
+ * **Source**: Amazon States Language, and the Step Functions developer guide.
  *
  * **Example** (A state that is retried)
  *
@@ -80,13 +83,14 @@ export const fromStepFunctions = (json: unknown): Effect.Effect<ReadonlyArray<Re
   importing("RetryPolicyImport.fromStepFunctions", () => stepFunctions(json))
 
 /**
- * Imports the retry policies of a service config of gRPC, one for each `methodConfig` that has one.
+ * Imports the retry policies of a gRPC service config, one for each `methodConfig` that has one.
  *
  * **Details**
  *
- * Waits `min(initialBackoff * backoffMultiplier^(n - 1), maxBackoff) * random(0.8, 1.2)` before retry `n`, or as long as a
- * pushback says. `maxAttempts` counts sends, at least 2; above 5 it is 5. `timeout` is the deadline of the call. Fails with
- * `InvalidOption`, whose `field` is the path of what is wrong, also for a `hedgingPolicy` and a multiplier below 1.
+ * Waits `min(initialBackoff * backoffMultiplier^(n - 1), maxBackoff) * random(0.8, 1.2)` before retry `n`, or as long
+ * as a pushback says. `maxAttempts` counts sends, at least 2; more than 5 count as 5. `timeout` is the deadline of the
+ * call. Fails with `InvalidOption`, whose `field` is the path of the problem, also for a `hedgingPolicy` and a
+ * multiplier below 1.
  *
  * **Source**: gRPC proposal A6, "gRPC Retry Design".
  *
@@ -114,13 +118,14 @@ export const fromGrpcServiceConfig = (json: unknown): Effect.Effect<ServiceConfi
   importing("RetryPolicyImport.fromGrpcServiceConfig", () => serviceConfig(json))
 
 /**
- * Imports a route of Envoy: an object with a `route` that has a `retry_policy`, in its own spelling or in camel case.
+ * Imports an Envoy route: an object with a `route` that has a `retry_policy`, in its own spelling or in camel case.
  *
  * **Details**
  *
  * Waits `min(base_interval * 2^(n - 1), max_interval) * random` before retry `n`: 25 ms and ten times that by default.
- * `num_retries` counts retries, 1 by default. The `timeout` of the route, 15 seconds by default, is the deadline. Fails with `InvalidOption`, whose
- * `field` is the path of what is wrong, also for what a client has no hosts or headers for.
+ * `num_retries` counts retries, 1 by default. The `timeout` of the route, 15 seconds by default, is the deadline. Fails
+ * with `InvalidOption`, whose `field` is the path of the problem, also for settings that need hosts or headers, which a
+ * client does not have.
  *
  * **Source**: envoyproxy/envoy, `RetryPolicy` of `config.route.v3` and `retry_state_impl.cc`.
  *

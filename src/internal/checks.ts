@@ -4,7 +4,7 @@ import { counted, words } from "./words.ts"
 
 type Reject = (field: string, value: unknown, expected: string) => never
 
-/** What was given, as JSON has it. */
+/** The given options, as JSON. */
 interface Given {
   [field: string]: unknown
 }
@@ -29,8 +29,8 @@ const numbers =
   }
 
 /**
- * The checks of one constructor: each returns the value in the unit the library works in, or what it is otherwise where
- * it is `undefined`, or throws `InvalidOption`. What was given is kept.
+ * The checks of one constructor: each returns the value in the library's internal unit, or the default if it is
+ * `undefined`, or throws `InvalidOption`. The given values are kept.
  */
 export const checks = (constructorName: string) => {
   const given: Given = {}
@@ -79,7 +79,7 @@ export const checks = (constructorName: string) => {
 
 export type Checks = ReturnType<typeof checks>
 
-/** `Duration` reads NaN as zero, so numbers, alone or in an array or object, are looked at before. */
+/** `Duration` reads NaN as zero, so numbers, alone or in an array or object, are checked first. */
 const toMillis = (input: Duration.Input | undefined): number | undefined => {
   if (typeof input === "number") return Number.isNaN(input) ? undefined : input
   if (typeof input === "object" && input !== null && Object.values(input).some((part) => Number.isNaN(part))) {

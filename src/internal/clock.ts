@@ -5,7 +5,7 @@ import type { AnyFiber } from "./shared.ts"
 /** The clock of the fiber. */
 export const clockOf = (fiber: AnyFiber): Clock.Clock => fiber.getRef(Clock.Clock)
 
-/** Milliseconds of the monotonic clock, which no step of the wall clock moves. */
+/** Milliseconds of the monotonic clock, unaffected by changes to the wall clock. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
 /** Epoch milliseconds of the clock of the current fiber; NaN outside of a fiber. */

@@ -2,7 +2,10 @@ import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type { InvalidOption } from "../InvalidOption.ts"
 
-/** As `Config.unwrap`, without `Config`, which loads all of `Schema`: who has configuration has loaded it already. */
+/**
+ * Like `Config.unwrap`, without importing `Config`, which loads all of `Schema`: a user of configuration has already
+ * loaded it.
+ */
 const unwrapped = <A>(wrapped: Config.Wrap<A>): Effect.Effect<A, Config.ConfigError> => {
   if (Effect.isEffect(wrapped)) return wrapped as Config.Config<A>
   const fields = Object.entries<Config.Wrap<unknown>>(wrapped as {})
@@ -12,7 +15,7 @@ const unwrapped = <A>(wrapped: Config.Wrap<A>): Effect.Effect<A, Config.ConfigEr
   >
 }
 
-/** Makes something of options that come from configuration. What its constructor throws is a typed error. */
+/** Makes something from options that come from configuration. An exception of its constructor becomes a typed error. */
 export const configured = <Options, A, R>(
   options: Config.Wrap<Options>,
   make: (options: Options) => Effect.Effect<A, never, R>

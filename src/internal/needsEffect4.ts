@@ -1,2 +1,2 @@
-// Effect 3 has no such module. The error that Node throws then tells the name of this file: it is imported first.
+// Effect 3 has no such module. Imported first, so that the error Node then throws shows this file's name.
 import "effect/Pull"

@@ -4,7 +4,7 @@ import { CurrentCriticality } from "../Criticality.ts"
 import { monotonicMillis } from "./clock.ts"
 import type { AnyContext } from "./shared.ts"
 
-/** The headers by which processes tell each other of a call. */
+/** The headers by which processes describe a call to each other. */
 export interface Names {
   readonly deadline: string
   readonly attempt: string
@@ -12,15 +12,15 @@ export interface Names {
   readonly criticality: string
 }
 
-/** What a send tells the process that it goes to. */
+/** What a send tells the process it goes to. */
 export interface Onward {
   readonly names: Names
-  /** The send, of at most so many: those of the call that retries, here or in the process that called this one. */
+  /** The attempt, and its maximum: those of the call that retries, here or in the process that called this one. */
   readonly attempt: number
   readonly maxAttempts: number
-  /** When it is over, in milliseconds of the monotonic clock; `Infinity` without a deadline. */
+  /** The deadline, in milliseconds of the monotonic clock; `Infinity` without one. */
   readonly deadlineAtMillis: number
-  /** The process that called this one retries. */
+  /** Whether the process that called this one retries. */
   readonly isRetried: boolean
 }
 
@@ -29,7 +29,7 @@ export const CurrentOnward: Context.Reference<Onward | undefined> = /* @__PURE__
   Onward | undefined
 >("effect-retry/CurrentOnward", { defaultValue: () => undefined })
 
-/** What is left of the deadline, in milliseconds: at least 0, or `Infinity` without one. */
+/** The time left until the deadline, in milliseconds: at least 0, or `Infinity` without one. */
 export const remainingIn = (context: AnyContext): number => {
   const onward = Context.get(context, CurrentOnward)
   if (onward === undefined || onward.deadlineAtMillis === Infinity) return Infinity
@@ -38,7 +38,7 @@ export const remainingIn = (context: AnyContext): number => {
 
 const units = [["m", 1], ["S", 1000], ["M", 60_000], ["H", 3_600_000]] as const
 
-/** As gRPC writes a time: a number of at most eight digits and a unit. It is rounded down. */
+/** A time in gRPC's format: at most eight digits and a unit. It is rounded down. */
 const grpcTime = (millis: number): string => {
   const [unit, size] = units.find(([, size]) => millis / size < 1e8) ?? units[3]
   return `${Math.min(99_999_999, Math.floor(millis / size))}${unit}`
@@ -46,7 +46,7 @@ const grpcTime = (millis: number): string => {
 
 export const grpcTimeout = "grpc-timeout"
 
-/** What a send tells, as headers; `undefined` where nothing is told. */
+/** What a send tells, as headers; `undefined` if nothing. */
 export const headersIn = (context: AnyContext): { readonly [name: string]: string } | undefined => {
   const onward = Context.get(context, CurrentOnward)
   if (onward === undefined) return undefined

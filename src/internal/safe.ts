@@ -1,6 +1,6 @@
 /**
- * What looking into a value finds, `undefined` where it throws. For busy paths: an engine remembers where it found a
- * property that is written out, but not one that {@link get} is told by name.
+ * The result of looking into a value, `undefined` if that throws. For hot paths: an engine caches where it found a
+ * property written in code, but not one whose name is passed to {@link get}.
  */
 export const look = <A>(into: () => A): A | undefined => {
   try {
@@ -10,7 +10,7 @@ export const look = <A>(into: () => A): A | undefined => {
   }
 }
 
-/** The property of any value, `undefined` where there is none or where reading it throws. */
+/** The property of any value, `undefined` if it is missing or reading it throws. */
 export const get = (value: unknown, key: PropertyKey): unknown => {
   if (value === null || (typeof value !== "object" && typeof value !== "function")) return undefined
   try {

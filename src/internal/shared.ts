@@ -1,17 +1,20 @@
 import type * as Context from "effect/Context"
 import type * as Fiber from "effect/Fiber"
 
-/** What must be one in a process, also where a program holds two copies of this package. */
+/** State that must exist once per process, even if a program loads two copies of this package. */
 export interface Shared {
-  /** What each fiber holds for sends that are not settled: `engine/permit.ts`. */
+  /** What each fiber holds for unsettled sends: `engine/permit.ts`. */
   readonly watches: WeakMap<AnyFiber, any>
   /** The retries that `Effect.retry` is about to make, by their decision and by their delay: `engine/bridge.ts`. */
   readonly pending: WeakMap<object, any>
   /** The services that are gates, and how to find the gate in each. */
   readonly gates: Array<GateKey>
-  /** Attempts mark their context from the first policy that asks whether it is nested: `engine/world.ts`. */
+  /**
+   * Set by the first policy that asks whether it is nested; from then on attempts mark their context:
+   * `engine/world.ts`.
+   */
   nesting: boolean
-  /** Sends that gates have let pass say so in their context from the first that can be hedged: `engine/hedge.ts`. */
+  /** Set by the first hedged call; from then on sends that passed gates say so in their context: `engine/hedge.ts`. */
   hedging?: boolean
 }
 
@@ -34,5 +37,5 @@ export const shared: Shared = /* @__PURE__ */ (() =>
 /** A fiber of any effect. */
 export type AnyFiber = Fiber.Fiber<unknown, unknown>
 
-/** The services of a fiber that runs. */
+/** The services of a running fiber. */
 export type AnyContext = Context.Context<never>

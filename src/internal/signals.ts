@@ -1,15 +1,15 @@
 import type * as Fiber from "effect/Fiber"
 import { get } from "./safe.ts"
 
-/** What is to be read of a response keeps what can abort it. */
+/** Keeps the abort controller of a response alive while its body is read. */
 const reading = new WeakMap<object, AbortController>()
 
-/** Not every Worker has it: there, the signal of an attempt ends with the attempt. */
+/** Some Workers lack it: there, the signal of an attempt ends with the attempt. */
 const collected = typeof FinalizationRegistry === "undefined"
   ? undefined
   : new FinalizationRegistry<() => void>((forget) => forget())
 
-/** The calls and the responses that wait for one signal. It has one listener for all of them, and none when there are none. */
+/** The calls and responses that wait for one signal. They share one listener, which is removed when none wait. */
 class Callers {
   private readonly waiting = new Set<() => void>()
   private readonly signal: AbortSignal
@@ -21,13 +21,13 @@ class Callers {
     this.signal = signal
   }
 
-  /** Interrupts the fiber when the signal is aborted, unless the fiber has ended before. */
+  /** Interrupts the fiber when the signal is aborted, unless the fiber has already ended. */
   add(fiber: Fiber.Fiber<unknown, unknown>): void {
     const forget = this.tell(() => fiber.interruptUnsafe())
     fiber.addObserver(forget)
   }
 
-  /** Aborts what is still read of a response when the signal is aborted. The response is not kept for that. */
+  /** Aborts the rest of a response when the signal is aborted. Does not keep the response alive for that. */
   follow(response: Response, controller: AbortController): void {
     if (response.body === null || collected === undefined) return
     const followed = new WeakRef(controller)
@@ -48,7 +48,7 @@ class Callers {
 
 const callers = new WeakMap<AbortSignal, Callers>()
 
-/** Those who wait for a signal. */
+/** The calls and responses that wait for a signal. */
 export const callersOf = (signal: AbortSignal): Callers => {
   let known = callers.get(signal)
   if (known === undefined) callers.set(signal, known = new Callers(signal))

@@ -1,13 +1,13 @@
-/** Milliseconds as people write them: whole seconds in seconds. What has no words is a number. */
+/** Milliseconds as people write them: whole seconds in seconds. Values without a word form stay numbers. */
 export const words = (millis: number): string | number => {
   if (!Number.isSafeInteger(millis)) return counted(millis)
   return millis % 1000 === 0 ? `${millis / 1000} second${millis === 1000 ? "" : "s"}` : `${millis} millis`
 }
 
-/** A number as JSON has it, which knows no infinity. */
+/** A number as JSON: `Infinity` becomes a string. */
 export const counted = (number: number): string | number => number === Infinity ? "Infinity" : number
 
-/** What a policy was given that has no JSON, and shows as a name: a function, a schedule. */
+/** An argument of a policy that has no JSON form and shows as a name: a function, a schedule. */
 export class Opaque {
   readonly value: unknown
   private readonly name: string
@@ -26,5 +26,5 @@ export class Opaque {
   }
 }
 
-/** A function of the user. */
+/** A user's function. */
 export const named = (f: { readonly name: string }): Opaque => new Opaque(f, String(f.name || "<function>"))

@@ -1,6 +1,6 @@
 /**
- * Retry policies, quotas and limits from configuration: a document for many resources, which may change while the program
- * runs.
+ * Retry policies, quotas and limits from configuration: one document for many resources, which may change while the
+ * program runs.
  *
  * **Example** (A document)
  *
@@ -22,16 +22,18 @@
  * }
  * ```
  *
- * What a resource may have: `policy` is the name of one (`"awsStandard"`, `"awsStandard2026"`, `"awsDynamoDB2026"`,
- * `"awsAdaptive"`), its steps as `RetryPolicyJson` has them, or short keys; `quota`, `limiter` and `coolDown` are the
- * options of `RetryQuota`, `AdaptiveRateLimiter` and `CoolDown`; `concurrency` those of `ConcurrencyLimiter`, with either a
- * fixed `limit` or the options of its adaptive rule. Without `quota` a resource has one with the defaults, without
- * the others it is not held back. What has no entry goes by `default`, with a quota and gates of its own.
+ * A resource may have: `policy`, the name of one (`"awsStandard"`, `"awsStandard2026"`, `"awsDynamoDB2026"`,
+ * `"awsAdaptive"`), its steps as in `RetryPolicyJson`, or short keys; `quota`, `limiter`, `throttle` and `coolDown`, the
+ * options of `RetryQuota`, `AdaptiveRateLimiter`, `ClientThrottle` and `CoolDown`; `concurrency`, those of
+ * `ConcurrencyLimiter`, with either a fixed `limit` or the options of its adaptive rule; `budgets`, with `share`,
+ * `inFlight` and `grpc` of `RetryBudget`, each of which a retry needs in addition to the quota; `hedge`, for
+ * {@link hedged}. Without `quota` a resource has one with the defaults, without the others it is not held back. A
+ * resource without an entry uses `default`, with its own quota and gates.
  *
- * The short keys of a policy, with their defaults: `base` (100 milliseconds), `factor` (2), `cap` (20 seconds), `jitter`
- * (`"full"`), `maxAttempts` (3), `deadline` (none), `cost` (5), `timeoutCost` and `throttlingCost` (the cost),
- * `idempotent` (`false`; with `true`, what is only maybe safe is retried too), `outermostOnly` (`false`). Such a policy
- * honors a server's hint.
+ * The short keys of a policy, with their defaults: `base` (100 milliseconds), `factor` (2), `cap` (20 seconds),
+ * `jitter` (`"full"`), `maxAttempts` (3), `deadline` (none), `cost` (5), `timeoutCost` and `throttlingCost` (the cost),
+ * `idempotent` (`false`; with `true`, failures that are only maybe safe to retry are retried too), `outermostOnly`
+ * (`false`). Such a policy honors a server's hint.
  *
  * The package's index does not export this module: import `effect-retry/RetryConfig`.
  *
@@ -51,9 +53,11 @@ import type * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { hedging } from "../engine/hedge.ts"
 import { retrying } from "../engine/loop.ts"
 import { fromSource } from "../engine/policy/policy.ts"
 import { checks } from "../internal/checks.ts"
+import { errorOf, Refusal } from "../internal/refusal.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { InvalidOption } from "../InvalidOption.ts"
 import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
@@ -62,19 +66,18 @@ import { type Document, documentOf } from "./internal/document.ts"
 import { policyConfig } from "./internal/environment.ts"
 import { documentsOf, jsonOf, NotJson } from "./internal/file.ts"
 import { type Live, Lives } from "./internal/live.ts"
-import { errorOf, Refusal } from "./internal/reading.ts"
 import type { Policy } from "./RetryPolicyJson.ts"
 
 /**
- * What has become of the documents so far.
+ * What happened to the documents so far.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Status {
-  /** How many documents have taken effect: 1 at the beginning. */
+  /** How many documents have taken effect: 1 at the start. */
   readonly version: number
-  /** What is wrong with the last document, which changed nothing; `undefined` when it has taken effect. */
+  /** The problem with the last document, which changed nothing; `undefined` if it took effect. */
   readonly problem: InvalidOption | undefined
 }
 
@@ -86,11 +89,11 @@ export interface Status {
  */
 export interface Service {
   /**
-   * Puts a document in force: calls that begin from now on go by it, in one step. Fails with `InvalidOption`, whose `field`
-   * is the path of what is wrong, such as `resources.orders.quota.capacity`; then nothing changes.
+   * Puts a document into effect: calls that begin from now on use it, in one step. Fails with `InvalidOption`, whose
+   * `field` is the path of the problem, such as `resources.orders.quota.capacity`; then nothing changes.
    */
   readonly set: (json: unknown) => Effect.Effect<void, InvalidOption>
-  /** What has become of the documents so far. */
+  /** What happened to the documents so far. */
   readonly status: Effect.Effect<Status>
   /** @internal */
   readonly lives: Lives
@@ -104,7 +107,7 @@ export interface Service {
  */
 export class RetryConfig extends Context.Service<RetryConfig, Service>()("effect-retry/json/RetryConfig") {}
 
-/** Something that is no document, as an error. */
+/** An invalid document, as an error. */
 const problemOf = (json: unknown, found: Refusal | undefined, constructorName: string): InvalidOption =>
   json instanceof NotJson
     ? new InvalidOption({ constructorName, field: "document", value: json.problem, expected: "JSON" })
@@ -140,14 +143,17 @@ class Current implements Service {
   readonly status: Effect.Effect<Status> = Effect.sync(() => ({ version: this.version, problem: this.problem }))
 }
 
-const made = (json: unknown, constructorName: string): Effect.Effect<Service, InvalidOption> =>
-  Effect.contextWith((context: Context.Context<never>) => {
+const made = (json: unknown, constructorName: string): Effect.Effect<Service, InvalidOption, Scope.Scope> =>
+  Effect.contextWith((context: Context.Context<Scope.Scope>) => {
     const document = read(json, constructorName)
-    return document instanceof InvalidOption ? Effect.fail(document) : Effect.succeed(new Current(document, context))
+    return document instanceof InvalidOption
+      ? Effect.fail(document)
+      : Effect.succeed(new Current(document, context as AnyContext))
   })
 
 /**
- * A layer with a document, which `set` can change. Fails with `InvalidOption`, whose `field` is the path of what is wrong.
+ * A layer with a document, which `set` can change. Fails with `InvalidOption`, whose `field` is the path of the
+ * problem.
  *
  * @category layers
  * @since 0.1.0
@@ -166,7 +172,7 @@ export const layerConfig = (
 ): Layer.Layer<RetryConfig, Config.ConfigError | InvalidOption> =>
   Layer.effect(RetryConfig, Effect.flatMap(config, (text) => made(jsonOf(text), "RetryConfig.layerConfig")))
 
-/** What the same document is known by. */
+/** Identifies equal documents. */
 const keyOf = (json: unknown): string => {
   if (json instanceof NotJson) return json.problem
   try {
@@ -176,7 +182,7 @@ const keyOf = (json: unknown): string => {
   }
 }
 
-/** Puts the later documents in force. One that is bad is reported once, and one that is the same as before does nothing. */
+/** Puts the later documents into effect. A bad one is reported once, and one equal to the previous does nothing. */
 const following = (service: Service, first: unknown) => {
   let last = keyOf(first)
   return (json: unknown): Effect.Effect<void> => {
@@ -184,9 +190,9 @@ const following = (service: Service, first: unknown) => {
     if (key === last) return Effect.void
     last = key
     return Effect.matchEffect(service.set(json), {
-      onSuccess: () => Effect.logInfo("RetryConfig: a new document is in force"),
+      onSuccess: () => Effect.logInfo("RetryConfig: a new document is in effect"),
       onFailure: ({ expected, field, message }) =>
-        Effect.logWarning(`the document before stays in force: ${message}`).pipe(
+        Effect.logWarning(`the previous document stays in effect: ${message}`).pipe(
           Effect.annotateLogs({ "retry.config.field": field, "retry.config.expected": expected })
         )
     })
@@ -217,13 +223,13 @@ const streamed = <E, R>(
     })
     yield* documents.pipe(
       Stream.runForEach((json) => Effect.asVoid(follow === undefined ? begin(json) : follow(json))),
-      // Also when the fiber is interrupted: nobody waits for a document that does not come.
+      // Even if the fiber is interrupted: no caller waits for a document that never comes.
       Effect.onExit((exit) => {
         if (Exit.isSuccess(exit)) return Deferred.fail(begun, none)
         return Effect.flatMap(Deferred.failCause(begun, exit.cause), (isFirst) =>
           isFirst || Cause.hasInterruptsOnly(exit.cause)
             ? Effect.void
-            : Effect.logWarning("RetryConfig: no further document is seen", exit.cause))
+            : Effect.logWarning("RetryConfig: documents are no longer followed", exit.cause))
       }),
       Effect.forkScoped
     )
@@ -231,13 +237,14 @@ const streamed = <E, R>(
   })
 
 /**
- * A layer whose document is the first of a stream, and then each that follows.
+ * A layer whose document is the first of a stream, then each that follows.
  *
  * **Details**
  *
- * It is there when the first document is. A later one that is bad changes nothing: it is logged as a warning, once, with
- * the path of what is wrong, and {@link status} has it. When the stream ends or fails, the last document stays in force;
- * a failure is logged. Fails as the stream does before its first document, and with `InvalidOption` when that is bad.
+ * It is available once the first document is. A later invalid one changes nothing: it is logged as a warning, once,
+ * with the path of the problem, and {@link status} has it. When the stream ends or fails, the last document stays in
+ * effect; a failure is logged. Fails as the stream does before its first document, and with `InvalidOption` if that is
+ * invalid.
  *
  * @category layers
  * @since 0.1.0
@@ -255,21 +262,21 @@ export const layerStream = <E, R>(
  */
 export interface FileOptions {
   /**
-   * How often the file is read even if no change of it was seen, for file systems that report none: above 0. Default 5
+   * How often the file is read even if no change was seen, for file systems that report none: above 0. Default 5
    * seconds.
    */
   readonly every?: Duration.Input | undefined
 }
 
 /**
- * A layer whose document is that of a JSON file, and follows it: what is saved takes effect within 100 milliseconds.
+ * A layer whose document is a JSON file, and follows its changes: they take effect within 100 milliseconds.
  *
  * **Details**
  *
- * The folder is watched, so it does not matter whether an editor writes the file or puts another in its place. A file that
- * is bad, or gone, changes nothing: see {@link layerStream}. At the beginning it must be there, and good.
+ * The folder is watched, so it does not matter whether an editor writes the file or replaces it. A file that is
+ * invalid, or gone, changes nothing: see {@link layerStream}. At the start it must exist and be valid.
  *
- * **Example** (A document that the settings of a program name)
+ * **Example** (A document whose path is in the settings of a program)
  *
  * ```ts
  * const configLive = (path: string) => RetryConfig.layerFile(path, { every: "30 seconds" })
@@ -287,7 +294,8 @@ export const layerFile = (
 }
 
 /**
- * Puts a document in force; see {@link Service}. For what tells a process of changes in another way, such as a request.
+ * Puts a document into effect; see {@link Service}. For changes that reach a process some other way, such as by a
+ * request.
  *
  * @category combinators
  * @since 0.1.0
@@ -296,7 +304,7 @@ export const set = (json: unknown): Effect.Effect<void, InvalidOption, RetryConf
   RetryConfig.use((service) => service.set(json))
 
 /**
- * What has become of the documents so far.
+ * What happened to the documents so far.
  *
  * @category getters
  * @since 0.1.0
@@ -309,30 +317,31 @@ export const status: Effect.Effect<Status, never, RetryConfig> = /* @__PURE__ */
 const liveIn = (context: AnyContext, name: string): Live =>
   Context.get(context as Context.Context<RetryConfig>, RetryConfig).lives.get(name)
 
-/** Says once that a name stands nowhere: it may be misspelled. */
+/** Reports once that a name is in no document: it may be misspelled. */
 const saying = <A, E, R>(live: Live, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   if (!live.isGuess) return self
   live.isGuess = false
-  const line = `RetryConfig: the document has neither "${live.name}" nor "default": the defaults of the library hold`
+  const line = `RetryConfig: the document has neither "${live.name}" nor "default": the defaults of the library apply`
   return Effect.andThen(Effect.logWarning(line), self)
 }
 
 /**
- * Retries an effect as the configuration says for a resource when the call begins: by its policy, with its quota, behind
- * its gates.
+ * Retries an effect as the configuration says for a resource when the call begins: with its policy, its quota and its
+ * gates.
  *
  * **Details**
  *
- * The call keeps its policy to its end. Quota and gates are those of the resource, for all its calls: a new limit holds for
- * those under way too. `"retries": "off"` holds at once: a call that begins is sent once, and one that has failed
- * is not retried, except for a retry that is waiting already. Observers are told the name of the resource.
+ * The call keeps its policy until it ends. Quota and gates are those of the resource, for all its calls: a new limit
+ * applies to calls in progress too. `"retries": "off"` takes effect immediately: a call that begins is sent once, and
+ * one that has failed is not retried, except for a retry that is already waiting. Observers get the name of the
+ * resource.
  *
  * **Gotchas**
  *
  * Gates refuse sends with errors that no type shows, such as `ConcurrencyLimitExceeded`, `CoolingDown` and
- * `RateLimitExceeded`: the document decides whether there are any.
+ * `RateLimitExceeded`, since the document decides which gates there are.
  *
- * **Example** (A call by configuration)
+ * **Example** (A call with a configured policy)
  *
  * ```ts
  * const order = call.pipe(RetryConfig.retry("orders"))
@@ -358,15 +367,44 @@ const checkName = (constructorName: string, name: unknown): void => {
 }
 
 /**
- * The policy that the configuration has for a resource when a call begins, for all that takes a policy:
- * `Effect.retry(attempt(call), RetryConfig.live("orders"))`, `RetryHttp.layer`, `RetryStream`. The call keeps it to its end.
+ * Hedges a send as the configuration says for a resource when it begins; if it has no hedges, or `"retries": "off"`,
+ * the send is made once. Hedge only what can run twice: see `Hedge.hedged`.
  *
  * **Details**
  *
- * What is added to it, such as `RetryPolicy.maxAttempts(2)`, is added to whatever the configuration says. As a string it
- * is the code that makes it, and `RetryPolicy.limits` knows of none: they come later.
+ * The document decides when the next send is made and what share of the calls may be hedged; code decides which calls
+ * may be hedged at all. A send in progress keeps what it began with.
  *
- * It brings neither quota nor gates: those are in the layer {@link resource}. {@link retry} has both.
+ * **Example** (A read that the document may hedge)
+ *
+ * ```ts
+ * const order = call.pipe(RetryConfig.hedged("orders"), RetryConfig.retry("orders"))
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const hedged = (name: string) => {
+  checkName("RetryConfig.hedged", name)
+  return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | RetryConfig> =>
+    Effect.withFiber(({ context }) => {
+      const live = liveIn(context, name)
+      const { hedge } = live
+      return saying(live, hedge === undefined ? self : hedging(self, hedge.options, hedge.home))
+    })
+}
+
+/**
+ * The policy that the configuration has for a resource when a call begins, for anything that takes a policy:
+ * `Effect.retry(attempt(call), RetryConfig.live("orders"))`, `RetryHttp.layer`, `RetryStream`. The call keeps it until
+ * it ends.
+ *
+ * **Details**
+ *
+ * Combinators added to it, such as `RetryPolicy.maxAttempts(2)`, are added to whatever the configuration says. As a
+ * string it is the code that makes it, and `RetryPolicy.limits` shows none, since they come later.
+ *
+ * It includes neither quota nor gates: those are in the layer {@link resource}. {@link retry} has both.
  *
  * **Example** (The long form)
  *
@@ -385,8 +423,8 @@ export const live = (name: string): RetryPolicy<Attempted, RetryConfig | RetryQu
 }
 
 /**
- * The quota and the gates of a resource, as a layer to provide calls with. They change with the configuration. It
- * also names the resource for observers: `RetryObserver.CurrentResource`.
+ * The quota and the gates of a resource, as a layer to provide calls with. They change with the configuration. It also
+ * names the resource for observers: `RetryObserver.CurrentResource`.
  *
  * @category layers
  * @since 0.1.0
@@ -406,15 +444,15 @@ export const resource = (name: string): Layer.Layer<RetryQuota, never, RetryConf
  *
  * **Details**
  *
- * The short keys of a document, each a value of its own: `retry.orders.maxAttempts` where the provider has a tree, such as
- * that of a JSON file; `RETRY_ORDERS_MAX_ATTEMPTS` in the environment. Or all of it in `retry.orders.policy`,
+ * The short keys of a document, each a separate value: `retry.orders.maxAttempts` if the provider has a tree, such as
+ * that of a JSON file; `RETRY_ORDERS_MAX_ATTEMPTS` in the environment. Or everything in `retry.orders.policy`,
  * `RETRY_ORDERS_POLICY`: the name of a policy, or its JSON. Short keys come first. A name such as `payment-api` is
  * `PAYMENT_API` in the environment.
  *
- * When there is none of them, the value is missing, and `Config.withDefault` holds. Fails with a `ConfigError` that
- * names the path of what is wrong.
+ * If there are none, the value is missing, and `Config.withDefault` applies. Fails with a `ConfigError` that names the
+ * path of the problem.
  *
- * **Example** (A policy that the environment may change)
+ * **Example** (A policy that the environment can change)
  *
  * ```ts
  * const order = Effect.gen(function*() {
@@ -432,8 +470,8 @@ export const policy = (name: string): Config.Config<Policy> => {
 }
 
 /**
- * Checks a document without putting it in force: for a test of the file that is deployed. Fails with `InvalidOption`,
- * whose `field` is the path of what is wrong.
+ * Checks a document without putting it into effect: for a test of the deployed file. Fails with `InvalidOption`, whose
+ * `field` is the path of the problem.
  *
  * @category guards
  * @since 0.1.0

@@ -1,10 +1,10 @@
 /**
- * Policies of JSON: from a file, a setting, a database.
+ * Policies from JSON: from a file, a setting, a database.
  *
- * The JSON form of a policy is the list of its steps, in the words of the API: what `JSON.stringify(policy)` gives. It is
- * the form of the simulator's scenarios and of the command line too.
+ * The JSON form of a policy is the list of its steps, in the words of the API, as `JSON.stringify(policy)` returns it.
+ * The scenarios of the simulator and the command line use it too.
  *
- * **Example** (A policy of a configuration file)
+ * **Example** (A policy in a configuration file)
  *
  * ```json
  * {
@@ -28,14 +28,15 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
+import { errorOf, Refusal } from "../internal/refusal.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
 import { spelledOut } from "./internal/durations.ts"
-import { errorOf, read, Refusal } from "./internal/reading.ts"
+import { read } from "./internal/reading.ts"
 
 /**
- * A policy of JSON: it may need what any policy of the library may, since only its JSON says what it is.
+ * A policy from JSON: it may need anything that a policy of the library may, since only its JSON says what it is.
  *
  * @category models
  * @since 0.1.0
@@ -43,25 +44,25 @@ import { errorOf, read, Refusal } from "./internal/reading.ts"
 export type Policy = RetryPolicy<Attempted, RetryQuota | AdaptiveRateLimiter, RateLimitExceeded>
 
 /**
- * What can be set in {@link fromJson}.
+ * Options of {@link fromJson}.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * The functions that the JSON names, such as `patience` in `{ "fromDelay": "patience" }`: what a policy was given that
-   * is no data. Default: none, and JSON that names one is refused.
+   * The functions named in the JSON, such as `patience` in `{ "fromDelay": "patience" }`: arguments of a policy that
+   * are not data. Default: none, and JSON that names one is rejected.
    */
   readonly functions?: { readonly [name: string]: (...args: Array<any>) => unknown } | undefined
 }
 
 /**
- * Makes a policy of its JSON, that of a file as well as what `JSON.stringify` gave.
+ * Makes a policy from its JSON, whether from a file or from `JSON.stringify`.
  *
  * **Details**
  *
- * | step | what it is given |
+ * | step | argument |
  * | --- | --- |
  * | `exponential`, `linear`, `fibonacci`, `fixed`, `decorrelated` | the options of `Backoff` |
  * | `JavaV1...`, `JavaScriptV2.backoff`, `Kotlin.exponentialBackoffWithJitter` | the options of these |
@@ -71,14 +72,14 @@ export interface Options {
  * | `whenThrottled` | another policy |
  * | `whileRetryable`, `whileMaybeRetryable`, `withoutDeadline`, `outermostOnly`, `requiresRateLimiter` | nothing |
  *
- * The first step is a source of delays, one of the first three rows, `mapDelay` apart; the others are combinators, applied in their order.
- * One that is given nothing is its name. Durations are milliseconds, a text such as `"250ms"` or
- * `"20 seconds"`, or objects such as `{ "minutes": 2 }`; no limit is `"Infinity"`.
+ * The first step is a source of delays, one of the first three rows, except `mapDelay`; the others are combinators,
+ * applied in order. A step without an argument is just its name. Durations are milliseconds, strings such as `"250ms"`
+ * or `"20 seconds"`, or objects such as `{ "minutes": 2 }`; no limit is `"Infinity"`.
  *
- * Fails with `InvalidOption`, whose `field` is the path of what is wrong, such as `steps[2].capped`: when there is an
- * unknown step or key, a value that the constructor would not take either, more than 1000 steps or 16 levels. Never throws.
+ * Fails with `InvalidOption`, whose `field` is the path of the problem, such as `steps[2].capped`: for an unknown step
+ * or key, a value that the constructor would reject, more than 1000 steps or 16 levels. Never throws.
  *
- * **Example** (A policy of a file)
+ * **Example** (A policy from a file)
  *
  * ```ts
  * const policy = RetryPolicyJson.fromJson({
@@ -96,8 +97,8 @@ export const fromJson = (json: unknown, options: Options = {}): Effect.Effect<Po
   })
 
 /**
- * Reads a duration as files have it: milliseconds, words such as `"20 seconds"`, or a short unit: `ns`, `us`, `ms`, `s`,
- * `m` or `min`, `h`, `d`, `w`. `None` for what is no duration.
+ * Reads a duration as written in files: milliseconds, words such as `"20 seconds"`, or a short unit: `ns`, `us`, `ms`,
+ * `s`, `m` or `min`, `h`, `d`, `w`. `None` for an invalid duration.
  *
  * **Example** (What people write)
  *

@@ -23,22 +23,17 @@ import * as Equal from "effect/Equal"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import { Refusal } from "../internal/refusal.ts"
 import { isRetryPolicy, type Json as LooseJson } from "../RetryPolicy.ts"
+import { Amount, count, expecting, Factor, given, maybe, Share } from "./internal/fields.ts"
 import { documentOf } from "./internal/jsonSchema.ts"
-import { read, Refusal } from "./internal/reading.ts"
+import { read } from "./internal/reading.ts"
 import type { Policy } from "./RetryPolicyJson.ts"
-
-const expecting = (expected: string) => ({ expected })
-
-const given = <S extends Schema.Top>(schema: S, description: string) => schema.annotateKey({ description })
-
-const maybe = <S extends Schema.Constraint>(schema: S, description: string) =>
-  Schema.optionalKey(schema).annotateKey({ description })
 
 const expectedDuration = `milliseconds, or a text such as "250ms", "20s", "2 minutes"`
 
 /**
- * A duration of a policy: milliseconds, or a text such as `"250ms"` or `"20 seconds"`.
+ * A duration of a policy: milliseconds, or a string such as `"250ms"` or `"20 seconds"`.
  *
  * @category schemas
  * @since 0.1.0
@@ -57,27 +52,14 @@ export const Time = Schema.Union([
   title: `A duration: ${expectedDuration}`
 })
 
-const Amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0, expecting("a finite number of at least 0")))
-
-const Factor = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1, expecting("a number of at least 1")))
-
-const Share = Schema.Finite.check(
-  Schema.isBetween({ minimum: 0, maximum: 1 }, expecting("a number from 0 to 1"))
-)
-
-const Attempts = Schema.Union([
-  Schema.Finite.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(1, expecting("a whole number of at least 1"))),
-  Schema.Literal("Infinity")
-])
-
 const Jitter = Schema.Union([
   Schema.Literals(["none", "full", "equal"]),
   Schema.Struct({ proportional: given(Share, "The share by which a delay varies to either side.") })
-]).annotate({ identifier: "Jitter", title: "How randomness spreads a delay" })
+]).annotate({ identifier: "Jitter", title: "How a delay is randomized" })
 
 const spreading = {
   cap: maybe(Time, "The longest delay, not below the base. Default: none."),
-  jitter: maybe(Jitter, "How randomness spreads the delay. Default \"none\".")
+  jitter: maybe(Jitter, "How the delay is randomized. Default \"none\".")
 }
 
 const base = given(Time, "The first delay.")
@@ -96,13 +78,13 @@ const oneKey = <S extends Schema.Struct.Fields>(fields: S, what: string) =>
 
 const Source = oneKey({
   exponential: maybe(
-    Schema.Struct({ base, factor: maybe(Factor, "By what the delay grows. Default 2."), ...spreading }),
+    Schema.Struct({ base, factor: maybe(Factor, "The growth factor of the delay. Default 2."), ...spreading }),
     "base * factor^(n - 1) before retry n."
   ),
   linear: maybe(
     Schema.Struct({
       base,
-      increment: maybe(Time, "What each further delay has more. Default: the base."),
+      increment: maybe(Time, "How much longer each further delay is. Default: the base."),
       ...spreading
     }),
     "base + increment * (n - 1) before retry n."
@@ -116,9 +98,9 @@ const Source = oneKey({
     Schema.Struct({
       base: given(Time, "The least delay."),
       cap: given(Time, "The longest delay, not below the base."),
-      additive: maybe(Schema.Boolean, "Adds what is drawn to the base. Default false.")
+      additive: maybe(Schema.Boolean, "Adds the random part to the base. Default false.")
     }),
-    "Between the base and three times the delay before."
+    "Between the base and three times the previous delay."
   ),
   "JavaV1.exponentialBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x, without jitter."),
   "JavaV1.fullJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after ordinary failures."),
@@ -127,14 +109,14 @@ const Source = oneKey({
     Schema.Struct({
       base: maybe(Time, "The first ceiling. Default 100 milliseconds."),
       addRetryAfter: maybe(Schema.Boolean, "Whether a server's hint is added to the delay. Default false."),
-      maxRetryAfter: maybe(Time, "The longest hint that is added. Default 20 seconds.")
+      maxRetryAfter: maybe(Time, "The longest hint to add. Default 20 seconds.")
     }),
     "The delays of the AWS SDK for JavaScript 2.x."
   ),
   "Kotlin.exponentialBackoffWithJitter": maybe(
     Schema.Struct({
       initialDelay: maybe(Time, "The first ceiling. Default 10 milliseconds, in retry behavior 2.1 50."),
-      scaleFactor: maybe(Factor, "By what the ceiling grows. Default 1.5, in retry behavior 2.1 2."),
+      scaleFactor: maybe(Factor, "The growth factor of the ceiling. Default 1.5, in retry behavior 2.1 2."),
       jitter: maybe(Share, "The share of the ceiling that randomness may remove. Default 1."),
       maxBackoff: maybe(
         Schema.Union([Schema.Literal("Infinity"), Time]),
@@ -166,11 +148,11 @@ const beyond = Schema.Literals(["clamp", "stop"])
 const Combinator = Schema.Union([
   named,
   oneKey({
-    capped: maybe(Time, "The longest delay, whatever the steps before made of it."),
-    jittered: maybe(Jitter, "Spreads every delay."),
+    capped: maybe(Time, "The longest delay, after all previous steps."),
+    jittered: maybe(Jitter, "Randomizes every delay."),
     honorRetryAfter: maybe(
       Schema.Struct({
-        atMost: maybe(Time, "The longest hint that is followed. Default: no such bound."),
+        atMost: maybe(Time, "The longest hint to follow. Default: no such bound."),
         overshoot: maybe(Time, "How far a hint may lengthen the delay. Default 5 seconds, or none with atMost."),
         beyond: maybe(beyond, "Whether a longer hint is cut or ends retrying. Default \"clamp\".")
       }),
@@ -178,55 +160,56 @@ const Combinator = Schema.Union([
     ),
     whenThrottled: maybe(
       Schema.suspend((): Schema.Codec<LooseJson> => Json as any),
-      "A policy whose delays hold after a throttle."
+      "A policy whose delays apply after a throttle."
     ),
-    maxAttempts: maybe(Attempts, "Attempts of a call, the first included."),
+    maxAttempts: maybe(count(1), "Attempts of a call, the first included."),
     deadline: maybe(Time, "How long after the start of its call a retry may still begin."),
     quotaGated: maybe(
       Schema.Struct({
         cost: given(Amount, "Tokens that a retry takes."),
-        timeoutCost: maybe(Amount, "Tokens that a retry after a time-out takes. Default: the cost."),
+        timeoutCost: maybe(Amount, "Tokens that a retry after a timeout takes. Default: the cost."),
         throttlingCost: maybe(Amount, "Tokens that a retry after a throttle takes. Default: the cost."),
         longPolling: maybe(
           Schema.Boolean,
-          "A call that the quota refuses to retry is held back for its delay before it fails. Default false."
+          "Whether a call that the quota refuses to retry is held for its delay before it fails. Default false."
         )
       }),
       "Pays for every retry from the quota."
     ),
     "RetryGrpc.honorPushback": maybe(
       Schema.Struct({
-        atMost: maybe(Time, "The longest pushback that is followed. Default 1 minute."),
+        atMost: maybe(Time, "The longest pushback to follow. Default 1 minute."),
         beyond: maybe(beyond, "Whether a longer pushback is cut or ends retrying. Default \"stop\".")
       }),
       "Waits exactly as long as a gRPC server says."
     )
   }, "combinator")
-]).annotate({ identifier: "PolicyStep", title: "A combinator: its name, or its name and what it is given" })
+]).annotate({ identifier: "PolicyStep", title: "A combinator: its name, or its name and argument" })
 
 /**
- * The steps of a policy: a source of delays, then combinators in their order.
+ * The steps of a policy: a source of delays, then combinators in order.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const Steps = Schema.TupleWithRest(Schema.Tuple([Source]), [Combinator]).annotate({
   identifier: "PolicySteps",
-  title: "The steps of a policy: a source of delays, then combinators in their order"
+  title: "The steps of a policy: a source of delays, then combinators in order"
 })
 
 /**
- * The JSON form of a policy, typed and described key by key: what `Schema.toJsonSchemaDocument` tells an editor.
+ * The JSON form of a policy, typed and described key by key: `Schema.toJsonSchemaDocument` passes this on to an editor.
  *
  * **Gotchas**
  *
- * It knows the form only. Whether values go together, such as a cap and its base, says {@link RetryPolicyFromJson}.
+ * It checks only the structure. {@link RetryPolicyFromJson} checks whether values fit together, such as a cap and its
+ * base.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const Json = Schema.Struct({
-  steps: given(Steps, "A source of delays, then combinators in their order.")
+  steps: given(Steps, "A source of delays, then combinators in order.")
 }).annotate({ identifier: "Policy", title: "A policy by its steps" })
 
 /**
@@ -245,7 +228,7 @@ const made = (json: unknown): Effect.Effect<Policy, SchemaIssue.Issue> => {
   return found instanceof Refusal ? Effect.fail(issueOf(found)) : Effect.succeed(found)
 }
 
-/** Also a function has a name in JSON, but nobody could read it again. */
+/** A function has a name in JSON too, but it could not be read back. */
 const transformation = SchemaTransformation.transformEffect<Policy, Json>({
   decode: made,
   encode: (policy) => {
@@ -255,7 +238,7 @@ const transformation = SchemaTransformation.transformEffect<Policy, Json>({
 })
 
 /**
- * A policy. As JSON, with `Schema.toCodecJson`, it is what {@link Json} describes.
+ * A policy. As JSON, with `Schema.toCodecJson`, it has the form of {@link Json}.
  *
  * @category schemas
  * @since 0.1.0
@@ -271,12 +254,12 @@ export const RetryPolicy: Schema.declare<Policy> = Schema.declare(
 )
 
 /**
- * A policy of its JSON form.
+ * A policy from its JSON form.
  *
  * **Details**
  *
- * Decoding names the path of what is wrong, such as `["steps"][2]["capped"]`. Encoding fails for a policy that was given
- * a function or a schedule, which have no JSON.
+ * Decoding errors name the path of the problem, such as `["steps"][2]["capped"]`. Encoding fails for a policy with a
+ * function or a schedule, which have no JSON.
  *
  * @category schemas
  * @since 0.1.0
@@ -286,8 +269,8 @@ export const RetryPolicyFromJson: Schema.decodeTo<Schema.declare<Policy>, typeof
 )
 
 /**
- * The JSON Schema, draft 2020-12, of what a schema encodes to, as editors show it best: what describes a key stands next
- * to its type. Unknown keys are errors.
+ * The JSON Schema, draft 2020-12, of the encoded form of a schema, in the way editors show best: the description of a
+ * key is next to its type. Unknown keys are errors.
  *
  * **Example** (The schema of a settings file with a policy)
  *

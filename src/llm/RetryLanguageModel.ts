@@ -1,5 +1,5 @@
 /**
- * Models of `effect/ai` that retry, and keep within the limits of their service.
+ * Models of `effect/ai` that retry, and stay within the limits of their service.
  *
  * @since 0.1.0
  */
@@ -23,7 +23,7 @@ import { metered } from "./RetryLlm.ts"
 
 type AnyContext = Context.Context<never>
 
-/** A refusal of the limiter, as the error that a model may fail with. No policy retries it. */
+/** The limiter's refusal, as an error that a model may fail with. No policy retries it. */
 const refusedBy = (method: string) => (error: unknown): unknown =>
   error instanceof TokenLimiter.TokenLimitExceeded
     ? Object.assign(
@@ -42,7 +42,7 @@ interface Shared {
   readonly quota: RetryQuota.Service
 }
 
-/** Errors of tools come out of a model too: no reason to ask the model again, and to run its tools again. */
+/** A model also passes on errors of tools: no reason to ask the model again, and to run its tools again. */
 const ofModels = (classifier: RetryClassifier.RetryClassifier): RetryClassifier.RetryClassifier => (error) =>
   AiError.isAiError(error) ? classifier(error) : Option.none()
 
@@ -53,7 +53,7 @@ const references: ReadonlyArray<Context.Reference<any>> = [
   RetryClassifier.CurrentClassifier
 ]
 
-/** What a call of the model runs in. */
+/** The context of a call of the model. */
 const around = ({ limiter, quota }: Shared, prompt: unknown) => (caller: AnyContext): Context.Context<any> =>
   Context.merge(
     caller,
@@ -70,7 +70,7 @@ const around = ({ limiter, quota }: Shared, prompt: unknown) => (caller: AnyCont
     )
   )
 
-/** What a send runs in: as the caller has it, for the tools that it calls. */
+/** The context of a send: the caller's own, for the tools that it calls. */
 const inside = (caller: AnyContext) => (context: Context.Context<any>): Context.Context<any> => {
   let restored: Context.Context<any> = context
   for (const key of references) restored = Context.add(restored, key, Context.get(caller, key))
@@ -94,7 +94,7 @@ class Retrying {
     this.shared = shared
   }
 
-  /** The model with its retries. What it calls is that of the model, with types of its own. */
+  /** The model with retries. It calls through to the model, with its types. */
   get service(): LanguageModel.LanguageModel {
     const { model } = this
     return {
@@ -131,19 +131,19 @@ class Retrying {
 }
 
 /**
- * A layer with a model, whose calls are retried as the policy says and held back by a token limiter.
+ * A layer with a model whose calls are retried as the policy says and held back by a token limiter.
  *
  * **Details**
  *
- * All calls of the layer share a `RetryQuota` and a `TokenLimiter` of their own, the latter made of `limits`; without any, it
- * learns them from the headers of answers. A call is expected to use a token for each four characters of its prompt, and of
- * output what others did: say it better with `TokenLimiter.estimate`. It is settled by the usage of the answer; a stream, which
- * is retried until its first part, by its last part. A refusal of the limiter is an `AiError` with the reason
- * `RateLimitError`. Tools run with the services of the caller; their errors are not retried.
+ * All calls of the layer share their own `RetryQuota` and `TokenLimiter`. The limiter is made from `limits`; without
+ * any, it learns them from response headers. A call is expected to use one token per four characters of its prompt, and
+ * as much output as recent calls: set it more precisely with `TokenLimiter.estimate`. A call is settled by the usage of
+ * the response; a stream, which is retried until its first part, by its last part. A refusal of the limiter is an
+ * `AiError` with the reason `RateLimitError`. Tools run with the services of the caller; their errors are not retried.
  *
- * Throws `InvalidOption` when a limit is impossible.
+ * Throws `InvalidOption` when a limit is invalid.
  *
- * **Example** (A model within 500 requests and 200,000 tokens a minute)
+ * **Example** (A model within 500 requests and 200,000 tokens per minute)
  *
  * ```ts
  * const modelLayer = model.pipe(

@@ -1,8 +1,8 @@
 /**
- * Calls to services of language models: policies for OpenAI and Anthropic, and what a call is expected to use.
+ * Calls to language model services: policies for OpenAI and Anthropic, and the expected usage of a call.
  *
- * A `TokenLimiter` keeps calls within the limits of the service; a policy here retries what fails nevertheless. The SDKs of
- * both services retry by themselves: switch that off (`maxRetries: 0`), or both retry.
+ * A `TokenLimiter` keeps calls within the limits of the service; a policy from this module retries what still fails.
+ * The SDKs of both services retry on their own: switch that off (`maxRetries: 0`), or both retry.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,7 @@ import * as TokenLimiter from "../TokenLimiter.ts"
 import { tokensIn } from "./internal/text.ts"
 
 /**
- * What can be set in the policies for language models.
+ * Settings of the policies for language models.
  *
  * @category models
  * @since 0.1.0
@@ -28,14 +28,16 @@ import { tokensIn } from "./internal/text.ts"
 export interface Options {
   /** Attempts, the first included: a whole number of at least 1. Default 3, as in the SDKs. */
   readonly maxAttempts?: number | undefined
-  /** The longest hint that is followed: a finite duration of at least 0. Default 1 minute, the window of most limits. */
+  /** The longest hint to follow: a finite duration of at least 0. Default 1 minute, the window of most limits. */
   readonly atMost?: Duration.Input | undefined
-  /** From when on nothing is retried: a finite duration above 0. Default 10 minutes, the time-out of the SDKs. */
+  /**
+   * The time after which nothing is retried: a finite duration above 0. Default 10 minutes, the timeout of the SDKs.
+   */
   readonly deadline?: Duration.Input | undefined
 }
 
 /**
- * Makes a policy with the figures of the SDKs of OpenAI and Anthropic, a quota, and bounds that they lack.
+ * Makes a policy with the constants of the OpenAI and Anthropic SDKs, plus a quota and bounds, which they lack.
  *
  * **Details**
  *
@@ -43,15 +45,16 @@ export interface Options {
  * | --- | --- |
  * | delay before retry `n` | `min(0.5 * 2^(n - 1), 8)` seconds, times `1 - random * 0.25` |
  * | attempts | 3 |
- * | quota | a retry takes 5, after a time-out 10; a success gives the last back, or puts 1 in |
- * | server's hint | a floor; a longer one than `atMost` ends the call, where the SDK of OpenAI sleeps for as long as it says |
+ * | quota | a retry takes 5, after a timeout 10; a success returns those of its retry, or adds 1 |
+ * | server's hint | a floor; a hint longer than `atMost` ends the call, where OpenAI's SDK sleeps as long as the hint
+ * says |
  * | deadline | 10 minutes |
  *
  * **Source**: npm `openai` 6.49.0 and `@anthropic-ai/sdk` 1.12.0, `client.js`; the quota is that of AWS's standard mode.
  *
  * **Gotchas**
  *
- * The SDKs retry a 409 too, which here is retried where the service says so (`x-should-retry: true`).
+ * The SDKs also retry a 409, which is retried here only if the service says so (`x-should-retry: true`).
  *
  * @category constructors
  * @since 0.1.0
@@ -59,7 +62,7 @@ export interface Options {
 export const make = (
   { atMost = "1 minute", deadline = "10 minutes", maxAttempts = 3 }: Options = {}
 ): RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota> =>
-  // A seventh around seven eighths is from three quarters to the whole.
+  // A seventh up or down from seven eighths spans three quarters to the whole.
   Backoff.exponential({ base: 437.5, factor: 2, cap: "7 seconds" }).pipe(
     RetryPolicy.jittered({ proportional: 1 / 7 }),
     RetryPolicy.honorRetryAfter({ atMost, beyond: "stop" }),
@@ -85,19 +88,19 @@ export const openai: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota> 
  */
 export const anthropic: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota> = /* @__PURE__ */ make()
 
-/** What of a request a model reads. */
+/** The parts of a request that a model reads. */
 const read = ["messages", "input", "prompt", "system", "instructions", "tools"] as const
 
-/** How a request says what may be written at most. */
+/** The fields in which a request limits its output. */
 const most = ["max_completion_tokens", "max_output_tokens", "max_tokens"] as const
 
 /**
- * What a request to OpenAI or Anthropic is expected to use: of input a token for each four characters of text, of output all
- * that it allows, if it says so.
+ * The expected usage of a request to OpenAI or Anthropic: one input token per four characters of text, and as output
+ * the most that the request allows, if it says so.
  *
  * **Gotchas**
  *
- * Pictures, sounds and files count nothing. Anthropic does not count what a request allows: take the `input` alone there.
+ * Images, audio and files count as nothing. Anthropic does not count the allowed output: use only `input` there.
  *
  * **Example** (A prompt of 12 characters)
  *
@@ -120,15 +123,15 @@ export const estimateOf = (
 }
 
 /**
- * Settles the send of a stream by what its last parts say it has used, when it has ended. Without it, the estimate counts
- * as used: what a stream uses is not known when it begins.
+ * Settles the send of a stream by the usage in its last parts, when it has ended. Without it, the estimate counts as
+ * used, since a stream's usage is unknown when it begins.
  *
  * **Details**
  *
- * It goes around what retries: `RetryStream.untilFirst`. OpenAI's chat completions say what they used only when asked to
+ * Put it around the retry: `RetryStream.untilFirst`. OpenAI's chat completions report their usage only on request
  * (`stream_options: { include_usage: true }`).
  *
- * **Example** (The answer of a model, part by part)
+ * **Example** (A model's response, part by part)
  *
  * ```ts
  * const parts = Stream.fromEffect(call).pipe(RetryStream.untilFirst(RetryLlm.openai), RetryLlm.metered)

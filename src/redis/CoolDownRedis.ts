@@ -1,52 +1,52 @@
 /**
  * A cool-down that a fleet of processes shares through Redis.
  *
- * A server that asks one process to wait means the fleet. Here the first hint that any process gets closes the resource
- * for all that name the same cool-down; when it is over, one process makes one send, and the others follow when that has
- * succeeded. A send asks nothing: each process looks a few times a second while it sends, and not at all otherwise.
+ * A server that asks one process to wait means the fleet. Here the first hint to any process closes the resource for
+ * all that name the same cool-down; when it is over, one process makes one send, and the others follow when that has
+ * succeeded. Sends do not ask Redis: each process checks a few times per second while it sends, and not at all
+ * otherwise.
  *
- * Redis is a convenience, never a condition: while it does not answer, each process heeds its own hints, as a `CoolDown`
- * does. No call fails for it, and none waits for it on its way.
+ * Redis is a convenience, never a requirement: while it does not respond, each process follows its own hints, like a
+ * `CoolDown`. No call fails because of it, and no send waits for it.
  *
- * Needs the `Redis` service of `effect/persistence/Redis`, such as `NodeRedis.layer` of `@effect/platform-node`, and
- * Redis 5 or later, or what speaks its language.
+ * Requires the `Redis` service of `effect/persistence/Redis`, such as `NodeRedis.layer` of `@effect/platform-node`, and
+ * Redis 5 or later, or a compatible server.
  *
  * @since 0.1.0
  */
 
 import type * as Config from "effect/Config"
-import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redis from "effect/persistence/Redis"
-import * as Random from "effect/Random"
-import * as Scope from "effect/Scope"
+import type * as Redis from "effect/persistence/Redis"
+import type * as Scope from "effect/Scope"
 import * as CoolDown from "../CoolDown.ts"
 import { checks } from "../internal/checks.ts"
-import { clockOf } from "../internal/clock.ts"
 import { configured } from "../internal/config.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import { CoolDownGate, type CoolDownOptions } from "../state/coolDown.ts"
-import { closeWithin, connecting, type Connection } from "./internal/connection.ts"
+import { type Connect, connected, connecting } from "./internal/connection.ts"
 import { CoolDownClient, type CoolDownTerms } from "./internal/coolDownClient.ts"
+import { Exchanges, type Terms } from "./internal/exchanges.ts"
+import { validKey, validTimes } from "./internal/options.ts"
 
 /**
- * How a shared cool-down is made.
+ * Options of a shared cool-down.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options extends CoolDown.Options {
-  /** What the resource is called. Who gives the same name (and prefix) shares the cool-down. Not empty. */
+  /** The name of the resource. All processes with the same name (and prefix) share the cool-down. Not empty. */
   readonly name: string
-  /** What the key in Redis begins with, before the name. Default `"cool-down:"`. */
+  /** The prefix of the key in Redis, before the name. Default `"cool-down:"`. */
   readonly prefix?: string | undefined
-  /** How long Redis has to answer: a finite duration above 0. No send waits for that. Default 50 milliseconds. */
+  /** How long Redis has to respond: a finite duration above 0. No send waits for that. Default 50 milliseconds. */
   readonly timeout?: Duration.Input | undefined
   /**
-   * How often a process that sends looks whether another was told to wait, and one that waits for a probe whether it is
-   * over: a finite duration above 0, of which half to all passes at random. Default 250 milliseconds.
+   * How often a sending process checks whether another was asked to wait, and a process waiting for a probe whether it
+   * is over: a finite duration above 0, of which half to all passes at random. Default 250 milliseconds.
    */
   readonly lookInterval?: Duration.Input | undefined
   /**
@@ -61,31 +61,26 @@ export interface Options extends CoolDown.Options {
 interface Valid {
   readonly name: string
   readonly gate: CoolDownOptions<CoolDown.CoolingDown>
-  readonly terms: Pick<CoolDownTerms, "settings" | "timeoutMillis" | "lookMillis" | "retryMillis">
+  readonly terms: CoolDownTerms
+  readonly times: Pick<Terms, "timeoutMillis" | "retryMillis">
 }
 
 const validated = (options: Options): Valid => {
   const constructorName = "CoolDownRedis.make"
   const check = checks(constructorName)
-  const { name, prefix = "cool-down:" } = options
-  if (typeof name !== "string" || name === "") check.reject("name", name, "a string that is not empty")
-  if (typeof prefix !== "string") check.reject("prefix", prefix, "a string")
+  const key = validKey(check, options, "cool-down:")
+  const gate = CoolDown.validated(options, constructorName)
+  const probeMillis = check.positiveDuration("probeTime", options.probeTime ?? 10_000)
+  const lookMillis = check.positiveDuration("lookInterval", options.lookInterval ?? 250)
   return {
-    name,
-    gate: CoolDown.validated(options, constructorName),
-    terms: {
-      settings: {
-        key: prefix + name,
-        probeMillis: check.positiveDuration("probeTime", options.probeTime ?? 10_000)
-      },
-      timeoutMillis: check.positiveDuration("timeout", options.timeout ?? 50),
-      lookMillis: check.positiveDuration("lookInterval", options.lookInterval ?? 250),
-      retryMillis: check.positiveDuration("fallbackTime", options.fallbackTime ?? 1000)
-    }
+    name: options.name,
+    gate,
+    terms: { settings: { key, probeMillis }, lookMillis },
+    times: validTimes(check, options)
   }
 }
 
-/** Logs who decides from now on. */
+/** Logs which side decides from now on. */
 const log = (name: string, reason: string | undefined): Effect.Effect<void> => {
   const line = reason === undefined
     ? Effect.logInfo(`cool-down ${JSON.stringify(name)}: Redis answers again, the fleet shares it`)
@@ -95,57 +90,43 @@ const log = (name: string, reason: string | undefined): Effect.Effect<void> => {
   return Effect.ignoreCause(line)
 }
 
-const over = (
-  { gate: settings, name, terms }: Valid,
-  connect: (scope: Scope.Scope) => Connection
-): Effect.Effect<CoolDown.Service, never, Scope.Scope> =>
+const over = ({ gate: settings, name, terms, times }: Valid, connect: Connect) =>
   Effect.gen(function*() {
-    // Of its own, because a connection that cannot be closed must hold nobody up.
-    const scope = yield* Scope.make()
-    const fiber = yield* Effect.withFiber(Effect.succeed)
-    const random = fiber.getRef(Random.Random)
-    const gate = new CoolDownGate(settings, random)
-    const client = new CoolDownClient(
-      gate,
-      { ...terms, random, connection: connect(scope), onChange: (reason) => log(name, reason) },
-      clockOf(fiber),
-      scope
-    )
-    yield* Effect.forkIn(client.run, scope)
-    yield* Effect.addFinalizer((exit) => closeWithin(scope, exit, terms.timeoutMillis))
+    const exchanges = yield* Exchanges.make({ ...times, connect, onChange: (reason) => log(name, reason) })
+    const gate = new CoolDownGate(settings, exchanges.random)
+    yield* exchanges.start(new CoolDownClient(gate, terms, exchanges))
     return CoolDown.serviceOf(gate)
   }).pipe(Effect.uninterruptible)
 
 /**
- * Makes a cool-down that is shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is
- * impossible.
+ * Makes a cool-down shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is
+ * invalid.
  *
  * **Details**
  *
- * The hint of one process is told to Redis immediately, and the others find it with their next look: until then, each may
- * go on sending. When the hint is over, and up to a `spread` of it, the first process that has a send to make asks for the
- * probe, and the others wait. When the probe succeeds, each process lets its own sends follow, one more for each that
- * succeeds. When it does not succeed within the `probeTime`, another process probes.
+ * The hint to one process is sent to Redis immediately, and the others find it at their next check: until then, they
+ * may keep sending. When the hint is over, plus up to a `spread` of it, the first process with a send to make asks for
+ * the probe, and the others wait. When the probe succeeds, each process lets its own sends follow, one more for each
+ * that succeeds. If it does not succeed within the `probeTime`, another process probes.
  *
- * While Redis does not answer within the `timeout`, the process heeds its own hints alone, and opens by itself. What it was
- * told meanwhile is shared as soon as Redis answers again.
+ * While Redis does not respond within the `timeout`, the process follows its own hints, and opens on its own. Hints
+ * received meanwhile are shared as soon as Redis responds again.
  *
  * **Gotchas**
  *
- * When Redis loses what it knew (a restart without persistence, a failover, an eviction), who is closed stays so until the
- * hint is over, and then opens without a probe of the fleet.
+ * If Redis loses its data (a restart without persistence, a failover, an eviction), a closed process stays closed until
+ * the hint is over, and then opens without a fleet-wide probe.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<CoolDown.Service, never, Redis.Redis | Scope.Scope> => {
   const valid = validated(options)
-  return Redis.Redis.use((redis) => over(valid, () => Effect.succeed(redis)))
+  return Effect.flatMap(connected, (connect) => over(valid, connect))
 }
 
 /**
- * A layer with a cool-down that is shared through Redis: see {@link make}. Throws `InvalidOption` when an option is
- * impossible.
+ * A layer with a cool-down shared through Redis: see {@link make}. Throws `InvalidOption` when an option is invalid.
  *
  * @category layers
  * @since 0.1.0
@@ -154,8 +135,8 @@ export const layer = (options: Options): Layer.Layer<CoolDown.CoolDown, never, R
   Layer.effect(CoolDown.CoolDown, make(options))
 
 /**
- * A layer with a shared cool-down whose options come from configuration: see {@link layer}. Fails with `InvalidOption` when
- * an option is impossible.
+ * A layer with a shared cool-down, with options from configuration: see {@link layer}. Fails with `InvalidOption` when
+ * an option is invalid.
  *
  * @category layers
  * @since 0.1.0
@@ -166,16 +147,16 @@ export const layerConfig = (
   Layer.effect(CoolDown.CoolDown, configured(options, make))
 
 /**
- * A layer with a shared cool-down, which connects by itself: the process decides alone until it has, and a Redis that cannot
- * be reached when the program starts is tried again after each `fallbackTime`. Throws `InvalidOption` when an option is
- * impossible.
+ * A layer with a shared cool-down that connects in the background: the process decides alone until then, and if Redis
+ * cannot be reached when the program starts, it is tried again after each `fallbackTime`. Throws `InvalidOption` when
+ * an option is invalid.
  *
  * **Gotchas**
  *
- * The layer of Redis must fail when it cannot connect, as `NodeRedis.layer` does by default: one that goes on trying is
- * given up after 30 seconds.
+ * The Redis layer must fail if it cannot connect, as `NodeRedis.layer` does by default: one that keeps trying is
+ * abandoned after 30 seconds.
  *
- * @see {@link make} for what is shared, and what happens when Redis does not answer
+ * @see {@link make} for what is shared, and what happens when Redis does not respond
  * @category layers
  * @since 0.1.0
  */
@@ -184,8 +165,5 @@ export const layerConnecting = <E, R>(
   redis: Layer.Layer<Redis.Redis, E, R>
 ): Layer.Layer<CoolDown.CoolDown, never, R> => {
   const valid = validated(options)
-  return Layer.effect(
-    CoolDown.CoolDown,
-    Effect.contextWith((context: Context.Context<R>) => over(valid, connecting(redis, context)))
-  )
+  return Layer.effect(CoolDown.CoolDown, Effect.flatMap(connecting(redis), (connect) => over(valid, connect)))
 }

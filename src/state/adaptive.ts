@@ -6,22 +6,25 @@ import * as Cubic from "../internal/math/cubic.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Waiters } from "./waiters.ts"
 
-/** How a limiter is made, valid. */
+/** Valid options of a limiter. */
 export interface AdaptiveOptions<E> {
   readonly cubic: Cubic.CubicConfig
   readonly maxWaiters: number
   readonly whenExceeded: "wait" | "fail"
-  /** The error of a send for which there is no token for another while, in milliseconds. */
+  /** The error of a send when there is no token for this many milliseconds. */
   readonly refused: (reason: "no-token" | "queue-full", millis: number) => E
 }
 
-/** The gate of the adaptive limiter: from the first throttle on, a send takes a token that flows in at the CUBIC rate. */
+/** How long the resource counts as strained after a throttle: as long as after a cut of a concurrency limit. */
+const strainedMillis = 10_000
+
+/** The gate of the adaptive limiter: from the first throttle on, a send takes a token, refilled at the CUBIC rate. */
 export class AdaptiveGate<E> implements SendGate<E>, Pass {
-  /** Those who wait for a token, from the first one on. */
-  private waiters: Waiters | undefined = undefined
-  private options: AdaptiveOptions<E>
-  private state: Cubic.Cubic
-  /** The pass of a send that took a token, from the first one on. */
+  /** The sends waiting for a token, created for the first. */
+  protected waiters: Waiters | undefined = undefined
+  protected options: AdaptiveOptions<E>
+  protected state: Cubic.Cubic
+  /** The pass of a send that took a token, created for the first. */
   private paid: Pass | undefined = undefined
 
   constructor(options: AdaptiveOptions<E>, state: Cubic.Cubic) {
@@ -45,7 +48,7 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
     return this.waiters?.size ?? 0
   }
 
-  /** Goes on with other options, from the rate that it has found. */
+  /** Switches to other options, keeping the rate it has found. */
   change(options: AdaptiveOptions<E>): void {
     this.options = options
     this.waiters?.wakeHead()
@@ -62,6 +65,14 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
     )
   }
 
+  /** It was throttled a short time ago, or has no token for one more send. */
+  isStrained(nowMillis: number): boolean {
+    const { enabled, lastThrottleTime } = this.state
+    if (!enabled) return false
+    return nowMillis < lastThrottleTime * 1000 + strainedMillis || this.waiting > 0 ||
+      Cubic.take(this.stateAt(nowMillis)) === undefined
+  }
+
   update(throttled: boolean, nowMillis: number): void {
     const before = this.state.fillRate
     this.state = Cubic.update(this.state, this.options.cubic, nowMillis / 1000, throttled)
@@ -72,12 +83,12 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
     return this.state.lastTimestamp === undefined ? this.state : Cubic.refill(this.state, nowMillis / 1000)
   }
 
-  /** A send has ended. The gate is itself the pass of one that took no token. */
+  /** A send has ended. The gate itself is the pass of sends that took no token. */
   settle(outcome: Outcome): void {
     if (outcome._tag !== "Unknown") this.update(outcome.info?.throttling === true, outcome.nowMillis)
   }
 
-  /** No token, nothing to give back. */
+  /** No token, nothing to return. */
   cancel(): void {}
 
   private putBack(): void {

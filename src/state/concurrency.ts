@@ -7,15 +7,15 @@ import { Line, type Moment } from "./line.ts"
 /** What changes a limit. */
 interface ConcurrencyRule<State> {
   readonly initial: State
-  /** How many sends may be in flight. Below 1 there is one at most, and a pause after it. */
+  /** How many sends may be in flight. Below 1, at most one, with a pause after it. */
   readonly limit: (state: State) => number
   readonly next: (state: State, sample: ConcurrencySample) => State
-  /** Whether sends that leave now are timed. */
+  /** Whether sends made now are timed. */
   readonly isTimed: (state: State) => boolean
   readonly pauseMillis: (state: State, random: number) => number
 }
 
-/** How a limiter is made, valid. */
+/** Valid options of a limiter. */
 export interface ConcurrencyOptions<E> {
   readonly rule: ConcurrencyRule<any>
   readonly isDrop: (outcome: Outcome) => boolean
@@ -26,10 +26,10 @@ export interface ConcurrencyOptions<E> {
   readonly refused: (reason: "full" | "queue-full", limit: number) => E
 }
 
-/** For a limit of at least 1, which asks for no time. */
+/** For a limit of at least 1, which does not need the time. */
 const any: Moment = { nowMillis: -Infinity }
 
-/** A send that has passed. Sends that are not timed share one until the limit is cut. */
+/** A send that has passed. Untimed sends share one until the limit is cut. */
 class Slot implements Pass {
   private readonly gate: ConcurrencyGate<unknown>
   private readonly cuts: number
@@ -50,10 +50,10 @@ class Slot implements Pass {
   }
 }
 
-/** For how long after a cut the resource counts as strained. Source: the simulated outages of `docs/overload.md`. */
+/** How long the resource counts as strained after a cut. Source: the simulated outages of `docs/overload.md`. */
 const strainedMillis = 10_000
 
-/** The gate of a concurrency limiter: so many sends are in flight, and no more. */
+/** The gate of a concurrency limiter: it bounds the sends in flight. */
 export class ConcurrencyGate<E> implements SendGate<E> {
   readonly name = "ConcurrencyLimiter"
   readonly order = 300
@@ -64,7 +64,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
   private state: unknown
   private cuts = 0
   private cutMillis = -Infinity
-  /** Until when nothing is sent, in milliseconds of the monotonic clock: sends are paced while the limit is below 1. */
+  /** Nothing is sent until then, in milliseconds of the monotonic clock: sends are paced while the limit is below 1. */
   private pausedUntilMillis = -Infinity
   private untimed: Slot
   private readonly line: Line<E>
@@ -88,7 +88,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
     })
   }
 
-  /** Goes on with other options. What is in flight still counts; a rule that is another one begins where it begins. */
+  /** Switches to other options. Sends in flight still count; a different rule starts from its initial state. */
   follow(options: ConcurrencyOptions<E>, isOtherRule: boolean): void {
     this.options = isOtherRule ? options : { ...options, rule: this.options.rule }
     this.line.change({ order: options.order, maxWaiters: options.maxWaiters, maxWaitMillis: options.maxWaitMillis })
@@ -99,7 +99,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
     this.line.admit(any)
   }
 
-  /** Sends that wait for a slot. */
+  /** Sends waiting for a slot. */
   get waiting(): number {
     return this.line.size
   }
@@ -127,7 +127,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
     this.line.admit(outcome)
   }
 
-  /** A send was never made. While sends are paced, the one with the timer looks again. */
+  /** A send was never made. While sends are paced, the one with the timer checks again. */
   canceled(): void {
     this.inFlight--
     if (this.limit < 1) this.line.signal()

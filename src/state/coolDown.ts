@@ -8,7 +8,7 @@ import { look } from "../internal/safe.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Line } from "./line.ts"
 
-/** How a cool-down is made, valid. */
+/** Valid options of a cool-down. */
 export interface CoolDownOptions<E> {
   readonly atMostMillis: number
   readonly spread: number
@@ -18,21 +18,21 @@ export interface CoolDownOptions<E> {
   readonly refused: (reason: "closed" | "queue-full", millis: number) => E
 }
 
-/** The other processes of a fleet, which send to the same resource. */
+/** The other processes of a fleet that send to the same resource. */
 export interface Peers {
   /** A send has passed freely. */
   readonly sent: () => void
   /** The server wants no sends until then, in milliseconds of the monotonic clock. */
   readonly closed: (untilMillis: number) => void
-  /** Whether this process may open the resource now. Where that is not known yet, {@link CoolDownGate.look} follows. */
+  /** Whether this process may open the resource now. If that is not known yet, {@link CoolDownGate.look} follows. */
   readonly mayOpen: () => boolean
-  /** Whether that is not known yet. */
+  /** Whether the question is still pending. */
   readonly isAsked: boolean
-  /** The first send since has succeeded. */
+  /** The first send since then has succeeded. */
   readonly opened: () => void
 }
 
-/** A send that has passed. Those since the resource was closed last share one. */
+/** A send that has passed. All sends since the resource was last closed share one. */
 class Passage<E> implements Pass {
   private readonly gate: CoolDownGate<E>
 
@@ -50,22 +50,22 @@ class Passage<E> implements Pass {
 }
 
 /**
- * The gate of a cool-down. `"free"`: sends pass. `"closed"`: none does until the hint of the server is over. `"opening"`:
- * one does, then one more for each that succeeds, with gaps between them, until all pass that wanted to.
+ * The gate of a cool-down. `"free"`: sends pass. `"closed"`: none does until the server's hint is over. `"opening"`:
+ * one does, then one more for each that succeeds, with gaps between them, until as many pass as wanted to.
  */
 export class CoolDownGate<E> implements SendGate<E> {
   readonly name = "CoolDown"
   readonly order = 100
   phase: "free" | "closed" | "opening" = "free"
-  /** Until when the server wants no sends, in milliseconds of the monotonic clock. */
+  /** The server wants no sends until then, in milliseconds of the monotonic clock. */
   untilMillis = -Infinity
-  /** Until when none is made: the processes of a fleet do not come back together. */
+  /** No send is made until then: spread out so the processes of a fleet do not return together. */
   private opensMillis = -Infinity
   private spreadMillis = 0
-  /** Sends under way, and how many may be, since the resource began to open. */
+  /** Sends in progress, and how many may be, since the resource began to open. */
   private inFlight = 0
   private allowed = 0
-  /** How many wanted to send meanwhile. */
+  /** How many sends were wanted meanwhile. */
   private demand = 0
   private gapMillis = 0
   private nextMillis = -Infinity
@@ -81,7 +81,7 @@ export class CoolDownGate<E> implements SendGate<E> {
     this.line = new Line<E>({
       order: "fifo",
       maxWaiters: options.maxWaiters,
-      // A send waits through the rest of the hint, and then for its turn.
+      // A send waits out the rest of the hint, and then for its turn.
       maxWaitMillis: 2 * options.maxWaitMillis,
       opensInMillis: (now) => this.opensIn(now),
       isOpen: ({ nowMillis }) => this.opens(nowMillis),
@@ -93,7 +93,7 @@ export class CoolDownGate<E> implements SendGate<E> {
     return this.line.size
   }
 
-  /** Goes on with other options: what is closed stays so. */
+  /** Switches to other options: what is closed stays closed. */
   change(options: CoolDownOptions<E>): void {
     this.options = options
     this.line.change({ maxWaiters: options.maxWaiters, maxWaitMillis: 2 * options.maxWaitMillis })
@@ -112,7 +112,7 @@ export class CoolDownGate<E> implements SendGate<E> {
     return this.line.wait(send.context, () => this.pass(send, monotonicMillis(clock)))
   }
 
-  /** The server has asked to be left alone, and sends do not pass freely again. */
+  /** The server has asked for a break, and sends do not pass freely yet. */
   isStrained(): boolean {
     return this.phase !== "free"
   }
@@ -137,7 +137,7 @@ export class CoolDownGate<E> implements SendGate<E> {
     this.line.signal()
   }
 
-  /** What the server says closes the resource for all. A later, shorter hint does not open it earlier. */
+  /** The server's hint closes the resource for all. A later, shorter hint does not open it earlier. */
   close(now: number, hintMillis: number): void {
     const until = now + Math.min(hintMillis, this.options.atMostMillis)
     if (until <= now || until <= this.untilMillis) return
@@ -145,7 +145,7 @@ export class CoolDownGate<E> implements SendGate<E> {
     this.peers?.closed(until)
   }
 
-  /** What was said to another process. */
+  /** A hint given to another process. */
   closeUntil(now: number, until: number): void {
     this.untilMillis = Math.min(until, now + this.options.atMostMillis)
     this.spreadMillis = (this.untilMillis - now) * this.options.spread
@@ -156,13 +156,13 @@ export class CoolDownGate<E> implements SendGate<E> {
     this.line.signal()
   }
 
-  /** Looks again whether the resource opens, since the peers have answered. */
+  /** Checks again whether the resource opens, after the peers have answered. */
   look(now: number): void {
     this.line.admit({ nowMillis: now })
     this.line.signal()
   }
 
-  /** 0 where there is none, and where a hint of the user is mistaken. */
+  /** 0 if there is none, or if the user's hint is invalid. */
   private hintMillis(outcome: Outcome): number {
     return look(() => {
       const hint = this.options.hint(outcome)

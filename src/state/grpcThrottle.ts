@@ -1,15 +1,15 @@
 import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Outcome, SendGate } from "../SendGate.ts"
-import { uncounted } from "./counted.ts"
+import { uncounted } from "./taken.ts"
 
-/** How a throttle is made, valid. Thousandths of tokens, so that they add up. */
+/** Valid options of a throttle. In thousandths of tokens, so that sums are exact. */
 export interface GrpcThrottleOptions {
   readonly maxMilliTokens: number
   readonly milliRatio: number
   readonly isFailure: (outcome: Outcome) => boolean
 }
 
-/** A failure takes a token, a success puts in a part of one; retries pass above one half. Source: gRPC proposal A6. */
+/** A failure takes a token, a success adds part of one; retries pass above one half. Source: gRPC proposal A6. */
 export class GrpcThrottleStore implements RetryQuotaStore {
   readonly capacity = Infinity
   readonly successIncrement = 0
@@ -17,7 +17,7 @@ export class GrpcThrottleStore implements RetryQuotaStore {
   readonly whenExhausted = "stop"
   readonly gates: ReadonlyArray<SendGate>
   private milliTokens: number
-  private readonly options: GrpcThrottleOptions
+  private options: GrpcThrottleOptions
 
   constructor(options: GrpcThrottleOptions) {
     this.options = options
@@ -26,11 +26,17 @@ export class GrpcThrottleStore implements RetryQuotaStore {
     this.gates = [{ name: "RetryBudget", order: 1000, enter: (send) => send.hold(pass) }]
   }
 
+  /** Keeps its share of tokens: half full stays half full. */
+  change(options: GrpcThrottleOptions): void {
+    this.milliTokens *= options.maxMilliTokens / this.options.maxMilliTokens
+    this.options = options
+  }
+
   reserve(cost: number): Reservation | undefined {
     return cost === 0 || this.milliTokens > this.options.maxMilliTokens / 2 ? uncounted(cost) : undefined
   }
 
-  /** Outcomes decide, nothing else. */
+  /** Only outcomes decide. */
   deposit(): void {}
 
   balance(): number {

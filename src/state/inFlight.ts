@@ -1,21 +1,21 @@
 import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../SendGate.ts"
-import { Counted, uncounted } from "./counted.ts"
+import { Taken, uncounted } from "./taken.ts"
 
-/** So many retries at one time as are a share of what is under way. */
+/** Bounds the retries in progress by a share of the sends in progress. */
 export class InFlightStore implements RetryQuotaStore {
   readonly capacity = Infinity
   readonly successIncrement = 0
   readonly firstAttemptCost = 0
   readonly whenExhausted = "stop"
   readonly gates: ReadonlyArray<SendGate>
-  /** Sends that are made or wait for a gate. */
+  /** Sends made or waiting for a gate. */
   sends = 0
   /** First sends among them. */
   firstSends = 0
-  /** Retries from when they are decided on until they end. */
+  /** Retries, from the decision to retry until they end. */
   retries = 0
-  private readonly most: (underWay: InFlightStore) => number
+  private most: (underWay: InFlightStore) => number
 
   constructor(most: (underWay: InFlightStore) => number) {
     this.most = most
@@ -29,18 +29,23 @@ export class InFlightStore implements RetryQuotaStore {
       this.count(1, isFirst ? 1 : 0)
       send.hold(isFirst ? first : later)
     }
-    // The first to be asked: what waits for a gate is under way.
+    // Asked first: a send waiting for a gate is in progress.
     this.gates = [{ name: "RetryBudget", order: 0, enter }]
+  }
+
+  /** Switches to another rule: what is in progress stays in progress. */
+  change(most: (underWay: InFlightStore) => number): void {
+    this.most = most
   }
 
   reserve(cost: number): Reservation | undefined {
     if (cost === 0) return uncounted(cost)
     if (!(this.balance() > 0)) return undefined
     this.retries++
-    return new Counted(cost, () => this.retries--)
+    return new Taken(cost, () => this.retries--)
   }
 
-  /** What is under way decides, nothing else. */
+  /** Only what is in progress decides. */
   deposit(): void {}
 
   balance(): number {

@@ -3,8 +3,9 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../internal/clock.ts"
-import type { Ask, Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
+import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../RetryQuotaStore.ts"
 import type { Send, SendGate } from "../SendGate.ts"
+import { Taken, untold } from "./taken.ts"
 
 type Hold = Parameters<Ask>[1]
 
@@ -12,33 +13,20 @@ const giveBackAll = (held: ReadonlyArray<Reservation>): void => {
   for (const reservation of held) reservation.giveBack()
 }
 
-/** What all of the stores hold for one retry. */
-class Together implements Reservation {
-  readonly cost: number
+/** What all stores hold for one retry. */
+class Together extends Taken {
   private readonly held: ReadonlyArray<Reservation>
-  private isSettled = false
 
   constructor(cost: number, held: ReadonlyArray<Reservation>) {
-    this.cost = cost
+    super(cost, (isBack) => {
+      if (isBack) giveBackAll(held)
+      else for (const reservation of held) reservation.spend()
+    })
     this.held = held
   }
 
-  sent(): void {
+  override sent(): void {
     for (const reservation of this.held) reservation.sent?.()
-  }
-
-  giveBack(): boolean {
-    if (this.isSettled) return false
-    this.isSettled = true
-    giveBackAll(this.held)
-    return true
-  }
-
-  spend(): boolean {
-    if (this.isSettled) return false
-    this.isSettled = true
-    for (const reservation of this.held) reservation.spend()
-    return true
   }
 }
 
@@ -51,7 +39,7 @@ interface AskOptions {
   readonly hold: Hold
 }
 
-/** Asks one store after the other. What one grants goes back as soon as another refuses. */
+/** Asks one store after the other. If one refuses, what the others granted goes back immediately. */
 class Asking {
   private readonly held: Array<Reservation> = []
   private isOver = false
@@ -69,7 +57,7 @@ class Asking {
     this.hold = hold
   }
 
-  get run(): Effect.Effect<void> {
+  get run(): Effect.Effect<Shortage> {
     return Effect.onExit(Effect.suspend(() => this.next()), () =>
       Effect.sync(() => {
         if (this.isOver) return
@@ -78,14 +66,14 @@ class Asking {
       }))
   }
 
-  private next(): Effect.Effect<void> {
+  private next(): Effect.Effect<Shortage> {
     while (!this.isOver && this.held.length < this.stores.length) {
       const before = this.held.length
       const answer = this.stores[before]!.reserve(this.cost, this.clock)
-      if (answer === undefined) return Effect.void
+      if (answer === undefined) return Effect.succeed("refused")
       if (typeof answer === "function") {
         const asked = answer(this.patience, (reservation) => this.granted(reservation))
-        return Effect.flatMap(asked, () => this.held.length > before ? this.next() : Effect.void)
+        return Effect.flatMap(asked, (shortage) => this.held.length > before ? this.next() : Effect.succeed(shortage))
       }
       this.granted(answer)
     }
@@ -110,12 +98,12 @@ class Asking {
   }
 }
 
-/** What a first send pays to one of the stores. */
-const feeGate = (store: RetryQuotaStore, refused: (cost: number, balance: number) => unknown): SendGate => ({
+/** The fee that a first send pays to one of the stores. */
+export const feeGate = (store: RetryQuotaStore, refused: (cost: number, balance: number) => unknown): SendGate => ({
   name: "RetryBudget",
   order: -1,
   enter: (send: Send) => {
-    if (send.attempt > 1) return send.hold({ settle: () => undefined, cancel: () => undefined })
+    if (send.attempt > 1) return send.hold(untold)
     const clock = Context.get(send.context, Clock.Clock)
     const cost = store.firstAttemptCost
     const refusal = () => Effect.fail(refused(cost, store.balance(clock)))
@@ -137,11 +125,11 @@ const feeGate = (store: RetryQuotaStore, refused: (cost: number, balance: number
   }
 })
 
-/** Stores of which each must grant a retry. */
+/** Stores that must all grant a retry. */
 export class JoinedStore implements RetryQuotaStore {
   readonly capacity: number
   readonly successIncrement: number
-  /** Each store has its own, which a gate takes. */
+  /** Each store has its own fee, which a gate takes. */
   readonly firstAttemptCost = 0
   readonly whenExhausted: "stop" | "wait"
   readonly gates: ReadonlyArray<SendGate> | undefined
@@ -180,7 +168,7 @@ export class JoinedStore implements RetryQuotaStore {
       }
     }
     if (asked.length === 0) return new Together(cost, held)
-    // Nobody may ask: nothing is held before somebody does.
+    // The wait may never start: nothing is held until it does.
     giveBackAll(held)
     return (patience, hold) =>
       Effect.suspend(() => {
@@ -189,7 +177,7 @@ export class JoinedStore implements RetryQuotaStore {
       })
   }
 
-  /** Each store gets as much more or less than another as it does of a success. */
+  /** Distributes a deposit in proportion to the stores' success increments. */
   deposit(tokens: number, clock: Clock.Clock): void {
     for (const store of this.stores) {
       const share = this.successIncrement === 0 ? 1 : store.successIncrement / this.successIncrement
@@ -197,7 +185,7 @@ export class JoinedStore implements RetryQuotaStore {
     }
   }
 
-  /** What the one with the least has. */
+  /** The balance of the store with the least. */
   balance(clock: Clock.Clock): number {
     return Math.min(...this.stores.map((store) => store.balance(clock)))
   }

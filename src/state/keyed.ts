@@ -1,13 +1,13 @@
 import { type Linked, List } from "./list.ts"
 
-/** What is kept for a key. */
+/** The value kept for a key. */
 export abstract class Entry implements Linked<Entry> {
   list: List<any> | undefined = undefined
   previous: Entry | undefined = undefined
   next: Entry | undefined = undefined
-  /** How many use it. */
+  /** How many are using it. */
   users = 0
-  /** When its last use began, or ended if nobody uses it. Whole: that takes half the memory. */
+  /** When its last use began, or ended if unused. A whole number: that takes half the memory. */
   sinceMillis = 0
   readonly key: string
 
@@ -15,7 +15,7 @@ export abstract class Entry implements Linked<Entry> {
     this.key = key
   }
 
-  /** It is forgotten, and nobody uses it any more. */
+  /** It is forgotten, and no longer used. */
   abstract dropped(): void
 }
 
@@ -25,13 +25,12 @@ export interface Bounds {
   readonly maxEntries: number
 }
 
-/** Whoever comes clears away more than it can add, and not so much that it takes long. */
+/** Each use clears away more entries than it can add, but few enough to be fast. */
 const swept = 8
 
 /**
- * Entries by key: made when they are first used, forgotten when nobody has used them for some time. When there are too
- * many, the one that has been idle longest goes; when all are in use, the one whose last use began first. Those who use
- * it keep it.
+ * Entries by key: made on first use, forgotten after being unused for some time. If there are too many, the one idle
+ * longest goes; if all are in use, the one whose last use began first. Current users keep it.
  */
 export class Keyed<A extends Entry> {
   private readonly entries = new Map<string, A>()
@@ -65,7 +64,7 @@ export class Keyed<A extends Entry> {
     this.idle.append(entry)
   }
 
-  /** Forgets what has been idle for its time, at most so many. Answers when the next one will have been. */
+  /** Forgets entries idle long enough, at most `atMost`. Returns when the next one will be. */
   sweep(nowMillis: number, atMost = Infinity): number | undefined {
     for (let n = 0; n < atMost; n++) {
       const { first } = this.idle
@@ -76,13 +75,13 @@ export class Keyed<A extends Entry> {
     return nowMillis
   }
 
-  /** How many there are. */
+  /** The number of entries. */
   count(nowMillis: number): number {
     this.sweep(nowMillis)
     return this.entries.size
   }
 
-  /** All that are kept. */
+  /** All entries kept. */
   get all(): Iterable<A> {
     return this.entries.values()
   }

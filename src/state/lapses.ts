@@ -1,18 +1,18 @@
 import type * as Clock from "effect/Clock"
 import { monotonicMillis } from "../internal/clock.ts"
 
-/** Something held for a retry that may never come. */
+/** Something held for a retry that may never be sent. */
 interface Expected {
   readonly state: string
   readonly cancel: () => boolean
 }
 
 /**
- * The retries of a quota that have been decided on and may never come. What one holds that was not sent when it should
- * have been goes back before anybody takes tokens or looks at the balance.
+ * The retries of a quota that were decided on and may never be sent. What an overdue retry holds goes back before any
+ * caller takes tokens or reads the balance.
  */
 export class Lapses {
-  /** When each of them lapses, from the first one on. */
+  /** When each of them lapses, created for the first. */
   private expected: Map<Expected, number> | undefined = undefined
   /** When the first of them lapses, in milliseconds of the monotonic clock. */
   nextMillis: number | undefined = undefined
@@ -23,13 +23,13 @@ export class Lapses {
     this.nextMillis = Math.min(beforeMillis, this.nextMillis ?? Infinity)
   }
 
-  /** The retry has been sent, or never will be. */
+  /** The retry was sent, or never will be. */
   forget(held: Expected): void {
     this.expected?.delete(held)
     if (!this.expected?.size) this.nextMillis = undefined
   }
 
-  /** Gives back what has lapsed. */
+  /** Returns what has lapsed. */
   lapse(clock: Clock.Clock): void {
     if (!this.nextMillis) return
     const now = monotonicMillis(clock)

@@ -8,7 +8,7 @@ import { type Linked, List } from "./list.ts"
 
 const ranks: { readonly [Of in Criticality]: 0 | 1 | 2 } = { critical: 0, normal: 1, sheddable: 2 }
 
-/** Who waits, and for how much. */
+/** A waiting send, and how much it waits for. */
 class Waiter<Size> implements Linked<Waiter<Size>> {
   list: List<any> | undefined = undefined
   previous: Waiter<Size> | undefined = undefined
@@ -17,7 +17,7 @@ class Waiter<Size> implements Linked<Waiter<Size>> {
   readonly untilMillis: number
   readonly size: Size
   readonly granted: () => void
-  /** What became of it; `undefined` as long as it waits. */
+  /** How the wait ended; `undefined` while it waits. */
   end: "granted" | "displaced" | undefined = undefined
   wake: (() => void) | undefined = undefined
 
@@ -29,28 +29,28 @@ class Waiter<Size> implements Linked<Waiter<Size>> {
   }
 }
 
-/** A moment of the monotonic clock, in milliseconds, which may be read when it is first asked for. */
+/** A moment of the monotonic clock, in milliseconds, possibly read on first use. */
 export interface Moment {
   readonly nowMillis: number
 }
 
-/** How a line is kept. */
+/** Options of a line. */
 export interface LineOptions<E, Size> {
   readonly order: "fifo" | "lifo"
   readonly maxWaiters: number
-  /** The same for all, so that the first to come is the first to give up: one timer does for all. */
+  /** The same for all, so the first to arrive is the first to give up, and one timer is enough. */
   readonly maxWaitMillis: number
-  /** Milliseconds from now until the next may pass though nobody ends before; `Infinity` when that is not known. */
+  /** Milliseconds until the next may pass even if no send ends before; `Infinity` if unknown. */
   readonly opensInMillis: (nowMillis: number, size: Size) => number
-  /** Whether there is room for one more, of this size. */
+  /** Whether there is room for one more of this size. */
   readonly isOpen: (at: Moment, size: Size) => boolean
   readonly refused: (reason: "full" | "queue-full", nowMillis: number, size: Size) => E
 }
 
 /**
- * A line in front of something that has room for so many: those that matter most are served first, among equals the
- * first to come (or the last). Each waits only so long. Only the one that has waited longest has a timer. Those who wait
- * may differ in size: none passes before the one whose turn it is, however small.
+ * A waiting line for a resource with limited room: the most critical are served first, among equals the first to arrive
+ * (or the last). Each waits for a limited time. Only the one that has waited longest has a timer. Waiters may differ in
+ * size: none passes before the one whose turn it is, however small.
  */
 export class Line<E, Size = void> {
   private readonly ranks = [new List<Waiter<Size>>(), new List<Waiter<Size>>(), new List<Waiter<Size>>()] as const
@@ -60,7 +60,7 @@ export class Line<E, Size = void> {
     this.options = options
   }
 
-  /** Changes how the line is kept. Who waits already waits as long as it was told. */
+  /** Changes the options. Current waiters keep their original maximum wait. */
   change(options: Partial<LineOptions<E, Size>>): void {
     this.options = { ...this.options, ...options }
     this.signal()
@@ -80,7 +80,7 @@ export class Line<E, Size = void> {
       const waiter = new Waiter(rank, now + this.options.maxWaitMillis, size, granted)
       const waited = Effect.suspend(() => {
         this.ranks[rank].append(waiter)
-        // One that goes before the one with the timer may need less than that waits for.
+        // One that goes before the one with the timer may need less than the timer waits for.
         if (this.next === waiter && this.first!.rank > rank) this.signal()
         return this.turn(waiter, clock)
       })
@@ -88,7 +88,7 @@ export class Line<E, Size = void> {
     })
   }
 
-  /** Lets those who wait pass as long as there is room. */
+  /** Lets waiters pass as long as there is room. */
   admit(at: Moment): void {
     for (let next = this.next; next !== undefined && this.options.isOpen(at, next.size); next = this.next) {
       next.end = "granted"
@@ -97,12 +97,12 @@ export class Line<E, Size = void> {
     }
   }
 
-  /** Something has changed for the one with the timer: it looks again, in a turn of its own. */
+  /** Something changed for the one with the timer: it checks again, in its own turn. */
   signal(): void {
     this.first?.wake?.()
   }
 
-  /** Who has waited longest, and has the timer. */
+  /** The one that has waited longest, and has the timer. */
   private get first(): Waiter<Size> | undefined {
     let first: Waiter<Size> | undefined
     for (const { first: one } of this.ranks) {
@@ -111,7 +111,7 @@ export class Line<E, Size = void> {
     return first
   }
 
-  /** Whose turn it is. */
+  /** The one whose turn it is. */
   private get next(): Waiter<Size> | undefined {
     const rank = this.ranks.find(({ size }) => size > 0)
     return this.options.order === "fifo" ? rank?.first : rank?.last
@@ -147,7 +147,7 @@ export class Line<E, Size = void> {
     })
   }
 
-  /** Makes room for one that matters more than somebody who waits: the last of the least. */
+  /** Makes room for a send more critical than some waiter: displaces the last of the least critical. */
   private displaces(rank: number): boolean {
     for (let least = 2; least > rank; least--) {
       const { last } = this.ranks[least]!

@@ -1,12 +1,12 @@
-/** What can be in a list: in one at a time. */
+/** An item that can be in one list at a time. */
 export interface Linked<Self> {
-  /** The list that it is in. */
+  /** The list it is in. */
   list: List<any> | undefined
   previous: Self | undefined
   next: Self | undefined
 }
 
-/** A list from which anything can be removed in no time. */
+/** A list that removes any item in constant time. */
 export class List<Item extends Linked<Item>> {
   first: Item | undefined = undefined
   last: Item | undefined = undefined
@@ -21,7 +21,7 @@ export class List<Item extends Linked<Item>> {
     this.size++
   }
 
-  /** Answers `false` for what is not in the list. */
+  /** Returns `false` for an item that is not in the list. */
   remove(item: Item): boolean {
     if (item.list !== this) return false
     if (item.previous === undefined) this.first = item.next

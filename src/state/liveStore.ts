@@ -4,10 +4,10 @@ import * as Effect from "effect/Effect"
 import type { Ask, Reservation } from "../RetryQuotaStore.ts"
 import { MemoryStore, type StoreOptions } from "./memoryStore.ts"
 
-/** A bucket in memory whose options change while it is used. */
+/** A bucket in memory whose options can change while in use. */
 export class LiveStore extends MemoryStore {
-  /** Nobody waits any more. */
-  private stopped = Deferred.makeUnsafe<void>()
+  /** Ends the current waits once the quota stops instead of waiting. */
+  private stopped = Deferred.makeUnsafe<"refused">()
 
   override reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
     const answer = super.reserve(cost, clock)
@@ -15,14 +15,14 @@ export class LiveStore extends MemoryStore {
     return (patience, hold) => Effect.raceFirst(answer(patience, hold), Deferred.await(this.stopped))
   }
 
-  /** Keeps its share of tokens: what is half full stays half full. Who waits for tokens looks again, or goes without. */
+  /** Keeps its share of tokens: half full stays half full. Waiters check again, or go without. */
   change(options: StoreOptions, clock: Clock.Clock): void {
     const share = this.balance(clock) / this.capacity
     this.options = options
     this.firstAttemptCost = options.firstAttemptCost
     this.setBalance(share * options.capacity, clock)
     if (options.whenExhausted === "wait") return
-    Deferred.doneUnsafe(this.stopped, Effect.void)
-    this.stopped = Deferred.makeUnsafe<void>()
+    Deferred.doneUnsafe(this.stopped, Effect.succeed("refused"))
+    this.stopped = Deferred.makeUnsafe<"refused">()
   }
 }

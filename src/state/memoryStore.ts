@@ -3,10 +3,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../internal/clock.ts"
 import * as Bucket from "../internal/math/bucket.ts"
-import type { Ask, Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
+import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../RetryQuotaStore.ts"
 import { Waiters } from "./waiters.ts"
 
-/** What a store is made of, valid. */
+/** Valid options of a store. */
 export interface StoreOptions extends Bucket.BucketConfig {
   readonly initial: number
   readonly refillPerSecond: number
@@ -16,20 +16,22 @@ export interface StoreOptions extends Bucket.BucketConfig {
   readonly maxWaiters: number
 }
 
-/** The bucket in the memory of this process. There may be very many, of which most are idle. */
+const refused = /* @__PURE__ */ Effect.succeed("refused" as const)
+
+/** The bucket in the memory of this process. There may be very many, most of them idle. */
 export class MemoryStore implements RetryQuotaStore {
-  /** Asked for before every send: a field of its own. */
+  /** Read before every send, so it is its own field. */
   firstAttemptCost: number
-  /** Whole: that takes half the memory. */
+  /** A whole number: that takes half the memory. */
   readonly madeAtMillis: number
   /** How often tokens were taken. */
   taken = 0
   protected options: StoreOptions
-  /** Those who wait for tokens, from the first one on. */
+  /** The waiters for tokens, created for the first. */
   private waiters: Waiters | undefined = undefined
   private bucket: Bucket.Bucket
   private latestMillis: number
-  /** How far the time of the bucket is ahead of the clock, which has gone back by as much. */
+  /** How far the bucket's time is ahead of the clock, if the clock went backwards. */
   private aheadMillis = 0
 
   constructor(options: StoreOptions, updatedAtMillis: number) {
@@ -44,7 +46,7 @@ export class MemoryStore implements RetryQuotaStore {
     return this.options.capacity
   }
 
-  /** Tokens that are missing since it was made. */
+  /** Tokens lost since it was made. */
   lost(clock: Clock.Clock): number {
     return this.options.initial - this.balance(clock)
   }
@@ -81,7 +83,7 @@ export class MemoryStore implements RetryQuotaStore {
     return this.refilled(clock).tokens
   }
 
-  /** Sets the tokens that there are, whatever there were: for tests. */
+  /** Sets the number of tokens: for tests. */
   setBalance(tokens: number, clock: Clock.Clock): void {
     this.bucket = { tokens, updatedAtMillis: this.refilled(clock).updatedAtMillis }
     this.waiters?.wakeHead()
@@ -102,11 +104,10 @@ export class MemoryStore implements RetryQuotaStore {
     clock: Clock.Clock,
     patience: Duration.Duration,
     hold: (reservation: Reservation) => void
-  ): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      if (cost > this.capacity || this.isCrowded || this.millisUntil(cost, clock) >= Duration.toMillis(patience)) {
-        return Effect.void
-      }
+  ): Effect.Effect<Shortage> {
+    return Effect.suspend((): Effect.Effect<Shortage> => {
+      if (cost > this.capacity || this.isCrowded) return refused
+      if (this.millisUntil(cost, clock) >= Duration.toMillis(patience)) return Effect.void
       return (this.waiters ??= new Waiters()).wait({
         take: () => this.takeOrWait(cost, clock),
         granted: () => hold(new Held(this, cost, clock))
@@ -114,7 +115,7 @@ export class MemoryStore implements RetryQuotaStore {
     })
   }
 
-  /** Takes the tokens and answers 0, or answers as `millisUntil`. */
+  /** Takes the tokens and returns 0, or returns the same as `millisUntil`. */
   private takeOrWait(cost: number, clock: Clock.Clock): number {
     const taken = Bucket.takeWhenDue(this.bucket, this.options, cost, this.now(clock))
     if (taken === undefined) return this.millisUntil(cost, clock)
@@ -122,12 +123,12 @@ export class MemoryStore implements RetryQuotaStore {
     return 0
   }
 
-  /** Milliseconds until the tokens are there if nobody else takes them. */
+  /** Milliseconds until the tokens are available if no other caller takes them. */
   private millisUntil(cost: number, clock: Clock.Clock): number {
     return Bucket.millisUntil(this.refilled(clock), this.options, cost)
   }
 
-  /** Never goes back: else nothing would flow in until a clock that did so has caught up. */
+  /** Never goes backwards: otherwise nothing would be refilled until such a clock had caught up. */
   private now(clock: Clock.Clock): number {
     if (this.options.refillPerMilli === 0) return 0
     const millis = monotonicMillis(clock)

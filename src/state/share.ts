@@ -4,9 +4,9 @@ import { tokenEpsilon } from "../internal/math/bucket.ts"
 import { Window } from "../internal/math/window.ts"
 import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../SendGate.ts"
-import { Counted, uncounted, untold } from "./counted.ts"
+import { Taken, uncounted, untold } from "./taken.ts"
 
-/** How a share is made, valid. */
+/** Valid options of a share. */
 export interface ShareOptions {
   readonly share: number
   readonly minPerSecond: number
@@ -17,23 +17,26 @@ export interface ShareOptions {
 class Slice implements Pass {
   /** First sends: each pays for a share of a retry. */
   calls = 0
-  /** Retries that they have paid for. */
+  /** Retries they have paid for. */
   paid = 0
-  /** Retries that nothing but the reserve has paid for. */
+  /** Retries paid for only by the reserve. */
   borrowed = 0
 
   settle(): void {}
 
-  /** The send was never made: it pays for nothing. */
+  /** The send was never made, so it pays no retry. */
   cancel(): void {
     this.calls--
   }
 }
 
+const windowOf = ({ windowMillis }: ShareOptions, nowMillis: number): Window<Slice> =>
+  new Window({ millis: windowMillis, slice: () => new Slice(), drifts: true }, nowMillis)
+
 /**
- * So many retries as are a share of the calls of the last while, and some a second. What a retry takes of a call expires
- * with the call, and what it takes of the reserve comes back when the window has passed.
- * Source: Finagle, `RetryBudget`, whose shares are exact to a thousandth and whose debts outlive their calls.
+ * Bounds retries by a share of the recent calls, plus a few per second. What a retry takes from a call expires with the
+ * call, and what it takes from the reserve returns after the window. Source: Finagle, `RetryBudget`, whose shares are
+ * exact to a thousandth and whose debts outlive their calls.
  */
 export class ShareStore implements RetryQuotaStore {
   readonly capacity = Infinity
@@ -41,37 +44,44 @@ export class ShareStore implements RetryQuotaStore {
   readonly firstAttemptCost = 0
   readonly whenExhausted = "stop"
   readonly gates: ReadonlyArray<SendGate>
-  private readonly share: number
-  private readonly reserved: number
-  private readonly window: Window<Slice>
+  private options: ShareOptions
+  private window: Window<Slice>
 
-  constructor({ minPerSecond, share, windowMillis }: ShareOptions, nowMillis: number) {
-    this.share = share
-    this.reserved = minPerSecond * windowMillis / 1000
-    this.window = new Window({ millis: windowMillis, slice: () => new Slice(), drifts: true }, nowMillis)
-    // The last to be asked: what others hold back is no call.
+  constructor(options: ShareOptions, nowMillis: number) {
+    this.options = options
+    this.window = windowOf(options, nowMillis)
+    // Asked last: a send that others hold back is not a call.
     this.gates = [{ name: "RetryBudget", order: 1000, enter: (send) => this.called(send) }]
+  }
+
+  /** Switches to other options, keeping the recent calls if the window stays the same. */
+  change(options: ShareOptions, clock: Clock.Clock): void {
+    if (options.windowMillis !== this.options.windowMillis) this.window = windowOf(options, monotonicMillis(clock))
+    this.options = options
   }
 
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined {
     if (cost === 0) return uncounted(cost)
     if (this.balance(clock) + tokenEpsilon < 1) return undefined
     const undo = this.take()
-    return new Counted(cost, (wasSent) => wasSent || undo())
+    return new Taken(cost, (isBack, wasSent) => {
+      if (isBack && !wasSent) undo()
+    })
   }
 
-  /** Calls pay, nothing else. */
+  /** Only calls pay. */
   deposit(): void {}
 
   balance(clock: Clock.Clock): number {
     this.window.at(monotonicMillis(clock))
-    let left = this.reserved
+    const { minPerSecond, windowMillis } = this.options
+    let left = minPerSecond * windowMillis / 1000
     for (const slice of this.window.slices) left += this.leftOf(slice) - slice.borrowed
     return Math.max(0, left)
   }
 
   private leftOf({ calls, paid }: Slice): number {
-    return this.share * calls - paid
+    return this.options.share * calls - paid
   }
 
   private called(send: Send): void {
@@ -81,7 +91,7 @@ export class ShareStore implements RetryQuotaStore {
     send.hold(slice)
   }
 
-  /** Takes what one retry costs of the oldest calls, then of the reserve. */
+  /** Takes the cost of one retry from the oldest calls, then from the reserve. */
   private take(): () => void {
     const from: Array<readonly [slice: Slice, amount: number]> = []
     let missing = 1

@@ -4,10 +4,13 @@ import { monotonicMillis } from "../internal/clock.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import type { MemoryStore } from "./memoryStore.ts"
 
-/** The quotas of one clock, dropped in a row after a call or so. Tests have a `TestClock` each, so they never add up. */
+/**
+ * Quotas of one clock, dropped in a row after about one call each. Each test has its own `TestClock`, so tests never
+ * add up.
+ */
 interface Dropped {
   quotas: number
-  /** Tokens that failed retries had taken from them. */
+  /** Tokens that failed retries took from them. */
   tokens: number
   latestMillis: number
 }
@@ -16,7 +19,7 @@ const known = new WeakMap<Clock.Clock, Dropped>()
 
 const said = new WeakMap<Clock.Clock, Set<string>>()
 
-/** Warns once for each clock, with the loggers of the context. */
+/** Warns once per clock, with the loggers of the context. */
 const warn = (context: AnyContext, clock: Clock.Clock, message: string): void => {
   const before = said.get(clock) ?? new Set()
   said.set(clock, before)
@@ -25,17 +28,17 @@ const warn = (context: AnyContext, clock: Clock.Clock, message: string): void =>
   Effect.runSyncWith(context)(Effect.logWarning(message))
 }
 
-/** A retry that costs more than the quota holds is never made: whoever chose the capacity did not mean that. */
+/** A retry that costs more than the quota holds is never made: the capacity must be a mistake. */
 export const warnTooSmall = (context: AnyContext, clock: Clock.Clock, cost: number, capacity: number): void =>
   warn(context, clock, `effect-retry: a retry costs ${cost}, its RetryQuota holds ${capacity}: none is made`)
 
-/** So many quotas, with so few retries each, that lived so briefly and follow so closely, are no chance. */
+/** This many quotas, each so short-lived, with so few retries, in such quick succession, are no coincidence. */
 const few = 10
 const brieflyMillis = 60_000
 
 /**
- * A quota is dropped, and what it knew of failed retries is lost. When many in a row were dropped so, and one in their
- * place would have run dry, they should have been one.
+ * A quota is dropped, and its record of failed retries is lost. If many in a row were dropped like this, and a single
+ * one in their place would have run dry, they should have been one.
  */
 export const warnUnshared = (context: AnyContext, clock: Clock.Clock, store: MemoryStore): void => {
   const lost = store.lost(clock)
@@ -52,5 +55,5 @@ export const warnUnshared = (context: AnyContext, clock: Clock.Clock, store: Mem
   dropped.latestMillis = now
   dropped.tokens += lost
   if (++dropped.quotas < few || dropped.tokens < store.capacity) return
-  warn(context, clock, "effect-retry: each call has a RetryQuota of its own. Build its layer once: docs/sharing.md")
+  warn(context, clock, "effect-retry: each call has its own RetryQuota. Build its layer once: docs/sharing.md")
 }

@@ -3,7 +3,7 @@ import type * as Random from "effect/Random"
 import { Window } from "../internal/math/window.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 
-/** How a throttle is made, valid. */
+/** Valid options of a throttle. */
 export interface ThrottleOptions<E> {
   readonly k: number
   readonly windowMillis: number
@@ -13,19 +13,22 @@ export interface ThrottleOptions<E> {
   readonly refused: (rejection: number) => E
 }
 
-/** A tenth of the window, and the pass of the sends that were let go in it. */
+/** A tenth of the window, and the pass of the sends let through in it. */
 class Slice implements Pass {
   requests = 0
   accepts = 0
   isOver = false
   private readonly gate: ThrottleGate<unknown>
+  /** Whether the gate still counts in the same way as when the sends were let through. */
+  private readonly era: object
 
-  constructor(gate: ThrottleGate<unknown>) {
+  constructor(gate: ThrottleGate<unknown>, era: object) {
     this.gate = gate
+    this.era = era
   }
 
   settle(outcome: Outcome): void {
-    this.gate.ended(outcome)
+    if (this.era === this.gate.era) this.gate.ended(outcome)
   }
 
   cancel(): void {
@@ -33,27 +36,35 @@ class Slice implements Pass {
   }
 }
 
-/** The gate of a throttle: it refuses at random as many sends as the service seems to. */
+/** The gate of a throttle: it rejects at random as many sends as the service seems to reject. */
 export class ThrottleGate<E> implements SendGate<E> {
   readonly name = "ClientThrottle"
   readonly order = 200
   private requests = 0
   private accepts = 0
-  private readonly window: Window<Slice>
-  private readonly options: ThrottleOptions<E>
+  /** Identifies the time during which sends are counted in the same way. */
+  era = {}
+  private window: Window<Slice>
+  private options: ThrottleOptions<E>
   private readonly random: Random.Random
 
   constructor(options: ThrottleOptions<E>, random: Random.Random, nowMillis: number) {
     this.options = options
     this.random = random
-    this.window = new Window({
-      millis: options.windowMillis,
-      slice: () => new Slice(this),
-      dropped: (slice) => this.dropped(slice)
-    }, nowMillis)
+    this.window = this.counting(nowMillis)
   }
 
-  /** The counts at a moment, and the share of sends that is refused. */
+  /** Switches to other options, keeping its counts if they are counted as before. */
+  change(options: ThrottleOptions<E>, nowMillis: number): void {
+    const { counts, windowMillis } = this.options
+    this.options = options
+    if (options.counts === counts && options.windowMillis === windowMillis) return
+    for (const slice of this.window.slices) this.dropped(slice)
+    this.era = {}
+    this.window = this.counting(nowMillis)
+  }
+
+  /** The current counts, and the share of sends being rejected. */
   look(nowMillis: number): { readonly requests: number; readonly accepts: number; readonly rejection: number } {
     this.window.at(nowMillis)
     return { requests: this.requests, accepts: this.accepts, rejection: this.rejection }
@@ -61,7 +72,7 @@ export class ThrottleGate<E> implements SendGate<E> {
 
   enter(send: Send): void | Effect.Effect<void, E> {
     const isSettled = this.options.counts === "settled"
-    // Nothing was rejected lately: what leaves the window changes nothing, so the time does not matter.
+    // Nothing was rejected lately, so what leaves the window changes nothing and the time does not matter.
     if (isSettled && this.requests === this.accepts) return send.hold(this.window.slices.at(-1)!)
     const slice = this.window.at(send.nowMillis)
     const { rejection } = this
@@ -71,7 +82,7 @@ export class ThrottleGate<E> implements SendGate<E> {
     send.hold(slice)
   }
 
-  /** The service rejects so much that sends are refused. */
+  /** The service rejects so many sends that some are rejected here. */
   isStrained(nowMillis: number): boolean {
     return this.look(nowMillis).rejection > 0
   }
@@ -83,9 +94,18 @@ export class ThrottleGate<E> implements SendGate<E> {
     this.count(this.window.at(outcome.nowMillis), this.options.counts === "settled" ? 1 : 0, accepts)
   }
 
-  /** A send was never made: it is no request. */
+  /** A send was never made: it does not count as a request. */
   canceled(slice: Slice): void {
     if (this.options.counts === "sent" && !slice.isOver) this.count(slice, -1, 0)
+  }
+
+  private counting(nowMillis: number): Window<Slice> {
+    const { era } = this
+    return new Window({
+      millis: this.options.windowMillis,
+      slice: () => new Slice(this, era),
+      dropped: (slice) => this.dropped(slice)
+    }, nowMillis)
   }
 
   /** Source: Google SRE, chapter 21, "Client-side throttling". */

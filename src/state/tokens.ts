@@ -12,15 +12,15 @@ import type { AnyContext } from "../internal/shared.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Line } from "./line.ts"
 
-/** What a send is expected to use, as far as its caller knows. */
+/** The expected usage of a send, as far as its caller knows. */
 interface Expected {
   readonly input?: number | undefined
   readonly output?: number | undefined
 }
 
-/** How a limiter is made, valid. */
+/** Valid options of a limiter. */
 export interface TokenOptions<E> extends Allowances.AllowanceConfig {
-  /** Of requests, tokens, tokens of input and tokens of output; `Infinity` where only the server knows. */
+  /** For requests, tokens, input tokens and output tokens; `Infinity` if only the server knows. */
   readonly ceilings: ReadonlyArray<number>
   readonly estimate: { readonly input: number; readonly output: number }
   readonly countsCached: boolean
@@ -38,7 +38,7 @@ type Amounts = readonly [requests: number, tokens: number, inputTokens: number, 
 
 const amountsOf = (input: number, output: number): Amounts => [1, input + output, input, output]
 
-/** What sends have used lately. */
+/** The usage of recent sends. */
 class Recent {
   private readonly values: Array<number> = []
   private next = 0
@@ -49,13 +49,13 @@ class Recent {
     this.next = (this.next + 1) % 100
   }
 
-  /** What one in twenty uses more than; `undefined` when nothing is known. */
+  /** The 95th percentile; `undefined` if nothing is known. */
   get high(): number | undefined {
     return this.values.slice().sort((a, b) => a - b)[Math.ceil(this.values.length * 0.95) - 1]
   }
 }
 
-/** What one stream has used, which it says in its last parts: its send is settled when it has ended. */
+/** The usage of one stream, reported in its last parts: its send is settled when the stream has ended. */
 export class Meter {
   private reservation: Reservation | undefined = undefined
   private usage: Usage | undefined = undefined
@@ -72,7 +72,7 @@ export class Meter {
     this.usage = usage
   }
 
-  /** A part of it has come. */
+  /** A part of it has arrived. */
   see(part: unknown): void {
     const { reservation } = this
     if (reservation === undefined) return
@@ -80,7 +80,7 @@ export class Meter {
     reservation.gate.learn(reservation, part, monotonicMillis(this.clock))
   }
 
-  /** It has ended, whatever ended it. */
+  /** It has ended, for any reason. */
   end(): void {
     const { reservation } = this
     this.reservation = undefined
@@ -118,19 +118,19 @@ class Reservation implements Pass {
 
 const isCount = (n: unknown): n is number => typeof n === "number" && n >= 0 && n <= Number.MAX_SAFE_INTEGER
 
-/** The server has refused it before a model saw it. */
+/** The server rejected it before a model saw it. */
 const isRefusal = ({ error, info }: Outcome): boolean => {
   const status = statusOf(error)
   return info?.throttling === true || (status !== undefined && status >= 400 && status < 500 && status !== 408)
 }
 
-/** The gate of a token limiter: a send reserves what it is expected to use, and is settled by what it has used. */
+/** The gate of a token limiter: a send reserves its expected usage, and is settled by its actual usage. */
 export class TokenGate<E> implements SendGate<E> {
   readonly order = 250
   /** Sends that have passed and not ended. */
   inFlight = 0
   private allowances: ReadonlyArray<Allowances.Allowance>
-  /** Until when the server wants no sends, in milliseconds of the monotonic clock. */
+  /** The server wants no sends until then, in milliseconds of the monotonic clock. */
   private closedUntilMillis = -Infinity
   private readonly inputs = new Recent()
   private readonly outputs = new Recent()
@@ -177,7 +177,7 @@ export class TokenGate<E> implements SendGate<E> {
     return this.line.wait(context, () => this.pass(send, monotonicMillis(clock), amounts), amounts)
   }
 
-  /** What a value says it has used. */
+  /** The usage that a value reports. */
   usageOf(value: unknown): Usage | undefined {
     const usage = look(() => this.options.usage(value))
     if (usage === undefined || usage === null) return undefined
@@ -211,7 +211,7 @@ export class TokenGate<E> implements SendGate<E> {
     this.line.signal()
   }
 
-  /** A send that succeeded has used so much; what it does not say is what was expected. */
+  /** A send that succeeded used this much; anything it does not report counts as expected. */
   used(reservation: Reservation, usage: Usage | undefined, nowMillis: number): void {
     const { amounts } = reservation
     const cached = this.options.countsCached ? usage?.cached ?? 0 : 0
@@ -226,7 +226,7 @@ export class TokenGate<E> implements SendGate<E> {
     this.line.signal()
   }
 
-  /** Learns from the headers of an answer, if it has any. Answers whether they say what is left. */
+  /** Learns from the headers of a response, if any. Returns whether they say what is left. */
   learn({ marks }: Reservation, answer: unknown, nowMillis: number): boolean {
     const told = limitsIn(answer)
     if (told === undefined) return false

@@ -4,9 +4,9 @@ import { type Linked, List } from "./list.ts"
 
 /** What a waiter waits for. */
 export interface Grant {
-  /** Takes what is wanted and returns 0, or returns the milliseconds (at least 1) until it could be there. */
+  /** Takes the amount and returns 0, or returns the milliseconds (at least 1) until it could be available. */
   readonly take: () => number
-  /** What was wanted has been taken: hands it over, in the same step. */
+  /** The amount has been taken: hands it over, in the same step. */
   readonly granted: () => void
 }
 
@@ -23,14 +23,14 @@ class Entry implements Linked<Entry> {
 }
 
 /**
- * A queue in which the first to come is the first to be served. Only the head has a timer; it hands its place on when it
- * leaves, granted or interrupted.
+ * A first come, first served queue. Only the head has a timer; it hands its place on when it leaves, whether granted or
+ * interrupted.
  */
 export class Waiters extends List<Entry> {
   /**
-   * Lets the head look again: what it waits for may be there earlier than it thought. It does so in a turn of its own. So
-   * those who are served wake one another in turn, not each inside the one before it; and where all are interrupted at
-   * once, none sets a timer in vain.
+   * Lets the head check again: what it waits for may be available earlier than expected. It does so in its own turn, so
+   * waiters that are served wake one another in turn instead of nesting, and if all are interrupted at the same time,
+   * none sets a useless timer.
    */
   wakeHead(): void {
     const head = this.first

@@ -1,6 +1,6 @@
 /**
- * The contract of `RetryQuotaStore` as a suite of tests, for a store of your own. It needs no test framework: each law is
- * an effect with a name.
+ * The contract of `RetryQuotaStore` as a suite of tests, for your own store. It needs no test framework: each law is an
+ * effect with a name.
  *
  * **Example** (In a test file)
  *
@@ -24,35 +24,35 @@ import { lawsOf } from "./internal/storeLaws.ts"
 import { Subject } from "./internal/subject.ts"
 
 /**
- * How a store is tested.
+ * Options for testing a store.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * What the store counts: tokens, or retries, of which it takes one for any cost. Such a store must grant ten retries as
-   * it is made. Default `"tokens"`.
+   * What the store counts: tokens, or retries, in which case any cost takes one. A store that counts retries must grant
+   * ten of them when it is new. Default `"tokens"`.
    */
   readonly counts?: "tokens" | "retries" | undefined
-  /** What the store does with a retry for which there are too few tokens. Default `"stop"`. */
+  /** What the store does with a retry when there are too few tokens. Default `"stop"`. */
   readonly whenExhausted?: "stop" | "wait" | undefined
   /**
-   * Has milliseconds pass for a store that lives outside of the program, such as `Effect.sleep`. Default: a `TestClock` is
-   * moved. Without one, laws that interrupt a call at every step are left out.
+   * Lets milliseconds pass for a store outside the program, such as `Effect.sleep`. Default: a `TestClock` is moved.
+   * Without a `TestClock`, laws that interrupt a call at every step are left out.
    */
   readonly elapse?: ((millis: number) => Effect.Effect<void>) | undefined
-  /** Tokens by which a balance may be off, where real time passes while it is read. Default 0. */
+  /** How far off a balance may be, in tokens, if real time passes while it is read. Default 0. */
   readonly slack?: number | undefined
 }
 
 const timeOf = ({ elapse }: Options): Time => elapse === undefined ? virtual : { elapse, isVirtual: false }
 
 /**
- * The laws that hold for every store: tokens are conserved, a reservation is settled once, what is not there is not
- * granted, an interruption takes nothing, and calls pay what they should; of a store that counts retries, what can be said of
- * any. Its `gates` have a suite of their own, `SendGateSuite`. `make` makes another store each time, with any
- * number of tokens in it. A law fails with {@link ContractBroken}.
+ * The laws of every store: tokens are conserved, a reservation is settled once, missing tokens are not granted, an
+ * interruption takes nothing, and calls pay what they should; for a store that counts retries, the laws that apply to
+ * any such store. Test its `gates` with their own suite, `SendGateSuite`. `make` makes a new store each time, with any
+ * number of tokens in it. A broken law fails with {@link ContractBroken}.
  *
  * @category constructors
  * @since 0.1.0
@@ -68,8 +68,8 @@ export const laws = <E, R>(
 }
 
 /**
- * The laws of a store that is a token bucket with the options of `RetryQuota.make`: those of every store, for buckets of
- * several kinds, and those of the refill.
+ * The laws of a store that is a token bucket with the options of `RetryQuota.make`: those of every store, for several
+ * kinds of buckets, and those of the refill.
  *
  * @category constructors
  * @since 0.1.0

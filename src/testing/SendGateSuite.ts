@@ -1,5 +1,5 @@
 /**
- * The contract of `SendGate` as a suite of tests, for a gate of your own. It needs no test framework: each law is an effect
+ * The contract of `SendGate` as a suite of tests, for your own gate. It needs no test framework: each law is an effect
  * with a name.
  *
  * **Example** (In a test file)
@@ -23,29 +23,29 @@ import { GateSubject } from "./internal/gates.ts"
 import type { Law } from "./internal/laws.ts"
 
 /**
- * How a gate is tested.
+ * Options for testing a gate.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * What the gate does with sends once enough of them have passed: it has them wait, it refuses them, or it never holds
-   * one back. Default `"waits"`.
+   * What the gate does with sends once enough have passed: it makes them wait, refuses them, or never holds one back.
+   * Default `"waits"`.
    */
   readonly whenFull?: "waits" | "refuses" | "never" | undefined
   /** How many sends are tried until the gate holds one back: a whole number of at least 1. Default 100. */
   readonly most?: number | undefined
   /**
-   * Whether the gate lets sends pass again within an hour when all before them have ended. Default `true`.
+   * Whether the gate lets sends pass again within an hour after all earlier sends have ended. Default `true`.
    */
   readonly reopens?: boolean | undefined
 }
 
 /**
- * The laws that hold for every gate: it gives each send one pass or a refusal that is marked, what is canceled or
- * interrupted leaves no trace, waiters pass in the order in which they came, and each pass is settled once. `make` makes
- * another gate each time, in the same state. A law fails with `ContractBroken`. Time is that of a `TestClock`.
+ * The laws of every gate: it gives each send one pass or a marked refusal, a canceled or interrupted send leaves no
+ * trace, waiters pass in order of arrival, and each pass is settled once. `make` makes a new gate each time, in the
+ * same state. A broken law fails with `ContractBroken`. Time is that of a `TestClock`.
  *
  * @category constructors
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * An adaptive rate limiter for tests, which can begin throttled.
+ * An adaptive rate limiter for tests, which can start throttled.
  *
  * @since 0.1.0
  */
@@ -12,10 +12,10 @@ import { makeLimiter, type TestLimiterOptions } from "./internal/limiter.ts"
 export type { TestLimiterOptions }
 
 /**
- * A limiter of its own whose state can be read with {@link state}. It behaves as that of `AdaptiveRateLimiter.layer`, and
- * can begin throttled. Throws `InvalidOption` when an option is impossible.
+ * Its own limiter, whose state can be read with {@link state}. It behaves like that of `AdaptiveRateLimiter.layer`, and
+ * can start throttled. Throws `InvalidOption` when an option is invalid.
  *
- * **Example** (Two sends a second)
+ * **Example** (Two sends per second)
  *
  * ```ts
  * const call = outcomes([ok(), ok()], { latency: "1 second" })
@@ -31,7 +31,7 @@ export const layer = (options?: TestLimiterOptions): Layer.Layer<AdaptiveRateLim
   Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, makeLimiter(options ?? {}))
 
 /**
- * The limiter now: among others its `fillRate`, and how many sends are `waiting`.
+ * The limiter's current state, including its `fillRate` and how many sends are `waiting`.
  *
  * @category getters
  * @since 0.1.0

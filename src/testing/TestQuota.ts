@@ -1,5 +1,5 @@
 /**
- * A retry quota for tests, with an account of its tokens.
+ * A retry quota for tests that accounts for its tokens.
  *
  * @since 0.1.0
  */
@@ -16,25 +16,25 @@ import { MemoryStore } from "../state/memoryStore.ts"
 import { ledgerOf, makeQuota, quotaOver } from "./internal/ledger.ts"
 
 /**
- * A quota at a moment.
+ * A snapshot of a quota.
  *
  * @category models
  * @since 0.1.0
  */
 export interface QuotaState {
-  /** The tokens there are: from 0 to `capacity`. */
+  /** The current number of tokens: from 0 to `capacity`. */
   readonly balance: number
   readonly capacity: number
-  /** Tokens of retries in their back-off or in flight, and of reservations that are not settled. */
+  /** Tokens of retries in their backoff or in flight, and of unsettled reservations. */
   readonly held: number
-  /** Retries and first attempts that wait for tokens. */
+  /** Retries and first attempts waiting for tokens. */
   readonly waiting: number
 }
 
 /**
- * A quota of its own whose state can be read with {@link state} and set with {@link setBalance}. It behaves as that of
- * `RetryQuota.layer`, and takes the same options: `initial` is the balance at the start. Throws `InvalidOption` when an
- * option is impossible.
+ * Its own quota, whose state can be read with {@link state} and set with {@link setBalance}. It behaves like that of
+ * `RetryQuota.layer`, and takes the same options: `initial` is the initial balance. Throws `InvalidOption` when an
+ * option is invalid.
  *
  * **Example** (An exhausted quota)
  *
@@ -56,7 +56,7 @@ export const layer = (options?: RetryQuota.Options): Layer.Layer<RetryQuota.Retr
   )
 
 /**
- * A quota over a store of your own whose state can be read with {@link state}.
+ * A quota over your own store whose state can be read with {@link state}.
  *
  * @category layers
  * @since 0.1.0
@@ -67,8 +67,8 @@ export const layerStore = <E, R>(
   Layer.effect(RetryQuota.RetryQuota, Effect.map(store, (own) => quotaOver(own).quota))
 
 /**
- * The quota now. Of a quota that is not of {@link layer} or {@link layerStore}, `held` and `waiting` are 0: it keeps no
- * such account.
+ * The quota's current state. For a quota not made by {@link layer} or {@link layerStore}, `held` and `waiting` are 0:
+ * it does not keep track of them.
  *
  * @category getters
  * @since 0.1.0
@@ -80,7 +80,7 @@ export const state: Effect.Effect<QuotaState, never, RetryQuota.RetryQuota> = Re
   })
 )
 
-/** Takes what is too much, or puts in what is missing. */
+/** Takes the excess, or adds what is missing. */
 const setTo = (store: RetryQuotaStore, tokens: number, clock: Clock.Clock): void => {
   if (store instanceof MemoryStore) return store.setBalance(tokens, clock)
   const missing = tokens - store.balance(clock)
@@ -90,8 +90,8 @@ const setTo = (store: RetryQuotaStore, tokens: number, clock: Clock.Clock): void
 }
 
 /**
- * Sets the balance of the quota, as if others had used it: a number from 0 to its capacity. Fails for others. A store that
- * has to ask for tokens, as one in Redis, can be given tokens, but none can be taken from it.
+ * Sets the balance of the quota, as if others had used it: a number from 0 to its capacity. Fails for other values. A
+ * store that has to ask for tokens, such as one in Redis, can be given tokens, but none can be taken from it.
  *
  * @category combinators
  * @since 0.1.0

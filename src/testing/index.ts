@@ -1,10 +1,11 @@
 /**
  * A kit for tests of programs that retry.
  *
- * It needs no test framework: with `it.effect` of `@effect/vitest` it uses the `TestClock` that is there, elsewhere it
- * brings one. Calls follow a script ({@link outcomes}) or come to a service with a capacity ({@link service}); time is
- * moved as far as they sleep ({@link runToEnd}); randomness is fixed or seeded; a {@link timeline} says what happened when, in
- * a line; and {@link sweepQuota} interrupts a call at every step and in every wait, and looks for tokens that are lost.
+ * It needs no test framework: with `it.effect` of `@effect/vitest` it uses the existing `TestClock`, otherwise it
+ * provides one. Calls follow a script ({@link outcomes}) or go to a service with limited capacity ({@link service});
+ * time moves as far as they sleep ({@link runToEnd}); randomness is fixed or seeded; a {@link timeline} says what
+ * happened when, in one line; and {@link sweepQuota} interrupts a call at every step and in every wait, and looks for
+ * lost tokens.
  *
  * @since 0.1.0
  */

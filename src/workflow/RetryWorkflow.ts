@@ -1,13 +1,13 @@
 /**
- * Retries of activities inside a workflow of Effect: the back-off survives the process.
+ * Retries of activities inside an Effect workflow: the backoff survives the process.
  *
- * `Activity.retry` takes no schedule, and a policy that is stepped in the body of a workflow begins anew whenever the body
- * is replayed: 40, 80, 40 seconds instead of 40, 80, 160. Here what a send came to and what was decided about it are
- * stored together, so a replay finds the same delay, drawn once, counted from the failure: a retry is sent when it would have
- * been sent, and after a crash immediately if that has passed.
+ * `Activity.retry` takes no schedule, and a policy stepped in the body of a workflow starts over whenever the body is
+ * replayed: 40, 80, 40 seconds instead of 40, 80, 160. Here the outcome of a send and the decision about it are stored
+ * together, so a replay finds the same delay, randomized once and counted from the failure: a retry is sent when it
+ * would have been sent, or, if a crash delayed it past that, immediately.
  *
- * The package's index does not export this module: import `effect-retry/RetryWorkflow`. So `effect/workflow` is only in the
- * bundle of an app that uses it.
+ * The package's index does not export this module: import `effect-retry/RetryWorkflow`. So only apps that use it bundle
+ * `effect/workflow`.
  *
  * @since 0.1.0
  */
@@ -33,8 +33,8 @@ import { type Past, sending } from "./internal/send.ts"
 import { type AnySent, type Retried, Sent, stopOf } from "./internal/sent.ts"
 
 /**
- * The quota or a gate, such as an `AdaptiveRateLimiter`, refused the send: it was never made, and no policy retries it. In
- * place of the refusal itself, which has no Schema: put this one into the error schema of the workflow.
+ * The quota or a gate, such as an `AdaptiveRateLimiter`, refused the send: it was never made, and no policy retries it.
+ * It replaces the refusal itself, which has no Schema: include it in the error schema of the workflow.
  *
  * @category errors
  * @since 0.1.0
@@ -49,15 +49,15 @@ export { NotSent }
  */
 export interface Options {
   /**
-   * A longer delay suspends the workflow, which then takes no memory. A delay up to this is slept in the process; after a
-   * crash, what is left of it. Default 60 seconds, as for `DurableClock.sleep`.
+   * A longer delay suspends the workflow, which then uses no memory. A delay up to this is slept in the process; after
+   * a crash, the rest of it. Default 60 seconds, as for `DurableClock.sleep`.
    */
   readonly inMemoryThreshold?: Duration.Input | undefined
 }
 
 type Policy<R, Err extends RateLimitExceeded> = RetryPolicy<Attempted, R, Err>
 
-/** Limiters are the only gates of which a policy knows that they may refuse. */
+/** Of all gates, a policy's type only says whether a limiter may refuse. */
 type NotSentIf<Err> = [Err] extends [never] ? never : NotSent
 
 type Any = Schema.Constraint
@@ -73,29 +73,32 @@ type Needs<Success extends Any, Error extends Any> =
  *
  * **Details**
  *
- * The decisions are those of `withRetry`: the same delays, stop reasons, tokens and gates. What differs is what has to
- * outlive a process:
+ * The decisions are those of `withRetry`: the same delays, stop reasons, tokens and gates. The differences concern what
+ * must outlive a process:
  *
- * - Each send is stored with what was decided about it. Observers are notified, and randomness is drawn, when the send ends,
- *   and not again in a replay.
- * - A delay counts from the failure, on the wall clock. A longer one than `inMemoryThreshold` is a `DurableClock`, which an
- *   engine may ring late by as much as it polls: in a cluster by `entityMessagePollInterval`, 10 seconds by default.
+ * - Each send is stored with the decision about it. Observers are notified, and randomness is drawn, when the send
+ *   ends, and not again in a replay.
+ * - A delay counts from the failure, on the wall clock. A delay longer than `inMemoryThreshold` is a `DurableClock`,
+ *   which an engine may fire late by its polling interval: in a cluster `entityMessagePollInterval`, 10 seconds by
+ *   default.
  * - A deadline counts from the first start of the call, downtime included.
- * - The quota is asked after the delay, just before the retry is sent: nothing that waits holds tokens. The gates are asked then, too.
+ * - The quota is asked after the delay, just before the retry is sent: nothing that waits holds tokens. So are the
+ *   gates.
  * - `Activity.CurrentAttempt` is the number of the attempt, so `Activity.idempotencyKey` can tell attempts apart.
  *
- * A process that dies while a send is in flight cannot know how it ended: that one send is made again.
- * In a workflow that is annotated with `Workflow.SuspendOnFailure`, the last failure suspends it, and `resume` makes that attempt again.
+ * If a process dies while a send is in flight, its outcome is unknown: that one send is repeated.
+ * In a workflow annotated with `Workflow.SuspendOnFailure`, the last failure suspends it, and `resume` repeats that
+ * attempt.
  *
- * Throws `InvalidOption` when the policy is none, or the threshold is no duration.
+ * Throws `InvalidOption` when the policy or the threshold is invalid.
  *
  * **Gotchas**
  *
- * The classifier sees the error as the activity fails with it, before it is stored: facts need not survive the Schema. The
- * state of a lifted schedule is made again by stepping through the failures so far: what it drew by chance may differ.
- * A lifted schedule must handle its own errors. A gate that the policy does not ask for may refuse a send too: then the
- * activity fails with {@link NotSent}, which the type does not say.
- * The name of an activity is its identity: an execution that was stored without this combinator is not taken over by it.
+ * The classifier sees the error as the activity fails with it, before it is stored: facts need not survive the Schema.
+ * The state of a lifted schedule is rebuilt by stepping through the failures so far: its random draws may differ. A
+ * lifted schedule must handle its own errors. A gate that the policy does not require may refuse a send too: then the
+ * activity fails with {@link NotSent}, which the type does not show. The name of an activity is its identity: this
+ * combinator does not continue an execution that was stored without it.
  *
  * **Example** (A payment that outlives its process)
  *
@@ -129,14 +132,14 @@ export const retry: {
     : retrying("retry", args[0], args[1])
 
 /**
- * Retries an activity, and goes on with `orElse` when it is not retried any more, given the last error and the reason.
+ * Retries an activity, and when retrying stops continues with `orElse`, given the last error and the reason.
  *
  * **Example** (A workflow that says why it gave up)
  *
  * ```ts
  * const layer = Pay.toLayer(({ order }) =>
  *   RetryWorkflow.retryOrElse(charge(order), awsStandard, (error, { reason }) =>
- *     reason === "deadline" ? Effect.succeed("cancelled") : Effect.fail(error)))
+ *     reason === "deadline" ? Effect.succeed("canceled") : Effect.fail(error)))
  * ```
  *
  * @category combinators
@@ -175,7 +178,7 @@ const retrying = (name: string, policy: unknown, options: Options = {}, orElse: 
   return (activity: AnyActivity) => calling(activity, parts, orElse, thresholdMillis)
 }
 
-/** The body of a durable call: a replay goes through it again, and finds what there is. */
+/** The body of a durable call: a replay runs it again, and finds what is stored. */
 const calling = (activity: AnyActivity, parts: Parts, orElse: OrElse, thresholdMillis: number) =>
   Effect.gen(function*() {
     const startedAtMillis = parts.deadlineMillis === Infinity ? 0 : yield* startOf(activity)
@@ -190,11 +193,11 @@ const calling = (activity: AnyActivity, parts: Parts, orElse: OrElse, thresholdM
     }
   })
 
-/** When the call began, whichever process it was in. */
+/** When the call began, in whichever process that was. */
 const startOf = ({ name }: AnyActivity) =>
   Activity.make({ name: `${name}/start`, success: Schema.Finite, execute: Clock.currentTimeMillis })
 
-/** Sends, once for each attempt: a replay finds what it came to. */
+/** Sends, once for each attempt: a replay finds the stored outcome. */
 const send = (activity: AnyActivity, past: Past): Effect.Effect<any, unknown, any> => {
   const stored = Activity.make({
     name: activity.name,
@@ -206,7 +209,7 @@ const send = (activity: AnyActivity, past: Past): Effect.Effect<any, unknown, an
   return Effect.provideService(stored, Activity.CurrentAttempt, past.failures.length + 1)
 }
 
-/** A workflow that is suspended by its failures makes the last attempt again when it is resumed: nothing of it is stored. */
+/** A workflow suspended by its failures repeats the last attempt when resumed: nothing of that attempt is stored. */
 const suspending = (sent: AnySent): Effect.Effect<AnySent, unknown, WorkflowInstance> =>
   Effect.flatMap(WorkflowInstance, ({ workflow }) => {
     const isOver = sent._tag === "Stopped" || sent._tag === "Refused"
@@ -215,7 +218,7 @@ const suspending = (sent: AnySent): Effect.Effect<AnySent, unknown, WorkflowInst
       : Effect.succeed(sent)
   })
 
-/** Waits for what is left of a delay, also in another process than the one it began in. */
+/** Waits for the rest of a delay, even in another process than the one it began in. */
 const wait = (name: string, { atMillis, delayMillis }: Retried, thresholdMillis: number) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
     DurableClock.sleep({

@@ -544,7 +544,7 @@ describe("AwsRetryConfig", () => {
           }).pipe(Effect.provide([filesOf({ "/config": text }).layer, environment({})])))
       }
 
-      it.effect("tells the log of a missing profile, for debugging", () => {
+      it.effect("logs a missing profile at Debug", () => {
         const lines: Array<unknown> = []
         const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel}: ${String(message)}`))
         return Effect.gen(function*() {

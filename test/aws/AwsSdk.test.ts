@@ -156,7 +156,7 @@ describe("AwsSdk.send", () => {
         assert.strictEqual(requests.length, 3 + 1 + 1 + 3)
       }))
 
-    it.effect("through the send of the client, so that one that was replaced is heard", () =>
+    it.effect("through the send of the client, so that a replaced one is used", () =>
       Effect.gen(function*() {
         const { client, requests } = dynamo([busy])
         client.send = (() => Promise.resolve({ $metadata: {}, Item: { id: { S: "mocked" } } })) as never
@@ -212,7 +212,7 @@ describe("AwsSdk.send", () => {
         assert.strictEqual(requests.length, 0)
       }))
 
-    it.effect("by a time-out of the attempt aborts it, and the next one goes out", () =>
+    it.effect("by a timeout of the attempt aborts it, and the next one goes out", () =>
       Effect.gen(function*() {
         const { client, requests } = dynamo([{ hangs: true }, ok])
         const timed = Effect.timeout(AwsSdk.send(client, getItem()), "1 second")
@@ -220,7 +220,7 @@ describe("AwsSdk.send", () => {
         assert.deepStrictEqual(requests.map((request) => request.aborted()), [true, false])
       }))
 
-    it.effect("at any step of a call leaves the quota full, or less what was sent in vain", () =>
+    it.effect("at any step of a call leaves the quota full, or less what was sent without success", () =>
       Effect.gen(function*() {
         const quota = yield* RetryQuota.make()
         const call = Effect.suspend(() =>
@@ -310,7 +310,7 @@ describe("AwsSdk.send", () => {
         assert.deepStrictEqual([yield* byClass, yield* byName], ["client", "caught"])
       }))
 
-    it.effect("that are frozen come out as they are, and are retried", () =>
+    it.effect("that are frozen are unchanged, and are retried", () =>
       Effect.gen(function*() {
         const frozen = Object.freeze(Object.assign(new Error("reset"), { code: "ECONNRESET" }))
         const { client, requests } = dynamo([{ throws: frozen }])
@@ -338,7 +338,7 @@ describe("AwsSdk.send", () => {
         ["an object without prototype", () => Object.create(null)]
       ] as ReadonlyArray<readonly [string, () => unknown]>
     ) {
-      it.effect(`that are hostile come out as they are: ${name}`, () =>
+      it.effect(`that are hostile are unchanged: ${name}`, () =>
         Effect.gen(function*() {
           const error = hostile()
           const { client, requests } = dynamo([ok])
@@ -403,7 +403,7 @@ describe("AwsSdk.send", () => {
         ["503", failure("ServiceUnavailable", 503), ["Yes", false, false, "server"]],
         ["501", failure("NotImplemented", 501), ["No", false, false, "server"]],
         ["ValidationException", invalid, ["No", false, false, "client"]],
-        ["a body that is no JSON", { status: 502, body: "<html>" }, ["Yes", false, false, "server"]],
+        ["a body that is not valid JSON", { status: 502, body: "<html>" }, ["Yes", false, false, "server"]],
         ["ECONNRESET", { throws: Object.assign(new Error("r"), { code: "ECONNRESET" }) }, [
           "Yes",
           false,
@@ -580,7 +580,7 @@ describe("AwsSdk.send", () => {
         assert.include(requests[0]!.headers["authorization"], "AWS4-HMAC-SHA256")
       }))
 
-    it.effect("$metadata counts attempts and back-offs over the retries", () =>
+    it.effect("$metadata counts attempts and backoffs over the retries", () =>
       Effect.gen(function*() {
         const { client } = dynamo([throttle, busy, ok])
         const { $metadata } = yield* played(AwsSdk.send(client, getItem()).pipe(withRetry(awsStandard)), 1).pipe(
@@ -623,7 +623,7 @@ describe("AwsSdk.send", () => {
             assert.deepStrictEqual(stops, ["vetoed"])
             assert.deepStrictEqual(infoOf(error), ["No", false, false, "other"])
             assert.deepStrictEqual(seen, [
-              "PutObjectCommand is not retried: its input has a stream, which can be sent once"
+              "PutObjectCommand is not retried: its input has a stream, which can be sent only once"
             ])
           }
         }))
@@ -667,7 +667,7 @@ describe("AwsSdk.send", () => {
           const error = yield* Effect.flip(played(timed.pipe(withRetry(insistent))))
           assert.strictEqual(requests.length, 1)
           assert.instanceOf(error, AwsSdk.StreamUsed)
-          assert.strictEqual(error.message, "the stream in the input of PutObjectCommand was sent before")
+          assert.strictEqual(error.message, "the stream in the input of PutObjectCommand was already sent")
           assert.deepStrictEqual(infoOf(error), ["No", false, false, "other"])
         }
       }))
@@ -689,7 +689,7 @@ describe("AwsSdk.send", () => {
         new Blob(["abc"])
       ]] as const
     ) {
-      it.effect(`of other kinds are made anew for each attempt: ${name}`, () =>
+      it.effect(`of other kinds are made again for each attempt: ${name}`, () =>
         Effect.gen(function*() {
           const { client, requests } = s3([slowDown, { status: 200 }])
           yield* played(AwsSdk.send(client, put(body)).pipe(withRetry(awsStandard), withQuota))
@@ -697,7 +697,7 @@ describe("AwsSdk.send", () => {
         }))
     }
 
-    it.effect("that a function makes anew are sent anew", () =>
+    it.effect("that a function makes again are sent again", () =>
       Effect.gen(function*() {
         const { client, requests } = s3([slowDown, { status: 200 }])
         const bodies: Array<Readable> = []
@@ -754,18 +754,18 @@ describe("AwsSdk.send", () => {
           named("RequestTimeoutException"),
           ...[500, 502, 503, 504].map(status)
         ],
-        "passes",
-        "passes"
+        "transient",
+        "transient"
       ],
-      ["`TimeoutError`, `ETIMEDOUT`", [named("TimeoutError"), code("ETIMEDOUT")], "passes, a time-out", "passes"],
+      ["`TimeoutError`, `ETIMEDOUT`", [named("TimeoutError"), code("ETIMEDOUT")], "transient, a time-out", "transient"],
       [
         "other network errors: `ECONNRESET`, `ECONNREFUSED`, `EPIPE`, `EHOSTUNREACH`, `ENETUNREACH`, `ENOTFOUND`, `EAI_AGAIN`; or one as the cause",
         ["ECONNRESET", "ECONNREFUSED", "EPIPE", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN"].map(code)
           .concat(
             coded({}, code("EPIPE"))
           ),
-        "passes",
-        "passes"
+        "transient",
+        "transient"
       ],
       [
         "a refused HTTP/2 stream, a `fetch` that failed in a browser",
@@ -779,42 +779,42 @@ describe("AwsSdk.send", () => {
             "Network request failed"
           ].map((message) => new TypeError(message))
         ],
-        "passes",
-        "passes"
+        "transient",
+        "transient"
       ],
-      ["`UND_ERR_SOCKET`", [code("UND_ERR_SOCKET")], "passes", "no"],
+      ["`UND_ERR_SOCKET`", [code("UND_ERR_SOCKET")], "transient", "no"],
       [
         "`ESOCKETTIMEDOUT`, `UND_ERR_CONNECT_TIMEOUT`, `UND_ERR_HEADERS_TIMEOUT`, `UND_ERR_BODY_TIMEOUT`",
         [...codes.timeoutCodes].filter((name) => name !== "ETIMEDOUT").map(code),
-        "passes, a time-out",
+        "transient, a time-out",
         "no"
       ],
       [
         "an error that corrected the client's clock (`$metadata.clockSkewCorrected`)",
         [coded({ name: "RequestTimeTooSkewed", $metadata: { clockSkewCorrected: true } })],
-        "passes",
-        "passes"
+        "transient",
+        "transient"
       ],
       [
         "`InvalidSignatureException`: `Signature expired`",
         [Object.assign(coded({ name: "InvalidSignatureException" }), { message: "Signature expired: then" })],
-        "passes",
-        "passes"
+        "transient",
+        "transient"
       ],
       [
         "`IDPCommunicationErrorException` of STS, with `$retryable`",
         [coded({ name: "IDPCommunicationErrorException", $retryable: {} })],
-        "passes",
-        "passes"
+        "transient",
+        "transient"
       ],
       [
         "`IDPCommunicationError` without it",
         [named("IDPCommunicationError"), coded({ Code: "IDPCommunicationError" })],
-        "passes",
+        "transient",
         "no"
       ],
       [
-        "any other: 501, 4xx, a wrong clock that was not corrected, an unknown error",
+        "anything else: 501, 4xx, a wrong clock that was not corrected, an unknown error",
         [status(501), named("ValidationException"), named("RequestTimeTooSkewed"), coded({})],
         "no",
         "no"
@@ -826,10 +826,10 @@ describe("AwsSdk.send", () => {
       Effect.map(errorOf({ throws: error }), (failure) => {
         const { safety, throttling, timeout } = Option.getOrThrow(RetryInfo.fromError(failure))
         if (safety !== "Yes") return "no"
-        return throttling ? "throttling" : timeout ? "passes, a time-out" : "passes"
+        return throttling ? "throttling" : timeout ? "transient, a time-out" : "transient"
       })
 
-    const sdks = (error: any) => isThrottlingError(error) ? "throttling" : isTransientError(error) ? "passes" : "no"
+    const sdks = (error: any) => isThrottlingError(error) ? "throttling" : isTransientError(error) ? "transient" : "no"
 
     for (const [cell, errors, here, sdk] of rows) {
       it.effect(`says of ${cell}`, () =>

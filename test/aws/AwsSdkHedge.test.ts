@@ -27,7 +27,7 @@ const numbers = (requests: ReadonlyArray<{ readonly headers: Record<string, stri
   requests.map(({ headers }) => headers["amz-sdk-request"])
 
 describe("AwsSdk.sendHedged", () => {
-  it.effect("sends a read once more when it is late, and aborts the first", () =>
+  it.effect("sends a read again when it is late, and aborts the first", () =>
     Effect.gen(function*() {
       const { client, requests } = dynamo([hangs, ok])
       const output = yield* played(AwsSdk.sendHedged(client, getItem(), after))

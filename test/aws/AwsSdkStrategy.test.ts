@@ -151,7 +151,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         }]
       ] as ReadonlyArray<readonly [string, ReadonlyArray<Answer>, Record<string, unknown>]>
     ) {
-      it.effect(`counts attempts, back-off and quota: ${name}`, () =>
+      it.effect(`counts attempts, backoff and quota: ${name}`, () =>
         Effect.gen(function*() {
           const { client, requests } = yield* strategic(awsStandard2026, answers)
           const { attempts, delay, error } = yield* played(get(client), 1)
@@ -180,7 +180,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         assert.deepStrictEqual([attempts, requests.length, yield* RetryQuota.balance], [1, 1, 13])
       }).pipe(withQuota({ capacity: 500, initial: 13 })))
 
-    it.effect("waits for send tokens, and logs the back-off only", () =>
+    it.effect("waits for send tokens, and logs the backoff only", () =>
       Effect.gen(function*() {
         const { client } = yield* strategic(awsAdaptive, [throttle, ok])
         const start = yield* Clock.currentTimeMillis
@@ -200,7 +200,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         assert.strictEqual(requests.length, 0)
       }).pipe(withQuota(), Effect.provide(AdaptiveRateLimiter.layer({ whenExceeded: "fail" }))))
 
-    it.effect("tells the client its mode", () =>
+    it.effect("gives the client its mode", () =>
       Effect.gen(function*() {
         for (const [policy, id] of [[awsStandard, "E"], [awsAdaptive, "F"]] as const) {
           const { client, requests, retryStrategy } = yield* strategic(policy, [ok])
@@ -345,7 +345,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
       })
 
     for (const isTold of [false, true]) {
-      it.effect(`in the back-off gives the tokens back, ${isTold ? "at once" : "when it ends"}`, () =>
+      it.effect(`in the backoff gives the tokens back, ${isTold ? "immediately" : "when it ends"}`, () =>
         Effect.gen(function*() {
           const { errors, first, requests } = yield* sixty(awsStandard2026, isTold)
           assert.strictEqual(requests, 30)
@@ -390,7 +390,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
       }).pipe(withQuota()))
 
     for (const isTold of [false, true]) {
-      it.effect(`of a retry that waits for a send token leaves no trace${isTold ? ", at once" : ""}`, () =>
+      it.effect(`of a retry that waits for a send token leaves no trace${isTold ? ", immediately" : ""}`, () =>
         Effect.gen(function*() {
           const { client } = yield* strategic(awsAdaptive, [throttle])
           if (isTold) client.middlewareStack.use(AwsSdk.abortPlugin)
@@ -414,7 +414,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         }).pipe(withRandom(0.5), withQuota(), Effect.provide(Layer.fresh(limited))))
     }
 
-    it.effect("of first attempts that wait for a send token takes them out of the queue at once, if told", () =>
+    it.effect("of first attempts that wait for a send token takes them out of the queue immediately, if reported", () =>
       Effect.gen(function*() {
         const { client, requests } = yield* strategic(awsAdaptive, [ok])
         client.middlewareStack.use(AwsSdk.abortPlugin)
@@ -505,7 +505,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
       }).pipe(Effect.provide(TestQuota.layer())))
 
     for (const isTold of [false, true]) {
-      it.effect(`before the call sends nothing and takes nothing${isTold ? ", told" : ""}`, () =>
+      it.effect(`before the call sends nothing and takes nothing${isTold ? ", if reported" : ""}`, () =>
         Effect.gen(function*() {
           const { client, requests } = yield* strategic(awsStandard2026, [ok])
           if (isTold) client.middlewareStack.use(AwsSdk.abortPlugin)
@@ -525,7 +525,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         assert.deepStrictEqual(getEventListeners(signal, "abort"), [])
       }).pipe(withQuota()))
 
-    /** Lets time pass a millisecond at a time, and promises go on where back-offs end. */
+    /** Lets time pass a millisecond at a time, and promises go on where backoffs end. */
     const passed = (millis: number) =>
       Effect.forEach(
         Array.from({ length: millis }),
@@ -534,7 +534,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
       )
 
     for (const isTold of [false, true]) {
-      it.effect(`law: at any millisecond it costs what was sent in vain, no more${isTold ? ", told" : ""}`, () =>
+      it.effect(`law: at any millisecond it costs what was sent without success, no more${isTold ? ", if reported" : ""}`, () =>
         Effect.gen(function*() {
           const balances = new Set<number>()
           for (let at = 0; at <= 80; at += at % 25 === 24 || at % 25 === 0 ? 1 : 4) {
@@ -574,7 +574,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
     for (
       const [name, take, balance] of [
         ["is kept when it is awaited", async (promise) => void await promise, 400],
-        ["is kept when code of one's own listens", async (promise) => promise.then(() => undefined), 400],
+        ["is kept when the caller's code listens", async (promise) => promise.then(() => undefined), 400],
         [
           "is kept when it wins a race",
           async (promise) => void await Promise.race([promise, new Promise<never>(() => {})]).finally(() => {}),
@@ -619,7 +619,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         assert.strictEqual(yield* RetryQuota.balance, 401)
       }).pipe(withQuota({ initial: 400 })))
 
-    it.effect("for a token of another strategy, and for what is none", () =>
+    it.effect("for a token of another strategy, and for a value that is not a token", () =>
       Effect.gen(function*() {
         const strategy = yield* AwsSdk.makeRetryStrategy(awsStandard)
         const foreign = yield* token(yield* AwsSdk.makeRetryStrategy(awsStandard))
@@ -664,7 +664,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
       ))
   })
 
-  describe("beside the strategy of the SDK", () => {
+  describe("next to the strategy of the SDK", () => {
     const wall = 1_700_000_000_000
 
     /** Time that stands still: sleeps end at once. */

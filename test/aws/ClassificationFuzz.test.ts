@@ -146,11 +146,11 @@ const reasons: ReadonlyArray<readonly [row: string, holds: (error: any, sdk: Cla
     (error, sdk, ours) => ours === "no" && sdk === "transient" && chainOf(error).length > askedOf(error).length
   ],
   [
-    "`$retryable` that is no object, such as `null` or `false`",
+    "`$retryable` that is not an object, such as `null` or `false`",
     (error, sdk, ours) => sdk === "transient" && ours === "no" && askedOf(error).some(isOddTrait)
   ],
   [
-    "a status beside `$metadata`: `status`, `statusCode` or that of `response`",
+    "a status outside `$metadata`: `status`, `statusCode` or that of `response`",
     (error, sdk, ours) =>
       ours !== "no" && sdk !== ours && askedOf(error).some((each) => Option.isSome(RetryClassifier.httpStatus(each)))
   ]

@@ -34,7 +34,7 @@ const getObject = { service: "s3", operation: "GetObject" }
 
 const named = ({ operation, service }: Operations.Operation) => `${service} ${operation}`
 
-/** Retry behaviour 2.1 gives DynamoDB a shorter base for failures that are no throttles, and one attempt more for all. */
+/** Retry behavior 2.1 gives DynamoDB a shorter base for failures that are no throttles, and one attempt more for all. */
 const dynamoDBThrottled: StandardVector<{}> = {
   name: "DynamoDB waits as long as others after a throttle",
   given: {},
@@ -150,7 +150,7 @@ describe("Operations", () => {
       assert.strictEqual(Operations.forOperation(receive), Operations.forOperation(longPolls[4]!))
     })
 
-    it("refuses attempts and back-offs out of range", () => {
+    it("refuses attempts and backoffs out of range", () => {
       assert.throws(() => Operations.make({ maxAttempts: 0 }), InvalidOption)
       assert.throws(() => Operations.make({ maxBackoff: "49 millis" }), InvalidOption)
       assert.doesNotThrow(() => Operations.make({ maxAttempts: 1, maxBackoff: "50 millis" }))
@@ -198,7 +198,7 @@ describe("Operations", () => {
           driver
         ))
 
-      it.effect("leaves DynamoDB its attempts where only the back-off is set", () =>
+      it.effect("leaves DynamoDB its attempts where only the backoff is set", () =>
         playVector(
           {
             name: "",
@@ -236,7 +236,7 @@ describe("Operations", () => {
           }).pipe(Effect.provide(RetryQuota.layer({ initial: 0 }))))
       }
 
-      it.effect("lets a long poll that is held back be interrupted at once", () =>
+      it.effect("lets a long poll that is held back be interrupted immediately", () =>
         Effect.gen(function*() {
           const error = sdkError({ status: 500 })
           const call = driver.run(Effect.fail(error), Operations.forOperation(receive), () => {}).pipe(withRandom(1))

@@ -59,7 +59,7 @@ describe("ReferenceClassifier", () => {
     })
   }
 
-  it("hears the server's hint at every status that it knows", () => {
+  it("reads the server's hint at every status it knows", () => {
     for (const status of [408, 429, 500, 502, 503, 504, 509]) {
       const error = { ...sdkError({ status }), $response: { headers: { "x-amz-retry-after": "1500" } } }
       const info = Option.getOrThrow(ReferenceClassifier.classifier(error))

@@ -61,7 +61,7 @@ const requests: ReadonlyArray<{
 const readTimeout = "10 seconds" as const
 
 // The `ttl`: botocore tests/functional/test_retry.py @0e6e2404b8, each answer 5 s after its send and each retry 1 s
-// after the answer. That test is of behaviour 2.0, whose first attempt is "attempt=1" without `max`.
+// after the answer. That test is of behavior 2.0, whose first attempt is "attempt=1" without `max`.
 const dated: ReadonlyArray<{
   readonly name: string
   readonly dates: ReadonlyArray<string | undefined>
@@ -99,7 +99,7 @@ const dated: ReadonlyArray<{
     expected: ["attempt=1; max=3", "attempt=2; max=3", "attempt=3; max=3"]
   },
   {
-    name: "no ttl without a time-out, as in JavaScript",
+    name: "no ttl without a timeout, as in JavaScript",
     dates: ["Sat, 01 Jun 2019 00:10:03 GMT", "Sat, 01 Jun 2019 00:10:09 GMT", undefined],
     options: {},
     expected: ["attempt=1; max=3", "attempt=2; max=3", "attempt=3; max=3"]
@@ -262,7 +262,7 @@ describe("RequestHeaders", () => {
         assert.deepStrictEqual([numbers(seen.slice(4)), ids(seen).size], [[1, 2, 1, 2], 3])
       }))
 
-    it.effect("takes the number that a loop of one's own gives, whatever schedule is around", () =>
+    it.effect("takes the number from a custom loop, whatever schedule is around", () =>
       Effect.gen(function*() {
         const seen: Array<RequestHeaders.RequestHeaders> = []
         const strategy = yield* RetryStrategy.make(awsStandard2026)
@@ -301,7 +301,7 @@ describe("RequestHeaders", () => {
         }).pipe(Effect.provide(RetryQuota.layer()))
     )
 
-    it.effect("vector: differs between calls, in turn or at once", () =>
+    it.effect("vector: differs between calls, in sequence or at the same time", () =>
       Effect.gen(function*() {
         const one = RequestHeaders.withInvocation(RequestHeaders.headers({ maxAttempts: 3 }))
         const inTurn = yield* Effect.all([one, one])
@@ -327,7 +327,7 @@ describe("RequestHeaders", () => {
         [1, "00000000-0000-4000-8000-000000000000"]
       ] as const
     ) {
-      it.effect(`is well formed where chance is ${chance}`, () =>
+      it.effect(`is well formed for the random number ${chance}`, () =>
         Effect.gen(function*() {
           const call = Effect.map(RequestHeaders.Invocation, (invocation) => invocation.id)
           const random = Effect.provideService(Random.Random, constantRandom(chance))
@@ -386,7 +386,7 @@ describe("RequestHeaders", () => {
         assert.strictEqual(yield* RetryQuota.balance, 486)
       }).pipe(Effect.provide(RetryQuota.layer())))
 
-    it("asks for nothing but what is inside, and headers for a call around them", () => {
+    it("asks only for what is inside, and headers for a call around them", () => {
       const headers = RequestHeaders.headers({ maxAttempts: 3 })
       expectTypeOf(headers).toEqualTypeOf<
         Effect.Effect<RequestHeaders.RequestHeaders, never, RequestHeaders.Invocation>

@@ -90,7 +90,7 @@ describe("SdkModes", () => {
 
   // The same outcomes, hints and random numbers; compared after every step. A delay of theirs is cut to whole
   // milliseconds, one of ours rounded up.
-  describe("javaScript, beside StandardRetryStrategy of @smithy/core 3.39.0", () => {
+  describe("javaScript, next to StandardRetryStrategy of @smithy/core 3.39.0", () => {
     it.effect.each(
       [
         { randoms: "that make whole delays", chance: (next: () => number) => next() < 0.6 ? 0.5 : 0, round: 0 },

@@ -505,23 +505,23 @@ describe("SharedConfig", () => {
         [
           "missing",
           { fails: "NotFound" },
-          "AWS config file /config is passed over: NotFound: FileSystem.stat (/config)"
+          "AWS config file /config is skipped: NotFound: FileSystem.stat (/config)"
         ],
-        ["a directory", { type: "Directory" }, "AWS config file /config is passed over: it is no file but a Directory"],
+        ["a directory", { type: "Directory" }, "AWS config file /config is skipped: it is not a file but a Directory"],
         [
           "a device",
           { type: "CharacterDevice" },
-          "AWS config file /config is passed over: it is no file but a CharacterDevice"
+          "AWS config file /config is skipped: it is not a file but a CharacterDevice"
         ],
         [
           "forbidden",
           { fails: "PermissionDenied" },
-          "AWS config file /config is passed over: PermissionDenied: FileSystem.readFile (/config)"
+          "AWS config file /config is skipped: PermissionDenied: FileSystem.readFile (/config)"
         ],
         [
           "broken",
           { fails: "Unknown" },
-          "AWS config file /config is passed over: Unknown: FileSystem.readFile (/config)"
+          "AWS config file /config is skipped: Unknown: FileSystem.readFile (/config)"
         ]
       ] as const
     ) {

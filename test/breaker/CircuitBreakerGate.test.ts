@@ -65,7 +65,7 @@ describe("CircuitBreakerGate", () => {
   } as const
 
   for (const [name, retried] of Object.entries(forms)) {
-    it.effect(`${name}: hears of every send, and lets none go while the circuit is open; the retry costs nothing`, () =>
+    it.effect(`${name}: sees every send, and lets none pass while the circuit is open; the retry costs nothing`, () =>
       Effect.gen(function*() {
         let sends = 0
         const call = retried(Effect.suspend(() => {
@@ -87,7 +87,7 @@ describe("CircuitBreakerGate", () => {
       }).pipe(Effect.provide(gated(5))))
   }
 
-  it.effect("the other way round, Effect's breaker around the retry hears of calls", () =>
+  it.effect("the other way around, Effect's breaker outside the retry sees calls", () =>
     Effect.gen(function*() {
       let sends = 0
       const send = Effect.suspend(() => {
@@ -102,7 +102,7 @@ describe("CircuitBreakerGate", () => {
       assert.deepStrictEqual([sends, yield* tagOf], [15, "Open"])
     }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), breakerOf(5)))))
 
-  it.effect("one circuit on both sides of a retry: what the gate refuses counts for nothing", () =>
+  it.effect("one circuit on both sides of a retry: what the gate refuses does not count", () =>
     Effect.gen(function*() {
       const breaker = yield* CircuitBreaker.CircuitBreaker
       yield* Effect.exit(withRetry(Effect.fail(new Transient()), once))
@@ -182,7 +182,7 @@ describe("CircuitBreakerGate", () => {
       assert.deepStrictEqual([yield* tagOf, (yield* CoolDown.snapshot).phase], ["Closed", "free"])
     }).pipe(Effect.provide(Layer.merge(CoolDown.layer(), gated(1, "1 second")))))
 
-  it.effect("a store that does not answer: sends go, or are refused, as the breaker is told", () =>
+  it.effect("a store that does not answer: sends go, or are refused, as the breaker is configured", () =>
     Effect.gen(function*() {
       const down = Effect.fail(
         new CircuitBreaker.CircuitBreakerError({

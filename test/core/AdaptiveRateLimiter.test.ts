@@ -175,7 +175,7 @@ describe("AdaptiveRateLimiter", () => {
       }))
 
     for (const tokens of [3, 0.999_999]) {
-      it.effect(`has sent or gives its token back, at whatever step it is interrupted (of ${tokens} tokens)`, () =>
+      it.effect(`has sent or gives its token back, at any step it is interrupted (of ${tokens} tokens)`, () =>
         Effect.gen(function*() {
           const fillRate = 1e-6
           const options = { fillRate, minFillRate: fillRate, minCapacity: 3, tokens }
@@ -206,7 +206,7 @@ describe("AdaptiveRateLimiter", () => {
   })
 
   describe("a full queue", () => {
-    it.effect("refuses with a typed error and loses nobody who waits", () =>
+    it.effect("refuses with a typed error and loses no waiter", () =>
       Effect.gen(function*() {
         const limiter = yield* throttled({ maxWaiters: 2 })
         const times = yield* grants(limiter, 2)
@@ -222,7 +222,7 @@ describe("AdaptiveRateLimiter", () => {
   })
 
   describe("whenExceeded: fail", () => {
-    it.effect("fails at once, says when, and takes nothing", () =>
+    it.effect("fails immediately, says when, and takes nothing", () =>
       Effect.gen(function*() {
         const limiter = yield* throttled({ whenExceeded: "fail" })
         yield* TestClock.adjust("500 millis")
@@ -298,7 +298,7 @@ describe("AdaptiveRateLimiter", () => {
         ]
       ] as const
     ) {
-      it.effect(`${form}: interrupted at whatever step, leaves no waiter and loses no token`, () =>
+      it.effect(`${form}: interrupted at any step, leaves no waiter and loses no token`, () =>
         Effect.gen(function*() {
           const quota = yield* RetryQuota.make()
           const steady = { fillRate: 1e-6, minFillRate: 1e-6, minCapacity: 1000, tokens: 1000 }
@@ -371,7 +371,7 @@ describe("AdaptiveRateLimiter", () => {
       }).pipe(Effect.provide(Layer.fresh(layer))))
   })
 
-  it.effect("layerUnlimited holds nothing back, whatever it hears", () =>
+  it.effect("layerUnlimited holds nothing back, whatever the responses", () =>
     Effect.gen(function*() {
       for (let i = 0; i < 10; i++) yield* AdaptiveRateLimiter.update(true)
       yield* AdaptiveRateLimiter.acquire

@@ -45,7 +45,7 @@ describe.each(drivers)("$form", ({ run }) => {
       assert.strictEqual(yield* RetryQuota.balance, 11)
     }).pipe(Effect.provide(RetryQuota.layer({ initial: 10 }))))
 
-  it.effect("charges a time-out 10 and a throttle 5", () =>
+  it.effect("charges a timeout 10 and a throttle 5", () =>
     Effect.gen(function*() {
       yield* inTime(run(scripted([new TimedOut(), new Terminal()]).effect, awsStandard))
       assert.strictEqual(yield* RetryQuota.balance, 490)
@@ -61,7 +61,7 @@ describe.each(drivers)("$form", ({ run }) => {
       assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), errors[2])
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("decides on the first of several failures at once, and fails with that alone", () =>
+  it.effect("decides on the first of several simultaneous failures, and fails with that alone", () =>
     Effect.gen(function*() {
       const [first, second] = [new Transient(), new Terminal()]
       const both = Effect.failCause(Cause.combine(Cause.fail(first), Cause.fail(second)))
@@ -142,7 +142,7 @@ describe.each(drivers)("$form", ({ run }) => {
         assert.strictEqual(yield* Fiber.join(fiber), 2000)
       }).pipe(quota({ initial: 0, refillPerSecond: 2, whenExhausted: "wait" })))
 
-    it.effect("interrupted at whatever step, has paid only if it was sent", () =>
+    it.effect("interrupted at any step, has paid only if it was sent", () =>
       Effect.gen(function*() {
         const service = yield* RetryQuota.make({ capacity: 10, firstAttemptCost: 4 })
         let sent = 0
@@ -191,7 +191,7 @@ describe.each(drivers)("$form", ({ run }) => {
         ]
       ] as const
     ) {
-      it.effect(`by ${name} in the back-off gives the tokens back`, () =>
+      it.effect(`by ${name} in the backoff gives the tokens back`, () =>
         Effect.gen(function*() {
           yield* interrupted(
             run(failing, awsStandard).pipe(Effect.provideService(Random.Random, constantRandom(0.999)))
@@ -200,7 +200,7 @@ describe.each(drivers)("$form", ({ run }) => {
         }).pipe(Effect.provide(RetryQuota.layer())))
     }
 
-    it.effect("of 60 calls in the back-off leaves the quota full", () =>
+    it.effect("of 60 calls in the backoff leaves the quota full", () =>
       Effect.gen(function*() {
         const fibers = yield* Effect.forEach(
           Array.from({ length: 60 }),
@@ -224,7 +224,7 @@ describe.each(drivers)("$form", ({ run }) => {
         assert.strictEqual(yield* RetryQuota.balance, 495)
       }).pipe(Effect.provide(RetryQuota.layer())))
 
-    it.effect("at whatever step loses no token: a retry that never left costs nothing", () =>
+    it.effect("at any step loses no token: a retry that never left costs nothing", () =>
       Effect.gen(function*() {
         const quota = yield* RetryQuota.make()
         let sends = 0
@@ -256,7 +256,7 @@ describe.each(drivers)("$form", ({ run }) => {
       }))
   })
 
-  it.effect("is found by an attempt in a child fiber, under a time-out of its own", () =>
+  it.effect("is found by an attempt in a child fiber, under a timeout of its own", () =>
     Effect.gen(function*() {
       let sends = 0
       const call = Effect.suspend(() => sends++ < 1 ? Effect.never : Effect.succeed("ok"))
@@ -552,7 +552,7 @@ describe("Effect.retry", () => {
       assert.strictEqual(yield* RetryQuota.balance, 490)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("a call that succeeds with a repeat, a retry or a time-out inside leaves nothing taken", () =>
+  it.effect("a call that succeeds with a repeat, a retry or a timeout inside leaves nothing taken", () =>
     Effect.gen(function*() {
       type Call = Effect.Effect<string, Transient>
       const inside: ReadonlyArray<(self: Call) => Effect.Effect<unknown, Transient>> = [
@@ -628,7 +628,7 @@ describe("Effect.retry", () => {
       assert.strictEqual(yield* RetryQuota.balance, 490)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("tells why it stopped as the last output", () =>
+  it.effect("says why it stopped as the last output", () =>
     Effect.gen(function*() {
       const told = Effect.retryOrElse(
         attempt(Effect.fail(new Terminal())),

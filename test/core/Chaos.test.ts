@@ -131,7 +131,7 @@ describe("Chaos", () => {
       assert.deepStrictEqual([...(yield* Chaos.counts).keys()], ["orders"])
     }).pipe(Effect.provide(chaos({ outages: [{ kind: "fail" }], only: ["orders"] }))))
 
-  it.effect("tells so many names apart, and no more", () =>
+  it.effect("tells a maximum of names apart", () =>
     Effect.gen(function*() {
       for (let name = 0; name < 1100; name++) yield* played(1, `name ${name}`)
       const counts = yield* Chaos.counts
@@ -234,7 +234,7 @@ for (const [field, options] of refused) {
 }
 
 describe("examples/chaos", () => {
-  it.effect("a rehearsal comes out the same each time", () =>
+  it.effect("a rehearsal gives the same result each time", () =>
     Effect.gen(function*() {
       const run = Kit.runToEnd(Example.rehearsal(Effect.as(Effect.sleep(20), "ordered")))
       const first = yield* run

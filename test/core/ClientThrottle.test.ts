@@ -105,7 +105,7 @@ describe("the formula", () => {
   }
 })
 
-describe("a service that accepts so many, and rejects the rest", () => {
+describe("a service that accepts a number of sends, and rejects the rest", () => {
   const perSecond = 100
   const step = 100
   for (const [k, offered, load] of Vectors.steady) {
@@ -200,7 +200,7 @@ describe("ClientThrottle", () => {
       assert.isDefined(throttle.enter())
     }))
 
-  it.effect("takes time-outs, throttles and what may be retried for rejected, not other failures", () =>
+  it.effect("takes timeouts, throttles and what may be retried for rejected, not other failures", () =>
     Effect.gen(function*() {
       const throttle = yield* ClientThrottle.ClientThrottle
       const accepts = Effect.map(throttle.snapshot, ({ accepts, requests }) => [requests, accepts])
@@ -253,7 +253,7 @@ describe("ClientThrottle", () => {
         const refusal: unknown = yield* Effect.flip(driver(call.effect))
         assert.instanceOf(refusal, ClientThrottle.ClientThrottled)
         assert.strictEqual(refusal.rejection, 0.5)
-        assert.strictEqual(refusal.message, "the service rejects so much that 50 % of the sends are not made")
+        assert.strictEqual(refusal.message, "the service rejects so many sends that 50 % are not made")
         assert.strictEqual(Option.getOrThrow(RetryInfo.fromError(refusal)).safety, "No")
         assert.strictEqual(call.sends, 0)
         assert.strictEqual(yield* quota.balance, 500)

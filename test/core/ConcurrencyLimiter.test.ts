@@ -203,7 +203,7 @@ describe("ConcurrencyLimiter", () => {
       return { limiter, sent, call }
     })
 
-  it.effect("lets so many sends be in flight, then first come, first served", () =>
+  it.effect("lets a number of sends be in flight, then first come, first served", () =>
     Effect.gen(function*() {
       const { call, limiter, sent } = yield* subject({ rule: ConcurrencyLimiter.fixed(2) })
       for (const name of ["a", "b", "c", "d"]) yield* call(name, 100)
@@ -215,7 +215,7 @@ describe("ConcurrencyLimiter", () => {
       assert.deepStrictEqual(yield* limiter.snapshot, { limit: 2, inFlight: 0, waiting: 0 })
     }))
 
-  it.effect("serves the last to come first where it is told to", () =>
+  it.effect("serves the last to arrive first where configured", () =>
     Effect.gen(function*() {
       const { call, sent } = yield* subject({ rule: ConcurrencyLimiter.fixed(1), order: "lifo" })
       for (const name of ["a", "b", "c", "d"]) yield* call(name, 50)
@@ -265,7 +265,7 @@ describe("ConcurrencyLimiter", () => {
       assert.deepStrictEqual(yield* limiter.snapshot, { limit: 1, inFlight: 0, waiting: 0 })
     }))
 
-  it.effect("fails immediately where it is told to", () =>
+  it.effect("fails immediately where configured", () =>
     Effect.gen(function*() {
       const { call, sent } = yield* subject({ rule: ConcurrencyLimiter.fixed(1), whenFull: "fail" })
       yield* call("a", 10)
@@ -305,7 +305,7 @@ describe("ConcurrencyLimiter", () => {
 
   const drops: ReadonlyArray<[what: string, error: unknown, limit: number]> = [
     ["a throttle", new Throttled({}), 0.7],
-    ["a time-out", new TimedOut(), 0.7],
+    ["a timeout", new TimedOut(), 0.7],
     ["a 503", new Unavailable({ status: 503 }), 0.7],
     ["a 504", new Unavailable({ status: 504 }), 0.7],
     ["an error that a 503 has caused", new Wrapped({ cause: new Unavailable({ status: 503 }) }), 0.7],
@@ -425,7 +425,7 @@ describe("ConcurrencyLimiter", () => {
     }).pipe(Effect.provide(ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.adaptive({ initial: 2 }) }))))
 
   for (const [what, options] of [["in line", {}], ["last in, first out", { order: "lifo" }]] as const) {
-    it.effect(`${what}: whatever interrupts them, calls and slots leave nothing in flight and nobody waiting`, () =>
+    it.effect(`${what}: whatever interrupts them, calls and slots leave nothing in flight and nothing waiting`, () =>
       Effect.gen(function*() {
         let limiter = yield* ConcurrencyLimiter.make({ rule: ConcurrencyLimiter.fixed(1), ...options })
         const call = Effect.andThen(Effect.sleep(20), Effect.fail(new TimedOut())).pipe(withRetry(once), Effect.exit)
@@ -444,7 +444,7 @@ describe("ConcurrencyLimiter", () => {
       }))
   }
 
-  it.effect("takes a rule of one's own", () =>
+  it.effect("takes a custom rule", () =>
     Effect.gen(function*() {
       const seen: Array<ConcurrencyLimiter.Sample> = []
       const rule: ConcurrencyLimiter.Rule<number> = {

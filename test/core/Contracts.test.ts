@@ -138,8 +138,8 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
   describe("a quota over a store", () => {
     const refusing: Readonly<Record<string, Partial<RetryQuotaStore.RetryQuotaStore>>> = {
       "always refuses": {},
-      "is asked in vain": { reserve: () => () => Effect.void },
-      "waits in vain": { whenExhausted: "wait", reserve: () => () => Effect.sleep("1 second") }
+      "is asked without success": { reserve: () => () => Effect.void },
+      "waits without success": { whenExhausted: "wait", reserve: () => () => Effect.sleep("1 second") }
     }
     for (const [name, changes] of Object.entries(refusing)) {
       it.effect(`that ${name} makes no retry`, () =>
@@ -174,7 +174,7 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
       }).pipe(Effect.provide(own)))
   })
 
-  it.effect("gives tokens back that come when nobody waits for them any more", () =>
+  it.effect("returns tokens that come when no caller waits for them", () =>
     Effect.gen(function*() {
       const settled: Array<string> = []
       let late = () => {}
@@ -312,7 +312,7 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
         }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
     }
 
-    it.effect("has a pass canceled that comes when nobody waits for it any more", () =>
+    it.effect("cancels a pass that comes when no caller waits for it", () =>
       Effect.gen(function*() {
         const gate = new Gate(0)
         let late = () => {}
@@ -337,7 +337,7 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
         for (const { seen } of gates) assert.deepStrictEqual(seen, ["enter 1", "settle 1 Success"])
       }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
 
-    it.effect("has no pass left unsettled, at whatever step a call is interrupted", () =>
+    it.effect("has no pass left unsettled, at any step a call is interrupted", () =>
       Effect.gen(function*() {
         const gates = [new Gate(0), new Gate(1)] as const
         gates[1].delayMillis = 50

@@ -47,7 +47,7 @@ const seeded = (seed: number): Random.Random => {
   return { nextDoubleUnsafe: draw, nextIntUnsafe: () => Math.floor(draw() * 2 ** 31) }
 }
 
-describe("the probe: ten calls in 0.9 s, told at 0 to wait until 2 s", () => {
+describe("the probe: ten calls in 0.9 s, asked at 0 to wait until 2 s", () => {
   const drivers = {
     withRetry: <E>(send: Effect.Effect<void, E>) => withRetry(send, awsStandard2026),
     "Effect.retry": <E>(send: Effect.Effect<void, E>) => Effect.retry(attempt(send), awsStandard2026)
@@ -111,7 +111,7 @@ describe("CoolDown", () => {
       const refusal: unknown = yield* Effect.flip(withRetry(send, once))
       assert.instanceOf(refusal, CoolDown.CoolingDown)
       assert.deepStrictEqual(refusal.retryAfter, Duration.seconds(10))
-      assert.strictEqual(refusal.message, "the resource is cooling down: come back in 10s")
+      assert.strictEqual(refusal.message, "the resource is cooling down: try again in 10s")
       assert.strictEqual(Option.getOrThrow(RetryInfo.fromError(refusal)).safety, "No")
       assert.strictEqual(sends.length, 1)
       assert.deepStrictEqual(yield* CoolDown.snapshot, {
@@ -131,7 +131,7 @@ describe("CoolDown", () => {
       Effect.provideService(Random.Random, constantRandom(0.5))
     ))
 
-  it.effect("lets nobody wait with maxWait 0", () =>
+  it.effect("lets no send wait with maxWait 0", () =>
     Effect.gen(function*() {
       const { send } = server(100)
       yield* Effect.flip(withRetry(send, once))

@@ -98,7 +98,7 @@ describe("a cool-down", () => {
       }).pipe(Effect.provide(CoolDown.layer())))
   }
 
-  it.effect("is closed by a hint of a hint function of one's own; one that throws, or is no duration, says nothing", () =>
+  it.effect("is closed by a custom hint function; one that throws, or returns an invalid duration, says nothing", () =>
     Effect.gen(function*() {
       yield* withRetry(Effect.succeed("throw"), once)
       assert.strictEqual(yield* closedFor, 0)
@@ -138,7 +138,7 @@ describe("before any 429, the first response without anything left closes the re
       assert.deepStrictEqual(sent, ["http://a/1", "http://a/3"])
     }).pipe(Effect.provide(CoolDown.layer())))
 
-  it.effect("for RetryHttp with a header of one's own", () =>
+  it.effect("for RetryHttp with a custom header", () =>
     Effect.gen(function*() {
       const { plain, sent } = client({ "x-vendor-left": "0", "x-vendor-wait": "20" })
       const http = RetryHttp.retry(plain, RetryPolicy.maxAttempts(Backoff.fixed({ delay: 1 }), 3))

@@ -269,7 +269,7 @@ describe("an error that only has the name of a reason", () => {
 })
 
 describe("TimeoutError", () => {
-  it.effect("of Effect.timeout: a time-out", () =>
+  it.effect("of Effect.timeout: a timeout", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkChild(Effect.flip(Effect.timeout(Effect.never, "1 second")))
       yield* TestClock.adjust("1 second")

@@ -124,7 +124,7 @@ describe("a circuit breaker", () => {
       assert.strictEqual(outside.times.length, 4)
     }))
 
-  it.effect("inside: one that is open for long ends the call at once, unsent, without a token", () =>
+  it.effect("inside: one that is open for long ends the call immediately, unsent, without a token", () =>
     Effect.gen(function*() {
       const breaker = yield* breakerOf("30 seconds", 1)
       const { send, times } = serviceUntil(Infinity)
@@ -206,7 +206,7 @@ describe("an execution plan", () => {
   const down = Array.from({ length: 100 }, () => new Transient())
   const balance = (name: string) => RetryQuota.balance.pipe(Effect.provide(ResourceLimiters.quota(name)))
 
-  it.effect("retries the first provider as its policy says, then goes on to the second", () =>
+  it.effect("retries the first provider as its policy says, then moves on to the second", () =>
     Effect.gen(function*() {
       const { first, log, second } = providers(down, [])
       assert.deepStrictEqual(yield* travel(Plan.send(first, second)), Exit.succeed("2"))
@@ -223,7 +223,7 @@ describe("an execution plan", () => {
       assert.deepStrictEqual(log, ["1", "2", "2", "2"])
     }).pipe(Effect.provide(Plan.layer)))
 
-  it.effect("goes on at once after an error that is not retried", () =>
+  it.effect("moves on immediately after an error that is not retried", () =>
     Effect.gen(function*() {
       const { first, log, second } = providers([new Terminal()], [])
       assert.deepStrictEqual(yield* travel(Plan.send(first, second)), Exit.succeed("2"))
@@ -263,7 +263,7 @@ describe("an execution plan", () => {
       assert.deepStrictEqual(log, ["1"])
     }).pipe(Effect.provide(Plan.layer)))
 
-  it.effect("... and the second has an attempt less, after a back-off", () =>
+  it.effect("... and the second has an attempt less, after a backoff", () =>
     Effect.gen(function*() {
       const both = providers(down, down)
       yield* travel(Plan.scheduled(both.first, both.second))

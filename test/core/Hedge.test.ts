@@ -9,9 +9,11 @@ import {
   RetryPolicy,
   RetryQuota,
   type RetryQuotaStore,
+  RetryStrategy,
   SendGate,
   withRetry
 } from "effect-retry"
+import * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as Clock from "effect/Clock"
@@ -196,7 +198,7 @@ describe("who wins", () => {
       interrupted: [0]
     },
     {
-      name: "with none in flight the call fails, and whoever retries it waits",
+      name: "with none in flight the call fails, and a caller that retries it waits",
       turns: [[10, new Throttled({ retryAfter: 40 })], [1]],
       at: [0],
       end: 10,
@@ -325,11 +327,15 @@ const around = {
   "under Effect.retry": <E>(call: Effect.Effect<number, E, Hedge.Hedge>) => Effect.retry(attempt(call), awsStandard),
   "under withRetry and a deadline": <E>(call: Effect.Effect<number, E, Hedge.Hedge>) =>
     withRetry(call, awsStandard.pipe(RetryPolicy.deadline("1 minute"))),
-  "under withRetry, in a time-out": <E>(call: Effect.Effect<number, E, Hedge.Hedge>) =>
+  "under RetryStrategy.run": <E>(call: Effect.Effect<number, E, Hedge.Hedge>) =>
+    RetryStrategy.run(call).pipe(
+      Effect.provideServiceEffect(RetryStrategy.RetryStrategy, RetryStrategy.make(awsStandard))
+    ),
+  "under withRetry, in a timeout": <E>(call: Effect.Effect<number, E, Hedge.Hedge>) =>
     withRetry(Effect.timeout(call, "10 seconds"), awsStandard)
 }
 
-describe("every send asks the gates, and tells them how it ends, once", () => {
+describe("every send asks the gates, and reports to them how it ends, once", () => {
   for (const [name, driver] of Object.entries(around)) {
     const played = (turns: ReadonlyArray<Turn>, options: Hedge.CallOptions = {}) =>
       Effect.gen(function*() {
@@ -356,7 +362,7 @@ describe("every send asks the gates, and tells them how it ends, once", () => {
         assert.deepStrictEqual(attempts, [true])
       }))
 
-    it.effect(`${name}: a failure beside a success is a failure`, () =>
+    it.effect(`${name}: a failure next to a success is a failure`, () =>
       Effect.gen(function*() {
         const { account, attempts, sends } = yield* played([[5, new Transient()], [10]])
         assert.deepStrictEqual([sends, account.entered], [2, 2])
@@ -364,7 +370,7 @@ describe("every send asks the gates, and tells them how it ends, once", () => {
         assert.deepStrictEqual(attempts, [false, true])
       }))
 
-    it.effect(`${name}: all that fail are failures, and each is told of once`, () =>
+    it.effect(`${name}: all that fail are failures, and each is notified once`, () =>
       Effect.gen(function*() {
         const { account, attempts, sends } = yield* played([[50, new Transient()], [10, new Terminal()]])
         assert.deepStrictEqual([sends, account.entered], [2, 2])
@@ -498,8 +504,42 @@ describe("gates that are strained", () => {
     }).pipe(Effect.provide([paid, CoolDown.layer()])))
 })
 
+describe("an adaptive rate limiter is strained", () => {
+  const throttled = Effect.gen(function*() {
+    const limiter = yield* AdaptiveRateLimiter.make()
+    const isStrained = (nowMillis: number) => limiter.gate!.isStrained!(nowMillis)
+    yield* TestClock.adjust(1000)
+    assert.isFalse(isStrained(1000))
+    for (let send = 0; send < 50; send++) {
+      yield* limiter.acquire
+      yield* limiter.update(false)
+      yield* TestClock.adjust(20)
+    }
+    assert.isFalse(isStrained(2000))
+    yield* limiter.update(true)
+    return { limiter, isStrained }
+  })
+
+  it.effect("for 10 seconds after a throttle", () =>
+    Effect.gen(function*() {
+      const { isStrained } = yield* throttled
+      assert.isTrue(isStrained(2000))
+      assert.isTrue(isStrained(11_999))
+      assert.isFalse(isStrained(12_000))
+    }))
+
+  it.effect("and while it has no token for another send", () =>
+    Effect.gen(function*() {
+      const { isStrained, limiter } = yield* throttled
+      yield* TestClock.adjust("20 seconds")
+      assert.isFalse(isStrained(22_000))
+      for (let { capacity } = yield* limiter.snapshot; capacity >= 1; capacity--) yield* limiter.acquire
+      assert.isTrue(isStrained(22_000))
+    }))
+})
+
 describe("what stays behind", () => {
-  it.effect("no timer, whoever wins and whatever fails", () =>
+  it.effect("no timer, whichever wins and whatever fails", () =>
     Effect.gen(function*() {
       const clock = yield* countedClock
       const turns: ReadonlyArray<ReadonlyArray<Turn>> = [[[5]], [[100], [1]], [[5, new Transient()], [30]], [[
@@ -706,7 +746,7 @@ describe("the quantile", () => {
       assert.strictEqual(yield* after([[200]], floored), 0)
     }).pipe(Effect.provide(paid)))
 
-  it.effect("a failure is no latency, a time-out is one, and so is a send that was given up after its delay", () =>
+  it.effect("a failure is no latency, a timeout is one, and so is a send that was given up after its delay", () =>
     Effect.scoped(Effect.gen(function*() {
       const hedge = yield* Hedge.make({ budget: unlimited })
       const known = Effect.map(hedge.snapshot, ({ latencies }) => latencies)
@@ -731,7 +771,7 @@ describe("the quantile", () => {
     })))
 })
 
-describe("who is told", () => {
+describe("who is notified", () => {
   const events = (turns: ReadonlyArray<Turn>) =>
     Effect.gen(function*() {
       const seen: Array<string> = []

@@ -212,7 +212,7 @@ describe("Polly", () => {
   > = [
     ["one hedge after 2 seconds", [3000, 100], { after: "2 seconds" }, [], 2, 2],
     ["none before", [1990], { after: "2 seconds" }, [], 1, 1],
-    ["0: all at once", [300, 200, 100], { after: 0, atMost: 2 }, [], 3, 3],
+    ["0: all immediately", [300, 200, 100], { after: 0, atMost: 2 }, [], 3, 3],
     ["negative: only after the one before has failed", [300, 200], { after: Duration.infinity }, [1], 2, 2],
     ["a handled outcome starts the next immediately", [10, 200], { after: "2 seconds" }, [1], 2, 2],
     ["all fail: the result of the first", [300, 10], { after: 20 }, [1, 2], 2, undefined]

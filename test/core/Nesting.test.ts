@@ -47,7 +47,7 @@ describe.each(drivers)("outermostOnly with $form", ({ run }) => {
       assert.strictEqual(call.sends, 9)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("in a child fiber of the attempt, under a time-out, leaves retrying to the outer call", () =>
+  it.effect("in a child fiber of the attempt, under a timeout, leaves retrying to the outer call", () =>
     Effect.gen(function*() {
       const call = leaf()
       yield* inTime(run(Effect.timeout(run(call.effect, policy), "1 minute"), awsStandard))

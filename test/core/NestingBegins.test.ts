@@ -7,7 +7,7 @@ import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { Transient } from "../utils/call.ts"
 
-it.effect("a call that is under way when the first outermostOnly policy is made goes on as it was", () =>
+it.effect("a call that is under way when the first outermostOnly policy is made continues as it was", () =>
   Effect.gen(function*() {
     const attempts: Array<number> = []
     const call = Effect.flatMap(Schedule.CurrentMetadata, ({ attempt }) => {

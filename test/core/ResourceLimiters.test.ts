@@ -191,7 +191,7 @@ describe("ResourceLimiters", () => {
         assert.strictEqual(yield* resources.count, 0)
       }).pipe(Effect.provide(ofThree)))
 
-    it.effect("closes the layer of one that is forgotten, when nobody uses it any more", () =>
+    it.effect("closes the layer of one that is forgotten, when it is no longer used", () =>
       Effect.gen(function*() {
         const events: Array<string> = []
         const shared = (key: string) =>
@@ -399,7 +399,7 @@ describe("ResourceLimiters", () => {
         assert.deepStrictEqual([yield* latencies("a"), yield* latencies("b")], [6, 1])
       }).pipe(Effect.provide(ResourceLimiters.layer({ hedge: { share: 0.2 } }))))
 
-    it.effect("a hedged call that is interrupted leaves nothing behind, at whatever step", () =>
+    it.effect("a hedged call that is interrupted leaves nothing behind, at any step", () =>
       Effect.gen(function*() {
         let running = 0
         const send = Effect.acquireUseRelease(

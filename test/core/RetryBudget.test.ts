@@ -234,7 +234,7 @@ describe("share", () => {
       assert.strictEqual(budget.balance(), 1)
     }))
 
-  it.effect("a call that was never made pays for nothing, also if its share is taken already", () =>
+  it.effect("a call that was never made pays nothing, also if its share is taken already", () =>
     Effect.gen(function*() {
       const budget = yield* driven(RetryBudget.share({ share: 1, minPerSecond: 0 }))
       const pass = budget.send()
@@ -672,7 +672,7 @@ describe("all", () => {
     }
   }
 
-  it.effect("an ask that is interrupted has taken nothing of any of them, at whatever step", () =>
+  it.effect("an ask that is interrupted has taken nothing of any of them, at any step", () =>
     Effect.gen(function*() {
       const clock = yield* Clock.Clock
       const make = Effect.gen(function*() {

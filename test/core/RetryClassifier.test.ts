@@ -272,7 +272,7 @@ describe("RetryClassifier", () => {
     for (const [name, error] of rows) {
       it(`${name} is unknown, not a crash`, () => assert.strictEqual(shortly(error), "unknown"))
 
-      it.effect(`${name} comes out of a retried call as it is`, () =>
+      it.effect(`${name} is unchanged after a retried call`, () =>
         Effect.gen(function*() {
           const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.whileRetryable)
           assert.strictEqual(yield* Effect.flip(withRetry(Effect.fail(error), policy)), error)

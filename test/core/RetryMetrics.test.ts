@@ -258,7 +258,7 @@ describe("RetryMetrics, gauges", () => {
       assert.strictEqual(yield* since, 0)
     }).pipe(Effect.provide([RetryQuota.layer({ capacity: 10, successIncrement: 1 }), metered]), ownRegistry))
 
-  it.effect("those of a quota that was made anew follow the new one", () =>
+  it.effect("those of a recreated quota follow the new one", () =>
     Effect.gen(function*() {
       const stop = Effect.exit(withRetry(Effect.fail(new Terminal()), awsStandard))
       yield* Effect.provide(stop, RetryQuota.layer({ capacity: 10 }))

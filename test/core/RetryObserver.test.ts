@@ -193,7 +193,7 @@ describe("RetryObserver", () => {
       }).pipe(Effect.provide(ResourceLimiters.layer())))
   }
 
-  it.effect("a strategy names the resource of its quota, whoever calls it", () =>
+  it.effect("a strategy names the resource of its quota, whatever the caller", () =>
     Effect.gen(function*() {
       const resources: Array<string | undefined> = []
       const tells = (_: unknown, _error: unknown, context: RetryObserver.Caller) =>
@@ -205,7 +205,7 @@ describe("RetryObserver", () => {
       assert.deepStrictEqual(resources, ["orders", "orders", "orders"])
     }).pipe(Effect.provide(ResourceLimiters.layer())))
 
-  it("combine tells both, the first one first", () => {
+  it("combine notifies both, the first one first", () => {
     const told: Array<string> = []
     const combined = RetryObserver.combine(
       { onAttempt: () => told.push("first"), onStop: () => told.push("stop") },

@@ -389,7 +389,7 @@ describe("RetryPolicy", () => {
     }
 
     it.effect.prop(
-      "law: a retry that is refused waits for nothing and takes nothing, whatever the policy, the quota and the failure",
+      "law: a refused retry does not wait and takes nothing, whatever the policy, the quota and the failure",
       [
         Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 23 })),
         Schema.Literals(["transient", "throttled", "timedOut", "unsure", "terminal"]),
@@ -418,13 +418,13 @@ describe("RetryPolicy", () => {
   })
 
   describe("quotaGated", () => {
-    it.effect("refuses a cost above the capacity at once, also where the quota would wait", () =>
+    it.effect("refuses a cost above the capacity immediately, also where the quota would wait", () =>
       Effect.gen(function*() {
         const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.quotaGated({ cost: 11 }))
         assert.deepStrictEqual(yield* decisions(policy, [transient]), ["quota-exhausted"])
       }).pipe(Effect.provide(RetryQuota.layer({ capacity: 10, refillPerSecond: 1, whenExhausted: "wait" }))))
 
-    it.effect("charges a throttle that is a time-out, too, as a throttle", () =>
+    it.effect("charges a throttle that is a timeout, too, as a throttle", () =>
       Effect.gen(function*() {
         const policy = Backoff.fixed({ delay: 0 }).pipe(
           RetryPolicy.quotaGated({ cost: 1, timeoutCost: 10, throttlingCost: 5 })
@@ -611,7 +611,7 @@ describe("RetryPolicy", () => {
         )
       }))
 
-    it.effect("a back-off caps again after proportional jitter", () =>
+    it.effect("a backoff caps again after proportional jitter", () =>
       Effect.gen(function*() {
         const policy = Backoff.exponential({ base: 600, cap: 1000, jitter: { proportional: 0.5 } })
         const high = Effect.provideService(
@@ -682,7 +682,7 @@ describe("RetryPolicy", () => {
       assert.deepStrictEqual(yield* decisions(wrong, [transient]), [0])
     }))
 
-  it.effect("fromDelay gets a record of its own for each failure, which nobody can change", () =>
+  it.effect("fromDelay gets a new, immutable record for each failure", () =>
     Effect.gen(function*() {
       const seen: Array<RetryPolicy.Failure> = []
       const policy = RetryPolicy.fromDelay((failure) => {
@@ -733,7 +733,7 @@ describe("RetryPolicy", () => {
         )
       }))
 
-    it.effect("starts anew for every call", () =>
+    it.effect("starts over for every call", () =>
       Effect.gen(function*() {
         const policy = RetryPolicy.fromSchedule(Schedule.recurs(1))
         for (let i = 0; i < 3; i++) {

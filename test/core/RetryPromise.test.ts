@@ -252,7 +252,7 @@ describe("retryPromise", () => {
     assert.strictEqual(result.status, "fulfilled")
   })
 
-  it("rejects when the signal or the context is none, and calls nothing", async () => {
+  it("rejects when the signal or the context is invalid, and calls nothing", async () => {
     const none: CallOptions = JSON.parse("{}")
     let sends = 0
     const f = () => Promise.reject(++sends)
@@ -281,7 +281,7 @@ describe("retryPromise", () => {
     assert.strictEqual(await make(awsStandard)(async () => 1, { signal: null }), 1)
   })
 
-  it("rejects when the policy is none", async () => {
+  it("rejects when the policy is invalid", async () => {
     const none: typeof awsStandard = JSON.parse("{}")
     const [result] = await Promise.allSettled([retryPromise(() => 1, none)])
     assert.instanceOf((result as PromiseRejectedResult).reason, InvalidOption)
@@ -383,7 +383,7 @@ describe("abort", () => {
     })
   }
 
-  it("in the back-off: rejects at once, leaves no timer and no listener, gives the tokens back", async () => {
+  it("in the backoff: rejects immediately, leaves no timer and no listener, gives the tokens back", async () => {
     const { balance, clock, context } = world()
     const controller = new AbortController()
     let sends = 0
@@ -403,7 +403,7 @@ describe("abort", () => {
     assert.deepStrictEqual([sends, clock.sleepers.length, balance(), listeners(controller.signal)], [1, 0, 500, 0])
   })
 
-  it("in a real back-off leaves no timer", async () => {
+  it("in a real backoff leaves no timer", async () => {
     const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length
     const before = timers()
     const controller = new AbortController()
@@ -421,7 +421,7 @@ describe("abort", () => {
     assert.approximately(timers() - before, 0, 5)
   })
 
-  it("while waiting for the quota: rejects at once, leaves no timer, gives the tokens back", async () => {
+  it("while waiting for the quota: rejects immediately, leaves no timer, gives the tokens back", async () => {
     const { balance, clock, context } = world({ capacity: 5, refillPerSecond: 1, whenExhausted: "wait" })
     const controller = new AbortController()
     const { signal } = controller
@@ -471,7 +471,7 @@ describe("abort", () => {
     })
   }
 
-  it("in an attempt: its own signal is aborted with the same reason, its late failure is nobody's", async () => {
+  it("in an attempt: its own signal is aborted with the same reason, its late failure is ignored", async () => {
     const unhandled: Array<unknown> = []
     const note = (error: unknown) => void unhandled.push(error)
     process.on("unhandledRejection", note)
@@ -550,7 +550,7 @@ describe("abort", () => {
     assert.strictEqual(listeners(signal), 0)
   })
 
-  it("at whatever step leaves the balance where the sends have put it", async () => {
+  it("at any step leaves the balance where the sends have put it", async () => {
     const base = new Scheduler.MixedScheduler()
     const lost: Array<number> = []
     let steps = 0
@@ -586,7 +586,7 @@ describe("abort", () => {
     assert.isAtMost(lost.length, 2)
   })
 
-  it("of 60 calls in their back-off leaves the quota full", async () => {
+  it("of 60 calls in their backoff leaves the quota full", async () => {
     const { balance, context } = world()
     const controller = new AbortController()
     const calls = Array.from(
@@ -712,7 +712,7 @@ describe("types", () => {
   )
   const options: CallOptions = {}
 
-  it("give the value, and refuse a policy whose services nobody provides", () => {
+  it("give the value, and refuse a policy whose services are not provided", () => {
     expectTypeOf(() => retryPromise(() => 1, awsStandard)).returns.toEqualTypeOf<Promise<number>>()
     expectTypeOf(() => retryPromise(async () => "a", awsAdaptive, options)).returns.toEqualTypeOf<Promise<string>>()
     // @ts-expect-error it needs a Store
@@ -818,7 +818,7 @@ describe("examples/promises.ts", () => {
 
 // Last, since from `outermostOnly` on attempts are marked, and calls that succeed take another way.
 describe("nesting", () => {
-  it("inside an attempt of another call multiplies, whatever the policy: nobody can tell", async () => {
+  it("inside an attempt of another call multiplies, whatever the policy: it cannot be detected", async () => {
     const { clock, context } = world()
     const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.outermostOnly)
     let sends = 0

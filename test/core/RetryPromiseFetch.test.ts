@@ -200,7 +200,7 @@ describe("options in place of services", () => {
     })
   }
 
-  it("retries: Infinity goes on until it succeeds", async () => {
+  it("retries: Infinity continues until it succeeds", async () => {
     assert.strictEqual(await retryPromise(failing(many(broken)), policy, { retries: Infinity }), "ok")
   })
 
@@ -248,6 +248,24 @@ describe("options in place of services", () => {
     assert.strictEqual(Duration.toSeconds(seen[0]!.retryAfter!), 7)
   })
 
+  it("classify: keeps a hint that is a date, also where the response does not say what time it is", async () => {
+    const dated: Answer = (response) => {
+      response.sendDate = false
+      status(429, { "retry-after": new Date(Date.now() + 60_000).toUTCString() })(response)
+    }
+    for (const verdict of [undefined, true]) {
+      script = [dated, status(200)]
+      sends = 0
+      const hints: Array<number> = []
+      await retryPromise((attempt) => fetch(url, attempt), policy, {
+        classify: () => verdict,
+        onRetry: (_, { info }) => hints.push(info?.retryAfter === undefined ? 0 : Duration.toSeconds(info.retryAfter))
+      })
+      assert.strictEqual(hints.length, 1)
+      assert.isAbove(hints[0]!, 50, String(verdict))
+    }
+  })
+
   it("classify: decides about responses too, a 404 that may appear and a 503 that may not", async () => {
     script = [status(404), status(200)]
     const appears = (answer: unknown) => answer instanceof Response && answer.status === 404 ? true : undefined
@@ -277,7 +295,7 @@ describe("options in place of services", () => {
     assert.deepStrictEqual(asked, [])
   })
 
-  it("onRetry and onStop are told the error, what was decided, and are waited for", async () => {
+  it("onRetry and onStop get the error and the decision, and are waited for", async () => {
     const told: Array<unknown> = []
     const later = async (...what: ReadonlyArray<unknown>) => {
       await new Promise((resolve) => setTimeout(resolve, 5))

@@ -182,7 +182,7 @@ describe("RetryQuota", () => {
         assert.closeTo(yield* quota.balance, 3, 1e-9)
       }))
 
-    it.effect("lets nobody overtake, though there are tokens for the late one", () =>
+    it.effect("lets no one overtake, though there are tokens for the late one", () =>
       Effect.gen(function*() {
         const quota = yield* waiting
         const big = yield* Effect.forkChild(quota.reserve(5))
@@ -221,7 +221,7 @@ describe("RetryQuota", () => {
         assert.closeTo(yield* quota.balance, 1, 1e-9)
       }))
 
-    it.effect("loses no token to an interruption, at whatever step it comes", () =>
+    it.effect("loses no token to an interruption, at any step it comes", () =>
       Effect.gen(function*() {
         const quota = yield* RetryQuota.make({ capacity: 1e6, initial: 0, refillPerSecond: 1, whenExhausted: "wait" })
         const clock = yield* Clock.Clock

@@ -14,7 +14,7 @@ const waiting = (maxWaiters?: number) =>
 const policy = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 1 }))
 
 describe("maxWaiters of a quota that waits", () => {
-  it.effect("serves so many and refuses the next at once; a place is free when one leaves", () =>
+  it.effect("serves a maximum and refuses the next immediately; a place is free when one leaves", () =>
     Effect.gen(function*() {
       const asking = Effect.forkChild(RetryQuota.reserve(1))
       const [first] = [yield* asking, yield* asking, yield* asking]
@@ -72,7 +72,7 @@ describe("maxWaiters of a quota that waits", () => {
       assert.strictEqual(stops.filter((reason) => reason === "max-attempts").length, 5)
     }).pipe(Effect.provide(waiting(5))))
 
-  it.effect("0 lets nobody wait, and takes what is there", () =>
+  it.effect("0 lets no caller wait, and takes what is there", () =>
     Effect.gen(function*() {
       assert.isTrue(Option.isNone(yield* RetryQuota.reserve(1)))
       yield* TestClock.adjust("1 second")

@@ -23,6 +23,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
+import { inspect } from "node:util"
 import { scripted, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
 import { compared, seeded, sides2026 } from "../utils/smithy.ts"
 import { sweep } from "../utils/sweep.ts"
@@ -300,7 +301,7 @@ describe("RetryStrategy", () => {
         ["a quota and a limiter", awsAdaptive as unknown as typeof awsStandard, throttled(AdaptiveRateLimiter.make())]
       ] as const
     ) {
-      it.effect(`law: with ${name}, nothing is lost at whatever step it is interrupted`, () =>
+      it.effect(`law: with ${name}, nothing is lost at any step it is interrupted`, () =>
         Effect.gen(function*() {
           const waits = name === "a quota that waits"
           const quota = yield* RetryQuota.make(
@@ -347,7 +348,7 @@ describe("RetryStrategy", () => {
     }
   })
 
-  describe("beside StandardRetryStrategy of @smithy/core 3.41.0", () => {
+  describe("next to StandardRetryStrategy of @smithy/core 3.41.0", () => {
     // The same outcomes and random numbers; compared after every step. What differs, and is allowed for:
     // - a delay of theirs is cut to whole milliseconds, one of ours rounded up;
     // - theirs sleeps it in the refresh, ours leaves that to the caller, but for a refused long poll;
@@ -379,7 +380,7 @@ describe("RetryStrategy", () => {
   })
 
   describe("tokens", () => {
-    it.effect("tell the attempt, the delay and what they hold", () =>
+    it.effect("show the attempt, the delay and what they hold", () =>
       Effect.gen(function*() {
         const strategy = yield* RetryStrategy.make(awsStandard)
         const first = yield* strategy.acquireInitialToken()
@@ -416,7 +417,7 @@ describe("RetryStrategy", () => {
         const foreign = yield* defect(other.recordSuccess(first))
         assert.propertyVal(foreign, "reason", "foreign")
         assert.propertyVal(foreign, "_tag", "InvalidToken")
-        assert.propertyVal(foreign, "message", "the retry token is not one of this strategy")
+        assert.propertyVal(foreign, "message", "the retry token belongs to another strategy")
         assert.propertyVal(yield* defect(other.refreshRetryToken(first, new Transient())), "reason", "foreign")
         const second = yield* one.refreshRetryToken(first, new Transient())
         assert.propertyVal(yield* defect(one.refreshRetryToken(first, new Transient())), "reason", "used")
@@ -425,7 +426,7 @@ describe("RetryStrategy", () => {
         assert.strictEqual(yield* RetryQuota.balance, 500)
         const again = yield* defect(one.recordSuccess(second))
         assert.instanceOf(again, RetryStrategy.InvalidToken)
-        assert.propertyVal(again, "message", "the retry token has been used up already")
+        assert.propertyVal(again, "message", "the retry token has already been used")
         assert.isFalse(yield* second.abandon)
         assert.strictEqual(yield* RetryQuota.balance, 500)
       }).pipe(withQuota()))
@@ -547,7 +548,7 @@ describe("RetryStrategy", () => {
       assert.isDefined(RetryStrategy.make(choosy))
     })
 
-    it.effect("tells the observer of the caller", () =>
+    it.effect("notifies the observer of the caller", () =>
       Effect.gen(function*() {
         const told: Array<string> = []
         const observer: RetryObserver.RetryObserver = {
@@ -608,7 +609,7 @@ describe("RetryStrategy", () => {
   describe("the limiter", () => {
     // One token in 2 seconds, then, once two sends have been measured, one in 625 ms.
     for (const [chance, backOff, refreshedAt] of [[0.5, 500, 2625], [1, 1000, 3000]] as const) {
-      it.effect(`takes a send token for the first attempt, and for a retry after its back-off of ${backOff} ms`, () =>
+      it.effect(`takes a send token for the first attempt, and for a retry after its backoff of ${backOff} ms`, () =>
         Effect.gen(function*() {
           const strategy = yield* RetryStrategy.make(awsAdaptive)
           const now = Clock.currentTimeMillis
@@ -690,6 +691,18 @@ describe("RetryStrategy", () => {
         Effect.provide(AdaptiveRateLimiter.layer({ whenExceeded: "fail" }))
       ))
   })
+
+  it.effect("a token shows its numbers when it is inspected, and nothing of the error", () =>
+    Effect.gen(function*() {
+      const strategy = yield* RetryStrategy.make(awsStandard)
+      const first = yield* strategy.acquireInitialToken()
+      const error = Object.assign(new Error("secret"), { status: 503 })
+      const fiber = yield* Effect.forkChild(strategy.refreshRetryToken(first, error), { startImmediately: true })
+      yield* TestClock.adjust("1 minute")
+      const text = inspect(yield* Fiber.join(fiber), { depth: Infinity })
+      assert.include(text, "attempt: 2")
+      assert.notInclude(text, "secret")
+    }).pipe(withQuota()))
 })
 
 const _tag = "RetryStrategyToken"

@@ -130,7 +130,7 @@ describe("untilFirst", () => {
       assert.deepStrictEqual([errorOf(exit), opened], ["defect", 1])
     }).pipe(quota))
 
-  it.effect("keeps chunks as they are, and closes the stream when nobody pulls any more", () =>
+  it.effect("keeps chunks as they are, and closes the stream when the consumer stops pulling", () =>
     Effect.gen(function*() {
       const chunks: Array<number> = []
       const made = Stream.fromArray([1, 2, 3]).pipe(Stream.concat(Stream.fromArray([4, 5])))
@@ -145,7 +145,7 @@ describe("untilFirst", () => {
       assert.deepStrictEqual([elements, from.open], [[0, 1], 0])
     }).pipe(quota))
 
-  it.effect("interrupted in the back-off or in an attempt: closed, and nothing is held", () =>
+  it.effect("interrupted in the backoff or in an attempt: closed, and nothing is held", () =>
     Effect.gen(function*() {
       const back = source({ gives: 0, fails: passing })
       const waiting = yield* Effect.forkChild(Stream.runDrain(RetryStream.untilFirst(back.run(0), policy)))
@@ -189,7 +189,7 @@ describe("resume", () => {
       assert.strictEqual(yield* RetryQuota.balance, 90)
     }).pipe(quota))
 
-  it.effect("begins to count anew when a run goes on for resetAfter, just below and at it", () =>
+  it.effect("resets the count when a run lasts for resetAfter, just below and at it", () =>
     Effect.gen(function*() {
       // A run is 1 s until its first element, then as long as it takes for the others.
       for (const [gives, runs] of [[10, 3], [11, 20]] as const) {
@@ -200,7 +200,7 @@ describe("resume", () => {
       }
     }).pipe(quota))
 
-  it.effect("gives the tokens of its retry back while the run goes on", () =>
+  it.effect("gives the tokens of its retry back while the run continues", () =>
     Effect.gen(function*() {
       const from = source({ gives: 0, fails: passing }, { gives: 1000, every: 1000 })
       const fiber = yield* Effect.forkChild(Stream.runDrain(from.resumed()))

@@ -68,7 +68,7 @@ describe("a retry that a condition around the policy has stopped", () => {
   }
 
   for (const { form, run } of drivers) {
-    it.effect(`has lapsed for the next retry by ${form}, which nobody but that retry notices`, () =>
+    it.effect(`has lapsed for the next retry by ${form}, which only that retry notices`, () =>
       Effect.gen(function*() {
         const stops: Array<string> = []
         const job = Effect.exit(Effect.retry(attempt(failing), { schedule: awsStandard2026, times: 0 }))
@@ -86,7 +86,7 @@ describe("a retry that a condition around the policy has stopped", () => {
       }).pipe(Effect.provide(RetryQuota.layer({ capacity: 28 }))))
   }
 
-  it.effect("is seen to have lapsed by whoever takes tokens next", () =>
+  it.effect("is seen to have lapsed by the next caller that takes tokens", () =>
     Effect.gen(function*() {
       const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.quotaGated({ cost: 5 }))
       const worker = Effect.andThen(
@@ -100,7 +100,7 @@ describe("a retry that a condition around the policy has stopped", () => {
       assert.isTrue((yield* RetryQuota.reserve(5))._tag === "Some")
     }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
 
-  it.effect("comes after all: it pays anew, or its call ends with its own error where the quota is dry", () =>
+  it.effect("comes after all: it pays again, or its call ends with its own error where the quota is dry", () =>
     Effect.gen(function*() {
       const late = Schedule.addDelay(
         Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.quotaGated({ cost: 5 })),
@@ -131,7 +131,7 @@ describe("a retry that a condition around the policy has stopped", () => {
       assert.deepStrictEqual([sends, reasons], [1, ["retry", "quota-exhausted"]])
     }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5, successIncrement: 0 }))))
 
-  it.effect("comes after all: attempts that race share what it pays anew", () =>
+  it.effect("comes after all: attempts that race share what it pays again", () =>
     Effect.gen(function*() {
       let sends = 0
       const blip = Effect.suspend((): Effect.Effect<number, Transient> => sends++ === 0 ? failing : Effect.succeed(1))
@@ -428,7 +428,7 @@ describe("an observer whose effect", () => {
 })
 
 describe("a call that has begun before the first policy that asks whether it is nested", () => {
-  it.effect("goes on as it began", () =>
+  it.effect("continues as it began", () =>
     Effect.gen(function*() {
       const shared: { nesting: boolean } = (globalThis as any)[Symbol.for("effect-retry/shared")]
       const before = shared.nesting
@@ -451,7 +451,7 @@ describe("a call that has begun before the first policy that asks whether it is 
 })
 
 describe("withRetryOrElse", () => {
-  it.effect("goes on with the reason and the last error", () =>
+  it.effect("continues with the reason and the last error", () =>
     Effect.gen(function*() {
       const errors = [new Transient(), new Terminal()]
       const told = withRetryOrElse(

@@ -48,7 +48,7 @@ describe("AwsModes", () => {
           }
         }).pipe(Effect.provide(RetryQuota.layer())))
 
-      it.effect("vector: 9 ends with the same balance when the calls begin at once", () =>
+      it.effect("vector: 9 ends with the same balance when the calls begin at the same time", () =>
         Effect.gen(function*() {
           const policy = AwsModes.standard2026(shared2026.given)
           const calls = shared2026.calls.map(({ statuses }) =>

@@ -202,7 +202,7 @@ describe("RetryObserver.logger", () => {
       ])
     }))
 
-  it("tells the limit of the policy to retryPromise's observers too", async () => {
+  it("reports the limit of the policy to retryPromise's observers too", async () => {
     const limits: Array<number> = []
     const observer = RetryObserver.layerOnly({ onRetry: ({ maxAttempts }) => limits.push(maxAttempts) })
     const context = await Effect.runPromise(Effect.scoped(Layer.build(observer)))

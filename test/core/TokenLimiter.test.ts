@@ -130,7 +130,7 @@ describe("TokenLimiter", () => {
     ["a success that says nothing counts as expected", Effect.succeed({ id: 1 }), 400],
     ["a throttle gives the tokens back", Effect.fail(new Throttled({ retryAfter: 0 })), 0],
     ["a refusal gives the tokens back", Effect.fail(new Answered({ status: 400, headers: {} })), 1000],
-    ["a time-out of the server counts as expected", Effect.fail(new Answered({ status: 408, headers: {} })), 400],
+    ["a timeout of the server counts as expected", Effect.fail(new Answered({ status: 408, headers: {} })), 400],
     ["a failure of the server counts as expected", Effect.fail(new Transient()), 400],
     ["a defect counts as expected", Effect.die("bug"), 400],
     ["an interruption counts as expected", Effect.interrupt, 400]
@@ -194,7 +194,7 @@ describe("TokenLimiter", () => {
       assert.instanceOf(refusal, TokenLimiter.TokenLimitExceeded)
       assert.strictEqual(refusal.reason, "exceeded")
       assert.deepStrictEqual(refusal.retryAfter, Duration.seconds(42))
-      assert.strictEqual(refusal.message, "the limit of tokens or requests is reached: come back in 42s")
+      assert.strictEqual(refusal.message, "the token or request limit is reached: try again in 42s")
       assert.strictEqual(Option.getOrThrow(RetryInfo.fromError(refusal)).safety, "No")
       assert.strictEqual(sends.length, 1)
       yield* TestClock.adjust("2 minutes")
@@ -209,7 +209,7 @@ describe("TokenLimiter", () => {
       assert.strictEqual((yield* TokenLimiter.snapshot).waiting, 0)
     }).pipe(Effect.provide(limiter({ tokens: 1000, maxWait: "30 seconds" }))))
 
-  it.effect("fails instead of waiting where it is told to, and when too many wait", () =>
+  it.effect("fails instead of waiting where configured, and when too many wait", () =>
     Effect.gen(function*() {
       const full = Effect.gen(function*() {
         const { send } = sending()
@@ -326,7 +326,7 @@ describe("TokenLimiter", () => {
     assert.throws(() => TokenLimiter.estimate(Effect.void, { input: NaN }), /estimate\.input/)
   })
 
-  it.effect("an estimate or a usage that is nonsense is none", () =>
+  it.effect("an invalid estimate or usage is ignored", () =>
     Effect.gen(function*() {
       const send = (value: unknown, estimate: unknown) =>
         Effect.succeed(value).pipe(
@@ -362,7 +362,7 @@ describe("what headers say", () => {
     "x-ratelimit-remaining-tokens": String(remaining)
   })
 
-  it.effect("a limit that nobody knew holds from the first answer on", () =>
+  it.effect("an unknown limit applies from the first response on", () =>
     Effect.gen(function*() {
       const { send, sends } = sending()
       assert.strictEqual(yield* left("tokens"), Infinity)

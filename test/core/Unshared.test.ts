@@ -42,7 +42,7 @@ const moves = <A, E, R>(self: Effect.Effect<A, E, R>) =>
     return yield* Fiber.join(fiber)
   })
 
-const unshared = "effect-retry: each call has a RetryQuota of its own. Build its layer once: docs/sharing.md"
+const unshared = "effect-retry: each call has its own RetryQuota. Build its layer once: docs/sharing.md"
 
 describe("a quota for each call", () => {
   it("on the clock of the process: 20 calls of Effect.runPromise send 60 times, and one line says why", async () => {

@@ -313,7 +313,7 @@ describe("Waiter", () => {
         assert.strictEqual((yield* play({ waiter: reversed, script })).began.length, 1)
       }))
 
-    it.effect("say why a wait is in vain", () =>
+    it.effect("say why a wait failed", () =>
       Effect.gen(function*() {
         const because = [
           ["creation failed: broken", Waiter.output("failure", () => true, (s: string) => `creation failed: ${s}`)],
@@ -324,21 +324,21 @@ describe("Waiter", () => {
           const waiter = Waiter.make({ acceptors: [acceptor as Waiter.Acceptor<any, any>, ready], maxWait: 10_000 })
           const { exit } = yield* play({ waiter, script: [index === 1 ? notFound : Result.succeed("broken")] })
           const error = yield* waitedInVain(exit!)
-          assert.deepStrictEqual([error.reason, error.message], [reason, `waited in vain, 1 poll: ${reason}`])
+          assert.deepStrictEqual([error.reason, error.message], [reason, `wait failed after 1 poll: ${reason}`])
         }
       }))
 
-    it.effect("have words for what nobody knows and for what nobody explains", () =>
+    it.effect("have words for unmatched outcomes and for missing reasons", () =>
       Effect.gen(function*() {
         const waiter = Waiter.make({ acceptors: [ready, Waiter.errorType("failure", "NotFound")], maxWait: 10_000 })
         const known = yield* play({ waiter, script: [success, notFound] })
         assert.strictEqual(
           (yield* waitedInVain(known.exit!)).message,
-          "waited in vain, 2 polls: an acceptor took the outcome for failure"
+          "wait failed after 2 polls: an acceptor matched the outcome as a failure"
         )
         const unknown = yield* play({ waiter, script: [Result.fail(new Terminal())] })
         const error = yield* waitedInVain(unknown.exit!)
-        assert.strictEqual(error.message, "waited in vain, 1 poll: no acceptor knows the error")
+        assert.strictEqual(error.message, "wait failed after 1 poll: no acceptor matched the error")
         assert.isUndefined(error.reason)
       }))
 
@@ -359,7 +359,7 @@ describe("Waiter", () => {
   })
 
   describe("progress", () => {
-    it.effect("is told after every poll, in milliseconds", () =>
+    it.effect("is notified after every poll, in milliseconds", () =>
       Effect.gen(function*() {
         const told: Array<unknown> = []
         const waiter = Waiter.make({
@@ -433,7 +433,7 @@ describe("Waiter", () => {
         }
       }))
 
-    it.effect("is told with no outcome when no poll came to an end", () =>
+    it.effect("is reported without an outcome when no poll finished", () =>
       Effect.gen(function*() {
         const error = yield* timedOut((yield* travel(Waiter.waitUntil(Effect.never, Waiter.make(options)), "1 hour"))!)
         assert.deepStrictEqual([error.attempts, error.last], [1, undefined])
@@ -476,7 +476,7 @@ describe("Waiter", () => {
       maxWait: 10_000
     })
 
-    it.effect("leave nothing behind, at whatever step they come", () =>
+    it.effect("leave nothing behind, at any step they come", () =>
       Effect.gen(function*() {
         let open = 0
         let polls = 0
@@ -522,7 +522,7 @@ describe("Waiter", () => {
       }))
   })
 
-  it.effect("composes with withRetry: a failure in passing is retried within the poll", () =>
+  it.effect("composes with withRetry: a transient failure is retried within the poll", () =>
     Effect.gen(function*() {
       const sent: Array<number> = []
       const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
@@ -634,7 +634,7 @@ describe("Waiter", () => {
   })
 })
 
-describe("Waiter beside createWaiter of @smithy/core/client, which @smithy/util-waiter re-exports", () => {
+describe("Waiter next to createWaiter of @smithy/core/client, which @smithy/util-waiter re-exports", () => {
   const { given } = vectors.javascript
 
   const both = (
@@ -751,7 +751,7 @@ describe("examples/waiter", () => {
         "poll 3: success"
       ]],
       [[{ status: "FAILED", cause: "no space" }], "creation failed: no space", ["poll 1: failure"]],
-      [[new Error("denied")], "an error that nobody knows", ["poll 1: failure"]],
+      [[new Error("denied")], "an unknown error", ["poll 1: failure"]],
       [[{ status: "CREATING" }], "slow", undefined],
       [[notFound], "nowhere", undefined]
     ] as ReadonlyArray<[ReadonlyArray<Example.Table | Error>, string, ReadonlyArray<string> | undefined]>

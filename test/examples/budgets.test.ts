@@ -40,7 +40,7 @@ describe("examples/budgets", () => {
       assert.approximately(sum(retries.slice(50)), 3 * 50, 10)
     }))
 
-  it.effect("as Envoy: so many at one time", () =>
+  it.effect("as Envoy: a maximum at a time", () =>
     Effect.gen(function*() {
       const retries = yield* outage(20, Example.likeEnvoy)
       assert.isAbove(Math.min(...retries), 0)

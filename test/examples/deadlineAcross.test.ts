@@ -14,7 +14,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../../examples/deadline-across.ts"
 
 describe("deadline-across", () => {
-  it.effect("a page takes two seconds at most, and says so; a prefetch says that nobody waits for it", () =>
+  it.effect("a page takes two seconds at most, and says so; a prefetch says that no user waits for it", () =>
     Effect.gen(function*() {
       const told: Array<string> = []
       const hanging = HttpClient.make((request) => {
@@ -58,7 +58,7 @@ describe("deadline-across", () => {
     await dispose()
   })
 
-  it.effect("a client of one's own is given the headers of each send", () =>
+  it.effect("a custom client gets the headers of each send", () =>
     Effect.gen(function*() {
       const told: Array<unknown> = []
       const fiber = yield* Effect.forkChild(Effect.exit(Example.ownClient((headers) => {

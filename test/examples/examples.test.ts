@@ -45,7 +45,7 @@ describe("examples", () => {
         assert.deepStrictEqual(times, [0, 500, 1500])
       }))
 
-    it.effect("does not retry an error that nobody knows", () =>
+    it.effect("does not retry an unknown error", () =>
       Effect.gen(function*() {
         const { client, times } = yield* clientOf([new Error("no such table")])
         assert.isTrue(Exit.isFailure(yield* travel(FirstRetry.program(client), 1)))
@@ -111,7 +111,7 @@ describe("examples", () => {
         [0.999, [0, 100, 300, 700, 1500, 2500]]
       ] as const
     ) {
-      it.effect(`grows up to the cap, is jittered, ends before the deadline: chance ${chance}`, () =>
+      it.effect(`grows up to the cap, is jittered, ends before the deadline: random ${chance}`, () =>
         Effect.gen(function*() {
           const { send, times } = recording(Array<Transient>(20).fill(new Transient()))
           yield* travel(OwnPolicy.load(send), 50, chance)
@@ -212,11 +212,11 @@ describe("examples", () => {
         assert.isAbove(times[2]!, 2000)
       }).pipe(Effect.provide(Adaptive.layerWaiting)))
 
-    it.effect("tells when to come back, and gives the tokens of the unsent retry back", () =>
+    it.effect("says when to come back, and gives the tokens of the unsent retry back", () =>
       Effect.gen(function*() {
         const { send, times } = recording([busy])
         assert.deepStrictEqual(yield* withBalance(Adaptive.putOrBusy(send)), [
-          Exit.succeed("busy, come back in 1s 500ms"),
+          Exit.succeed("busy, try again in 1s 500ms"),
           500
         ])
         assert.deepStrictEqual(times, [0])

@@ -148,7 +148,7 @@ describe("p-retry", () => {
     assert.strictEqual(lines[0].length, 5)
   })
 
-  it("an error that is final ends both at once", async () => {
+  it("an error that is final ends both immediately", async () => {
     const final = new NotFound()
     const ours = await failing([failed, final], (send) => Migrating.getPage(send, () => {}))
     same(ours, await failing([failed, final], (send) => theirs(send, () => {})))
@@ -165,7 +165,7 @@ describe("p-retry", () => {
     )
   })
 
-  it("an abort ends both at once, with its reason", async () => {
+  it("an abort ends both immediately, with its reason", async () => {
     assert.deepStrictEqual(await aborted((send, signal) => pRetry(send, { signal })), [1, reason, 100])
     assert.deepStrictEqual(await aborted((send, signal) => Migrating.getPage(send, () => {}, signal)), [1, reason, 100])
   })
@@ -179,7 +179,7 @@ describe("p-retry", () => {
     assert.deepStrictEqual([ours.delays, its.delays], [[1000, 2000], [1000, 2000, 2000]])
   })
 
-  it("a TypeError and what is no Error end it at once; a policy without `whileRetryable` retries both", async () => {
+  it("a TypeError and what is no Error end it immediately; a policy without `whileRetryable` retries both", async () => {
     const retries = (error: unknown) =>
       failing([error], (send) => retryPromise(send, RetryPolicy.maxAttempts(Backoff.fixed({ delay: 1 }), 3)))
     const bug = new TypeError("x is not a function")
@@ -218,7 +218,7 @@ describe("async-retry", () => {
     assert.deepStrictEqual(lines[0], lines[1])
   })
 
-  it("an error that is final ends both at once", async () => {
+  it("an error that is final ends both immediately", async () => {
     const ours = await failing([failed, new NotFound()], (send) => Migrating.getUser(send, () => {}))
     const its = await failing([failed, new NotFound()], (send) => theirs(send, () => {}))
     assert.deepStrictEqual([ours.sends, its.sends], [2, 2])
@@ -237,7 +237,7 @@ describe("async-retry", () => {
     )
   })
 
-  it("what its function throws after `bail` is retried, and nobody is told", async () => {
+  it("what its function throws after `bail` is retried, and no observer is notified", async () => {
     let sends = 0
     const call = asyncRetry(async (bail) => {
       sends++
@@ -276,7 +276,7 @@ describe("cockatiel", () => {
     assert.deepStrictEqual(lines, [["gave up: Error: failed"], ["gave up: Error: failed"]])
   })
 
-  it("an error that is final ends both at once; only ours tells of it", async () => {
+  it("an error that is final ends both immediately; only ours reports it", async () => {
     const lines: [Array<string>, Array<string>] = [[], []]
     const final = new NotFound("gone")
     const ours = await failing([final], (send) => Migrating.getOrder(send, (line) => lines[0].push(line)))
@@ -284,7 +284,7 @@ describe("cockatiel", () => {
     assert.deepStrictEqual(lines, [["gave up: Error: gone"], []])
   })
 
-  it.each(seeds)("law: any exponential back-off, seed %i", async (seed) => {
+  it.each(seeds)("law: any exponential backoff, seed %i", async (seed) => {
     const { next, one, whole } = seeded(seed)
     chance(next())
     const [initialDelay, maxDelay, maxAttempts] = [whole(1, 1000), whole(1000, 20_000), whole(0, 8)]
@@ -339,7 +339,7 @@ describe("cockatiel", () => {
     close(medians, [0.9, 0.57, 0.5, 0.5, 0.5], 0.02)
   })
 
-  it("aborted in the back-off, it waits on and sends again; ours ends at once", async () => {
+  it("aborted in the backoff, it keeps waiting and sends again; ours ends immediately", async () => {
     const wait = { maxAttempts: 3, backoff: new ConstantBackoff(1000) }
     assert.deepStrictEqual(await aborted((send, signal) => retry(handleAll, wait).execute(send, signal)), [
       2,
@@ -536,7 +536,7 @@ describe("the AWS SDK", () => {
     )
   })
 
-  it("delays of one's own, as effects and in the client's own loop", async () => {
+  it("custom delays, as effects and in the client's own loop", async () => {
     const its = await answered([busy], (config) => theirOwnDelays(config).send(getItem()))
     assert.deepStrictEqual(its.delays, [1100, 2100, 3100])
     const { configured } = Migrating

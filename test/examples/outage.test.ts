@@ -1,21 +1,22 @@
+import * as Simulator from "@effect-retry/lab/Simulator"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as HttpClient from "effect/http/HttpClient"
-import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import * as HttpClientResponse from "effect/http/HttpClientResponse"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Random from "effect/Random"
 import * as Sink from "effect/Sink"
 import * as Stdio from "effect/Stdio"
 import * as Terminal from "effect/Terminal"
 import * as TestClock from "effect/testing/TestClock"
 import * as TestConsole from "effect/testing/TestConsole"
+import { readFileSync, rmSync } from "node:fs"
+import { dirname } from "node:path"
 import * as Display from "../../examples/outage/Display.ts"
 import * as Fleet from "../../examples/outage/Fleet.ts"
+import * as Page from "../../examples/outage/Page.ts"
 import * as Report from "../../examples/outage/Report.ts"
 import * as Script from "../../examples/outage/Script.ts"
 import * as Service from "../../examples/outage/Service.ts"
+import { inMemory } from "../utils/outage.ts"
 
 describe("outage", () => {
   describe("Script", () => {
@@ -106,36 +107,88 @@ describe("outage", () => {
       })
     })
 
-    it("the table is aligned", () => {
-      assert.deepStrictEqual(Report.table([naive, quota]), [
-        "fleet  calls  succeeded  attempts/call  extra load    p50     p99  balance  refused",
-        "-----------------------------------------------------------------------------------",
-        "naive   1000     50.0 %           2.50      +150 %  10 ms  900 ms        -        -",
-        "quota   1000     80.0 %           1.20       +20 %  10 ms  900 ms      300       40"
+    it("the table is aligned, in 80 columns", () => {
+      const lines = Report.table([naive, quota])
+      assert.deepStrictEqual(lines.slice(0, 4), [
+        "fleet  calls  succeed  requests/call    p50     p99  refused",
+        "------------------------------------------------------------",
+        "naive   1000   50.0 %           2.50  10 ms  900 ms        -",
+        "quota   1000   80.0 %           1.20  10 ms  900 ms       40"
       ])
+      const long = { ...quota, name: "a fleet of 16 let", p50: 8, p99: 8, calls: 12_345 }
+      for (const line of [...Report.table([long]), ...Report.liveLines([long]), ...Report.busy(12_345)]) {
+        assert.isAtMost(line.length, 80, line)
+      }
     })
 
-    it("the sentence names the heaviest fleet, what the others reached, what the quota refused", () => {
-      assert.strictEqual(
-        Report.sentence([naive, quota]),
-        "naive loaded its server most, +150 %, and 50.0 % of its calls succeeded; it was 80.0 % at +20 % with quota; " +
-          "a retry quota refused 40 calls of quota another attempt."
-      )
-      assert.strictEqual(
-        Report.sentence([{ ...naive, extraLoad: 0.1 }, { ...quota, refused: 0 }]),
-        "quota loaded its server most, +20 %, and 80.0 % of its calls succeeded; it was 50.0 % at +10 % with naive."
-      )
+    it("says that the machine was busy, where timers were late", () => {
+      assert.deepStrictEqual(Report.busy(50), [])
+      assert.include(Report.busy(51.4).join(" "), "one timer in a hundred was 51 ms late or more")
+    })
+
+    it("the sentence names the fleet with the most success and the one that sends most, in 80 columns", () => {
+      assert.deepStrictEqual(Report.sentence([naive, quota]), [
+        "Most calls succeed with quota: 80.0 % at 1.20 requests per call;",
+        "naive sends 2.50, and 50.0 % succeed."
+      ])
+      assert.deepStrictEqual(Report.sentence([{ ...naive, extraLoad: 0.1 }, quota]), [
+        "Most calls succeed with quota: 80.0 % at 1.20 requests per call."
+      ])
+      const long = { ...quota, name: "a fleet of 16 let", succeeded: 1, extraLoad: 20 }
+      for (const line of Report.sentence([long, { ...long, extraLoad: 30 }])) assert.isAtMost(line.length, 80, line)
+      assert.isEmpty(Fleet.all().filter(({ name }) => name.length > 17))
     })
 
     it("nothing is made up before a call has ended", () => {
       const none = Report.figures("naive", new Fleet.Tally(), 0)
-      assert.strictEqual(Report.sentence([none]), "No call has ended, so the table shows nothing.")
-      assert.strictEqual(
-        Report.table([none])[2],
-        "naive      0          -              -           -    -    -        -        -"
-      )
-      assert.strictEqual(Report.liveLine([none]), "naive - x-, 0 in flight")
+      assert.deepStrictEqual(Report.sentence([none]), ["No call has ended, so the table shows nothing."])
+      assert.strictEqual(Report.table([none])[2], "naive      0        -              -    -    -        -")
+      assert.deepStrictEqual(Report.liveLines([none]), ["  naive: no call has ended, - requests per call, 0 open"])
     })
+  })
+
+  describe("Page", () => {
+    it("counts what happened in each second since the first call, for as long as asked, and how long calls took", () => {
+      const tally = new Fleet.Tally()
+      tally.startedAt = 100
+      tally.count("calls", 100)
+      tally.count("attempts", 100.9)
+      tally.count("attempts", 101)
+      tally.count("succeeded", 102.5)
+      tally.count("calls", 101.25)
+      tally.count("failed", 101.99)
+      const none = { calls: 0, attempts: 0, succeeded: 0, failed: 0 }
+      assert.deepStrictEqual(Page.measured(tally, 4), {
+        series: [
+          { ...none, calls: 1, attempts: 1 },
+          { ...none, calls: 1, attempts: 1, failed: 1 },
+          { ...none, succeeded: 1 },
+          none
+        ],
+        arrivals: [0, 1250]
+      })
+      tally.latencies.push(2, 0.1)
+      assert.deepInclude(Page.measured(tally, 3), { p50: 100, p99: 2000 })
+      assert.deepStrictEqual([tally.calls, tally.attempts, tally.failed], [2, 2, 1])
+    })
+
+    it.live("writes a page with the charts of all fleets, and returns its path", () =>
+      Effect.gen(function*() {
+        const fleets = Fleet.all()
+        for (const { tally } of fleets) {
+          for (const event of ["calls", "attempts", "succeeded"] as const) tally.count(event, 0.5)
+        }
+        const path = yield* Page.write(fleets)
+        const page = readFileSync(path, "utf8")
+        assert.strictEqual(page.match(/<svg[^>]*role="img"/g)!.length, 2 * fleets.length)
+        for (const { name } of fleets) assert.include(page, name)
+        rmSync(dirname(path), { recursive: true })
+      }).pipe(Effect.provide(NodeServices.layer)), 60_000)
+
+    it.live("says why there is no page", () =>
+      Effect.gen(function*() {
+        assert.include(yield* Effect.flip(Page.write(Fleet.all())), "series")
+      }).pipe(Effect.provide(NodeServices.layer)), 60_000)
   })
 
   describe("Display", () => {
@@ -156,26 +209,30 @@ describe("outage", () => {
       }))
   })
 
-  it.effect.each([{ seed: "a" }, { seed: "b" }, { seed: "c" }])(
+  it.live.each([{ seed: 1 }, { seed: 2 }, { seed: 3 }])(
     "law: naive retry keeps its service down, a quota does not (seed $seed)",
     ({ seed }) =>
       Effect.gen(function*() {
-        const [none, naive, standard, adaptive] = yield* simulated
-        for (const { calls, inFlight } of [none!, naive!, standard!, adaptive!]) {
+        const [none, naive, standard, adaptive, gated] = yield* Simulator.inVirtualTime(inMemory, { seed })
+        for (const { calls, inFlight } of [none!, naive!, standard!, adaptive!, gated!]) {
           assert.deepStrictEqual([calls, inFlight], [1200, 0])
         }
         assert.strictEqual(none!.extraLoad, 0)
         assert.isAbove(naive!.extraLoad, 1)
         assert.isBelow(naive!.succeeded, none!.succeeded)
-        for (const { balance, extraLoad, refused, succeeded } of [standard!, adaptive!]) {
+        for (const { balance, extraLoad, succeeded } of [standard!, adaptive!, gated!]) {
           assert.isBelow(extraLoad, 0.35)
           assert.isAbove(succeeded, none!.succeeded)
           assert.isAbove(balance!, 0)
-          assert.isAbove(refused!, 0)
         }
+        assert.closeTo(standard!.succeeded, 0.84, 0.02)
+        assert.closeTo(gated!.succeeded, 0.88, 0.02)
+        assert.isBelow(gated!.extraLoad, 0.05)
+        for (const { refused } of [standard!, adaptive!]) assert.isAbove(refused!, 0)
         assert.isDefined(adaptive!.fillRate)
         assert.isUndefined(standard!.fillRate)
-      }).pipe(Random.withSeed(seed))
+      }),
+    60_000
   )
 })
 
@@ -239,22 +296,4 @@ const shown = Effect.fnUntraced(function*(isTerminal: boolean, duration: "5 seco
   yield* TestClock.adjust(duration)
   yield* Fiber.interrupt(fiber)
   return written
-})
-
-/** The figures of the whole example in virtual time, with the service called in memory. */
-const simulated = Effect.gen(function*() {
-  const service = yield* Service.make(Script.outage)
-  const client = HttpClient.make((request, url) =>
-    Effect.map(
-      service.handle(url.pathname),
-      (response) => HttpClientResponse.fromWeb(request, HttpServerResponse.toWeb(response))
-    )
-  ).pipe(HttpClient.mapRequest(HttpClientRequest.prependUrl("http://service")))
-  const fleets = Fleet.all()
-  const running = yield* Effect.forEach(fleets, ({ run }) => run(Script.totalSeconds(Script.outage)), {
-    concurrency: "unbounded"
-  }).pipe(Effect.provideService(HttpClient.HttpClient, client), Effect.forkChild)
-  yield* TestClock.adjust("1 minute")
-  yield* Fiber.join(running)
-  return fleets.map(({ name, path, tally }) => Report.figures(name, tally, service.requests(path)))
 })

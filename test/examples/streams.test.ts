@@ -47,7 +47,7 @@ describe("examples/streams.ts", () => {
       assert.deepStrictEqual(breaks.reads, [0])
     }))
 
-  it.effect("follow goes on after the last line", () =>
+  it.effect("follow continues after the last line", () =>
     Effect.gen(function*() {
       const { log, reads } = logOf(3, 4)
       assert.deepStrictEqual(yield* collected(follow(log)), Exit.succeed([...all]))

@@ -146,7 +146,7 @@ describe("the table of statuses", () => {
       ["UNKNOWN by fetch, not sent", 2, fetchFailed("ECONNREFUSED"), "Yes", "Yes"],
       ["UNKNOWN by fetch, broken", 2, fetchFailed("UND_ERR_SOCKET"), "Yes", "Maybe"],
       ["UNKNOWN by a browser", 2, new TypeError("Failed to fetch"), "Yes", "Maybe"],
-      ["UNKNOWN by a time-out", 2, fetchFailed("UND_ERR_HEADERS_TIMEOUT"), "Yes timeout", "Maybe timeout"],
+      ["UNKNOWN by a timeout", 2, fetchFailed("UND_ERR_HEADERS_TIMEOUT"), "Yes timeout", "Maybe timeout"],
       ["INTERNAL by a parser", 13, network("HPE_INVALID_CONSTANT"), "unknown", "unknown"],
       ["UNKNOWN by a status", 2, { status: 503 }, "unknown", "unknown"],
       ["CANCELLED by a reset", 1, network("ECONNRESET"), "unknown", "unknown"],
@@ -367,12 +367,12 @@ describe("honorPushback", () => {
   const wrapped = { _tag: "Mine", cause: pushedBack("300") }
   for (
     const [name, errors, expected] of [
-      ["waits exactly as long, earlier than the back-off or later", [pushedBack("10"), pushedBack("30000")], [
+      ["waits exactly as long, earlier than the backoff or later", [pushedBack("10"), pushedBack("30000")], [
         0,
         10,
         30_010
       ]],
-      ["begins the back-off anew", [plain, plain, pushedBack("300"), plain, plain], [0, 500, 1500, 1800, 2300, 3300]],
+      ["resets the backoff", [plain, plain, pushedBack("300"), plain, plain], [0, 500, 1500, 1800, 2300, 3300]],
       ["each call begins at its own", [plain, plain, plain], [0, 500, 1500, 3500]],
       ["follows a minute, the default", [pushedBack("60000")], [0, 60_000]],
       ["stops at more than that", [pushedBack("60001"), plain], [0]],
@@ -380,7 +380,7 @@ describe("honorPushback", () => {
       ["stops where the server makes no sense", [plain, pushedBack("soon"), plain], [0, 500]],
       ["reads it from a cause", [wrapped], [0, 300]],
       ["reads it from the cause of a reason", [{ _tag: "Mine", reason: { cause: pushedBack("300") } }], [0, 300]],
-      ["of 0 retries at once", [pushedBack("0")], [0, 0]]
+      ["of 0 retries immediately", [pushedBack("0")], [0, 0]]
     ] as const
   ) {
     it.effect(name, () =>
@@ -389,7 +389,7 @@ describe("honorPushback", () => {
       }))
   }
 
-  it.effect("takes no chance, and no other hint, for a pushback", () =>
+  it.effect("applies no jitter, and no other hint, to a pushback", () =>
     Effect.gen(function*() {
       const policy = base.pipe(RetryPolicy.honorRetryAfter(), RetryGrpc.honorPushback())
       for (const chance of [0, 0.3, 0.999]) {
@@ -423,7 +423,7 @@ describe("honorPushback", () => {
       assert.deepStrictEqual(yield* timesOf(policy, [plain, pushedBack("10"), plain]), [0, 1000, 1010, 5010])
     }))
 
-  it.effect("shows the delays a call that begins anew", () =>
+  it.effect("restarts the delays for a new call", () =>
     Effect.gen(function*() {
       const seen: Array<readonly [number, number]> = []
       const policy = RetryGrpc.honorPushback()(RetryPolicy.fromDelay(({ attempt, previous }) => {
@@ -434,7 +434,7 @@ describe("honorPushback", () => {
       assert.deepStrictEqual(seen.slice(0, 5), [[1, 0], [2, 100], [3, 200], [1, 0], [2, 100]])
     }))
 
-  it.effect("tells why it stopped", () =>
+  it.effect("says why it stopped", () =>
     Effect.gen(function*() {
       const reason = yield* Effect.retryOrElse(
         Effect.fail(pushedBack("70000")),
@@ -525,7 +525,7 @@ describe("unary", () => {
       }
     }))
 
-  it.effect("has no deadline without a time-out, and no previous attempts where it is repeated", () =>
+  it.effect("has no deadline without a timeout, and no previous attempts where it is repeated", () =>
     Effect.gen(function*() {
       const seen: Array<readonly [number, number]> = []
       const call = RetryGrpc.unary<number>((attempt, callback) => {
@@ -552,7 +552,7 @@ describe("unary", () => {
       assert.isTrue(Exit.isFailure(yield* Fiber.await(fiber)))
     }))
 
-  it.effect("interrupted at whatever step, leaves no call behind", () =>
+  it.effect("interrupted at any step, leaves no call behind", () =>
     Effect.gen(function*() {
       const open = new Set<number>()
       let sends = 0
@@ -585,7 +585,7 @@ describe("unary", () => {
       assert.deepStrictEqual([exit, sends], [Exit.die(closed), 1])
     }))
 
-  it("refuses an impossible time-out", () => {
+  it("refuses an impossible timeout", () => {
     const call = () => ({ cancel: () => {} })
     assert.throws(() => RetryGrpc.unary(call, { timeout: 0 }), InvalidOption, "timeout")
     assert.throws(() => RetryGrpc.unary(call, { timeout: "-1 second" }), InvalidOption, "timeout")

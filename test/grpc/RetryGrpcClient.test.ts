@@ -125,7 +125,7 @@ const words = (classifier: RetryClassifier.RetryClassifier, error: unknown): str
 const careful = RetryGrpc.makeClassifier({ idempotent: false })
 const fast = Backoff.fixed({ delay: "1 millis" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
-/** One send without a time-out, so that a slow machine changes nothing. */
+/** One send without a timeout, so that a slow machine changes nothing. */
 const send = (stock: Grpc.Stock, item: string) =>
   RetryGrpc.unary<number>((attempt, callback) =>
     stock.get(item, attempt.metadata(new grpc.Metadata()), { deadline: attempt.deadline }, callback)
@@ -254,7 +254,7 @@ describe("calls of grpc-js", () => {
       assert.strictEqual(state.seen.length, 3)
     }).pipe(Effect.scoped))
 
-  it.live("are cancelled at the server when their fiber is interrupted, and not sent again", () =>
+  it.live("are canceled at the server when their fiber is interrupted, and not sent again", () =>
     Effect.gen(function*() {
       const { port, state } = yield* serverOf(["hangs"])
       const stock = yield* clientOf(port)

@@ -124,7 +124,7 @@ describe("a throttle that hedges and other calls use up", () => {
       assert.deepStrictEqual([at, tokens, codeOf(exit)], [[0, 100_000], [4, 3, 2], 14])
     }))
 
-  it.effect("one fails here and one elsewhere: nothing more is sent, and what is in flight goes on", () =>
+  it.effect("one fails here and one elsewhere: nothing more is sent, and sends in flight continue", () =>
     Effect.gen(function*() {
       const { budget, fails, gate } = throttle(4)
       const turns: ReadonlyArray<Turn> = [[100_000, 14], [300_000]]

@@ -134,13 +134,13 @@ describe.each(Object.entries(clients))("%s", (client, call) => {
 })
 
 describe("the SDKs' own failures", () => {
-  it.each([["openai", openai], ["anthropic", anthropic]] as const)("a time-out of %s is one", async (_, call) => {
+  it.each([["openai", openai], ["anthropic", anthropic]] as const)("a timeout of %s is one", async (_, call) => {
     const outcome = await outcomeOf(() => call(200), "hang")
     assert.strictEqual(outcome.sends, 3)
     assert.isTrue(outcome.timeout)
   })
 
-  it("a time-out of axios is one", async () => {
+  it("a timeout of axios is one", async () => {
     const outcome = await outcomeOf(() => axios.post(url, {}, { timeout: 20 }), "hang")
     assert.strictEqual(outcome.sends, 3)
     assert.isTrue(outcome.timeout)

@@ -154,7 +154,7 @@ describe("RetryHttp", () => {
         assert.strictEqual(times().length, 3)
       }))
 
-    it.effect("gives a response that is no failure at once", () =>
+    it.effect("returns a response that is not a failure immediately", () =>
       Effect.gen(function*() {
         for (const status of [200, 204, 301, 404, 409]) {
           const { client, sends } = scripted([{ status, headers: { "retry-after": "1" } }])
@@ -352,7 +352,7 @@ describe("RetryHttp", () => {
         assert.isTrue(sends[0]!.signal.aborted)
       }))
 
-    it.effect("fails with a TransportError that a TimeoutError has caused, and counts it as a time-out", () =>
+    it.effect("fails with a TransportError that a TimeoutError has caused, and counts it as a timeout", () =>
       Effect.gen(function*() {
         const { layer, stops } = recording()
         const { client } = scripted(["never"])
@@ -393,7 +393,7 @@ describe("RetryHttp", () => {
         assert.strictEqual(marked.sends, 5)
       }))
 
-    it.effect("asks classifiers about a time-out with the whole request", () =>
+    it.effect("asks classifiers about a timeout with the whole request", () =>
       Effect.gen(function*() {
         const own: RetryClassifier.RetryClassifier = (failure) =>
           HttpClientError.isHttpClientError(failure) && isSearch(failure.request)
@@ -406,7 +406,7 @@ describe("RetryHttp", () => {
         assert.strictEqual((yield* Effect.provide(sendsOf({}, get), veto)).sends, 1)
       }))
 
-    it.effect("knows a time-out outside of the call as it did within", () =>
+    it.effect("knows a timeout outside of the call as it did within", () =>
       Effect.gen(function*() {
         const keyed = HttpClientRequest.post(address, { headers: { "idempotency-key": "k" } })
         const safety = (error: unknown) =>
@@ -445,7 +445,7 @@ describe("RetryHttp", () => {
       })
 
     for (const [random, wait] of [[0, 10_000], [0.5, 10_500], [1 - Number.EPSILON, 11_000]] as const) {
-      it.effect(`are lengthened by chance: with ${random}, 10 s become ${wait} ms`, () =>
+      it.effect(`are lengthened at random: with ${random}, 10 s become ${wait} ms`, () =>
         Effect.gen(function*() {
           assert.strictEqual(yield* waitOf({ "retry-after": "10" }), wait)
         }).pipe(Effect.provideService(Random.Random, constantRandom(random))))
@@ -521,7 +521,7 @@ describe("RetryHttp", () => {
         }
       }))
 
-    it.effect("sends a POST again that was surely never carried out", () =>
+    it.effect("resends a POST that cannot have been processed", () =>
       Effect.gen(function*() {
         const answers = [429, 425, { error: refused }]
         for (const answer of answers) assert.strictEqual(yield* sendsOf(answer, post), 2, JSON.stringify(answer))
@@ -754,7 +754,7 @@ describe("RetryHttp", () => {
         }))
     }
 
-    it.effect("makes the body of a factory anew for every attempt", () =>
+    it.effect("makes the body of a factory again for every attempt", () =>
       Effect.gen(function*() {
         let made = 0
         const body = RetryHttp.bodyFactory(() => streamOf(`body ${made++}`), {
@@ -765,7 +765,7 @@ describe("RetryHttp", () => {
         assert.deepStrictEqual((yield* uploads(body, [503, 503, 200])).read, ["body 0", "body 1", "body 2"])
       }))
 
-    it.effect("runs the effect of a factory anew for every attempt", () =>
+    it.effect("runs the effect of a factory again for every attempt", () =>
       Effect.gen(function*() {
         let made = 0
         const body = RetryHttp.bodyFactory(Effect.sync(() => streamOf(`body ${made++}`)))
@@ -910,7 +910,7 @@ describe("RetryHttp", () => {
         assert.isAbove(steps, 50)
       }))
 
-    it.effect("are aborted where the schedule itself fails, and nobody else will read them", () =>
+    it.effect("are aborted where the schedule itself fails, since nothing else will read them", () =>
       Effect.gen(function*() {
         const failing = Schedule.fromStep(Effect.succeed(() => Effect.fail("schedule" as const)))
         for (const below of [(client: HttpClient.HttpClient) => client, HttpClient.filterStatusOk]) {

@@ -85,7 +85,7 @@ describe("RetryHttp.classifier", () => {
     })
   })
 
-  it("where fetch has followed a redirect, nobody says that a POST was turned away", () => {
+  it("where fetch has followed a redirect, a POST does not count as turned away", () => {
     const redirected = (
       request: HttpClientRequest.HttpClientRequest,
       status: number,
@@ -151,9 +151,9 @@ describe("RetryHttp.classifier", () => {
       ["EAI_AGAIN", coded("EAI_AGAIN"), "Yes", "Yes"],
       ["EHOSTUNREACH", coded("EHOSTUNREACH"), "Yes", "Yes"],
       ["ENETUNREACH", coded("ENETUNREACH"), "Yes", "Yes"],
-      ["a connect time-out of undici", coded("UND_ERR_CONNECT_TIMEOUT"), "Yes timeout", "Yes timeout"],
-      ["a connect time-out of Node", coded("ETIMEDOUT", { syscall: "connect" }), "Yes timeout", "Yes timeout"],
-      ["a time-out of an open connection", coded("ETIMEDOUT", { syscall: "read" }), "Yes timeout", "Maybe timeout"],
+      ["a connect timeout of undici", coded("UND_ERR_CONNECT_TIMEOUT"), "Yes timeout", "Yes timeout"],
+      ["a connect timeout of Node", coded("ETIMEDOUT", { syscall: "connect" }), "Yes timeout", "Yes timeout"],
+      ["a timeout of an open connection", coded("ETIMEDOUT", { syscall: "read" }), "Yes timeout", "Maybe timeout"],
       ["a name server in trouble", coded("EAI_FAIL", { syscall: "getaddrinfo" }), "Yes", "Yes"],
       [
         "a refused HTTP/2 stream",
@@ -169,7 +169,7 @@ describe("RetryHttp.classifier", () => {
       ],
       ["a route that is lost while connected", coded("EHOSTUNREACH", { syscall: "read" }), "Yes", "Maybe"],
       [
-        "time-outs of all addresses",
+        "timeouts of all addresses",
         coded("ETIMEDOUT", { errors: [connecting, connecting] }),
         "Yes timeout",
         "Yes timeout"
@@ -177,7 +177,7 @@ describe("RetryHttp.classifier", () => {
       ["errors that are not all of connecting", coded("E", { errors: [connecting, coded("EPIPE")] }), "Yes", "Maybe"],
       ["no errors", coded("E", { errors: [] }), "Yes", "Maybe"],
       ["a name server that refused", coded("ECONNREFUSED", { syscall: "queryA" }), "Yes", "Yes"],
-      ["words of a time-out", new Error("Request timed out"), "Yes", "Maybe"],
+      ["words of a timeout", new Error("Request timed out"), "Yes", "Maybe"],
       ["ECONNRESET", coded("ECONNRESET", { syscall: "read" }), "Yes", "Maybe"],
       ["EPIPE", coded("EPIPE"), "Yes", "Maybe"],
       ["UND_ERR_SOCKET", coded("UND_ERR_SOCKET"), "Yes", "Maybe"],

@@ -64,7 +64,7 @@ describe("examples/http", () => {
       assert.strictEqual((yield* sent(Http.search("tea"), [500, 200])).requests.length, 2)
     }))
 
-  it.effect("uploads a stream that is opened anew", () =>
+  it.effect("uploads a reopened stream", () =>
     Effect.gen(function*() {
       let opened = 0
       const open = () => Stream.make(new TextEncoder().encode(`stream ${++opened}`))
@@ -114,7 +114,7 @@ describe("the policy for servers other than AWS", () => {
       }).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.fixedRandom(0)])))
   }
 
-  it.effect("the last response is the result, and the reason is told", () =>
+  it.effect("the last response is the result, and the reason is reported", () =>
     Effect.gen(function*() {
       const { client, times } = clientOf([{ status: 429, headers: { "retry-after": "3600" } }])
       const reasons: Array<string> = []

@@ -88,7 +88,7 @@ describe("RetryHttp.idempotencyKey", () => {
     }))
 })
 
-it.effect("disableProxyRetries tells Envoy and Linkerd on every send, and nothing is said without it", () =>
+it.effect("disableProxyRetries is sent to Envoy and Linkerd on every send, and not without the option", () =>
   Effect.gen(function*() {
     const said = ({ headers }: HttpClientRequest.HttpClientRequest) => [
       headers["x-envoy-max-retries"],

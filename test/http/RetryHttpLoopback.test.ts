@@ -110,7 +110,7 @@ for (const [name, layer] of clients) {
         assert.strictEqual(seen.aborted, 2)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
-    it.live("uses one socket for everything as retry behaviour 2.1 does, if it is told so", () =>
+    it.live("uses one socket for everything as retry behavior 2.1 does, if configured so", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(
           yield* socketsOf(statuses([503, 429, 500, 200]), { reuseConnection: "always" }),
@@ -138,7 +138,7 @@ for (const [name, layer] of clients) {
         assert.strictEqual(seen.sockets.length, 4)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
-    it.live("sends a POST again that nobody was there to take", () =>
+    it.live("resends a POST that no server was there to accept", () =>
       Effect.gen(function*() {
         const url = yield* Effect.scoped(Effect.map(serve(statuses([])), ({ url }) => url))
         let attempts = 0
@@ -183,7 +183,7 @@ for (const [name, layer] of clients) {
         }
       }))
 
-    it.live("sends a POST once that was answered by a redirect to where nobody listens", () =>
+    it.live("sends a POST once that was redirected to a closed port", () =>
       Effect.gen(function*() {
         const nobody = yield* Effect.scoped(Effect.map(serve(statuses([])), ({ url }) => url))
         const { seen, url } = yield* serve((_, response) => void response.writeHead(303, { location: nobody }).end())
@@ -302,7 +302,7 @@ for (const [name, layer] of clients) {
         assert.deepStrictEqual(yield* upload(body), { status: 429, bodies: ["once"] })
       }))
 
-    it.live("uploads what a factory makes, made anew", () =>
+    it.live("uploads what a factory makes, made again", () =>
       Effect.gen(function*() {
         let made = 0
         const body = RetryHttp.bodyFactory(() => Stream.make(new TextEncoder().encode(`body ${++made}`)))

@@ -1,13 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Metadata } from "@grpc/grpc-js"
-import { attempt, Backoff, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { AdaptiveRateLimiter, attempt, Backoff, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
+import * as AwsSdk from "effect-retry/AwsSdk"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as Criticality from "effect-retry/Criticality"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as RetryPropagation from "effect-retry/RetryPropagation"
 import * as RetryPropagationRpc from "effect-retry/RetryPropagationRpc"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Kit from "effect-retry/testing"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -16,12 +18,14 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Rpc from "effect/rpc/Rpc"
 import * as RpcGroup from "effect/rpc/RpcGroup"
 import * as RpcTest from "effect/rpc/RpcTest"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+import { dynamo, failure, getItem, played } from "../utils/awsSdk.ts"
 import { sweep } from "../utils/sweep.ts"
 
 const policy = Backoff.fixed({ delay: "100 millis" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
@@ -83,7 +87,9 @@ describe("what a send tells", () => {
     Record<string, (self: Effect.Effect<never, Kit.Transient>) => Effect.Effect<never, Kit.Transient>>
   > = {
     withRetry: withRetry(RetryPolicy.deadline(policy, "1 second")),
-    "Effect.retry": (self) => Effect.retry(attempt(self), RetryPolicy.deadline(policy, "1 second"))
+    "Effect.retry": (self) => Effect.retry(attempt(self), RetryPolicy.deadline(policy, "1 second")),
+    "RetryStrategy.run": (self) =>
+      RetryStrategy.run(self).pipe(Effect.provide(RetryStrategy.layer(RetryPolicy.deadline(policy, "1 second"))))
   }
   for (const [name, way] of Object.entries(ways)) {
     it.effect(`under ${name}: which it is, of how many, what is left, and how much it matters`, () =>
@@ -137,7 +143,7 @@ describe("what a send tells", () => {
       assert.deepStrictEqual(told(yield* Effect.provide(toldBy((self) => self), layer)), ["1 of 1"])
     }))
 
-  it.effect("under names of one's own, and as gRPC writes a time", () =>
+  it.effect("under custom names, and in gRPC's time format", () =>
     Effect.gen(function*() {
       const names = { deadline: "grpc-timeout", attempt: "X-Attempt", maxAttempts: "X-Max", criticality: "X-Class" }
       const rows: ReadonlyArray<[Duration.Input, string]> = [
@@ -231,7 +237,7 @@ describe("what a server makes of it", () => {
       }))
   }
 
-  it.effect("work whose time is over is refused before it begins, and cut off when it runs out; nobody retries it", () =>
+  it.effect("work whose time is over is refused before it begins, and cut off when it runs out; it is not retried", () =>
     Effect.gen(function*() {
       let begun = 0
       let cut = 0
@@ -352,7 +358,7 @@ describe("clients", () => {
           return yield* ok
         }))
       ).pipe(timed)
-      assert.include(failure, "the deadline of the call is over: it was not sent")
+      assert.include(failure, "the deadline of the call has passed: it was not sent")
       assert.strictEqual(sends, 0)
     }))
 
@@ -391,6 +397,77 @@ describe("clients", () => {
       assert.deepStrictEqual(
         seen.slice(0, 2),
         Array.from({ length: 2 }, () => "ttl=19700101T000005Z; attempt=1; max=3")
+      )
+    }))
+
+  it.effect("a custom strategy tells which send it is, and one without a token sends as if it were not there", () =>
+    Effect.gen(function*() {
+      const token = (attempt: number): RetryStrategy.Token => ({
+        attempt,
+        delay: Duration.zero,
+        waited: Duration.zero,
+        cost: 0,
+        leave: Effect.succeed(true),
+        abandon: Effect.succeed(false)
+      })
+      const stop = { _tag: "Stop", reason: "max-attempts", attempts: 2 } as never
+      const own = (acquire: RetryStrategy.Service["acquireInitialToken"]) =>
+        Layer.succeed(RetryStrategy.RetryStrategy, {
+          acquireInitialToken: acquire,
+          refreshRetryToken: ({ attempt }) =>
+            attempt === 1 ? Effect.succeed(token(2)) : Effect.fail(new RetryStrategy.RetryRefused({ stop })),
+          recordSuccess: () => Effect.void
+        })
+      const told = (acquire: RetryStrategy.Service["acquireInitialToken"]) =>
+        toldBy((send) => Effect.provide(RetryStrategy.run(send), own(acquire))).pipe(
+          Effect.provide(RetryPropagation.layer()),
+          Effect.map((sends) => sends.map((headers) => [headers["x-retry-attempt"], headers["x-retry-max-attempts"]]))
+        )
+      assert.deepStrictEqual(yield* told(() => Effect.succeed(token(1))), [["1", undefined], ["2", undefined]])
+      const limited = new AdaptiveRateLimiter.RateLimitExceeded({ rate: 1, retryAfter: Duration.zero } as never)
+      assert.deepStrictEqual(yield* told(() => Effect.fail(limited)), [["1", "1"]])
+    }))
+
+  it.effect("AwsSdk is aborted at the deadline, and its retries say until when they are worth the work", () =>
+    Effect.gen(function*() {
+      const late = failure("InternalServerError", 500, { date: "Thu, 01 Jan 1970 00:00:10 GMT" })
+      const { client, requests } = dynamo([late, late, { hangs: true }])
+      const stops: Array<string> = []
+      const patient = RetryPolicy.deadline(policy, "5 seconds")
+      const call = (layer: Layer.Layer<never>) =>
+        played(Effect.flip(AwsSdk.sendWithRetry(client, getItem(), patient))).pipe(
+          Effect.provide(layer),
+          Effect.provideService(RetryObserver.CurrentObserver, { onStop: (stop) => void stops.push(stop.reason) })
+        )
+      const error = yield* call(RetryPropagation.layer())
+      const told = requests.map(({ headers }) => headers["amz-sdk-request"]!)
+      assert.strictEqual(told[0], "attempt=1; max=3")
+      assert.match(told[1]!, /^ttl=19700101T00001[45]Z; attempt=2; max=3$/)
+      assert.match(told[2]!, /^ttl=19700101T00001[45]Z; attempt=3; max=3$/)
+      assert.strictEqual(error.name, "TimeoutError")
+      assert.match(error.message, /^no answer within 4s \d+ms, the deadline of the call$/)
+      assert.deepStrictEqual([requests[2]!.aborted(), stops], [true, ["max-attempts"]])
+    }))
+
+  it.effect("AwsSdk sends nothing when the time is over, and has no ttl where nobody counts it", () =>
+    Effect.gen(function*() {
+      const dated = failure("InternalServerError", 500, { date: "Thu, 01 Jan 1970 00:00:10 GMT" })
+      const { client, requests } = dynamo([dated])
+      let failed: unknown
+      yield* requested(
+        { "x-deadline-ms": "10" },
+        Effect.uninterruptible(Effect.gen(function*() {
+          yield* Effect.sleep(20)
+          failed = yield* Effect.flip(AwsSdk.send(client, getItem()))
+          return yield* ok
+        }))
+      ).pipe(timed)
+      assert.include(String(failed), "TimeoutError: the deadline of the call has passed: it was not sent")
+      assert.lengthOf(requests, 0)
+      yield* played(Effect.flip(AwsSdk.sendWithRetry(client, getItem(), policy)))
+      assert.deepStrictEqual(
+        requests.map(({ headers }) => headers["amz-sdk-request"]),
+        ["attempt=1; max=3", "attempt=2; max=3", "attempt=3; max=3"]
       )
     }))
 

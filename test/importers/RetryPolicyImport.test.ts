@@ -135,7 +135,7 @@ describe("fromStepFunctions", () => {
       }
     }))
 
-  it.effect("spreads over all of the delay where it is told to", () =>
+  it.effect("uses full jitter where configured", () =>
     Effect.gen(function*() {
       const imported = yield* first({ IntervalSeconds: 4, JitterStrategy: "FULL" })
       assert.deepStrictEqual((yield* trace(imported, 3))[0], seconds(1, 2, 4))
@@ -210,7 +210,7 @@ describe("fromGrpcServiceConfig", () => {
       }
     }))
 
-  it.effect("takes more than five attempts for five, and the time-out for the deadline", () =>
+  it.effect("takes more than five attempts for five, and the timeout for the deadline", () =>
     Effect.gen(function*() {
       assert.strictEqual(RetryPolicy.limits((yield* only({ maxAttempts: 10 })).policy).maxAttempts, 5)
       const { deadline } = RetryPolicy.limits((yield* only({}, { timeout: "2.5s" })).policy)
@@ -308,7 +308,7 @@ describe("fromEnvoyRoute", () => {
       assert.deepStrictEqual(route.perTryTimeout, Option.some(Duration.millis(500)))
     }))
 
-  it.effect("retries what it is told to, and nothing else", () =>
+  it.effect("retries what is configured, and nothing else", () =>
     Effect.gen(function*() {
       const ends = (retry_on: string, codes: ReadonlyArray<number> = []) =>
         Effect.gen(function*() {
@@ -343,6 +343,10 @@ describe("fromEnvoyRoute", () => {
       )
       assert.strictEqual(yield* refused(imported({ retriable_headers: [] })), `${path}.retriable_headers`)
       assert.strictEqual(yield* refused(imported({}, { hedge_policy: {} })), "route.hedge_policy")
+      assert.strictEqual(yield* refused(imported({}, { hedgePolicy: {} })), "route.hedgePolicy")
+      for (const name of ["retriableHeaders", "retryHostPredicate", "per_try_idle_timeout", "retryOptionsPredicates"]) {
+        assert.strictEqual(yield* refused(imported({ [name]: [] })), `${path}.${name}`)
+      }
       assert.strictEqual(yield* refused(RetryPolicyImport.fromEnvoyRoute({ route: {} })), path)
       assert.strictEqual(yield* refused(RetryPolicyImport.fromEnvoyRoute(null)), "")
     }))

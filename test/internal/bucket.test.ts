@@ -6,7 +6,7 @@ const holding = (tokens: number): Bucket.Bucket => ({ tokens, updatedAtMillis: 0
 
 describe("bucket arithmetic", () => {
   for (const [tokens, cost] of [[5, 5], [0, Bucket.tokenEpsilon], [5 - 1e-10, 5]] as const) {
-    it(`${tokens} tokens pay for ${cost} at once, in each way of asking`, () => {
+    it(`${tokens} tokens pay for ${cost} immediately, in each way of asking`, () => {
       assert.strictEqual(Bucket.millisUntil(holding(tokens), perSecond(1), cost), 0)
       assert.deepStrictEqual(Bucket.take(holding(tokens), cost), holding(0))
       assert.deepStrictEqual(Bucket.takeWhenDue(holding(tokens), perSecond(1), cost, 0), holding(0))

@@ -50,8 +50,23 @@ const everything = {
         maxWaiters: 10
       },
       concurrency: { limit: 50, whenFull: "wait", maxWait: "1 second", maxWaiters: 5, order: "lifo" },
-      coolDown: { atMost: "30 seconds", spread: 0.5, maxWait: 0, maxWaiters: 3 }
+      coolDown: { atMost: "30 seconds", spread: 0.5, maxWait: 0, maxWaiters: 3 },
+      throttle: { k: 1.5, window: "30 seconds", maxRejection: 1, counts: "sent" },
+      budgets: {
+        share: { share: 0.1, minPerSecond: 1, window: "5 seconds" },
+        inFlight: { share: 0.5, atLeast: 1 },
+        grpc: { maxTokens: 100, tokenRatio: 0.5 }
+      },
+      hedge: {
+        after: { quantile: 0.95, warmUp: 10, atLeast: 5, first: "1 second" },
+        atMost: 2,
+        cost: 0.5,
+        share: 0.05,
+        shareWindow: "20 seconds",
+        latencyWindow: 60_000
+      }
     },
+    reads: { hedge: { after: "200 millis" }, throttle: {}, budgets: { share: {} } },
     search: { policy: "awsStandard2026" },
     adaptive: { policy: "awsAdaptive" },
     slow: {
@@ -118,11 +133,47 @@ const bad: ReadonlyArray<readonly [json: unknown, field: string, expected: strin
   [{ resources: { orders: { concurrency: { maxWait: "long" } } } }, "resources.orders.concurrency.maxWait", "a finite"],
   [{ resources: { orders: { coolDown: { spread: 3 } } } }, "resources.orders.coolDown.spread", "a number from 0 to 1"],
   [{ resources: { orders: { coolDown: true } } }, "resources.orders.coolDown", "an object"],
+  [{ resources: { orders: { throttle: { k: 0.5 } } } }, "resources.orders.throttle.k", "a finite number of at least 1"],
+  [{ resources: { orders: { throttle: { counts: "all" } } } }, "resources.orders.throttle.counts", "\"settled\""],
+  [{ resources: { orders: { throttle: { isRejection: 1 } } } }, "resources.orders.throttle.isRejection", "left out"],
+  [{ resources: { orders: { budgets: { bucket: {} } } } }, "resources.orders.budgets.bucket", "left out"],
+  [{ resources: { orders: { budgets: { share: 0.2 } } } }, "resources.orders.budgets.share", "an object"],
+  [
+    { resources: { orders: { budgets: { share: { share: 2 } } } } },
+    "resources.orders.budgets.share.share",
+    "a number from 0"
+  ],
+  [
+    { resources: { orders: { budgets: { inFlight: { most: 1 } } } } },
+    "resources.orders.budgets.inFlight.most",
+    "left out"
+  ],
+  [
+    { resources: { orders: { budgets: { inFlight: { atLeast: -1 } } } } },
+    "resources.orders.budgets.inFlight.atLeast",
+    "a whole number of at least 0"
+  ],
+  [
+    { resources: { orders: { budgets: { grpc: { maxTokens: 1001 } } } } },
+    "resources.orders.budgets.grpc.maxTokens",
+    "a whole number from 1 to 1000"
+  ],
+  [{ resources: { orders: { hedge: { share: 0 } } } }, "resources.orders.hedge.share", "a finite number above 0"],
+  [{ resources: { orders: { hedge: { atMost: 11 } } } }, "resources.orders.hedge.atMost", "a number from 0 to 10"],
+  [{ resources: { orders: { hedge: { after: "long" } } } }, "resources.orders.hedge.after", "a finite duration"],
+  [
+    { resources: { orders: { hedge: { after: { quantile: 1 } } } } },
+    "resources.orders.hedge.after.quantile",
+    "",
+    false
+  ],
+  [{ resources: { orders: { hedge: { after: { p: 0.9 } } } } }, "resources.orders.hedge.after.p", "left out"],
+  [{ resources: { orders: { hedge: { budget: {} } } } }, "resources.orders.hedge.budget", "left out"],
   [{ default: { policy: { cap: 1 } } }, "default.policy.cap", "", false],
   [
     { resources: { orders: { concurrency: { limit: 5, initial: 3 } } } },
     "resources.orders.concurrency.initial",
-    "left out where there is a limit",
+    "left out if there is a limit",
     false
   ]
 ]
@@ -288,7 +339,9 @@ describe("layers", () => {
 
   for (const name of ["", 3, undefined]) {
     it(`there is no resource ${JSON.stringify(name)}`, () => {
-      for (const  of of[RetryConfig.retry, RetryConfig.live, RetryConfig.resource, RetryConfig.policy]) {
+      for (
+        const  of of[RetryConfig.retry, RetryConfig.hedged, RetryConfig.live, RetryConfig.resource, RetryConfig.policy]
+      ) {
         assert.throws(() => of(name as string), /name must be the name of a resource/)
       }
     })

@@ -175,7 +175,7 @@ describe("a live policy", () => {
       assert.strictEqual(yield* run, 1)
     }).pipe(Effect.provide(RetryConfig.layer(orders({ policy: attempts(4) })))))
 
-  it.effect("a resource that is resized at once holds its limit with what is in flight", () =>
+  it.effect("a resource that is resized while in use holds its new limit", () =>
     Effect.gen(function*() {
       let inFlight = 0
       let most = 0
@@ -278,7 +278,7 @@ describe("interruption", () => {
       }).pipe(Effect.scoped))
   }
 
-  it.effect("whatever interrupts the layer of a stream, nothing of it goes on", () =>
+  it.effect("however the layer of a stream is interrupted, nothing of it keeps running", () =>
     Effect.gen(function*() {
       let open = 0
       const documents = Stream.unwrap(Effect.as(
@@ -310,14 +310,14 @@ describe("a stream of documents", () => {
         const { problem, version } = yield* RetryConfig.status
         assert.deepStrictEqual([problem?.field, version], ["resources.orders.policy.steps[1].maxAttempts", 1])
         assert.deepStrictEqual(lines, [
-          "Warn: the document before stays in force: RetryConfig.set: resources.orders.policy.steps[1].maxAttempts " +
+          "Warn: the previous document stays in effect: RetryConfig.set: resources.orders.policy.steps[1].maxAttempts " +
           "must be a whole number of at least 1, or Infinity, got 0"
         ])
         yield* Queue.offer(queue, orders({ policy: attempts(5) }))
         yield* TestClock.adjust("1 millis")
         assert.strictEqual(yield* maxAttempts, 5)
         assert.deepStrictEqual(yield* RetryConfig.status, { version: 2, problem: undefined })
-        assert.deepStrictEqual(lines.slice(1), ["Info: RetryConfig: a new document is in force"])
+        assert.deepStrictEqual(lines.slice(1), ["Info: RetryConfig: a new document is in effect"])
       }).pipe(Effect.provide(RetryConfig.layerStream(Stream.fromQueue(queue))))
     }).pipe(Effect.provide(layer))
   })
@@ -327,7 +327,7 @@ describe("a stream of documents", () => {
     return Effect.gen(function*() {
       yield* TestClock.adjust("1 millis")
       assert.strictEqual(yield* maxAttempts, 4)
-      assert.match(lines.join("\n"), /Warn: RetryConfig: no further document is seen/)
+      assert.match(lines.join("\n"), /Warn: RetryConfig: documents are no longer followed/)
     }).pipe(Effect.provide(
       RetryConfig.layerStream(Stream.concat(Stream.make(orders({ policy: attempts(4) })), Stream.fail("gone"))).pipe(
         Layer.provideMerge(layer)
@@ -353,7 +353,7 @@ describe("a stream of documents", () => {
       for (const _ of [1, 2]) yield* Effect.void.pipe(RetryConfig.retry("ordres"))
       yield* Effect.void.pipe(RetryConfig.retry("orders"))
       assert.deepStrictEqual(lines, [
-        "Warn: RetryConfig: the document has neither \"ordres\" nor \"default\": the defaults of the library hold"
+        "Warn: RetryConfig: the document has neither \"ordres\" nor \"default\": the defaults of the library apply"
       ])
     }).pipe(Effect.provide([RetryConfig.layer(orders({})), layer]))
   })
@@ -400,11 +400,11 @@ describe("a file", () => {
       fs.writeFileSync(`${file}.tmp`, text)
       fs.renameSync(`${file}.tmp`, file)
     },
-    "moved away and made anew, as editors with backups do": (file, text) => {
+    "moved away and recreated, as editors with backups do": (file, text) => {
       fs.renameSync(file, `${file}~`)
       fs.writeFileSync(file, text)
     },
-    "deleted and made anew": (file, text) => {
+    "deleted and recreated": (file, text) => {
       fs.rmSync(file)
       fs.writeFileSync(file, text)
     }
@@ -482,7 +482,7 @@ describe("a file", () => {
       }
     ))
 
-  it.live("that no watcher tells of is read every now and then", () =>
+  it.live("that no watcher reports is read from time to time", () =>
     inFolder(
       (file, folder) =>
         Effect.gen(function*() {
@@ -515,7 +515,7 @@ describe("a file", () => {
         assert.deepStrictEqual(
           lines.filter((line) => line.startsWith("Warn")),
           ["\"14 characters that are not JSON\"", "\"NotFound\""].map((what) =>
-            `Warn: the document before stays in force: RetryConfig.set: document must be JSON, got ${what}`
+            `Warn: the previous document stays in effect: RetryConfig.set: document must be JSON, got ${what}`
           )
         )
         fs.writeFileSync(file, text(4))

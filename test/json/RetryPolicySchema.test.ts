@@ -86,7 +86,7 @@ describe("RetryPolicySchema", () => {
       }))
   }
 
-  it.effect("does not encode what was given a function or a schedule: nobody could decode it", () =>
+  it.effect("does not encode a policy with a function or a schedule: it could not be decoded", () =>
     Effect.gen(function*() {
       const custom = () => 1
       for (

@@ -29,8 +29,10 @@ const finish = (input: number, output: number, headers: Record<string, string> =
 
 type Parts = ReadonlyArray<{ readonly type: "text"; readonly text: string } | ReturnType<typeof finish> | object>
 
+type Answers = ReadonlyArray<AiError.AiErrorReason | Parts>
+
 /** A model that answers in turn, and the last answer from then on. */
-const modelOf = (...answers: ReadonlyArray<AiError.AiErrorReason | Parts>) => {
+const modelOf = (...answers: Answers) => {
   const model = { sends: 0, limits: undefined as TokenLimiter.Service | undefined }
   const next = Effect.suspend(() => {
     const answer = answers[Math.min(model.sends++, answers.length - 1)]!
@@ -112,6 +114,57 @@ describe("a model with retries and limits", () => {
       yield* Effect.provide(program, retried)
     }))
 
+  it.effect("an object is asked for again after an error, and after an answer that is not one; and decoded", () =>
+    Effect.gen(function*() {
+      const json = (value: unknown) => [{ type: "text", text: JSON.stringify(value) }, finish(40, 60)]
+      const mood = LanguageModel.generateObject({
+        prompt: "How are you?",
+        schema: Schema.Struct({ mood: Schema.String })
+      })
+      const asked = (...answers: Answers) => {
+        const { layer, model } = modelOf(...answers)
+        return Kit.runToEnd(Effect.exit(mood)).pipe(
+          Effect.map((exit) => ({
+            sends: model.sends,
+            value: Exit.isSuccess(exit) ? exit.value.value : undefined,
+            reason: Exit.isFailure(exit)
+              ? exit.cause.reasons.map((reason) =>
+                reason._tag === "Fail" && AiError.isAiError(reason.error) ? reason.error.reason._tag : reason._tag
+              )[0]
+              : undefined
+          })),
+          Effect.provide(layer.pipe(RetryLanguageModel.withRetry(RetryLlm.openai)))
+        )
+      }
+      const fine = json({ mood: "fine" })
+      assert.deepInclude(yield* asked(new AiError.RateLimitError({}), fine), { sends: 2, value: { mood: "fine" } })
+      assert.deepInclude(yield* asked(json({ mood: 3 }), fine), { sends: 2, value: { mood: "fine" } })
+      assert.deepInclude(yield* asked(json({ mood: 3 })), { sends: 3, reason: "StructuredOutputError" })
+      assert.deepInclude(yield* asked(new AiError.QuotaExhaustedError({})), { sends: 1, reason: "QuotaExhaustedError" })
+    }))
+
+  it.effect("an object reserves its prompt, and is settled by the usage of the answer", () =>
+    Effect.gen(function*() {
+      const { layer, model } = modelOf([{ type: "text", text: `{"mood":"fine"}` }, finish(40, 60)])
+      const mood = LanguageModel.generateObject({
+        prompt: "How are you?",
+        schema: Schema.Struct({ mood: Schema.String })
+      })
+      const limits = { tokens: 1000, slack: 0, estimate: { output: 500 } } as const
+      const program = Effect.gen(function*() {
+        yield* Effect.forkChild(mood, { startImmediately: true })
+        const second = yield* Effect.forkChild(
+          TokenLimiter.estimate(mood, { input: 990, output: 0 }),
+          { startImmediately: true }
+        )
+        yield* TestClock.adjust(5400)
+        assert.deepStrictEqual([model.sends, second.pollUnsafe()], [1, undefined])
+        yield* TestClock.adjust(20)
+        assert.strictEqual(model.sends, 2)
+      })
+      yield* Effect.provide(program, layer.pipe(RetryLanguageModel.withRetry(RetryLlm.openai, limits)))
+    }))
+
   it.effect("learns the limits from the headers of answers", () =>
     Effect.gen(function*() {
       const headers = { "x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "0" }
@@ -175,12 +228,18 @@ describe("a model with retries and limits", () => {
   for (
     const [name, call] of [
       ["a call", generate],
+      ["an object", LanguageModel.generateObject({ prompt: "hi", schema: Schema.Struct({ mood: Schema.String }) })],
       ["a stream", Stream.runDrain(LanguageModel.streamText({ prompt: "hi" }))]
     ] as const
   ) {
     it.effect(`whatever interrupts it, ${name} leaves nothing behind: the next one passes in its time`, () =>
       Effect.gen(function*() {
-        const { layer } = modelOf(new AiError.RateLimitError({}), name === "a call" ? text : [finish(1, 1)])
+        const answers = {
+          "a call": text,
+          "an object": [{ type: "text", text: `{"mood":"fine"}` }, finish(1, 1)],
+          "a stream": [finish(1, 1)]
+        }
+        const { layer } = modelOf(new AiError.RateLimitError({}), answers[name])
         const retried = layer.pipe(RetryLanguageModel.withRetry(RetryLlm.openai, limits))
         const program = Effect.gen(function*() {
           const model = yield* LanguageModel.LanguageModel
@@ -201,7 +260,7 @@ describe("a model with retries and limits", () => {
   }
 })
 
-it.effect("examples/llm-limits: seven pass at once, then eight in a second", () =>
+it.effect("examples/llm-limits: seven pass immediately, then eight per second", () =>
   Effect.gen(function*() {
     const lines = yield* Kit.runToEnd(Example.program)
     assert.strictEqual(lines.length, 16)

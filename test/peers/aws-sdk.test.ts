@@ -27,7 +27,7 @@ const toldOf = ({ name }: Course, { heldUpMillis }: Steady): string =>
 /** Objects that the SDK's logger can read: on its way to the caller, a failure passes it. */
 const readable = new Set(["a getter that throws", "a frozen error", "its own cause", "10,000 causes"])
 
-describePeers("our strategy in the clients of the AWS SDK, beside the SDK's own", () => {
+describePeers("our strategy in the clients of the AWS SDK, next to the SDK's own", () => {
   let seen: Comparison
 
   beforeAll(async () => {
@@ -41,7 +41,7 @@ describePeers("our strategy in the clients of the AWS SDK, beside the SDK's own"
     assert.isFalse(isIdle(byName(courses, "SDK, standard")), "the server throttles those who do not slow down")
   })
 
-  it("goes on at that rate when the wall clock steps back", () => {
+  it("continues at that rate when the wall clock steps back", () => {
     assert.closeTo(seen.stepped.stepSeconds, -25, 1, "the step")
     for (const course of ourTwo(seen.stepped.courses)) {
       assert.deepEqual(misses(course), [], toldOf(course, seen.stepped))
@@ -58,7 +58,7 @@ describePeers("our strategy in the clients of the AWS SDK, beside the SDK's own"
     }
   })
 
-  it("has a full quota after 60 calls that were aborted in the back-off, and retries the next call", () => {
+  it("has a full quota after 60 calls that were aborted in the backoff, and retries the next call", () => {
     for (const { capacity, capacityAfter, full, name, nextAttempts, sent } of ourTwo(seen.rest.leaks)) {
       assert.strictEqual(sent, 60, `${name}: each was aborted before its retry left`)
       assert.deepStrictEqual([full, capacity], [500, 500], name)

@@ -1,9 +1,10 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
-import { describePeers, temporaryFolder } from "../utils/peers.ts"
+import { describePeers, freePort, type PeerError, startPostgres, temporaryFolder } from "../utils/peers.ts"
 
 const worker = fileURLToPath(new URL("durable/worker.ts", import.meta.url))
 
@@ -21,28 +22,38 @@ const steps = [1, 2, 3, 4].flatMap((attempt) => [
   ...(attempt === 4 ? [] : [`waits-${attempt}`])
 ])
 
-describePeers("a process with a database in it that is killed with signal 9", () => {
-  it.live.each(steps)(
-    "at %s: the next one goes on, and sends no earlier, and nothing again but what was in flight",
-    (doom) =>
-      Effect.gen(function*() {
-        const folder = yield* temporaryFolder
-        const journal = `${folder}/journal`
-        assert.strictEqual(yield* run(folder, journal, doom), "SIGKILL")
-        assert.isNull(yield* run(folder, journal, "never"))
-        const lines = fs.readFileSync(journal, "utf8").trim().split("\n").map((line) =>
-          line.split(" ") as [string, string]
-        )
-        assert.strictEqual(lines.at(-1)![0], "paid")
-        const times = (name: string) => lines.filter(([is]) => is === name).map(([, time]) => Number(time))
-        const inFlight = /^(?:began|ended)-(\d)$/.exec(doom)?.[1]
-        for (const attempt of [1, 2, 3, 4]) {
-          const began = times(`began-${attempt}`)
-          assert.strictEqual(began.length, inFlight === String(attempt) ? 2 : 1, `${attempt}`)
-          const due = attempt === 1 ? 0 : times(`ended-${attempt - 1}`).at(-1)! + 1500
-          assert.isAtLeast(began[0]!, due)
-        }
-      }),
-    240_000
-  )
-})
+type Database = (folder: string) => Effect.Effect<string, PeerError, Scope.Scope>
+
+const databases: ReadonlyArray<[name: string, database: Database]> = [
+  ["a database in it", Effect.succeed],
+  ["a PostgreSQL server", () => Effect.tap(freePort, startPostgres).pipe(Effect.map(String))]
+]
+
+for (const [name, made] of databases) {
+  describePeers(`a process with ${name} that is killed with signal 9`, () => {
+    it.live.each(steps)(
+      "at %s: the next one goes on, and sends no earlier, and nothing again but what was in flight",
+      (doom) =>
+        Effect.gen(function*() {
+          const folder = yield* temporaryFolder
+          const database = yield* made(folder)
+          const journal = `${folder}/journal`
+          assert.strictEqual(yield* run(database, journal, doom), "SIGKILL")
+          assert.isNull(yield* run(database, journal, "never"))
+          const lines = fs.readFileSync(journal, "utf8").trim().split("\n").map((line) =>
+            line.split(" ") as [string, string]
+          )
+          assert.strictEqual(lines.at(-1)![0], "paid")
+          const times = (name: string) => lines.filter(([is]) => is === name).map(([, time]) => Number(time))
+          const inFlight = /^(?:began|ended)-(\d)$/.exec(doom)?.[1]
+          for (const attempt of [1, 2, 3, 4]) {
+            const began = times(`began-${attempt}`)
+            assert.strictEqual(began.length, inFlight === String(attempt) ? 2 : 1, `${attempt}`)
+            const due = attempt === 1 ? 0 : times(`ended-${attempt - 1}`).at(-1)! + 1500
+            assert.isAtLeast(began[0]!, due)
+          }
+        }),
+      240_000
+    )
+  })
+}

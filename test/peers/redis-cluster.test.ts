@@ -132,7 +132,7 @@ for (const program of redisPrograms()) {
         assert.isAbove(yield* decisions(options.name, "redis"), 150)
       }).pipe(Effect.provide(logged().layer)))
 
-    it.live("goes on from the replica when a primary is killed in the middle of a run", () =>
+    it.live("continues from the replica when a primary is killed in the middle of a run", () =>
       Effect.gen(function*() {
         const { primaries, replicas } = yield* startCluster(program)
         const options = named()

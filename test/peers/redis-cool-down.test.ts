@@ -77,7 +77,7 @@ describePeers("a cool-down in Redis", () => {
       assert.isBelow(count, 100)
     }))
 
-  it.live("a server that is stopped: each process decides alone, and shares again when it goes on", () =>
+  it.live("a server that is stopped: each process decides alone, and shares again when it resumes", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       const server = yield* startRedis(port)

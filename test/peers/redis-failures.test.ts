@@ -129,7 +129,7 @@ describePeers("a fleet", () => {
 })
 
 describePeers("a shared quota", () => {
-  it.live("whose server is killed decides locally, and tells the server all when it is back", () =>
+  it.live("whose server is killed decides locally, and sends the server everything when it is back", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       const folder = yield* temporaryFolder
@@ -326,7 +326,7 @@ describePeers("a shared quota", () => {
       for (const copy of copies) assert.include(copy, "STALE")
     }))
 
-  it.live("whose answers are lost has what it told counted once, though it tells it again", () =>
+  it.live("whose responses are lost has its updates counted once, though it sends them again", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       yield* startRedis(port)
@@ -357,7 +357,7 @@ describePeers("a shared quota", () => {
       assert.strictEqual(yield* command(port, "ZCARD", keyOf(options)), 4)
     }).pipe(Effect.provide(logged().layer)))
 
-  it.live("loses nothing, and goes on filling, though the clock of Redis steps back by an hour", () =>
+  it.live("loses nothing, and keeps refilling, though the clock of Redis steps back by an hour", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       yield* startRedis(port)
@@ -374,7 +374,7 @@ describePeers("a shared quota", () => {
       assert.isAtLeast(after - stepped, 190)
     }))
 
-  it.live("starts anew where Redis has forgotten it, and gives nothing back twice", () =>
+  it.live("starts over where Redis has lost it, and gives nothing back twice", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       yield* startRedis(port)
@@ -404,7 +404,7 @@ describePeers("a shared quota", () => {
       assert.include(lines[0], "ECONNREFUSED")
     }))
 
-  it.live("tells no password of a server that repeats what it is sent, as Redis 5 does, and shares over RESP 2", () =>
+  it.live("logs no password of a server that repeats what it is sent, as Redis 5 does, and shares over RESP 2", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       const password = "s3cr3t-planted"
@@ -524,7 +524,7 @@ describePeers("the keys of a shared quota", () => {
       }
     }))
 
-  it.live("are gone when nobody has used the quota for its time to live", () =>
+  it.live("are gone when the quota was unused for its time to live", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       yield* startRedis(port)

@@ -69,7 +69,7 @@ const anHourLater = (port: number) =>
   )
 
 describePeers("a quota that 100,000 processes have used within the hour", () => {
-  it.live("lets a PING beside its exchanges through within 5 ms, and removes 100 at a time of what has expired", () =>
+  it.live("lets a PING between its exchanges through within 5 ms, and removes 100 at a time of what has expired", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       yield* startRedis(port)

@@ -14,7 +14,7 @@ import type { Addresses, Sends } from "./runtimes/program.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const installed = path.join(root, "test/runtimes/node_modules")
-const readme = fs.readFileSync(path.join(root, "README.md"), "utf8")
+const page = fs.readFileSync(path.join(root, "docs/runtimes.md"), "utf8")
 
 /** What is expected of every runtime. */
 const everywhere: Sends = {
@@ -277,9 +277,9 @@ describePeers("Effect 3", () => {
   }
 })
 
-describe("README.md", () => {
+describe("docs/runtimes.md", () => {
   it("names the runtimes that are run, and no others", () => {
-    const table = readme.slice(readme.indexOf("| runtime | how |")).split("\n\n")[0]!
+    const table = page.slice(page.indexOf("| runtime | how |")).split("\n\n")[0]!
     const rows = table.split("\n").slice(2).map((row) => row.split("|")[1]!.trim())
     const names = runtimes.map(([name]) =>
       name.replace(/^Node \d+(, by require\(\))?$/, (_, by) => `Node 20, 22, 24${by ?? ""}`)

@@ -104,7 +104,7 @@ describePeers("the site", () => {
     ["dark", { viewport: { width: 1280, height: 900 }, colorScheme: "dark" }],
     ["a phone", { viewport: { width: 390, height: 844 }, isMobile: true }]
   ])("opens: %s", async (_, options) => {
-    for (const address of ["/", "/start", "/overload", "/reference/RetryPolicy", "/examples/"]) {
+    for (const address of ["/", "/start", "/overload", "/reference/RetryPolicy", "/examples/", "/playground.html"]) {
       const { close, page, said } = await opened(address, options)
       assert.isNotEmpty(await page.locator("h1").first().innerText())
       const overflow = await page.evaluate(

@@ -154,7 +154,7 @@ describe("a fleet", () => {
 
 describe("where Redis does not answer", () => {
   for (const mood of ["silent", "refusing", "garbage"] as const) {
-    it.effect(`(${mood}) the process heeds its own hints, opens by itself, and shares again when Redis is back`, () =>
+    it.effect(`(${mood}) the process follows its own hints, opens on its own, and shares again when Redis is back`, () =>
       Effect.gen(function*() {
         const { layer, lines } = logged()
         const redis = new FakeCoolDown()
@@ -177,7 +177,7 @@ describe("where Redis does not answer", () => {
       }))
   }
 
-  it.effect("whoever waits for a probe of another process goes on alone", () =>
+  it.effect("a process that waits for another's probe continues alone", () =>
     Effect.gen(function*() {
       const redis = new FakeCoolDown()
       const [first, second] = yield* fleet(2, redis, { spread: 0, maxWait: "10 seconds" })
@@ -304,7 +304,7 @@ describe.each(
 )("the contract of a gate: a shared cool-down that is %s", (_, make, options) => {
   for (const law of SendGateSuite.laws(make, options)) {
     // Whoever asks first has to wait for the answer of Redis, so one that has waited leaves that behind.
-    if (law.name !== "has taken nothing when a waiter is interrupted, at whatever step") {
+    if (law.name !== "has taken nothing when a waiter is interrupted, at any step") {
       it.effect(law.name, () => law.run)
     }
   }

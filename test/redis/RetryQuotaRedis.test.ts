@@ -45,7 +45,7 @@ import {
 describe("RetryQuotaRedis", () => {
   describe("when Redis does not answer as it should", () => {
     for (const mood of badMoods) {
-      it.effect(`(${mood}) decides locally within the timeout, tells it once, and loses and doubles nothing`, () => {
+      it.effect(`(${mood}) decides locally within the timeout, logs it once, and neither loses nor doubles anything`, () => {
         const name = `mood-${mood}`
         const { layer, lines } = logged()
         return Effect.gen(function*() {
@@ -77,7 +77,7 @@ describe("RetryQuotaRedis", () => {
       })
     }
 
-    it.effect("decides at once while it is known that Redis does not answer", () =>
+    it.effect("decides immediately while Redis is known not to answer", () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared()
         redis.mood = "refusing"
@@ -112,7 +112,7 @@ describe("RetryQuotaRedis", () => {
         assert.strictEqual(yield* other.balance, 2)
       }))
 
-    it.effect("fills no fallback anew for a Redis that comes and goes, until it has been back for the lease time", () =>
+    it.effect("refills no fallback for a flapping Redis, until it has been back for the lease time", () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ fallback: { capacity: 20, initial: 15 }, leaseTime: "1 minute" })
         const granted: Array<RetryQuota.Reservation> = []
@@ -137,7 +137,7 @@ describe("RetryQuotaRedis", () => {
         assert.strictEqual(yield* quota.balance, 500)
       }))
 
-    it.effect("shows who decides from the start to the end, and tells of news only", () => {
+    it.effect("shows who decides from the start to the end, and logs only changes", () => {
       const { layer, lines } = logged()
       const shown: Array<boolean> = []
       const look = Effect.map(isOnFallback("shown"), (is) => shown.push(is))
@@ -167,7 +167,7 @@ describe("RetryQuotaRedis", () => {
       }).pipe(Effect.provide(layer))
     })
 
-    it.effect("tells the code of an error that has no message, as where a name has several addresses", () => {
+    it.effect("logs the code of an error without a message, as where a name has several addresses", () => {
       const { layer, lines } = logged()
       const cause = Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" })
       const quotaLayer = RetryQuotaRedis.layerConnecting(
@@ -180,7 +180,7 @@ describe("RetryQuotaRedis", () => {
       }).pipe(Effect.provide(Layer.provide(quotaLayer, layer)))
     })
 
-    it.effect("answers thousands who ask a slow Redis at once, 500 with each exchange, as many as there are tokens for", () =>
+    it.effect("answers thousands who ask a slow Redis at the same time, 500 per exchange, while there are tokens", () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ capacity: 700 })
         redis.latencyMillis = 49
@@ -284,7 +284,7 @@ describe("RetryQuotaRedis", () => {
     { arbitrary: { runs: 60 } } as any
   )
 
-  it.effect("gives back a second after its delay what a retry holds that is never sent, though its fiber goes on", () =>
+  it.effect("gives back a second after its delay what a retry holds that is never sent, though its fiber continues", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared()
       // The limit outside of the policy stops the retry unheard.
@@ -308,7 +308,7 @@ describe("RetryQuotaRedis", () => {
     }))
 
   for (const [driver, run] of Object.entries(drivers)) {
-    it.effect(`spends the retries of ${driver} when they have failed, though their fiber goes on`, () =>
+    it.effect(`spends the retries of ${driver} when they have failed, though their fiber continues`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared()
         const call = Effect.ignore(run(Effect.fail(new Transient())))
@@ -324,7 +324,7 @@ describe("RetryQuotaRedis", () => {
 
   for (const [driver, run] of Object.entries(drivers)) {
     for (const cause of [Cause.die("defect"), Cause.interrupt()]) {
-      it.effect(`spends the retry of ${driver} that ends so: ${cause}, though its fiber goes on`, () =>
+      it.effect(`spends the retry of ${driver} that ends so: ${cause}, though its fiber continues`, () =>
         Effect.gen(function*() {
           const { quota, redis } = yield* shared()
           let sends = 0
@@ -373,7 +373,7 @@ describe("RetryQuotaRedis", () => {
       assert.strictEqual(redis.states.get(key)?.tokens, 490)
     }))
 
-  describe("what need not be known at once", () => {
+  describe("what need not be known immediately", () => {
     it.effect("costs a success no exchange, and many successes one", () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ initial: 0 })
@@ -390,7 +390,7 @@ describe("RetryQuotaRedis", () => {
       }))
 
     for (const [chance, seconds] of [[0, 2], [0.5, 2.5], [0.75, 2.75]] as const) {
-      it.effect(`is what successes put into a full quota: sent every ${seconds} seconds at a chance of ${chance}`, () =>
+      it.effect(`is what successes put into a full quota: sent every ${seconds} seconds at random ${chance}`, () =>
         Effect.gen(function*() {
           const { quota, redis } = yield* Effect.provideService(shared(), Random.Random, constantRandom(chance))
           yield* quota.balance
@@ -478,7 +478,7 @@ describe("RetryQuotaRedis", () => {
       assert.strictEqual(yield* quota.balance, 495)
     }))
 
-  it.effect("never tells more tokens than its capacity, whatever that of the fallback", () =>
+  it.effect("never reports more tokens than its capacity, whatever the fallback's", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ capacity: 10, fallback: { capacity: 100, initial: 100 } })
       redis.mood = "refusing"
@@ -487,7 +487,7 @@ describe("RetryQuotaRedis", () => {
       assert.deepStrictEqual([quota.store.balance(clock), yield* quota.balance], [10, 10])
     }))
 
-  it.effect("tells with the balance what was put in before it was asked for, though an exchange was under way", () =>
+  it.effect("includes in the balance what was added before the request, though an exchange was in progress", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ capacity: 10, initial: 0 })
       redis.latencyMillis = 20
@@ -538,7 +538,7 @@ describe("RetryQuotaRedis", () => {
       assert.deepStrictEqual([...redis.states.keys()], ["retry-quota:orders", "retry-quota:customers"])
     }))
 
-  it.effect("has told all and is gone when its resource was idle, and is there again when it is used", () =>
+  it.effect("has sent everything and is gone when its resource was idle, and is there again when it is used", () =>
     Effect.gen(function*() {
       const redis = new FakeRedis()
       const fleet = ResourceLimiters.layer({

@@ -11,7 +11,7 @@ import { scripted, Transient } from "../utils/call.ts"
 import { FakeRedis } from "../utils/fakeRedis.ts"
 
 describe("the example of a fleet", () => {
-  it.effect("shares the tokens between processes, and goes on alone when Redis does not answer", () =>
+  it.effect("shares the tokens between processes, and decides alone when Redis does not answer", () =>
     Effect.gen(function*() {
       const redis = new FakeRedis()
       const process = Layer.provide(layer, Layer.succeed(Redis.Redis, redis.service))

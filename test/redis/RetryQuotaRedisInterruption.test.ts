@@ -26,12 +26,12 @@ import { sweep } from "../utils/sweep.ts"
 
 describe("an interruption of a shared quota", () => {
   const reserving = [
-    ["answers are there at once", 0, { capacity: 10 }],
+    ["answers are immediate", 0, { capacity: 10 }],
     ["answers take 20 ms", 20, { capacity: 10 }],
     ["tokens are waited for", 5, { capacity: 10, refillPerSecond: 100, whenExhausted: "wait" }]
   ] as const
   for (const [when, latency, options] of reserving) {
-    it.effect(`at whatever step of a reservation leaves no lease: ${when}`, () =>
+    it.effect(`at any step of a reservation leaves no lease: ${when}`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared(options)
         redis.latencyMillis = latency
@@ -56,7 +56,7 @@ describe("an interruption of a shared quota", () => {
 
   for (const options of stopOrWait(100)) {
     const { whenExhausted } = options
-    it.effect(`at whatever step of an ask has taken what it holds, and nothing else (${whenExhausted})`, () =>
+    it.effect(`at any step of an ask has taken what it holds, and nothing else (${whenExhausted})`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ capacity: 10, ...options })
         redis.latencyMillis = 5
@@ -92,7 +92,7 @@ describe("an interruption of a shared quota", () => {
 
   for (const [driver, run] of Object.entries(drivers)) {
     for (const options of stopOrWait(1e-6)) {
-      it.effect(`at whatever step of ${driver} leaves no lease (${options.whenExhausted})`, () =>
+      it.effect(`at any step of ${driver} leaves no lease (${options.whenExhausted})`, () =>
         Effect.gen(function*() {
           const { quota, redis } = yield* shared(options)
           redis.latencyMillis = 5
@@ -124,7 +124,7 @@ describe("an interruption of a shared quota", () => {
   }
 
   for (const mood of badMoods) {
-    it.effect(`at whatever step of a reservation leaves no lease, here or there, when Redis fails (${mood})`, () =>
+    it.effect(`at any step of a reservation leaves no lease, here or there, when Redis fails (${mood})`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ capacity: 10, timeout: "20 millis" })
         redis.latencyMillis = 5
@@ -172,7 +172,7 @@ describe("an interruption of a shared quota", () => {
       }))
   }
 
-  it.effect("at whatever step of its making leaves no connection open", () =>
+  it.effect("at any step of its making leaves no connection open", () =>
     Effect.gen(function*() {
       let open = 0
       let opened = 0
@@ -194,7 +194,7 @@ describe("an interruption of a shared quota", () => {
       assert.isAbove(opened, 10)
     }))
 
-  it.effect("at whatever step of a paid first attempt leaves no lease, and spends what was sent", () =>
+  it.effect("at any step of a paid first attempt leaves no lease, and spends what was sent", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ capacity: 100, firstAttemptCost: 3, successIncrement: 0 })
       redis.latencyMillis = 5

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Outbox } from "../../src/redis/internal/outbox.ts"
 
-describe("what a shared quota has to tell Redis, while it cannot", () => {
+describe("what a shared quota has to report to Redis, while it cannot", () => {
   it("is one number for however many deposits, at most the capacity", () => {
     let signals = 0
     const outbox = new Outbox(500, 1000, () => signals++)
@@ -25,7 +25,7 @@ describe("what a shared quota has to tell Redis, while it cannot", () => {
     assert.isTrue(outbox.isEmpty)
   })
 
-  it("is told again until it has arrived, and what came up since with it", () => {
+  it("is sent again until it has arrived, along with what was added since", () => {
     const outbox = new Outbox(500, 1000, () => {})
     outbox.giveBack("1:5")
     outbox.deposit(3)

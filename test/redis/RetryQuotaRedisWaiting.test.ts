@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { awsStandard, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -102,7 +103,7 @@ describe("a shared quota whose retries wait", () => {
       assert.strictEqual(redis.leases(key), 1)
     }))
 
-  it.effect("refuses at once who comes when as many wait as may, and has the others served in their order", () =>
+  it.effect("refuses newcomers immediately when the line is full, and serves the others in order", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ ...drained, maxWaiters: 3 })
       const served: Array<number> = []
@@ -123,7 +124,7 @@ describe("a shared quota whose retries wait", () => {
       assert.deepStrictEqual([served, refused], [[1, 2, 3, 7], [4, 5, 6]])
     }))
 
-  it.effect("counts nobody as waiting whom Redis has not told to wait: as many as there are tokens for are granted", () =>
+  it.effect("counts only those whom Redis made wait: retries are granted while there are tokens", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ ...drained, capacity: 5000, initial: 1200, maxWaiters: 600 })
       redis.latencyMillis = 1
@@ -198,7 +199,7 @@ describe("a shared quota whose retries wait", () => {
       }))
   }
 
-  it.effect("a call with a deadline for which there is no room stops at once with quota-exhausted, not deadline", () =>
+  it.effect("a call with a deadline for which there is no room stops immediately with quota-exhausted, not deadline", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ ...drained, maxWaiters: 1 })
       const stops: Array<string> = []
@@ -214,6 +215,32 @@ describe("a shared quota whose retries wait", () => {
       assert.deepStrictEqual([stops, redis.exchanges - before], [["quota-exhausted"], 0])
       yield* Fiber.interrupt(queue)
     }))
+
+  for (const [driver, run] of Object.entries(drivers)) {
+    it.effect(`${driver} says whether Redis refused for good, or only within the deadline of the call`, () =>
+      Effect.gen(function*() {
+        const { quota } = yield* shared({ ...drained, maxWaiters: 1 })
+        const stops: Array<string> = []
+        const observer = RetryObserver.layerOnly({ onStop: ({ reason }) => stops.push(reason) })
+        const call = (deadline: Duration.Input) =>
+          run(Effect.fail(new Transient()), RetryPolicy.deadline(awsStandard, deadline))
+        const started = (deadline: Duration.Input) =>
+          Effect.forkChild(
+            Effect.exit(call(deadline)).pipe(
+              Effect.provideService(RetryQuota.RetryQuota, quota),
+              Effect.provide(observer)
+            )
+          )
+        // Redis answers both in one exchange: there is room for one.
+        const fibers = [yield* started("1 hour"), yield* started("1 hour")]
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual(stops, ["quota-exhausted"])
+        yield* Fiber.interruptAll(fibers)
+        yield* started("400 millis")
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual(stops, ["quota-exhausted", "deadline"])
+      }))
+  }
 
   /** Interrupts 100,000 fibers that all wait; how long it takes, in milliseconds. */
   const interrupted = (waiting: Effect.Effect<unknown, unknown>, isBackwards: boolean) =>

@@ -97,7 +97,7 @@ describe("classifiers, given errors of any shape", () => {
       "the reference": ReferenceClassifier.classifier
     })
   ) {
-    it(`${name} itself does not throw, without anybody to catch it`, () => {
+    it(`${name} itself does not throw, with no handler to catch it`, () => {
       forSeeds(2000, (chance) => {
         classifier(hostileError(chance))
       })
@@ -328,7 +328,7 @@ describe("files and variables of any content", () => {
   })
 })
 
-// Of a reader whose time grows with the square of its text each of these would take minutes, and the test its time-out.
+// Of a reader whose time grows with the square of its text each of these would take minutes, and the test its timeout.
 describe("two megabytes of one character take linear time", () => {
   const size = 2 ** 21
   const texts = ["9", " ", ",", "a", "\t", "-", "(", "\n", "[", "=", "\u0000", "{", "Fri, ", "1,"].map((piece) =>

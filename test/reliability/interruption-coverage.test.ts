@@ -17,11 +17,11 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
   ),
   "AdaptiveRateLimiter.serviceOf": [
     "core/AdaptiveRateLimiter.test.ts",
-    "has sent or gives its token back, at whatever step"
+    "has sent or gives its token back, at any step"
   ],
   "AdaptiveRateLimiter.make": [
     "core/AdaptiveRateLimiter.test.ts",
-    "has sent or gives its token back, at whatever step"
+    "has sent or gives its token back, at any step"
   ],
   ...Object.fromEntries(
     ["CircuitBreakerGate", "layer", "make"].map((name) => [
@@ -73,11 +73,21 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ])
   ),
   ...Object.fromEntries(
+    ["layer", "layerConfig", "layerConnecting", "make"].map((name) => [
+      `AdaptiveRateLimiterRedis.${name}`,
+      ["redis/AdaptiveRateLimiterRedis.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
+    ])
+  ),
+  ...Object.fromEntries(
     ["RetryConfig", "layer", "live", "resource", "retry", "set", "status"].map((name) => [
       `RetryConfig.${name}`,
       ["json/RetryConfigLive.test.ts", "while documents change, it leaves no slot taken"] as const
     ])
   ),
+  "RetryConfig.hedged": [
+    "json/RetryConfigParts.test.ts",
+    "whatever interrupts a hedged call while the document changes, no send goes on"
+  ],
   ...Object.fromEntries(
     ["headers", "layer", "remaining", "server", "withDeadline"].map((name) => [
       `RetryPropagation.${name}`,
@@ -87,7 +97,10 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
   ...Object.fromEntries(
     ["layerFile", "layerStream"].map((name) => [
       `RetryConfig.${name}`,
-      ["json/RetryConfigLive.test.ts", "whatever interrupts the layer of a stream, nothing of it goes on"] as const
+      [
+        "json/RetryConfigLive.test.ts",
+        "however the layer of a stream is interrupted, nothing of it keeps running"
+      ] as const
     ])
   ),
   ...Object.fromEntries(
@@ -124,6 +137,10 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryPropagation.DeadlineExceeded",
     "RetryPropagationRpc.RpcDeadlineExceeded",
     "RetryQuota.QuotaExhausted",
+    "RequestHeaders.noteDate",
+    "RetryBudget.validatedGrpc",
+    "RetryBudget.validatedInFlight",
+    "RetryBudget.validatedShare",
     "RetryQuota.validated",
     "RetryStrategy.InvalidToken",
     "RetryStrategy.RetryRefused",
@@ -252,6 +269,8 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "AwsRetryConfig.make",
     "BotocoreLegacy.decode",
     "BotocoreLegacy.decodeJson",
+    "Expect.LoadTooHigh",
+    "Expect.expectLoad",
     "Explain.explain",
     "Explain.toTable",
     "RetryConfig.check",
@@ -278,15 +297,22 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "SharedConfig.parse",
     "SharedConfig.unlessBlank",
     "SharedConfig.variable",
+    "Simulator.backtest",
     "Simulator.decodeJson",
+    "Simulator.decodeMeasured",
     "Simulator.decodePolicy",
     "Simulator.difference",
+    "Simulator.edge",
     "Simulator.jsonSchema",
+    "Simulator.judge",
     "Simulator.map",
     "Simulator.recoversBelow",
     "Simulator.runs",
     "Simulator.summarize",
+    "Simulator.sweep",
+    "Simulator.tune",
     "Simulator.verdict",
+    "Simulator.warnings",
     "Simulator.withPolicy"
   ]
 }

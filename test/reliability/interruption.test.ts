@@ -71,7 +71,7 @@ describe("a leak that is planted is found", () => {
       assert.strictEqual((yield* failureOf(leaky)).what, "held")
     }))
 
-  it.effect("of tokens: a retry that is settled by hand, and not in its back-off", () =>
+  it.effect("of tokens: a retry that is settled by hand, and not in its backoff", () =>
     Effect.gen(function*() {
       const taken = Effect.map(RetryQuota.reserve(5), Option.getOrThrow)
       const byHand = on((call) =>
@@ -81,7 +81,7 @@ describe("a leak that is planted is found", () => {
       assert.strictEqual((yield* failureOf(byHand)).what, "held")
     }))
 
-  it.effect("of waiters: a fiber that goes on waiting for tokens when its caller has gone", () =>
+  it.effect("of waiters: a fiber that keeps waiting for tokens after its caller is gone", () =>
     Effect.gen(function*() {
       const quota = { capacity: 10, initial: 0, refillPerSecond: 1e-6, whenExhausted: "wait" } as const
       const leaky = Effect.andThen(Effect.forkDetach(Effect.orDie(RetryQuota.reserve(5))), Effect.sleep(10))
@@ -93,7 +93,7 @@ describe("a leak that is planted is found", () => {
       assert.strictEqual((yield* failureOf(sending)).what, "waiting")
     }))
 
-  it.effect("of timers: a back-off that nobody waits for", () =>
+  it.effect("of timers: a backoff that no caller waits for", () =>
     Effect.gen(function*() {
       const leaky = Effect.andThen(Effect.forkDetach(Effect.sleep("1 hour")), Effect.sleep(10))
       assert.strictEqual((yield* failureOf(leaky)).what, "sleeping")

@@ -195,7 +195,9 @@ describe.each(drivers)("$form", ({ run }) => {
 describe("a quota that answers late, or not", () => {
   const minute = RetryPolicy.deadline("1 minute")
   /** A quota that has to be asked or waited for, and takes so long to say what it says. */
-  const answering = (options: { readonly remote: boolean; readonly grants: boolean; readonly millis: number }) =>
+  const answering = (
+    options: { readonly remote: boolean; readonly grants: boolean; readonly millis: number; readonly word?: "refused" }
+  ) =>
     Effect.gen(function*() {
       const stepped = yield* steppedClock
       const quota = yield* RetryQuota.make({ capacity: 10, refillPerSecond: 1e-6 })
@@ -210,6 +212,7 @@ describe("a quota that answers late, or not", () => {
             stepped.monotonicMillis += options.millis
             const answer = options.grants ? quota.store.reserve(cost, clock) : undefined
             if (typeof answer === "object") hold(answer)
+            return options.word
           }),
         deposit: (tokens, clock) => quota.store.deposit(tokens, clock),
         balance: (clock) => quota.store.balance(clock)
@@ -220,6 +223,19 @@ describe("a quota that answers late, or not", () => {
     ["says no", { remote: true, grants: false, millis: 0 }, gated({ cost: 5 }), "quota-exhausted"],
     ["says no", { remote: false, grants: false, millis: 0 }, gated({ cost: 5 }), "quota-exhausted"],
     ["says no in time", { remote: true, grants: false, millis: 1000 }, minute(gated({ cost: 5 })), "quota-exhausted"],
+    ["says no in time", { remote: false, grants: false, millis: 1000 }, minute(gated({ cost: 5 })), "deadline"],
+    [
+      "refuses for good",
+      { remote: false, grants: false, millis: 1000, word: "refused" },
+      minute(gated({ cost: 5 })),
+      "quota-exhausted"
+    ],
+    [
+      "refuses for good",
+      { remote: true, grants: false, millis: 1000, word: "refused" },
+      minute(gated({ cost: 5 })),
+      "quota-exhausted"
+    ],
     ["says no too late", { remote: true, grants: false, millis: 60_000 }, minute(gated({ cost: 5 })), "deadline"],
     ["grants too late", { remote: true, grants: true, millis: 60_000 }, minute(gated({ cost: 5 })), "deadline"],
     ["grants too late", { remote: false, grants: true, millis: 60_000 }, minute(gated({ cost: 5 })), "deadline"]
@@ -256,7 +272,7 @@ describe("a retry that a combinator around the policy has stopped", () => {
       }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
   }
 
-  it.effect("gives its tokens back when the fiber goes on to a schedule, before its first failure", () =>
+  it.effect("gives its tokens back when the fiber moves on to a schedule, before its first failure", () =>
     Effect.gen(function*() {
       yield* forbidden(all)
       assert.strictEqual(yield* RetryQuota.balance, 0)

@@ -8,7 +8,7 @@ import { sweep } from "../utils/sweep.ts"
 
 describe("Waiters", () => {
   for (const blockedFor of [0, 1, 3]) {
-    it.effect(`blocked ${blockedFor} times: what is taken is handed over, at whatever step the waiter is interrupted`, () =>
+    it.effect(`blocked ${blockedFor} times: what is taken is handed over, at any step the waiter is interrupted`, () =>
       Effect.gen(function*() {
         const waiters = new Waiters()
         const count = { asked: 0, taken: 0, handedOver: 0 }
@@ -32,7 +32,7 @@ describe("Waiters", () => {
       }))
   }
 
-  it.effect("hands the place on when the head leaves at whatever step", () =>
+  it.effect("hands the place on when the head leaves at any step", () =>
     Effect.gen(function*() {
       const waiters = new Waiters()
       let open = false
@@ -89,7 +89,7 @@ describe("Waiters", () => {
       })
   )
 
-  describe("100,000 at once", () => {
+  describe("100,000 at the same time", () => {
     const many = 100_000
     /** Waiters in a queue whose head finds nothing until it is open. */
     const queue = () => {
@@ -103,7 +103,7 @@ describe("Waiters", () => {
       return { waiters, gate, order, fibers }
     }
 
-    it.live("are served in their order when all is granted at once and ends at once", () =>
+    it.live("are served in order when all are granted and end at the same time", () =>
       Effect.gen(function*() {
         const { fibers, gate, order, waiters } = queue()
         assert.strictEqual(waiters.size, many)
@@ -115,7 +115,7 @@ describe("Waiters", () => {
         assert.isTrue(order.every((n, place) => n === place))
       }))
 
-    it.effect("set one timer when all are interrupted at once, from the head on or from the end, and none is left", () =>
+    it.effect("set one timer when all are interrupted at the same time, from the head on or from the end, and none is left", () =>
       Effect.gen(function*() {
         for (const inOrder of [true, false]) {
           const counted = yield* countedClock
@@ -128,7 +128,7 @@ describe("Waiters", () => {
         }
       }))
 
-    it.live("leave when all are interrupted at once, from the head on", () =>
+    it.live("leave when all are interrupted at the same time, from the head on", () =>
       Effect.gen(function*() {
         const { fibers, order, waiters } = queue()
         yield* Fiber.interruptAll(fibers)

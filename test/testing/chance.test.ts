@@ -7,12 +7,12 @@ import * as Random from "effect/Random"
 const three = Effect.all([Random.next, Random.next, Random.next])
 
 describe("fixedRandom", () => {
-  it.effect("gives always the same", () =>
+  it.effect("always gives the same", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* Effect.provide(three, Kit.fixedRandom(0.5)), [0.5, 0.5, 0.5])
     }))
 
-  it.effect("gives the numbers in turn, then the last, and begins anew with the layer", () =>
+  it.effect("gives the numbers in turn, then the last, and starts over with the layer", () =>
     Effect.gen(function*() {
       const layer = Kit.fixedRandom(0, 0.9)
       assert.deepStrictEqual(yield* Effect.provide(three, layer), [0, 0.9, 0.9])

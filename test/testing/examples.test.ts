@@ -38,7 +38,7 @@ describe("examples/testing-kit", () => {
 })
 
 describe("examples/explain", () => {
-  it("tells the worst case, the failure rates at which quotas bite, and a promise kept", () => {
+  it("reports the worst case, the failure rates at which quotas bite, and a promise kept", () => {
     assert.strictEqual(Explain.worst, 9000)
     assert.deepStrictEqual(Explain.bites.map((rate) => rate?.toFixed(3)), ["0.321", "0.215"])
     assert.isTrue(Explain.isPrompt)

@@ -176,7 +176,7 @@ const gates: Gates = {
     }))
   ],
   "forgets a waiter that is interrupted": [haunted],
-  "has taken nothing when a waiter is interrupted, at whatever step": [
+  "has taken nothing when a waiter is interrupted, at any step": [
     haunted,
     room((room) => ({
       full: () => Effect.onInterrupt(Effect.sleep("1 minute"), () => Effect.sync(() => room.free--))
@@ -241,7 +241,7 @@ describe("SendGateSuite.laws", () => {
       const error = yield* isBroken(lawOf(laws, "holds a send back when it is full"))
       assert.strictEqual(
         error.message,
-        "holds a send back when it is full: whether one of 100 sends is held back: false where true is right"
+        "holds a send back when it is full: whether one of 100 sends is held back: false, expected true"
       )
     }))
 

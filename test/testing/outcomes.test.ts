@@ -45,7 +45,7 @@ describe("outcomes", () => {
       call.timeline.expect("attempts at 0 ms, 2 s")
     }))
 
-  it.effect("failure, defect and never end a send with an error of one's own, a defect, and not at all", () =>
+  it.effect("failure, defect and never end a send with a custom error, a defect, and not at all", () =>
     Effect.gen(function*() {
       const error = { own: true }
       const call = Kit.outcomes([Kit.failure(error), Kit.defect("bug"), Kit.never])

@@ -16,7 +16,7 @@ import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 
 describe("TestQuota", () => {
-  it.effect("says what is held in the back-off and in flight, and what came back", () =>
+  it.effect("says what is held in the backoff and in flight, and what came back", () =>
     Effect.gen(function*() {
       const held = Effect.map(Kit.TestQuota.state, ({ balance, held }) => [balance, held])
       const call = Kit.outcomes([Kit.transient, Kit.after("1 second", Kit.ok())])
@@ -32,7 +32,7 @@ describe("TestQuota", () => {
     }).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.fixedRandom(0.5)])))
 
   for (
-    const [when, at, balance] of [["in its back-off is given back", 499, 500], [
+    const [when, at, balance] of [["in its backoff is given back", 499, 500], [
       "in flight is spent",
       500,
       495
@@ -79,7 +79,7 @@ describe("TestQuota", () => {
       assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 500, capacity: 500, held: 0, waiting: 0 })
     }).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.fixedRandom(0.5)])))
 
-  it.effect("keeps the account of a store of one's own", () =>
+  it.effect("keeps the account of a custom store", () =>
     Effect.gen(function*() {
       const held = Option.getOrThrow(yield* RetryQuota.reserve(2))
       assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 1, capacity: 3, held: 2, waiting: 0 })
@@ -167,7 +167,7 @@ describe("TestLimiter", () => {
       call.timeline.expect("attempts at 500 ms, 1 s, 1.5 s")
     }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 2 }))))
 
-  it.effect("begins where a throttle at that rate leaves the limiter, and goes on from there", () =>
+  it.effect("begins where a throttle at that rate leaves the limiter, and continues from there", () =>
     Effect.gen(function*() {
       const throttled = yield* AdaptiveRateLimiter.make()
       yield* TestClock.adjust(1100)

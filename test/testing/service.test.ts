@@ -17,7 +17,7 @@ const burst = <E>(send: Effect.Effect<void, E>, count: number) =>
   ).pipe(Kit.runToEnd)
 
 describe("service", () => {
-  it.effect("throttles what goes beyond one second's worth at once, then lets as many come as it can serve", () =>
+  it.effect("throttles what goes beyond one second's worth at the same time, then lets as many come as it can serve", () =>
     Effect.gen(function*() {
       const service = Kit.service({ capacity: 3 })
       assert.deepStrictEqual((yield* burst(service.send, 5)).map(([ok]) => ok), [true, true, true, false, false])
@@ -50,7 +50,7 @@ describe("service", () => {
       assert.deepStrictEqual([service.accepted, service.throttled], [2, 1])
     }))
 
-  it.effect("law: takes on as many at once as its capacity, whatever its fractions add up to", () =>
+  it.effect("law: accepts as many at the same time as its capacity, whatever its fractions add up to", () =>
     Effect.gen(function*() {
       for (let capacity = 1; capacity <= 100; capacity++) {
         const service = Kit.service({ capacity })

@@ -33,7 +33,7 @@ const failureOf = <R>(swept: Effect.Effect<number, never, R>) =>
 const reserved = Effect.map(Effect.orDie(RetryQuota.reserve(5)), Option.getOrThrow)
 
 describe("sweep", () => {
-  it.effect("runs undisturbed, then interrupts at every step, and tells how many steps there were", () =>
+  it.effect("runs undisturbed, then interrupts at every step, and reports how many steps there were", () =>
     Effect.gen(function*() {
       const ends: Array<string> = []
       const program = Effect.onExit(
@@ -48,7 +48,7 @@ describe("sweep", () => {
       assert.isAbove(ends.filter((end) => end === "Failure").length, 3)
     }))
 
-  it.effect("interrupts at each moment of waiting too, and tells when that was", () =>
+  it.effect("interrupts at each moment of waiting too, and reports when that was", () =>
     Effect.gen(function*() {
       const ends: Array<string> = []
       const program = Effect.onExit(
@@ -148,7 +148,7 @@ describe("sweep", () => {
       assert.isAbove(yield* Kit.sweep(growing, () => Effect.void), 0)
     }))
 
-  it.effect("tells its check how many sleeps go on", () =>
+  it.effect("tells its check how many sleeps are still running", () =>
     Effect.gen(function*() {
       const left: Array<number> = []
       const forgetful = Effect.andThen(Effect.forkDetach(Effect.sleep("1 hour")), Effect.sleep(5))
@@ -171,9 +171,9 @@ describe("sweepQuota", () => {
     const [name, program] of [
       ["withRetry", standard],
       ["Effect.retry", scripted((send) => Effect.retry(attempt(send), awsStandard))],
-      ["retry behaviour 2.1", scripted(withRetry(awsStandard2026))],
+      ["retry behavior 2.1", scripted(withRetry(awsStandard2026))],
       ["a call that fails", scripted(withRetry(AwsModes.standard({ maxAttempts: 2 })))],
-      ["a time-out around", Effect.timeout(standard, "700 millis")],
+      ["a timeout around", Effect.timeout(standard, "700 millis")],
       ["two calls at once", Effect.all([standard, standard], { concurrency: 2 })],
       ["two calls that race", Effect.raceFirst(standard, standard)],
       [
@@ -257,11 +257,11 @@ describe("sweepQuota", () => {
       Effect.gen(function*() {
         const { actual, expected, message, what } = yield* failureOf(Kit.sweepQuota(entering(hold), { limiter }))
         assert.deepStrictEqual([what, actual, expected], ["passes", unsettled, 0])
-        assert.strictEqual(message, `undisturbed, the effect leaves passes: ${unsettled} where 0 is right`)
+        assert.strictEqual(message, `undisturbed, the effect leaves passes: ${unsettled}, expected 0`)
       }))
   }
 
-  it.effect("finds a send token that comes back though nobody has canceled its pass", () =>
+  it.effect("finds a send token that comes back though its pass was not canceled", () =>
     Effect.gen(function*() {
       const generous = Effect.gen(function*() {
         const { gate } = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
@@ -311,7 +311,7 @@ describe("sweepQuota", () => {
       assert.deepStrictEqual(waited, Duration.seconds(1))
       assert.strictEqual(
         message,
-        "interrupted in its wait after 1s, the effect leaves held: 5 where 0 is right"
+        "interrupted in its wait after 1s, the effect leaves held: 5, expected 0"
       )
     }))
 
@@ -320,7 +320,7 @@ describe("sweepQuota", () => {
       const leaking = Effect.flatMap(reserved, ({ giveBack }) => Effect.andThen(Effect.sleep(10), giveBack))
       const { actual, expected, message, what } = yield* failureOf(Kit.sweepQuota(leaking))
       assert.deepStrictEqual([what, actual, expected], ["held", 5, 0])
-      assert.match(message, /^interrupted at step \d+, the effect leaves held: 5 where 0 is right$/)
+      assert.match(message, /^interrupted at step \d+, the effect leaves held: 5, expected 0$/)
     }))
 
   it.effect("finds a leak of a single step, and nothing where the reservation is bracketed", () =>
@@ -366,7 +366,7 @@ describe("sweepQuota", () => {
 
   it.effect("finds a retry whose tokens are spent though it was never sent", () =>
     Effect.gen(function*() {
-      // Whatever should go back is spent instead, as in an interrupted back-off.
+      // Whatever should go back is spent instead, as in an interrupted backoff.
       const wasteful = over(standard, ({ spend }) => ({ giveBack: spend }))
       const { actual, expected, what } = yield* failureOf(Kit.sweepQuota(wasteful))
       assert.deepStrictEqual([what, actual, expected], ["balance", 495, 500])
@@ -377,7 +377,7 @@ describe("sweepQuota", () => {
       const forgetful = Effect.andThen(standard, Effect.forkDetach(Effect.sleep("1 hour")))
       const { message, step, what } = yield* failureOf(Kit.sweepQuota(forgetful))
       assert.deepStrictEqual([what, step], ["sleeping", 0])
-      assert.strictEqual(message, "undisturbed, the effect leaves sleeping: 1 where 0 is right")
+      assert.strictEqual(message, "undisturbed, the effect leaves sleeping: 1, expected 0")
     }))
 
   it.effect("finds a fiber that is left waiting for tokens", () =>

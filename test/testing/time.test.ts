@@ -125,7 +125,7 @@ describe("runToEnd", () => {
       assert.strictEqual(interrupted, 1)
     }))
 
-  it.live("brings a test clock where there is none", () =>
+  it.live("provides a test clock if there is none", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         yield* Kit.runToEnd(Effect.andThen(Effect.sleep("1 hour"), Clock.currentTimeMillis)),

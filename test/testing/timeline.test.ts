@@ -69,7 +69,7 @@ describe("timeline", () => {
     })
   }
 
-  it.effect("tells the times of a name, and forgets", () =>
+  it.effect("reports the times of a name, and clears them", () =>
     Effect.gen(function*() {
       const events = yield* recorded
       assert.deepStrictEqual(events.at("a"), [0, 430, 1200])
@@ -79,7 +79,7 @@ describe("timeline", () => {
       events.expect("no a; no try")
     }))
 
-  it.effect("notes what a policy decides, and tells the observer in force as well", () =>
+  it.effect("records what a policy decides, and notifies the observer in force as well", () =>
     Effect.gen(function*() {
       const events = Kit.timeline()
       const told: Array<string> = []

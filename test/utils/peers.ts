@@ -40,17 +40,29 @@ const listens = (port: number): Effect.Effect<boolean> =>
     socket.once("error", answer(false))
   })
 
+/** As whom a server runs, and the signal that ends it. */
+interface ServerOptions {
+  readonly user?: User | undefined
+  readonly signal?: NodeJS.Signals | undefined
+}
+
+interface User {
+  readonly uid: number
+  readonly gid: number
+}
+
 /** Starts a program that listens on the port, and waits until it does. It is killed with the scope. */
 export const startServer = (
   command: string,
   args: ReadonlyArray<string>,
-  port: number
+  port: number,
+  { signal = "SIGKILL", user }: ServerOptions = {}
 ): Effect.Effect<ChildProcess.ChildProcess, PeerError, Scope.Scope> =>
   Effect.gen(function*() {
     let failure: string | undefined = undefined
     const server = yield* Effect.acquireRelease(
-      Effect.sync(() => ChildProcess.spawn(command, args, { stdio: "ignore" })),
-      stop
+      Effect.sync(() => ChildProcess.spawn(command, args, { stdio: "ignore", ...user })),
+      (server) => stop(server, signal)
     )
     server.once("error", (error) => {
       failure = error.message
@@ -66,12 +78,12 @@ export const startServer = (
     return yield* new PeerError({ message: `${command} does not listen on ${port}: ${failure ?? "no answer"}` })
   })
 
-const stop = (server: ChildProcess.ChildProcess): Effect.Effect<void> =>
+const stop = (server: ChildProcess.ChildProcess, signal: NodeJS.Signals): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     if (server.pid === undefined || server.exitCode !== null || server.signalCode !== null) return resume(Effect.void)
     server.once("exit", () => resume(Effect.void))
-    // A stopped process takes no other signal.
-    server.kill("SIGKILL")
+    // A stopped process takes no other signal than SIGKILL.
+    server.kill(signal)
   })
 
 /** nginx with this content of its `http` block, in the foreground, one process. */
@@ -105,3 +117,55 @@ export const startRedis = (
   program = "redis-server"
 ): Effect.Effect<ChildProcess.ChildProcess, PeerError, Scope.Scope> =>
   startServer(program, ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", ...options], port)
+
+/** Where Debian has the programs of PostgreSQL, the newest first: they are in no path. */
+const postgresFolder = (): string => {
+  const home = "/usr/lib/postgresql"
+  const versions = fs.existsSync(home) ? fs.readdirSync(home).map(Number).filter(Number.isInteger) : []
+  return versions.length === 0 ? "" : path.join(home, String(Math.max(...versions)), "bin")
+}
+
+/** PostgreSQL refuses to run as root: then it runs as the user that its package has made. */
+const postgresUser = (): User | undefined => {
+  if (process.getuid?.() !== 0) return undefined
+  const idOf = (flag: string) => Number(ChildProcess.execFileSync("id", [flag, "postgres"], { encoding: "utf8" }))
+  return { uid: idOf("-u"), gid: idOf("-g") }
+}
+
+/** A PostgreSQL server with a new database, whose user is `postgres` and has no password. */
+export const startPostgres = (
+  port: number
+): Effect.Effect<ChildProcess.ChildProcess, PeerError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const folder = yield* temporaryFolder
+    const programs = postgresFolder()
+    const user = postgresUser()
+    if (user !== undefined) fs.chownSync(folder, user.uid, user.gid)
+    const data = path.join(folder, "data")
+    const made = ChildProcess.spawnSync(
+      path.join(programs, "initdb"),
+      [
+        "--pgdata",
+        data,
+        "--username",
+        "postgres",
+        "--auth",
+        "trust",
+        "--no-sync",
+        "--locale",
+        "C",
+        "--encoding",
+        "UTF8"
+      ],
+      { encoding: "utf8", ...user }
+    )
+    if (made.status !== 0) {
+      return yield* new PeerError({ message: `initdb: ${made.error?.message ?? made.stderr}` })
+    }
+    return yield* startServer(
+      path.join(programs, "postgres"),
+      ["-D", data, "-p", `${port}`, "-h", "127.0.0.1", "-k", folder],
+      port,
+      { user, signal: "SIGQUIT" }
+    )
+  })

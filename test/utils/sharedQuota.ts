@@ -72,10 +72,10 @@ export const within = <A, E, R>(millis: number, self: Effect.Effect<A, E, R>) =>
 
 /** The ways to make a call with retries. */
 export const drivers = {
-  "Effect.retry": <A>(call: Effect.Effect<A, Transient>) => Effect.retry(attempt(call), awsStandard),
-  "withRetry": <A>(call: Effect.Effect<A, Transient>) => withRetry(call, awsStandard),
-  "RetryStrategy": <A>(call: Effect.Effect<A, Transient>) =>
-    Effect.provide(RetryStrategy.run(call), RetryStrategy.layer(awsStandard))
+  "Effect.retry": <A>(call: Effect.Effect<A, Transient>, policy = awsStandard) => Effect.retry(attempt(call), policy),
+  "withRetry": <A>(call: Effect.Effect<A, Transient>, policy = awsStandard) => withRetry(call, policy),
+  "RetryStrategy": <A>(call: Effect.Effect<A, Transient>, policy = awsStandard) =>
+    Effect.provide(RetryStrategy.run(call), RetryStrategy.layer(policy))
 }
 
 /** Asks the store for tokens, as a call does: what it is given is its own to settle. */

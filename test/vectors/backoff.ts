@@ -2,7 +2,7 @@ import { conformance } from "../utils/conformance.ts"
 
 /**
  * Delays before retry `from`, `from + 1`, ... (1 where nothing is said), in milliseconds. `random` is every random value,
- * `cap` and `base` are in milliseconds too. `mode` is the retry behaviour, 2.0 or 2.1.
+ * `cap` and `base` are in milliseconds too. `mode` is the retry behavior, 2.0 or 2.1.
  */
 export interface ModeVector {
   readonly name: string
@@ -34,7 +34,7 @@ export const modes: ReadonlyArray<ModeVector> = tables.modes
 /** smithy-typescript floors to milliseconds, ours rounds up: these rows are whole. */
 export const exponentials: ReadonlyArray<ExponentialVector> = tables.exponentials
 
-/** A base above the cap, which a back-off refuses: `RetryPolicy.capped`, then jitter, says what is meant. */
+/** A base above the cap, which a backoff refuses: `RetryPolicy.capped`, then jitter, says what is meant. */
 export const baseAboveCap: ReadonlyArray<ExponentialVector & { readonly cap: number }> = tables.baseAboveCap
 
 /** Kotlin, errors that throttle. */

@@ -19,7 +19,7 @@ const rows = (given: ReadonlyArray<any>): ReadonlyArray<JitterVector> =>
 
 export const jitterModes = rows(cases)
 
-/** A back-off refuses a cap below its base: `RetryPolicy.capped` says what is meant. */
+/** A backoff refuses a cap below its base: `RetryPolicy.capped` says what is meant. */
 export const capBelowScale = rows(maxBelowScale)
 
 /** A cap of 0 is refused everywhere: a policy that retries at once says so with a base of 0, not with a cap. */

@@ -205,6 +205,20 @@ export const networkErrors: ReadonlyArray<NetworkError> = [
     post: "Maybe"
   },
   {
+    of: "Workers (npm is-network-error 1.3.2)",
+    when: "any failure",
+    error: typeError("Network connection lost"),
+    is: "Yes",
+    post: "Maybe"
+  },
+  {
+    of: "Bun (npm is-network-error 1.3.2)",
+    when: "any failure",
+    error: typeError(" A network error occurred."),
+    is: "Yes",
+    post: "Maybe"
+  },
+  {
     of: node,
     when: "nobody listens",
     error: inFetch("connect ECONNREFUSED 127.0.0.1:4799", { code: "ECONNREFUSED", syscall: "connect" }),
@@ -234,7 +248,7 @@ export const networkErrors: ReadonlyArray<NetworkError> = [
   },
   {
     of: "axios 1 (AxiosError.ECONNABORTED)",
-    when: "its time-out",
+    when: "its timeout",
     error: plain("timeout of 1000ms exceeded", { name: "AxiosError", code: "ECONNABORTED" }),
     is: "Yes timeout",
     post: "Maybe"

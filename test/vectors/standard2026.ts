@@ -4,7 +4,7 @@ import type { StandardVector } from "../utils/vectors.ts"
 
 const { cases, hints, shared } = conformance("standard-2.1")
 
-/** Retry behaviour 2.1, standard mode. What `given` leaves out is the default. */
+/** Retry behavior 2.1, standard mode. What `given` leaves out is the default. */
 export const standard2026: ReadonlyArray<StandardVector<AwsModes.Options2026 & { readonly dynamoDB?: true }>> =
   standardCases(cases)
 

@@ -11,7 +11,7 @@ const policy = Backoff.exponential({ base: "20 millis" }).pipe(
 )
 
 describe("an activity that is retried in a workflow", () => {
-  it.effect("waits 40, 80, 160 seconds: the back-off does not begin anew when the body is replayed", () =>
+  it.effect("waits 40, 80, 160 seconds: the backoff does not start over when the body is replayed", () =>
     Effect.gen(function*() {
       for (const inMemoryThreshold of ["0 millis", "1 hour"] as const) {
         const run = yield* order({

@@ -222,7 +222,7 @@ describe("a gate", () => {
       })
     }))
 
-  it.effect("is told the outcome of each send", () =>
+  it.effect("is notified of the outcome of each send", () =>
     Effect.gen(function*() {
       const outcomes: Array<string> = []
       const door = SendGate.layer(Door, {

@@ -8,9 +8,16 @@ import { Installed } from "./Installed.ts"
 import { exitCode, main } from "./main.ts"
 
 /** The version in package.json, put in by the build. */
-declare const VERSION: string
+declare const VERSION: string | undefined
 
-// Whoever reads a pipe may stop doing so: there is nothing more to say then.
+const isBuilt = typeof VERSION === "string"
+
+const installed = {
+  version: isBuilt ? VERSION : "not built",
+  folder: fileURLToPath(new URL(isBuilt ? ".." : "../..", import.meta.url))
+}
+
+// The reader of a pipe may stop reading: then there is nothing more to print.
 const ends = (error: NodeJS.ErrnoException): never => process.exit(error.code === "EPIPE" ? 0 : 2)
 process.stderr.on("error", ends)
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -32,7 +39,7 @@ process.on("SIGINT", () => {
 })
 
 main.pipe(
-  Effect.provideService(Installed, { version: VERSION, folder: fileURLToPath(new URL("..", import.meta.url)) }),
+  Effect.provideService(Installed, installed),
   Effect.provide(NodeServices.layer),
   NodeRuntime.runMain({
     disableErrorReporting: true,

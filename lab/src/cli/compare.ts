@@ -1,19 +1,23 @@
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import type * as Option from "effect/Option"
+import * as Option from "effect/Option"
 import { difference, type Policy, type Scenario, withPolicy } from "../Simulator.ts"
+import type { Runs } from "./charts/run.ts"
 import { comparisonTable } from "./comparisonTable.ts"
+import { edgeLines, type Edges } from "./edges.ts"
 import * as flags from "./flags.ts"
+import { pageMaps } from "./maps.ts"
 import { asJson, dataOf, finishing, writableIfAsked } from "./output.ts"
 import { labelOf, policyFrom } from "./policies.ts"
+import { refusal } from "./refusal.ts"
 import { type Plan, runAll } from "./runs.ts"
 import { scenarioFrom } from "./scenarios.ts"
 import { seeded, writtenLabel } from "./simulate.ts"
 
 const policy = Flag.String("policy").pipe(
   Flag.withMetavar("POLICY"),
-  Flag.withDescription("A policy for all clients: a name, or its steps as JSON; once for each"),
+  Flag.withDescription("A policy for all clients: a name, or its steps as JSON; repeatable"),
   Flag.atLeast(1)
 )
 
@@ -37,30 +41,48 @@ export const plansOf = (scenario: Scenario, policies: ReadonlyArray<Policy>) => 
 }
 
 /** Runs a scenario as it is written, then with each policy, and tells what came of it. */
-export const compared = (
+export const compared = Effect.fnUntraced(function*(
   scenario: Scenario,
   policies: ReadonlyArray<Policy>,
   asked: {
     readonly runs: Option.Option<number>
     readonly json: boolean
     readonly report: Option.Option<string>
+    readonly map?: boolean
   }
-) =>
-  runAll(
-    [...plansOf(scenario, policies)],
-    asked.runs,
-    finishing(asked.report, (runs) =>
-      asked.json
-        ? asJson({
-          runs: runs.map((run) => ({ ...dataOf(run), difference: difference(runs[0].results, run.results) }))
-        })
-        : comparisonTable(runs))
-  )
+) {
+  const plans = plansOf(scenario, policies)
+  const maps = asked.map === true ? yield* pageMaps(plans) : undefined
+  const textOf = (runs: Runs, edges: Edges): string =>
+    asked.json
+      ? asJson({
+        runs: runs.map((run, index) => ({
+          ...dataOf(run, edges[index]),
+          difference: difference(runs[0].results, run.results)
+        }))
+      })
+      : [comparisonTable(runs), ...edgeLines(runs, edges)].join("\n")
+  return yield* runAll([...plans], asked.runs, finishing(asked.report, textOf, maps))
+})
 
 export const compare = Command.make(
   "compare",
-  { scenario: flags.scenario, policy, seed: flags.seed, runs: flags.runs, json: flags.json, report: flags.report },
+  {
+    scenario: flags.scenario,
+    policy,
+    seed: flags.seed,
+    runs: flags.runs,
+    json: flags.json,
+    report: flags.report,
+    map: Flag.Boolean("map").pipe(
+      Flag.withDescription("Start the page with a map of where each policy recovers. Takes longer"),
+      Flag.withDefault(false)
+    )
+  },
   Effect.fnUntraced(function*(asked) {
+    if (asked.map && Option.isNone(asked.report)) {
+      return yield* refusal("--map adds a map to the --report page; `effect-retry map` prints one")
+    }
     const policies = yield* Effect.forEach(asked.policy, policyFrom)
     const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
     yield* writableIfAsked(asked.report)
@@ -69,11 +91,12 @@ export const compare = Command.make(
 ).pipe(
   Command.withShortDescription("Run a scenario with several policies"),
   Command.withDescription(
-    "Runs a scenario as it is written, then with each policy in place of those of its clients:\n" +
-      "  one table, one page. Ctrl-C ends it and shows what there is."
+    "Runs a scenario as written, then with each policy in place of its clients' own:\n" +
+      "  one table, one page. Ctrl-C stops it and shows the results so far."
   ),
   Command.withExamples([
     { command: "effect-retry compare outage --policy awsStandard --policy finagle" },
+    { command: "effect-retry compare outage --policy awsStandard --report outage.html --map" },
     { command: `effect-retry compare ramp --policy '{"steps":[{"linear":{"base":100}}]}' --report report.html` }
   ])
 )

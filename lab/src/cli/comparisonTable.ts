@@ -49,7 +49,7 @@ const rangesTable = (runs: Runs): string => {
   const bounds = runs.map(({ result }) => recoversBelow(result.scenario))
   const isBounded = bounds.some((bound) => bound !== undefined)
   return [
-    `${plain(scenario.name)}; first as it is written, then with other policies`,
+    `${plain(scenario.name)}; first as written, then with other policies`,
     seedsLine(first.results),
     "",
     ...table(
@@ -69,10 +69,10 @@ const rangesTable = (runs: Runs): string => {
     ),
     "",
     ...changesOf(runs),
-    "succeed: calls that end well; p99: how long those of the busiest clients take, retries included",
-    "peak load: requests in a second on the busiest service",
-    "recovers: runs that come back to nine tenths of the successes before the outage, and how long after it",
-    ...isBounded ? ["below: calls a second below which it recovers from an outage however long, by theory"] : []
+    "succeed: calls that succeed; p99: latency of those of the busiest clients, retries included",
+    "peak load: most requests per second at the busiest service",
+    "recovers: runs that get back to 90 % of the success rate before the outage, and how long after it",
+    ...isBounded ? ["below: in theory, it recovers from any outage below this many calls per second"] : []
   ].join("\n")
 }
 
@@ -85,10 +85,10 @@ export const comparisonTable = (runs: Runs): string => {
   const last = runs[runs.length - 1] ?? runs[0]
   return [
     ...last.result.partial ? [partialLine(last.result, last.label)] : [],
-    `${plain(result.scenario.name)}, seed ${result.scenario.seed}; first as it is written, then with other policies`,
+    `${plain(result.scenario.name)}, seed ${result.scenario.seed}; first as written, then with other policies`,
     "",
     ...table(
-      ["policy", "calls", "succeed", "sends/call", "p50", "p99", "peak load", "well again"],
+      ["policy", "calls", "succeed", "sends/call", "p50", "p99", "peak load", "recovered"],
       runs.flatMap(rowsOf)
     ),
     "",

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Explain from "../Explain.ts"
 import type { Policy } from "../Simulator.ts"
-import { resolve } from "../simulator/policy.ts"
+import { resolve, type Retrying } from "../simulator/policy.ts"
 import { explainSvg } from "./charts/explainChart.ts"
 import * as flags from "./flags.ts"
 import { asJson, writableIfAsked, writeAndTell } from "./output.ts"
@@ -32,35 +32,59 @@ const settings = {
   attempt: flags.duration("attempt", "How long each attempt takes to fail. Default 0"),
   failure: Flag.ChoiceWithValue("failure", Object.entries(failures)).pipe(
     Flag.withMetavar("KIND"),
-    Flag.withDescription("Of each attempt"),
+    Flag.withDescription("How it fails"),
     Flag.withDefault<RetryInfo.Facts>(failures.transient)
   ),
-  retryAfter: flags.duration("retry-after", "The hint that each failure carries. Default none"),
-  deadline: flags.duration("deadline", "A deadline of the call. Default that of the policy"),
+  retryAfter: flags.duration("retry-after", "The hint in each failure. Default none"),
+  deadline: flags.duration("deadline", "A deadline for the call. Default: the policy's"),
   failureRate: Flag.Finite("failure-rate").pipe(
     Flag.filter((rate) => rate >= 0 && rate <= 1, () => "a number from 0 to 1"),
     Flag.withMetavar("SHARE"),
-    Flag.withDescription("Tell the load for it: from 0 to 1, once for each. Default nine"),
+    Flag.withDescription("Show the load at this rate, from 0 to 1; repeatable. Default nine"),
     Flag.atLeast(0)
   ),
   json: flags.json,
   svg: Flag.String("svg").pipe(
     Flag.withMetavar("FILE"),
-    Flag.withDescription("Write a picture"),
+    Flag.withDescription("Write an SVG chart"),
     Flag.optional
   )
 }
 
-const budgetNote =
-  "The retry budget is left out: it depends on all calls of the client. `effect-retry compare` runs it."
+/** What depends on all calls of a client, not on one; the rate limiter has a note of its own. */
+const leftOut = ({ budget, concurrency, throttle }: Retrying): ReadonlyArray<string> => {
+  const parts = [
+    ...budget === undefined ? [] : ["retry budget"],
+    ...concurrency === undefined ? [] : ["concurrency limit"],
+    ...throttle === undefined ? [] : ["throttle"]
+  ]
+  const [last, ...before] = [...parts].reverse()
+  if (last === undefined) return []
+  const all = before.length === 0 ? last : `${before.reverse().join(", ")} and ${last}`
+  const [are, depend, them] = parts.length === 1 ? ["is", "it depends", "it"] : ["are", "they depend", "them"]
+  return [
+    `The ${all} ${are} left out: ${depend} on all calls of the client. \`effect-retry compare\` simulates ${them}.`
+  ]
+}
 
 const explained = (name: string, policy: Policy, options: Explain.Options): Explain.Explanation => {
-  const { budget, policy: retrying, quota } = resolve(policy)
+  const resolved = resolve(policy)
+  const { coolDown, policy: retrying, quota } = resolved
   const explanation = Explain.explain(
     retrying ?? RetryPolicy.maxAttempts(1)(Backoff.fixed({ delay: 0 })),
-    { ...options, name, quota }
+    { ...options, name, quota, coolDown }
   )
-  return budget === undefined ? explanation : { ...explanation, notes: [...explanation.notes, budgetNote] }
+  return { ...explanation, notes: [...explanation.notes, ...leftOut(resolved)] }
+}
+
+/** Of the load in a picture: close enough for a line. */
+const pictureSteps = 50
+
+/** The same with the load at many failure rates, and where the quota begins to refuse: the line has a corner there. */
+const pictured = (explanation: Explain.Explanation, again: (rates: ReadonlyArray<number>) => Explain.Explanation) => {
+  const corner = explanation.quota?.bitesAt ?? null
+  const rates = Array.from({ length: pictureSteps + 1 }, (_, n) => n / pictureSteps)
+  return { ...explanation, load: again(corner === null ? rates : [...rates, corner]).load }
 }
 
 export const explain = Command.make(
@@ -69,27 +93,28 @@ export const explain = Command.make(
   Effect.fnUntraced(function*({ attempt, deadline, failure, failureRate, json, policy: text, retryAfter, svg }) {
     const policy = yield* policyFrom(text)
     yield* writableIfAsked(svg)
+    const explainedAt = (failureRates: ReadonlyArray<number> | undefined) =>
+      explained(resolve(policy).label, policy, {
+        attempt: Option.getOrUndefined(attempt),
+        deadline: Option.getOrUndefined(deadline),
+        failure: { ...failure, retryAfter: Option.getOrUndefined(retryAfter) },
+        failureRates
+      })
     const explanation = yield* Effect.try({
-      try: () =>
-        explained(resolve(policy).label, policy, {
-          attempt: Option.getOrUndefined(attempt),
-          deadline: Option.getOrUndefined(deadline),
-          failure: { ...failure, retryAfter: Option.getOrUndefined(retryAfter) },
-          failureRates: failureRate.length === 0 ? undefined : failureRate
-        }),
+      try: () => explainedAt(failureRate.length === 0 ? undefined : failureRate),
       catch: (error) => {
         if (error instanceof InvalidOption) return refusal(`${error.field} must be ${error.expected}`)
         throw error
       }
     })
-    if (Option.isSome(svg)) yield* writeAndTell(svg.value, explainSvg(explanation))
+    if (Option.isSome(svg)) yield* writeAndTell(svg.value, explainSvg(pictured(explanation, explainedAt)))
     yield* Console.log(json ? asJson(explanation) : Explain.toTable(explanation))
   })
 ).pipe(
-  Command.withShortDescription("Tell what a policy does"),
+  Command.withShortDescription("Show what a policy does"),
   Command.withDescription(
-    "Tells what a policy does about a call whose attempts all fail: the delay of each retry, what\n" +
-      "  it costs, what stops it, how long the call takes, and what the service bears."
+    "Shows what a policy does with a call whose attempts all fail: the delay of each retry, what\n" +
+      "  it costs, what stops it, how long the call takes, and the load on the service."
   ),
   Command.withExamples([
     { command: "effect-retry explain awsStandard --attempt '2 seconds'" },

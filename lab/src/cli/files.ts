@@ -7,13 +7,13 @@ import { type Refusal, refusal } from "./refusal.ts"
 import { quoted } from "./text.ts"
 
 const reasons: { readonly [code: string]: string } = {
-  ENOENT: "there is no such file or folder",
+  ENOENT: "no such file or folder",
   EACCES: "permission denied",
   EPERM: "permission denied",
-  EROFS: "the disk cannot be written",
+  EROFS: "the file system is read-only",
   ENOSPC: "the disk is full",
   EISDIR: "it is a folder",
-  ENOTDIR: "a part of its path is no folder",
+  ENOTDIR: "part of its path is not a folder",
   ENAMETOOLONG: "its name is too long"
 }
 
@@ -35,7 +35,7 @@ export const read = Effect.fnUntraced(function*(path: string) {
   return yield* Effect.mapError(fs.readFileString(path), unreadable(path))
 })
 
-/** Files that are being written, under the names that they have meanwhile. Whoever ends the process at once removes them. */
+/** Files that are being written, under the names that they have meanwhile. Code that ends the process immediately removes them. */
 export const unfinished = new Set<string>()
 
 type Target = { readonly path: string; readonly folder: string; readonly kind: "new" | "file" | "device" }
@@ -68,6 +68,14 @@ const targetFor = (path: string) =>
 
 /** Refuses a path that cannot be written, before anyone waits for what would be written there. */
 export const writable = (path: string) => Effect.asVoid(targetFor(path))
+
+/** Refuses a path that holds something already, unless it may go. */
+export const writableNew = Effect.fnUntraced(function*(path: string, force: boolean) {
+  const fs = yield* FileSystem.FileSystem
+  const exists = yield* Effect.orElseSucceed(fs.exists(path), () => false)
+  if (exists && !force) return yield* refusal(`${quoted(path)} already exists: --force overwrites it`)
+  yield* writable(path)
+})
 
 /** Writes a file as a whole or not at all: its last step replaces what is at the path, and follows no link. */
 export const write = Effect.fnUntraced(function*(path: string, text: string) {

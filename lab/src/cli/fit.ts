@@ -4,16 +4,17 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import { arrivalsText } from "../fit/arrivals.ts"
 import { unitNames } from "../fit/fields.ts"
 import { type Fitted, fittedOf } from "../fit/fitted.ts"
 import { formats } from "../fit/formats.ts"
 import { Log } from "../fit/log.ts"
 import { scenarioOf } from "../fit/scenario.ts"
+import { staysInside } from "./arrivalsFile.ts"
 import { counted } from "./charts/format.ts"
-import { writable, write } from "./files.ts"
+import { writableNew, write } from "./files.ts"
 import { fitTable, remarksOf } from "./fitTable.ts"
 import * as flags from "./flags.ts"
 import { schemaFor } from "./init.ts"
@@ -26,7 +27,7 @@ import { plain, quoted } from "./text.ts"
 const field = (name: string, what: string) =>
   Flag.String(name).pipe(
     Flag.withMetavar("FIELD"),
-    Flag.withDescription(`JSON lines and CSV: the field of ${what}; dots lead inside`),
+    Flag.withDescription(`JSON lines, CSV: the field with ${what}; dots reach inside`),
     Flag.optional
   )
 
@@ -49,45 +50,39 @@ const refusalOf = ({ broken, chosen, firstBroken, meter }: Log) => {
   if (chosen === undefined || meter.requests === 0) {
     const seen = firstBroken === undefined
       ? "the log is empty"
-      : `no line was understood, such as ${quoted(firstBroken)}`
+      : `no line could be parsed, such as ${quoted(firstBroken)}`
     return refusal(
-      `${seen} (${broken} lines): formats are ${formats.join(", ")}; --time, --duration, --status name fields`
+      `${seen} (${broken} lines): formats are ${formats.join(", ")}; --time, --duration, --status name the fields`
     )
   }
   const unclear = chosen.unclear()
   return unclear === undefined
     ? undefined
-    : refusal(`nobody can say what the field ${quoted(unclear)} is in: --unit ${unitNames.join(", --unit ")}`)
+    : refusal(`the unit of the field ${quoted(unclear)} is unclear: --unit ${unitNames.join(", --unit ")}`)
 }
-
-/** Refuses a path that holds something already, unless it may go. */
-const writableNew = Effect.fnUntraced(function*(path: string, force: boolean) {
-  const fs = yield* FileSystem.FileSystem
-  const exists = yield* Effect.orElseSucceed(fs.exists(path), () => false)
-  if (exists && !force) return yield* refusal(`${quoted(path)} is there already: --force overwrites it`)
-  yield* writable(path)
-})
 
 const flagsOfFit = {
   logs: Argument.String("log").pipe(
-    Argument.withDescription("Access logs, the oldest first; packed where the name ends with .gz"),
+    Argument.withDescription("Access logs, oldest first; gzipped if the name ends in .gz"),
     Argument.atLeast(1)
   ),
-  format: choices("format", formats, "Default: what reads it"),
+  format: choices("format", formats, "Default: detected"),
   time: field("time", "the time"),
   duration: field("duration", "how long the request took"),
-  unit: choices("unit", unitNames, "What --duration is in"),
+  unit: choices("unit", unitNames, "The unit of --duration"),
   status: field("status", "the status"),
   attempt: field("attempt", "the attempt, from 1"),
-  capacity: Flag.Finite("capacity").pipe(
-    Flag.filter((value) => value > 0, () => "requests per second, above 0"),
-    Flag.withMetavar("NUMBER"),
-    Flag.withDescription("Requests per second that the service bears, if you know better"),
+  capacity: flags.capacity("Requests per second the service can handle, if you know better"),
+  take: flags.duration("take", "At most how much of the log to replay, the busiest part. Default 10 minutes"),
+  arrivals: Flag.String("arrivals").pipe(
+    Flag.withMetavar("FILE"),
+    Flag.withDescription(
+      "With --out: write the calls of each second, as JSON or CSV"
+    ),
     Flag.optional
   ),
-  take: flags.duration("take", "The longest stretch that the scenario plays, the busiest. Default 10 minutes"),
   out: Flag.String("out").pipe(Flag.withMetavar("FILE"), Flag.withDescription("Write the scenario"), Flag.optional),
-  force: Flag.Boolean("force").pipe(Flag.withDescription("Overwrite a file that is there"), Flag.withDefault(false)),
+  force: flags.force,
   json: flags.json
 }
 
@@ -105,12 +100,33 @@ const logFor = ({ attempt, duration, format, status, time, unit }: Asked): Log =
     }
   })
 
-const scenarioFor = Effect.fnUntraced(function*(fitted: Fitted, { capacity, logs, out, take }: Asked) {
+/** The file of the arrivals as the scenario names it. */
+const arrivalsBeside = Effect.fnUntraced(function*({ arrivals, force, out }: Asked) {
+  if (Option.isNone(arrivals)) return undefined
+  if (Option.isNone(out)) return yield* refusal("--arrivals goes with --out: the scenario names the file")
+  const paths = yield* Path.Path
+  const [file, scenario] = [paths.resolve(arrivals.value), paths.resolve(out.value)]
+  const name = paths.relative(paths.dirname(scenario), file).replaceAll("\\", "/")
+  if (file === scenario || !staysInside(name)) {
+    return yield* refusal(
+      `--arrivals: ${quoted(arrivals.value)} has to be another file in the folder of ${quoted(out.value)} or below`
+    )
+  }
+  yield* writableNew(arrivals.value, force)
+  return name
+})
+
+const scenarioFor = Effect.fnUntraced(function*(
+  fitted: Fitted,
+  { capacity, logs, out, take }: Asked,
+  arrivals: string | undefined
+) {
   const paths = yield* Path.Path
   return scenarioOf(fitted, {
     name: nameOf(paths.basename(logs[0]!)),
     takeMillis: Duration.toMillis(Option.getOrElse(take, () => usualTake)),
     capacity: Option.getOrUndefined(capacity),
+    arrivals,
     schema: Option.isSome(out) ? yield* schemaFor(out.value) : undefined
   })
 })
@@ -126,19 +142,23 @@ export const fit = Command.make(
   flagsOfFit,
   Effect.fnUntraced(function*(asked) {
     if (Option.isSome(asked.out)) yield* writableNew(asked.out.value, asked.force)
+    const arrivals = yield* arrivalsBeside(asked)
     const log = logFor(asked)
     const damages = yield* readAll(asked.logs, log)
     const problem = refusalOf(log)
     if (problem !== undefined) return yield* problem
     const fitted = fittedOf(log.meter)
-    const made = yield* scenarioFor(fitted, asked)
+    const made = yield* scenarioFor(fitted, asked, arrivals)
+    if (Option.isSome(asked.arrivals)) {
+      yield* write(asked.arrivals.value, arrivalsText(asked.arrivals.value, made.calls, made.bucket))
+    }
     if (Option.isSome(asked.out)) yield* write(asked.out.value, `${asJson(made.scenario)}\n`)
     const { broken, chosen, lines } = log
     yield* Console.log(
       asked.json
         ? asJson({ format: chosen?.format, lines, broken, damages, fitted, scenario: made.scenario })
         : [
-          `${chosen?.format}: ${counted(lines)} lines, ${counted(broken)} broken`,
+          `${chosen?.format}: ${counted(lines)} lines, ${counted(broken)} malformed`,
           ...fitTable(fitted),
           "",
           ...remarksOf(fitted, made, log),
@@ -150,8 +170,8 @@ export const fit = Command.make(
 ).pipe(
   Command.withShortDescription("Make a scenario from access logs"),
   Command.withDescription(
-    "Reads access logs of nginx, an ALB or Envoy, JSON lines, CSV or OTLP JSON, and tells rate,\n" +
-      "  latency, statuses, retries and capacity, each with how sure it is; with --out as a scenario."
+    "Reads access logs of nginx, an ALB or Envoy, JSON lines, CSV or OTLP JSON, and reports rate,\n" +
+      "  latency, statuses, retries and capacity with 95 % intervals; --out writes a scenario."
   ),
   Command.withExamples([
     { command: "effect-retry fit access.log.2.gz access.log.1 access.log --out scenario.json" },

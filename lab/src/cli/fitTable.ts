@@ -19,7 +19,7 @@ const told = new Set([0.5, 0.9, 0.99])
 
 const latencyRows = ({ latency }: Fitted): ReadonlyArray<readonly [string, ...Array<string>]> =>
   latency === undefined
-    ? [["latency", "unknown", "", "no time in the lines"]]
+    ? [["latency", "unknown", "", "no durations in the log"]]
     : latency.quantiles.filter(({ share }) => told.has(share)).map((quantile) =>
       row(
         `p${counted(quantile.share * 100)} at low load`,
@@ -37,20 +37,20 @@ const capacityRow = ({ capacity }: Fitted): readonly [string, ...Array<string>] 
         capacity.perSecond,
         rate,
         `${counted(capacity.seconds)} s in which ${
-          capacity.by === "backlog" ? "everybody waited" : "some were refused"
+          capacity.by === "backlog" ? "all requests waited" : "some were rejected"
         }`
       )
     case "at least":
-      return ["capacity", `at least ${rate(capacity.perSecond)}`, "", "no knee: it was never short"]
+      return ["capacity", `at least ${rate(capacity.perSecond)}`, "", "no knee: it was never reached"]
     case "unknown":
-      return ["capacity", "unknown", "", "no time in the lines"]
+      return ["capacity", "unknown", "", "no durations in the log"]
   }
 }
 
 const retriedRow = ({ retried }: Fitted): readonly [string, ...Array<string>] =>
   retried === undefined
-    ? ["retried", "unknown", "", "no attempt, no request id in the lines"]
-    : row("retried", retried, percent, retried.by === "attempt" ? "attempts are numbered" : "request ids come again")
+    ? ["retried", "unknown", "", "no attempt numbers or request ids in the log"]
+    : row("retried", retried, percent, retried.by === "attempt" ? "from attempt numbers" : "from repeated request ids")
 
 const mostStatuses = 6
 
@@ -67,15 +67,20 @@ export const fitTable = (fitted: Fitted): ReadonlyArray<string> => {
       `${counted(requests)} requests in ${duration(seconds * 1000)}, up to ${rate(busiest)}`
     ),
     ...latencyRows(fitted),
-    row("failed", fitted.failed, percent, "5xx, 429, and clients that left"),
+    row("failed", fitted.failed, percent, "5xx, 429, and clients that disconnected"),
     ...fitted.statuses.slice(0, mostStatuses).map((status) =>
-      row(status.status === 0 ? "left" : `${status.status}`, status, percent, `${counted(status.count)} requests`)
+      row(
+        status.status === 0 ? "disconnected" : `${status.status}`,
+        status,
+        percent,
+        `${counted(status.count)} requests`
+      )
     ),
     retriedRow(fitted),
     capacityRow(fitted)
   ]
-  const basis = ["seen in", ...rows.map((cells) => cells.at(-1)!)]
-  return table(["", "value", "95 % between"], rows.map(([name, value, between]) => [name, value!, between!]))
+  const basis = ["based on", ...rows.map((cells) => cells.at(-1)!)]
+  return table(["", "value", "95 % interval"], rows.map(([name, value, between]) => [name, value!, between!]))
     .map((line, index) => `${line}  ${basis[index]!}`)
 }
 
@@ -84,16 +89,16 @@ const scenarioRemarks = (
   { capacity: found, latency, retried }: Fitted,
   { capacity, fromMillis, scenario, timeout }: ReturnType<typeof scenarioOf>
 ): ReadonlyArray<string | false> => [
-  `the scenario plays ${scenario.duration} from ${DateTime.formatIso(DateTime.makeUnsafe(fromMillis))}, its busiest`,
-  `assumed, as no log has it: policy none, time-out ${timeout}, 4 processes`,
-  capacity === undefined && "without a capacity nothing overloads the service: measure it, and say --capacity",
+  `the scenario replays ${scenario.duration} from ${DateTime.formatIso(DateTime.makeUnsafe(fromMillis))}, the busiest`,
+  `assumed, since no log records it: policy none, timeout ${timeout}, 4 processes`,
+  capacity === undefined && "without a capacity nothing overloads the service: measure it and pass --capacity",
   found.kind === "found" && found.abandoned > 0.01 &&
-  `${percent(found.abandoned)} left while everybody waited: the capacity is a lower bound`,
-  latency === undefined && "without times the scenario answers at once: log $request_time",
+  `${percent(found.abandoned)} disconnected while all requests waited: the capacity is a lower bound`,
+  latency === undefined && "without durations the scenario answers immediately: log $request_time",
   latency !== undefined && capacity !== undefined &&
-  "its latency is what requests took at low load, less their turn and the wait for it",
+  "its latency is what requests took at low load, minus their turn and the wait for it",
   retried === undefined
-    ? "if clients retry, its rate has their retries in it"
+    ? "if clients retry, its rate includes their retries"
     : retried.value > 0 && "retries are left out of its rate: its policy makes them"
 ]
 
@@ -108,6 +113,6 @@ export const remarksOf = (
     ...scenarioRemarks(fitted, made),
     late > 0 && `${counted(late)} requests came more than a minute late: counted, but not for latency and capacity`,
     strays > 0 && `${counted(strays)} requests with a time far from all others were left out`,
-    firstBroken !== undefined && `the first broken line: ${quoted(firstBroken)}`
+    firstBroken !== undefined && `the first malformed line: ${quoted(firstBroken)}`
   ].filter((line) => line !== false)
 }

@@ -2,35 +2,52 @@ import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as Argument from "effect/cli/Argument"
 import * as Flag from "effect/cli/Flag"
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { decode, type Scenario } from "../Simulator.ts"
 import { expectedDuration } from "../simulator/fields.ts"
+import { refusalOf } from "./refusal.ts"
 
 export const scenario = Argument.String("scenario").pipe(
-  Argument.withDescription("The name of one that ships, or a file")
+  Argument.withDescription("A built-in scenario, or a file")
 )
 
 export const json = Flag.Boolean("json").pipe(
-  Flag.withDescription("Print the data instead of the table"),
+  Flag.withDescription("Print JSON instead of the table"),
   Flag.withDefault(false)
 )
 
+export const force = Flag.Boolean("force").pipe(
+  Flag.withDescription("Overwrite an existing file"),
+  Flag.withDefault(false)
+)
+
+/** Requests per second that the service bears. */
+export const capacity = (description: string) =>
+  Flag.Finite("capacity").pipe(
+    Flag.filter((value) => value > 0, () => "requests per second, above 0"),
+    Flag.withMetavar("NUMBER"),
+    Flag.withDescription(description),
+    Flag.optional
+  )
+
 export const report = Flag.String("report").pipe(
   Flag.withMetavar("FILE"),
-  Flag.withDescription("Write a page with charts: one HTML file, which needs nothing else"),
+  Flag.withDescription("Write a page with charts: one self-contained HTML file"),
   Flag.optional
 )
 
 export const seed = Flag.Int("seed").pipe(
   Flag.filter((value) => value >= 0, () => "a whole number from 0"),
   Flag.withMetavar("NUMBER"),
-  Flag.withDescription("What decides chance, instead of what the scenario says"),
+  Flag.withDescription("The random seed, instead of the scenario's"),
   Flag.optional
 )
 
 export const runs = Flag.Int("runs").pipe(
   Flag.filter((value) => value >= 1 && value <= 1000, () => "a whole number from 1 to 1000"),
   Flag.withMetavar("NUMBER"),
-  Flag.withDescription("Runs, each with its seed. Default 20, down to 5 where one is long"),
+  Flag.withDescription("Runs, each with its own seed. Default 20, down to 5 if they are long"),
   Flag.optional
 )
 
@@ -48,3 +65,39 @@ export const duration = (name: string, description: string) =>
     Flag.withDescription(description),
     Flag.optional
   )
+
+/** A number; of a duration, its milliseconds. */
+export const amount = (text = ""): number =>
+  Option.match(RetryPolicyJson.duration(text), { onNone: () => Number(text), onSome: Duration.toMillis })
+
+export const policies = Flag.String("policy").pipe(
+  Flag.withMetavar("POLICY"),
+  Flag.withDescription("A policy for all clients: a name, or its steps as JSON; repeatable"),
+  Flag.atLeast(0)
+)
+
+export const expect = Flag.String("expect").pipe(
+  Flag.filter((text) => expectation.test(text), () => `an expectation such as 'succeed >= 99 %'`),
+  Flag.withMetavar("EXPECTATION"),
+  Flag.withDescription("Such as 'sendsPerCall <= 1.2', in place of the scenario's; repeatable"),
+  Flag.atLeast(0)
+)
+
+const expectation = /^(\w+) *(\S.*)$/
+
+/** The scenario with the expectations that were asked for, if any were. */
+export const withExpectations = (scenario: Scenario, asked: ReadonlyArray<string>) =>
+  asked.length === 0
+    ? Effect.succeed(scenario)
+    : Effect.mapError(
+      decode({
+        ...scenario,
+        expect: Object.fromEntries(
+          asked.map((text) => {
+            const [, name, bound] = expectation.exec(text) ?? []
+            return [name, bound]
+          })
+        )
+      }),
+      refusalOf
+    )

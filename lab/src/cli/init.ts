@@ -8,16 +8,16 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Simulator from "../Simulator.ts"
 import { compared } from "./compare.ts"
-import { write } from "./files.ts"
+import { writableNew, write } from "./files.ts"
 import * as flags from "./flags.ts"
 import { Installed } from "./Installed.ts"
 import { asJson, word, writableIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
 import { kinds, type Question, scenarioOf } from "./question.ts"
-import { Refusal, refusal } from "./refusal.ts"
-import { plain, quoted } from "./text.ts"
+import { Refusal } from "./refusal.ts"
+import { plain } from "./text.ts"
 
-/** Where an editor finds the schema: beside the scenario if the package is installed there, otherwise on the web. */
+/** Where an editor finds the schema: next to the scenario if the package is installed there, otherwise on the web. */
 export const schemaFor = Effect.fnUntraced(function*(file: string) {
   const { folder, version } = yield* Installed
   const fs = yield* FileSystem.FileSystem
@@ -55,44 +55,32 @@ const settings = {
   clients: Flag.Int("clients").pipe(
     Flag.filter((value) => value >= 1, () => "a whole number from 1"),
     Flag.withMetavar("NUMBER"),
-    Flag.withDescription("Processes that call, each with a quota of its own. Default 4"),
+    Flag.withDescription("Client processes, each with its own quota. Default 4"),
     Flag.withDefault(4)
   ),
-  p50: flags.duration("p50", "The median latency of the service when all is well"),
-  p99: flags.duration("p99", "What 99 of 100 answers take less than when all is well"),
-  capacity: Flag.Finite("capacity").pipe(
-    Flag.filter((value) => value > 0, () => "a number above 0"),
-    Flag.withMetavar("NUMBER"),
-    Flag.withDescription("Requests per second that the service can answer. Default 1.5 times the rate"),
-    Flag.optional
-  ),
+  p50: flags.duration("p50", "The service's median latency when healthy"),
+  p99: flags.duration("p99", "The service's 99th percentile latency when healthy"),
+  capacity: flags.capacity("Requests per second the service can handle. Default 1.5 times the rate"),
   timeout: flags.duration("timeout", "How long an attempt waits. Default 1s, or longer with a long p99"),
-  brownout: flags.duration("brownout", "How long the service is in trouble. Default: an outage of 10s"),
+  brownout: flags.duration("brownout", "How long the service is degraded. Default: a 10s outage"),
   kind: Flag.Literals("kind", kinds).pipe(
-    Flag.withDescription(
-      "What the brown-out is. Default fail"
-    ),
+    Flag.withDescription("The kind of brownout. Default fail"),
     Flag.withDefault<Question["kind"]>("fail")
   ),
   policy: Flag.String("policy").pipe(
     Flag.withMetavar("POLICY"),
-    Flag.withDescription("A name, or its steps as JSON. With more than one, it is run, too"),
+    Flag.withDescription("A name, or its steps as JSON. With several, it is also run with each"),
     Flag.atLeast(0)
   ),
   report: flags.report,
-  force: Flag.Boolean("force").pipe(
-    Flag.withDescription("Overwrite a file that is there"),
-    Flag.withDefault(false)
-  )
+  force: flags.force
 }
 
 export const init = Command.make(
   "init",
   settings,
   Effect.fnUntraced(function*({ brownout, capacity, file, force, p50, p99, policy, report, timeout, ...asked }) {
-    const fs = yield* FileSystem.FileSystem
-    const exists = yield* Effect.orElseSucceed(fs.exists(file), () => false)
-    if (exists && !force) return yield* refusal(`${quoted(file)} is there already: --force overwrites it`)
+    yield* writableNew(file, force)
     const [first = "awsStandard", ...others] = yield* Effect.forEach(policy, policyFrom)
     const input = scenarioOf({
       ...asked,
@@ -116,11 +104,11 @@ export const init = Command.make(
     yield* compared(scenario, others, { runs: Option.none(), json: false, report })
   })
 ).pipe(
-  Command.withShortDescription("Write a scenario to begin with, and answer a first question"),
+  Command.withShortDescription("Write a starter scenario, and answer a first question"),
   Command.withDescription(
-    "Writes a scenario to begin with: what you know of your service, and guesses for the rest, which\n" +
-      "  its description names. With several policies it is run with each, too. The \"$schema\" of the\n" +
-      "  scenario tells editors each key, its default and its limits."
+    "Writes a starter scenario: what you know about your service, and guesses for the rest, listed in\n" +
+      "  its description. With several policies it is also run with each. Its \"$schema\" gives editors\n" +
+      "  each key, its default and its limits."
   ),
   Command.withExamples([
     { command: "effect-retry init" },

@@ -8,7 +8,7 @@ interface Place {
 }
 
 /** The line and the column of a place in a text, both from 1. */
-const placeOf = (text: string, offset: number): Place => {
+export const placeOf = (text: string, offset: number): Place => {
   const lines = text.slice(0, offset).split("\n")
   return { line: lines.length, column: lines.at(-1)!.length + 1 }
 }
@@ -58,5 +58,5 @@ const whyNot = (whole: string, message: string): string => {
 export const parsed = (what: string, text: string): Effect.Effect<unknown, Refusal> =>
   Effect.try({
     try: (): unknown => JSON.parse(text),
-    catch: (error) => refusal(`${what} is not JSON: ${whyNot(text, (error as Error).message)}`)
+    catch: (error) => refusal(`${what} is not valid JSON: ${whyNot(text, (error as Error).message)}`)
   })

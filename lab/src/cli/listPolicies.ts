@@ -8,7 +8,7 @@ import { settingsOf } from "../simulator/policy.ts"
 import * as flags from "./flags.ts"
 import { asJson } from "./output.ts"
 import { policyNamed } from "./policies.ts"
-import { described } from "./text.ts"
+import { keysOf, kindsOf, type Place, places, type Row, sections } from "./reference.ts"
 
 const descriptions: { readonly [Name in Simulator.PolicyName]: string } = {
   none: "No retries.",
@@ -16,9 +16,10 @@ const descriptions: { readonly [Name in Simulator.PolicyName]: string } = {
   backoff: "Two retries, after 100 and 200 ms.",
   jitter: "Two retries, after a random wait of up to 100 and 200 ms.",
   awsStandard: "Standard mode of the AWS SDKs.",
-  awsStandard2026: "Standard mode in its edition of 2026.",
-  awsDynamoDB2026: "The same for DynamoDB: shorter delays, a retry more.",
+  awsStandard2026: "The 2026 edition of standard mode.",
+  awsDynamoDB2026: "The same for DynamoDB: shorter delays, one more retry.",
   awsAdaptive: "Adaptive mode of the AWS SDKs: standard mode with a rate limiter.",
+  limited: "Standard mode with a ConcurrencyLimiter: what this library recommends against overload.",
   awsJavaV1: "The AWS SDK for Java 1.x.",
   awsJavaScriptV2: "The AWS SDK for JavaScript 2.x.",
   awsGeneralReference: "The formula of the AWS General Reference.",
@@ -29,47 +30,24 @@ const descriptions: { readonly [Name in Simulator.PolicyName]: string } = {
   tokenBucket: "Jitter within a token bucket that successes fill, modeled."
 }
 
-/** What the JSON Schema of a scenario says of a place. */
-interface Place {
-  readonly description?: string
-  readonly enum?: ReadonlyArray<string>
-  readonly properties?: { readonly [key: string]: Place }
-  readonly anyOf?: ReadonlyArray<Place>
-}
-
-type Row = readonly [name: string, description: string]
-
-const keysOf = ({ properties = {} }: Place): ReadonlyArray<Row> =>
-  Object.entries(properties).map(([key, place]) => {
-    const inner = Object.keys(place.properties ?? {})
-    return [key, `${place.description ?? ""}${inner.length === 0 ? "" : ` Keys: ${inner.join(", ")}.`}`]
-  })
-
 const words: { readonly [name: string]: string } = {
   outermostOnly: "Retries the outermost call where calls are nested.",
-  requiresRateLimiter: "Sends as fast as the limiter of the process lets it.",
-  whileMaybeRetryable: "Retries also what may have been done already: for calls that can be repeated.",
-  whileRetryable: "Retries what is known to be safe to repeat, and nothing else.",
-  withoutDeadline: "Takes the deadline away that a step before has set."
+  requiresRateLimiter: "Sends only as fast as the process's rate limiter allows.",
+  whileMaybeRetryable: "Also retries what may already have been done: for idempotent calls.",
+  whileRetryable: "Retries only what is known to be safe to repeat.",
+  withoutDeadline: "Removes the deadline set by an earlier step."
 }
 
 /** Words that stand alone, and keys. */
 const stepsOf = ({ anyOf = [] }: Place): ReadonlyArray<Row> => {
   const keyed = anyOf.flatMap(keysOf)
   const alone = anyOf.flatMap((one) => one.enum ?? []).filter((name) => !keyed.some(([key]) => key === name))
-  return [...keyed, ...alone.map((name): Row => [name, `${words[name] ?? ""} Written as a text.`.trim()])]
+  return [...keyed, ...alone.map((name): Row => [name, `${words[name] ?? ""} Written as a string.`.trim()])]
 }
 
-const kindsOf = ({ anyOf = [] }: Place): ReadonlyArray<Row> =>
-  anyOf.map(({ properties: { kind, ...others } = {} }) => [
-    kind?.enum?.join() ?? "",
-    `Keys: ${Object.keys(others).join(", ")}.`
-  ])
-
 const reference = (): string => {
-  const { $defs } = Simulator.jsonSchema() as { readonly $defs: { readonly [name: string]: Place } }
-  const placeOf = (name: string): Place => $defs[name] ?? {}
-  const sections: ReadonlyArray<readonly [head: string, rows: ReadonlyArray<Row>]> = [
+  const placeOf = places()
+  return sections([
     [
       "Policies by name (`effect-retry policies NAME` prints the settings of one):",
       Simulator.policies.map((name): Row => [name, descriptions[name]])
@@ -80,9 +58,9 @@ const reference = (): string => {
     ["Keys of quota:", keysOf(placeOf("Quota"))],
     ["Keys of limiter:", keysOf(placeOf("Limiter"))],
     ["Keys of concurrency:", keysOf(placeOf("Concurrency"))],
+    ["Keys of hedge:", keysOf(placeOf("Hedge"))],
     ["Kinds of budget:", kindsOf(placeOf("Budget"))]
-  ]
-  return sections.map(([head, rows]) => [head, ...described(rows).map((line) => `  ${line}`)].join("\n")).join("\n\n")
+  ])
 }
 
 /** The settings that a name stands for, with their defaults; `null` for no retries. */
@@ -108,7 +86,7 @@ export const listPolicies = Command.make(
   "policies",
   {
     name: Argument.String("name").pipe(
-      Argument.withDescription("Print the settings of this one, to copy and change"),
+      Argument.withDescription("Print this policy's settings, to copy and change"),
       Argument.optional
     ),
     json: flags.json
@@ -119,7 +97,7 @@ export const listPolicies = Command.make(
 ).pipe(
   Command.withShortDescription("List policies and their settings"),
   Command.withDescription(
-    "Lists the policies that have a name, and the keys that settings of one's own can have. With a\n" +
+    "Lists the named policies, and the keys of custom settings. With a\n" +
       "  name it prints the settings of that policy as JSON."
   ),
   Command.withExamples([

@@ -40,7 +40,7 @@ export const readLog = Effect.fnUntraced(function*(path: string, log: Log, line:
     Effect.as(undefined),
     Effect.catchTag(
       "Damaged",
-      ({ why }) => Effect.succeed(`${plain(path)} is damaged, and read up to there: ${plain(why)}`)
+      ({ why }) => Effect.succeed(`${plain(path)} is damaged; read up to the damage: ${plain(why)}`)
     )
   )
   log.endOfFile()

@@ -9,6 +9,8 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import { backtest } from "./backtest.ts"
+import { check, ExpectationsFailed } from "./check.ts"
 import { compare } from "./compare.ts"
 import { explain } from "./explain.ts"
 import { fit } from "./fit.ts"
@@ -17,19 +19,36 @@ import { Installed } from "./Installed.ts"
 import { list } from "./list.ts"
 import { listPolicies } from "./listPolicies.ts"
 import { map } from "./map.ts"
+import { open } from "./open.ts"
 import { Refusal } from "./refusal.ts"
 import { simulate } from "./simulate.ts"
+import { sweep } from "./sweep.ts"
 import { plain } from "./text.ts"
+import { tune } from "./tune.ts"
 
 const effectRetry = Command.make("effect-retry").pipe(
-  Command.withDescription("Shows what a retry policy does: by itself, and to a service in an outage."),
-  Command.withSubcommands([explain, simulate, compare, map, fit, list, listPolicies, init])
+  Command.withDescription("Shows what a retry policy does: on its own, and to a service in an outage."),
+  Command.withSubcommands([
+    explain,
+    simulate,
+    compare,
+    map,
+    backtest,
+    check,
+    sweep,
+    tune,
+    fit,
+    list,
+    listPolicies,
+    init,
+    open
+  ])
 )
 
 const complain = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Console.error(lines.map((line) => `effect-retry: ${plain(line)}`).join("\n"))
 
-/** Errors in what was typed are told in a line each; the help is for those who ask. */
+/** Errors in the command are one line each; help is printed on request. */
 const presenter: CliOutput.Presenter = {
   present: (event) =>
     event._tag === "InvalidInvocation"
@@ -51,8 +70,9 @@ export const main = Installed.use(({ version }) => Command.run(effectRetry, { ve
     if (Cause.hasInterruptsOnly(cause)) return Effect.void
     const error: unknown = Cause.squash(cause)
     if (error instanceof Refusal) return complain(error.lines)
+    if (error instanceof ExpectationsFailed) return complain([error.message])
     return Cause.hasDies(cause)
-      ? Console.error(`effect-retry has a fault, please report it:\n${Cause.pretty(cause)}`)
+      ? Console.error(`effect-retry has a bug, please report it:\n${Cause.pretty(cause)}`)
       : Effect.void
   }),
   Effect.provideService(CliOutput.Presenter, presenter),
@@ -62,12 +82,16 @@ export const main = Installed.use(({ version }) => Command.run(effectRetry, { ve
   )
 )
 
-/** 0 for what went well, 1 for a fault of the program, 2 for what the user has to change, 130 after Ctrl-C. */
+/**
+ * 0 for what went well, 1 for a fault of the program, 2 for what the user has to change, 3 for expectations that do not hold,
+ * 130 after Ctrl-C.
+ */
 export const exitCode = <E, A>(exit: Exit.Exit<A, E>): number => {
   if (Exit.isSuccess(exit)) return 0
   if (Cause.hasDies(exit.cause)) return 1
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
   if (error === undefined) return 130
+  if (error instanceof ExpectationsFailed) return 3
   const isHelp = isCliError(error) && error._tag === "ShowHelp" && error.errors.length === 0
   return isHelp ? 0 : 2
 }

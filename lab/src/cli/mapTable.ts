@@ -20,7 +20,7 @@ const mapLines = ({ label, recoversBelow, rows, x, y }: PolicyMap): ReadonlyArra
     plain(label) +
     (recoversBelow === undefined || !x.path.endsWith("rate")
       ? ""
-      : `: by theory, recovers below ${counted(Math.floor(recoversBelow))}/s`),
+      : `: in theory, recovers below ${counted(Math.floor(recoversBelow))}/s`),
     ...rows.map((row, n) => `${heads[n]!.padStart(width)} ${row.map((verdict) => marks[verdict]).join(" ")}`).reverse(),
     `${" ".repeat(width)} ${left}${" ".repeat(gap)}${right}`,
     ""
@@ -31,10 +31,10 @@ const mapLines = ({ label, recoversBelow, rows, x, y }: PolicyMap): ReadonlyArra
 export const mapTable = ({ name }: Scenario, maps: readonly [PolicyMap, ...Array<PolicyMap>]): string => {
   const [{ x, y }] = maps
   return [
-    `${plain(name)}: across ${plain(x.path)}, up ${plain(y.path)}`,
+    `${plain(name)}: x is ${plain(x.path)}, y is ${plain(y.path)}`,
     "",
     ...maps.flatMap(mapLines),
-    ". recovers: comes back to nine tenths of the successes before the outage, within the run",
-    "o limps: will come back, after the run; # collapses: the outage has ended, and goes on"
+    ". recovers: gets back to 90 % of the success rate before the outage, within the run",
+    "o limps: will recover, after the run; # collapses: stays down although the outage has ended"
   ].join("\n")
 }

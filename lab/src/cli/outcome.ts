@@ -23,12 +23,12 @@ export const peakOf = (result: SimulationResult, services: ReadonlyArray<Service
 const seconds = (millis: number): string =>
   millis < 10_000 ? duration(millis) : `${counted(Math.round(millis / 1000))} s`
 
-/** When the calls were well again. */
+/** When the calls recovered. */
 export const wellAgain = (result: SimulationResult): string => {
   const { recovery } = factsOf(result)
   switch (recovery.kind) {
     case "always well":
-      return result.partial ? "well so far" : "always well"
+      return result.partial ? "healthy so far" : "always healthy"
     case "never well":
     case "ill at the end":
       return result.partial ? "not yet" : "never"
@@ -36,7 +36,7 @@ export const wellAgain = (result: SimulationResult): string => {
       return "-"
     case "recovered":
       if (recovery.afterMillis === undefined) return seconds(recovery.atMillis)
-      return recovery.afterMillis === 0 ? "at once" : seconds(recovery.afterMillis)
+      return recovery.afterMillis === 0 ? "immediately" : seconds(recovery.afterMillis)
   }
 }
 
@@ -57,7 +57,7 @@ export const recovers = ({ afterMillis, of, runs }: Recoveries): string => {
 export const seedsLine = (results: ReadonlyArray<SimulationResult>): string => {
   const [first, last] = [results[0]!.scenario.seed, results.at(-1)!.scenario.seed]
   return results.length === 1
-    ? `seed ${first}: one run, one draw of chance; --runs 20 tells a range`
+    ? `seed ${first}: one run, one random sample; --runs 20 shows a range`
     : `${results.length} runs, seeds ${first} to ${last}: mean (5 to 95 % of the runs)`
 }
 
@@ -66,11 +66,11 @@ export const legend = (
   { bucketMillis, scenario: { fleets, services } }: SimulationResult,
   peak: "each" | "busiest"
 ): ReadonlyArray<string> => [
-  "succeed: calls that end well; p50 to max: how long those take, retries included",
-  `peak load: requests in a second${
+  "succeed: calls that succeed; p50 to max: their latency, retries included",
+  `peak load: most requests per second${
     peak === "busiest" && services.length > 1 ? " to the busiest service" : ""
   }, in steps of ${duration(bucketMillis)}`,
-  `well again: from then on nine of ten calls${fleets.length > 1 ? " in all" : ""} succeed, counted from the ${
+  `recovered: from then on 90 % of calls${fleets.length > 1 ? " in total" : ""} succeed, counted from the ${
     services.some(({ outages }) => outages.length > 0) ? "end of the last outage" : "start"
   }`
 ]

@@ -2,11 +2,14 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stdio from "effect/Stdio"
-import { summarize } from "../Simulator.ts"
+import { type Edge, summarize } from "../Simulator.ts"
+import type { Maps } from "./charts/mapChart.ts"
 import { report } from "./charts/report.ts"
 import type { Run, Runs } from "./charts/run.ts"
+import { type Edges, edgesOf } from "./edges.ts"
 import { writable, write } from "./files.ts"
 import { plain } from "./text.ts"
+import { tellWarnings, warningTexts } from "./warnings.ts"
 
 /** A word of a command, quoted where a shell would take it apart. */
 export const word = (text: string): string =>
@@ -22,11 +25,13 @@ const command = Effect.gen(function*() {
 export const asJson = (data: unknown): string => JSON.stringify(data, undefined, 2)
 
 /** The runs of a scenario as data: what they come to, and each of them. */
-export const dataOf = ({ label, results }: Run) => ({
-  label,
-  seeds: results.map(({ scenario }) => scenario.seed),
-  summary: summarize(results),
-  results
+export const dataOf = (run: Run, edge: Edge | undefined) => ({
+  label: run.label,
+  seeds: run.results.map(({ scenario }) => scenario.seed),
+  summary: summarize(run.results),
+  warnings: warningTexts(run),
+  ...edge === undefined ? {} : { edge },
+  results: run.results
 })
 
 /** Writes a file that was asked for, and says so. */
@@ -39,11 +44,20 @@ export const writeAndTell = Effect.fnUntraced(function*(path: string, text: stri
 export const writableIfAsked = (path: Option.Option<string>) =>
   Option.match(path, { onNone: () => Effect.void, onSome: writable })
 
-/** Writes the page if it was asked for, then prints the text. */
-export const finishing = (path: Option.Option<string>, textOf: (runs: Runs) => string) =>
-  Effect.fnUntraced(function*(runs: Runs) {
+/**
+ * Prints warnings, writes the page if it was asked for, with maps if there are any, then prints the text. If the runs
+ * were ended early, no edges are looked for.
+ */
+export const finishing = (
+  path: Option.Option<string>,
+  textOf: (runs: Runs, edges: Edges) => string,
+  maps?: Maps
+) =>
+  Effect.fnUntraced(function*(runs: Runs, isWhole: boolean) {
+    yield* tellWarnings(runs)
+    const edges = isWhole ? yield* edgesOf(runs) : []
     if (Option.isSome(path)) {
-      yield* writeAndTell(path.value, report(runs, { command: yield* command }))
+      yield* writeAndTell(path.value, report(runs, { command: yield* command, maps }))
     }
-    yield* Console.log(textOf(runs))
+    yield* Console.log(textOf(runs, edges))
   })

@@ -39,7 +39,7 @@ const tellingShare = 0.02
 
 const left = (millis: number): string => `, ${duration(Math.max(1, Math.ceil(millis / 1000)) * 1000)} left`
 
-/** Tells of one of several runs how far it is, and how long all will still take: not at once, and not too often. */
+/** Shows the progress of one of several runs, and how long all will still take: not immediately, and not too often. */
 export const toldOn = (line: ProgressLine, label: string, run: { readonly index: number; readonly of: number }) => {
   let nextMillis = quietMillis
   return ({ attempts, elapsedMillis, fraction, leftMillis }: Progress): Effect.Effect<void> => {

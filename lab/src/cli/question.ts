@@ -4,7 +4,7 @@ import type { Policy, ScenarioInput } from "../Simulator.ts"
 
 type Outage = NonNullable<ScenarioInput["services"][number]["outages"]>[number]
 
-/** What a brown-out may be. */
+/** What a brownout may be. */
 export const kinds = ["fail", "slow", "drop", "hold"] as const
 
 /** What is known of a service in trouble. */
@@ -33,21 +33,21 @@ const leastTimeoutMillis = 1000
 const headroom = 1.5
 const slowFactor = 20
 
-/** What goes wrong, in words and in a scenario. Without a brown-out there is a short outage. */
+/** What goes wrong, in words and in a scenario. Without a brownout there is a short outage. */
 const troubleOf = ({ brownout, kind }: Question) => {
   const lengthMillis = brownout === undefined ? usualOutageMillis : toMillis(brownout)
   const window = { from: short(beforeMillis), to: short(beforeMillis + lengthMillis) }
   const told = (what: string, outage: Outage) => ({ lengthMillis, what: `For ${short(lengthMillis)} ${what}.`, outage })
-  if (brownout === undefined) return told("every request fails at once", { kind: "fail", ...window })
+  if (brownout === undefined) return told("every request fails immediately", { kind: "fail", ...window })
   switch (kind) {
     case "fail":
-      return told("half of the requests fail at once", { kind, ...window, share: 0.5 })
+      return told("half of the requests fail immediately", { kind, ...window, share: 0.5 })
     case "slow":
       return told(`the work takes ${slowFactor} times as long`, { kind, ...window, factor: slowFactor })
     case "drop":
       return told("half of the requests are never answered", { kind, ...window, share: 0.5 })
     case "hold":
-      return told("requests are held, and delivered at its end", { kind, ...window })
+      return told("requests are held and delivered at its end", { kind, ...window })
   }
 }
 
@@ -66,7 +66,7 @@ export const scenarioOf = (question: Question, schema: string): ScenarioInput =>
   const guesses = [
     ...capacity === undefined ? ["the capacity"] : [],
     ...p50 === undefined || p99 === undefined ? ["the latency that was not given"] : [],
-    ...timeout === undefined ? ["the time-out"] : []
+    ...timeout === undefined ? ["the timeout"] : []
   ]
   const timeoutMillis = Math.max(leastTimeoutMillis, p99 === undefined ? 0 : 3 * toMillis(p99))
   return {
@@ -74,7 +74,7 @@ export const scenarioOf = (question: Question, schema: string): ScenarioInput =>
     name: "my-service",
     description: guesses.length === 0
       ? what
-      : `${what} Guesses, to replace by what you measure: ${guesses.join(", ")}.`,
+      : `${what} Guesses, to replace with measurements: ${guesses.join(", ")}.`,
     seed: 1,
     duration: short(beforeMillis + lengthMillis + Math.max(leastAfterMillis, 3 * lengthMillis)),
     fleets: [

@@ -7,7 +7,7 @@ import { progressLine, toldOn } from "./progress.ts"
 import { refusal } from "./refusal.ts"
 import { plain } from "./text.ts"
 
-/** A scenario to run, and what it is called beside others. */
+/** A scenario to run, and its name among others. */
 export interface Plan {
   readonly label: string
   readonly scenario: Simulator.Scenario
@@ -55,15 +55,15 @@ const again = Effect.fnUntraced(function*<E, R>(
   plans: ReadonlyArray<Plan>,
   runs: Runs,
   count: number,
-  finish: (runs: Runs) => Effect.Effect<void, E, R>
+  finish: (runs: Runs, isWhole: boolean) => Effect.Effect<void, E, R>
 ) {
   const seed = runs[0].results.length
   const found: Array<Simulator.SimulationResult> = []
   for (const [index, { label, scenario }] of plans.entries()) {
     const plan = { label, scenario: seedsOf(scenario, seed + 1)[seed]! }
     const place = { index: seed * plans.length + index, of: count * plans.length }
-    // Of a seed that not all have been run with, nothing is told: they would not be paired.
-    found.push(yield* simulated(plan, place, () => finish(runs)))
+    // A seed that not all have run with is left out: it would not be paired.
+    found.push(yield* simulated(plan, place, () => finish(runs, false)))
   }
   return added(runs, found)
 })
@@ -75,7 +75,7 @@ const again = Effect.fnUntraced(function*<E, R>(
 export const runAll = Effect.fnUntraced(function*<E, R>(
   plans: readonly [Plan, ...Array<Plan>],
   asked: Option.Option<number>,
-  finish: (runs: Runs) => Effect.Effect<void, E, R>
+  finish: (runs: Runs, isWhole: boolean) => Effect.Effect<void, E, R>
 ) {
   const begin = Effect.fnUntraced(function*(plan: Plan, index: number, before: ReadonlyArray<Run>) {
     const withResult = (result: Simulator.SimulationResult): Runs => {
@@ -84,12 +84,12 @@ export const runAll = Effect.fnUntraced(function*<E, R>(
       return first === undefined ? [run] : [first, ...rest]
     }
     const place = { index, of: plans.length }
-    return withResult(yield* simulated(plan, place, (partial) => finish(withResult(partial))))
+    return withResult(yield* simulated(plan, place, (partial) => finish(withResult(partial), false)))
   })
   const [one, ...others] = plans
   let runs = yield* begin(one, 0, [])
   for (const [index, plan] of others.entries()) runs = yield* begin(plan, index + 1, runs)
   const count = Option.getOrElse(asked, () => affordable(runs))
   while (runs[0].results.length < count) runs = yield* again(plans, runs, count, finish)
-  yield* finish(runs)
+  yield* finish(runs, true)
 })

@@ -3,6 +3,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Simulator from "../Simulator.ts"
 import { suggestion } from "../simulator/suggestion.ts"
+import { withFiles } from "./arrivalsFile.ts"
 import { read } from "./files.ts"
 import { Installed } from "./Installed.ts"
 import { parsed } from "./json.ts"
@@ -21,13 +22,13 @@ export const shippedNames = Effect.gen(function*() {
   const folder = yield* shippedFolder
   const files = yield* Effect.mapError(
     fs.readDirectory(folder),
-    () => refusal(`the scenarios that ship are not in ${quoted(folder)}`)
+    () => refusal(`the built-in scenarios are not in ${quoted(folder)}`)
   )
   return files.filter((file) => file.endsWith(".json")).map((file) => file.slice(0, -".json".length)).sort()
 })
 
 const decoded = Effect.fnUntraced(function*(path: string, json: string) {
-  const input = yield* parsed(`${path}:`, json)
+  const input = yield* withFiles(yield* parsed(`${path}:`, json), path)
   return yield* Effect.mapError(
     Simulator.decode(input),
     ({ problems }) =>
@@ -54,5 +55,5 @@ export const scenarioFrom = Effect.fnUntraced(function*(text: string) {
   if (looksLikeAFile(text) || (yield* Effect.orElseSucceed(fs.exists(text), () => false))) {
     return yield* decoded(text, yield* read(text))
   }
-  return yield* refusal(`${quoted(text)} is neither a scenario that ships nor a file: ${suggestion(text, names)}`)
+  return yield* refusal(`${quoted(text)} is neither a built-in scenario nor a file: ${suggestion(text, names)}`)
 })

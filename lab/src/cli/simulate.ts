@@ -2,18 +2,20 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Scenario } from "../Simulator.ts"
+import { edgeLines } from "./edges.ts"
 import * as flags from "./flags.ts"
 import { asJson, dataOf, finishing, writableIfAsked } from "./output.ts"
 import { labelOf } from "./policies.ts"
 import { runAll } from "./runs.ts"
 import { scenarioFrom } from "./scenarios.ts"
 import { simulationTable } from "./simulationTable.ts"
+import { warningTexts } from "./warnings.ts"
 
 /** The scenario with the seed that was asked for. */
 export const seeded = (scenario: Scenario, seed: Option.Option<number>): Scenario =>
   Option.match(seed, { onNone: () => scenario, onSome: (seed) => ({ ...scenario, seed }) })
 
-/** What a scenario as it is written is called beside others: its policy, if there is one for all. */
+/** The name of an unchanged scenario among others: its policy, if there is one for all. */
 export const writtenLabel = ({ fleets }: Scenario): string => {
   const labels = new Set(fleets.map(({ policy }) => labelOf(policy)))
   return labels.size === 1 ? [...labels].join() : "as written"
@@ -30,15 +32,21 @@ export const simulate = Command.make(
       asked.runs,
       finishing(
         asked.report,
-        ([run]) => !asked.json ? simulationTable(run) : asJson(run.results.length === 1 ? run.result : dataOf(run))
+        (runs, edges) => {
+          const [run] = runs
+          const [edge] = edges
+          if (!asked.json) return [simulationTable(run), ...edgeLines(runs, edges)].join("\n")
+          const one = { ...run.result, warnings: warningTexts(run), ...edge === undefined ? {} : { edge } }
+          return asJson(run.results.length > 1 ? dataOf(run, edge) : one)
+        }
       )
     )
   })
 ).pipe(
   Command.withShortDescription("Run a scenario"),
   Command.withDescription(
-    "Runs a scenario in virtual time, with the library's own code and several seeds, and tells\n" +
-      "  what became of its calls. Ctrl-C ends it and shows what there is."
+    "Runs a scenario in virtual time, with the library's own code and several seeds, and reports\n" +
+      "  what happened to its calls. Ctrl-C stops it and shows the results so far."
   ),
   Command.withExamples([
     { command: "effect-retry simulate outage" },

@@ -36,7 +36,7 @@ const endings = (client: ClientResult): ReadonlyArray<string> => {
   return [
     `${plain(name)}, policy ${plain(policy)}`,
     ...failed === 0 ? [] : [`  calls failed: ${listed(failures)}`, `  retrying stopped: ${listed(stops) || "-"}`],
-    ...open === 0 ? [] : [`  calls not ended: ${counted(open)}`]
+    ...open === 0 ? [] : [`  calls unfinished: ${counted(open)}`]
   ]
 }
 
@@ -64,11 +64,11 @@ const rangesOf = ({ result: { scenario }, results }: Run): string => {
       ["recovers in", recovers(recovery)]
     ]),
     "",
-    ...table(["services", "requests", "answered", "in vain"], services),
+    ...table(["services", "requests", "answered", "wasted"], services),
     "",
-    "p50, p99: of calls that succeed, retries included, of the busiest clients; in vain: work whose client had given up",
-    "recovers: comes back to nine tenths of the successes before the outage, and how long after it",
-    "--runs 1 tells one run in full"
+    "p50, p99: of calls that succeed, retries included, of the busiest clients; wasted: work whose client had given up",
+    "recovers: gets back to 90 % of the success rate before the outage, and how long after it",
+    "--runs 1 shows one run in full"
   ].join("\n")
 }
 
@@ -84,7 +84,7 @@ const oneOf = ({ label, result }: Run): string => {
     ...table(["clients", "calls", "succeed", "sends/call", "p50", "p90", "p99", "max"], clients.map(clientRow(result))),
     "",
     ...table(
-      ["services", "requests", "answered", "failed", "in vain", "peak load"],
+      ["services", "requests", "answered", "failed", "wasted", "peak load"],
       services.map((service) => {
         const { failures, received, succeeded, wasted } = service.totals
         return [
@@ -99,13 +99,13 @@ const oneOf = ({ label, result }: Run): string => {
     ),
     "",
     ...clients.flatMap(endings),
-    `well again: ${wellAgain(result)}`,
+    `recovered: ${wellAgain(result)}`,
     seedsLine([result]),
     "",
     ...legend(result, "each"),
-    "in vain: work that ended after its client had given up",
+    "wasted: work finished after its client had given up",
     ...clients.some(({ totals }) => totals.stops["quota-exhausted"] !== undefined)
-      ? ["quota-exhausted: retries that quota or budget did not let pass"]
+      ? ["quota-exhausted: retries that the quota or budget denied"]
       : []
   ].join("\n")
 }

@@ -43,7 +43,7 @@ export const table = (
 
 const pageWidth = 100
 
-/** Names, and beside each what it is, in 100 columns. */
+/** Names, each with its description, in 100 columns. */
 export const described = (
   rows: ReadonlyArray<readonly [name: string, description: string]>
 ): ReadonlyArray<string> => {

@@ -33,9 +33,15 @@ interface Subject {
   readonly unhurried: Traces
   /** How many retries the longest of them makes. */
   readonly retries: number
+  /** Calls that were sampled. */
+  readonly samples: number
 }
 
-const tracesOf = (setting: Setting, { samples, seed }: Asked): Traces => {
+/** Samples where everything shown about delays is exact, and where it is not. */
+const fewSamples = 1000
+const manySamples = 5000
+
+const tracesOf = (setting: Setting, { seed }: Asked, samples: number): Traces => {
   const random = seeded(seed)
   return {
     lowest: trace(setting, constant(0)),
@@ -60,15 +66,44 @@ const subjectOf = (schedule: AnySchedule, asked: Asked): Subject => {
   const policy = policyOf(schedule, asked)
   const limits = RetryPolicy.limits(policy)
   const deadlineMillis = Duration.toMillis(limits.deadline)
-  const { attemptMillis, error, quota } = asked
-  const setting = { policy, error, attemptMillis, quota, limit: limitOf(asked, limits) }
-  const traces = tracesOf(setting, asked)
-  const retries = greatest(everyTrace(traces).map((trace) => trace.retries.length))
-  const unhurried = deadlineMillis === Infinity ? traces : tracesOf(
-    { ...setting, policy: RetryPolicy.withoutDeadline(policy), limit: Math.max(1, retries) },
-    asked
-  )
-  return { asked, limits, deadlineMillis, setting, traces, unhurried, retries }
+  const { attemptMillis, coolDown, error, quota } = asked
+  const setting = { policy, error, attemptMillis, quota, coolDown, limit: limitOf(asked, limits) }
+  const sampled = (samples: number): Subject => {
+    const traces = tracesOf(setting, asked, samples)
+    const retries = greatest(everyTrace(traces).map((trace) => trace.retries.length))
+    const unhurried = deadlineMillis === Infinity ? traces : tracesOf(
+      { ...setting, policy: RetryPolicy.withoutDeadline(policy), limit: Math.max(1, retries) },
+      asked,
+      // Its extremes are looked for, and whether one draw decides: few show that.
+      Math.min(samples, fewSamples)
+    )
+    return { asked, limits, deadlineMillis, setting, traces, unhurried, retries, samples }
+  }
+  if (asked.samples !== undefined) return sampled(asked.samples)
+  const few = sampled(fewSamples)
+  return Array.from({ length: few.retries }, (_, n) => delayOf(few, n)).every(({ exact }) => exact)
+    ? few
+    : sampled(manySamples)
+}
+
+/** When a retry, from 0, is decided on at the earliest. */
+const earliestMillis = ({ setting: { attemptMillis }, traces }: Subject, retry: number): number =>
+  attemptMillis + least(everyTrace(traces).flatMap(({ sentAtMillis }) => sentAtMillis[retry] ?? []))
+
+/** Whether a call ends because the delay of this retry, or of one before it, would pass the deadline. */
+const isCut = ({ traces }: Subject, retry: number): boolean =>
+  everyTrace(traces).some(({ reason, retries }) => reason === "deadline" && retries.length <= retry)
+
+/**
+ * The delay of a retry, from 0, where it is made. Where a deadline keeps the longer ones from being made, the percentiles
+ * are those of samples, and the longest is what the deadline leaves to the call that has got there first.
+ */
+const delayOf = (subject: Subject, retry: number): Spread & { readonly exact: boolean } => {
+  const given = delaySpread(subject.unhurried, retry)
+  if (!isCut(subject, retry)) return given
+  const made = spreadOf(subject.traces, (trace) => trace.retries[retry]?.delayMillis)
+  const left = subject.deadlineMillis - earliestMillis(subject, retry)
+  return { ...made, maxMillis: Math.max(made.maxMillis, Math.min(given.maxMillis, left)), exact: false }
 }
 
 const shareOf = (traces: Traces, is: (trace: Trace) => boolean): number =>
@@ -123,7 +158,7 @@ const retriesOf = (
 ): ReadonlyArray<Model.Retry> =>
   Array.from({ length: subject.retries }, (_, n) => {
     const made = everyTrace(subject.traces).flatMap((trace) => trace.retries[n] ?? [])
-    const delay = delaySpread(subject.unhurried, n)
+    const delay = delayOf(subject, n)
     return {
       retry: n + 1,
       delay: { ...finiteSpread(delay), exact: delay.exact },
@@ -166,19 +201,19 @@ const reachOf = (subject: Subject): Load.Reach => {
   const { asked, limits, setting, traces } = subject
   const bounded = limits.quota !== undefined &&
     (asked.quota?.whenExhausted === "wait" || everyTrace(traces).some(({ reason }) => reason === "quota-exhausted"))
-  const free = bounded ? tracesOf({ ...setting, quota: boundless }, asked) : traces
+  const free = bounded ? tracesOf({ ...setting, quota: boundless }, asked, subject.samples) : traces
   const longest = greatest(free.sampled.map((trace) => trace.retries.length))
   const shares = Array.from({ length: longest }, (_, n) => shareOf(free, (trace) => trace.retries.length > n))
   const cut = free.sampled.some(({ reason }) => reason === "not-followed")
   return { shares, more: cut ? moreOf(subject, longest) : 0 }
 }
 
-const loadOf = (reach: Load.Reach, price: Load.Price | undefined, f: number): Model.Load => {
+const loadOf = ({ hedges }: Asked, reach: Load.Reach, price: Load.Price | undefined, f: number): Model.Load => {
   const attempts = 1 + Load.paidRetriesPerCall(reach, price, f)
   return {
     failureRate: f,
-    attempts: finite(attempts),
-    attemptsWithoutQuota: finite(1 + Load.retriesPerCall(reach, f)),
+    attempts: finite(attempts + hedges),
+    attemptsWithoutQuota: finite(1 + Load.retriesPerCall(reach, f) + hedges),
     success: f === 1 ? 0 : Math.min(1, Number((attempts * (1 - f)).toFixed(12)))
   }
 }
@@ -213,38 +248,52 @@ const priceOf = ({ asked, limits, setting }: Subject): Load.Price | undefined =>
 /** A quota that pays for fewer retries is emptied by chance too. */
 const steady = 10
 
+type Note = readonly [applies: boolean, note: string]
+
+/** What the numbers of a quota leave out. */
+const quotaNotes = (quota: RetryQuota.Options | undefined, price: Load.Price | undefined): ReadonlyArray<Note> => [
+  [
+    (quota?.refillPerSecond ?? 0) > 0,
+    "The figures for failure rates and outages ignore the quota's refill."
+  ],
+  [
+    (quota?.firstAttemptCost ?? 0) > 0,
+    "The figures for failure rates and outages ignore the cost of first attempts."
+  ],
+  [
+    price !== undefined && price.cost <= price.capacity && price.capacity < price.cost * steady,
+    "A quota this small is sometimes empty at lower failure rates too, which lowers the load."
+  ],
+  [
+    price?.waits === true,
+    "A retry the quota cannot pay for waits: from that failure rate on, calls take longer but send as much."
+  ]
+]
+
 const notesOf = (
   { asked, limits, retries, traces }: Subject,
   price: Load.Price | undefined,
   complete: boolean
 ): ReadonlyArray<string> => {
-  const quota = price === undefined ? undefined : asked.quota
-  const notes: ReadonlyArray<readonly [applies: boolean, note: string]> = [
-    [!complete, `Only the first ${retries} retries are shown: the policy goes on.`],
+  const notes: ReadonlyArray<Note> = [
+    [!complete, `Only the first ${retries} retries are shown: the policy continues.`],
     [
       everyTrace(traces).some(({ reason }) => reason === "deadline"),
-      "Delays are those that the policy gives: a retry whose delay would pass the deadline is not made."
+      "Delays are those of retries actually made: a delay that would pass the deadline means no retry."
+    ],
+    [
+      asked.coolDown !== undefined,
+      "The cool-down is that of this call alone: hints to other calls close it too."
+    ],
+    [
+      asked.hedges > 0,
+      `The load includes hedges: at most ${Number((100 * asked.hedges).toFixed(2))} of 100 calls have one.`
     ],
     [
       limits.requiresRateLimiter,
-      "The wait for a send token of the rate limiter is left out: it depends on all calls of the client."
+      "The wait for a rate limiter token is left out: it depends on all calls of the client."
     ],
-    [
-      (quota?.refillPerSecond ?? 0) > 0,
-      "What is said of failure rates and outages leaves the refill of the quota out."
-    ],
-    [
-      (quota?.firstAttemptCost ?? 0) > 0,
-      "What is said of failure rates and outages leaves out what first attempts cost."
-    ],
-    [
-      price !== undefined && price.cost <= price.capacity && price.capacity < price.cost * steady,
-      "A quota for so few retries is empty now and then at lower failure rates too, and then the load is less."
-    ],
-    [
-      price?.waits === true,
-      "A retry that the quota cannot pay for waits: from that failure rate on calls take longer, and send as much."
-    ]
+    ...quotaNotes(price === undefined ? undefined : asked.quota, price)
   ]
   return notes.filter(([applies]) => applies).map(([, note]) => note)
 }
@@ -281,9 +330,23 @@ export const explained = (
     complete,
     latency: latencyOf(subject),
     quota: price === undefined ? null : quotaOf(costs(0), price, subject, reach),
-    load: asked.failureRates.map((f) => loadOf(reach, price, f)),
+    load: asked.failureRates.map((f) => loadOf(asked, reach, price, f)),
     notes: notesOf(subject, price, complete),
-    samples: asked.samples,
+    samples: subject.samples,
     seed: asked.seed
   }
+}
+
+/**
+ * The load of a policy at the failure rates that are asked for: otherwise at that at which its quota begins to drain, and
+ * where all attempts fail. It is highest at one of the two.
+ */
+export const loadsOf = (schedule: AnySchedule, options: Options): ReadonlyArray<Model.Load> => {
+  const asked = validated(options)
+  const subject = subjectOf(schedule, asked)
+  const reach = reachOf(subject)
+  const price = priceOf(subject)
+  const drains = price === undefined ? undefined : Load.bitesAt(reach, price)
+  const rates = options.failureRates === undefined ? [...drains === undefined ? [] : [drains], 1] : asked.failureRates
+  return rates.map((f) => loadOf(asked, reach, price, f))
 }

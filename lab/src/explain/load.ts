@@ -1,3 +1,5 @@
+import { power } from "../simulator/portable.ts"
+
 /** How many retries follow failures, when every attempt fails. */
 export interface Reach {
   /** The share of calls that make retry `n + 1`. */
@@ -21,7 +23,7 @@ export interface Price {
 /** `1 + f + f^2 + ...`, of so many terms. */
 const geometric = (f: number, terms: number): number => {
   if (f === 1) return terms
-  return (1 - f ** terms) / (1 - f)
+  return (1 - power(f, terms)) / (1 - f)
 }
 
 /**
@@ -29,11 +31,11 @@ const geometric = (f: number, terms: number): number => {
  * term for the calls that get so far.
  */
 export const retriesPerCall = ({ more, shares }: Reach, f: number): number => {
-  const counted = shares.reduce((sum, share, n) => sum + share * f ** (n + 1), 0)
+  const counted = shares.reduce((sum, share, n) => sum + share * power(f, n + 1), 0)
   const last = shares.at(-1) ?? 0
   return last === 0 || more === 0 || f === 0
     ? counted
-    : counted + last * f ** (shares.length + 1) * geometric(f, more)
+    : counted + last * power(f, shares.length + 1) * geometric(f, more)
 }
 
 /**

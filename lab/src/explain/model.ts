@@ -60,8 +60,8 @@ export interface Retry {
   /** 1 for the first retry, which is the second attempt. */
   readonly retry: number
   /**
-   * The delay that the policy gives for it: with a deadline, the longest may not be made. `exact` says that the percentiles
-   * are not those of samples.
+   * The delay before it, where it is made: with a deadline, the longest delays of the policy may not be. `exact` says that
+   * the percentiles are not those of samples.
    */
   readonly delay: Spread & { readonly exact: boolean }
   /** Tokens that it takes of the quota, by the class of the failure before it. */
@@ -120,7 +120,7 @@ export interface Explanation {
   readonly ends: ReadonlyArray<End>
   /** The explanation shows all retries; otherwise there are more than it looked at. */
   readonly complete: boolean
-  /** From the beginning of a call that fails in the end to its error. */
+  /** From the beginning of a call that fails in the end to its error. The percentiles are those of samples. */
   readonly latency: Spread
   /** `null` without a quota. */
   readonly quota: {
@@ -135,6 +135,7 @@ export interface Explanation {
   readonly load: ReadonlyArray<Load>
   /** What the numbers leave out. */
   readonly notes: ReadonlyArray<string>
+  /** How many calls were sampled. */
   readonly samples: number
   readonly seed: string | number
 }

@@ -7,10 +7,14 @@ export const millis = (value: number | null): string => {
   if (value === null) return "no bound"
   if (value < 1000) return `${trimmed(value, 3)} ms`
   if (value < 120_000) return `${trimmed(value / 1000, 3)} s`
-  if (value < 7_200_000) return `${trimmed(value / 60_000, 2)} min`
+  if (value < 7_200_000 && value !== 3_600_000) return `${trimmed(value / 60_000, 2)} min`
   if (value < 172_800_000) return `${trimmed(value / 3_600_000, 2)} h`
   return `${trimmed(value / 86_400_000, 2)} d`
 }
+
+/** A figure of samples: two digits, since it has no more, and a sign that says so. */
+export const sampled = (value: number, write: (value: number) => string): string =>
+  `~${write(Number(value.toPrecision(2)))}`
 
 /** A share in percent. */
 export const percent = (share: number): string => {
@@ -37,8 +41,11 @@ const costs = ({ cost, costs: { throttling, timeout, transient } }: Retry): stri
 const sameForAll = (retries: ReadonlyArray<Retry>): boolean =>
   retries.every(({ costs: { throttling, timeout, transient } }) => transient === timeout && timeout === throttling)
 
+/** A share of the calls, which is that of samples unless it is all or none. */
+const part = (share: number): string => share === 0 || share === 1 ? percent(share) : sampled(share, percent)
+
 const endings = (ends: ReadonlyArray<End>): string =>
-  ends.length === 0 ? "-" : ends.map(({ reason, share }) => `${reason} ${percent(share)}`).join(", ")
+  ends.length === 0 ? "-" : ends.map(({ reason, share }) => `${reason} ${part(share)}`).join(", ")
 
 const retriesTable = ({ quota, retries }: Explanation): ReadonlyArray<string> => {
   const paid = quota !== null
@@ -48,18 +55,19 @@ const retriesTable = ({ quota, retries }: Explanation): ReadonlyArray<string> =>
     ...retries.map((row) => [
       `${row.retry}`,
       millis(row.delay.minMillis),
-      approximate(row),
-      `${row.delay.exact ? "" : "~"}${millis(row.delay.p99Millis)}`,
+      delayOf(row, row.delay.p50Millis),
+      delayOf(row, row.delay.p99Millis),
       millis(row.delay.maxMillis),
       ...paid ? [costs(row), `${trimmed(row.balance ?? 0, 2)}`] : [],
       millis(row.latestMillis),
-      percent(row.share),
+      part(row.share),
       endings(row.ends)
     ])
   ])
 }
 
-const approximate = ({ delay }: Retry): string => `${delay.exact ? "" : "~"}${millis(delay.p50Millis)}`
+const delayOf = ({ delay: { exact } }: Retry, value: number | null): string =>
+  value === null ? "-" : exact ? millis(value) : sampled(value, millis)
 
 const loadTable = ({ load, quota }: Explanation): ReadonlyArray<string> =>
   aligned([
@@ -74,7 +82,7 @@ const loadTable = ({ load, quota }: Explanation): ReadonlyArray<string> =>
 
 /** How many attempts there may be. */
 export const limit = (maxAttempts: number | null): string =>
-  maxAttempts === null ? "no limit of attempts" : `at most ${maxAttempts} ${maxAttempts === 1 ? "attempt" : "attempts"}`
+  maxAttempts === null ? "no attempt limit" : `at most ${maxAttempts} ${maxAttempts === 1 ? "attempt" : "attempts"}`
 
 const title = ({ attemptMillis, deadlineMillis, failure, maxAttempts, name }: Explanation): string => {
   const hint = failure.retryAfterMillis === null ? "" : `, asking for ${millis(failure.retryAfterMillis)}`
@@ -88,19 +96,21 @@ const title = ({ attemptMillis, deadlineMillis, failure, maxAttempts, name }: Ex
 
 const latencyLine = ({ maxMillis, minMillis, p50Millis, p99Millis }: Spread): string =>
   maxMillis === null
-    ? "A call that fails has no latency to tell: not all were followed to their end."
+    ? "A failing call has no known latency: not all were followed to the end."
     : minMillis === null || p50Millis === null || p99Millis === null
-    ? `A call that fails ends after ${millis(maxMillis)} at most: not all were followed to their end.`
-    : `A call that fails ends after ${millis(minMillis)} at least, p50 ${millis(p50Millis)}, ` +
-      `p99 ${millis(p99Millis)}, at most ${millis(maxMillis)}.`
+    ? `A failing call ends after at most ${millis(maxMillis)}: not all were followed to the end.`
+    : minMillis === maxMillis
+    ? `A failing call ends after ${millis(maxMillis)}.`
+    : `A failing call ends after at least ${millis(minMillis)}, p50 ${sampled(p50Millis, millis)}, ` +
+      `p99 ${sampled(p99Millis, millis)}, at most ${millis(maxMillis)}.`
 
-const quotaLines = ({ quota }: Explanation): ReadonlyArray<string> => {
-  if (quota === null) return []
+const quotaLines = ({ quota, retries }: Explanation): ReadonlyArray<string> => {
+  if (quota === null || retries.length === 0) return []
   const { bitesAt, capacity, initial, retriesInOutage } = quota
   const outage = retriesInOutage === null
     ? "pays for every retry"
     : `pays for ${retriesInOutage} retries while nothing succeeds`
-  const bite = bitesAt === null ? "never bites" : `bites from a failure rate of ${percent(bitesAt)}`
+  const bite = bitesAt === null ? "never kicks in" : `kicks in at a failure rate of ${percent(bitesAt)}`
   return [`The quota (${initial} of ${capacity} tokens) ${outage}, and ${bite}.`]
 }
 
@@ -109,6 +119,15 @@ const atOnce = ({ ends }: Explanation): ReadonlyArray<string> => {
   const first = ends.filter(({ attempts }) => attempts <= 1)
   return first.length === 0 ? [] : [`Without a retry: ${endings(first)}.`]
 }
+
+/** What the sign before a number means, where there is one. */
+const sampledNote = ({ ends, latency, retries, samples }: Explanation): ReadonlyArray<string> =>
+  (latency.minMillis === latency.maxMillis || latency.p50Millis === null) && retries.every(({ delay }) =>
+      delay.exact
+    ) &&
+    ends.every(({ share }) => share === 0 || share === 1)
+    ? []
+    : [`~: from ${samples} sampled calls, two digits.`]
 
 /** The explanation as plain text. */
 export const tableOf = (explanation: Explanation): string =>
@@ -119,11 +138,12 @@ export const tableOf = (explanation: Explanation): string =>
       ...retriesTable(explanation),
       ...sameForAll(explanation.retries) || explanation.quota === null
         ? []
-        : ["tokens: a after a transient failure, b after a time-out, c after a throttle"],
+        : ["tokens: a after a transient failure, b after a timeout, c after a throttle"],
       ""
     ],
     ...atOnce(explanation),
     latencyLine(explanation.latency),
+    ...sampledNote(explanation),
     ...quotaLines(explanation),
     "",
     ...loadTable(explanation),

@@ -1,5 +1,6 @@
 import * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
 import { withRetry } from "effect-retry/Attempt"
+import * as CoolDown from "effect-retry/CoolDown"
 import type { StopReason } from "effect-retry/RetryDecision"
 import * as RetryObserver from "effect-retry/RetryObserver"
 import type { RetryPolicy } from "effect-retry/RetryPolicy"
@@ -24,6 +25,7 @@ export interface Setting {
   readonly error: unknown
   readonly attemptMillis: number
   readonly quota: RetryQuota.Options | undefined
+  readonly coolDown: CoolDown.Options | undefined
   /** Retries after which a call is followed no further. */
   readonly limit: number
 }
@@ -113,10 +115,16 @@ class Recorder {
   }
 }
 
+/** With a cool-down of its own in front of every send, if it is to have one. */
+const cooled = <A, E, R>(self: Effect.Effect<A, E, R>, { coolDown }: Setting): Effect.Effect<A, E, R> =>
+  coolDown === undefined
+    ? self
+    : Effect.flatMap(CoolDown.make(coolDown), (gate) => Effect.provideService(self, CoolDown.CoolDown, gate))
+
 const call = (recorder: Recorder, setting: Setting): Effect.Effect<unknown, unknown> =>
   Effect.flatMap(RetryQuota.make(setting.quota), (quota) => {
     recorder.quota = quota
-    return withRetry(recorder.send(setting), setting.policy).pipe(
+    return cooled(withRetry(recorder.send(setting), setting.policy), setting).pipe(
       Effect.provideContext(unlimited()),
       Effect.provideService(RetryQuota.RetryQuota, quota),
       Effect.provideService(Random.Random, recorder.random),
@@ -135,7 +143,7 @@ const endReason = (recorder: Recorder, exit: Exit.Exit<unknown, unknown>): EndRe
 export const trace = (setting: Setting, random: Random.Random): Trace => {
   const recorder = new Recorder(random)
   const exit = runVirtually(call(recorder, setting), recorder.clock) ??
-    refuse("policy", setting.policy, "a policy that decides without waiting for the outside")
+    refuse("policy", setting.policy, "a policy that decides without waiting for anything external")
   const reason = endReason(recorder, exit)
   return {
     retries: recorder.retries.slice(0, recorder.sentAtMillis.length - 1),

@@ -4,7 +4,7 @@ import { type Estimate, perSecond, quantileOf, shareOf } from "./estimate.ts"
 import type { Meter } from "./meter.ts"
 import type { Bucket } from "./series.ts"
 
-/** The shares of requests whose duration is told. */
+/** The shares of requests whose duration is known. */
 const shares = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999] as const
 
 /** What a log tells of a service. */
@@ -57,7 +57,7 @@ const latencyOf = (meter: Meter, below: number): Fitted["latency"] => {
   }
 }
 
-/** The half of the requests that came at the lowest load, before more is known. */
+/** The load at which a quarter of the requests came, or at a lower one: for as long as no more is known. */
 const typical = (meter: Meter): number => {
   const levels = meter.levels.byLoad
   let left = levels.reduce((sum, { latency }) => sum + latency.count, 0) / 4

@@ -5,7 +5,7 @@ import { numberOf, statusOf, timeOf, wordsOf } from "./parts.ts"
 const named = /(?:^|[\s"])(?:rt|request_time|req_time)[=:]"?(\d+(?:\.\d+)?)/
 /** The first number with thousandths: nginx writes seconds so. */
 const bare = /(?:^|[\s"])(\d+\.\d{3})(?=$|[\s",])/
-const attemptIn = /(?:^|[\s"])(?:attempt)[=:]"?(\d+)/
+const attemptIn = /(?:^|[\s"])attempt[=:]"?(\d+)/
 const idIn = /(?:^|[\s"])(?:rid|request_id|req_id)[=:]"?([\w-]{8,})/
 
 /** After the user agent everybody adds what they like. */

@@ -1,4 +1,5 @@
 import type { ScenarioInput } from "../Simulator.ts"
+import { isCsv } from "./arrivals.ts"
 import type { Fitted } from "./fitted.ts"
 import type { Bucket } from "./series.ts"
 
@@ -10,7 +11,11 @@ export interface ScenarioOptions {
   /** Requests per second that the service bears, where the log does not show it. */
   readonly capacity?: number | undefined
   readonly schema?: string | undefined
+  /** The file next to the scenario that has its calls, second by second, in place of a rate. */
+  readonly arrivals?: string | undefined
 }
+
+type Fleet = ScenarioInput["fleets"][number]
 
 /** A stretch of a log. */
 interface Stretch {
@@ -37,7 +42,8 @@ const busiest = ({ buckets, widthMillis }: Fitted["series"], takeMillis: number)
 
 const mostPoints = 60
 
-const three = (value: number): number => Number(value.toPrecision(4))
+/** Four digits: more than a log tells. */
+const rounded = (value: number): number => Number(value.toPrecision(4))
 const seconds = (millis: number): string =>
   `${Number((millis / 1000).toFixed(3))} ${millis === 1000 ? "second" : "seconds"}`
 
@@ -79,7 +85,7 @@ const rateOf = ({ buckets, widthMillis }: Stretch) => {
   const perCount = each * widthMillis / 1000
   const points = stepsOf(counts).map((step) => ({
     at: seconds(step.from * perCount * 1000),
-    rate: three(step.sum / step.counts / perCount)
+    rate: rounded(step.sum / step.counts / perCount)
   }))
   return points.length === 1 ? points[0]!.rate : points
 }
@@ -96,7 +102,7 @@ const latencyOf = ({ latency }: Fitted, capacity: number | undefined) => {
   const wait = waitMillis(latency.perSecond, capacity)
   const [first, ...others] = latency.quantiles.map((
     { share, value }
-  ): [share: number, millis: number] => [share, three(Math.max(0, value - wait))])
+  ): [share: number, millis: number] => [share, rounded(Math.max(0, value - wait))])
   return first === undefined ? undefined : { quantiles: [first, ...others] as const }
 }
 
@@ -107,20 +113,38 @@ const failureRateOf = ({ capacity, requests, statuses }: Fitted): number => {
   return failed.reduce((sum, { count }) => sum + count, 0) / requests
 }
 
-/** What nobody can read in a log of a service is assumed: four processes, and a time-out well above what requests take. */
+/** What nobody can read in a log of a service is assumed: four processes, and a timeout well above what requests take. */
 const timeoutOf = ({ latency }: Fitted): string => {
   const p99 = latency?.quantiles.find(({ share }) => share === 0.99)?.value ?? 0
   return seconds(Math.max(1000, Math.ceil(5 * p99 / 1000) * 1000))
 }
 
-/** The scenario that a log comes to, and what was assumed in it. */
-export const scenarioOf = (fitted: Fitted, { capacity: asked, name, schema, takeMillis }: ScenarioOptions) => {
-  const stretch = busiest(fitted.series, takeMillis)
-  const capacity = asked ?? (fitted.capacity.kind === "found" ? three(fitted.capacity.perSecond.value) : undefined)
-  const latency = latencyOf(fitted, capacity)
-  const failureRate = three(failureRateOf(fitted))
-  const timeout = timeoutOf(fitted)
+const loadOf = (stretch: Stretch, arrivals: string | undefined): Pick<Fleet, "rate" | "arrivals"> => {
+  if (arrivals !== undefined) return { arrivals: { file: arrivals, ...bucketOf(arrivals, stretch.widthMillis) } }
   const rate = rateOf(stretch)
+  return { rate: typeof rate === "number" ? rate : [rate[0]!, ...rate.slice(1)] }
+}
+
+/** A file of comma-separated values has no place for it. */
+const bucketOf = (file: string, widthMillis: number) => isCsv(file) ? { bucket: seconds(widthMillis) } : {}
+
+const serviceOf = (fitted: Fitted, capacity: number | undefined): ScenarioInput["services"][number] => {
+  const latency = latencyOf(fitted, capacity)
+  const failureRate = rounded(failureRateOf(fitted))
+  return {
+    name: "service",
+    ...capacity === undefined ? {} : { capacity },
+    ...latency === undefined ? {} : { latency },
+    ...failureRate === 0 ? {} : { failureRate }
+  }
+}
+
+/** The scenario that a log comes to, what was assumed in it, and the calls of each bucket that it plays. */
+export const scenarioOf = (fitted: Fitted, options: ScenarioOptions) => {
+  const { arrivals, capacity: asked, name, schema, takeMillis } = options
+  const stretch = busiest(fitted.series, takeMillis)
+  const capacity = asked ?? (fitted.capacity.kind === "found" ? rounded(fitted.capacity.perSecond.value) : undefined)
+  const timeout = timeoutOf(fitted)
   const scenario: ScenarioInput = {
     ...schema === undefined ? {} : { $schema: schema },
     name,
@@ -132,19 +156,19 @@ export const scenarioOf = (fitted: Fitted, { capacity: asked, name, schema, take
         name: "clients",
         to: "service",
         processes: 4,
-        rate: typeof rate === "number" ? rate : [rate[0]!, ...rate.slice(1)],
+        ...loadOf(stretch, arrivals),
         timeout,
         policy: "none"
       }
     ],
-    services: [
-      {
-        name: "service",
-        ...capacity === undefined ? {} : { capacity },
-        ...latency === undefined ? {} : { latency },
-        ...failureRate === 0 ? {} : { failureRate }
-      }
-    ]
+    services: [serviceOf(fitted, capacity)]
   }
-  return { scenario, timeout, fromMillis: stretch.buckets[0]?.fromMillis ?? 0, capacity }
+  return {
+    scenario,
+    timeout,
+    fromMillis: stretch.buckets[0]?.fromMillis ?? 0,
+    capacity,
+    calls: stretch.buckets.map(({ calls }) => calls),
+    bucket: seconds(stretch.widthMillis)
+  }
 }

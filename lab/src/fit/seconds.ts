@@ -42,13 +42,11 @@ export class Seconds {
   /** The second of a time in milliseconds; `undefined` when it is closed. */
   at(millis: number): Second | undefined {
     const at = Math.floor(millis / 1000)
+    // After a gap longer than the ring nothing is open.
+    if (at > this.newest + open) this.end()
     if (this.newest < 0) this.newest = at - 1
     if (at <= this.newest - open) return undefined
-    for (; this.newest < at; this.newest++) {
-      // After a gap longer than the ring nothing is open.
-      if (at - this.newest > 2 * open) this.newest = at - open
-      this.reopen(this.newest + 1)
-    }
+    while (this.newest < at) this.reopen(++this.newest)
     const second = this.ring[at % open]!
     if (second.at !== at) this.reopen(at)
     return second

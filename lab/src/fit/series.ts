@@ -16,6 +16,8 @@ export interface Bucket {
 export class Series {
   private buckets = new Map<number, Bucket>()
   widthMillis = 1000
+  private first = Infinity
+  private last = -Infinity
 
   /** The bucket of a time, in milliseconds since 1970. */
   at(millis: number): Bucket {
@@ -30,9 +32,6 @@ export class Series {
     this.buckets.set(index, bucket)
     return bucket
   }
-
-  private first = Infinity
-  private last = -Infinity
 
   /** Whether with a bucket there the series would be longer than it may be, gaps included. */
   private spans(index: number): boolean {

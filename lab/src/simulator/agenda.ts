@@ -1,9 +1,9 @@
-/** Whoever does something at a time: what it does is a small number of its own, below {@link fronts}. */
+/** An actor that does something at a time: what it does is a small number of its own, below {@link fronts}. */
 export interface Actor {
   act(what: number): void
 }
 
-/** Whoever stands for several, of whom the first is in the agenda. */
+/** An actor that stands for several, of which the first is in the agenda. */
 export interface Front extends Actor {
   /** The first has been canceled: when it acts, nothing happens but that the next one is planned. */
   readonly isStale: () => boolean

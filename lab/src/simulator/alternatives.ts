@@ -20,7 +20,7 @@ const namesOf = (ast: SchemaAST.AST): ReadonlyArray<string> =>
 const keysOf = (ast: SchemaAST.AST): ReadonlyArray<string> =>
   SchemaAST.isObjects(ast) ? ast.propertySignatures.map(({ name }) => String(name)) : []
 
-/** The kinds of a union whose members are told apart by `kind`. */
+/** The kinds of a union whose members differ by `kind`. */
 const kindsOf = (ast: SchemaAST.AST): ReadonlyArray<string> =>
   SchemaAST.isUnion(ast)
     ? ast.types.flatMap((type) => {

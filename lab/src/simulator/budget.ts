@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 /** A shortfall below this counts as none. */
 const epsilon = 1e-9
 
-/** How a budget is made. Rates and shares as they are published by whoever has them; times are milliseconds. */
+/** How a budget is made. Rates and shares as published; times are milliseconds. */
 export type BudgetOptions =
   | {
     readonly kind: "bucket"
@@ -54,7 +54,7 @@ class Taken implements Reservation {
   }
 }
 
-/** What a budget hears of: that a call makes its first send, and how each send ends. */
+/** What a budget observes: that a call makes its first send, and how each send ends. */
 interface Ears {
   readonly called: () => void
   /** The first send of a call was never made. */

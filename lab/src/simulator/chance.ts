@@ -1,4 +1,5 @@
 import type * as Random from "effect/Random"
+import { cosOfTurn, logOfShare } from "./portable.ts"
 
 /** 32 bits of a text and a number, well mixed. Source: the finaliser of MurmurHash3, Appleby, public domain. */
 const hash32 = (text: string, salt: number): number => {
@@ -50,12 +51,12 @@ export class Chance implements Random.Random {
 
   /** Exponential with mean 1. */
   exponential(): number {
-    return -Math.log(1 - this.nextDoubleUnsafe())
+    return -logOfShare(4294967296 - this.next32())
   }
 
   /** Normal with mean 0 and standard deviation 1. Source: Box and Muller, 1958. */
   normal(): number {
-    return Math.sqrt(2 * this.exponential()) * Math.cos(2 * Math.PI * this.nextDoubleUnsafe())
+    return Math.sqrt(2 * this.exponential()) * cosOfTurn(this.nextDoubleUnsafe())
   }
 
   /** A whole number from 0 to below `bound`. */

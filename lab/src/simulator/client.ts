@@ -1,14 +1,17 @@
 import { ClientThrottled } from "effect-retry/ClientThrottle"
+import type { Criticality } from "effect-retry/Criticality"
 import type { RetryDecision } from "effect-retry/RetryDecision"
 import type * as RetryDriver from "effect-retry/RetryDriver"
+import { CurrentObserver, type RetryObserver } from "effect-retry/RetryObserver"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type { Actor } from "./agenda.ts"
 import type { Chance, Sampler } from "./chance.ts"
-import { dropped, type Failure, refused, timedOut } from "./failure.ts"
+import { dropped, type Failure, isFailure, refused, timedOut } from "./failure.ts"
 import type { Lane } from "./lane.ts"
 import { ClientMeter } from "./meter.ts"
 import { resolve, type Retrying } from "./policy.ts"
@@ -23,6 +26,15 @@ import type { World } from "./world.ts"
 /** How many processes are asked for their gauges. */
 const maxGauged = 100
 
+/** Who calls a service, and how. */
+export type ClientSettings = Edge & {
+  readonly name: string
+  readonly processes: number
+  readonly criticality?: Criticality
+  /** In whose processes the calls are made; `undefined`: in some of their own. */
+  readonly host?: Client | undefined
+}
+
 /** Those who call a service with the same policy: the processes of a fleet, or another service. */
 export class Client {
   readonly world: World
@@ -33,18 +45,15 @@ export class Client {
   readonly processes: ReadonlyArray<Process>
   readonly timeoutMillis: number
   readonly timeouts: Lane | undefined
+  readonly patienceMillis: number
+  readonly patience: Lane | undefined
   readonly network: Sampler | undefined
   readonly chance: Chance
   private readonly target: () => Target
   private readonly retrying: Retrying
   inFlight = 0
 
-  constructor(
-    world: World,
-    edge: Edge & { readonly name: string; readonly processes: number },
-    kind: ClientResult["kind"],
-    target: () => Target
-  ) {
+  constructor(world: World, edge: ClientSettings, kind: ClientResult["kind"], target: () => Target) {
     this.world = world
     this.name = edge.name
     this.kind = kind
@@ -52,15 +61,20 @@ export class Client {
     this.target = target
     this.timeoutMillis = edge.timeout === undefined ? Infinity : millis(edge.timeout)
     this.timeouts = edge.timeout === undefined ? undefined : world.time.lane(timesOut)
+    this.patienceMillis = edge.patience === undefined ? Infinity : millis(edge.patience)
+    this.patience = edge.patience === undefined ? undefined : world.time.lane(givesUp)
     this.network = sampler(edge.network)
     this.chance = world.chance(`${edge.name}/network`)
-    this.retrying = resolve(edge.policy)
-    const options = {
-      retrying: this.retrying,
-      time: world.time,
-      chance: world.chance(`${edge.name}/jitter`)
-    }
-    this.processes = Array.from({ length: edge.processes }, () => new Process(options))
+    const { criticality = "normal", host } = edge
+    this.retrying = host?.retrying ?? resolve(edge.policy)
+    this.processes = host?.processes.map((process) => process.as(criticality)) ??
+      this.madeProcesses(edge.processes, criticality)
+  }
+
+  private madeProcesses(count: number, criticality: Criticality): ReadonlyArray<Process> {
+    const { name, retrying, world } = this
+    const options = { retrying, time: world.time, chance: world.chance(`${name}/jitter`) }
+    return Array.from({ length: count }, () => Process.make(options, criticality))
   }
 
   get service(): Target {
@@ -69,7 +83,25 @@ export class Client {
 
   /** Makes a call, and tells the caller at its end whether it went well. */
   call<For>(process: Process, caller: Caller<For>, of: For): void {
-    new ClientCall(this, process, caller, of).begin()
+    const Call = process.hedged === undefined ? ClientCall : HedgedCall
+    new Call(this, process, caller, of).begin()
+  }
+
+  /** Takes note of what a policy has decided. */
+  decided(decision: RetryDecision): void {
+    const { time, trace } = this.world
+    if (decision._tag === "Stop") {
+      this.meter.now.stops.add(decision.reason)
+      trace.add(time.nowMillis, stopped, this.id, decision.attempts)
+    } else {
+      trace.add(time.nowMillis, retried, this.id, Duration.toMillis(decision.delay))
+    }
+  }
+
+  /** Sees what policies decide in fibers. */
+  readonly observer: RetryObserver = {
+    onRetry: (retry) => this.decided(retry),
+    onStop: (stop) => this.decided(stop)
   }
 
   get gauges(): Gauges {
@@ -107,17 +139,29 @@ const mean = (values: ReadonlyArray<number | undefined>): number | null => {
 /** What a call does by itself. */
 const retries = 0
 const ends = 1
+const givesUp = 2
 
-/** One call: its attempts, as the policy of its process makes them. */
-class ClientCall implements Actor {
+/** What makes a send, and sees how it ends. */
+interface Sender {
+  readonly client: Client
+  readonly process: Process
+  /** The number of the send in its call: 1 for the first. */
+  readonly attempts: number
+  readonly succeeded: () => void
+  readonly failed: (failure: Failure) => void
+}
+
+/** One call, from its beginning to its end. */
+abstract class AnyCall implements Actor {
   readonly client: Client
   readonly process: Process
   attempts = 0
-  private failure: Failure = refused
-  private readonly driven: RetryDriver.Call | undefined
+  protected failure: Failure = refused
+  protected isOver = false
   private readonly caller: Caller<any>
   private readonly of: unknown
   private readonly beganMillis: number
+  private patience = -1
 
   constructor(client: Client, process: Process, caller: Caller<any>, of: unknown) {
     this.client = client
@@ -125,7 +169,6 @@ class ClientCall implements Actor {
     this.caller = caller
     this.of = of
     this.beganMillis = client.world.time.nowMillis
-    this.driven = process.driver?.call()
   }
 
   begin(): void {
@@ -133,19 +176,125 @@ class ClientCall implements Actor {
     client.inFlight++
     client.meter.now.calls++
     client.world.trace.add(this.beganMillis, called, client.id)
+    if (client.patience !== undefined) {
+      this.patience = client.patience.add(this.beganMillis + client.patienceMillis, this)
+    }
     this.enter()
   }
 
+  /** Makes the first send, or the next. */
+  protected abstract enter(): void
+
+  /** Ends whatever is under way. */
+  protected abstract halt(): void
+
   act(what: number): void {
-    if (what === retries) this.enter()
-    else this.end(false)
+    if (this.isOver) return
+    switch (what) {
+      case retries:
+        return this.enter()
+      case ends:
+        return this.end(false)
+      case givesUp:
+        return this.giveUp()
+    }
+  }
+
+  /** Whatever is under way, nobody waits for it any more. */
+  private giveUp(): void {
+    this.patience = -1
+    this.failure = timedOut
+    this.isOver = true
+    this.halt()
+    this.end(false)
+  }
+
+  protected end(succeeded: boolean): void {
+    const { client } = this
+    const { meter, world } = client
+    const now = world.time.nowMillis
+    this.isOver = true
+    if (this.patience >= 0) client.patience!.cancel(this.patience)
+    client.inFlight--
+    if (succeeded) {
+      meter.now.succeeded++
+      meter.now.latency.add(now - this.beganMillis)
+    } else {
+      meter.now.failures.add(this.failure.kind)
+    }
+    world.trace.add(now, ended, client.id, succeeded ? this.attempts : -this.attempts)
+    this.caller.ended(this.of, succeeded)
+  }
+}
+
+/** A call that is hedged: its sends race, so it is a fiber. */
+class HedgedCall extends AnyCall {
+  private fiber: Fiber.Fiber<void, unknown> | undefined = undefined
+
+  protected enter(): void {
+    const made = Effect.provideService(this.process.hedged!(this.send), CurrentObserver, this.client.observer)
+    const fiber = this.process.fork(made as Effect.Effect<void, unknown>)
+    this.fiber = fiber
+    fiber.addObserver((exit) => {
+      if (this.isOver) return
+      if (Exit.isSuccess(exit)) return this.end(true)
+      const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+      if (error === undefined) return this.client.world.fail(exit.cause)
+      if (isFailure(error)) this.failure = error
+      else if (error instanceof ClientThrottled) this.failure = dropped
+      this.end(false)
+    })
+  }
+
+  protected halt(): void {
+    this.fiber?.interruptUnsafe()
+  }
+
+  private readonly send = Effect.callback<void, Failure>((resume) => {
+    const attempt = new Attempt({
+      client: this.client,
+      process: this.process,
+      attempts: ++this.attempts,
+      succeeded: () => resume(Effect.void),
+      failed: (failure) => {
+        this.failure = failure
+        resume(Effect.fail(failure))
+      }
+    })
+    attempt.send()
+    return Effect.sync(() => this.isOver ? attempt.abandon() : attempt.lose())
+  })
+}
+
+/** One call: its attempts, as the policy of its process makes them. */
+class ClientCall extends AnyCall implements Sender {
+  private readonly driven: RetryDriver.Call | undefined
+  /** The send that is under way. */
+  private under: Attempt | undefined = undefined
+  /** What the call waits for: a gate, or a quota. */
+  private waiting: Fiber.Fiber<unknown, unknown> | undefined = undefined
+
+  constructor(client: Client, process: Process, caller: Caller<any>, of: unknown) {
+    super(client, process, caller, of)
+    this.driven = process.driver?.call()
+  }
+
+  protected halt(): void {
+    this.under?.abandon()
+    this.waiting?.interruptUnsafe()
+    this.driven?.abandon()
   }
 
   /** The next send, as soon as the gates let it go. */
-  private enter(): void {
+  protected enter(): void {
+    if (this.isOver) return
     const waiting = this.driven?.enter()
     if (waiting === undefined) return this.send()
-    this.process.fork(waiting).addObserver((exit) => {
+    const fiber = this.process.fork(waiting)
+    this.waiting = fiber
+    fiber.addObserver((exit) => {
+      this.waiting = undefined
+      if (this.isOver) return
       if (Exit.isSuccess(exit)) return this.send()
       const refusal = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
       if (refusal === undefined) return this.client.world.fail(exit.cause)
@@ -156,7 +305,9 @@ class ClientCall implements Actor {
 
   private send(): void {
     this.driven?.leave()
-    new Attempt(this).send()
+    this.attempts++
+    this.under = new Attempt(this)
+    this.under.send()
   }
 
   succeeded(): void {
@@ -170,55 +321,45 @@ class ClientCall implements Actor {
     if (driven === undefined) return this.end(false)
     const decision = driven.failed(failure)
     if (!Effect.isEffect(decision)) return this.follow(decision)
-    this.process.fork(decision).addObserver((exit) => {
+    const fiber = this.process.fork(decision)
+    this.waiting = fiber
+    fiber.addObserver((exit) => {
+      this.waiting = undefined
+      if (this.isOver) return
       if (Exit.isSuccess(exit)) this.follow(exit.value)
       else this.client.world.fail(exit.cause)
     })
   }
 
   private follow(decision: RetryDecision): void {
-    const { client } = this
-    const { time, trace } = client.world
+    const { time } = this.client.world
     const delayMillis = Duration.toMillis(decision.delay)
+    this.client.decided(decision)
     if (decision._tag === "Stop") {
-      client.meter.now.stops.add(decision.reason)
-      trace.add(time.nowMillis, stopped, client.id, decision.attempts)
       return delayMillis === 0 ? this.end(false) : time.plan(time.nowMillis + delayMillis, this, ends)
     }
-    trace.add(time.nowMillis, retried, client.id, delayMillis)
     if (delayMillis === 0) time.soon(() => this.enter())
     else time.plan(time.nowMillis + delayMillis, this, retries)
-  }
-
-  private end(succeeded: boolean): void {
-    const { client } = this
-    const { meter, world } = client
-    const now = world.time.nowMillis
-    client.inFlight--
-    if (succeeded) {
-      meter.now.succeeded++
-      meter.now.latency.add(now - this.beganMillis)
-    } else {
-      meter.now.failures.add(this.failure.kind)
-    }
-    world.trace.add(now, ended, client.id, succeeded ? this.attempts : -this.attempts)
-    this.caller.ended(this.of, succeeded)
   }
 }
 
 /** One send of a call. */
 class Attempt implements Request {
-  private readonly call: ClientCall
+  private readonly call: Sender
+  private readonly number: number
   private deadline = -1
   ticket = -1
   asked = 0
+  server = 0
+  turnMillis = -1
+  fresh = false
   outcome: Failure | undefined = undefined
   /** The client has its answer, or has given up. */
   settled = false
 
-  constructor(call: ClientCall) {
+  constructor(call: Sender) {
     this.call = call
-    call.attempts++
+    this.number = call.attempts
   }
 
   send(): void {
@@ -227,9 +368,12 @@ class Attempt implements Request {
     const now = time.nowMillis
     client.world.attempts++
     client.meter.now.attempts++
-    trace.add(now, sent, client.id, this.call.attempts)
+    trace.add(now, sent, client.id, this.number)
     if (client.timeouts !== undefined) this.deadline = client.timeouts.add(now + client.timeoutMillis, this)
-    const arrival = client.service.deliversAt(now) + this.leg()
+    this.fresh = this.call.process.connections === 0
+    if (!this.fresh) this.call.process.connections--
+    const arrival = client.service.deliversAt(now, this.fresh) + this.leg()
+    if (arrival === Infinity) return
     if (arrival > now) time.plan(arrival, this, arrives)
     else client.service.receive(this)
   }
@@ -244,7 +388,7 @@ class Attempt implements Request {
       case arrives:
         return this.call.client.service.receive(this)
       case isAnswered:
-        return this.settle(this.outcome)
+        return this.answered(this.outcome)
       case timesOut:
         this.deadline = -1
         return this.settle(timedOut)
@@ -256,23 +400,44 @@ class Attempt implements Request {
   /** The service answers; the answer travels back. */
   answer(failure: Failure | undefined): void {
     const leg = this.leg()
-    if (leg === 0) return this.settle(failure)
+    if (leg === 0) return this.answered(failure)
     this.outcome = failure
     const { time } = this.call.client.world
     time.plan(time.nowMillis + leg, this, isAnswered)
   }
 
+  /** The answer is here: the connection is free for the next, unless its client has closed it. */
+  private answered(failure: Failure | undefined): void {
+    if (!this.settled) this.call.process.connections++
+    this.settle(failure)
+  }
+
   /** The attempt has ended for its client; what comes later is ignored. */
   private settle(failure: Failure | undefined): void {
     if (this.settled) return
-    this.settled = true
+    this.close(failure)
+    if (failure === undefined) this.call.succeeded()
+    else this.call.failed(failure)
+  }
+
+  private close(failure: Failure | undefined): void {
     const { client } = this.call
     const { time, trace } = client.world
-    const now = time.nowMillis
+    this.settled = true
     if (this.deadline >= 0) client.timeouts!.cancel(this.deadline)
-    trace.add(now, failure === undefined ? succeeded : failed, client.id, this.call.attempts)
-    if (failure === undefined) return this.call.succeeded()
-    client.meter.now.attemptFailures.add(failure.kind)
-    this.call.failed(failure)
+    trace.add(time.nowMillis, failure === undefined ? succeeded : failed, client.id, this.number)
+    if (failure !== undefined) client.meter.now.attemptFailures.add(failure.kind)
+  }
+
+  /** Another send of the call was first: nobody waits for this one. */
+  lose(): void {
+    if (this.settled) return
+    this.settled = true
+    if (this.deadline >= 0) this.call.client.timeouts!.cancel(this.deadline)
+  }
+
+  /** The call has ended before it. */
+  abandon(): void {
+    if (!this.settled) this.close(timedOut)
   }
 }

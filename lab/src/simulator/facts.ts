@@ -1,4 +1,5 @@
 import type { ClientBucket, ClientResult, ServiceResult, SimulationResult } from "./result.ts"
+import type { Scenario } from "./scenario.ts"
 import { millis as millisOf } from "./units.ts"
 
 /** The highest load on a service. */
@@ -72,13 +73,18 @@ const together = (
     return sum
   })
 
-type Endings = ReturnType<typeof together>[number]
+/** How the calls ended that ended in a bucket. */
+export interface Ended {
+  readonly fromMillis: number
+  readonly succeeded: number
+  readonly failed: number
+}
 
 /** Of what was the share before. */
 const well = 0.9
 
 /** The share of calls that succeeded before the first outage; 1 where there is none, or nothing before it. */
-const usual = ({ scenario }: SimulationResult, ended: ReadonlyArray<Endings>): number => {
+const usual = (scenario: Scenario, ended: ReadonlyArray<Ended>): number => {
   const first = Math.min(...scenario.services.flatMap(({ outages }) => outages.map(({ from }) => millisOf(from))))
   const before = ended.filter(({ fromMillis }) => fromMillis + millisOf(scenario.bucket) <= first)
   const succeeded = before.reduce((sum, bucket) => sum + bucket.succeeded, 0)
@@ -86,7 +92,7 @@ const usual = ({ scenario }: SimulationResult, ended: ReadonlyArray<Endings>): n
   return first === Infinity || succeeded === 0 ? 1 : succeeded / (succeeded + failed)
 }
 
-const endOfOutage = ({ scenario }: SimulationResult, byMillis: number): number | undefined => {
+const endOfOutage = (scenario: Scenario, byMillis: number): number | undefined => {
   const ends = scenario.services
     .flatMap(({ outages }) => outages.map(({ to }) => millisOf(to)))
     .filter((to) => to <= byMillis)
@@ -97,7 +103,7 @@ const endOfOutage = ({ scenario }: SimulationResult, byMillis: number): number |
  * The calls that ended in each bucket while calls were made. What ends after the last of them, and what has not ended when
  * the run is over, counts there: otherwise calls that hang would look well.
  */
-const endingsOf = (result: SimulationResult): ReadonlyArray<Endings> => {
+const endingsOf = (result: SimulationResult): ReadonlyArray<Ended> => {
   const fleets = fleetsOf(result)
   const durationMillis = millisOf(result.scenario.duration)
   const all = together(fleets.map(({ series }) => series))
@@ -113,16 +119,16 @@ const endingsOf = (result: SimulationResult): ReadonlyArray<Endings> => {
   )
 }
 
-const recoveryOf = (result: SimulationResult): Recovery => {
-  const ended = endingsOf(result)
-  const least = well * usual(result, ended)
+/** How the share of successes went on in a scenario, by how the calls ended in the buckets in which calls were made. */
+export const recoveryFrom = (scenario: Scenario, ended: ReadonlyArray<Ended>): Recovery => {
+  const least = well * usual(scenario, ended)
   const ill = ended.map(({ failed, succeeded }) => succeeded < least * (succeeded + failed))
   if (ill.length === 0) return { kind: "unknown" }
   if (!ill.includes(true)) return { kind: "always well" }
   if (!ill.includes(false)) return { kind: "never well" }
   const next = ended[ill.lastIndexOf(true) + 1]
   if (next === undefined) return { kind: "ill at the end" }
-  const end = endOfOutage(result, next.fromMillis)
+  const end = endOfOutage(scenario, next.fromMillis)
   return {
     kind: "recovered",
     atMillis: next.fromMillis,
@@ -168,6 +174,6 @@ export const factsOf = (result: SimulationResult): Facts => {
       (most, peak) => most !== undefined && most.perSecond >= peak.perSecond ? most : peak,
       undefined
     ),
-    recovery: recoveryOf(result)
+    recovery: recoveryFrom(result.scenario, endingsOf(result))
   }
 }

@@ -20,6 +20,10 @@ export interface Failure {
   readonly [RetryInfo.TypeId]: RetryInfo.RetryInfo
 }
 
+/** Whether an error is a failure of the simulator. */
+export const isFailure = (error: unknown): error is Failure =>
+  typeof error === "object" && error !== null && RetryInfo.TypeId in error && "kind" in error
+
 const failure = (kind: FailureKind, info: RetryInfo.RetryInfo): Failure => ({ kind, [RetryInfo.TypeId]: info })
 
 export const timedOut = failure("timeout", RetryInfo.timedOut)

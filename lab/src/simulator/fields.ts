@@ -54,7 +54,7 @@ export const Name = Schema.String.check(
 )
 
 const longestMillis = 1e12
-/** What is told of a value that is no duration. */
+/** The message for a value that is not a duration. */
 export const expectedDuration = `milliseconds, or a text such as "250ms", "20s", "2 minutes"`
 
 const isNotTooLong = (text: string) =>
@@ -108,7 +108,7 @@ export const Distribution = Schema.Union([
     exponential: maybe(Time, "The mean of an exponential distribution."),
     normal: maybe(
       Schema.Struct({ mean: Time, deviation: Time }),
-      "Mean and standard deviation of a normal distribution; what falls below 0 is turned positive."
+      "Mean and standard deviation of a normal distribution; negative values are made positive."
     ),
     uniform: maybe(Schema.Struct({ from: Time, to: Time }), "The ends of a uniform distribution."),
     lognormal: maybe(
@@ -120,10 +120,10 @@ export const Distribution = Schema.Union([
         upTo(1000),
         Schema.makeFilter(grow, expecting(expectedQuantiles))
       ),
-      "What was measured: shares, and the durations that so many stay below; straight lines between them, and nothing beyond the first and the last."
+      "Measured values: shares, and the duration that share stays below; linear in between, nothing beyond the first and the last."
     ),
-    p50: maybe(Time, "With p99: the duration that half of all stay below, of a lognormal distribution."),
-    p99: maybe(Time, "The duration that 99 of 100 stay below.")
+    p50: maybe(Time, "With p99: the median of a lognormal distribution."),
+    p99: maybe(Time, "The duration that 99 % stay below.")
   }).check(
     Schema.isMinProperties(1, expecting(oneDistribution)),
     Schema.isMaxProperties(2, expecting(oneDistribution)),

@@ -1,5 +1,5 @@
 import type { Actor } from "./agenda.ts"
-import { Arrivals, type RatePoint } from "./arrivals.ts"
+import { Arrivals, type RatePoint, RecordedCounts, recordedTimes, type Times } from "./arrivals.ts"
 import type { Chance, Sampler } from "./chance.ts"
 import type { Client } from "./client.ts"
 import type { Caller } from "./request.ts"
@@ -58,13 +58,15 @@ const pointsOf = (rate: NonNullable<Fleet["rate"]>): ReadonlyArray<RatePoint> =>
     ? [{ atMillis: 0, perSecond: rate, ramp: false }]
     : rate.map((point) => ({ atMillis: millis(point.at), perSecond: point.rate, ramp: point.ramp }))
 
-/** Calls come at a rate, whatever becomes of those before. */
+const hasTimes = ({ arrivals }: Fleet): boolean => typeof arrivals === "object" && arrivals.at !== undefined
+
+/** Calls come as they are recorded or at a rate, whatever becomes of those before. */
 class OpenLoop implements Generator, Actor, Caller<number> {
   private readonly client: Client
   private readonly ledger: Ledger
   private readonly processes: number
   private readonly chance: Chance
-  private readonly arrivals: Arrivals
+  private readonly arrivals: Times
   private readonly inTurns: boolean
   private count = 0
   /** The first of even arrivals comes after half a gap, so that none falls on the beginning of a second. */
@@ -75,9 +77,19 @@ class OpenLoop implements Generator, Actor, Caller<number> {
     this.ledger = ledger
     this.processes = fleet.processes
     this.chance = client.world.chance(`${fleet.name}/arrivals`)
-    const even = fleet.arrivals === "even"
-    this.inTurns = even || fleet.processes === 1
-    this.arrivals = new Arrivals(pointsOf(fleet.rate!), even ? () => this.step() : () => this.chance.exponential(), 0)
+    this.inTurns = fleet.arrivals === "even" || hasTimes(fleet) || fleet.processes === 1
+    this.arrivals = this.timesOf(fleet)
+  }
+
+  private timesOf({ arrivals, rate }: Fleet): Times {
+    if (typeof arrivals === "object") {
+      const { at, bucket, calls = [] } = arrivals
+      return at === undefined
+        ? new RecordedCounts(calls, millis(bucket ?? "1 second"), () => this.chance.nextDoubleUnsafe())
+        : recordedTimes(at)
+    }
+    const gap = arrivals === "even" ? () => this.step() : () => this.chance.exponential()
+    return new Arrivals(pointsOf(rate!), gap, 0)
   }
 
   private step(): number {

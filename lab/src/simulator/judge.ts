@@ -65,7 +65,8 @@ class Judge {
   /** What waits becomes less or it does not, and at that pace it takes so long. */
   private foreseen(from: Look, now: Look): Verdict {
     const perMilli = (from.waiting - now.waiting) / (now.atMillis - from.atMillis)
-    if (perMilli <= 0) return "collapses"
+    // NaN where no time has passed: then nothing has become less.
+    if (!(perMilli > 0)) return "collapses"
     return now.atMillis + now.waiting / perMilli <= this.runsUntilMillis ? "recovers" : "limps"
   }
 

@@ -2,7 +2,7 @@ import { type Actor, type Agenda, type Front, fronts } from "./agenda.ts"
 
 /**
  * What is planned for so long from now, always the same: the first to be planned is the first to come, so that only that
- * one is in the agenda. Made for time-outs, nearly all of which are canceled.
+ * one is in the agenda. Made for timeouts, nearly all of which are canceled.
  */
 export class Lane implements Front {
   private readonly agenda: Agenda

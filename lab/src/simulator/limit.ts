@@ -1,45 +1,111 @@
 import { type Failure, throttled } from "./failure.ts"
-import type { ServiceSettings } from "./scenario.ts"
+import type { LimitSettings } from "./scenario.ts"
 import { millis } from "./units.ts"
 
-/** Whether a request at a time passes. */
-type Gate = (nowMillis: number) => boolean
+/** Whether a request at a time passes a limit. */
+interface Gate {
+  readonly passes: (nowMillis: number, rule: Rule) => boolean
+  /** The limit changes: what has been counted stays, in requests. */
+  readonly changes: (nowMillis: number, before: Rule) => void
+}
+
+/** What a limit is from a time on. */
+interface Rule {
+  readonly fromMillis: number
+  readonly requests: number
+  readonly perMillis: number
+  readonly burst: number | undefined
+  /** What a request beyond the limit is answered with. */
+  readonly failureAt: (nowMillis: number) => Failure
+}
 
 /** So many requests in each stretch of time; stretches follow each other from time 0. */
-const counted = (requests: number, perMillis: number): Gate => {
-  let stretch = -1
-  let passed = 0
-  return (nowMillis) => {
+class Counted implements Gate {
+  private stretch = -1
+  private passed = 0
+
+  passes(nowMillis: number, { perMillis, requests }: Rule): boolean {
     const now = Math.floor(nowMillis / perMillis)
-    if (now !== stretch) {
-      stretch = now
-      passed = 0
+    if (now !== this.stretch) {
+      this.stretch = now
+      this.passed = 0
     }
-    return ++passed <= requests
+    return ++this.passed <= requests
+  }
+
+  changes(): void {
+    this.stretch = -1
   }
 }
 
 /** A leaky bucket: requests that pass fill it, it flows off evenly. Source: nginx `limit_req` with `nodelay`. */
-const leaky = (perMilli: number, burst: number): Gate => {
-  let excess = -1
-  let atMillis = 0
-  return (nowMillis) => {
-    const next = Math.max(-1, excess - perMilli * (nowMillis - atMillis)) + 1
-    if (next > burst) return false
-    excess = next
-    atMillis = nowMillis
+class Leaky implements Gate {
+  private excess = -1
+  private atMillis = 0
+
+  private left(nowMillis: number, { perMillis, requests }: Rule): number {
+    return Math.max(-1, this.excess - (requests / perMillis) * (nowMillis - this.atMillis))
+  }
+
+  passes(nowMillis: number, rule: Rule): boolean {
+    const next = this.left(nowMillis, rule) + 1
+    if (next > rule.burst!) return false
+    this.excess = next
+    this.atMillis = nowMillis
     return true
+  }
+
+  changes(nowMillis: number, before: Rule): void {
+    this.excess = this.left(nowMillis, before)
+    this.atMillis = nowMillis
   }
 }
 
+const failureOf = ({ per, retryAfter }: LimitSettings): Rule["failureAt"] => {
+  if (retryAfter === "rest") {
+    const perMillis = millis(per)
+    return (nowMillis) => throttled(Math.ceil(perMillis - nowMillis % perMillis))
+  }
+  const failure = throttled(retryAfter === undefined ? undefined : millis(retryAfter))
+  return () => failure
+}
+
+const ruleOf = (settings: LimitSettings): Rule => ({
+  fromMillis: settings.at === undefined ? 0 : millis(settings.at),
+  requests: settings.requests,
+  perMillis: millis(settings.per),
+  burst: settings.burst,
+  failureAt: failureOf(settings)
+})
+
 /** What a service throttles, and how it says so. */
 export class Limit {
-  readonly failure: Failure
-  readonly passes: Gate
+  private readonly rules: ReadonlyArray<Rule>
+  private readonly counted = new Counted()
+  private readonly leaky = new Leaky()
+  private index = 0
 
-  constructor({ burst, per, requests, retryAfter }: NonNullable<ServiceSettings["limit"]>) {
-    const perMillis = millis(per)
-    this.failure = throttled(retryAfter === undefined ? undefined : millis(retryAfter))
-    this.passes = burst === undefined ? counted(requests, perMillis) : leaky(requests / perMillis, burst)
+  constructor(settings: LimitSettings | ReadonlyArray<LimitSettings>) {
+    this.rules = "requests" in settings ? [ruleOf(settings)] : settings.map(ruleOf)
+  }
+
+  private get rule(): Rule {
+    return this.rules[this.index]!
+  }
+
+  private gateOf({ burst }: Rule): Gate {
+    return burst === undefined ? this.counted : this.leaky
+  }
+
+  /** Why a request at the time does not pass; `undefined` when it does. Before the first rule all pass. */
+  refuses(nowMillis: number): Failure | undefined {
+    while (this.index + 1 < this.rules.length && this.rules[this.index + 1]!.fromMillis <= nowMillis) {
+      const next = this.rules[this.index + 1]!
+      this.gateOf(this.rule).changes(next.fromMillis, this.rule)
+      this.index++
+    }
+    const { rule } = this
+    if (nowMillis < rule.fromMillis) return undefined
+    return this.gateOf(rule).passes(nowMillis, rule) ? undefined : rule.failureAt(nowMillis)
   }
 }

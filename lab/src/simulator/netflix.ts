@@ -43,12 +43,12 @@ export interface Vegas {
   readonly estimated: number
   /** The least time of a send; 0 before the first. */
   readonly leastMillis: number
-  /** Samples since the least time was taken anew. */
+  /** Samples since the least time was taken again. */
   readonly samples: number
   readonly probes: number
 }
 
-const log10 = (limit: number): number => Math.max(1, Math.floor(Math.log10(Math.floor(limit))))
+const log10 = (limit: number): number => Math.max(1, String(Math.floor(limit)).length - 1)
 
 const probeMultiplier = 30
 

@@ -7,13 +7,16 @@ export type Window<Kind extends Outage["kind"]> = Extract<Outage, { readonly kin
   readonly toMillis: number
 }
 
-/** The outages of a kind. */
+/** The outages of a kind: of the whole service, or of one of its instances. */
 export const windowsOf = <Kind extends Outage["kind"]>(
   outages: ReadonlyArray<Outage>,
-  kind: Kind
+  kind: Kind,
+  instance?: number
 ): ReadonlyArray<Window<Kind>> =>
   outages
-    .filter((outage): outage is Extract<Outage, { readonly kind: Kind }> => outage.kind === kind)
+    .filter((outage): outage is Extract<Outage, { readonly kind: Kind }> =>
+      outage.kind === kind && outage.instance === instance
+    )
     .map((outage) => ({ ...outage, fromMillis: millis(outage.from), toMillis: millis(outage.to) }))
 
 /** The one that lasts at the time, the first in the scenario if several do. */
@@ -24,3 +27,25 @@ export const lasting = <Kind extends Outage["kind"]>(
   windows.length === 0
     ? undefined
     : windows.find(({ fromMillis, toMillis }) => nowMillis >= fromMillis && nowMillis < toMillis)
+
+/** The outages that hold requests, and how many connections each has held. */
+export class Holds {
+  private readonly windows: ReadonlyArray<Window<"hold">>
+  private readonly held = new Map<Window<"hold">, number>()
+
+  constructor(windows: ReadonlyArray<Window<"hold">>) {
+    this.windows = windows
+  }
+
+  /** When what is sent at a time is delivered: at the end of the outages that hold it; `Infinity` beyond their backlog. */
+  deliversAt(nowMillis: number, fresh: boolean): number {
+    const hold = lasting(this.windows, nowMillis)
+    if (hold === undefined) return nowMillis
+    if (hold.backlog !== undefined && fresh) {
+      const held = this.held.get(hold) ?? 0
+      if (held >= hold.backlog) return Infinity
+      this.held.set(hold, held + 1)
+    }
+    return this.deliversAt(hold.toMillis, fresh)
+  }
+}

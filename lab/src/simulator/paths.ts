@@ -1,5 +1,10 @@
+import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
+import { toMillis } from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type { Time } from "./fields.ts"
+import { settingsOf } from "./policy.ts"
+import { type PolicyName, policyNames } from "./policyNames.ts"
 import { InvalidScenario } from "./problem.ts"
 import type { Scenario } from "./scenario.ts"
 import { millis } from "./units.ts"
@@ -20,17 +25,25 @@ const isOutage = (node: Node): node is { readonly from: Time; readonly to: Time 
 const putIn = (list: ReadonlyArray<unknown>, place: number, put: (node: unknown) => unknown): ReadonlyArray<unknown> =>
   list.map((one, n) => n === place ? put(one) : one)
 
+const isPolicyName = (value: unknown): value is PolicyName => policyNames.some((name) => name === value)
+
+/** What a key holds, to be changed: of a policy by name, what the name stands for. */
+const insideOf = (key: string, value: unknown, path: string): unknown => {
+  if (key !== "policy" || !isPolicyName(value)) return value ?? {}
+  return settingsOf(value) ?? refuse(path, `the policy ${JSON.stringify(value)} has no settings`)
+}
+
 const put = (node: unknown, [key, ...rest]: ReadonlyArray<string>, value: unknown, path: string): unknown => {
   if (key === undefined) return value
   if (!isNode(node)) return refuse(path, `there is no ${JSON.stringify(key)} to set`)
   if (Array.isArray(node)) {
-    if (!(Number(key) in node)) return refuse(path, `the list has no place ${key}`)
+    if (!(Number(key) in node)) return refuse(path, `the list has no item ${key}`)
     return putIn(node, Number(key), (one) => put(one, rest, value, path))
   }
   // The length of an outage, in milliseconds: it begins when it does.
   if (key === "length" && isOutage(node)) return { ...node, to: millis(node.from) + Number(value) }
   const record = node as { readonly [key: string]: unknown }
-  return { ...record, [key]: rest.length === 0 ? value : put(record[key] ?? {}, rest, value, path) }
+  return { ...record, [key]: rest.length === 0 ? value : put(insideOf(key, record[key], path), rest, value, path) }
 }
 
 /**
@@ -45,3 +58,18 @@ export const withValue = (scenario: Scenario, path: string, value: unknown): Eff
       throw error
     }
   })
+
+const childOf = (node: unknown, key: string): unknown => {
+  if (!isNode(node)) return undefined
+  if (key === "length" && isOutage(node)) return millis(node.to) - millis(node.from)
+  return (node as { readonly [key: string]: unknown })[key]
+}
+
+/** The number that a scenario has at a path, of a duration its milliseconds; `undefined` where there is none. */
+export const numberAt = (scenario: Scenario, path: string): number | undefined => {
+  const value = keysOf(path).reduce(childOf, scenario as unknown)
+  if (typeof value === "number") return value
+  return typeof value === "string"
+    ? Option.getOrUndefined(Option.map(RetryPolicyJson.duration(value), toMillis))
+    : undefined
+}

@@ -7,6 +7,7 @@ import * as Backoff from "effect-retry/Backoff"
 import type * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import type * as CoolDown from "effect-retry/CoolDown"
+import * as Hedge from "effect-retry/Hedge"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
 import { fromJson } from "effect-retry/RetryPolicyJson"
 import type * as RetryQuota from "effect-retry/RetryQuota"
@@ -16,7 +17,7 @@ import type { Failure, FailureKind } from "./failure.ts"
 import type { Time } from "./fields.ts"
 import * as Netflix from "./netflix.ts"
 import type { PolicyName } from "./policyNames.ts"
-import type { Concurrency, CoolDownSettings, Policy, PolicySettings, Throttle } from "./policySchema.ts"
+import type { Concurrency, CoolDownSettings, HedgeSettings, Policy, PolicySettings, Throttle } from "./policySchema.ts"
 import { millis } from "./units.ts"
 
 /** What policies may need. */
@@ -36,6 +37,13 @@ export interface Retrying {
   readonly coolDown: CoolDown.Options | undefined
   readonly throttle: ClientThrottle.Options | undefined
   readonly budget: BudgetOptions | undefined
+  readonly hedge: HedgeOptions | undefined
+}
+
+/** What pays for the hedges of a process, and how its calls are hedged. */
+export interface HedgeOptions {
+  readonly process: Hedge.Options
+  readonly call: Hedge.CallOptions
 }
 
 const nothing = {
@@ -45,7 +53,8 @@ const nothing = {
   concurrency: undefined,
   coolDown: undefined,
   throttle: undefined,
-  budget: undefined
+  budget: undefined,
+  hedge: undefined
 }
 
 const thrice = (policy: AnyPolicy): AnyPolicy => policy.pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
@@ -61,6 +70,7 @@ const named: { readonly [Name in PolicyName]: Omit<Retrying, "label"> } = {
   awsStandard2026: { ...nothing, policy: Modes.awsStandard2026, quota: {} },
   awsDynamoDB2026: { ...nothing, policy: Modes.awsDynamoDB2026, quota: {} },
   awsAdaptive: { ...nothing, policy: Modes.awsAdaptive, quota: {}, limiter: {} },
+  limited: { ...nothing, policy: Modes.awsStandard, quota: {}, concurrency: {} },
   awsJavaV1: {
     ...nothing,
     policy: RetryPolicy.quotaGated({ cost: 5, throttlingCost: 0 })(JavaV1.defaultPolicy),
@@ -134,6 +144,12 @@ export const throttleOf = ({ window, ...rest }: Throttle): ClientThrottle.Option
   window: maybeMillis(window)
 })
 
+/** The options of hedging. Throws `InvalidOption` when they do not go together. */
+export const hedgeOf = ({ after, atMost, first, quantile, share, shareWindow }: HedgeSettings): HedgeOptions => ({
+  process: { share, shareWindow: maybeMillis(shareWindow) },
+  call: { atMost, after: after === undefined ? Hedge.quantile(quantile, { first: maybeMillis(first) }) : millis(after) }
+})
+
 /** The first value that a step is given, if it is a plain one. */
 const firstOf = (given: unknown): string => {
   const [value] = typeof given === "object" && given !== null ? Object.values(given) : [given]
@@ -141,7 +157,7 @@ const firstOf = (given: unknown): string => {
 }
 
 /** `exponential 100 millis, maxAttempts 3, whileRetryable, quotaGated 5, grpc budget`. */
-const describe = ({ budget, concurrency, coolDown, steps, throttle }: PolicySettings): string =>
+const describe = ({ budget, concurrency, coolDown, hedge, steps, throttle }: PolicySettings): string =>
   [
     ...steps.map((step) => {
       if (typeof step === "string") return step
@@ -151,15 +167,17 @@ const describe = ({ budget, concurrency, coolDown, steps, throttle }: PolicySett
     ...coolDown === undefined ? [] : ["cool-down"],
     ...throttle === undefined ? [] : ["throttle"],
     ...concurrency === undefined ? [] : ["concurrency limit"],
-    ...budget === undefined ? [] : [`${budget.kind} budget`]
+    ...budget === undefined ? [] : [`${budget.kind} budget`],
+    ...hedge === undefined ? [] : ["hedges"]
   ].join(", ")
 
-/** The gates that steps do not ask for, and the budget. */
-const around = ({ budget, concurrency, coolDown, throttle }: PolicySettings) => ({
+/** The gates that steps do not ask for, the budget, and the hedging. */
+const around = ({ budget, concurrency, coolDown, hedge, throttle }: PolicySettings) => ({
   concurrency: concurrency && concurrencyOf(concurrency),
   coolDown: coolDown && coolDownOf(coolDown),
   throttle: throttle && throttleOf(throttle),
-  budget: budget && budgetOf(budget)
+  budget: budget && budgetOf(budget),
+  hedge: hedge && hedgeOf(hedge)
 })
 
 /** The policy of a scenario, and what each process has of its own. Throws `InvalidOption` when its steps do not go together. */

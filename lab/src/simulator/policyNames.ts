@@ -8,6 +8,7 @@ export const policyNames = [
   "awsStandard2026",
   "awsDynamoDB2026",
   "awsAdaptive",
+  "limited",
   "awsJavaV1",
   "awsJavaScriptV2",
   "awsGeneralReference",

@@ -6,51 +6,51 @@ import { policyNames } from "./policyNames.ts"
 const Quota = Schema.Struct({
   capacity: unlessSaid(Positive, 500, "The most tokens there can be."),
   initial: maybe(Amount, "The tokens at the start. Default: the capacity."),
-  successIncrement: maybe(Amount, "Tokens that a call which needed no retry puts in. Default 1, at most the capacity."),
-  refillPerSecond: unlessSaid(Amount, 0, "Tokens that flow in per second."),
+  successIncrement: maybe(Amount, "Tokens that a call without retries adds. Default 1, at most the capacity."),
+  refillPerSecond: unlessSaid(Amount, 0, "Tokens added per second."),
   whenExhausted: unlessSaid(
     Schema.Literals(["stop", "wait"]),
     "stop",
-    "What happens to a retry for which there are not enough tokens."
+    "What happens to a retry when there are not enough tokens."
   )
 }).annotate({ identifier: "Quota", title: "A RetryQuota of the library, one for each process" })
 
 const Limiter = Schema.Struct({
-  beta: maybe(Share, "The share of the rate that is left after a throttle. Default 0.7."),
+  beta: maybe(Share, "The share of the rate kept after a throttle. Default 0.7."),
   minFillRate: maybe(Positive, "The least fill rate, per second. Default 0.5."),
   minCapacity: maybe(Positive, "The least capacity. Default 1."),
   scaleConstant: maybe(Positive, "How steep the curve is. Default 0.4."),
   smoothing: maybe(Share, "The weight of the latest measurement. Default 0.8."),
-  whenExceeded: maybe(Schema.Literals(["wait", "fail"]), "What a send does for which there is no token. Default wait.")
+  whenExceeded: maybe(Schema.Literals(["wait", "fail"]), "What a send does when there is no token. Default wait.")
 }).annotate({ identifier: "Limiter", title: "An AdaptiveRateLimiter of the library, one for each process" })
 
 const Concurrency = Schema.Struct({
   limit: maybe(Count, "A limit that never changes. Default: the adaptive limit of the library, set by the keys below."),
   published: maybe(
     Schema.Literals(["aimd", "vegas", "gradient2"]),
-    "A limit of Netflix with its defaults, for comparison: each fails in fleets of some size."
+    "A Netflix limit with its defaults, for comparison: each fails at some fleet size."
   ),
   initial: maybe(Positive, "The limit at the start. Default 20."),
   minimum: maybe(Positive, "The lowest limit; below 1, sends are paced. Default 0.1."),
   maximum: maybe(Positive, "The highest limit. Default 1000."),
-  increase: maybe(Positive, "What a success adds while half of the limit is used. Default 0.25."),
-  decrease: maybe(Share, "The share of what is in flight that a drop leaves. Default 0.7."),
+  increase: maybe(Positive, "What a success adds while half of the limit is in use. Default 0.25."),
+  decrease: maybe(Share, "The limit after a drop, as a share of what is in flight. Default 0.7."),
   slowerThan: maybe(Time, "A success that takes longer counts as a drop. Default: none does."),
-  whenFull: maybe(Schema.Literals(["wait", "fail"]), "What a send does for which there is no slot. Default wait."),
+  whenFull: maybe(Schema.Literals(["wait", "fail"]), "What a send does when there is no slot. Default wait."),
   maxWait: maybe(Time, "How long it waits. Default 250 milliseconds."),
-  maxWaiters: maybe(Count, "How many wait. Default 10000."),
+  maxWaiters: maybe(Count, "How many may wait. Default 10000."),
   order: maybe(Schema.Literals(["fifo", "lifo"]), "Who is served first. Default fifo.")
 }).annotate({ identifier: "Concurrency", title: "A ConcurrencyLimiter of the library, one for each process" })
 
 const CoolDown = Schema.Struct({
   atMost: maybe(Time, "The longest hint that is followed. Default 1 minute."),
   spread: maybe(Share, "How far sends are spread after the hint, as a share of it. Default 0.2."),
-  maxWait: maybe(Time, "For how much longer the service may be closed for a send to wait. Default 2 seconds."),
-  maxWaiters: maybe(Count, "How many wait. Default 10000.")
+  maxWait: maybe(Time, "The longest remaining closure that a send waits for. Default 2 seconds."),
+  maxWaiters: maybe(Count, "How many may wait. Default 10000.")
 }).annotate({ identifier: "CoolDown", title: "A CoolDown of the library, one for each process" })
 
 const Throttle = Schema.Struct({
-  k: maybe(Positive, "Requests that are sent for each that is accepted. Default 2."),
+  k: maybe(Positive, "Requests sent for each accepted one. Default 2."),
   window: maybe(Time, "How long a request counts. Default 10 seconds; 2 minutes as published."),
   maxRejection: maybe(Share, "The largest share that is dropped. Default 0.9; 1 as published."),
   counts: maybe(
@@ -59,18 +59,30 @@ const Throttle = Schema.Struct({
   )
 }).annotate({ identifier: "Throttle", title: "A ClientThrottle of the library, one for each process" })
 
+const Hedge = Schema.Struct({
+  after: maybe(Time, "How long a send takes before it is hedged. Default: until the quantile."),
+  quantile: maybe(Share, "The share of sends that are not late. Default: one minus the share of hedges."),
+  first: maybe(Time, "The delay until enough latencies are known. Default: no hedges until then."),
+  atMost: maybe(Count, "The most hedges of one call, up to 10. Default 1."),
+  share: maybe(Share, "The most hedges, as a share of the calls. Default 0.02."),
+  shareWindow: maybe(Time, "For how long a call pays for hedges. Default 10 seconds.")
+}).annotate({
+  identifier: "Hedge",
+  title: "The Hedge of the library, one for each process: late sends are sent again"
+})
+
 const Budget = Schema.Union([
   Schema.Struct({
     kind: Schema.Literal("bucket"),
-    capacity: unlessSaid(Positive, 5, "The most retries it holds; it starts full."),
-    perCall: unlessSaid(Amount, 0, "What a call puts in."),
-    perSuccess: unlessSaid(Amount, 0.1, "What a success puts in."),
-    above: unlessSaid(Amount, 0, "A retry passes only while more than this is left.")
+    capacity: unlessSaid(Positive, 5, "The most retries it holds. It starts full."),
+    perCall: unlessSaid(Amount, 0, "What a call adds."),
+    perSuccess: unlessSaid(Amount, 0.1, "What a success adds."),
+    above: unlessSaid(Amount, 0, "A retry is allowed only while more than this is left.")
   }),
   Schema.Struct({
     kind: Schema.Literal("finagle"),
     ttl: unlessSaid(Time, "10 seconds", "How long a call counts."),
-    minPerSecond: unlessSaid(Amount, 10, "Retries per second that always pass."),
+    minPerSecond: unlessSaid(Amount, 10, "Retries per second that are always allowed."),
     share: unlessSaid(Amount, 0.2, "The share of the calls that may be retried.")
   }),
   Schema.Struct({
@@ -80,18 +92,18 @@ const Budget = Schema.Union([
       0.1,
       "The share of retries."
     ),
-    of: unlessSaid(Schema.Literals(["calls", "attempts"]), "calls", "The share of what."),
+    of: unlessSaid(Schema.Literals(["calls", "attempts"]), "calls", "What it is a share of."),
     window: unlessSaid(Time, "2 minutes", "How long a call or a retry counts.")
   }),
   Schema.Struct({
     kind: Schema.Literal("grpc"),
-    maxTokens: unlessSaid(Positive, 10, "The most tokens; a failure takes 1, a retry passes above one half."),
-    tokenRatio: unlessSaid(Positive, 0.1, "What a success puts in.")
+    maxTokens: unlessSaid(Positive, 10, "The most tokens; a failure takes 1, a retry is allowed above half."),
+    tokenRatio: unlessSaid(Positive, 0.1, "What a success adds.")
   }),
   Schema.Struct({
     kind: Schema.Literal("envoy"),
-    share: unlessSaid(Share, 0.2, "Retries at one time, as a share of the attempts under way."),
-    minConcurrency: unlessSaid(Whole, 3, "Retries at one time that always pass.")
+    share: unlessSaid(Share, 0.2, "Concurrent retries, as a share of the attempts in progress."),
+    minConcurrency: unlessSaid(Whole, 3, "Concurrent retries that are always allowed.")
   }),
   Schema.Struct({
     kind: Schema.Literal("breaker"),
@@ -103,37 +115,38 @@ const Budget = Schema.Union([
   })
 ]).annotate({
   identifier: "Budget",
-  title: "A retry budget, one for each process: a retry passes where quota and budget grant it"
+  title: "A retry budget, one for each process: a retry is allowed if quota and budget grant it"
 })
 
 /** A policy by its steps. */
 export const PolicySettings = Schema.Struct({
-  label: maybe(Name, "What the policy is called in results. Default: its steps."),
+  label: maybe(Name, "The policy's name in results. Default: its steps."),
   steps: required(
     Steps,
-    "The policy, as the library has it in JSON: a source of delays, then combinators in their order."
+    "The policy in the library's JSON form: a source of delays, then combinators in order."
   ),
-  quota: maybe(Quota, "The retry quota of each process, where a step is quotaGated. Default: that of the library."),
+  quota: maybe(Quota, "The retry quota of each process, if a step is quotaGated. Default: the library's."),
   limiter: maybe(
     Limiter,
-    "The adaptive rate limiter of each process, where a step requires it. Default: the library's."
+    "The adaptive rate limiter of each process, if a step requires it. Default: the library's."
   ),
   concurrency: maybe(
     Concurrency,
     "The concurrency limiter of each process, which holds back every send. Default: none."
   ),
-  coolDown: maybe(CoolDown, "The cool-down of each process, which heeds the hints of the service. Default: none."),
+  coolDown: maybe(CoolDown, "The cool-down of each process, which honors the service's hints. Default: none."),
   throttle: maybe(
     Throttle,
-    "What each process drops itself, as the adaptive throttling of Google SRE does. Default: nothing."
+    "Which requests each process drops itself, like Google SRE's adaptive throttling. Default: none."
   ),
-  budget: maybe(Budget, "The retry budget of each process. Default: none.")
+  budget: maybe(Budget, "The retry budget of each process. Default: none."),
+  hedge: maybe(Hedge, "How late sends are hedged, and what pays for it in each process. Default: no hedging.")
 }).annotate({ identifier: "PolicySettings", title: "A policy by its steps" })
 
 /** A policy by name or by its steps. */
 export const Policy = Schema.Union([Schema.Literals(policyNames), PolicySettings]).annotate({
   identifier: "NamedPolicy",
-  title: "A policy: the name of one of the library's, or steps"
+  title: "A policy: a built-in name, or steps"
 })
 
 export type Policy = typeof Policy.Type
@@ -141,3 +154,4 @@ export type PolicySettings = typeof PolicySettings.Type
 export type Concurrency = typeof Concurrency.Type
 export type CoolDownSettings = typeof CoolDown.Type
 export type Throttle = typeof Throttle.Type
+export type HedgeSettings = typeof Hedge.Type

@@ -1,9 +1,13 @@
 import * as Limiter from "effect-retry/AdaptiveRateLimiter"
+import { withRetry } from "effect-retry/Attempt"
 import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
+import { type Criticality, CurrentCriticality } from "effect-retry/Criticality"
+import * as Hedge from "effect-retry/Hedge"
 import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryDriver from "effect-retry/RetryDriver"
+
 import * as RetryQuota from "effect-retry/RetryQuota"
 import type { RetryQuotaStore } from "effect-retry/RetryQuotaStore"
 import * as Clock from "effect/Clock"
@@ -14,9 +18,11 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as References from "effect/References"
 import * as Scheduler from "effect/Scheduler"
+import * as Scope from "effect/Scope"
 import { storeOf } from "./budget.ts"
 import type { Chance } from "./chance.ts"
-import { type Needs, paying, type Retrying } from "./policy.ts"
+import type { Failure } from "./failure.ts"
+import { type AnyPolicy, type HedgeOptions, type Needs, paying, type Retrying } from "./policy.ts"
 import type { VirtualTime } from "./time.ts"
 
 /** What a process is made with. */
@@ -26,7 +32,7 @@ export interface ProcessOptions {
   readonly chance: Chance
 }
 
-/** For processes without a quota or a limiter: services that bound nothing and hear of nothing. */
+/** For processes without a quota or a limiter: services that bound nothing and observe nothing. */
 const unlimited = Effect.runSync(
   Effect.context<Needs>().pipe(
     Effect.provide(Layer.merge(RetryQuota.layerUnlimited, Limiter.layerUnlimited))
@@ -36,11 +42,14 @@ const unlimited = Effect.runSync(
 /** Starts a fiber in the time of the simulation: for what has to wait. */
 type Fork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 
-/** One process of clients: its calls share a quota, a budget and gates. */
-export class Process {
+/** What the calls of a process share: a quota, a budget, gates, and what pays for hedges. */
+class Shared {
+  readonly context: Context.Context<Needs>
+  /** Connections that are open and free for a request. */
+  connections = 0
   /** `undefined`: no retries. */
-  readonly driver: RetryDriver.Driver | undefined
-  readonly fork: Fork
+  readonly policy: AnyPolicy | undefined
+  readonly hedge: HedgeOptions | undefined
   private readonly time: VirtualTime
   private readonly run: <A>(effect: Effect.Effect<A>) => A
   private readonly quota: RetryQuotaStore | undefined
@@ -58,13 +67,15 @@ export class Process {
     this.quota = retrying.quota && this.run(RetryBudget.bucket(retrying.quota))
     this.budget = retrying.budget && this.run(storeOf(retrying.budget))
     this.limiter = retrying.limiter && this.run(Limiter.make(retrying.limiter))
-    const context = this.context(base, retrying)
-    this.fork = Effect.runForkWith(context)
-    const policy = retrying.policy && this.budget !== undefined ? paying(retrying.policy) : retrying.policy
-    this.driver = policy && Effect.runSyncWith(context)(RetryDriver.make(policy))
+    this.context = this.contextOf(base, retrying)
+    this.policy = retrying.policy && this.budget !== undefined ? paying(retrying.policy) : retrying.policy
+    this.hedge = retrying.hedge
   }
 
-  private context(base: Context.Context<never>, { concurrency, coolDown, throttle }: Retrying): Context.Context<Needs> {
+  private contextOf(
+    base: Context.Context<never>,
+    { concurrency, coolDown, hedge, throttle }: Retrying
+  ): Context.Context<Needs> {
     let context = Context.merge(unlimited, base)
     const { limiter, store } = this
     if (store !== undefined) context = Context.add(context, RetryQuota.RetryQuota, RetryQuota.fromStore(store))
@@ -75,6 +86,8 @@ export class Process {
     add(CoolDown.CoolDown, coolDown && CoolDown.make(coolDown))
     add(ClientThrottle.ClientThrottle, throttle && ClientThrottle.make(throttle))
     add(ConcurrencyLimiter.ConcurrencyLimiter, concurrency && ConcurrencyLimiter.make(concurrency))
+    // No scope is ever closed: what is left of a run has no end to wait for.
+    add(Hedge.Hedge, hedge && Effect.flatMap(Scope.make(), (scope) => Scope.provide(Hedge.make(hedge.process), scope)))
     return context
   }
 
@@ -101,5 +114,68 @@ export class Process {
     if (this.limiter === undefined) return undefined
     const { enabled, fillRate } = this.run(this.limiter.snapshot)
     return enabled ? fillRate : undefined
+  }
+}
+
+/** A send, in a call that is hedged. */
+type Send = Effect.Effect<void, Failure>
+
+/** How the calls of a hedged process are made: the policy around, the hedges inside, as the library is used. */
+const around = ({ hedge, policy }: Shared): ((send: Send) => Effect.Effect<void, unknown, any>) | undefined => {
+  if (hedge === undefined || policy === undefined) return undefined
+  const hedged = Hedge.hedged(hedge.call)
+  return (send) => withRetry(hedged(send), policy)
+}
+
+/** One process of clients, as calls that matter so much see it. */
+export class Process {
+  /** `undefined`: no retries. */
+  readonly driver: RetryDriver.Driver | undefined
+  /** `undefined`: no hedges. */
+  readonly hedged: ((send: Send) => Effect.Effect<void, unknown, any>) | undefined
+  readonly fork: Fork
+  private readonly shared: Shared
+
+  private constructor(shared: Shared, criticality: Criticality) {
+    this.shared = shared
+    const context = criticality === "normal"
+      ? shared.context
+      : Context.add(shared.context, CurrentCriticality, criticality)
+    this.fork = Effect.runForkWith(context)
+    this.driver = shared.policy && Effect.runSyncWith(context)(RetryDriver.make(shared.policy))
+    this.hedged = around(shared)
+  }
+
+  static make(options: ProcessOptions, criticality: Criticality): Process {
+    return new Process(new Shared(options), criticality)
+  }
+
+  /** The same process, as calls that matter more or less see it. */
+  as(criticality: Criticality): Process {
+    return new Process(this.shared, criticality)
+  }
+
+  /** Connections that are open and free for a request. */
+  get connections(): number {
+    return this.shared.connections
+  }
+
+  set connections(count: number) {
+    this.shared.connections = count
+  }
+
+  /** The balance of the quota now. */
+  get balance(): number | undefined {
+    return this.shared.balance
+  }
+
+  /** What is left of the budget now. */
+  get left(): number | undefined {
+    return this.shared.left
+  }
+
+  /** The fill rate of the limiter, once it has seen a throttle. */
+  get fillRate(): number | undefined {
+    return this.shared.fillRate
   }
 }

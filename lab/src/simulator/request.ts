@@ -5,8 +5,14 @@ import type { Failure } from "./failure.ts"
 export interface Request extends Actor {
   /** The client has its answer, or has given up. */
   readonly settled: boolean
+  /** It comes on a new connection: those that its client has are in use. */
+  readonly fresh: boolean
+  /** The instance that works on it. */
+  server: number
   /** By which its time in a queue can be canceled. */
   ticket: number
+  /** How long its turn is, where that is settled when it comes; else below 0. */
+  turnMillis: number
   /** How many services have been asked for it. */
   asked: number
   /** What it will be answered with. */
@@ -24,15 +30,15 @@ export const firstOfService = 3
 /** A service, as its clients see it. */
 export interface Target {
   readonly name: string
-  /** When what is sent at a time leaves for the service. */
-  readonly deliversAt: (nowMillis: number) => number
+  /** When what is sent at a time leaves for the service: `Infinity` when it never does. */
+  readonly deliversAt: (nowMillis: number, fresh: boolean) => number
   /** A request arrives. */
   readonly receive: (request: Request) => void
   /** What was planned for a request. */
   readonly goesOn: (request: Request, what: number) => void
 }
 
-/** Whoever makes calls, and what each is for. */
+/** Those that make calls, and what each is for. */
 export interface Caller<in For> {
   /** A call has ended. */
   readonly ended: (of: For, succeeded: boolean) => void

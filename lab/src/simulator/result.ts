@@ -23,7 +23,7 @@ export interface ClientCounts {
   readonly stops: Tally<StopReason>
 }
 
-/** How long calls took that ended well, in milliseconds, retries and back-off included; `null` of none. */
+/** How long calls took that ended well, in milliseconds, retries and backoff included; `null` of none. */
 export interface Latency {
   readonly meanMillis: number | null
   readonly p50Millis: number | null
@@ -69,7 +69,7 @@ export interface ClientResult {
 export interface ServiceCounts {
   /** Requests that arrived: the load on the service. */
   readonly received: number
-  /** Requests that were answered well. */
+  /** Requests that were succeeded. */
   readonly succeeded: number
   /** Requests that were answered badly, by the failure. */
   readonly failures: Tally<FailureKind>

@@ -79,10 +79,12 @@ export const seedsOf = (scenario: Scenario, runs: number): ReadonlyArray<Scenari
 
 const isBack = ({ kind }: Recovery): boolean => kind === "recovered" || kind === "always well"
 
-const afterOf = (recovery: Recovery): number | undefined =>
+/** How long after the last outage a run recovered, from its start where there is none; `undefined` when it did not. */
+export const afterOf = (recovery: Recovery): number | undefined =>
   recovery.kind === "recovered" ? recovery.afterMillis ?? recovery.atMillis : isBack(recovery) ? 0 : undefined
 
-const outcomeOf = (result: SimulationResult): Outcome => {
+/** What one run comes to. */
+export const outcomeOf = (result: SimulationResult): Outcome => {
   const { attemptsPerCall, peak, recovery, share } = factsOf(result)
   const busiest = fleetsOf(result).reduce<SimulationResult["clients"][number] | undefined>(
     (most, fleet) => most !== undefined && most.totals.calls >= fleet.totals.calls ? most : fleet,

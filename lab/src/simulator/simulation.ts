@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { Client } from "./client.ts"
 import { generator } from "./fleet.ts"
 import type { SimulationResult } from "./result.ts"
-import type { Scenario } from "./scenario.ts"
+import type { Fleet, Scenario } from "./scenario.ts"
 import { Service } from "./service.ts"
 import type { Stretch } from "./time.ts"
 import { millis } from "./units.ts"
@@ -25,7 +25,7 @@ export class SimulationStalled extends Data.TaggedError("SimulationStalled")<{
   readonly atMillis: number
 }> {
   override get message(): string {
-    return `virtual time stands still at ${this.atMillis} ms, where calls repeat and take no time: give them a latency or a back-off`
+    return `virtual time is stuck at ${this.atMillis} ms, where calls repeat and take no time: give them a latency or a backoff`
   }
 }
 
@@ -44,7 +44,7 @@ export interface Progress {
   readonly attempts: number
   /** How long the simulation has run, in milliseconds of the caller's clock. */
   readonly elapsedMillis: number
-  /** How long it will still run if it goes on like this; `null` while that cannot be told. */
+  /** How long it will still run if it goes on like this; `null` while unknown. */
   readonly leftMillis: number | null
 }
 
@@ -82,11 +82,13 @@ export class Running {
     this.bucketMillis = millis(scenario.bucket)
     const byName = new Map<string, Service>()
     const target = (to: string) => () => byName.get(to)!
-    const fleets = scenario.fleets.map((fleet) => {
-      const client = new Client(this.world, fleet, "fleet", target(fleet.to))
+    const clientOf = (fleet: Fleet): Client => {
+      const host = this.clients.find(({ name }) => name === fleet.processesOf)
+      const client = new Client(this.world, { ...fleet, host }, "fleet", target(fleet.to))
       this.clients.push(client)
-      return generator(client, fleet, this.durationMillis)
-    })
+      return client
+    }
+    const fleets = scenario.fleets.map((fleet) => generator(clientOf(fleet), fleet, this.durationMillis))
     this.services = scenario.services.map((settings) => {
       const edges = settings.calls.map((edge) =>
         new Client(

@@ -30,5 +30,5 @@ export const nearest = (name: string, names: ReadonlyArray<string>): ReadonlyArr
 /** What to say after a name that is none: what was perhaps meant, otherwise all there are. */
 export const suggestion = (name: string, names: ReadonlyArray<string>): string => {
   const near = nearest(name, names)
-  return near.length === 0 ? `there are ${names.join(", ")}` : `did you mean ${near.join(" or ")}?`
+  return near.length === 0 ? `use one of ${names.join(", ")}` : `did you mean ${near.join(" or ")}?`
 }

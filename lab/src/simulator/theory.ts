@@ -3,6 +3,7 @@ import type { BudgetOptions } from "./budget.ts"
 import { resolve } from "./policy.ts"
 import type { Policy } from "./policySchema.ts"
 import type { Fleet, Scenario, ServiceSettings } from "./scenario.ts"
+import { millis } from "./units.ts"
 
 /** What a service that bears so much is left with by a budget, where the attempts of a policy alone leave it so much. */
 const boundedBy = (budget: BudgetOptions, capacity: number, alone: number): number | undefined => {
@@ -32,15 +33,21 @@ const thresholdOf = (policy: Policy, capacity: number): number | undefined => {
 }
 
 /** A queue that is worked off at a pace, and nothing else that would keep a request away. */
-const isPlainQueue = ({ dropsAbandoned, limit, queue, queueTimeout }: ServiceSettings): boolean =>
-  !dropsAbandoned && limit === undefined && queue === undefined && queueTimeout === undefined
+const isPlainQueue = (
+  { admitWithin, costs, dropsAbandoned, instances, limit, queue, queueTimeout }: ServiceSettings
+): boolean =>
+  !dropsAbandoned && instances === 1 && isFree(costs) &&
+  [admitWithin, limit, queue, queueTimeout].every((bound) => bound === undefined)
+
+const isFree = (costs: ServiceSettings["costs"]): boolean => Object.values(costs).every((cost) => millis(cost) === 0)
 
 /** Calls at a rate, which are given up after a while. */
-const isPlainLoad = ({ rate, timeout }: Fleet): boolean => rate !== undefined && timeout !== undefined
+const isPlainLoad = ({ patience, rate, timeout }: Fleet): boolean =>
+  rate !== undefined && timeout !== undefined && patience === undefined
 
 /**
  * The rate below which a scenario of one fleet and one service with a capacity recovers, once the service is behind by more
- * than the time-out: then every attempt fails, so each call is sent as often as its policy lets it when all fail, and the
+ * than the timeout: then every attempt fails, so each call is sent as often as its policy lets it when all fail, and the
  * service catches up only where that is below what it bears. `undefined` where that is not told so simply.
  *
  * Source: the state that Bronson et al. describe ("Metastable Failures in Distributed Systems", HotOS 2021), as a balance
@@ -50,6 +57,6 @@ export const recoversBelow = ({ fleets, services }: Scenario): number | undefine
   const [fleet] = fleets
   const [service] = services
   const isOne = fleets.length === 1 && services.length === 1
-  if (!isOne || service.capacity === undefined || !isPlainQueue(service) || !isPlainLoad(fleet)) return undefined
+  if (!isOne || typeof service.capacity !== "number" || !isPlainQueue(service) || !isPlainLoad(fleet)) return undefined
   return thresholdOf(fleet.policy, service.capacity)
 }

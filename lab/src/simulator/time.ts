@@ -148,7 +148,7 @@ export class VirtualTime implements Clock.Clock {
   }
 }
 
-/** Effect's own scheduler, with one queue for all fibers, which is drained by whoever it is given to. */
+/** Effect's own scheduler, with one queue for all fibers, which its owner drains. */
 class SharedQueue extends Scheduler.MixedScheduler {
   private readonly dispatcher: Scheduler.SchedulerDispatcher
 
@@ -166,7 +166,7 @@ class SharedQueue extends Scheduler.MixedScheduler {
   }
 }
 
-/** Runs an effect to its end, at once; `undefined` when it waits for what no time brings. */
+/** Runs an effect to its end immediately; `undefined` when it waits for what no time brings. */
 export const runVirtually = <A, E>(effect: Effect.Effect<A, E>, time: VirtualTime): Exit.Exit<A, E> | undefined => {
   const fiber = Effect.runFork(Effect.provideService(effect, Clock.Clock, time), { scheduler: time.scheduler })
   fiber.addObserver(() => {

@@ -1,5 +1,6 @@
 import type { Sampler } from "./chance.ts"
 import { type Distribution, millis, type Time } from "./fields.ts"
+import { exp, log } from "./portable.ts"
 
 export { millis }
 
@@ -7,7 +8,7 @@ const exponentially = (mean: number): Sampler => (chance) => mean * chance.expon
 
 const normally = (mean: number, deviation: number): Sampler => (chance) => Math.abs(mean + deviation * chance.normal())
 
-const lognormally = (median: number, sigma: number): Sampler => (chance) => median * Math.exp(sigma * chance.normal())
+const lognormally = (median: number, sigma: number): Sampler => (chance) => median * exp(sigma * chance.normal())
 
 const uniformly = (from: number, to: number): Sampler => (chance) => from + (to - from) * chance.nextDoubleUnsafe()
 
@@ -41,5 +42,5 @@ export const sampler = (distribution: Distribution): Sampler | undefined => {
   if (quantiles !== undefined) return measured(quantiles)
   return p50 === undefined || p99 === undefined
     ? undefined
-    : lognormally(millis(p50), Math.log(millis(p99) / millis(p50)) / z99)
+    : lognormally(millis(p50), log(millis(p99) / millis(p50)) / z99)
 }

@@ -2,6 +2,7 @@ import * as Limiter from "effect-retry/AdaptiveRateLimiter"
 import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
+import * as Hedge from "effect-retry/Hedge"
 import { InvalidOption } from "effect-retry/InvalidOption"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
 import { fromJson } from "effect-retry/RetryPolicyJson"
@@ -10,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { storeOf } from "./budget.ts"
 import type { Time } from "./fields.ts"
-import { budgetOf, concurrencyOf, coolDownOf, throttleOf } from "./policy.ts"
+import { budgetOf, concurrencyOf, coolDownOf, hedgeOf, throttleOf } from "./policy.ts"
 import type { Policy, PolicySettings } from "./policySchema.ts"
 import { type Problem, renderPath } from "./problem.ts"
 import type { Edge, Fleet, Outage, Scenario, ServiceSettings } from "./scenario.ts"
@@ -27,6 +28,13 @@ const maxProcesses = 100_000
 const maxClients = 100_000
 
 type Path = ReadonlyArray<PropertyKey>
+
+type Points<A> = readonly [Point<A>, ...ReadonlyArray<Point<A>>]
+type Point<A> = A & { readonly at: Time }
+
+/** An outage that leaves requests without an answer. */
+const neverAnswers = (outage: Outage): boolean =>
+  outage.kind === "drop" || (outage.kind === "hold" && outage.backlog !== undefined)
 
 /** Looks for what a schema cannot see: what does not go together. */
 class Inspection {
@@ -52,6 +60,7 @@ class Inspection {
     this.inAll("processes", maxProcesses)
     this.inAll("clients", maxClients)
     fleets.forEach((fleet, index) => this.fleet(["fleets", index], fleet))
+    fleets.forEach((fleet, index) => this.guest(["fleets", index], fleet, fleets.slice(0, index)))
     services.forEach((service, index) => this.service(["services", index], service))
     return this.problems
   }
@@ -81,24 +90,47 @@ class Inspection {
   private unique(key: string, named: ReadonlyArray<{ readonly name: string }>): void {
     const taken = new Set<string>()
     named.forEach(({ name }, index) => {
-      if (taken.has(name)) this.report([key, index, "name"], `${JSON.stringify(name)} is taken already`)
+      if (taken.has(name)) this.report([key, index, "name"], `${JSON.stringify(name)} is already taken`)
       taken.add(name)
     })
   }
 
   private fleet(path: Path, fleet: Fleet): void {
-    const { clients, pace, rate, think } = fleet
+    const { arrivals, clients, pace, rate, think } = fleet
+    const recorded = typeof arrivals === "object" ? arrivals : undefined
     this.edge(path, fleet)
-    if ((rate === undefined) === (clients === undefined)) {
-      this.report(path, "needs either a rate (open loop) or clients (closed loop)")
+    if ([rate, recorded, clients].filter((said) => said !== undefined).length !== 1) {
+      this.report(path, "needs either a rate or recorded arrivals (open loop), or clients (closed loop)")
     }
-    if (clients === undefined && think !== undefined) this.report([...path, "think"], "goes with clients only")
-    if (clients === undefined && pace !== undefined) this.report([...path, "pace"], "goes with clients only")
-    if (typeof rate === "object") this.rate([...path, "rate"], rate)
+    if (recorded?.file !== undefined) {
+      this.report(
+        [...path, "arrivals", "file"],
+        "is read by the command line alone: in code, give the calls as at or calls"
+      )
+    }
+    if (clients === undefined && think !== undefined) this.report([...path, "think"], "requires clients")
+    if (clients === undefined && pace !== undefined) this.report([...path, "pace"], "requires clients")
+    if (typeof rate === "object") this.growing([...path, "rate"], rate)
   }
 
-  private rate(path: Path, points: Exclude<NonNullable<Fleet["rate"]>, number>): void {
+  /** A fleet that calls in another's processes has what they have. */
+  private guest(path: Path, { policy, processes, processesOf, to }: Fleet, before: ReadonlyArray<Fleet>): void {
+    if (processesOf === undefined) return
+    const host = before.find(({ name }) => name === processesOf)
+    if (host === undefined || host.processesOf !== undefined) {
+      return this.report([...path, "processesOf"], "names no earlier fleet with processes of its own")
+    }
+    if (to !== host.to) this.report([...path, "to"], `must be ${JSON.stringify(host.to)}, as of those processes`)
+    if (processes !== 1) this.report([...path, "processes"], "cannot be combined with processesOf")
+    if (policy !== "none") this.report([...path, "policy"], "cannot be combined with processesOf")
+  }
+
+  private growing(path: Path, points: Points<{ readonly ramp: boolean }>): void {
     if (points[0].ramp) this.report([...path, 0, "ramp"], "has no point before it to come from")
+    this.inOrder(path, points)
+  }
+
+  private inOrder(path: Path, points: Points<object>): void {
     points.forEach((point, index) => {
       const before = points[index - 1]
       if (before !== undefined && millis(point.at) <= millis(before.at)) {
@@ -112,11 +144,12 @@ class Inspection {
     if (service === undefined) {
       this.report(
         [...path, "to"],
-        `names no service: ${JSON.stringify(edge.to)}; ${suggestion(edge.to, [...this.services.keys()])}`
+        `names an unknown service: ${JSON.stringify(edge.to)}; ${suggestion(edge.to, [...this.services.keys()])}`
       )
     }
     this.positive([...path, "timeout"], edge.timeout)
-    if (edge.timeout === undefined && service?.outages.some(({ kind }) => kind === "drop")) {
+    this.positive([...path, "patience"], edge.patience)
+    if (edge.timeout === undefined && service?.outages.some(neverAnswers)) {
       this.report([...path, "timeout"], `is needed: an outage of ${JSON.stringify(edge.to)} drops requests`)
     }
     this.policy([...path, "policy"], edge.policy)
@@ -129,17 +162,58 @@ class Inspection {
 
   private service(path: Path, service: ServiceSettings): void {
     if (service.capacity !== undefined && service.workers !== undefined) {
-      this.report([...path, "workers"], "does not go with a capacity")
+      this.report([...path, "workers"], "cannot be combined with a capacity")
     }
     this.positive([...path, "queueTimeout"], service.queueTimeout)
-    if (service.limit !== undefined) this.positive([...path, "limit", "per"], service.limit.per)
+    this.inside(path, service)
+    this.balancer(path, service)
+    this.limit([...path, "limit"], service.limit)
     service.outages.forEach((outage, index) => this.outage([...path, "outages", index], outage))
     service.calls.forEach((edge, index) => this.edge([...path, "calls", index], edge))
     if (this.leadsBack(service.name)) this.report([...path, "calls"], `lead back to ${JSON.stringify(service.name)}`)
   }
 
-  private outage(path: Path, { from, to }: Outage): void {
-    if (millis(to) <= millis(from)) this.report([...path, "to"], "must be later than from")
+  /** What is there for a queue that is worked off at a pace, or for workers. */
+  private inside(path: Path, { admitWithin, capacity, costs, workers }: ServiceSettings): void {
+    this.positive([...path, "admitWithin"], admitWithin)
+    if (admitWithin !== undefined && capacity === undefined) {
+      this.report([...path, "admitWithin"], "requires a capacity")
+    }
+    if (capacity === undefined && workers === undefined && Object.values(costs).some((cost) => millis(cost) > 0)) {
+      this.report([...path, "costs"], "require a capacity or workers")
+    }
+    if (typeof capacity === "object") this.growing([...path, "capacity"], capacity)
+  }
+
+  private balancer(path: Path, { balancer, instances, outages }: ServiceSettings): void {
+    if (instances === 1 && (balancer.notices !== undefined || balancer.choice !== "round-robin")) {
+      this.report([...path, "balancer"], "requires several instances")
+    }
+    if (balancer.notices === undefined && millis(balancer.slowStart) > 0) {
+      this.report(
+        [...path, "balancer", "slowStart"],
+        "requires notices: an instance that is never taken out never comes back"
+      )
+    }
+    outages.forEach(({ instance }, index) => {
+      if (instance !== undefined && instance >= instances) {
+        this.report([...path, "outages", index, "instance"], `must be below ${instances}: there is no such instance`)
+      }
+    })
+  }
+
+  private limit(path: Path, limit: ServiceSettings["limit"]): void {
+    if (limit === undefined) return
+    if ("requests" in limit) {
+      this.positive([...path, "per"], limit.per)
+      return
+    }
+    limit.forEach(({ per }, index) => this.positive([...path, index, "per"], per))
+    this.inOrder(path, limit)
+  }
+
+  private outage(path: Path, outage: Outage): void {
+    if (millis(outage.to) <= millis(outage.from)) this.report([...path, "to"], "must be later than from")
   }
 
   /** Services that call each other in a circle would never answer. */
@@ -173,7 +247,7 @@ const problemOfRule = ({ concurrency }: PolicySettings): Problem | undefined => 
   const [other] = Object.keys(rule).filter((key) => key !== kind)
   return kind === undefined || other === undefined
     ? undefined
-    : { path: `concurrency.${other}`, problem: `does not go with ${kind}` }
+    : { path: `concurrency.${other}`, problem: `cannot be combined with ${kind}` }
 }
 
 /** The field of a layer that an option is refused for, as the path of the setting. */
@@ -200,6 +274,26 @@ const problemOfBudget = (budget: PolicySettings["budget"]): Problem | undefined 
     : under("budget", () => storeOf(budgetOf(budget)))
 }
 
+const problemOfHedge = (settings: PolicySettings["hedge"]): Problem | undefined => {
+  if (settings === undefined) return undefined
+  const [other] = (["quantile", "first"] as const).filter((key) => settings[key] !== undefined)
+  if (settings.after !== undefined && other !== undefined) {
+    return { path: `hedge.${other}`, problem: "cannot be combined with after" }
+  }
+  return under("hedge", () => {
+    const { call, process } = hedgeOf(settings)
+    return [Hedge.make(process), Hedge.hedged(call)]
+  })
+}
+
+const problemOfGates = (policy: PolicySettings): Problem | undefined => {
+  const { concurrency, coolDown, throttle } = policy
+  return problemOfRule(policy) ??
+    under("concurrency", () => concurrency && ConcurrencyLimiter.make(concurrencyOf(concurrency))) ??
+    under("coolDown", () => coolDown && CoolDown.make(coolDownOf(coolDown))) ??
+    under("throttle", () => throttle && ClientThrottle.make(throttleOf(throttle)))
+}
+
 /** What is wrong with a policy, if anything is: its constructors are the judges. */
 export const problemOf = (policy: Policy): Problem | undefined => {
   if (typeof policy === "string") return undefined
@@ -209,11 +303,9 @@ export const problemOf = (policy: Policy): Problem | undefined => {
   return problemOfUnused(policy, limits) ??
     under("quota", () => RetryQuota.layer(policy.quota)) ??
     under("limiter", () => Limiter.layer(policy.limiter)) ??
-    problemOfRule(policy) ??
-    under("concurrency", () => policy.concurrency && ConcurrencyLimiter.make(concurrencyOf(policy.concurrency))) ??
-    under("coolDown", () => policy.coolDown && CoolDown.make(coolDownOf(policy.coolDown))) ??
-    under("throttle", () => policy.throttle && ClientThrottle.make(throttleOf(policy.throttle))) ??
-    problemOfBudget(policy.budget)
+    problemOfGates(policy) ??
+    problemOfBudget(policy.budget) ??
+    problemOfHedge(policy.hedge)
 }
 
 /** What does not go together in a scenario. */

@@ -2,7 +2,7 @@ import { Chance } from "./chance.ts"
 import { VirtualTime } from "./time.ts"
 import { Trace } from "./trace.ts"
 
-/** So many steps at one moment are taken for a loop in which no time passes: all clients may begin at once. */
+/** So many steps at one moment are taken for a loop in which no time passes: all clients may begin at the same time. */
 const stepsAtMoment = 250_000
 const stepsPerClient = 50
 
@@ -34,7 +34,7 @@ export class World {
     return new Chance(this.seed, name)
   }
 
-  /** Whoever is in the trace has a number. */
+  /** Every actor in the trace has a number. */
   nextId(): number {
     return this.ids++
   }

@@ -5,7 +5,7 @@ import { awsStandard } from "effect-retry/aws/AwsModes"
 import * as Effect from "effect/Effect"
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { retrying } from "../utils/simulate.ts"
+import { inputOf, retrying } from "../utils/simulate.ts"
 import { folder, lab, run } from "./commandLine.ts"
 
 const here = folder()
@@ -28,18 +28,33 @@ const good = async (args: ReadonlyArray<string>): Promise<string> => {
   return out
 }
 
+const commands = [
+  "explain",
+  "simulate",
+  "compare",
+  "map",
+  "backtest",
+  "check",
+  "sweep",
+  "tune",
+  "fit",
+  "scenarios",
+  "init",
+  "open"
+]
+
 describe("effect-retry", () => {
   it("shows its help when it is given nothing, and its version", async () => {
     const help = await run([])
     assert.strictEqual(help.code, 0)
-    for (const command of ["explain", "simulate", "compare", "map", "fit", "scenarios", "init"]) {
+    for (const command of commands) {
       assert.include(help.out, command)
     }
     assert.strictEqual(await good(["--version"]), "effect-retry v1.2.3\n")
   })
 
   it("has a help of each command, without colour where no terminal is, in 100 columns but for the shells", async () => {
-    for (const command of ["explain", "simulate", "compare", "map", "fit", "scenarios", "init"]) {
+    for (const command of commands) {
       const out = await good([command, "--help"])
       assert.include(out, `effect-retry ${command}`)
       assert.notInclude(out, "\u001b")
@@ -117,6 +132,14 @@ describe("explain", () => {
     assert.notInclude(await good(["explain", "jitter"]), "budget")
   })
 
+  it("names what depends on all calls, and has a cool-down in what it tells", async () => {
+    const steps = [{ fixed: { delay: 0 } }, { maxAttempts: 2 }]
+    const gated = JSON.stringify({ steps, concurrency: {}, throttle: {}, coolDown: { spread: 0 } })
+    const out = await good(["explain", gated, "--failure", "throttled", "--retry-after", "1s"])
+    assert.include(out, "The concurrency limit and throttle are left out: they depend on all calls of the client.")
+    assert.include(out, "A failing call ends after 1 s.")
+  })
+
   it("writes a picture", async () => {
     const { code, err } = await run(["explain", "awsStandard", "--svg", inHere("policy.svg")])
     assert.strictEqual(code, 0)
@@ -132,7 +155,7 @@ describe("simulate", () => {
     )
     assert.deepStrictEqual(
       JSON.parse(await good(["simulate", "--runs", "1", smallFile, "--json"])),
-      JSON.parse(JSON.stringify(result))
+      JSON.parse(JSON.stringify({ ...result, warnings: [] }))
     )
   })
 
@@ -145,7 +168,7 @@ describe("simulate", () => {
 
   it("prints clients, services and what became of the calls", async () => {
     const out = await good(["simulate", "--runs", "1", "layers"])
-    for (const words of ["front > orders", "database", "max-attempts 17, quota-exhausted 83", "275        0"]) {
+    for (const words of ["front > orders", "database", "max-attempts 17, quota-exhausted 83", "275       0"]) {
       assert.include(out, words)
     }
     assert.isAtMost(Math.max(...out.split("\n").map((line) => line.length)), 100)
@@ -164,15 +187,15 @@ describe("simulate", () => {
     assert.deepStrictEqual([failed, calls > succeeded], [0, true])
     const out = await good(["simulate", "--runs", "1", path])
     assert.include(out, ` ${(100 * succeeded / calls).toFixed(1)} %`)
-    assert.include(out, `  calls not ended: ${calls - succeeded}\n`)
-    assert.include(out, "well again: never\n")
+    assert.include(out, `  calls unfinished: ${calls - succeeded}\n`)
+    assert.include(out, "recovered: never\n")
     const page = inHere("endless.html")
     await good(["compare", "--runs", "1", path, "--policy", "none", "--report", page])
     assert.include(text(page), `${(100 * succeeded / calls).toFixed(1)} %`)
   })
 
   it("says what stops retries where a budget does", async () => {
-    const line = "quota-exhausted: retries that quota or budget did not let pass"
+    const line = "quota-exhausted: retries that the quota or budget denied"
     assert.include(await good(["simulate", "--runs", "1", "finagle-budget"]), line)
     assert.notInclude(await good(["simulate", "--runs", "1", "next-second"]), line)
   })
@@ -297,7 +320,7 @@ describe("compare", () => {
     assert.strictEqual(cells[5], `${Number(totals.latency.p99Millis.toPrecision(3))} ms`)
     const perSecond = runs[1].results[0].services[0].series.map(({ received }: { received: number }) => received)
     assert.strictEqual(cells[6], `${Math.max(...perSecond)}/s`)
-    assert.strictEqual(cells[7], "at once")
+    assert.strictEqual(cells[7], "immediately")
   })
 
   it("gives policies that are called the same names of their own, and long names a line", async () => {
@@ -321,7 +344,7 @@ describe("compare", () => {
     const two = { ...small, fleets: [...small.fleets, { ...small.fleets[0], name: "batch", policy: "none" }] }
     writeFileSync(inHere("two.json"), JSON.stringify(two))
     const out = await good(["compare", "--runs", "1", inHere("two.json"), "--policy", "none"])
-    assert.include(out, "nine of ten calls in all succeed")
+    assert.include(out, "90 % of calls in total succeed")
     assert.isAtMost(Math.max(...out.split("\n").map((line) => line.length)), 100)
     const found = rows(out)
     assert.deepStrictEqual(found.map((row) => row.split(/ {2,}/)[0]), [
@@ -352,7 +375,7 @@ describe("compare", () => {
 
   it("makes as many runs as are cheap, unless it is told how many", async () => {
     assert.include(await good(["simulate", smallFile]), "20 runs, seeds 1 to 20")
-    assert.include(await good(["simulate", smallFile, "--runs", "1"]), "seed 1: one run, one draw of chance")
+    assert.include(await good(["simulate", smallFile, "--runs", "1"]), "seed 1: one run, one random sample")
   })
 
   it("writes one page of all", async () => {
@@ -360,6 +383,32 @@ describe("compare", () => {
     await good(["compare", smallFile, "--policy", "awsStandard", "--report", path])
     assert.include(text(path), "awsStandard")
     assert.include(text(path), "naive")
+    assert.notInclude(text(path), "Where each policy recovers")
+  })
+
+  it("begins the page with a map when it is asked to", async () => {
+    const path = inHere("mapped.html")
+    const input = inputOf("outage", {
+      scenario: { duration: "30 seconds" },
+      fleet: { rate: 8 },
+      service: { capacity: 10 }
+    })
+    writeFileSync(inHere("tiny.json"), JSON.stringify(input))
+    await good(["compare", inHere("tiny.json"), "--policy", "none", "--runs", "1", "--report", path, "--map"])
+    const page = text(path)
+    assert.include(page, "Where each policy recovers")
+    assert.isBelow(page.indexOf("Where each policy recovers"), page.indexOf("Load on database"))
+    assert.strictEqual(page.split("aria-label=\"Where ").length - 1, 3)
+  })
+
+  it("refuses a map without a page, and one of a scenario without an outage, before anything runs", async () => {
+    const mapped = (...args: ReadonlyArray<string>) => run(["compare", ...args, "--policy", "none", "--map"])
+    const without = await mapped("outage")
+    assert.deepStrictEqual([without.code, without.out], [2, ""])
+    assert.include(without.err, "--map adds a map to the --report page")
+    const calm = await mapped("steady-failures", "--report", inHere("calm.html"))
+    assert.deepStrictEqual([calm.code, calm.out], [2, ""])
+    assert.match(calm.err, /has no \w.* to map: `effect-retry map --[xy]` takes another parameter/)
   })
 })
 
@@ -379,9 +428,9 @@ describe("map", () => {
     const path = inHere("map.svg")
     const ran = await run([...args, "--runs", "1", "--svg", path])
     assert.deepStrictEqual([ran.code, ran.err], [0, `wrote ${path}\n`])
-    assert.include(ran.out, "retry once: by theory, recovers below 150/s\n9,000 . #\n    1 . .\n      100 240")
-    assert.include(ran.out, "none: by theory, recovers below 300/s\n9,000 . .")
-    assert.include(text(path), "retry once: recovers in 3 of 4 cells, limps in 0, collapses in 1")
+    assert.include(ran.out, "retry once: in theory, recovers below 150/s\n9,000 . #\n    1 . .\n      100 240")
+    assert.include(ran.out, "none: in theory, recovers below 300/s\n9,000 . .")
+    assert.include(text(path), "retry once: Recovers in 3 of 4 cells, limps in 0, collapses in 1")
   })
 
   it("is data too", async () => {
@@ -404,12 +453,24 @@ describe("map", () => {
     const { code, err } = await run(["map", "outage", "--x", "fleets.0.speed=1..2"])
     assert.deepStrictEqual([code, err.trim()], [
       2,
-      "effect-retry: fleets[0].speed: is not a key here: there are name, to, policy, timeout, network, processes, rate, arrivals, clients, think, pace, calls"
+      "effect-retry: fleets[0].speed: is not a key here: use one of name, to, policy, timeout, patience, network, processes, rate, arrivals, clients, think, pace, calls, processesOf, criticality"
     ])
   })
 })
 
 describe("scenarios", () => {
+  it("lists every key that a scenario can have, with what it is", async () => {
+    const out = await good(["scenarios", "--keys"])
+    const schema = JSON.parse(await good(["scenarios", "--keys", "--json"]))
+    for (const name of ["Scenario", "Fleet", "Arrivals", "Service", "Costs", "Balancer"]) {
+      for (const key of Object.keys(schema.$defs[name].properties)) {
+        assert.match(out, new RegExp(`^  ${key.replace("$", "\\$")} +\\S`, "m"), `${name}.${key}`)
+      }
+    }
+    assert.match(out, /^ {2}backlog +New connections held /m)
+    assert.include(out, "hold  Keys: from, to, instance, backlog.")
+  })
+
   const shipped = readdirSync(join(lab, "scenarios")).map((name) => name.replace(".json", "")).sort()
 
   it("lists what ships and what it shows, in 100 columns", async () => {
@@ -483,7 +544,7 @@ describe("init", () => {
     const { description, fleets: [fleet], services: [service] } = JSON.parse(text(path))
     assert.strictEqual(
       description,
-      "For 20s half of the requests fail at once. Guesses, to replace by what you measure: the capacity, the latency that was not given, the time-out."
+      "For 20s half of the requests fail immediately. Guesses, to replace with measurements: the capacity, the latency that was not given, the timeout."
     )
     assert.deepInclude(fleet, { rate: 400, processes: 30, timeout: "1s", policy: "awsStandard" })
     assert.deepStrictEqual(service, {
@@ -501,7 +562,7 @@ describe("init", () => {
     ["hold", { kind: "hold", from: "20s", to: "80s" }]
   ]
   for (const [kind, outage] of outages) {
-    it(`guesses nothing that is said of a brown-out that is ${kind}`, async () => {
+    it(`guesses nothing that is said of a brownout that is ${kind}`, async () => {
       const path = inHere(`${kind}.json`)
       await good(["init", path, ...known, "--brownout", "1m", "--kind", kind])
       const { description, duration, fleets, services } = JSON.parse(text(path))
@@ -628,21 +689,21 @@ describe("what is refused", () => {
       const path = inHere(`broken-${index}.json`)
       writeFileSync(path, json)
       return [`JSON that is broken: ${JSON.stringify(json)}`, ["simulate", path], [
-        `${path}: is not JSON: ${where}`
+        `${path}: is not valid JSON: ${where}`
       ]] as const
     }),
-    ["a file that is not there", ["simulate", inHere("none.json")], ["there is no such file or folder"]],
+    ["a file that is not there", ["simulate", inHere("none.json")], ["no such file or folder"]],
     ["a folder", ["simulate", here], ["it is a folder"]],
     ["a scenario that is spelt wrongly", ["simulate", "outag"], [
-      "\"outag\" is neither a scenario that ships nor a file: did you mean outage?"
+      "\"outag\" is neither a built-in scenario nor a file: did you mean outage?"
     ]],
-    ["a scenario that is like none", ["simulate", "qqqqqqqqqq"], ["there are adaptive, client-throttling"]],
+    ["a scenario that is like none", ["simulate", "qqqqqqqqqq"], ["use one of adaptive, brownout"]],
     ["a policy that is spelt wrongly", ["explain", "awsstandart"], [
       "unknown policy \"awsstandart\": did you mean awsStandard"
     ]],
-    ["a policy that is like none", ["explain", "qqqqqqqqqq"], ["there are none, naive,"]],
+    ["a policy that is like none", ["explain", "qqqqqqqqqq"], ["use one of none, naive,"]],
     ["a name of no policy", ["policies", "awsstandart"], ["unknown policy \"awsstandart\": did you mean awsStandard"]],
-    ["settings that are no JSON", ["explain", "{a"], ["policy is not JSON: line 1, column 2: unexpected \"a\""]],
+    ["settings that are no JSON", ["explain", "{a"], ["policy is not valid JSON: line 1, column 2: unexpected \"a\""]],
     ["every mistake of settings", ["explain", `{"steps":[{"fixed":{"delay":0,"cap":1}},{"maxAttempts":0}]}`], [
       "policy: steps[0].fixed.cap: is not a key here",
       "policy: steps[1].maxAttempts: expected a whole number of at least 1"
@@ -665,14 +726,14 @@ describe("what is refused", () => {
     ]],
     ["a deadline of nothing", ["explain", "naive", "--deadline", "0"], ["deadline must be "]],
     ["a failure rate above 1", ["explain", "none", "--failure-rate", "2"], ["a number from 0 to 1", "see "]],
-    ["a folder that is not there", report(join(here, "no", "r.html")), ["there is no such file or folder"]],
+    ["a folder that is not there", report(join(here, "no", "r.html")), ["no such file or folder"]],
     ["a folder to write to", report(here), ["it is a folder"]],
-    ["a path through a file", report(join(here, "file", "r.html")), ["a part of its path is no folder"]],
+    ["a path through a file", report(join(here, "file", "r.html")), ["part of its path is not a folder"]],
     ["a picture that cannot be written", ["explain", "none", "--svg", join(here, "no", "p.svg")], ["cannot write"]],
     ["a start that makes no scenario", ["init", inHere("new.json"), "--p50", "3s", "--p99", "2s"], [
       "services[0].latency: expected p50 above 0 and p99 not below it"
     ]],
-    ["a brown-out of no kind", ["init", inHere("new.json"), "--brownout", "2s", "--kind", "grey"], ["--kind", "see "]],
+    ["a brownout of no kind", ["init", inHere("new.json"), "--brownout", "2s", "--kind", "grey"], ["--kind", "see "]],
     ["a rate of nothing", ["init", inHere("new.json"), "--rate", "0"], ["a number above 0", "see "]],
     ["a start that cannot be written", ["init", join(here, "no", "s.json")], ["cannot write"]]
   ]
@@ -714,7 +775,7 @@ describe("what is refused", () => {
     writeFileSync(path, JSON.stringify({ name: "still", fleets: [endless], services: [{ name: "s", failureRate: 1 }] }))
     const { code, err } = await run(["simulate", path])
     assert.strictEqual(code, 2)
-    assert.match(err, /^effect-retry: still .*time stands still/)
+    assert.match(err, /^effect-retry: still .*virtual time is stuck/)
   })
 })
 

@@ -29,13 +29,13 @@ describe("fit", () => {
     const out = await good(["fit", inHere("access.log")])
     for (
       const line of [
-        /^nginx: 8,\d{3} lines, 0 broken$/m,
+        /^nginx: 8,\d{3} lines, 0 malformed$/m,
         /^rate +6\d\/s +6\d\/s to 6\d\/s +8,\d{3} requests in 2 min, up to 2\d\d\/s$/m,
         /^p50 at low load +\d\d(\.\d)? ms +\d\d(\.\d)? ms to \d\d(\.\d)? ms +\d,\d{3} requests, at \d\d\/s$/m,
         /^500 +(1\.\d|2(\.\d)?) % /m,
-        /^retried +0 % .* attempts are numbered$/m,
-        /^capacity +100\/s .* in which everybody waited$/m,
-        /^assumed, as no log has it: policy none, time-out 1 second, 4 processes$/m
+        /^retried +0 % .* from attempt numbers$/m,
+        /^capacity +100\/s .* in which all requests waited$/m,
+        /^assumed, since no log records it: policy none, timeout 1 second, 4 processes$/m
       ]
     ) {
       assert.match(out, line)
@@ -49,7 +49,7 @@ describe("fit", () => {
     assert.deepStrictEqual(packed.fitted, plain.fitted)
     writeFileSync(inHere("cut.log.gz"), gzipSync(log).subarray(0, -20_000))
     const out = await good(["fit", inHere("cut.log.gz")])
-    assert.match(out, /cut\.log\.gz is damaged, and read up to there: /)
+    assert.match(out, /cut\.log\.gz is damaged; read up to the damage: /)
   })
 
   it("writes a scenario that simulate runs, and none over a file that is there", async () => {
@@ -68,8 +68,8 @@ describe("fit", () => {
   it("counts broken lines, and quotes the first", async () => {
     writeFileSync(inHere("broken.csv"), `${written("csv")}\u001b[31mno,"line\n`)
     const out = await good(["fit", inHere("broken.csv")])
-    assert.match(out, /^csv: 8,\d{3} lines, 1 broken$/m)
-    assert.include(out, "the first broken line: \"\\u001b[31mno")
+    assert.match(out, /^csv: 8,\d{3} lines, 1 malformed$/m)
+    assert.include(out, "the first malformed line: \"\\u001b[31mno")
     assert.notInclude(out, "\u001b")
   })
 
@@ -79,7 +79,7 @@ describe("fit", () => {
       written("csv").replace("time,request,agent,status,request_time", "at,what,who,code,t")
     )
     const fields = ["--time", "at", "--duration", "t", "--status", "code"]
-    assert.include(await refused(["fit", inHere("own.csv"), ...fields]), "field \"t\" is in: --unit s, --unit ms")
+    assert.include(await refused(["fit", inHere("own.csv"), ...fields]), "field \"t\" is unclear: --unit s, --unit ms")
     assert.match(await good(["fit", inHere("own.csv"), ...fields, "--unit", "s"]), /^capacity +100\/s/m)
   })
 
@@ -87,12 +87,12 @@ describe("fit", () => {
     writeFileSync(inHere("novel.txt"), "It was a dark night.\n\u001bIt rained.\n")
     writeFileSync(inHere("empty.log"), "")
     const novel = await refused(["fit", inHere("novel.txt")])
-    assert.include(novel, "no line was understood, such as \"It was a dark night.\"")
+    assert.include(novel, "no line could be parsed, such as \"It was a dark night.\"")
     assert.include(novel, "nginx, alb, envoy, otlp, json, csv")
     assert.include(await refused(["fit", inHere("empty.log")]), "the log is empty")
-    assert.include(await refused(["fit", inHere("none.log")]), "there is no such file or folder")
+    assert.include(await refused(["fit", inHere("none.log")]), "no such file or folder")
     assert.include(await refused(["fit", here]), "it is a folder")
-    assert.include(await refused(["fit", inHere("access.log"), "--out", here]), "is there already")
+    assert.include(await refused(["fit", inHere("access.log"), "--out", here]), "already exists")
     assert.isFalse(existsSync(inHere("none.log")))
   })
 })

@@ -55,7 +55,7 @@ const said = (
 
 describe("when calls are well again", () => {
   it("is always, where nine of ten end well in every bucket", () => {
-    assert.strictEqual(said([100, 90, 100]), "always well")
+    assert.strictEqual(said([100, 90, 100]), "always healthy")
     assert.strictEqual(said([100, 89, 100]), "2 s")
   })
 
@@ -64,7 +64,7 @@ describe("when calls are well again", () => {
   })
 
   it("is at once, where nothing is bad after the outage", () => {
-    assert.strictEqual(said([0, 0, 100], "2 seconds"), "at once")
+    assert.strictEqual(said([0, 0, 100], "2 seconds"), "immediately")
   })
 
   it("is told in whole seconds where it takes longer than ten", () => {
@@ -76,25 +76,25 @@ describe("when calls are well again", () => {
     assert.strictEqual(said([0, 0]), "never")
     assert.strictEqual(said([100, 0, undefined]), "never")
     assert.strictEqual(said([100, 0], undefined, { partial: true }), "not yet")
-    assert.strictEqual(said([100, 100], undefined, { partial: true }), "well so far")
+    assert.strictEqual(said([100, 100], undefined, { partial: true }), "healthy so far")
   })
 
   it("is not asked of buckets in which no call ends", () => {
-    assert.strictEqual(said([undefined, 100, undefined]), "always well")
+    assert.strictEqual(said([undefined, 100, undefined]), "always healthy")
     assert.strictEqual(said([undefined]), "-")
   })
 
   it("is decided at the end by what ends after the last call has begun, too", () => {
-    assert.strictEqual(said([100, 100], undefined, { late: 100 }), "always well")
+    assert.strictEqual(said([100, 100], undefined, { late: 100 }), "always healthy")
     assert.strictEqual(said([100, undefined], undefined, { late: 0 }), "never")
     assert.strictEqual(said([100, 100], undefined, { late: 70 }), "never")
-    assert.strictEqual(said([0, 100], "1 second", { late: 90 }), "at once")
+    assert.strictEqual(said([0, 100], "1 second", { late: 90 }), "immediately")
   })
 
   it("is never, where calls that have not ended are many when the run is over", () => {
-    assert.strictEqual(said([100, 100], undefined, { open: 10 }), "always well")
+    assert.strictEqual(said([100, 100], undefined, { open: 10 }), "always healthy")
     assert.strictEqual(said([100, 100], undefined, { open: 12 }), "never")
     assert.strictEqual(said([100, undefined], undefined, { open: 1 }), "never")
-    assert.strictEqual(said([100, undefined], undefined, { open: 1, partial: true }), "well so far")
+    assert.strictEqual(said([100, undefined], undefined, { open: 1, partial: true }), "healthy so far")
   })
 })

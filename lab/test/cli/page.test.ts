@@ -2,8 +2,10 @@ import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
 import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { resolve } from "../../src/simulator/policy.ts"
 import { PolicySettings } from "../../src/simulator/policySchema.ts"
+import { folder, run } from "./commandLine.ts"
 
 const page = readFileSync(new URL("../../../docs/cli.md", import.meta.url), "utf8")
 
@@ -30,5 +32,19 @@ describe("docs/cli.md", () => {
 
   it("lists the keys of a policy in JSON", () => {
     assert.deepStrictEqual([...firstColumn("key")].sort(), Object.keys(PolicySettings.fields).sort())
+  })
+
+  it("shows pictures that the library draws", async () => {
+    const here = folder()
+    const pictures = [...page.matchAll(/`npx (effect-retry explain [^`]* --svg (\S+))`/g)]
+    assert.isAbove(pictures.length, 0)
+    for (const [, command = "", file = ""] of pictures) {
+      const drawn = join(here, file)
+      const { code, err } = await run(command.replace(file, drawn).split(" ").slice(1))
+      assert.strictEqual(code, 0, err)
+      assert.include(page, `](${file})`)
+      const committed = readFileSync(new URL(`../../../docs/${file}`, import.meta.url), "utf8")
+      assert.strictEqual(readFileSync(drawn, "utf8"), committed, command)
+    }
   })
 })

@@ -10,7 +10,7 @@ import { explainSvg } from "../../src/cli/charts/explainChart.ts"
 import { report, type Run } from "../../src/cli/charts/report.ts"
 import { factsOf } from "../../src/simulator/facts.ts"
 import { tagsOf } from "../utils/markup.ts"
-import { simulate } from "../utils/simulate.ts"
+import { inputOf, simulate } from "../utils/simulate.ts"
 import { hostile, hostileScenario, runOf, short } from "./scenarios.ts"
 
 const command = "effect-retry simulate short.json --report out.html"
@@ -61,7 +61,12 @@ describe("report", () => {
         const ids = tags.flatMap(({ attributes }) => attributes.get("id") ?? [])
         assert.strictEqual(new Set(ids).size, ids.length)
         const pictures = tags.filter(({ attributes, name }) => name === "svg" && attributes.get("role") === "img")
-        assert.strictEqual(count("desc"), pictures.length)
+        assert.isAbove(pictures.length, 4)
+        for (const { attributes } of pictures) assert.match(attributes.get("aria-label") ?? "", /\. .*\d/)
+        const others = tags.filter(({ attributes, name }) => name === "svg" && attributes.get("role") !== "img")
+        for (const { attributes } of others) assert.strictEqual(attributes.get("aria-hidden"), "true")
+        const groups = tags.filter(({ attributes }) => attributes.get("tabindex") === "0")
+        for (const { attributes } of groups) assert.isAbove(attributes.get("aria-label")?.length ?? 0, 0)
         assert.strictEqual(count("caption"), count("table"))
       }
     }))
@@ -96,37 +101,57 @@ describe("report", () => {
       const page = pageOf(yield* one)
       assert.deepStrictEqual(titlesOf(page), [
         "Load on db",
+        "Success rate of app",
+        "Requests per call of app",
+        "Wasted work at db",
         "Waiting at db",
-        "Success rate",
         "Latency of app",
         "Balance of the retry quota"
       ])
-      assert.include(page, ">outage</text>")
-      for (const label of ["requests", "answered well", "calls, without their retries", "capacity"]) {
-        assert.include(page, `<bdi>${label}</bdi></li>`)
+      for (const label of ["outage", "requests", "succeeded", "capacity 60", "p50", "p99"]) {
+        assert.include(page, `>${label}</text>`)
       }
     }))
 
-  it.effect("draws several policies in one picture", () =>
+  it.effect("draws a picture of each policy, with the same axes", () =>
     Effect.gen(function*() {
       const [first, ...others] = yield* several
       const page = report([first, ...others], { command })
       assert.deepStrictEqual(titlesOf(page), [
         "Load on db",
-        "Waiting at db",
         "Success rate of app",
-        "Latency of app, p50",
-        "Latency of app, p99",
-        "Balance of the retry quota, app",
-        "Retry budget left, app",
+        "Requests per call of app",
+        "Wasted work at db",
+        "Waiting at db",
+        "Latency of app",
+        "Balance of the retry quota",
+        "Retry budget left",
         "Requests that reached each service"
       ])
-      const load = page.slice(page.indexOf("Load on db"), page.indexOf("Waiting at db"))
-      for (const label of ["quota", "none", "finagle", "calls, without their retries"]) {
-        assert.include(load, `<bdi>${label}</bdi></li>`)
+      const pictures = (from: string, to: string) =>
+        page.slice(page.indexOf(`<h3>${from}`), page.indexOf(`<h3>${to}`)).split("<svg viewBox=\"0 0 390").slice(1)
+      const loads = pictures("Load on", "Success rate")
+      assert.strictEqual(loads.length, 3)
+      const axis = (picture: string) =>
+        [...picture.matchAll(/text-anchor="end">([\d,k]+)<\/text>/g)].map(([, tick]) => tick)
+      for (const picture of loads) {
+        assert.deepStrictEqual(axis(picture), axis(loads[0]!))
+        assert.include(picture, ">capacity 60</text>")
       }
-      const balance = page.slice(page.indexOf("Balance of the retry quota, app"), page.indexOf("Retry budget left"))
-      assert.notInclude(balance, "<bdi>none</bdi>")
+      assert.strictEqual(pictures("Balance of", "Retry budget").length, 1)
+    }))
+
+  it.effect("tells the numbers of a time in all pictures at once, without a script", () =>
+    Effect.gen(function*() {
+      const page = pageOf(yield* one)
+      assert.include(page, "main:has(.h3:hover) .t3{visibility:visible}")
+      const figures = titlesOf(page).length
+      assert.strictEqual(page.split("class=\"t t3\"").length - 1, figures)
+      assert.strictEqual(page.split("class=\"h h3\"").length - 1, figures)
+      assert.match(
+        page,
+        /class="t t3"><path d="[^"]*"\/><text x="\d+" y="11">[\d.]+ s: requests \d+, succeeded \d+<\/text>/
+      )
     }))
 
   it.effect("draws the fill rate of a limiter, and against the limit", () =>
@@ -134,7 +159,7 @@ describe("report", () => {
       const result = yield* simulate("adaptive")
       const page = pageOf({ label: "awsAdaptive", result, results: [result] })
       assert.include(titlesOf(page), "Fill rate of the rate limiter")
-      assert.include(page, "<bdi>limit</bdi></li>")
+      assert.include(page, ">limit 20</text>")
     }))
 
   it.effect("leaves out what has no data, and the course of time where there is none", () =>
@@ -146,26 +171,37 @@ describe("report", () => {
       const nothing = pageOf(yield* runOf("none", { ...short, fleets: [{ name: "app", to: "db", rate: 0 }] }))
       tagsOf(nothing)
       assert.include(nothing, "No calls were made.")
-      assert.notInclude(titlesOf(nothing), "Success rate")
+      assert.notInclude(titlesOf(nothing).join(), "Success rate")
       assert.notMatch(nothing, /NaN|Infinity|undefined/)
     }))
 
-  it.effect("says in words what the totals say", () =>
+  it.effect("says first what becomes of the calls, in the numbers that decide", () =>
     Effect.gen(function*() {
       const run = yield* one
-      const { calls, failed, succeeded } = factsOf(run.result)
-      const text = pageOf(run).replace(/<[^>]*>/g, "")
-      assert.strictEqual(calls, run.result.clients[0]?.totals.calls)
+      const { attemptsPerCall, share } = factsOf(run.result)
+      const [, said = ""] = /<p class="verdict">(.*?)<\/p>/.exec(pageOf(run)) ?? []
+      const words = said.replace(/<[^>]*>/g, "")
+      assert.match(words, /^quota recovers in its one run, \S+ s after the outage\. /)
       assert.include(
-        text,
-        `${calls} calls were made, and ${
-          Number((100 * succeeded / (succeeded + failed)).toFixed(1))
-        } % of them succeeded.`
+        words,
+        `${(100 * share!).toFixed(1)} % of its calls succeed, with ${attemptsPerCall!.toFixed(2)} requests`
       )
-      assert.match(
-        text,
-        /At its peak, 5 s after the start, [\d,.]+ requests per second reached db, [\d.]+ times the calls/
-      )
+    }))
+
+  it.effect("says what is simulated: load, service, headroom, trouble, runs", () =>
+    Effect.gen(function*() {
+      const text = pageOf(yield* one).replace(/<[^>]*>/g, "")
+      for (
+        const said of [
+          "app to db: 40 calls per second, one process, timeout 500 ms",
+          "db: capacity 60 requests per second",
+          "33 %: 40 of 60 per second at db before any retry",
+          "2 s at db, from 3 s to 5 s: requests are held and delivered at its end",
+          "one, seed 7: one random sample"
+        ]
+      ) {
+        assert.include(text, said)
+      }
     }))
 
   it.effect("tells when the calls were well again, and when they were not", () =>
@@ -204,7 +240,7 @@ describe("report", () => {
       const page = pageOf(run)
       assert.include(page, `<pre><code>${command}</code></pre>`)
       assert.include(page, run.result.traceHash)
-      assert.include(page, "<dt>Seed</dt><dd>7</dd>")
+      assert.include(page, "The same scenario with the same seed, 7, gives the same run")
       assert.include(page, "&quot;capacity&quot;: 60")
     }))
 
@@ -233,28 +269,102 @@ describe("report", () => {
       })
       const page = report([long, { ...long, label: "again" }], { command })
       assert.isBelow(page.length, 2 ** 20)
-      assert.include(page, "94 more are not")
-      assert.include(page, "96 more are not")
-      assert.include(page, "Each point stands for 34 s")
+      assert.include(page, "94 more are left out")
+      assert.include(page, "96 more are left out")
+      assert.include(page, "Each point covers 34 s")
       tagsOf(page)
     }))
 })
 
+/** Behind by more than the timeout, a service recovers only with those who do not add to the load. */
+const outage = (policy: Simulator.Policy, runs: number) =>
+  Effect.gen(function*() {
+    const input = inputOf("outage", {
+      scenario: { duration: "60 seconds" },
+      fleet: { rate: 40 },
+      service: { capacity: 60 }
+    })
+    const scenario = Simulator.withPolicy(yield* Simulator.decode(input), policy)
+    const [first, ...others] = yield* Simulator.runs(scenario, { runs })
+    return { label: String(policy), result: first!, results: [first!, ...others] } as const
+  })
+
+const verdictOf = (page: string): string =>
+  (/<p class="verdict">([^]*?)<dl/.exec(page)?.[1] ?? "").replace(/<[^>]*>/g, "").replace(/\s+/g, " ")
+
 describe("a page of several runs", () => {
-  it.effect("ranks the policies by how often they recover, and draws bands", () =>
+  it.live(
+    "says which policy and why: ranks by recovery, then success, then load, and says what keeps the others down",
+    () =>
+      Effect.gen(function*() {
+        const naive = yield* outage("naive", 5)
+        const standard = yield* outage("awsStandard", 5)
+        const page = report([naive, standard], { command: "x" })
+        assert.match(verdictOf(page), /^awsStandard does best: it recovers in all 5 runs, \d+ s .*after the outage\. /)
+        assert.match(
+          verdictOf(page),
+          /naive never recovers: long after the outage 1[12]\d requests per second still reach database, which can handle 60\./
+        )
+        const [, table = ""] = page.split("<table class=\"rank\"")
+        const rows = [...table.matchAll(/<th role="rowheader"[^>]*>.*?<bdi>(\w+)<\/bdi>/g)].map(([, label]) => label)
+        assert.deepStrictEqual(rows.slice(0, 2), ["awsStandard", "naive"])
+        assert.match(
+          table,
+          /<span class="badge good">.*?recovers<\/span>[^]*<span class="badge bad">.*?never recovers<\/span>/
+        )
+        assert.include(page, "A line is the median of 5 runs")
+        assert.include(page, "fill-opacity=\"0.2\"")
+        tagsOf(page)
+      }),
+    60_000
+  )
+
+  it.live("calls a difference that chance explains a tie", () =>
     Effect.gen(function*() {
-      const runs = yield* Effect.forEach(["naive", "none"] as const, (policy) =>
-        Effect.gen(function*() {
-          const scenario = Simulator.withPolicy(yield* Simulator.decode(short), policy)
-          const [first, ...others] = yield* Simulator.runs(scenario, { runs: 5 })
-          return { label: policy, result: first!, results: [first!, ...others] } as const
-        }))
-      const page = report([runs[0]!, runs[1]!], { command: "x" })
-      assert.include(page, "Of each policy 5 runs")
-      assert.include(page, "A line is the median of 5 runs")
-      assert.match(page, /fill-opacity="0\.15"|opacity="0\.15"/)
+      const first = yield* outage("awsStandard", 4)
+      const page = report([first, { ...first, label: "twin" }], { command: "x" })
+      assert.include(
+        verdictOf(page),
+        "twin is equally good: with the same seeds, its success rate differs by 0.0 points"
+      )
+    }), 60_000)
+
+  it.live("gives means of all runs in its table of numbers", () =>
+    Effect.gen(function*() {
+      const run = yield* outage("awsStandard", 4)
+      const page = report([run], { command: "x" })
+      const calls = run.results.map(({ clients }) => clients[0]!.totals.calls)
+      const mean = Math.round(calls.reduce((sum, count) => sum + count, 0) / calls.length)
+      assert.match(
+        page.replaceAll(",", ""),
+        new RegExp(`<th scope="row">calls</th><td>${mean} <small>\\d+ to \\d+</small></td>`)
+      )
+    }), 60_000)
+
+  it.live("begins with a map when it is given one, in the order of the policies", () =>
+    Effect.gen(function*() {
+      const naive = yield* outage("naive", 1)
+      const none = yield* outage("none", 1)
+      const map = {
+        x: { path: "fleets.0.rate", values: [20, 40] },
+        y: { path: "services.0.outages.0.length", values: [1000, 10_000] },
+        rows: [["recovers", "recovers"], ["limps", "collapses"]],
+        recoversBelow: 20
+      } as const
+      const maps = {
+        scenario: naive.result.scenario,
+        maps: [{ ...map, label: "naive" }, { ...map, label: "none" }]
+      } as const
+      const page = report([naive, none], { command: "x", maps })
+      assert.strictEqual(titlesOf(page)[0], "Where each policy recovers")
+      assert.isBelow(page.indexOf("Where none recovers"), page.indexOf("Where naive recovers"))
+      assert.include(
+        page,
+        "aria-label=\"Where naive recovers. Recovers in 2 of 4 cells, limps in 1, collapses in 1; in theory"
+      )
+      assert.include(page, ">this scenario</text>")
       tagsOf(page)
-    }))
+    }), 60_000)
 })
 
 describe("explainSvg", () => {
@@ -270,21 +380,28 @@ describe("explainSvg", () => {
     assertInert(svg)
   })
 
-  it("shows delays, the worst case, and where the quota bites", () => {
+  it("shows delays as ranges with their percentiles, the worst case, and where the quota refuses", () => {
     const svg = explainSvg(explanation)
     for (
-      const text of ["Delay before each retry", "least to most", "p50", "p99", "7 s", "the quota bites from 32.1 %"]
+      const text of [
+        "Delay before each retry",
+        "shortest to longest",
+        "p50",
+        "p99",
+        "500 ms",
+        "7 s",
+        "the quota refuses retries from 32.1 %"
+      ]
     ) {
       assert.include(svg, `>${text}</text>`)
     }
-    assert.include(svg, ">A call that fails ends after 9 s at most.</text>")
+    assert.include(svg, "A failing call ends after at most 9 s.</text>")
   })
 
   it("leaves out what there is none of: retries, a quota", () => {
     const none = explainSvg(Explain.explain(RetryPolicy.maxAttempts(1)(Backoff.fixed({ delay: 0 }))))
     assert.notInclude(none, "Delay before each retry")
     const free = explainSvg(Explain.explain(RetryPolicy.maxAttempts(3)(Backoff.fixed({ delay: 100 }))))
-    assert.include(free, ">attempts per call</text>")
     assert.notInclude(free, "quota")
     assert.notMatch(none + free, /NaN|Infinity|undefined/)
   })

@@ -42,6 +42,10 @@ export const generate = (
   const { time } = world
   const service = new Service(world, {
     name: "service",
+    instances: 1,
+    balancer: { choice: "round-robin", slowStart: 0 },
+    costs: { connecting: 0, refusing: 0, abandoning: 0 },
+    earlyFailureRate: 0,
     latency: 0,
     slowdown: 0,
     dropsAbandoned: false,
@@ -57,6 +61,9 @@ export const generate = (
       settled: false,
       ticket: -1,
       asked: 0,
+      server: 0,
+      turnMillis: -1,
+      fresh: false,
       outcome: undefined,
       act: (what) => what === isAnswered ? request.answer(request.outcome) : service.goesOn(request, what),
       answer: (failure) => {

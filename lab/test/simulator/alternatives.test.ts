@@ -32,7 +32,7 @@ const cases: ReadonlyArray<readonly [why: string, input: unknown, lines: Readonl
   ]],
   ["a key", scenario({ polcy: "naive" }), ["fleets[0].polcy: is not a key here: did you mean policy?"]],
   ["a key that is like none", { ...scenario({}), qqqqqqqq: 1 }, [
-    "qqqqqqqq: is not a key here: there are $schema, name, description, seed, duration, drain, bucket, fleets, services"
+    "qqqqqqqq: is not a key here: use one of $schema, name, description, seed, duration, drain, bucket, fleets, services"
   ]],
   ["a step where a policy is", scenario({ policy: { maxAttempt: 3 } }), [
     "fleets[0].policy.maxAttempt: is not a key here: did you mean maxAttempts, in steps?",
@@ -53,13 +53,15 @@ const cases: ReadonlyArray<readonly [why: string, input: unknown, lines: Readonl
   ["an option of a step", steps({ quotaGated: { cost: 5, throtlingCost: 1 } }), [
     "fleets[0].policy.steps[1].quotaGated.throtlingCost: is not a key here: did you mean throttlingCost?"
   ]],
-  ["a service", scenario({ to: "dbs" }), [`fleets[0].to: names no service: "dbs"; did you mean db?`]],
+  ["a service", scenario({ to: "dbs" }), [`fleets[0].to: names an unknown service: "dbs"; did you mean db?`]],
   ["a key of hostile length", scenario({ ["x".repeat(1000)]: 1 }), [
     `fleets[0].${
       "x".repeat(1000)
-    }: is not a key here: there are name, to, policy, timeout, network, processes, rate, arrivals, clients, think, pace, calls`
+    }: is not a key here: use one of name, to, policy, timeout, patience, network, processes, rate, arrivals, clients, think, pace, calls`
   ]],
-  ["a key of every object", scenario({ constructor: 1 }), ["fleets[0].constructor: is not a key here: there are name,"]]
+  ["a key of every object", scenario({ constructor: 1 }), [
+    "fleets[0].constructor: is not a key here: use one of name,"
+  ]]
 ]
 
 describe("what is unknown is told with what there is", () => {

@@ -165,10 +165,10 @@ describe("A2, token buckets and circuit breakers", () => {
 })
 
 // Source: Brooker, "What is Backoff For?", 2022.
-describe("A3, what back-off is for", () => {
+describe("A3, what backoff is for", () => {
   const source = { exponential: { base: 100, cap: "20 seconds" } }
 
-  it.live("clients that come from everywhere send as much with back-off as without", () =>
+  it.live("clients that come from everywhere send as much with backoff as without", () =>
     Effect.gen(function*() {
       for (const [f, tries, expected] of [[0.5, 4, 187], [1, 4, 400]] as const) {
         const run = (policy: unknown) => simulate("token-buckets", { fleet: { policy }, service: { failureRate: f } })
@@ -177,12 +177,12 @@ describe("A3, what back-off is for", () => {
           run(retrying({ attempts: tries, source }))
         ])
         within(load(at), expected, 1.5, "load at once")
-        within(load(after), load(at), 1, "load after back-off")
+        within(load(after), load(at), 1, "load after backoff")
         const [bucket, later] = yield* Effect.all([
           run(strategies.bucket),
           run(retrying({ attempts: Infinity, budget: tokenBucket, source }))
         ])
-        within(load(later), load(bucket), 1, "load of a bucket after back-off")
+        within(load(later), load(bucket), 1, "load of a bucket after backoff")
       }
     }))
 
@@ -215,7 +215,7 @@ describe("A4, spike and ramp", () => {
   for (
     const [label, policy, spike, ramp] of [
       ["no retry", "none", 0, 0],
-      ["3 tries, back-off and full jitter", patient, 0, 3],
+      ["3 tries, backoff and full jitter", patient, 0, 3],
       ["3 tries at once, quota 500/10", quota(10), 0, 0],
       ["3 tries at once, quota 500/14", quota(14), 0, 0]
     ] as const

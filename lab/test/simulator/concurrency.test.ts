@@ -84,9 +84,9 @@ it.effect("refuses a limit whose options do not go together, by its path", () =>
     for (
       const [concurrency, path] of [
         [{ minimum: 5, maximum: 4 }, /concurrency\.maximum: must be/],
-        [{ limit: 5, initial: 4 }, /concurrency\.initial: does not go with limit/],
-        [{ published: "vegas", decrease: 0.5 }, /concurrency\.decrease: does not go with published/],
-        [{ published: "vegas", limit: 5 }, /concurrency\.published: does not go with limit/]
+        [{ limit: 5, initial: 4 }, /concurrency\.initial: cannot be combined with limit/],
+        [{ published: "vegas", decrease: 0.5 }, /concurrency\.decrease: cannot be combined with published/],
+        [{ published: "vegas", limit: 5 }, /concurrency\.published: cannot be combined with limit/]
       ] as const
     ) {
       const error = yield* Effect.flip(simulateInput({

@@ -78,6 +78,25 @@ describe("Simulator.verdict", () => {
         assert.strictEqual(recovery.runs, expected === "recovers" ? 1 : 0)
       }
     }))
+
+  it.live("sees no progress where a run ends as soon as the outage has settled", () =>
+    Effect.gen(function*() {
+      for (const duration of [11_000, 11_500, 12_000]) {
+        const scenario = yield* Simulator.decode({
+          name: "short",
+          seed: 1,
+          duration,
+          fleets: [{ name: "clients", to: "service", processes: 4, rate: 300, timeout: "1s", policy: "naive" }],
+          services: [{
+            name: "service",
+            capacity: 200,
+            latency: "20ms",
+            outages: [{ kind: "fail", from: "5s", to: "10s" }]
+          }]
+        })
+        assert.strictEqual(yield* Simulator.verdict(scenario, { runs: 1 }), "collapses")
+      }
+    }))
 })
 
 describe("Simulator.map", () => {
@@ -97,7 +116,7 @@ describe("Simulator.map", () => {
   for (
     const [what, path, expected] of [
       ["a key that is none", "fleets.0.rates", "fleets[0].rates: is not a key here"],
-      ["a place that is not there", "fleets.3.rate", "fleets.3.rate: the list has no place 3"],
+      ["a place that is not there", "fleets.3.rate", "fleets.3.rate: the list has no item 3"],
       ["what nothing can be set in", "name.first", "name.first: there is no \"first\" to set"],
       ["a value that cannot be", "fleets.0.timeout", "fleets[0].timeout: must be above 0"]
     ] as const

@@ -14,6 +14,14 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
   "client-throttling": {
     written: "243c9b25e138643f"
   },
+  demo: {
+    written: "537f401d470917d3",
+    naive: "4d6532bcca2697d3",
+    awsStandard: "537f401d470917d3",
+    awsAdaptive: "71e3ee728f09b095",
+    finagle: "7e5e5ea58eec8836",
+    envoy: "8a5a175323ba33eb"
+  },
   "finagle-budget": {
     written: "bb6a4f2e135c8698",
     naive: "077b19b2860b0fec",
@@ -93,5 +101,36 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     awsAdaptive: "921e5b9ee614b24f",
     finagle: "526dcad67876bafb",
     envoy: "32e3f2ca6ad6c46c"
+  },
+  brownout: {
+    written: "ed89ba5c48cccf31",
+    naive: "27d71d8fbf9d1a80"
+  },
+  straggler: {
+    written: "4b1faee5fde95113",
+    naive: "8a6a5aa370111bfe"
+  },
+  "noisy-neighbor": {
+    written: "43d0ab10420705d7",
+    naive: "18946775d5ea2de9",
+    awsStandard: "e584e861be498e65"
+  },
+  "cool-down-herd": {
+    written: "ca19e23cf17c5fc4",
+    naive: "cb1e0f2c2b4d8a89",
+    awsStandard: "5e06430d6779ca5c"
+  },
+  "two-fleets": {
+    written: "29b8c8dbc26fbba1",
+    naive: "fc8b803822856c67",
+    awsStandard: "831cca8bbd566134"
+  },
+  "thin-fleet": {
+    written: "7364a9ff5693b7da",
+    awsStandard: "af099bb6eb0bda88"
+  },
+  "near-the-timeout": {
+    written: "d6df9299d8038dd5",
+    awsStandard: "7ebcf8b0e84546b9"
   }
 }

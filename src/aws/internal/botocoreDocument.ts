@@ -7,7 +7,7 @@ import * as SchemaParser from "effect/SchemaParser"
 type Path = ReadonlyArray<PropertyKey>
 
 /**
- * A document that does not say how to retry: where in it, what stands there, and what would have been right.
+ * An invalid document: the path, the value found there, and what is wrong with it.
  *
  * @category errors
  * @since 0.1.0
@@ -15,7 +15,7 @@ type Path = ReadonlyArray<PropertyKey>
 export class BotocoreLegacyError extends Data.TaggedError("BotocoreLegacyError")<{
   /** The keys and indices that lead to the value, such as `["retry", "__default__", "delay", "base"]`. */
   readonly path: ReadonlyArray<PropertyKey>
-  /** What stands there; `undefined` where nothing does, a few words where it is too much to keep. */
+  /** The value found there; `undefined` if there is none, a short summary if it is too large to keep. */
   readonly value: unknown
   /** What is wrong with it, such as `"Expected an integer"`, `"Missing key"` or `"Unexpected key"`. */
   readonly problem: string
@@ -34,7 +34,7 @@ const render = (value: unknown): string => {
   return typeof value === "object" && value !== null ? "an object" : String(value)
 }
 
-/** What is kept of a value that may be immense, or may do anything when it is looked at. */
+/** What to keep of a value that may be huge, or have side effects when read. */
 export const summary = (value: unknown): unknown => {
   if (typeof value === "string") return shorten(value, 100)
   return typeof value === "object" && value !== null ? "an object" : value
@@ -44,11 +44,11 @@ const refuse = (path: Path, value: unknown, problem: string): never => {
   throw new BotocoreLegacyError({ path, value, problem })
 }
 
-/** Levels of a document: the format has eight. */
+/** The maximum levels of a document: the format has eight. */
 const maxDepth = 16
-/** Values of a document, at all levels together: that of botocore has some three hundred. */
+/** The maximum number of values in a document: botocore's has about three hundred. */
 const maxValues = 10_000
-/** Characters of a key or a value. */
+/** The maximum length of a key or a value. */
 const maxLength = 256
 
 interface Seen {
@@ -56,8 +56,8 @@ interface Seen {
 }
 
 /**
- * The own data of a value, without prototypes. What is too deep, too large, or named like something that every object
- * inherits is refused before anything else looks at it.
+ * The own data of a value, without prototypes. Anything too deep, too large, or named like an inherited property is
+ * rejected before other code reads it.
  */
 const copy = (value: unknown, path: Path, seen: Seen): unknown => {
   if (++seen.values > maxValues) refuse(path, summary(value), `Expected at most ${maxValues} values in all`)
@@ -145,7 +145,7 @@ const firstIssue = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (issue) => issue._tag === "UnexpectedKey" ? "Unexpected key" : SchemaIssue.defaultLeafHook(issue)
 })
 
-/** Decodes a part of the document: the first thing wrong with it is refused, unknown keys included. */
+/** Decodes a part of the document: fails on the first problem, including unknown keys. */
 const decoder = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
   const decode = SchemaParser.decodeUnknownResult(schema, { onExcessProperty: "error" })
   return (value: unknown, at: Path): S["Type"] => {
@@ -176,9 +176,9 @@ export interface Settings {
   /** Seconds, or `"rand"` for a new number in `[0, 1)` at every retry. */
   readonly base: number | "rand"
   readonly growthFactor: number
-  /** By the names of the policies: those of a service replace those of the default. */
+  /** By policy name: those of a service replace those of the default. */
   readonly policies: Rules
-  /** Further policies of operations, by the name of the operation. */
+  /** Additional policies of operations, by operation name. */
   readonly operations: ReadonlyMap<string, Rules>
 }
 
@@ -195,7 +195,7 @@ export interface Document {
   readonly services: ReadonlyMap<string, Settings>
 }
 
-/** What holds for a service: a name that the document does not have gets the default. */
+/** The settings of a service: one that the document does not name gets the default. */
 export const settingsOf = ({ fallback, services }: Document, service: string): Settings =>
   services.get(service) ?? fallback
 
@@ -223,7 +223,7 @@ type Conditions = ReadonlyMap<string, AppliesWhen>
 const mapValues = <A, B>(record: { readonly [key: string]: A }, f: (value: A, key: string) => B): Map<string, B> =>
   new Map(Object.entries(record).map(([key, value]) => [key, f(value, key)]))
 
-/** What a policy says itself, or the definition that it refers to. */
+/** The condition of a policy itself, or of the definition it refers to. */
 const ownCondition = (
   { $ref, applies_when: own }: (typeof Policies.Type)[string],
   definitions: Conditions,
@@ -240,7 +240,7 @@ const merged = (inherited: AppliesWhen, own: AppliesWhen): AppliesWhen => ({
   ...(own.response !== undefined && { response: { ...inherited.response, ...own.response } })
 })
 
-/** Policies with their references followed, each laid over the policy of the same name that it inherits. */
+/** Policies with their references resolved, each overriding the policy of the same name that it inherits. */
 const conditionsOf = (
   policies: typeof Policies.Type | undefined,
   definitions: Conditions,
@@ -257,7 +257,7 @@ const rulesByName = (conditions: Conditions, path: Path): Rules =>
 
 const none: Conditions = new Map()
 
-/** What every service has in common. */
+/** What all services share. */
 interface Common {
   readonly definitions: Conditions
   readonly fallback: Settings
@@ -302,7 +302,7 @@ const serviceOf = (
   }
 }
 
-/** Decodes a document, or throws a `BotocoreLegacyError`. The time it takes grows with the document, no faster. */
+/** Decodes a document, or throws a `BotocoreLegacyError`. Takes time linear in the document. */
 export const decodeUnsafe = (document: unknown): Document => {
   const { definitions = {}, retry: { __default__, ...services } } = decodeTop(copy(document, [], { values: 0 }), [])
   const common = commonOf(__default__, mapValues(definitions, ({ applies_when: when }) => when))

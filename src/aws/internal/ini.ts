@@ -1,17 +1,17 @@
-/** A property of a profile: its value, without comment and outer blanks, the file and the line of it, from 1. */
+/** A property of a profile: its value, without comment and outer blanks, its file and its line, from 1. */
 export interface Property {
   readonly value: string
   readonly path: string
   readonly line: number
 }
 
-/** The two files that the SDKs share. They differ in their section headers only. */
+/** The two files that the SDKs share. They differ only in their section headers. */
 export type Kind = "config" | "credentials"
 
-/** The properties of a profile, by their names in lower case. */
+/** The properties of a profile, by lowercase name. */
 export type Profile = ReadonlyMap<string, Property>
 
-/** A line that AWS's rules refuse. */
+/** A line that AWS's rules reject. */
 export interface Malformed {
   readonly line: number
   readonly text: string
@@ -28,7 +28,7 @@ const isBlank = (char: string | undefined): boolean => char === " " || char === 
 
 const isComment = (char: string | undefined): boolean => char === "#" || char === ";"
 
-/** Blanks are the space and the tab, nothing else. Index loops, since a regular expression for it is quadratic. */
+/** Blanks are only the space and the tab. Index loops, since a regular expression for this is quadratic. */
 const trim = (text: string): string => {
   let start = 0
   let end = text.length
@@ -50,17 +50,17 @@ const assignment = (line: string, what: string): readonly [name: string, value: 
 
 const isName = (name: string): boolean => /^[\w-]+$/.test(name)
 
-/** The name of a profile, perhaps in quotes. */
+/** The name of a profile, possibly in quotes. */
 const profileName = /^(["']?)([\w\-/.%@:+]+)\1$/
 
-/** The name of the profile that a header of the config file begins; of the credentials file it is the whole header. */
+/** The profile name in a header of the config file; in the credentials file it is the whole header. */
 const withoutPrefix = (header: string): string | undefined =>
   header.startsWith("profile") && isBlank(header["profile".length]) ? trim(header.slice("profile".length)) : undefined
 
-/** Reads the lines of a file one after the other. Names from the file are keys of maps only. */
+/** Reads the lines of a file one by one. Names from the file are used only as keys of maps. */
 class Reader {
   readonly profiles = new Map<string, Map<string, Open>>()
-  /** What stands under `[default]`, which counts only where there is no `[profile default]`. */
+  /** The properties under `[default]`, which count only if there is no `[profile default]`. */
   private plainDefault: Map<string, Open> | undefined
   private section: Map<string, Open> | undefined
   private property: Open | undefined
@@ -94,7 +94,7 @@ class Reader {
     return undefined
   }
 
-  /** Where the properties go: those of a section that is no profile are read and dropped. */
+  /** Where the properties go: those of a section that is not a profile are read and dropped. */
   private sectionOf(header: string): Map<string, Open> {
     if (header === "default") return this.plainDefault ??= new Map()
     const given = this.kind === "config" ? withoutPrefix(header) : header
@@ -127,8 +127,7 @@ class Reader {
 }
 
 /**
- * The profiles of a file of AWS, or its first malformed line. Takes time and memory in proportion to the text; never
- * throws.
+ * The profiles of an AWS file, or its first malformed line. Takes time and memory linear in the text; never throws.
  */
 export const parse = (text: string, path: string, kind: Kind): ReadonlyMap<string, Profile> | Malformed => {
   const reader = new Reader(path, kind)

@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
 /**
- * A layer of what is made once, by the first who needs it. There is one for each clock: the times of two do not compare,
- * and a program has one.
+ * A layer of something made once, on first use. There is one per clock: times of two clocks do not compare, and a
+ * program has only one.
  */
 export const once = <I, S extends object>(key: Context.Key<I, S>, make: Effect.Effect<S>): Layer.Layer<I> => {
   const made = new WeakMap<Clock.Clock, S>()

@@ -2,7 +2,7 @@ import type * as Clock from "effect/Clock"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 
-/** Tokens whose return means a success once the send that they pay for has left. */
+/** Tokens whose return after the send means a success. */
 const rewarded = (held: Reservation, reward: () => void): Reservation => {
   let left = false
   return {
@@ -20,7 +20,7 @@ const rewarded = (held: Reservation, reward: () => void): Reservation => {
   }
 }
 
-/** The store, into which every success puts `tokens`: that of a first send, and that of a retry besides what it took. */
+/** The store, with `tokens` added by every success: of a first send, and of a retry in addition to what it took. */
 const rewardingStore = (store: RetryQuotaStore, tokens: number): RetryQuotaStore => ({
   capacity: store.capacity,
   successIncrement: tokens,
@@ -43,6 +43,6 @@ const rewardingStore = (store: RetryQuotaStore, tokens: number): RetryQuotaStore
   }
 })
 
-/** The quota, into which every success puts `tokens`, whether it was retried or not. */
+/** The quota, with `tokens` added by every success, whether retried or not. */
 export const rewardingEverySuccess = (tokens: number) => (quota: RetryQuota.Service): RetryQuota.Service =>
   RetryQuota.fromStore(rewardingStore(quota.store, tokens))

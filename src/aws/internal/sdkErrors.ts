@@ -10,18 +10,18 @@ interface Has<in A> {
   readonly has: (value: A) => boolean
 }
 
-/** What an SDK retries. What is left out is what most have: 14 throttling codes, 2 transient ones, 4 statuses, no 429. */
+/** What an SDK retries. The defaults are those of most: 14 throttling codes, 2 transient ones, 4 statuses, no 429. */
 export interface ErrorRules {
   readonly throttling?: ReadonlySet<string>
   /** Codes that are throttling because of a word in them. */
   readonly throttlingWord?: RegExp
-  /** Whether a 429 is throttling without a code. */
+  /** Whether a 429 without a code is throttling. */
   readonly status429?: boolean
   readonly transient?: ReadonlySet<string>
   readonly statuses?: Has<number>
-  /** What the model of a service says about an error decides before its code and status. */
+  /** Whether the service's model decides about an error before its code and status. */
   readonly modelFirst?: boolean
-  /** What costs as much as a time-out. Of the network by default what is one: time-outs of the client. */
+  /** What costs as much as a timeout. By default, of network failures only client timeouts. */
   readonly timeout?: {
     readonly codes?: ReadonlySet<string>
     readonly statuses?: Has<number>
@@ -46,7 +46,9 @@ const withHint = (info: RetryInfo.RetryInfo, error: unknown): RetryInfo.RetryInf
 const asTimeout = (info: RetryInfo.RetryInfo, timeout: boolean): RetryInfo.RetryInfo =>
   info.throttling || info.safety === "No" || info.timeout === timeout ? info : { ...info, timeout }
 
-/** The classifier of an SDK. Facts that an error carries come first; where the error tells nothing, its causes are asked. */
+/**
+ * The classifier of an SDK. Facts that an error carries come first; if the error says nothing, its causes are checked.
+ */
 export const classifierOf = ({
   modelFirst = false,
   status429 = false,
@@ -80,6 +82,6 @@ export const classifierOf = ({
   return RetryClassifier.followingCause(RetryClassifier.chain([RetryClassifier.carried, service, network]))
 }
 
-/** The time-out of the client, as `@smithy` and others name it. */
+/** The client timeout, by its names in `@smithy` and other libraries. */
 const timedOut: RetryClassifier.RetryClassifier = (error) =>
   get(error, "name") === "TimeoutError" ? Option.some(RetryInfo.timedOut) : Option.none()

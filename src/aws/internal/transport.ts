@@ -3,12 +3,12 @@ import { get } from "../../internal/safe.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 
-/** Requests of Effect's HTTP client that got no answer, whatever their method. */
+/** Requests of Effect's HTTP client that got no response, whatever their method. */
 const transport: RetryClassifier.RetryClassifier = (error) =>
   get(error, "_tag") === "HttpClientError" && get(get(error, "reason"), "_tag") === "TransportError"
     ? Option.some(RetryInfo.transient)
     : Option.none()
 
-/** The classifier, its causes asked, and then failures of Effect's HTTP client of which no cause tells more. */
+/** The classifier with causes, then failures of Effect's HTTP client whose causes say nothing. */
 export const withTransport = (self: RetryClassifier.RetryClassifier): RetryClassifier.RetryClassifier =>
   RetryClassifier.orElse(RetryClassifier.followingCause(self), RetryClassifier.followingCause(transport))

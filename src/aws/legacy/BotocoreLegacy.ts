@@ -1,10 +1,9 @@
 /**
- * The legacy retry mode of botocore, and any other that its `_retry.json` documents describe.
+ * The legacy retry mode of botocore, and any other described by its `_retry.json` documents.
  *
- * A document names policies: a status, a status and an error code, a failed connection, a damaged body. It has a
- * default for all services and overrides for some. {@link forService} makes of it what the library works with: a
- * classifier that knows what the document retries, and a policy that knows how often and how long after. The mode has no
- * quota and no cap.
+ * A document names policies: a status, a status and an error code, a failed connection, a corrupted body. It has
+ * defaults for all services and overrides for some. {@link forService} turns it into a classifier that knows what the
+ * document retries, and a policy that knows how often and after what delay. The mode has no quota and no cap.
  *
  * The package's index does not export this module: import `effect-retry/aws/legacy/BotocoreLegacy`.
  *
@@ -41,28 +40,29 @@ const refused = (document: unknown) => (cause: unknown): BotocoreLegacyError =>
     : new BotocoreLegacyError({ path: [], value: summary(document), problem: "Expected plain data" })
 
 /**
- * Decodes a document, as `JSON.parse` gives it.
+ * Decodes a document, as returned by `JSON.parse`.
  *
  * **Details**
  *
  * | key | value |
  * | --- | --- |
- * | `definitions` | policies to refer to, by name; may be missing |
+ * | `definitions` | policies to refer to, by name; optional |
  * | `retry.__default__` | `max_attempts`, `delay` and `policies` of every service |
- * | `retry.<service>.__default__` | the same, all optional: laid over the default, key by key |
- * | `retry.<service>.<Operation>` | `policies` that the operation has besides |
+ * | `retry.<service>.__default__` | the same, all optional: overrides the default, key by key |
+ * | `retry.<service>.<Operation>` | additional `policies` of the operation |
  * | `max_attempts` | attempts, the first included: a whole number of at least 1 |
  * | `delay` | `type` `"exponential"`; `base` `"rand"` or seconds above 0; `growth_factor` of at least 1 |
  * | `policies` | by name, `{ "$ref": definition }` or `{ "applies_when": condition }` |
- * | condition | `response` with `http_status_code` (100 to 599) and perhaps `service_error_code`, or with `crc32body`, the name of a header; or `socket_errors: ["GENERAL_CONNECTION_ERROR"]` |
+ * | condition | `response` with `http_status_code` (100 to 599) and optionally `service_error_code`, or with
+ * `crc32body`, the name of a header; or `socket_errors: ["GENERAL_CONNECTION_ERROR"]` |
  *
- * Fails with a `BotocoreLegacyError` that names the path and the value when anything is missing, unknown, out of range,
- * named like a property of every object (`__proto__`, `constructor`), deeper than 16 levels, longer than 256 characters,
- * or when there are more than 10,000 values in all. Never throws.
+ * Fails with a `BotocoreLegacyError` that names the path and the value if anything is missing, unknown, out of range,
+ * named like a property of every object (`__proto__`, `constructor`), deeper than 16 levels, longer than 256
+ * characters, or if there are more than 10,000 values in all. Never throws.
  *
  * **Gotchas**
  *
- * botocore takes a `growth_factor` below 1, whose delays shrink. This does not.
+ * botocore accepts a `growth_factor` below 1, whose delays shrink. This does not.
  *
  * @category constructors
  * @since 0.1.0
@@ -73,15 +73,15 @@ export const decode = (document: unknown): Effect.Effect<Document, BotocoreLegac
 const maxJsonLength = 1_000_000
 
 /**
- * Decodes a document from the text of a `_retry.json` file: at most 1,000,000 characters. Fails as {@link decode} does,
- * and when the text is no JSON, or no text.
+ * Decodes a document from the text of a `_retry.json` file: at most 1,000,000 characters. Fails like {@link decode},
+ * and if the text is not valid JSON, or not a string.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const decodeJson = (json: string): Effect.Effect<Document, BotocoreLegacyError> => {
   const refuse = (problem: string) => Effect.fail(new BotocoreLegacyError({ path: [], value: summary(json), problem }))
-  if (typeof json !== "string") return refuse("Expected text")
+  if (typeof json !== "string") return refuse("Expected a string")
   if (json.length > maxJsonLength) return refuse(`Expected at most ${maxJsonLength} characters`)
   return Effect.matchEffect(Effect.try(() => JSON.parse(json) as unknown), {
     onFailure: () => refuse("Expected JSON"),
@@ -100,7 +100,7 @@ const override = (policies: Readonly<Record<string, object>>, rest: object = {})
 })
 
 /**
- * The built-in {@link document} before it was decoded: to spread into a document of one's own.
+ * The built-in {@link document} before decoding: to spread into your own document.
  *
  * **Details**
  *
@@ -109,8 +109,8 @@ const override = (policies: Readonly<Record<string, object>>, rest: object = {})
  *
  * **Gotchas**
  *
- * As in botocore, the `too_many_requests` of `organizations` replaces that of the default, so a 429 without
- * `TooManyRequestsException` and 400 is not retried there.
+ * As in botocore, the `too_many_requests` of `organizations` replaces the default one, so a 429 is retried there only
+ * with `TooManyRequestsException` and status 400.
  *
  * @category documents
  * @since 0.1.0
@@ -174,73 +174,76 @@ export const documentJson: {
 export const document: Document = decodeUnsafe(documentJson)
 
 /**
- * A body whose CRC-32 is not the one that a header of its response names. Its own facts call it transient; a service of
- * a document retries it when one of its policies names the header.
+ * A body whose CRC-32 differs from the one in a header of its response. Its own facts call it transient; a service of a
+ * document retries it if one of its policies names the header.
  *
  * @category errors
  * @since 0.1.0
  */
 export class ChecksumError extends RetryInfo.TaggedError("ChecksumError", { fault: "server" })<{
-  /** The header, in lower case. */
+  /** The header, in lowercase. */
   readonly header: string
-  /** The CRC-32 that the header names. */
+  /** The CRC-32 in the header. */
   readonly expected: number
   /** The CRC-32 of the body. */
   readonly actual: number
 }> {
   override get message(): string {
-    return `the body has the CRC-32 ${this.actual}, its ${this.header} header says ${this.expected}`
+    return `the CRC-32 of the body is ${this.actual}, its ${this.header} header says ${this.expected}`
   }
 }
 
 /**
- * A response of which a {@link ServiceRetry} can check the body.
+ * A response whose body a {@link ServiceRetry} can check.
  *
  * @category models
  * @since 0.1.0
  */
 export interface CheckedResponse {
-  /** A record by name, in any case; or an object that is asked for a name, such as the `Headers` of fetch. */
+  /** A record by name, in any case; or an object with a lookup function, such as the `Headers` of fetch. */
   readonly headers:
     | { readonly [name: string]: string | undefined }
     | { readonly get: (name: string) => string | null | undefined }
-  /** The bytes as they were sent: before decompression. */
+  /** The bytes as sent: before decompression. */
   readonly body: Uint8Array
 }
 
 /**
- * What {@link forService} gives.
+ * The result of {@link forService}.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ServiceRetry {
-  /** How often and when errors are retried that the classifier in the context knows: provide `layer`. */
+  /** How often and when errors known to the context's classifier are retried: provide `layer`. */
   readonly policy: RetryPolicy.RetryPolicy
-  /** What is retried. Vetoes all other responses; knows nothing of errors that are neither response nor connection. */
+  /**
+   * Decides what is retried. Vetoes all other responses; does not know errors that are neither responses nor connection
+   * errors.
+   */
   readonly classifier: RetryClassifier.RetryClassifier
   /** Sets the classifier. */
   readonly layer: Layer.Layer<never>
   /**
-   * Fails with a `ChecksumError` when a policy of the service names a header that differs from the CRC-32 of the body.
-   * Other services check nothing; a header that is missing, or no whole number, is not compared.
+   * Fails with a `ChecksumError` if a policy of the service names a header that differs from the CRC-32 of the body.
+   * Other services check nothing; a header that is missing, or not a whole number, is not compared.
    */
   readonly checkBody: (response: CheckedResponse) => Effect.Effect<void, ChecksumError>
 }
 
 /**
- * What a client may set.
+ * Options of a client.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * Attempts, the first included, instead of those of the document: a whole number of at least 1. It is botocore's
-   * `total_max_attempts`, and wins over `maxRetries`.
+   * Attempts, the first included, instead of those of the document: a whole number of at least 1. This is botocore's
+   * `total_max_attempts`, and overrides `maxRetries`.
    */
   readonly maxAttempts?: number | undefined
-  /** Retries, the first attempt not counted: a whole number of at least 0. It is botocore's `max_attempts`. */
+  /** Retries, not counting the first attempt: a whole number of at least 0. This is botocore's `max_attempts`. */
   readonly maxRetries?: number | undefined
   /** The operation, for documents that have policies for it. Default: none. */
   readonly operation?: string | undefined
@@ -262,7 +265,7 @@ const known = {
   none: Option.none<RetryInfo.RetryInfo>()
 }
 
-/** The statuses and headers that rules name. A status without codes is retried whatever the code. */
+/** The statuses and headers named by rules. A status without codes is retried whatever the code. */
 interface Index {
   readonly statuses: ReadonlyMap<number, ReadonlySet<string> | "any">
   readonly headers: ReadonlySet<string>
@@ -293,7 +296,7 @@ const response = ({ statuses }: Index, status: number, error: unknown): Option.O
   return status >= 500 ? known.server : known.client
 }
 
-/** What botocore calls a general connection error: no connection, a broken one, or no answer in time. */
+/** What botocore calls a general connection error: no connection, a broken one, or no response in time. */
 const connection: RetryClassifier.RetryClassifier = (error) => {
   const tag = get(error, "_tag")
   if (tag === "TimeoutError" || get(error, "name") === "TimeoutError") return known.timedOut
@@ -317,14 +320,14 @@ const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc
 })
 
-/** The CRC-32 of ISO 3309, as zlib has it. */
+/** The CRC-32 of ISO 3309, as in zlib. */
 const crc32 = (bytes: Uint8Array): number => {
   let crc = 0xffffffff
   for (const byte of bytes) crc = (crc >>> 8) ^ crcTable[(crc ^ byte) & 0xff]!
   return (crc ^ 0xffffffff) >>> 0
 }
 
-/** The values of a header, whose name is in lower case. */
+/** The values of a header with a lowercase name. */
 const valuesOf = (headers: CheckedResponse["headers"], header: string): ReadonlyArray<unknown> =>
   typeof headers.get === "function"
     ? [headers.get(header)]
@@ -358,16 +361,17 @@ const policyOf = ({ base, growthFactor: factor }: Settings, maxAttempts: number)
  *
  * **Details**
  *
- * The delay before retry `n` is `base * growth_factor^(n - 1)` seconds, with a new `base` in `[0, 1)` each time where
- * the document says `"rand"`, and no cap: it saturates at 2^53 milliseconds. There is no quota, and no server's hint is
- * followed. A response is retried when its status, and its error code where the policy names one, are those of a policy;
- * all others are vetoed. Connection errors are retried whatever the method of the request. A service that the document
- * does not name has the default's policies.
+ * The delay before retry `n` is `base * growth_factor^(n - 1)` seconds, with a new `base` in `[0, 1)` each time if the
+ * document says `"rand"`, and no cap: it saturates at 2^53 milliseconds. There is no quota, and no server's hint is
+ * followed. A response is retried if its status, and its error code if the policy names one, match a policy; all others
+ * are vetoed. Connection errors are retried whatever the method of the request. A service not in the document has the
+ * default's policies.
  *
  * **Gotchas**
  *
- * Throws `InvalidOption` for an impossible `maxAttempts` or `maxRetries`. The classifier asks neither the facts that an
- * error carries nor the default chain: put `RetryClassifier.carried` before it, with `RetryClassifier.orElse`, for those.
+ * Throws `InvalidOption` for an invalid `maxAttempts` or `maxRetries`. The classifier uses neither the facts that an
+ * error carries nor the default chain: put `RetryClassifier.carried` before it, with `RetryClassifier.orElse`, for
+ * those.
  *
  * **Example** (DynamoDB as botocore retries it)
  *

@@ -1,12 +1,12 @@
 /**
- * "Error retries and exponential backoff in AWS", of the AWS General Reference: what to do without an SDK.
+ * "Error retries and exponential backoff in AWS", from the AWS General Reference: what to do without an SDK.
  *
- * Server errors (5xx) and throttling are retried, client errors (4xx) are not. The waits double, from 100 milliseconds up
- * to a longest one, without jitter. The result of an asynchronous operation is polled with the same waits, for as long as
- * it is not ready or the service throttles.
+ * Server errors (5xx) and throttling are retried, client errors (4xx) are not. The waits double, from 100 milliseconds
+ * up to a maximum, without jitter. The result of an asynchronous operation is polled with the same waits, as long as it
+ * is not ready or the service throttles.
  *
- * The page has a rule for the waits and names for the bounds, `MAX_WAIT_INTERVAL` and `MAX_RETRIES`. It has no figures
- * for those, which depend on the operation, it says: the defaults here are the library's own.
+ * The page has a rule for the waits and names for the bounds, `MAX_WAIT_INTERVAL` and `MAX_RETRIES`. It gives no values
+ * for those, which it says depend on the operation: the defaults here are the library's own.
  *
  * **Source**: AWS General Reference 1.0, "Error Retries and Exponential Backoff in AWS", text and pseudocode.
  *
@@ -47,12 +47,13 @@ const service: RetryClassifier.RetryClassifier = (error) => {
  *
  * **Details**
  *
- * Throttling is one of the 14 codes that the AWS SDKs share, whatever the status, or the status 429. A code is the
- * `name`, `code`, `Code` or `__type` of the error. A server error is any status from 500 to 599, 501 and 505 too. Where
- * the error tells nothing and is no response, its causes are asked. Facts that an error carries itself come first.
+ * Throttling is one of the 14 codes that the AWS SDKs share, regardless of status, or the status 429. A code is the
+ * `name`, `code`, `Code` or `__type` of the error. A server error is any status from 500 to 599, including 501 and 505.
+ * If the error says nothing and is not a response, its causes are checked. Facts that an error itself carries come
+ * first.
  *
- * Unlike `RetryClassifier.defaultClassifier` it knows no failure of the network and no time-out, a 408 among them. The
- * page has no list of codes: which are throttling, and that 429 is, comes from the SDKs.
+ * Unlike `RetryClassifier.defaultClassifier` it knows no network failures and no timeouts, including 408. The page has
+ * no list of codes: which are throttling, and that 429 is, comes from the SDKs.
  *
  * @category constructors
  * @since 0.1.0
@@ -76,20 +77,20 @@ const waitMillis = (retries: number, maxWaitIntervalMillis: number): number =>
   Math.min(exponential(baseMillis, 2)(retries + 1), maxWaitIntervalMillis)
 
 /**
- * What can be set in the policy.
+ * Options of the policy.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * Retries, the first attempt not counted: a whole number of at least 0, or `Infinity`. The page's `MAX_RETRIES`, for
-   * which it has no figure. Default 3.
+   * Retries, not counting the first attempt: a whole number of at least 0, or `Infinity`. The page's `MAX_RETRIES`, for
+   * which it gives no value. Default 3.
    */
   readonly maxRetries?: number | undefined
   /**
-   * The longest wait: a finite duration above 0. The page's `MAX_WAIT_INTERVAL`, for which it has no figure. Default 20
-   * seconds.
+   * The longest wait: a finite duration above 0. The page's `MAX_WAIT_INTERVAL`, for which it gives no value. Default
+   * 20 seconds.
    */
   readonly maxWaitInterval?: Duration.Input | undefined
 }
@@ -99,13 +100,13 @@ export interface Options {
  *
  * **Details**
  *
- * So the waits are 100, 200, 400 milliseconds and so on, exactly: there is no jitter, and a server's hint is not
- * followed. `RetryPolicy.jittered` and `RetryPolicy.honorRetryAfter` add them. What is retried, and what is a throttle,
- * says the classifier: {@link layer} sets that of the page. Throws `InvalidOption` for options out of their ranges.
+ * So the waits are exactly 100, 200, 400 milliseconds and so on: there is no jitter, and a server's hint is not
+ * followed. `RetryPolicy.jittered` and `RetryPolicy.honorRetryAfter` add them. The classifier decides what is retried,
+ * and what is a throttle: {@link layer} sets that of the page. Throws `InvalidOption` for options out of range.
  *
- * The page's loop has a wait before its first try too, as it polls: see {@link polling}. A call has none.
+ * The page's loop also waits before its first try, since it polls: see {@link polling}. A call does not.
  *
- * **Example** (Up to five retries, of server errors and throttling only)
+ * **Example** (Up to five retries, only of server errors and throttling)
  *
  * ```ts
  * call.pipe(withRetry(GeneralReference.policy({ maxRetries: 5 })), Effect.provide(GeneralReference.layer))
@@ -126,7 +127,7 @@ export const policy = ({ maxRetries = 3, maxWaitInterval = "20 seconds" }: Optio
 }
 
 /**
- * The statuses of an asynchronous operation: three that the page names, and all others, which end the wait.
+ * The statuses of an asynchronous operation: three named by the page, and any other, which ends the wait.
  *
  * @category models
  * @since 0.1.0
@@ -134,44 +135,44 @@ export const policy = ({ maxRetries = 3, maxWaitInterval = "20 seconds" }: Optio
 export type Status = "SUCCESS" | "NOT_READY" | "THROTTLED" | (string & {})
 
 /**
- * How to poll for the result of an asynchronous operation.
+ * Options for polling the result of an asynchronous operation.
  *
  * @category models
  * @since 0.1.0
  */
 export interface PollingOptions<in A> {
-  /** The status that a poll gave. */
+  /** Reads the status from a poll's output. */
   readonly status: (output: A) => Status
   /**
-   * Polls: a whole number of at least 1, or `Infinity`. The page's `MAX_RETRIES`, by which its loop counts polls, and for
-   * which it has no figure. Default 10.
+   * Polls: a whole number of at least 1, or `Infinity`. The page's `MAX_RETRIES`, with which its loop counts polls, and
+   * for which it gives no value. Default 10.
    */
   readonly maxPolls?: number | undefined
   /**
-   * The longest wait: a finite duration of at least 1 ms. The page's `MAX_WAIT_INTERVAL`, for which it has no figure.
+   * The longest wait: a finite duration of at least 1 ms. The page's `MAX_WAIT_INTERVAL`, for which it gives no value.
    * Default 20 seconds.
    */
   readonly maxWaitInterval?: Duration.Input | undefined
   /**
-   * The time to wait, all polls included: a finite duration above the first wait, which is 100 ms or `maxWaitInterval`.
+   * The maximum wait, all polls included: a finite duration above the first wait, which is 100 ms or `maxWaitInterval`.
    * The page has no such bound. Default 10 minutes.
    */
   readonly maxWait?: Duration.Input | undefined
 }
 
 /**
- * Makes the waiter of the page: it polls for the result of an operation that was begun, with an incremental delay.
+ * Makes the waiter of the page: it polls for the result of a started operation, with an incremental delay.
  *
  * **Details**
  *
- * Before every poll, the first too, it waits `min(2^n * 100 ms, maxWaitInterval)`, `n` the polls made so far, from 0.
- * What a poll gives is asked in this order: `SUCCESS` ends the wait; with `NOT_READY` it goes on; with `THROTTLED`, or an
- * error that the classifier of the fiber holds for a throttle, it goes on too; any other status or error ends it with
- * `WaiterFailed`. When the polls are used up it fails with `WaiterTimedOut` and the reason `"delays"`, with `"time"` when
- * `maxWait` is over. Throws `InvalidOption` for options out of their ranges.
+ * Before every poll, including the first, it waits `min(2^n * 100 ms, maxWaitInterval)`, `n` the polls made so far,
+ * from 0. The result of a poll is checked in this order: `SUCCESS` ends the wait; `NOT_READY` continues it; so does
+ * `THROTTLED`, or an error that the fiber's classifier considers a throttle; any other status or error ends it with
+ * `WaiterFailed`. If the polls are used up, it fails with `WaiterTimedOut` and the reason `"delays"`; if `maxWait` is
+ * over, with `"time"`. Throws `InvalidOption` for options out of range.
  *
- * The Java version of the page differs from its pseudocode, which this is: it makes its first poll at once, makes one
- * poll more than `MAX_RETRIES`, and goes on after a server error. For the last, retry within the poll:
+ * The page's Java version differs from its pseudocode, which this follows: it makes its first poll immediately, makes
+ * one more poll than `MAX_RETRIES`, and continues after a server error. For the latter, retry within the poll:
  * `poll.pipe(withRetry(GeneralReference.policy()), Waiter.waitUntil(waiter))`.
  *
  * **Example** (Until a job is done, at most 8 polls)

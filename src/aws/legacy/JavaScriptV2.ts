@@ -1,6 +1,6 @@
 /**
  * The retry system of the AWS SDK for JavaScript 2.x: full jitter under a ceiling that doubles without end, and a
- * back-off function of one's own that can stop retrying.
+ * custom backoff function that can stop retrying.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ import * as RetryPolicy from "../../RetryPolicy.ts"
 import { withTransport } from "../internal/transport.ts"
 
 /**
- * What can be set in the delays.
+ * Options of the delays.
  *
  * @category models
  * @since 0.1.0
@@ -30,30 +30,30 @@ export interface BackoffOptions {
   /** The first ceiling: a finite duration of at least 0. Default 100 milliseconds. */
   readonly base?: Duration.Input | undefined
   /**
-   * Gives the delay in milliseconds, instead of `base` and chance, from the retries made so far (0 at first) and the
-   * error. A negative one stops retrying; one that is no number counts as 0.
+   * Returns the delay in milliseconds, in place of `base` and randomness, given the retries made so far (0 at first)
+   * and the error. A negative delay stops retrying; one that is not a number counts as 0.
    */
   readonly customBackoff?: ((retryCount: number, error: unknown) => number) | undefined
   /**
-   * Whether a server's hint is added to the delay, as the SDK does where it asks for credentials; the calls of its
-   * service clients ignore hints. Default `false`.
+   * Whether to add a server's hint to the delay, as the SDK does when it requests credentials; the calls of its service
+   * clients ignore hints. Default `false`.
    */
   readonly addRetryAfter?: boolean | undefined
   /**
-   * The longest hint that is added, any longer one counts as this: a finite duration of at least 0. The SDK has no such
-   * bound. Default 20 seconds.
+   * The longest hint to add; a longer one is cut to it: a finite duration of at least 0. The SDK has no such bound.
+   * Default 20 seconds.
    */
   readonly maxRetryAfter?: Duration.Input | undefined
 }
 
 /**
- * What can be set in the policy.
+ * Options of the policy.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options extends BackoffOptions {
-  /** Retries, the first attempt not counted: a whole number of at least 0, or `Infinity`. Default 3. */
+  /** Retries, not counting the first attempt: a whole number of at least 0, or `Infinity`. Default 3. */
   readonly maxRetries?: number | undefined
 }
 
@@ -84,8 +84,8 @@ const hintMillis = ({ info }: Failing): number =>
   info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
 
 /**
- * Waits `random * 2^n * base`, `n` the retries made so far, from 0: the delays of {@link policy}. They stop when a
- * `customBackoff` does.
+ * Waits `random * 2^n * base`, `n` the retries made so far, from 0: the delays of {@link policy}. They end when a
+ * `customBackoff` stops.
  *
  * @category constructors
  * @since 0.1.0
@@ -98,16 +98,16 @@ export const backoff = (options: BackoffOptions = {}): RetryPolicy.RetryPolicy =
  *
  * **Details**
  *
- * As in the SDK, the calls of a service client ignore a server's hint, and the requests for credentials add it to the
- * delay: `addRetryAfter`. There is no cap: `RetryPolicy.capped` adds one. A redirect is retried at once, without hint. A
- * `customBackoff` that stops retrying does so with the reason `"schedule"`. What is retried says the classifier:
- * {@link layer} sets that of the SDK. Source: aws-sdk 2.1693.0 `lib/util.js`, `lib/service.js`,
+ * As in the SDK, the calls of a service client ignore a server's hint, and requests for credentials add it to the
+ * delay: `addRetryAfter`. There is no cap: `RetryPolicy.capped` adds one. A redirect is retried immediately, ignoring
+ * hints. A `customBackoff` that stops retrying does so with the reason `"schedule"`. The classifier decides what is
+ * retried: {@link layer} sets that of the SDK. Source: aws-sdk 2.1693.0 `lib/util.js`, `lib/service.js`,
  * `lib/event_listeners.js`.
  *
  * **Gotchas**
  *
- * The SDK's clients also follow up to 10 redirects once all retries are made; here a redirect is a retry like any other.
- * And they ask `customBackoff` about errors, too, that are not retried then.
+ * The SDK's clients also follow up to 10 redirects after all retries; here a redirect is a retry like any other. They
+ * also ask `customBackoff` about errors that are then not retried.
  *
  * @category constructors
  * @since 0.1.0
@@ -146,7 +146,7 @@ const throttlingCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
   "TransactionInProgressException"
 ])
 
-/** The network, credentials that the SDK has renewed by then, and what only DynamoDB raises. */
+/** Network failures, credentials that the SDK has renewed by then, and DynamoDB's own error. */
 const retryableCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
   "NetworkingError",
   "UnknownEndpoint",
@@ -187,7 +187,7 @@ const isExpiredSignature = (error: unknown): boolean => {
     codesOf(error).some((code) => typeof code === "string" && code.includes("Signature"))
 }
 
-/** Whole seconds, as `parseInt` reads them; on an error of the SDK the hint is milliseconds already. */
+/** Whole seconds, as `parseInt` reads them; on an error of the SDK the hint is already in milliseconds. */
 const retryAfterOf = (error: unknown): unknown =>
   get(error, "retryAfter") ?? Number.parseInt(String(headerOf(error, "retry-after")), 10) * 1000
 
@@ -210,15 +210,15 @@ const service: RetryClassifier.RetryClassifier = (error) =>
   )
 
 /**
- * What the SDK retries: its throttling codes and any 429 as throttling; every status of at least 500; failures of the
- * network, time-outs among them; expired credentials and signatures; redirects; DynamoDB's `CRC32CheckFailed`.
+ * What the SDK retries: its throttling codes and any 429 as throttling; every status of at least 500; network failures,
+ * including timeouts; expired credentials and signatures; redirects; DynamoDB's `CRC32CheckFailed`.
  *
  * **Details**
  *
- * An error of the SDK itself says so in `retryable`, and its word counts. Else a code is the `code`, `name` or `Code` of
- * the error, a status its `$metadata.httpStatusCode`, `statusCode` or `status`, or that of its response. The hint is
- * `retry-after` in whole seconds. A `TransportError` of Effect's HTTP client is a `NetworkingError`: retried, whatever the
- * method. Where the error tells nothing, its causes are asked. Facts that an error carries itself come first.
+ * If an error of the SDK itself has `retryable`, that decides. Otherwise a code is the `code`, `name` or `Code` of the
+ * error, a status its `$metadata.httpStatusCode`, `statusCode` or `status`, or that of its response. The hint is
+ * `retry-after` in whole seconds. A `TransportError` of Effect's HTTP client is a `NetworkingError`: retried, whatever
+ * the method. If the error says nothing, its causes are checked. Facts that an error itself carries come first.
  *
  * Unlike `RetryClassifier.defaultClassifier`, 501 and 505 are retried; `BandwidthLimitExceeded`,
  * `LimitExceededException`, `PriorRequestNotComplete`, `RequestTimeout`, `SlowDown` and `ThrottledException` are not,
@@ -233,8 +233,8 @@ export const classifier: RetryClassifier.RetryClassifier = /* @__PURE__ */ withT
 )
 
 /**
- * What the SDK retries when its `correctClockSkew` is set: what {@link classifier} retries, and six codes of a skewed
- * clock. The caller corrects the clock.
+ * What the SDK retries if its `correctClockSkew` is set: what {@link classifier} retries, and six codes for clock skew.
+ * The caller corrects the clock.
  *
  * @category constructors
  * @since 0.1.0

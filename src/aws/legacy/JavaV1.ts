@@ -2,8 +2,8 @@
  * The retry system of the AWS SDK for Java 1.x: a ceiling that doubles, full jitter after ordinary failures, equal
  * jitter after throttles.
  *
- * Full jitter answers a passing failure fast and spreads clients widest; equal jitter leaves a throttling service at
- * least half the ceiling in peace.
+ * Full jitter retries quickly after a transient failure and spreads clients widest; equal jitter gives a throttling
+ * service a break of at least half the ceiling.
  *
  * @since 0.1.0
  */
@@ -22,7 +22,7 @@ import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import { withTransport } from "../internal/transport.ts"
 
-/** From here on the ceiling stays, capped or not: in the SDK the shift would overflow. */
+/** From here on the ceiling stays the same, capped or not: in the SDK the shift would overflow. */
 const maxExponent = 30
 
 type Ceiling = (failure: Failing) => number
@@ -34,7 +34,7 @@ const ceilingOf = (baseMillis: number, maxMillis: number): Ceiling => ({ step })
 const nextInt = ({ random }: Failing, bound: number): number => Math.floor(random.nextDoubleUnsafe() * bound)
 
 /**
- * What the back-offs take.
+ * Options of the backoffs.
  *
  * @category models
  * @since 0.1.0
@@ -42,7 +42,7 @@ const nextInt = ({ random }: Failing, bound: number): number => Math.floor(rando
 export interface BackoffOptions {
   /** The first ceiling: a finite duration above 0. */
   readonly baseDelay: Duration.Input
-  /** The highest ceiling: a finite duration above 0. It may be below `baseDelay`, and then is the ceiling throughout. */
+  /** The highest ceiling: a finite duration above 0. If it is below `baseDelay`, it is the ceiling throughout. */
   readonly maxBackoff: Duration.Input
 }
 
@@ -62,7 +62,7 @@ const backoff = (
  *
  * **Details**
  *
- * The bound on the exponent shows where `maxBackoff` exceeds `2^30` times `baseDelay`: the delay then stays below it.
+ * The bound on the exponent matters if `maxBackoff` exceeds `2^30` times `baseDelay`: the delay then stays below it.
  * Source: aws-sdk-java `PredefinedBackoffStrategies.ExponentialBackoffStrategy`.
  *
  * @category constructors
@@ -72,7 +72,7 @@ export const exponentialBackoff = (options: BackoffOptions): RetryPolicy.RetryPo
   backoff("JavaV1.exponentialBackoff", options, (ceiling) => ceiling)
 
 /**
- * Waits whole milliseconds from 0 to the ceiling of {@link exponentialBackoff}, the ceiling itself excluded.
+ * Waits whole milliseconds from 0 up to, but excluding, the ceiling of {@link exponentialBackoff}.
  *
  * **Details**
  *
@@ -102,34 +102,35 @@ export const equalJitterBackoff = (options: BackoffOptions): RetryPolicy.RetryPo
   })
 
 /**
- * What can be set in the policy.
+ * Options of the policy.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** The first ceiling after a failure that is no throttle: a finite duration above 0. Default 100 milliseconds. */
+  /** The first ceiling after a failure that is not a throttle: a finite duration above 0. Default 100 milliseconds. */
   readonly baseDelay?: Duration.Input | undefined
   /** The first ceiling after a throttle: a finite duration above 0. Default 500 milliseconds. */
   readonly throttledBaseDelay?: Duration.Input | undefined
   /** The highest ceiling: a finite duration above 0. Default 20 seconds. */
   readonly maxBackoff?: Duration.Input | undefined
-  /** Retries, the first attempt not counted: a whole number of at least 0, or `Infinity`. Default 3. */
+  /** Retries, not counting the first attempt: a whole number of at least 0, or `Infinity`. Default 3. */
   readonly maxRetries?: number | undefined
 }
 
 /**
- * Makes a policy of the SDK: {@link fullJitterBackoff} from `baseDelay`, after a throttle {@link equalJitterBackoff}
- * from `throttledBaseDelay`. The retries count through both.
+ * Makes a policy of the SDK: {@link fullJitterBackoff} from `baseDelay`, and after a throttle
+ * {@link equalJitterBackoff} from `throttledBaseDelay`. Both share one retry count.
  *
  * **Details**
  *
- * A server's hint is not followed. What is retried, and what is a throttle, says the classifier: {@link layer} sets that
- * of the SDK. Source: aws-sdk-java `PredefinedBackoffStrategies.SDKDefaultBackoffStrategy`, `PredefinedRetryPolicies`.
+ * A server's hint is not followed. The classifier decides what is retried, and what is a throttle: {@link layer} sets
+ * that of the SDK. Source: aws-sdk-java `PredefinedBackoffStrategies.SDKDefaultBackoffStrategy`,
+ * `PredefinedRetryPolicies`.
  *
  * **Gotchas**
  *
- * The SDK's client also limits retries by a quota, which is no part of its policies and none of this one. Its costs are
+ * The SDK's client also limits retries by a quota, which is not part of its policies, nor of this one. Its costs are
  * `RetryPolicy.quotaGated({ cost: 5, throttlingCost: 0 })`, its capacity is that of `RetryQuota.layer()`.
  *
  * @category constructors
@@ -160,7 +161,8 @@ export const policy = (
 export const defaultPolicy: RetryPolicy.RetryPolicy = /* @__PURE__ */ policy()
 
 /**
- * The policy of the SDK for DynamoDB: 10 retries and ceilings from 25 milliseconds; after a throttle as ever, from 500.
+ * The policy of the SDK for DynamoDB: 10 retries and ceilings from 25 milliseconds; after a throttle from 500, as
+ * usual.
  *
  * @category policies
  * @since 0.1.0
@@ -196,7 +198,7 @@ const serviceInfo = (given: ReadonlyArray<unknown>, status: number | undefined):
   return isIn(codes.awsClockSkewCodes) ? RetryInfo.make({ fault: "client" }) : undefined
 }
 
-/** Without a body the SDK makes the code of status and reason phrase: "503 Slow Down" is `SlowDown`. */
+/** Without a body the SDK builds the code from the status and the reason phrase: "503 Slow Down" is `SlowDown`. */
 const spelled = (code: unknown, status: number | undefined): unknown =>
   typeof code === "string" && status !== undefined && code.startsWith(String(status))
     ? code.slice(String(status).length).replace(/\s/g, "")
@@ -211,21 +213,21 @@ const service: RetryClassifier.RetryClassifier = (error) => {
 
 /**
  * What the SDK retries: its throttling codes and any 429 as throttling; the statuses 500, 502, 503 and 504; the codes
- * `IDPCommunicationError`, `RequestTimeout`, `RequestTimeoutException` and `TransactionInProgressException`; six codes of
- * a skewed clock; failures of the network, time-outs among them.
+ * `IDPCommunicationError`, `RequestTimeout`, `RequestTimeoutException` and `TransactionInProgressException`; six codes
+ * for clock skew; network failures, including timeouts.
  *
  * **Details**
  *
- * A code is the `name`, `code` or `Code` of the error, or what follows the status in one such as `"503 Slow Down"`. A
- * status is its `$metadata.httpStatusCode`, `statusCode` or `status`, or that of its response. A `TransportError` of
- * Effect's HTTP client is an `IOException`: retried, whatever the method. Where the error tells nothing, its causes are
- * asked. Facts that an error carries itself come first.
+ * A code is the `name`, `code` or `Code` of the error, or the words after the status in `"503 Slow Down"`. A status is
+ * its `$metadata.httpStatusCode`, `statusCode` or `status`, or that of its response. A `TransportError` of Effect's
+ * HTTP client is an `IOException`: retried, whatever the method. If the error says nothing, its causes are checked.
+ * Facts that an error itself carries come first.
  *
- * Unlike `RetryClassifier.defaultClassifier`, `TransactionInProgressException` is no throttle, `LimitExceededException`
- * is not retried unless its status is, `IDPCommunicationError` is, and so is a skewed clock: the SDK has corrected it by
- * then, and so should the caller.
- * Source: aws-sdk-java `RetryUtils` of the late 1.x, which has `RETRYABLE_ERROR_CODES` (that of 1.11 in 2017 lacks them
- * and two of the throttling codes), `PredefinedRetryPolicies.SDKDefaultRetryCondition`.
+ * Unlike `RetryClassifier.defaultClassifier`, `TransactionInProgressException` is not a throttle,
+ * `LimitExceededException` is retried only if its status is, `IDPCommunicationError` is retried, and so is clock skew:
+ * the SDK has corrected it by then, and so should the caller. Source: aws-sdk-java `RetryUtils` of the late 1.x, which
+ * has `RETRYABLE_ERROR_CODES` (1.11 of 2017 lacks them and two of the throttling codes),
+ * `PredefinedRetryPolicies.SDKDefaultRetryCondition`.
  *
  * @category constructors
  * @since 0.1.0

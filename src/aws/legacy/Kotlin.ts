@@ -1,6 +1,6 @@
 /**
- * The retry configuration of the AWS SDK for Kotlin, under its own names and with its own defaults, so that a Kotlin
- * configuration reads across line by line.
+ * The retry configuration of the AWS SDK for Kotlin, with its own names and defaults, so that a Kotlin configuration
+ * can be carried over line by line.
  *
  * **Example** (A Kotlin configuration)
  *
@@ -13,10 +13,9 @@
  * const program = callDynamo.pipe(withRetry(strategy.policy), Effect.provide(strategy.layer))
  * ```
  *
- * What a Kotlin strategy is in one piece is two here: the policy decides, the layer holds what calls share. Each strategy
- * has a quota of its own, as in Kotlin, however often its layer is provided; give two the same {@link TokenBucket} to
- * share one. What is measured by different clocks cannot be shared: under a `TestClock` of its own, each test has a quota
- * of its own.
+ * One Kotlin strategy becomes two things here: the policy decides, the layer holds what calls share. Each strategy has
+ * its own quota, as in Kotlin, however often its layer is provided; give two the same {@link TokenBucket} to share one.
+ * Clocks cannot share state: with its own `TestClock`, each test has its own quota.
  *
  * The package's index does not export this module: import `effect-retry/aws/legacy/Kotlin`.
  *
@@ -44,53 +43,56 @@ import { once } from "../internal/once.ts"
 /** Which of Kotlin's two sets of defaults applies. */
 interface Preset {
   /**
-   * The defaults of retry behaviour 2.1, as with `SMITHY_NEW_RETRIES_2026=true` in Kotlin. Default `false`. What a
-   * strategy says holds for its parts, unless they say otherwise.
+   * The defaults of retry behavior 2.1, as with `SMITHY_NEW_RETRIES_2026=true` in Kotlin. Default `false`. A strategy's
+   * setting applies to its parts, unless they set their own.
    */
   readonly useNewRetries?: boolean | undefined
 }
 
 /**
- * What can be set in {@link standardRetryTokenBucket}. Kotlin's numbers are whole; fractions work too.
+ * Options of {@link standardRetryTokenBucket}. Kotlin's numbers are whole; fractions work too.
  *
  * @category models
  * @since 0.1.0
  */
 export interface StandardRetryTokenBucketConfig extends Preset {
   /**
-   * A retry for which there are too few tokens is refused; with `false` it waits for the refill. Without a refill it is
+   * Whether a retry without enough tokens is refused; with `false` it waits for the refill. Without a refill it is
    * always `true`. Default `true`.
    */
   readonly useCircuitBreakerMode?: boolean | undefined
   /** Tokens that a first attempt takes: from 0 to `maxCapacity`. Default 0. */
   readonly initialTryCost?: number | undefined
-  /** Tokens that a success of the first attempt puts in: from 0 to `maxCapacity`. Default 1. */
+  /** Tokens added by a success of the first attempt: from 0 to `maxCapacity`. Default 1. */
   readonly initialTrySuccessIncrement?: number | undefined
-  /** The most tokens there can be, and those at the start: a finite number of at least 1. Default 500. */
+  /** The maximum and initial number of tokens: a finite number of at least 1. Default 500. */
   readonly maxCapacity?: number | undefined
-  /** Tokens that flow in per second: a finite number of at least 0. Default 0. */
+  /** Tokens added per second: a finite number of at least 0. Default 0. */
   readonly refillUnitsPerSecond?: number | undefined
   /**
-   * Tokens that a retry takes: a finite number of at least 0, and where retries wait at most `maxCapacity`. Default 5, in
+   * Tokens that a retry takes: a finite number of at least 0, and if retries wait, at most `maxCapacity`. Default 5, in
    * 2.1 14.
    */
   readonly retryCost?: number | undefined
-  /** Tokens that a retry takes after a throttle, and unless in 2.1 after a transient error. Default 10, in 2.1 5. */
+  /** Tokens that a retry takes after a throttle, and except in 2.1 after a transient error. Default 10, in 2.1 5. */
   readonly timeoutRetryCost?: number | undefined
 }
 
 /**
- * What can be set in {@link exponentialBackoffWithJitter}.
+ * Options of {@link exponentialBackoffWithJitter}.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ExponentialBackoffWithJitterConfig extends Preset {
-  /** The first ceiling after a failure that is no throttle: a finite duration of at least 0. Default 10 ms, in 2.1 50. */
+  /**
+   * The first ceiling after a failure that is not a throttle: a finite duration of at least 0. Default 10 ms, in 2.1
+   * 50.
+   */
   readonly initialDelay?: Duration.Input | undefined
-  /** How the ceiling grows: a finite number of at least 1. Default 1.5, in 2.1 2. */
+  /** The growth factor of the ceiling: a finite number of at least 1. Default 1.5, in 2.1 2. */
   readonly scaleFactor?: number | undefined
-  /** The share of the ceiling that chance may remove: from 0, no jitter, to 1, full jitter. Default 1. */
+  /** The share of the ceiling that jitter may remove: from 0, no jitter, to 1, full jitter. Default 1. */
   readonly jitter?: number | undefined
   /** The highest ceiling: a duration of at least 0, or infinite for none. Default 20 seconds. */
   readonly maxBackoff?: Duration.Input | undefined
@@ -101,13 +103,16 @@ export interface ExponentialBackoffWithJitterConfig extends Preset {
 }
 
 /**
- * What can be set in {@link adaptiveRateLimiter}: ranges and meaning are those of `AdaptiveRateLimiter.Options`.
+ * Options of {@link adaptiveRateLimiter}: ranges and meaning are those of `AdaptiveRateLimiter.Options`.
  *
  * @category models
  * @since 0.1.0
  */
 export interface AdaptiveRateLimiterConfig {
-  /** The share of the rate that is left after a throttle; Kotlin's text says that it is the share removed. Default 0.7. */
+  /**
+   * The share of the rate that remains after a throttle; Kotlin's documentation calls it the share removed. Default
+   * 0.7.
+   */
   readonly beta?: number | undefined
   /** How long one measurement of the send rate lasts. Default half a second. */
   readonly measurementBucketDuration?: Duration.Input | undefined
@@ -122,7 +127,7 @@ export interface AdaptiveRateLimiterConfig {
 }
 
 /**
- * What can be set in {@link standardRetryStrategy}. A part is given as its configuration or as the thing itself.
+ * Options of {@link standardRetryStrategy}. A part is given as its configuration or as the part itself.
  *
  * @category models
  * @since 0.1.0
@@ -130,30 +135,30 @@ export interface AdaptiveRateLimiterConfig {
 export interface StandardRetryStrategyConfig extends Preset {
   /** Attempts, the first included: a whole number of at least 1, or `Infinity`. Default 3. */
   readonly maxAttempts?: number | undefined
-  /** The quota: a configuration, or a bucket to share. Default: a {@link standardRetryTokenBucket} of its own. */
+  /** The quota: a configuration, or a bucket to share. Default: its own {@link standardRetryTokenBucket}. */
   readonly tokenBucket?: StandardRetryTokenBucketConfig | TokenBucket | undefined
   /** The delays: a configuration, or any policy. Default {@link exponentialBackoffWithJitter}. */
   readonly delayProvider?: ExponentialBackoffWithJitterConfig | RetryPolicy.RetryPolicy | undefined
   /**
-   * A call that the quota refuses to retry is held back for its delay before it fails. Kotlin does so for operations that
-   * poll and leaves the others alone; a policy knows no operations, so set it for those that poll. Default `false`.
+   * Whether a call that the quota refuses to retry is held back for its delay before it fails. Kotlin does so only for
+   * operations that poll; a policy knows no operations, so set it for those that poll. Default `false`.
    */
   readonly enableLongPollingBackoff?: boolean | undefined
 }
 
 /**
- * What can be set in {@link adaptiveRetryStrategy}.
+ * Options of {@link adaptiveRetryStrategy}.
  *
  * @category models
  * @since 0.1.0
  */
 export interface AdaptiveRetryStrategyConfig extends StandardRetryStrategyConfig {
-  /** The limiter: a configuration, or a layer to share. Default: an {@link adaptiveRateLimiter} of its own. */
+  /** The limiter: a configuration, or a layer to share. Default: its own {@link adaptiveRateLimiter}. */
   readonly rateLimiter?: AdaptiveRateLimiterConfig | Layer.Layer<Limiter.AdaptiveRateLimiter> | undefined
 }
 
 /**
- * A quota, and what retries take of it.
+ * A quota, and what retries take from it.
  *
  * @category models
  * @since 0.1.0
@@ -166,7 +171,7 @@ export interface TokenBucket {
 }
 
 /**
- * A policy, and the layer of the services that it needs.
+ * A policy, and the layer of the services it needs.
  *
  * @category models
  * @since 0.1.0
@@ -177,7 +182,7 @@ export interface RetryStrategy<R, Err = never> {
 }
 
 /**
- * Kotlin's defaults: retry behaviour 2.0.
+ * Kotlin's defaults: retry behavior 2.0.
  *
  * @category constants
  * @since 0.1.0
@@ -216,7 +221,7 @@ export const defaults = {
 } as const satisfies AdaptiveRetryStrategyConfig
 
 /**
- * Kotlin's defaults with `SMITHY_NEW_RETRIES_2026`: retry behaviour 2.1.
+ * Kotlin's defaults with `SMITHY_NEW_RETRIES_2026`: retry behavior 2.1.
  *
  * @category constants
  * @since 0.1.0
@@ -238,13 +243,13 @@ const presetOf = (check: Check, { useNewRetries = false }: Preset) =>
 
 type Settled<A> = { readonly [K in keyof A]-?: Exclude<A[K], undefined> }
 
-/** The configuration, with the defaults for what it leaves out. */
+/** The configuration, with defaults for what it omits. */
 const settled = <A extends object>(standard: Settled<A>, config: A): Settled<A> => ({
   ...standard,
   ...Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
 })
 
-/** Makes a part of a strategy; what it refuses is named as a field of the strategy. */
+/** Makes a part of a strategy; errors name it as a field of the strategy. */
 const part = <A>(constructorName: string, name: string, config: unknown, make: () => A): A => {
   if (typeof config !== "object" || config === null) {
     return checks(constructorName).reject(name, config, "a configuration or the part itself")
@@ -265,21 +270,23 @@ const part = <A>(constructorName: string, name: string, config: unknown, make: (
  *
  * | field | here |
  * | --- | --- |
- * | `maxCapacity` | `capacity` of the quota, and its balance at the start |
- * | `refillUnitsPerSecond` | `refillPerSecond`: to the millisecond, fractions kept; Kotlin adds whole tokens and forgets the rest |
+ * | `maxCapacity` | `capacity` of the quota, and its initial balance |
+ * | `refillUnitsPerSecond` | `refillPerSecond`: to the millisecond, fractions kept; Kotlin adds whole tokens and drops
+ * the rest |
  * | `useCircuitBreakerMode` | `whenExhausted`: `true` is `"stop"`, `false` is `"wait"`; without a refill always `"stop"` |
- * | `initialTryCost` | `firstAttemptCost`: an attempt that is refused fails with `QuotaExhausted`, Kotlin's `RetryCapacityExceededException` |
+ * | `initialTryCost` | `firstAttemptCost`: a refused attempt fails with `QuotaExhausted`, Kotlin's
+ * `RetryCapacityExceededException` |
  * | `initialTrySuccessIncrement` | `successIncrement` |
  * | `retryCost` | `cost`, and in 2.1 `timeoutCost` |
  * | `timeoutRetryCost` | `throttlingCost`, and in 2.0 `timeoutCost` |
  *
- * Those that wait are served first come, first served, as soon as the tokens are there. Kotlin waits whole seconds, holds
- * a lock meanwhile, and then forgets what else flowed in.
+ * Waiting retries are served first come, first served, as soon as the tokens are available. Kotlin waits whole seconds,
+ * holds a lock meanwhile, and then drops what else was refilled.
  *
- * A transient error is one whose facts say `timeout`: time-outs of the client with the default classifier; with
- * {@link awsRetryPolicy} all that Kotlin calls so.
+ * A transient error is one whose facts say `timeout`: client timeouts with the default classifier; with
+ * {@link awsRetryPolicy}, everything Kotlin considers transient.
  *
- * Throws `InvalidOption` when an option is impossible.
+ * Throws `InvalidOption` when an option is invalid.
  *
  * @category constructors
  * @since 0.1.0
@@ -297,7 +304,7 @@ export const standardRetryTokenBucket = (config: StandardRetryTokenBucketConfig 
     successIncrement: check.between("initialTrySuccessIncrement", valid.initialTrySuccessIncrement, 0, capacity),
     whenExhausted: breaks || valid.refillUnitsPerSecond === 0 ? "stop" : "wait"
   }
-  // What waits for more than there can be would wait for ever.
+  // An amount above the capacity would wait forever.
   const costOf = (field: "retryCost" | "timeoutRetryCost"): number =>
     options.whenExhausted === "wait"
       ? check.between(field, valid[field], 0, capacity)
@@ -319,15 +326,15 @@ export const standardRetryTokenBucket = (config: StandardRetryTokenBucketConfig 
 export const infiniteTokenBucket: TokenBucket = { layer: RetryQuota.layerUnlimited, costs: { cost: 0 } }
 
 /**
- * Waits `ceiling * (1 - removed)` before retry `n`, from 1, in whole milliseconds, the rest cut off:
- * `ceiling = min(base * scaleFactor^(n - 1), maxBackoff)`, `removed` uniform in `[0, jitter)`, and `base` that of a
- * throttle or of any other failure. Never stops.
+ * Waits `ceiling * (1 - removed)` before retry `n`, from 1, in whole milliseconds, rounded down:
+ * `ceiling = min(base * scaleFactor^(n - 1), maxBackoff)`, `removed` uniform in `[0, jitter)`, with one `base` for
+ * throttles and another for other failures. Never stops.
  *
  * **Details**
  *
- * A server's hint is followed within `[delay, delay + retryAfterMaxOvershoot]`, in 2.0 and in 2.1: Kotlin's change log
- * calls it part of 2.1, its code asks no flag. The hint is any that the facts name; Kotlin reads `x-amz-retry-after`
- * alone. Throws `InvalidOption` when an option is impossible.
+ * A server's hint is followed within `[delay, delay + retryAfterMaxOvershoot]`, in 2.0 and in 2.1: Kotlin's changelog
+ * says it is part of 2.1, but its code checks no flag. The hint is any in the facts; Kotlin reads only
+ * `x-amz-retry-after`. Throws `InvalidOption` when an option is invalid.
  *
  * @category constructors
  * @since 0.1.0
@@ -346,7 +353,7 @@ export const exponentialBackoffWithJitter = (
   const throttlingBase = check.duration("throttlingBaseDelay", valid.throttlingBaseDelay)
   const overshoot = check.duration("retryAfterMaxOvershoot", valid.retryAfterMaxOvershoot)
   check.given.useNewRetries = useNewRetries
-  // What was given, without the defaults.
+  // The given options, without the defaults.
   const given = Object.fromEntries(
     Object.entries(check.given).filter(([field]) => config[field as keyof typeof config] !== undefined)
   )
@@ -369,13 +376,13 @@ const capOf = (check: Check, maxBackoff: Duration.Input): number => {
 }
 
 /**
- * A layer with the limiter of adaptive mode, whose sends wait for their turn: the same layer is the same limiter, however
- * often it is provided. Throws `InvalidOption` when an option is impossible.
+ * A layer with the limiter of adaptive mode, whose sends wait for their turn: the same layer is the same limiter,
+ * however often it is provided. Throws `InvalidOption` when an option is invalid.
  *
  * **Details**
  *
- * It measures on the grid of half seconds that the AWS reference gives; Kotlin measures from its last measurement on. At
- * most 100,000 sends wait, the next fail with `RateLimitExceeded`; Kotlin has no such bound.
+ * It measures on the grid of half seconds that the AWS reference prescribes; Kotlin measures from its last measurement.
+ * At most 100,000 sends wait, further ones fail with `RateLimitExceeded`; Kotlin has no such bound.
  *
  * @category layers
  * @since 0.1.0
@@ -433,17 +440,17 @@ const strategyOf = (
 }
 
 /**
- * Makes Kotlin's standard mode: a policy, and the layer of its quota. Throws `InvalidOption` when an option is
- * impossible, which names the field, such as `tokenBucket.maxCapacity`.
+ * Makes Kotlin's standard mode: a policy, and the layer of its quota. Throws `InvalidOption`, naming the field, such as
+ * `tokenBucket.maxCapacity`, when an option is invalid.
  *
  * **Details**
  *
- * What is retried is up to the classifier, as in Kotlin it is up to the retry policy: {@link awsRetryPolicy} is that of
- * AWS. When retrying stops, the error of the last attempt comes out, as it does in Kotlin; why, the stop reason tells.
+ * The classifier decides what is retried, as the retry policy does in Kotlin: {@link awsRetryPolicy} is that of AWS.
+ * When retrying stops, the call fails with the error of the last attempt, as in Kotlin; the stop reason says why.
  *
  * **Gotchas**
  *
- * Each call makes another quota: keep the strategy in a constant.
+ * Each call makes a new quota: keep the strategy in a constant.
  *
  * @category constructors
  * @since 0.1.0
@@ -453,8 +460,8 @@ export const standardRetryStrategy = (
 ): RetryStrategy<RetryQuota.RetryQuota> => strategyOf("Kotlin.standardRetryStrategy", config)
 
 /**
- * Makes Kotlin's adaptive mode: {@link standardRetryStrategy}, and a limiter that holds back every send once the service
- * has throttled. The layer provides both services.
+ * Makes Kotlin's adaptive mode: {@link standardRetryStrategy}, with a limiter that holds back every send once the
+ * service has throttled. The layer provides both services.
  *
  * @category constructors
  * @since 0.1.0
@@ -467,11 +474,11 @@ export const adaptiveRetryStrategy = (
   return { policy: RetryPolicy.requiresRateLimiter(policy), layer: Layer.merge(layer, limiter) }
 }
 
-/** Kotlin books the error type `Transient` as this fact. */
+/** Represents Kotlin's error type `Transient`. */
 const asTransient = (info: RetryInfo.RetryInfo): RetryInfo.RetryInfo =>
   info.throttling || info.safety === "No" ? info : { ...info, timeout: true }
 
-/** Errors that carry facts: of a service (`ServerSide`, `ClientSide`) by their fault, otherwise `Transient`. */
+/** Errors that carry facts: service errors (`ServerSide`, `ClientSide`) by their fault, otherwise `Transient`. */
 const carried: RetryClassifier.RetryClassifier = (error) =>
   Option.map(RetryInfo.fromError(error), (info) => info.fault === "other" ? asTransient(info) : info)
 
@@ -483,13 +490,13 @@ const transientCode = (error: unknown): boolean =>
 const transientStatus = (error: unknown): boolean =>
   codes.awsTransientStatuses.has(get(get(error, "$metadata"), "httpStatusCode") as number)
 
-/** Errors that the service's model calls retryable, and whose code and status say no more. */
+/** Errors that the service's model calls retryable, and whose code and status say nothing more. */
 const modelled: RetryClassifier.RetryClassifier = (error) =>
   get(error, "$retryable") === undefined || transientCode(error) || transientStatus(error)
     ? Option.none()
     : RetryClassifier.aws(error)
 
-/** The default classifier without a cause, and the one code that it does not know. */
+/** The default classifier without causes, and the one code it does not know. */
 const others = /* @__PURE__ */ RetryClassifier.chain([
   RetryClassifier.effectErrors,
   RetryClassifier.aws,
@@ -500,7 +507,7 @@ const others = /* @__PURE__ */ RetryClassifier.chain([
 ])
 
 /**
- * Kotlin's `AwsRetryPolicy` as a classifier: tells apart what Kotlin's token bucket charges differently.
+ * Kotlin's `AwsRetryPolicy` as a classifier: distinguishes what Kotlin's token bucket charges differently.
  *
  * **Details**
  *
@@ -508,15 +515,16 @@ const others = /* @__PURE__ */ RetryClassifier.chain([
  * | --- | --- | --- |
  * | `Throttling` | `throttling` | the throttling codes, and a bare 429, which Kotlin does not retry |
  * | `Transient` | `timeout` | `RequestTimeout`, `RequestTimeoutException`, `IDPCommunicationError`, the statuses 500, 502, 503 and 504, network failures, and all others |
- * | `ServerSide`, `ClientSide` | neither | errors whose own facts name a fault of server or client; the `$retryable` trait with no such code or status |
+ * | `ServerSide`, `ClientSide` | neither | errors whose own facts say that server or client is at fault; the
+ * `$retryable` trait with no such code or status |
  *
  * Otherwise it is the default chain.
  *
  * **Gotchas**
  *
- * Under it every transient error says `timeout`, to policies of other kinds as well.
+ * With it, every transient error counts as `timeout`, for other kinds of policies too.
  *
- * **Example** (As AWS service clients have it)
+ * **Example** (As in AWS service clients)
  *
  * ```ts
  * const layer = Layer.merge(strategy.layer, RetryClassifier.layer(Kotlin.awsRetryPolicy))

@@ -1,8 +1,8 @@
 /**
- * Smithy's retry guide: its example strategy, and the traits with which a model says what its errors are.
+ * Smithy's retry guide: its example strategy, and the traits with which a model describes its errors.
  *
- * The example is a retry strategy like any other ({@link layer}), but it is not the standard mode of AWS, and no
- * policy: {@link make} lists where it goes its own way. The loop that runs on it is `RetryStrategy.run`.
+ * The example is a retry strategy like any other ({@link layer}), but it is neither the standard mode of AWS nor a
+ * policy: {@link make} lists the differences. Run it with `RetryStrategy.run`.
  *
  * **Source**: Smithy documentation, "Retrying Requests" (client guidance) of February and of April 2026, and the
  * specification of the `retryable`, `error` and `httpError` traits.
@@ -28,12 +28,12 @@ import { fromParts, RetryStrategy, type Service } from "../../RetryStrategy.ts"
  *
  * **Details**
  *
- * Traits combine by being spread. An error with them carries facts that every policy reads: with `retryable` it is safe
- * to retry; without it the fault of {@link error} decides, as in the guide: a server's is `"Maybe"` safe, a client's is
- * not, a modelled 429 included; without a fault the status of {@link httpError} decides, as it does for any HTTP error. A
- * `retryAfter` field of the error is the hint. `RetryInfo.annotation` on the same class takes precedence.
+ * Combine traits by spreading them. An error with them carries facts that every policy reads: with `retryable` it is
+ * safe to retry; without it the fault of {@link error} decides, as in the guide: a server error is `"Maybe"` safe, a
+ * client error is not, including a modeled 429; without a fault the status of {@link httpError} decides, as for any
+ * HTTP error. A `retryAfter` field of the error is the hint. `RetryInfo.annotation` on the same class takes precedence.
  *
- * **Example** (A modelled error)
+ * **Example** (A modeled error)
  *
  * ```ts
  * class Throttled extends Schema.TaggedError<Throttled>()("Throttled", { table: Schema.String }, {
@@ -54,7 +54,7 @@ export const retryable = (options?: {
 })
 
 /**
- * The trait `@error`: annotations that say whose fault the errors of a `Schema.TaggedError` class are. Throws
+ * The trait `@error`: annotations that say who is at fault for the errors of a `Schema.TaggedError` class. Throws
  * `InvalidOption` for anything but `"client"` and `"server"`. See {@link retryable}.
  *
  * @category annotations
@@ -78,7 +78,7 @@ export const httpError = (status: number): { readonly [Traits.httpErrorKey]: num
 }
 
 /**
- * What can be set in the example strategy. What is left out is that of {@link april2026}.
+ * Options of the example strategy. Defaults are those of {@link april2026}.
  *
  * @category models
  * @since 0.1.0
@@ -86,26 +86,26 @@ export const httpError = (status: number): { readonly [Traits.httpErrorKey]: num
 export interface Options {
   /** Tokens that a retry takes: a finite number of at least 0. */
   readonly retryCost?: number | undefined
-  /** Tokens that a retry takes after a time-out. */
+  /** Tokens that a retry takes after a timeout. */
   readonly timeoutCost?: number | undefined
-  /** Tokens that a retry takes after a throttle, which may be a time-out, too. */
+  /** Tokens that a retry takes after a throttle, even if it was also a timeout. */
   readonly throttlingCost?: number | undefined
-  /** Tokens that any success puts in, if that fits whole: a finite number of at least 0. */
+  /** Tokens that any success adds, if they fit completely: a finite number of at least 0. */
   readonly successRefund?: number | undefined
   /** Attempts, the first included: a whole number of at least 1, or `Infinity`. */
   readonly maxAttempts?: number | undefined
-  /** What `2^(n - 1)` seconds are cut to: a finite duration above 0. */
+  /** The bound on `2^(n - 1)` seconds: a finite duration above 0. */
   readonly maxBackoff?: Duration.Input | undefined
-  /** By what the ceiling is multiplied unless the failure is a throttle: a finite number of at least 0. */
+  /** The factor of the ceiling unless the failure is a throttle: a finite number of at least 0. */
   readonly scale?: number | undefined
 }
 
 /**
- * The example of the first edition of the guide, of February 2026: a time-out costs more, and a throttle is a failure
+ * The example of the first edition of the guide, of February 2026: a timeout costs more, and a throttle is a failure
  * like any other.
  *
  * **Source**: smithy-lang/smithy 3e6cf641a6, `docs/source-2.0/guides/client-guidance/retries.md`. It compares a counter
- * that begins at 0 with 5, so there are six attempts.
+ * starting at 0 with 5, so there are six attempts.
  *
  * @category constants
  * @since 0.1.0
@@ -121,7 +121,7 @@ export const february2026 = {
 } as const satisfies Options
 
 /**
- * The example of the edition of April 2026, with the costs and delays of retry behaviour 2.1.
+ * The example of the edition of April 2026, with the costs and delays of retry behavior 2.1.
  *
  * **Source**: smithy-lang/smithy 524ebb79de, the same file.
  *
@@ -138,7 +138,7 @@ export const april2026 = {
 const hintMillis = ({ info }: Failing): number =>
   info?.retryAfter === undefined ? 0 : Math.min(Duration.toMillis(info.retryAfter), maxDelayMillis)
 
-/** The guide's example as a policy, with a refund rule of its own. */
+/** The guide's example as a policy, with its own refund rule. */
 const partsOf = (options: Options): Parts => {
   const check = checks("SmithyGuide.make")
   const cost = check.amount("retryCost", options.retryCost, april2026.retryCost)
@@ -170,31 +170,34 @@ const partsOf = (options: Options): Parts => {
 }
 
 /**
- * Makes the example strategy of the guide, on the `RetryQuota` of the context. Throws `InvalidOption` when an option is
- * impossible.
+ * Makes the example strategy of the guide, using the `RetryQuota` of the context. Throws `InvalidOption` when an option
+ * is impossible.
  *
  * **Details**
  *
- * The guide has had two examples, and says of both that making their values configurable is ideal. Beside retry behaviour
- * 2.1 of AWS (`awsStandard2026`):
+ * The guide has had two examples, and says of both that their values should ideally be configurable. Compared with
+ * retry behavior 2.1 of AWS (`awsStandard2026`):
  *
  * | | {@link february2026} | {@link april2026}, the default | AWS 2.1 |
  * | --- | --- | --- | --- |
- * | a retry takes | 5, after a time-out 10 | 14, after a throttle 5 | 14, after a throttle 5 |
- * | a success gives | 1, after retries too, if that fits whole | the same | what its retry took, else 1 |
- * | delay before retry `n` | `b * min(2^(n - 1), 20)` s | the same, unless throttled `* 0.05` | `b * min(x * 2^(n - 1), 20 s)`, `x` 50 ms, throttled 1 s |
+ * | a retry takes | 5, after a timeout 10 | 14, after a throttle 5 | 14, after a throttle 5 |
+ * | a success returns | 1, after retries too, if it fits completely | the same | what its retry took, else 1 |
+ * | delay before retry `n` | `b * min(2^(n - 1), 20)` s | the same, times 0.05 unless throttled | `b * min(x * 2^(n -
+ * 1), 20 s)`, `x` 50 ms, throttled 1 s |
  * | attempts | 6: a counter from 0 is compared with 5 | 6 | 3 |
  * | checked first | the attempts | the attempts | whether the error is retryable |
- * | retried | all that is not known to be unsafe (`"Maybe"` too), and unknown failures of a server | the same | what is safe |
+ * | retried | everything not known to be unsafe (`"Maybe"` too), and unknown server failures | the same | what is safe
+ * |
  * | server's hint | `max(delay, hint)`, however long | the same | followed within `[delay, delay + 5 seconds]` |
- * | long polls that the quota refuses | not in the guide: as `RetryStrategy.run` is told | held back for their delay | held back for their delay |
+ * | long polls that the quota refuses | not in the guide: as given to `RetryStrategy.run` | held back for their delay |
+ * held back for their delay |
  *
- * `b` is uniform in `[0, 1)`. Delays are rounded up to whole milliseconds (the guide cuts them); a retry that never
- * leaves gives its tokens back (the guide has no interruption); `"No"` is a veto also for a server's fault, as the
- * guide's comment has it (its code falls through).
+ * `b` is uniform in `[0, 1)`. Delays are rounded up to whole milliseconds (the guide rounds down); a retry that is
+ * never sent returns its tokens (the guide has no interruption); `"No"` is a veto even for a server fault, as the
+ * guide's comment says (its code falls through).
  *
- * The `successIncrement`, `firstAttemptCost` and `whenExhausted` of the quota do not apply, nor does a limiter; only a
- * quota in Redis that waits has a retry wait.
+ * The `successIncrement`, `firstAttemptCost` and `whenExhausted` of the quota do not apply, nor does a limiter; a retry
+ * waits only for a quota in Redis that waits.
  *
  * **Example** (The first edition, with a smaller cost)
  *

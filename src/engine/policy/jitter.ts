@@ -1,7 +1,7 @@
 import { type Checks, checks } from "../../internal/checks.ts"
 import type { Jitter } from "../delay.ts"
 
-/** The jitter of an option, checked. */
+/** The checked jitter option. */
 export const jitterOf = (check: Checks, jitter: Jitter | undefined, otherwise?: "none"): Jitter => {
   if (typeof jitter !== "object" || jitter === null) {
     return check.oneOf("jitter", jitter, ["none", "full", "equal"], otherwise)

@@ -12,7 +12,7 @@ import { toSteps, toText } from "./text.ts"
 /** The key under which a policy carries its parts. */
 export const TypeId = "~effect-retry/RetryPolicy" as const
 
-/** Any policy, whatever it decides about. */
+/** Any policy, whatever errors it decides about. */
 export interface AnyPolicy extends Schedule.Schedule<unknown, never, unknown, unknown> {
   readonly [TypeId]: unknown
 }
@@ -22,7 +22,7 @@ export const partsOf = (policy: AnyPolicy): Parts => policy[TypeId] as Parts
 
 export const isPolicy = (u: unknown): u is AnyPolicy => get(u, TypeId) !== undefined
 
-/** What policies can do besides being schedules: they print, and compare. */
+/** What policies can do besides being schedules: print and compare. */
 const Proto: object = /* @__PURE__ */ Object.assign(
   /* @__PURE__ */ Object.create(/* @__PURE__ */ Object.getPrototypeOf(Schedule.forever)),
   {
@@ -44,7 +44,7 @@ const Proto: object = /* @__PURE__ */ Object.assign(
   }
 )
 
-/** The policy of these parts. */
+/** The policy made of these parts. */
 export const fromParts = (parts: Parts): any =>
   Object.assign(Object.create(Proto), toSchedule(parts), { [TypeId]: parts })
 
@@ -63,7 +63,7 @@ export const fromSource = (tag: string, given: unknown, source: Parts["source"],
     live
   })
 
-/** The policy with one step more, and what that changes. */
+/** The policy with one more step, and the changes it makes. */
 export const extended = (self: AnyPolicy, tag: string, given: unknown, changes: Partial<Parts> | Change): any => {
   const change = typeof changes === "function" ? changes : () => changes
   return fromParts(changed(partsOf(self), (parts) => ({ ...change(parts), nodes: [...parts.nodes, [tag, given]] })))
@@ -71,12 +71,12 @@ export const extended = (self: AnyPolicy, tag: string, given: unknown, changes: 
 
 type Change = (parts: Parts) => Partial<Parts>
 
-/** What does something to every delay that there is. */
+/** Applies a change to every delay. */
 export const adjusting = (next: Adjust): Change => ({ adjusts }) => ({ adjusts: [...adjusts, next] })
 
 /**
- * A combinator that takes the policy first or is given it later. Its option is checked at once. It is kept as the checks
- * keep it: all fields of it, or the only one.
+ * A combinator that takes the policy first or last. Its option is checked immediately, and recorded as the checks
+ * normalize it: all fields, or the only one.
  */
 export const combinator = (tag: string, compile: (check: Checks, option: any) => Change, field?: string): any => {
   const applied = (option: unknown) => {

@@ -8,7 +8,7 @@ import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
-/** A longer body names no problem. */
+/** A longer body is not parsed for a problem. */
 const maxBytes = 65_536
 
 /** How long a decision waits for a body. */
@@ -16,11 +16,11 @@ const maxMillis = 1000
 
 const json = /^application\/(?:[\w.+-]+\+)?json\b/i
 
-/** What was read of a body before anybody asked for it. */
+/** What was read of a body before the caller asked for it. */
 export interface Ahead {
-  /** The whole body; `undefined` when it is too long, or does not arrive. */
+  /** The whole body; `undefined` if it is too long, or does not arrive. */
   readonly text: string | undefined
-  /** Ends the reading. */
+  /** Stops reading. */
   readonly close: Effect.Effect<void>
 }
 
@@ -28,7 +28,7 @@ const aheads = new WeakMap<HttpClientResponse, Ahead>()
 
 export const aheadOf = (response: HttpClientResponse): Ahead | undefined => aheads.get(response)
 
-/** Whether the body may say more than the status: that there is no money, or that a pattern looks malicious. */
+/** Whether the body may say more than the status: that there is no credit, or that a pattern looks malicious. */
 export const isWorthReading = ({ headers, status }: HttpClientResponse): boolean =>
   (status === 429 || status === 503) && json.test(headers["content-type"] ?? "")
 
@@ -38,7 +38,7 @@ type Rest = Pull.Pull<readonly [Uint8Array, ...Array<Uint8Array>], HttpClientErr
 
 const bodyGetters = ["arrayBuffer", "formData", "json", "stream", "text", "urlParamsBody"] as const
 
-/** The same response, its body that stream. */
+/** The same response, with that stream as its body. */
 const withBody = (response: HttpClientResponse, stream: Bytes): HttpClientResponse => {
   const { headers, request, status } = response
   const replayed = fromWeb(request, new Response(Stream.toReadableStream(stream), { headers, status }))
@@ -46,7 +46,7 @@ const withBody = (response: HttpClientResponse, stream: Bytes): HttpClientRespon
   return Object.create(response, Object.fromEntries(getters))
 }
 
-/** Reads the beginning of a body, and gives what comes after it, if anything does. */
+/** Reads the beginning of a body, and returns the rest, if any. */
 const begin = (pull: Rest, chunks: Array<Uint8Array>): Effect.Effect<Rest | undefined> => {
   let size = 0
   const next: Effect.Effect<Rest | undefined> = Effect.suspend(() =>
@@ -67,7 +67,7 @@ const decoded = (chunks: ReadonlyArray<Uint8Array>): string => {
   return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("") + decoder.decode()
 }
 
-/** The response with its body read ahead, as far as it arrives in time. Who gets it reads the body as ever. */
+/** The response with its body read ahead, as far as it arrives in time. The caller reads the body as usual. */
 export const readAhead = (response: HttpClientResponse): Effect.Effect<HttpClientResponse> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.suspend(() => {

@@ -11,15 +11,15 @@ const byDefault = (value: unknown): Duration.Duration | undefined => {
 }
 
 /**
- * The `hint` of a `CoolDown` for services with headers of their own: the facts of a failure decide, and of a response
- * that is none the readers, before what `CoolDown` reads by itself.
+ * The `hint` of a `CoolDown` for services with their own headers: the facts decide for a failure, the readers for any
+ * other response, before what `CoolDown` itself reads.
  *
  * **Gotchas**
  *
- * The readers see every response, also those of success: give none that says something with each, as `hintRetryAfter` may
- * for a job that runs. The failures are read by the `hints` of {@link retry}.
+ * The readers see every response, including successes: use none that reports something on each, as `hintRetryAfter` may
+ * for a running job. Failures are read by the `hints` of {@link retry}.
  *
- * **Example** (A service that says in a header of its own how long to wait)
+ * **Example** (A service with its own header for how long to wait)
  *
  * ```ts
  * const coolDownLayer = CoolDown.layer({ hint: RetryHttp.hintOf([RetryHttp.hintSeconds("x-vendor-wait")]) })

@@ -6,11 +6,13 @@ import { get } from "../../internal/safe.ts"
 const repeatableBodies = new WeakSet<HttpBody.HttpBody>()
 
 /**
- * Says that a stream body can be sent again: running its stream again gives the same bytes, as with `HttpBody.file`.
+ * Declares that a stream body can be sent again: running its stream again gives the same bytes, as with
+ * `HttpBody.file`.
  *
  * **Gotchas**
  *
- * It marks this one body object. What makes a new one of it, such as `HttpClientRequest.compressBody`, loses the mark.
+ * It marks this one body object. Functions that make a new one, such as `HttpClientRequest.compressBody`, lose the
+ * mark.
  *
  * @category bodies
  * @since 0.1.0
@@ -22,12 +24,12 @@ export const repeatableBody = (body: HttpBody.Stream): HttpBody.Stream => {
 }
 
 /**
- * A body whose bytes are made anew for every attempt.
+ * A body whose bytes are produced again for every attempt.
  *
  * **Details**
  *
- * `make` is called when an attempt begins to send the body, or run if it is an effect. It is an ordinary stream body
- * for clients without retries.
+ * `make` is called, or run if it is an effect, when an attempt begins to send the body. To clients without retries it
+ * is an ordinary stream body.
  *
  * @category bodies
  * @since 0.1.0
@@ -39,7 +41,7 @@ export const bodyFactory = <E = never>(
   options?: {
     /** Default `"application/octet-stream"`. */
     readonly contentType?: string | undefined
-    /** In bytes, if it is known. */
+    /** In bytes, if known. */
     readonly contentLength?: number | undefined
   }
 ): HttpBody.Stream =>
@@ -51,10 +53,10 @@ export const bodyFactory = <E = never>(
     )
   )
 
-/** A Web stream, a stream of Node, an iterator: things that can be read once. */
+/** A Web stream, a Node stream, an iterator: things that can be read once. */
 const isReader = (body: unknown): boolean =>
   ["getReader", "pipe", "next", Symbol.asyncIterator].some((method) => typeof get(body, method) === "function")
 
-/** Whether the body may be used up by the first attempt. */
+/** Whether the first attempt may consume the body. */
 export const isOneShot = (body: HttpBody.HttpBody): boolean =>
   body._tag === "Stream" ? !repeatableBodies.has(body) : body._tag === "Raw" && isReader(body.body)

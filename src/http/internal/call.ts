@@ -33,7 +33,7 @@ import { timedOut, wholeOf } from "./timeout.ts"
  */
 export type Send<E, R> = Effect.Effect<HttpClientResponse, E, R>
 
-/** How a client retries. */
+/** Options of a client that retries. */
 export interface Settings {
   readonly classifier: RetryClassifier
   readonly attemptTimeoutMillis: number | undefined
@@ -46,15 +46,15 @@ export interface Settings {
 class HttpCall {
   private readonly settings: Settings
   private readonly request: HttpClientRequest
-  /** The classifier around the call: of errors that are not HTTP's, and of vetoes. */
+  /** The classifier around the call: for errors outside HTTP, and for vetoes. */
   private readonly outer: RetryClassifier
   readonly observer: RetryObserver
-  /** The policy retries what is only `"Maybe"` safe. */
+  /** Whether the policy retries failures that are only `"Maybe"` safe. */
   private readonly retriesMaybe: boolean
   private sends = 0
   private failure: unknown = undefined
   private info: Option.Option<RetryInfo.RetryInfo> = Option.none()
-  /** The response that the attempt has failed with; `undefined` when it has failed with an error. */
+  /** The response that the attempt failed with; `undefined` if it failed with an error. */
   private response: HttpClientResponse | undefined = undefined
   private readonly oneShot: boolean
   private bodyForbids = false
@@ -70,7 +70,7 @@ class HttpCall {
     this.oneShot = isOneShot(request.body)
   }
 
-  /** One attempt: a response that is a failure comes out as an error. */
+  /** One attempt: a response that is a failure becomes an error. */
   attempt<E, R>(send: Send<E, R>): Effect.Effect<HttpClientResponse, E | HttpClientError | HttpClientResponse, R> {
     return Effect.suspend(() => {
       const resends = this.sends++
@@ -88,7 +88,7 @@ class HttpCall {
     })
   }
 
-  /** As long as an attempt may take, and where calls are propagated no longer than until the deadline. */
+  /** Limits an attempt to its timeout, and, if calls are propagated, to the deadline. */
   private timely<E, R>(send: Send<E, R>): Send<E | HttpClientError, R> {
     return Effect.contextWith((context: Context.Context<R>) => {
       const millis = Math.min(this.settings.attemptTimeoutMillis ?? Infinity, remainingIn(context as AnyContext))
@@ -111,7 +111,7 @@ class HttpCall {
     return Effect.fail(response)
   }
 
-  /** The facts of a failure, worked out once. */
+  /** The facts of a failure, computed once. */
   readonly facts: RetryClassifier = (failure) => {
     if (failure === this.failure) return this.info
     const info = Option.map(this.known(failure), (known) => this.forRequest(known, failure))
@@ -132,7 +132,7 @@ class HttpCall {
     return isVeto || Option.isNone(own) ? outer : own
   }
 
-  /** A redirect or a used-up body forbids a retry, and chance spreads the hint. */
+  /** A redirect or a consumed body forbids a retry, and randomness lengthens the hint. */
   private forRequest(info: RetryInfo.RetryInfo, failure: unknown): RetryInfo.RetryInfo {
     const { hintSpread } = this.settings
     const safety = info.safety === "Yes" && !this.mayRepeat(failure) ? "Maybe" : info.safety
@@ -144,7 +144,7 @@ class HttpCall {
     return RetryInfo.make({ ...info, safety: this.bodyForbids ? "No" : safety, retryAfter })
   }
 
-  /** What has failed may be what a redirect has made of the request; then the request itself was carried out. */
+  /** The failed request may be the result of a redirect; then the original request was processed. */
   private mayRepeat(failure: unknown): boolean {
     const failed = isResponse(failure) || isHttpClientError(failure) ? failure.request : this.request
     return failed.method === this.request.method || isRepeatable(this.request)
@@ -154,7 +154,7 @@ class HttpCall {
     return Fiber.getCurrent()!.getRef(Random.Random).nextDoubleUnsafe()
   }
 
-  /** A retry is decided on: the response of the attempt before is of no use any more. */
+  /** A retry is decided: the response of the previous attempt is no longer needed. */
   readonly retrying = (): Effect.Effect<void> => {
     const { reuseConnection } = this.settings
     const throttled = Option.isSome(this.info) && this.info.value.throttling
@@ -162,7 +162,7 @@ class HttpCall {
     return this.dropped(this.reuse)
   }
 
-  /** The end of the call: the last response is its answer, as it is without retries; an error comes out as it is. */
+  /** The end of the call: the last response is the result, as without retries; an error stays unchanged. */
   ended<E>(failure: E | HttpClientResponse): Effect.Effect<HttpClientResponse, E> {
     const { response } = this
     const given = response !== undefined && failure === response
@@ -173,7 +173,7 @@ class HttpCall {
     return this.bodyForbids ? Effect.andThen(sayOneShot, given) : given
   }
 
-  /** The call ends without an outcome: nobody will read the response that it holds. */
+  /** The call ends without an outcome: the response it holds will not be read. */
   abandoned(): Effect.Effect<void> {
     return this.dropped(false)
   }
@@ -192,10 +192,10 @@ class HttpCall {
 
 const sayOneShot = Effect.andThen(
   Effect.annotateCurrentSpan("http.request.body.one_shot", true),
-  Effect.logWarning("The request is not sent again: its body is a stream that may be used up.")
+  Effect.logWarning("The request is not sent again: its body is a stream that may already be consumed.")
 )
 
-/** A client whose every send tells the server of its call, where calls are propagated. */
+/** A client whose every send tells the server about its call, if calls are propagated. */
 export const telling = <E, R>(self: HttpClient.HttpClient.With<E, R>): HttpClient.HttpClient.With<E, R> =>
   HttpClient.makeWith(
     (prepared) =>
@@ -207,7 +207,7 @@ export const telling = <E, R>(self: HttpClient.HttpClient.With<E, R>): HttpClien
     self.preprocess
   )
 
-/** Sends a request, again and again if need be. */
+/** Sends a request, and retries it as needed. */
 export const retrying = <Err, R2>(
   settings: Settings,
   policy: RetryPolicy<Attempted, R2, Err>

@@ -13,7 +13,7 @@ import { answerOf, type HintReader, readHint } from "./hints.ts"
 import { hasKey, isRepeatable } from "./safety.ts"
 import { wholeOf } from "./timeout.ts"
 
-/** What a classifier of HTTP failures can be told. */
+/** Options of a classifier of HTTP failures. */
 export interface ClassifierSettings {
   readonly hints: ReadonlyArray<HintReader>
   readonly retryStatus: (status: number) => boolean
@@ -24,7 +24,7 @@ type Info = Option.Option<RetryInfo.RetryInfo>
 const notRetryable: Info = Option.some(RetryInfo.notRetryable)
 
 /**
- * The statuses that are retried by default: 408, 425, 429 and the 5xx, but 501, 505, 506, 508, 510 and 511.
+ * The statuses retried by default: 408, 425, 429 and the 5xx, except 501, 505, 506, 508, 510 and 511.
  *
  * @category getters
  * @since 0.1.0
@@ -37,7 +37,9 @@ export const isResponse = (u: unknown): u is HttpClientResponse => get(u, Respon
 const safetyOf = (request: HttpClientRequest, neverProcessed: boolean): RetryInfo.Safety =>
   neverProcessed || isRepeatable(request) ? "Yes" : "Maybe"
 
-/** `fetch` has followed a redirect: the response is to another request, and the first one may have been carried out. */
+/**
+ * Whether `fetch` followed a redirect: the response is to another request, and the first may have been processed.
+ */
 const isRedirected = ({ request, url }: HttpClientResponse): boolean => {
   const asked = Option.getOrUndefined(toUrl(request))
   if (asked === undefined) return false
@@ -46,28 +48,28 @@ const isRedirected = ({ request, url }: HttpClientResponse): boolean => {
 }
 
 /**
- * Whether the status is worth a retry. To a request with a key, 409 says that one with the same key is under way, and 422
- * that the key was used for another request. Source: draft-ietf-httpapi-idempotency-key-header.
+ * Whether the status is retryable. For a request with a key, 409 means that one with the same key is in progress, and
+ * 422 that the key was used for another request. Source: draft-ietf-httpapi-idempotency-key-header.
  */
 const isWorthARetryOf =
   (request: HttpClientRequest, { retryStatus }: ClassifierSettings) => (status: number): boolean =>
     hasKey(request) && (status === 409 || status === 422) ? status === 409 : retryStatus(status)
 
-/** The facts of a response; none when it is an answer and no failure. */
+/** The facts of a response; none if it is not a failure. */
 const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse): Info => {
   const { request, status } = response
   const said = saidBy(answerOf(response), isWorthARetryOf(request, settings))
   if (said === undefined) {
     return status >= 500 ? Option.some(RetryInfo.make({ safety: "No", fault: "server" })) : Option.none()
   }
-  const surely = said !== "final" && isRedirected(response) ? "failed" : said
+  const certain = said !== "final" && isRedirected(response) ? "failed" : said
   return Option.some(RetryInfo.make({
-    ...factsOf(surely, status, isRepeatable(request)),
+    ...factsOf(certain, status, isRepeatable(request)),
     retryAfter: said === "final" ? undefined : readHint(settings.hints, response, wallMillis())
   }))
 }
 
-/** How codes of Node and undici begin that no second try will change: a certificate, an argument, a closed client. */
+/** Prefixes of Node and undici codes that a second try will not change: a certificate, an argument, a closed client. */
 const finalCodes: ReadonlyArray<string> = [
   "CERT_",
   "DEPTH_ZERO_",
@@ -84,7 +86,7 @@ const finalCodes: ReadonlyArray<string> = [
   "UND_ERR_REQ_CONTENT_LENGTH_"
 ]
 
-/** No second try will make it right, or the caller has cancelled it. */
+/** Whether a second try cannot help, or the caller has canceled it. */
 const isFinalCause = (error: unknown): boolean => {
   if (get(error, "name") === "AbortError") return true
   const code = get(error, "code")

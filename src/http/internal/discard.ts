@@ -3,12 +3,12 @@ import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Stream from "effect/Stream"
 import { aheadOf } from "./ahead.ts"
 
-/** A longer body is not read for the sake of its connection. */
+/** A longer body is not read just to reuse its connection. */
 const maxDrainedBytes = 65_536
 
 const maxDrainedMillis = 1000
 
-/** Reads the body to its end, so that the connection can be used again, unless it is too long for that. */
+/** Reads the body to its end, so that the connection can be reused, unless it is too long for that. */
 const drained = (response: HttpClientResponse): Effect.Effect<unknown, unknown> => {
   let bytes = 0
   const bounded = Stream.takeWhile(response.stream, (chunk) => (bytes += chunk.length) <= maxDrainedBytes)
@@ -20,8 +20,8 @@ const aborted = (response: HttpClientResponse): Effect.Effect<unknown> =>
   Effect.ignoreCause(Effect.scoped(Effect.suspend(() => Stream.toPull(response.stream))))
 
 /**
- * Gets rid of a response that nobody will read. It is done beside the call, which it never holds back, and whatever
- * becomes of the call: a body that closes slowly must not delay an interruption.
+ * Discards a response that will not be read. This runs alongside the call and never delays it: a body that closes
+ * slowly must not delay an interruption.
  */
 export const discard = (response: HttpClientResponse, reuse: boolean): Effect.Effect<void> => {
   const ahead = aheadOf(response)

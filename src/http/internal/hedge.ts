@@ -11,13 +11,15 @@ import { isResponse } from "./classify.ts"
 import { discard } from "./discard.ts"
 import { isRepeatable } from "./safety.ts"
 
-/** Nobody reads the response that a send has come to. */
+/** Closes the unread response of a send. */
 const release: HedgeOptions["release"] = (exit) => {
   const held = exit._tag === "Success" ? exit.value : exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
   return isResponse(held) ? discard(held, false) : Effect.void
 }
 
-/** Hedges a request that may be sent twice. A response that is a failure to the classifier loses to one that is none. */
+/**
+ * Hedges a request that can be sent twice. A response that the classifier considers a failure loses to one that is not.
+ */
 export const hedging =
   (options: HedgeOptions, classifier: RetryClassifier) =>
   <E, R>(send: Send<E, R>, request: HttpClientRequest): Send<E, R | Hedge> =>

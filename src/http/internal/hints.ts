@@ -16,17 +16,17 @@ import type { Answer } from "../../internal/facts/wire.ts"
 import { aheadOf } from "./ahead.ts"
 
 /**
- * Reads how long a response asks the client to wait; `undefined` when it says nothing that makes sense.
+ * Reads how long a response asks the client to wait; `undefined` if it says nothing meaningful.
  *
- * `nowMillis` is the present in epoch milliseconds, for headers that name a point in time: what the response's `Date`
- * header says, else the wall clock. It is NaN outside of a fiber. A reader that throws counts as one that says nothing.
+ * `nowMillis` is the current time in epoch milliseconds, for headers that name a point in time: from the response's
+ * `Date` header, else from the wall clock. It is NaN outside a fiber. A reader that throws counts as saying nothing.
  *
  * @category models
  * @since 0.1.0
  */
 export type HintReader = (response: HttpClientResponse, nowMillis: number) => Duration.Input | undefined
 
-/** No hint is longer: a day. */
+/** The longest hint: a day. */
 const maxHintMillis = 86_400_000
 
 /** The answer in a response. */
@@ -39,7 +39,7 @@ export const answerOf = (response: HttpClientResponse): Answer & Headed => ({
 const ofResponse = (reader: Reader): HintReader => (response, nowMillis) => reader(answerOf(response), nowMillis)
 
 /**
- * Reads a header that counts milliseconds, in whole numbers.
+ * Reads a header in whole milliseconds.
  *
  * @category hints
  * @since 0.1.0
@@ -47,7 +47,7 @@ const ofResponse = (reader: Reader): HintReader => (response, nowMillis) => read
 export const hintMillis = (name: string): HintReader => ofResponse(named(name, millis))
 
 /**
- * Reads a header that counts seconds, in whole numbers.
+ * Reads a header in whole seconds.
  *
  * @category hints
  * @since 0.1.0
@@ -63,9 +63,9 @@ export const hintSeconds = (name: string): HintReader => ofResponse(named(name, 
 export const hintRetryAfter = (name: string): HintReader => ofResponse(named(name, secondsOrDate))
 
 /**
- * Reads a header like `RateLimit-Reset`: the seconds until the window ends, or, from 1,000,000,000 on, when it ends in
- * epoch seconds, or, from 1,000,000,000,000 on, in epoch milliseconds; a time like `6m0s`; or a date of RFC 3339. Services
- * send it with every response, so it is a hint only on a 429, or where the response says that nothing remains: in
+ * Reads a header like `RateLimit-Reset`: the seconds until the window ends, or, from 1,000,000,000 up, its end in epoch
+ * seconds, or, from 1,000,000,000,000 up, in epoch milliseconds; a time such as `6m0s`; or an RFC 3339 date. Services
+ * send it with every response, so it is a hint only on a 429, or if the response says that nothing remains: in
  * `ratelimit-remaining`, `x-ratelimit-remaining`, or the header of the same name with `remaining` in place of `reset`.
  *
  * @category hints
@@ -74,16 +74,17 @@ export const hintRetryAfter = (name: string): HintReader => ofResponse(named(nam
 export const hintReset = (name: string): HintReader => ofResponse(resets(name))
 
 /**
- * The readers that are asked by default, in this order: `grpc-retry-pushback-ms`, `x-amz-retry-after`, `retry-after-ms` and
- * `x-ms-retry-after-ms` in milliseconds, `retry-after` in seconds or as a date, `ratelimit` as the IETF drafts it,
- * `ratelimit-reset`, `x-ratelimit-reset`, the reset headers of OpenAI and Anthropic. The first that says something decides.
+ * The default readers, in this order: `grpc-retry-pushback-ms`, `x-amz-retry-after`, `retry-after-ms` and
+ * `x-ms-retry-after-ms` in milliseconds, `retry-after` in seconds or as a date, `ratelimit` as drafted by the IETF,
+ * `ratelimit-reset`, `x-ratelimit-reset`, the reset headers of OpenAI and Anthropic. The first that says something
+ * decides.
  *
  * @category hints
  * @since 0.1.0
  */
 export const defaultHints: ReadonlyArray<HintReader> = /* @__PURE__ */ readers.map(ofResponse)
 
-/** The duration, unless a reader of the user made something that is none. */
+/** The duration, unless a user's reader returned an invalid one. */
 const valid = (hint: Duration.Input | undefined): Duration.Duration | undefined => {
   if (hint === undefined || (typeof hint === "number" && !(hint >= 0))) return undefined
   const duration = Option.getOrUndefined(Duration.fromInput(hint))

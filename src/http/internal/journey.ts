@@ -5,7 +5,7 @@ import { checks } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { CurrentOnward, grpcTimeout, type Names, type Onward } from "../../internal/onward.ts"
 
-/** How headers are called. */
+/** The header names. */
 export interface NameOptions {
   readonly deadline?: string | undefined
   readonly attempt?: string | undefined
@@ -19,7 +19,7 @@ export const namesOf = (options: NameOptions, constructorName: string): Names =>
   const check = checks(constructorName)
   const name = (field: keyof NameOptions, otherwise: string): string => {
     const given = options[field] ?? otherwise
-    if (typeof given !== "string" || !token.test(given)) check.reject(field, given, "the name of a header")
+    if (typeof given !== "string" || !token.test(given)) check.reject(field, given, "a header name")
     return given.toLowerCase()
   }
   const names = {
@@ -41,7 +41,7 @@ const whole = (text: string | undefined, most: number): number | undefined =>
 
 const unitMillis: { readonly [unit: string]: number } = { n: 1e-6, u: 1e-3, m: 1, S: 1000, M: 60_000, H: 3_600_000 }
 
-/** A week: nobody waits longer, and every timer can. */
+/** A week: no caller waits longer, and every timer supports it. */
 const longestMillis = 604_800_000
 
 const grpcMillis = (text: string | undefined): number | undefined => {
@@ -49,7 +49,7 @@ const grpcMillis = (text: string | undefined): number | undefined => {
   return unit === undefined ? undefined : Math.min(Number(digits) * unitMillis[unit]!, longestMillis)
 }
 
-/** Which send of how many: as this library says it, as Envoy does, as gRPC does. */
+/** Which send of how many: as sent by this library, by Envoy, by gRPC. */
 const attemptsOf = (headers: Headers, names: Names): Pick<Onward, "attempt" | "maxAttempts"> => {
   const attempt = whole(headers[names.attempt], 1e9)
   if (attempt !== undefined && attempt > 0) {
@@ -61,7 +61,9 @@ const attemptsOf = (headers: Headers, names: Names): Pick<Onward, "attempt" | "m
   return { attempt: found, maxAttempts: found }
 }
 
-/** What the headers of a request tell of its call. What is no number is ignored: it comes from anywhere. */
+/**
+ * What the headers of a request say about its call. Values that are not numbers are ignored: they come from anywhere.
+ */
 const onwardOf = (headers: Headers, names: Names, nowMillis: number): Onward => {
   const remaining = names.deadline === grpcTimeout
     ? grpcMillis(headers[grpcTimeout])
@@ -84,7 +86,7 @@ const criticalityOf = (headers: Headers, names: Names): Criticality | undefined 
   return criticalities.includes(given) ? given as Criticality : undefined
 }
 
-/** Ends an effect after so long, with what is answered then. When nothing is left, it does not begin. */
+/** Ends an effect after this time, with the given response. If no time is left, it does not begin. */
 export const until = <A, E, R, B, E2>(
   self: Effect.Effect<A, E, R>,
   millis: number,
@@ -94,7 +96,7 @@ export const until = <A, E, R, B, E2>(
   return millis <= 0 ? late(0) : Effect.timeoutOrElse(self, { duration: millis, orElse: () => late(millis) })
 }
 
-/** The work on a request, with what the request tells in its context, and no longer than until the deadline. */
+/** The work on a request, with what the request says in its context, and only until the deadline. */
 export const working = <A, E, R, B, E2>(
   work: Effect.Effect<A, E, R>,
   headers: Headers,

@@ -3,30 +3,30 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import { hasKey, isIdempotent, keyHeader } from "./safety.ts"
 
 /**
- * Where idempotency keys come from.
+ * The source of idempotency keys.
  *
  * @category models
  * @since 0.1.0
  */
 export interface IdempotencyKeyOptions {
-  /** Makes the key of a call. Default: a random UUID of the platform's `crypto`. */
+  /** Makes the key of a call. Default: a random UUID from the platform's `crypto`. */
   readonly make?: ((request: HttpClientRequest.HttpClientRequest) => string) | undefined
 }
 
 /**
- * Gives every POST and PATCH, and every other request that is not idempotent, an `Idempotency-Key`: one UUID a call, which
- * all its retries keep. A request that has a key keeps its own.
+ * Gives every POST and PATCH, and every other request that is not idempotent, an `Idempotency-Key`: one UUID per call,
+ * which all its retries keep. A request that already has a key keeps it.
  *
  * **Details**
  *
- * With a key a request is sent again after any failure that passes. A 409 then says that an earlier send is still under
- * way: it is retried. A 422 says that the key was used for another request: it is an answer.
+ * With a key, a request is sent again after any transient failure. A 409 then means that an earlier send is still in
+ * progress: it is retried. A 422 means that the key was used for another request: it is the result.
  *
- * It may be applied below or above `retry`: a request is prepared once a call.
+ * Apply it below or above `retry`: a request is prepared once per call.
  *
  * **Gotchas**
  *
- * Only for servers that heed the header. To any other a key makes a POST that is sent twice be carried out twice.
+ * Only for servers that support the header. With any other, a POST sent twice is processed twice, key or not.
  *
  * **Example** (An order is placed once)
  *

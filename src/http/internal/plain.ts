@@ -9,7 +9,7 @@ type AnyContext = Context.Context<never>
 const pick: (self: AnyContext) => AnyContext = /* @__PURE__ */ Context.pick(RetryQuota, AdaptiveRateLimiter) as any
 
 /**
- * A schedule of the user's, and a policy that is looked up, may need anything: that of the call comes first, since it has
+ * A user's schedule, and a policy that is looked up, may need anything: the call's context comes first, since it has
  * the call's span and settings.
  */
 const isLifted = (policy: unknown): boolean => {
@@ -18,7 +18,7 @@ const isLifted = (policy: unknown): boolean => {
   return live !== undefined || typeof source !== "function"
 }
 
-/** What a policy needs, from where its client was built, for each call of the client. */
+/** The services a policy needs, from where its client was built, for each call of the client. */
 export const bringing = (policy: unknown, built: AnyContext): (current: AnyContext) => AnyContext => {
   const own = pick(built)
   const lifted = isLifted(policy)

@@ -17,8 +17,8 @@ const idempotentMethods: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Which requests may be sent twice although their method does not say so. Defaults to none. A predicate
- * that throws marks nothing.
+ * Which requests can be sent twice although their method does not say so. Default: none. A predicate that throws marks
+ * nothing.
  *
  * **Example** (A search that is a POST)
  *
@@ -37,7 +37,7 @@ export const CurrentRepeatable: Context.Reference<Predicate.Predicate<HttpClient
 >("effect-retry/RetryHttp/CurrentRepeatable", { defaultValue: () => constFalse })
 
 /**
- * Says that every request of the effect may be sent twice, whatever its method.
+ * Declares that every request of the effect can be sent twice, whatever its method.
  *
  * @category combinators
  * @since 0.1.0
@@ -64,9 +64,9 @@ export const hasKey = ({ headers }: HttpClientRequest): boolean => {
   return typeof key === "string" && key.trim() !== ""
 }
 
-/** Whether its method says that a second execution changes nothing. */
+/** Whether its method means that a second execution changes nothing. */
 export const isIdempotent = ({ method }: HttpClientRequest): boolean => idempotentMethods.has(method)
 
-/** Whether it does no harm to send the request twice. */
+/** Whether the request can safely be sent twice. */
 export const isRepeatable = (request: HttpClientRequest): boolean =>
   isIdempotent(request) || hasKey(request) || isMarked(request)

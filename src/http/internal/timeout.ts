@@ -4,7 +4,10 @@ import { HttpClientError, TransportError } from "effect/http/HttpClientError"
 import { empty, type HttpClientRequest, makeWith } from "effect/http/HttpClientRequest"
 import { look } from "../../internal/safe.ts"
 
-/** Where a request goes: scheme, host and path. Of an address that is relative the path, of what is none nothing. */
+/**
+ * The destination of a request: scheme, host and path. For a relative URL, only the path; for an invalid one, an empty
+ * string.
+ */
 const placeOf = (url: string): string => {
   const absolute = look(() => new URL(url))
   const path = (absolute ?? look(() => new URL(url, "http://relative")))?.pathname
@@ -12,17 +15,20 @@ const placeOf = (url: string): string => {
   return origin + (path?.startsWith("/") ? path : "")
 }
 
-/** The method and the place of a request: no user, no query, no header, no body. */
+/** The method and destination of a request: no user, no query, no headers, no body. */
 const outlineOf = ({ method, url }: HttpClientRequest): HttpClientRequest =>
   makeWith(method, placeOf(url), empty.urlParams, empty.hash, empty.headers, empty.body)
 
-/** The same errors, with the request as it was sent. */
+/** The same errors, with the request as sent. */
 const wholes = new WeakMap<object, HttpClientError>()
 
-/** The error of an attempt that has got no response in time, or had no time to be sent. It shows no more of the request than its outline. */
+/**
+ * The error of an attempt that got no response in time, or had no time to be sent. It shows only the outline of the
+ * request.
+ */
 export const timedOut = (request: HttpClientRequest, millis: number): HttpClientError => {
   const description = millis === 0
-    ? "the deadline of the call is over: it was not sent"
+    ? "the deadline of the call has passed: it was not sent"
     : `no response within ${Duration.format(Duration.millis(millis))}`
   const cause = new Cause.TimeoutError(description)
   const errorOf = (request: HttpClientRequest) =>
@@ -32,6 +38,6 @@ export const timedOut = (request: HttpClientRequest, millis: number): HttpClient
   return error
 }
 
-/** A failure with the whole request, for those who decide by it whether a retry does harm. */
+/** A failure with the whole request, for deciding whether a retry is safe. */
 export const wholeOf = (failure: unknown): unknown =>
   typeof failure === "object" && failure !== null ? wholes.get(failure) ?? failure : failure

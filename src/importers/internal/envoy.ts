@@ -3,25 +3,16 @@ import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { isNeverSent, isRefusedStream } from "../../internal/facts/codes.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
+import { type Fields, type Path, refuse } from "../../internal/refusal.ts"
 import { get } from "../../internal/safe.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import {
-  at,
-  durationOf,
-  type Fields,
-  fieldsOf,
-  listOf,
-  positiveDurationOf,
-  refuse,
-  wholeOf,
-  without
-} from "./document.ts"
+import { durationOf, fieldsOf, listOf, positiveDurationOf, wholeOf } from "./document.ts"
 import { retryingIf } from "./errors.ts"
 import type { Imported } from "./temporal.ts"
 
 /**
- * The policy of a route of Envoy. A time-out of each try is no part of a policy: give it to the call.
+ * The policy of an Envoy route. The timeout of each try is not part of a policy: apply it to the call.
  *
  * @category models
  * @since 0.1.0
@@ -30,7 +21,7 @@ export interface Route extends Imported {
   readonly perTryTimeout: Option.Option<Duration.Duration>
 }
 
-/** Whether a kind of `retry_on` holds for an error, given its status. */
+/** Whether a kind of `retry_on` applies to an error, given its status. */
 type Condition = (error: unknown, status: number | undefined) => boolean
 
 const isOf = (...statuses: ReadonlyArray<number>): Condition => (_, status) =>
@@ -38,7 +29,7 @@ const isOf = (...statuses: ReadonlyArray<number>): Condition => (_, status) =>
 
 const isGrpc = (status: number): Condition => (error) => get(error, "code") === status
 
-/** No answer came. */
+/** There was no response. */
 const isReset: Condition = (error, status) =>
   status === undefined && Option.isSome(RetryClassifier.classify(RetryClassifier.network, error))
 
@@ -58,19 +49,19 @@ const conditions: { readonly [name: string]: Condition } = {
   "unavailable": isGrpc(14)
 }
 
-/** Envoy's names are with underscores; in JSON that a program wrote they are in camel case. */
-const either = (fields: Fields, snake: string, path: string): readonly [value: unknown, path: string] => {
+/** Envoy's names use underscores; in JSON written by a program they are in camel case. */
+const either = (fields: Fields, snake: string, path: Path): readonly [value: unknown, path: Path] => {
   const camel = snake.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
   const name = fields[snake] === undefined && fields[camel] !== undefined ? camel : snake
-  return [fields[name], at(path, name)]
+  return [fields[name], [...path, name]]
 }
 
-const conditionOf = (fields: Fields, path: string): Condition => {
+const conditionOf = (fields: Fields, path: Path): Condition => {
   const [listed, where] = either(fields, "retriable_status_codes", path)
-  const codes = listOf(listed ?? [], where).map((code, index) => wholeOf(code, at(where, index), 100))
+  const codes = listOf(listed ?? [], where).map((code, index) => wholeOf(code, [...where, index], 100))
   const known = { ...conditions, "retriable-status-codes": isOf(...codes) }
   const [on, onPath] = either(fields, "retry_on", path)
-  const names = typeof on === "string" ? on.split(",").map((name) => name.trim()) : refuse(onPath, on, "a text")
+  const names = typeof on === "string" ? on.split(",").map((name) => name.trim()) : refuse(onPath, on, "a string")
   const chosen = names.map((name) =>
     Object.hasOwn(known, name)
       ? known[name as keyof typeof known]!
@@ -79,7 +70,7 @@ const conditionOf = (fields: Fields, path: string): Condition => {
   return (error, status) => chosen.some((is) => is(error, status))
 }
 
-const backOff = (fields: Fields, path: string): RetryPolicy.RetryPolicy => {
+const backOff = (fields: Fields, path: Path): RetryPolicy.RetryPolicy => {
   const [given, where] = either(fields, "retry_back_off", path)
   const intervals = given === undefined ? {} : fieldsOf(given, where)
   const [base, basePath] = either(intervals, "base_interval", where)
@@ -90,9 +81,20 @@ const backOff = (fields: Fields, path: string): RetryPolicy.RetryPolicy => {
   return Backoff.exponential({ base: baseMillis }).pipe(RetryPolicy.capped(capMillis), RetryPolicy.jittered("full"))
 }
 
+/** Settings that the library cannot express must not be dropped silently. */
+const without = (fields: Fields, path: Path, names: { readonly [field: string]: string }): void => {
+  for (const [name, expected] of Object.entries(names)) {
+    const [value, where] = either(fields, name, path)
+    if (value !== undefined) refuse(where, value, `left out: ${expected}`)
+  }
+}
+
 const unsupported = {
-  retriable_headers: "headers of answers are the classifier's",
-  retriable_request_headers: "headers of requests are the caller's",
+  per_try_idle_timeout: "a policy does not see what a try reads",
+  retry_options_predicates: "a client has no upstream options to change",
+  host_selection_retry_max_attempts: "a client has no hosts to choose from",
+  retriable_headers: "response headers belong to the classifier",
+  retriable_request_headers: "request headers belong to the caller",
   rate_limited_retry_back_off: "use RetryPolicy.honorRetryAfter",
   retry_priority: "a client has no hosts to choose from",
   retry_host_predicate: "a client has no hosts to choose from"
@@ -100,16 +102,16 @@ const unsupported = {
 
 /** A route, as in the configuration of a virtual host. */
 export const envoyRoute = (json: unknown): Route => {
-  const action = fieldsOf(fieldsOf(json, "")["route"], "route")
-  without(action, "route", { hedge_policy: "hedges are no retries" })
-  const [given, path] = either(action, "retry_policy", "route")
+  const action = fieldsOf(fieldsOf(json, [])["route"], ["route"])
+  without(action, ["route"], { hedge_policy: "hedges are not retries" })
+  const [given, path] = either(action, "retry_policy", ["route"])
   const fields = fieldsOf(given, path)
   without(fields, path, unsupported)
   const isRetried = conditionOf(fields, path)
   const [retries, retriesPath] = either(fields, "num_retries", path)
   const attempts = wholeOf(retries, retriesPath, 0, 1) + 1
   const policy = backOff(fields, path).pipe(RetryPolicy.maxAttempts(attempts), RetryPolicy.whileRetryable)
-  const deadlineMillis = durationOf(action["timeout"], "route.timeout", 15_000)
+  const deadlineMillis = durationOf(action["timeout"], ["route", "timeout"], 15_000)
   const [perTry, perTryPath] = either(fields, "per_try_timeout", path)
   const perTryMillis = durationOf(perTry, perTryPath, 0)
   return {

@@ -3,11 +3,11 @@ import { get } from "../../internal/safe.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 
-/** What errors are called: by `_tag`, `name`, `type` or `code`. */
+/** The names of errors: their `_tag`, `name`, `type` or `code`. */
 export const isCalled = (error: unknown, names: ReadonlySet<unknown>): boolean =>
   ["_tag", "name", "type", "code"].some((key) => names.has(get(error, key)))
 
-/** Says which errors are retried. What is known of them otherwise stays: throttles, time-outs, hints. */
+/** Decides which errors are retried. Other facts about them stay: throttles, timeouts, hints. */
 export const retryingIf = (isRetried: (error: unknown) => boolean): RetryClassifier.RetryClassifier => (error) => {
   const known = Option.getOrUndefined(RetryClassifier.classify(RetryClassifier.defaultClassifier, error))
   const base = known ?? RetryInfo.transient

@@ -1,15 +1,17 @@
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { honorPushback } from "../../grpc/RetryGrpc.ts"
+import { grpcStatusOf, isGrpcStatus } from "../../internal/facts/grpcStatuses.ts"
+import { type Path, refuse } from "../../internal/refusal.ts"
 import { get } from "../../internal/safe.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { at, fieldsOf, listOf, numberOf, positiveDurationOf, refuse, textOf, wholeOf, without } from "./document.ts"
+import { fieldsOf, listOf, numberOf, positiveDurationOf, textOf, wholeOf } from "./document.ts"
 import type { Imported } from "./temporal.ts"
 
 /**
- * The policy of some methods of gRPC: `service` is empty for all, `method` is missing for all of a service.
+ * The policy of some gRPC methods: `service` is empty for all, `method` is missing for all of a service.
  *
  * @category models
  * @since 0.1.0
@@ -30,7 +32,7 @@ export interface Throttling {
 }
 
 /**
- * What a service config of gRPC says about retries.
+ * What a gRPC service config says about retries.
  *
  * @category models
  * @since 0.1.0
@@ -40,38 +42,15 @@ export interface ServiceConfig {
   readonly throttling: Throttling | undefined
 }
 
-const statuses = [
-  "OK",
-  "CANCELLED",
-  "UNKNOWN",
-  "INVALID_ARGUMENT",
-  "DEADLINE_EXCEEDED",
-  "NOT_FOUND",
-  "ALREADY_EXISTS",
-  "PERMISSION_DENIED",
-  "RESOURCE_EXHAUSTED",
-  "FAILED_PRECONDITION",
-  "ABORTED",
-  "OUT_OF_RANGE",
-  "UNIMPLEMENTED",
-  "INTERNAL",
-  "UNAVAILABLE",
-  "DATA_LOSS",
-  "UNAUTHENTICATED"
-]
-
-const statusOf = (value: unknown, path: string): number => {
-  const status = typeof value === "string" ? statuses.indexOf(value.toUpperCase()) : value
-  return typeof status === "number" && status > 0 && statuses[status] !== undefined
-    ? status
-    : refuse(path, value, `a status, such as "UNAVAILABLE" or 14, other than OK`)
-}
+const statusOf = (value: unknown, path: Path): number =>
+  // OK is 0.
+  grpcStatusOf(value) || refuse(path, value, `a status, such as "UNAVAILABLE" or 14, other than OK`)
 
 /** Retries these statuses and no others. */
 const byStatus = (retried: ReadonlySet<number>): RetryClassifier.RetryClassifier => {
   const own: RetryClassifier.RetryClassifier = (error) => {
     const code = get(error, "code")
-    if (typeof code !== "number" || statuses[code] === undefined) return Option.none()
+    if (!isGrpcStatus(code)) return Option.none()
     const known = Option.getOrElse(
       RetryClassifier.classify(RetryClassifier.grpc, error),
       () => RetryInfo.transient
@@ -81,18 +60,18 @@ const byStatus = (retried: ReadonlySet<number>): RetryClassifier.RetryClassifier
   return RetryClassifier.followingCause(own)
 }
 
-/** Clients take no more than this, whatever the service says. */
+/** Clients allow no more than this, whatever the service says. */
 const mostAttempts = 5
 
-const policyOf = (json: unknown, path: string): Imported => {
+const policyOf = (json: unknown, path: Path): Imported => {
   const fields = fieldsOf(json, path)
-  const attempts = wholeOf(fields["maxAttempts"], at(path, "maxAttempts"), 2)
-  const initialMillis = positiveDurationOf(fields["initialBackoff"], at(path, "initialBackoff"))
-  const capMillis = positiveDurationOf(fields["maxBackoff"], at(path, "maxBackoff"))
-  const factor = numberOf(fields["backoffMultiplier"], at(path, "backoffMultiplier"), 1)
-  const listed = at(path, "retryableStatusCodes")
-  const codes = listOf(fields["retryableStatusCodes"], listed).map((code, index) => statusOf(code, at(listed, index)))
-  if (codes.length === 0) refuse(listed, codes, "a list with a status or more")
+  const attempts = wholeOf(fields["maxAttempts"], [...path, "maxAttempts"], 2)
+  const initialMillis = positiveDurationOf(fields["initialBackoff"], [...path, "initialBackoff"])
+  const capMillis = positiveDurationOf(fields["maxBackoff"], [...path, "maxBackoff"])
+  const factor = numberOf(fields["backoffMultiplier"], [...path, "backoffMultiplier"], 1)
+  const listed = [...path, "retryableStatusCodes"]
+  const codes = listOf(fields["retryableStatusCodes"], listed).map((code, index) => statusOf(code, [...listed, index]))
+  if (codes.length === 0) refuse(listed, codes, "an array with at least one status")
   return {
     policy: Backoff.exponential({ base: initialMillis, factor }).pipe(
       RetryPolicy.capped(capMillis),
@@ -105,49 +84,51 @@ const policyOf = (json: unknown, path: string): Imported => {
   }
 }
 
-const nameOf = (json: unknown, path: string): Method["names"][number] => {
+const nameOf = (json: unknown, path: Path): Method["names"][number] => {
   const { method, service } = fieldsOf(json, path)
-  if (service === undefined && method !== undefined) refuse(at(path, "service"), service, "there where a method is")
+  if (service === undefined && method !== undefined) refuse([...path, "service"], service, "set if method is set")
   return {
-    service: service === undefined || service === "" ? "" : textOf(service, at(path, "service")),
-    method: method === undefined || method === "" ? undefined : textOf(method, at(path, "method"))
+    service: service === undefined || service === "" ? "" : textOf(service, [...path, "service"]),
+    method: method === undefined || method === "" ? undefined : textOf(method, [...path, "method"])
   }
 }
 
-const methodOf = (json: unknown, path: string): Method | undefined => {
+const methodOf = (json: unknown, path: Path): Method | undefined => {
   const fields = fieldsOf(json, path)
-  const names = at(path, "name")
-  const named = listOf(fields["name"] ?? [], names).map((name, index) => nameOf(name, at(names, index)))
-  without(fields, path, { hedgingPolicy: "hedges are no retries" })
-  const { retryPolicy, timeout } = fields
+  const names = [...path, "name"]
+  const named = listOf(fields["name"] ?? [], names).map((name, index) => nameOf(name, [...names, index]))
+  const { hedgingPolicy, retryPolicy, timeout } = fields
+  if (hedgingPolicy !== undefined) {
+    refuse([...path, "hedgingPolicy"], hedgingPolicy, "left out: hedges are not retries")
+  }
   if (retryPolicy === undefined) return undefined
-  const { classifier, policy } = policyOf(retryPolicy, at(path, "retryPolicy"))
+  const { classifier, policy } = policyOf(retryPolicy, [...path, "retryPolicy"])
   return {
     names: named,
     classifier,
     policy: timeout === undefined
       ? policy
-      : policy.pipe(RetryPolicy.deadline(positiveDurationOf(timeout, at(path, "timeout"))))
+      : policy.pipe(RetryPolicy.deadline(positiveDurationOf(timeout, [...path, "timeout"])))
   }
 }
 
-const throttlingOf = (json: unknown, path: string): Throttling => {
+const throttlingOf = (json: unknown, path: Path): Throttling => {
   const { maxTokens, tokenRatio } = fieldsOf(json, path)
-  const most = wholeOf(maxTokens, at(path, "maxTokens"), 1)
-  if (most > 1000) refuse(at(path, "maxTokens"), maxTokens, "a whole number from 1 to 1000")
-  // More than three decimals are cut, not rounded.
-  const ratio = Math.trunc(numberOf(tokenRatio, at(path, "tokenRatio"), 0) * 1000 + 1e-9) / 1000
+  const most = wholeOf(maxTokens, [...path, "maxTokens"], 1)
+  if (most > 1000) refuse([...path, "maxTokens"], maxTokens, "a whole number from 1 to 1000")
+  // More than three decimals are truncated, not rounded.
+  const ratio = Math.trunc(numberOf(tokenRatio, [...path, "tokenRatio"], 0) * 1000 + 1e-9) / 1000
   return ratio > 0
     ? { maxTokens: most, tokenRatio: ratio }
-    : refuse(at(path, "tokenRatio"), tokenRatio, "a number above 0, of which three decimals count")
+    : refuse([...path, "tokenRatio"], tokenRatio, "a number above 0, of which three decimals count")
 }
 
 /** @see gRPC proposal A6 */
 export const serviceConfig = (json: unknown): ServiceConfig => {
-  const { methodConfig, retryThrottling } = fieldsOf(json, "")
-  const configs = listOf(methodConfig ?? [], "methodConfig")
+  const { methodConfig, retryThrottling } = fieldsOf(json, [])
+  const configs = listOf(methodConfig ?? [], ["methodConfig"])
   return {
-    methods: configs.flatMap((config, index) => methodOf(config, at("methodConfig", index)) ?? []),
-    throttling: retryThrottling === undefined ? undefined : throttlingOf(retryThrottling, "retryThrottling")
+    methods: configs.flatMap((config, index) => methodOf(config, ["methodConfig", index]) ?? []),
+    throttling: retryThrottling === undefined ? undefined : throttlingOf(retryThrottling, ["retryThrottling"])
   }
 }

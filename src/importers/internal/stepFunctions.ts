@@ -1,8 +1,9 @@
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
+import { type Fields, type Path, refuse } from "../../internal/refusal.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { at, fieldsOf, listOf, numberOf, refuse, textOf, wholeOf } from "./document.ts"
+import { fieldsOf, listOf, numberOf, textOf, wholeOf } from "./document.ts"
 import { isCalled, retryingIf } from "./errors.ts"
 import type { Imported } from "./temporal.ts"
 
@@ -18,7 +19,7 @@ export interface Retrier extends Imported {
 
 const all = "States.ALL"
 
-/** Only `States.ALL` stands for errors that are called otherwise, and it does not for these. */
+/** Only `States.ALL` stands for errors with other names, except for these. */
 const neverCaught = new Set<unknown>(["States.DataLimitExceeded", "States.Runtime"])
 
 const isTimeout = (error: unknown): boolean =>
@@ -32,33 +33,33 @@ const matches = (names: ReadonlySet<string>) => (error: unknown): boolean => {
   return names.has(all) && !isCalled(error, neverCaught)
 }
 
-const secondsOf = (value: unknown, path: string): number => {
+const secondsOf = (value: unknown, path: Path): number => {
   const seconds = wholeOf(value, path, 1)
   return seconds < 31_622_400 ? seconds : refuse(path, value, "a whole number of seconds below 31622400")
 }
 
-const backOff = (fields: { readonly [field: string]: unknown }, path: string): RetryPolicy.RetryPolicy => {
-  const seconds = wholeOf(fields["IntervalSeconds"], at(path, "IntervalSeconds"), 1, 1)
-  const factor = numberOf(fields["BackoffRate"], at(path, "BackoffRate"), 1, 2)
+const backOff = (fields: Fields, path: Path): RetryPolicy.RetryPolicy => {
+  const seconds = wholeOf(fields["IntervalSeconds"], [...path, "IntervalSeconds"], 1, 1)
+  const factor = numberOf(fields["BackoffRate"], [...path, "BackoffRate"], 1, 2)
   const jitter = fields["JitterStrategy"] ?? "NONE"
-  if (jitter !== "NONE" && jitter !== "FULL") refuse(at(path, "JitterStrategy"), jitter, `"FULL" or "NONE"`)
+  if (jitter !== "NONE" && jitter !== "FULL") refuse([...path, "JitterStrategy"], jitter, `"FULL" or "NONE"`)
   const growing = Backoff.exponential({ base: seconds * 1000, factor })
   const most = fields["MaxDelaySeconds"]
   const capped = most === undefined
     ? growing
-    : growing.pipe(RetryPolicy.capped(secondsOf(most, at(path, "MaxDelaySeconds")) * 1000))
+    : growing.pipe(RetryPolicy.capped(secondsOf(most, [...path, "MaxDelaySeconds"]) * 1000))
   return jitter === "FULL" ? capped.pipe(RetryPolicy.jittered("full")) : capped
 }
 
-const retrier = (json: unknown, index: number, isLast: boolean, path: string): Retrier => {
+const retrier = (json: unknown, index: number, isLast: boolean, path: Path): Retrier => {
   const fields = fieldsOf(json, path)
-  const errors = at(path, "ErrorEquals")
-  const errorEquals = listOf(fields["ErrorEquals"], errors).map((name, n) => textOf(name, at(errors, n)))
-  if (errorEquals.length === 0) refuse(errors, errorEquals, "a list with a name or more")
+  const errors = [...path, "ErrorEquals"]
+  const errorEquals = listOf(fields["ErrorEquals"], errors).map((name, n) => textOf(name, [...errors, n]))
+  if (errorEquals.length === 0) refuse(errors, errorEquals, "an array with at least one name")
   if (errorEquals.includes(all) && (errorEquals.length > 1 || !isLast)) {
     refuse(errors, errorEquals, `"${all}" alone, in the last retrier`)
   }
-  const retries = wholeOf(fields["MaxAttempts"], at(path, "MaxAttempts"), 0, 3)
+  const retries = wholeOf(fields["MaxAttempts"], [...path, "MaxAttempts"], 0, 3)
   return {
     errorEquals,
     policy: backOff(fields, path).pipe(RetryPolicy.maxAttempts(retries + 1), RetryPolicy.whileRetryable),
@@ -68,8 +69,9 @@ const retrier = (json: unknown, index: number, isLast: boolean, path: string): R
 
 /** The `Retry` field of a state, or a state that has one. */
 export const stepFunctions = (json: unknown): ReadonlyArray<Retrier> => {
-  const [list, path] = Array.isArray(json) ? [json, ""] : [listOf(fieldsOf(json, "")["Retry"], "Retry"), "Retry"]
-  const made = list.map((item, index) => retrier(item, index, index === list.length - 1, at(path, index)))
+  const path = Array.isArray(json) ? [] : ["Retry"]
+  const list = listOf(Array.isArray(json) ? json : fieldsOf(json, [])["Retry"], path)
+  const made = list.map((item, index) => retrier(item, index, index === list.length - 1, [...path, index]))
   // They are scanned in order: a later one gets only what the earlier ones leave.
   return made.map((self, index) => {
     const earlier = made.slice(0, index).map(({ errorEquals }) => matches(new Set(errorEquals)))

@@ -1,7 +1,7 @@
 import * as Backoff from "../../Backoff.ts"
 import type { RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { at, fieldsOf, listOf, numberOf, positiveDurationOf, textOf, wholeOf } from "./document.ts"
+import { fieldsOf, listOf, numberOf, positiveDurationOf, textOf, wholeOf } from "./document.ts"
 import { isCalled, retryingIf } from "./errors.ts"
 
 /**
@@ -17,13 +17,13 @@ export interface Imported {
 
 /** @see service/history/workflow/retry.go */
 export const temporal = (json: unknown): Imported => {
-  const fields = fieldsOf(json, "")
-  const initialMillis = positiveDurationOf(fields["initialInterval"], "initialInterval", 1000)
-  const factor = numberOf(fields["backoffCoefficient"], "backoffCoefficient", 1, 2)
-  const capMillis = positiveDurationOf(fields["maximumInterval"], "maximumInterval", 100 * initialMillis)
-  const attempts = wholeOf(fields["maximumAttempts"], "maximumAttempts", 0, 0)
-  const types = listOf(fields["nonRetryableErrorTypes"] ?? [], "nonRetryableErrorTypes")
-  const never = new Set(types.map((type, index) => textOf(type, at("nonRetryableErrorTypes", index))))
+  const fields = fieldsOf(json, [])
+  const initialMillis = positiveDurationOf(fields["initialInterval"], ["initialInterval"], 1000)
+  const factor = numberOf(fields["backoffCoefficient"], ["backoffCoefficient"], 1, 2)
+  const capMillis = positiveDurationOf(fields["maximumInterval"], ["maximumInterval"], 100 * initialMillis)
+  const attempts = wholeOf(fields["maximumAttempts"], ["maximumAttempts"], 0, 0)
+  const types = listOf(fields["nonRetryableErrorTypes"] ?? [], ["nonRetryableErrorTypes"])
+  const never = new Set(types.map((type, index) => textOf(type, ["nonRetryableErrorTypes", index])))
   const growing = Backoff.exponential({ base: initialMillis, factor }).pipe(RetryPolicy.capped(capMillis))
   const limited = attempts === 0 ? growing : growing.pipe(RetryPolicy.maxAttempts(attempts))
   return { policy: RetryPolicy.whileRetryable(limited), classifier: retryingIf((error) => !isCalled(error, never)) }

@@ -4,13 +4,13 @@ import { faultOfStatus } from "./traits.ts"
 import { type Answer, isRetryStatus } from "./wire.ts"
 
 /**
- * What an answer says about a retry. `"final"`: never again. `"throttled"` and `"refused"`: the server has not begun with the
- * request, the former because it asks for less traffic. `"failed"`: it may have begun.
+ * What an answer says about a retry. `"final"`: never retry. `"throttled"` and `"refused"`: the server has not started
+ * processing the request; if throttled, because it asks for less traffic. `"failed"`: it may have started.
  */
 export type Said = "final" | "throttled" | "refused" | "failed"
 
 /**
- * Problems as bodies name them. Those of the group are final: no money, or a pattern of requests that looks malicious.
+ * Problems named in bodies. Those in the group are final: no credit, or a pattern of requests that looks malicious.
  * Source: the errors of OpenAI; draft-ietf-httpapi-ratelimit-headers, "Problem Types".
  */
 const problems =
@@ -24,7 +24,7 @@ const parsed = (body: unknown): unknown =>
 
 const nameOf = (word: unknown): RegExpExecArray | null => typeof word === "string" ? problems.exec(word) : null
 
-/** What the problem says that a body names, as its `code` or `type` or that of the `error` in it. */
+/** The meaning of the problem that a body names, as its `code` or `type` or that of the `error` in it. */
 const problemIn = (body: unknown, depth = 2): Said | undefined => {
   const value = parsed(body)
   const name = nameOf(get(value, "code")) ?? nameOf(get(value, "type"))
@@ -36,7 +36,7 @@ const problemIn = (body: unknown, depth = 2): Said | undefined => {
 const byBody = ({ bodies, status }: Answer): Said | undefined =>
   status === 429 || status === 503 ? bodies().map((body) => problemIn(body)).find(Boolean) : undefined
 
-/** What those say who decide: the server, or a proxy that has not passed the request on. */
+/** The decision of a server, or of a proxy that has not forwarded the request. */
 const byHeaders = (header: (name: string) => unknown): Said | undefined => {
   const should = /^\s*(?:(true)|false)\s*$/i.exec(String(header("x-should-retry")))
   if (should) return should[1] === undefined ? "final" : "refused"
@@ -48,7 +48,7 @@ const byHeaders = (header: (name: string) => unknown): Said | undefined => {
 
 const byStatus = (status: number): Said => status === 429 ? "throttled" : status === 425 ? "refused" : "failed"
 
-/** What an answer says about a retry; `undefined` where it is an answer and no failure. */
+/** What an answer says about a retry; `undefined` if it is not a failure. */
 export const saidBy = (answer: Answer, isWorthARetry: (status: number) => boolean): Said | undefined => {
   const { header, status } = answer
   if (!(status! >= 400)) return undefined
@@ -56,7 +56,7 @@ export const saidBy = (answer: Answer, isWorthARetry: (status: number) => boolea
   return said ?? (isWorthARetry(status!) ? byBody(answer) ?? byStatus(status!) : undefined)
 }
 
-/** The facts of what an answer says, about a request that does no harm when it is sent twice, or may do some. */
+/** The facts of an answer, for a request that is safe to send twice, or may not be. */
 export const factsOf = (said: Said, status: number | undefined, isRepeatable: boolean) => ({
   safety: said === "final" ? "No" : said === "failed" && !isRepeatable ? "Maybe" : "Yes",
   throttling: said === "throttled" || (said !== "final" && status === 429),

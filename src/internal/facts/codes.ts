@@ -19,14 +19,14 @@ export const awsThrottlingCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The name of a shape in `__type` or `x-amzn-errortype`: without a namespace before `#`, and without the URL that some
- * services add after a colon. Source: Smithy, AWS JSON 1.1 protocol, "Operation error serialization"; smithy-typescript
- * cuts at a comma too.
+ * The name of a shape in `__type` or `x-amzn-errortype`, without a namespace before `#` or the URL that some services
+ * add after a colon. Source: Smithy, AWS JSON 1.1 protocol, "Operation error serialization"; smithy-typescript cuts at
+ * a comma too.
  */
 export const shapeOf = (type: unknown): string | undefined =>
   typeof type === "string" ? type.replace(/[:,].*/s, "").replace(/^.*#/, "") : undefined
 
-/** What may be the code of an AWS error: see `RetryClassifier.aws`. */
+/** The properties that may hold the code of an AWS error: see `RetryClassifier.aws`. */
 export const codesOf = (error: unknown): ReadonlyArray<unknown> => [
   get(error, "name"),
   get(error, "Code"),
@@ -40,7 +40,7 @@ export const awsTransientCodes: ReadonlySet<string> = new Set(["RequestTimeout",
 /** The transient statuses that every AWS SDK shares; 501, 505 and the rest of the 5xx are not retried. */
 export const awsTransientStatuses: ReadonlySet<number> = new Set([500, 502, 503, 504])
 
-/** What signatures fail with when the clock is wrong: the same list in Java v1 and JavaScript v2. */
+/** Signature errors caused by a wrong clock: the same list in Java v1 and JavaScript v2. */
 export const awsClockSkewCodes: ReadonlySet<string> = new Set([
   "AuthFailure",
   "InvalidSignatureException",
@@ -60,22 +60,22 @@ export const neverSentCodes: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT"
 ])
 
-/** How far a chain of causes is followed, as in the AWS SDK for JavaScript. */
+/** How deep a chain of causes is followed, as in the AWS SDK for JavaScript. */
 export const maxCauseDepth = 10
 
-/** Whether an HTTP/2 server refused the stream, which it does before it looks at the request. */
+/** Whether an HTTP/2 server refused the stream, which it does before looking at the request. */
 export const isRefusedStream = (error: any): boolean => {
   if (look(() => error.code) !== "ERR_HTTP2_STREAM_ERROR") return false
   const message = look(() => error.message)
   return typeof message === "string" && message.includes("NGHTTP2_REFUSED_STREAM")
 }
 
-/** What caused the error, or the reason in it. */
+/** The cause of the error, or of the reason in it. */
 export const causeOf = (error: any): unknown => look(() => error.cause) ?? look(() => error.reason?.cause)
 
 /**
- * Whether there was no connection. The system call says so where it is named: the lookup of the name, then the connect. A
- * route can be lost later too, with the same code.
+ * Whether there was no connection. The system call tells, if it is named: the name lookup, then the connect. A route
+ * can also be lost later, with the same code.
  */
 const isUnconnected = (error: unknown): boolean => {
   const syscall = get(error, "syscall")
@@ -84,7 +84,7 @@ const isUnconnected = (error: unknown): boolean => {
   return typeof code === "string" && neverSentCodes.has(code)
 }
 
-/** Node tries all addresses of a name, and tells in `errors` what became of each. */
+/** Node tries all addresses of a name, and lists the error of each in `errors`. */
 const areUnconnected = (errors: unknown): boolean =>
   Array.isArray(errors) && errors.length > 0 && errors.every(isUnconnected)
 
@@ -92,7 +92,7 @@ const saysNeverSent = (error: unknown): boolean =>
   isUnconnected(error) || isRefusedStream(error) || areUnconnected(get(error, "errors")) ||
   unsentWords.test(messageOf(error))
 
-/** Whether the error, or one that caused it, says that nothing was sent, or nothing of it was looked at. */
+/** Whether the error, or a cause of it, says that nothing was sent, or that the server looked at nothing of it. */
 export const isNeverSent = (error: unknown): boolean => {
   let current = error
   for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
@@ -103,7 +103,7 @@ export const isNeverSent = (error: unknown): boolean => {
 }
 
 /**
- * Network failures after which nobody knows whether the request was processed. `ERR_NETWORK` is axios in a browser,
+ * Network failures after which it is unknown whether the request was processed. `ERR_NETWORK` is axios in a browser,
  * `ECONNABORTED` axios when it gives up.
  */
 export const brokenCodes: ReadonlySet<string> = new Set([
@@ -124,29 +124,32 @@ export const timeoutCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * How runtimes word a network failure without a code, beginning with a request that was never sent. Source: Deno 2.9 and
- * 1; Bun before 1.4.
+ * Messages of network failures without a code, for requests that were never sent. Source: Deno 2.9 and 1; Bun before
+ * 1.4.
  */
 const unsentWords =
   /^error sending request .*(?:tcp connect|dns) error|^Unable to connect\. Is the|^Was there a typo in/
 
-/** Nobody knows whether the request was processed. Source: Deno 2.9; Bun before 1.4; workerd of November 2026. */
+/**
+ * The same, where it is unknown whether the request was processed. Source: Deno 2.9; Bun before 1.4; workerd of
+ * November 2026.
+ */
 const brokenWords =
-  /^error sending request .*SendRequest\): conn|^error reading a body|^Connection reset by peer|^The socket connection was closed|^Network connection lost\.$/
+  /^error sending request .*SendRequest\): conn|^error reading a body|^Connection reset by peer|^The socket connection was closed|^Network connection lost\.?$/
 
 /**
- * The words of a `TypeError`, with the host in brackets where Chrome or Sentry adds it. Source: Chromium 156, Firefox 153,
- * React Native; Safari 14 to 18 and newer Chrome as reported (npm `is-network-error`).
+ * Messages of a `TypeError`, with the host in parentheses where Chrome or Sentry adds it. Source: Chromium 156, Firefox
+ * 153, React Native; Safari 14 to 18 and newer Chrome as reported (npm `is-network-error`).
  */
 const fetchWords =
-  /^(?:Failed to fetch|Load failed|NetworkError when attempting to fetch resource\.?|The Internet connection appears to be offline\.?|The network connection was lost\.|Network request failed|Network request timed out|network error|Content-Length header of .*)(?: \(.*\))?$/
+  /^(?:Failed to fetch|Load failed|NetworkError when attempting to fetch resource\.?|The Internet connection appears to be offline\.?|The network connection was lost\.|Network request failed|Network request timed out|network error| A network error occurred\.|Content-Length header of .*)(?: \(.*\))?$/
 
 const messageOf = (error: unknown): string => {
   const message = get(error, "message")
   return typeof message === "string" ? message : ""
 }
 
-/** Whether an error says in known words, without a code, that the network failed. */
+/** Whether an error without a code has the message of a known network failure. */
 export const saysNetworkFailed = (error: unknown): boolean => {
   const message = messageOf(error)
   return unsentWords.test(message) || brokenWords.test(message) ||
@@ -157,7 +160,7 @@ export const saysNetworkFailed = (error: unknown): boolean => {
 export const saysTimedOut = (error: unknown): boolean => /time(?:d |)out/i.test(messageOf(error))
 
 /**
- * How `fetch` words that it does not send such a request, or not to such a server. Source: undici `lib/web/fetch`; the
+ * Messages of `fetch` when it refuses to send such a request, or to such a server. Source: undici `lib/web/fetch`; the
  * others as seen in Chromium 156, Firefox 153, Deno 2.9, Bun 1.4 and workerd of November 2026.
  */
 export const fetchRefusals: ReadonlyArray<RegExp> = [
@@ -170,15 +173,15 @@ export const fetchRefusals: ReadonlyArray<RegExp> = [
 ]
 
 /**
- * How grpc-js words an `UNAVAILABLE` of a call that no server has looked at: no connection, or a stream that was refused
- * (REFUSED_STREAM) before its application heard of it. Source: grpc-js `load-balancer-*.ts`, `resolver-dns.ts`,
+ * Messages of grpc-js for an `UNAVAILABLE` call that no server has looked at: no connection, or a stream refused
+ * (REFUSED_STREAM) before it reached the application. Source: grpc-js `load-balancer-*.ts`, `resolver-dns.ts`,
  * `subchannel-call.ts`.
  */
 export const grpcNeverProcessed: RegExp =
   /^(?:(?:weighted_)?round_robin: )?No connection established|^Name resolution failed for target|^Stream refused by server/
 
 /**
- * How gRPC libraries word a `RESOURCE_EXHAUSTED` of a message that is too long, which no retry makes shorter. Source:
- * grpc-js, grpc-go, grpc core (`larger than`), grpc-java (`exceeds maximum size`).
+ * Messages of gRPC libraries for a `RESOURCE_EXHAUSTED` caused by a message that is too long, which no retry makes
+ * shorter. Source: grpc-js, grpc-go, grpc core (`larger than`), grpc-java (`exceeds maximum size`).
  */
 export const grpcTooLong: RegExp = /message (?:\S+ ){0,6}larger than|message exceeds maximum size/i

@@ -1,9 +1,9 @@
 import { get } from "../safe.ts"
 
-/** What a server asks of gRPC clients by pushback: a delay in milliseconds, or no retry. `undefined`: nothing. */
+/** What a server asks of gRPC clients by pushback: a delay in milliseconds, no retry, or nothing (`undefined`). */
 export type Pushback = number | "stop" | undefined
 
-/** The longest pushback: a signed number of 32 bits. */
+/** The longest pushback: a signed 32-bit number. */
 const maxPushbackMillis = 2 ** 31 - 1
 
 /** The values of a key in the metadata of gRPC clients: grpc-js, nice-grpc, `Headers`, or a plain record. */
@@ -22,8 +22,8 @@ const metadataValues = (error: unknown, key: string): ReadonlyArray<unknown> => 
 const wholeMillis = /^\s*\d{1,256}\s*$/
 
 /**
- * What values of `grpc-retry-pushback-ms` ask. Several of them, and any that is no whole number of milliseconds below 2^31,
- * stop retrying, as a negative one does.
+ * What the values of `grpc-retry-pushback-ms` ask for. More than one value, or any that is not a whole number of
+ * milliseconds below 2^31, stops retrying, as a negative one does.
  */
 export const pushbackOf = (values: ReadonlyArray<unknown>): Pushback => {
   const [value] = values
@@ -40,7 +40,10 @@ const maxStatusLength = 65_536
 
 type Value = number | Uint8Array
 
-/** The values of one field of a protobuf message: numbers, or bytes. Throws `RangeError` when the bytes are no message. */
+/**
+ * The values of one field of a protobuf message: numbers, or bytes. Throws `RangeError` if the bytes are not a valid
+ * message.
+ */
 const valuesOf = (input: Uint8Array, wanted: number): ReadonlyArray<Value> => {
   const values: Array<Value> = []
   let at = 0
@@ -52,7 +55,7 @@ const valuesOf = (input: Uint8Array, wanted: number): ReadonlyArray<Value> => {
       value |= BigInt(byte & 127) << shift
       if (byte < 128) return Number(BigInt.asIntN(64, value))
     }
-    throw new RangeError("no varint")
+    throw new RangeError("invalid varint")
   }
   const take = (length: number): Uint8Array => {
     if (!(length >= 0 && at + length <= input.length)) throw new RangeError("too short")
@@ -62,7 +65,7 @@ const valuesOf = (input: Uint8Array, wanted: number): ReadonlyArray<Value> => {
     if (type === 0) return varint()
     if (type === 2) return take(varint())
     if (type === 1 || type === 5) return take(type === 1 ? 8 : 4)
-    throw new RangeError("no wire type")
+    throw new RangeError("invalid wire type")
   }
   while (at < input.length) {
     const tag = varint()
@@ -82,7 +85,7 @@ const last = (message: Uint8Array, field: number): Uint8Array => messages(messag
 
 const retryInfoType = "google.rpc.RetryInfo"
 
-/** A longer name of a type is not read. */
+/** A longer type name is not read. */
 const maxTypeLength = 256
 
 /** The `retry_delay` of an encoded `google.rpc.RetryInfo`, in milliseconds; it may be negative. */
@@ -99,20 +102,22 @@ const inStatus = (status: Uint8Array): Uint8Array | undefined => {
   return any === undefined ? undefined : last(any, 2)
 }
 
-/** The bytes of binary metadata, which `Headers` hold in base64. */
+/** The bytes of binary metadata, which `Headers` hold as base64. */
 const binary = (value: unknown): Uint8Array | undefined => {
   if (value instanceof Uint8Array) return value.length <= maxStatusLength ? value : undefined
   if (typeof value !== "string" || value.length > 2 * maxStatusLength) return undefined
   return Uint8Array.from(atob(value), (char) => char.charCodeAt(0))
 }
 
-/** The `google.rpc.RetryInfo` that Connect has taken from the status. */
+/** The `google.rpc.RetryInfo` that Connect took from the status. */
 const inDetails = (details: unknown): Uint8Array | undefined =>
   Array.isArray(details)
     ? binary(get(details.find((detail) => get(detail, "type") === retryInfoType), "value"))
     : undefined
 
-/** What the `google.rpc.RetryInfo` of a gRPC error asks to wait, in milliseconds. Whatever the bytes, it never throws. */
+/**
+ * How long the `google.rpc.RetryInfo` of a gRPC error asks to wait, in milliseconds. Never throws, whatever the bytes.
+ */
 export const retryInfoMillis = (error: unknown): number | undefined => {
   try {
     const status = binary(metadataValues(error, "grpc-status-details-bin")[0])

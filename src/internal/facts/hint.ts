@@ -3,23 +3,23 @@ import { type Answer, headerIn, headersOf } from "./wire.ts"
 /** A header longer than this is not read. */
 const maxHeaderLength = 256
 
-/** How long a text asks to wait, in milliseconds; `undefined` or NaN where it asks nothing. */
+/** How long a string asks to wait, in milliseconds; `undefined` or NaN if it does not. */
 export type Read = (value: string, nowMillis: number) => number | undefined
 
-/** An answer whose headers are read. */
+/** A response whose headers are read. */
 export interface Headed {
   readonly status: number | undefined
   readonly header: (name: string) => unknown
 }
 
-/** How long an answer asks to wait, in milliseconds. */
+/** How long a response asks to wait, in milliseconds. */
 export type Reader = (answer: Headed, nowMillis: number) => number | undefined
 
 const digits = /^\d+$/
 
 const outerSpace = /^[ \t\r\n]+|[ \t\r\n]+$/g
 
-/** Between the values of a header, but not in a date. */
+/** Separates the values of a header, but not the parts of a date. */
 const comma = /,(?!\s*\d\d[ -][a-z]{3})/i
 
 /** Whole units, without sign, fraction, exponent or other digits. */
@@ -37,20 +37,20 @@ const later = (pointMillis: number, nowMillis: number): number | undefined =>
 /** The three forms of RFC 9110, section 5.6.7, of which the last has no zone. */
 const dateForm = /^[a-z]{3,9},? [\w -]+:\d\d:\d\d(?: gmt| \d{4})$/i
 
-/** An HTTP date, in epoch milliseconds; NaN where it is none. */
+/** An HTTP date, in epoch milliseconds; NaN if invalid. */
 const httpDate = (value: string): number => {
   const millis = dateForm.test(value) ? Date.parse(value.replace(/( gmt)?$/i, " GMT")) : Number.NaN
-  // An impossible day, such as 31 Feb, would become one of the next month.
+  // An impossible day, such as 31 Feb, would become a day of the next month.
   // @effect-diagnostics-next-line globalDate:off
   return new Date(millis).getUTCDate() === Number(/\d+/.exec(value)?.[0]) ? millis : Number.NaN
 }
 
-/** Whole seconds or an HTTP date. A date that is past asks nothing. */
+/** Whole seconds or an HTTP date. A past date asks for no wait. */
 export const secondsOrDate: Read = (value, nowMillis) => seconds(value, 0) ?? later(httpDate(value), nowMillis)
 
 const unitMillis: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** A time like `6m0s` or `17ms`. */
+/** A time such as `6m0s` or `17ms`. */
 const span = (value: string): number | undefined =>
   /^(?:\d+(?:\.\d+)?(?:ms|[smhd]))+$/.test(value)
     ? Array.from(value.matchAll(/([\d.]+)(\D+)/g)).reduce((sum, [, n, unit]) => sum + Number(n) * unitMillis[unit!]!, 0)
@@ -59,8 +59,8 @@ const span = (value: string): number | undefined =>
 const rfc3339 = /^\d{4}-[\d-]+t[\d:.]+(?:z|[+-]\d\d:\d\d)$/i
 
 /**
- * When a window ends: in seconds, from 1e9 on in epoch seconds, from 1e12 on in epoch milliseconds; as `6m0s`; as a date
- * of RFC 3339.
+ * When a window ends: in seconds, in epoch seconds from 1e9 up, in epoch milliseconds from 1e12 up; as `6m0s`; as an
+ * RFC 3339 date.
  */
 const windowEnd: Read = (value, nowMillis) => {
   const reset = seconds(value, 0)
@@ -83,15 +83,15 @@ const wait = (header: unknown, read: Read, nowMillis: number): number | undefine
 export const named = (name: string, read: Read): Reader => ({ header }, nowMillis) =>
   wait(header(name), read, nowMillis)
 
-/** The windows that are used up, else after a 429 all of them. */
+/** The windows that are used up; otherwise, after a 429, all of them. */
 const closed = <A>(status: unknown, windows: ReadonlyArray<A>, isUsedUp: (window: A) => boolean): ReadonlyArray<A> => {
   const used = windows.filter(isUsedUp)
   return used.length > 0 || status !== 429 ? used : windows
 }
 
 /**
- * Reads headers that say when windows end. Services send them with every answer, so they count only where nothing remains,
- * or after a 429.
+ * Reads headers that say when windows end. Services send them with every response, so they count only if nothing
+ * remains, or after a 429.
  */
 export const resets = (...names: ReadonlyArray<string>): Reader => (answer, nowMillis) =>
   longest(
@@ -109,7 +109,7 @@ const text = String.raw`"(?:[ !#-[\]-~]|\\["\\])*"`
 const param = String.raw`; *([a-z*][\w.*-]*)(?:=(${text}|[^\s",;]+))?`
 const item = `(${text})((?:${param})*)`
 
-/** The parameters of each item of a list of texts; those of none where the list is malformed. Source: RFC 9651. */
+/** The parameters of each item of a list of strings; none if the list is malformed. Source: RFC 9651. */
 const itemsOf = (header: unknown): ReadonlyArray<{ readonly [name: string]: string | undefined }> =>
   typeof header === "string" && header.length <= 4 * maxHeaderLength &&
     new RegExp(`^ *${item}(?:[ \\t]*,[ \\t]*${item})* *$`).test(header)
@@ -119,7 +119,10 @@ const itemsOf = (header: unknown): ReadonlyArray<{ readonly [name: string]: stri
     }))
     : []
 
-/** `RateLimit` with `RateLimit-Policy`. Of bytes and sends under way none may remain, and a request may pass. */
+/**
+ * `RateLimit` with `RateLimit-Policy`. Quotas of bytes or concurrent sends may be at zero while a request can still
+ * pass.
+ */
 const rateLimit: Reader = ({ header, status }) => {
   const others = itemsOf(header("ratelimit-policy")).filter(({ qu }) =>
     /^"(?:content-bytes|concurrent-requests)"$/.test(qu ?? "")
@@ -130,7 +133,7 @@ const rateLimit: Reader = ({ header, status }) => {
   return longest(closed(status, limits, isClosed).map(({ t }) => seconds(t ?? "", 0)))
 }
 
-/** Who is asked in turn. OpenAI names its windows in the end, Anthropic in the middle. */
+/** The readers, in order. OpenAI names its windows at the end of the header, Anthropic in the middle. */
 export const readers: ReadonlyArray<Reader> = /* @__PURE__ */ (() => [
   ...["grpc-retry-pushback-ms", "x-amz-retry-after", "retry-after-ms", "x-ms-retry-after-ms"].map((name) =>
     named(name, millis)
@@ -146,11 +149,11 @@ export const readers: ReadonlyArray<Reader> = /* @__PURE__ */ (() => [
   )
 ])()
 
-/** The present of the server where its answer tells it, else that of the client. */
+/** The server's current time if its response tells it, else the client's. */
 export const presentMillis = ({ header }: Headed, wallMillis: number): number =>
   httpDate(String(header("date"))) || wallMillis
 
-/** How long an answer asks to wait, in milliseconds. */
+/** How long a response asks to wait, in milliseconds. */
 export const hintMillis = ({ header, status }: Answer, wallMillis: () => number): number | undefined => {
   if (header === undefined) return undefined
   const answer = { header, status }
@@ -167,7 +170,10 @@ const onlyValue = (headers: object, name: string, read: Read): number | undefine
   return typeof value === "string" && !value.includes(",") ? wait(value, read, 0) : undefined
 }
 
-/** What the SDKs of AWS read: `x-amz-retry-after` in milliseconds before `retry-after` in seconds, one value of each. */
+/**
+ * The headers that the AWS SDKs read: `x-amz-retry-after` in milliseconds before `retry-after` in seconds, one value of
+ * each.
+ */
 export const retryAfterMillis = (error: any): number | undefined => {
   const headers = headersOf(error)
   return headers && (onlyValue(headers, "x-amz-retry-after", millis) ?? onlyValue(headers, "retry-after", seconds))

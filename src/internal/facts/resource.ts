@@ -4,7 +4,7 @@ import { pushback } from "./grpcHint.ts"
 import { hintMillis } from "./hint.ts"
 import { answerOf, grpcStatusOf, headerIn, isAnswer, statusOf } from "./wire.ts"
 
-/** The answer of a server in an error: the error, or what caused it. */
+/** The server's answer in an error: the error itself, or a cause. */
 const answerIn = (error: unknown): unknown => {
   let current = error
   for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
@@ -17,18 +17,18 @@ const answerIn = (error: unknown): unknown => {
 const overloadStatuses: ReadonlySet<number | undefined> = new Set([503, 504, 529])
 const grpcUnavailable = 14
 
-/** Whether an error says that the resource has more to do than it can. */
+/** Whether an error says that the resource is overloaded. */
 export const saysOverloaded = (error: unknown): boolean => {
   const answer = answerIn(error)
   return overloadStatuses.has(statusOf(answer)) || grpcStatusOf(answer) === grpcUnavailable
 }
 
-/** The headers that say how much of a window is left. They come with every answer, and the date that they refer to. */
+/** The headers for what is left of a window, and the date they refer to. They come with every answer. */
 const ofWindows = /ratelimit|^date$/
 
 /**
- * How long the server asks all its callers to wait, in an answer that is no failure, in milliseconds. Below 400 only
- * windows that are used up count: there `Retry-After` is about what was asked for, a redirect or a job that runs.
+ * How long the server asks all its callers to wait, in a successful response, in milliseconds. Below 400 only used-up
+ * windows count: there `Retry-After` is about the request itself, such as a redirect or a running job.
  */
 export const askedByValue = (value: unknown, wallMillis: () => number): number | undefined => {
   const headers = get(value, "headers")
@@ -42,7 +42,7 @@ export const askedByValue = (value: unknown, wallMillis: () => number): number |
   })
 }
 
-/** The same in an error of which no classifier knows anything, such as a 403 of a limit that is used up. */
+/** The same in an error unknown to the classifier, such as a 403 for a used-up limit. */
 export const askedByError = (error: unknown, wallMillis: () => number): number | undefined => {
   const answer = answerIn(error)
   if (answer === undefined) return undefined

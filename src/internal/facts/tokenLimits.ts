@@ -6,7 +6,7 @@ export const limitNames = ["requests", "tokens", "inputTokens", "outputTokens"] 
 
 export type LimitName = typeof limitNames[number]
 
-/** For each limit what the headers are called in which services say it, and what is left of it. */
+/** For each limit, the names of the headers for it and for what is left of it. */
 const headers: { readonly [Of in LimitName]: ReadonlyArray<(of: "limit" | "remaining") => string> } = {
   requests: [(of) => `x-ratelimit-${of}-requests`, (of) => `anthropic-ratelimit-requests-${of}`],
   tokens: [(of) => `x-ratelimit-${of}-tokens`, (of) => `anthropic-ratelimit-tokens-${of}`],
@@ -19,7 +19,7 @@ const finishOf = (value: unknown): unknown => {
   return Array.isArray(content) ? content.find((part) => get(part, "type") === "finish") : undefined
 }
 
-/** The headers of an answer, or of an error, of SDKs and `fetch` as of the models of Effect. */
+/** The headers of a response or an error, from SDKs and `fetch` or from the models of Effect. */
 const headersIn = (value: unknown): object | undefined =>
   look(() => headersOf(value) ?? headersOf(get(get(value, "reason"), "http") ?? {}) ?? headersOf(finishOf(value) ?? {}))
 
@@ -28,7 +28,7 @@ const numberIn = (value: unknown): number | undefined => {
   return number
 }
 
-/** What the headers of an answer say of a limit; `undefined` where they say nothing. */
+/** What the headers of a response say about a limit; `undefined` if nothing. */
 export const limitsIn = (value: unknown) => {
   const found = headersIn(value)
   if (found === undefined) return undefined

@@ -1,12 +1,12 @@
 import { isRetryStatus } from "./wire.ts"
 
-/** The annotation that Smithy's `@retryable` trait becomes; its value is `{ throttling }`. */
+/** The annotation for Smithy's `@retryable` trait; its value is `{ throttling }`. */
 export const retryableKey = "~effect-retry/smithy/retryable" as const
 
-/** The annotation that Smithy's `@error` trait becomes; its value is the fault. */
+/** The annotation for Smithy's `@error` trait; its value is the fault. */
 export const errorKey = "~effect-retry/smithy/error" as const
 
-/** The annotation that Smithy's `@httpError` trait becomes; its value is the status. */
+/** The annotation for Smithy's `@httpError` trait; its value is the status. */
 export const httpErrorKey = "~effect-retry/smithy/httpError" as const
 
 /** The traits on a class of errors. */
@@ -23,20 +23,20 @@ export interface TraitFacts {
   readonly fault: "client" | "server" | undefined
 }
 
-/** Whose fault a response with this HTTP status is. */
+/** Who is at fault for a response with this HTTP status. */
 export const faultOfStatus = (status: unknown): "client" | "server" | undefined => {
   if (typeof status !== "number" || !(status >= 400 && status < 600)) return undefined
   return status < 500 ? "client" : "server"
 }
 
-/** Whose fault the errors of a class with these traits are. */
+/** Who is at fault for the errors of a class with these traits. */
 export const faultOf = (traits: Traits): "client" | "server" | undefined =>
   traits[errorKey] ?? faultOfStatus(traits[httpErrorKey])
 
 /**
- * The facts of the errors of a class with these traits: `@retryable` makes them safe to retry; without it a server's fault
- * may be retried and a client's must not be, as Smithy's guide says, whatever the status; without a fault the status
- * decides as it does for any HTTP error.
+ * The facts of the errors of a class with these traits: `@retryable` makes them safe to retry; without it, a server
+ * fault may be retried and a client fault may not, as Smithy's guide says, regardless of the status; without a fault,
+ * the status decides as for any HTTP error.
  */
 export const factsOf = (traits: Traits): TraitFacts | undefined => {
   const { [errorKey]: fault, [httpErrorKey]: status, [retryableKey]: retryable } = traits

@@ -1,12 +1,12 @@
 import { get } from "../safe.ts"
 
-/** What a call to a model has used, in tokens. */
+/** What a call to a model used, in tokens. */
 export interface Usage {
-  /** What it has read anew, and written to a cache. */
+  /** Input read fresh, and written to a cache. */
   readonly input: number | undefined
-  /** What it has read from a cache. */
+  /** Input read from a cache. */
   readonly cached: number | undefined
-  /** What it has written, its reasoning too. */
+  /** Output, reasoning included. */
   readonly output: number | undefined
 }
 
@@ -20,7 +20,7 @@ const less = (all: number | undefined, cached: number | undefined): number | und
 
 const sum = (a: number | undefined, b: number | undefined): number | undefined => a === undefined ? b : a + (b ?? 0)
 
-/** Chat completions and embeddings of OpenAI: all of the prompt, and how much of it was cached. */
+/** OpenAI chat completions and embeddings: the whole prompt, and how much of it was cached. */
 const ofChat = (usage: unknown): Usage => {
   const cached = count(at(usage, "prompt_tokens_details", "cached_tokens"))
   return {
@@ -30,7 +30,7 @@ const ofChat = (usage: unknown): Usage => {
   }
 }
 
-/** Responses of OpenAI, whose input includes what was cached, and messages of Anthropic, whose input does not. */
+/** OpenAI responses, whose input includes cached tokens, and Anthropic messages, whose input does not. */
 const ofInput = (usage: unknown): Usage => {
   const within = count(at(usage, "input_tokens_details", "cached_tokens"))
   const written = count(at(usage, "cache_creation_input_tokens"))
@@ -52,7 +52,7 @@ const ofEffect = (usage: unknown): Usage => {
   }
 }
 
-/** What is said later counts, field by field. */
+/** Later values win, field by field. */
 export const merged = (before: Usage | undefined, after: Usage | undefined): Usage | undefined =>
   before === undefined || after === undefined ? after ?? before : {
     input: after.input ?? before.input,
@@ -60,7 +60,7 @@ export const merged = (before: Usage | undefined, after: Usage | undefined): Usa
     output: after.output ?? before.output
   }
 
-/** Where answers and parts of streams have their usage. */
+/** Where responses and stream parts have their usage. */
 const places: ReadonlyArray<ReadonlyArray<string>> = [
   ["usage"],
   ["data", "usage"],
@@ -68,7 +68,7 @@ const places: ReadonlyArray<ReadonlyArray<string>> = [
   ["response", "usage"]
 ]
 
-/** What an answer of a model says it has used, or a part of one that comes as a stream; `undefined` where it says nothing. */
+/** The usage reported by a model's response, or by a part of a stream; `undefined` if it reports none. */
 export const usageOf = (value: unknown): Usage | undefined => {
   for (const place of places) {
     const usage = at(value, ...place)

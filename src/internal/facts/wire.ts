@@ -1,6 +1,6 @@
 import { get, look } from "../safe.ts"
 
-/** Where clients put the status of an answer. */
+/** Where clients put the status of a response. */
 const places: ReadonlyArray<(error: any) => unknown> = [
   (error) => error.$metadata?.httpStatusCode,
   (error) => error.statusCode,
@@ -20,13 +20,15 @@ export const statusOf = (error: unknown): number | undefined => {
       const status = place(error)
       if (typeof status === "number") return status
     } catch {
-      // A property that throws is none.
+      // A property that throws counts as missing.
     }
   }
   return undefined
 }
 
-/** The status of a gRPC error: grpc-js and nice-grpc tell `details`, Connect has `Headers`, grpc-web is known by name. */
+/**
+ * The status of a gRPC error: grpc-js and nice-grpc have `details`, Connect has `Headers`, grpc-web is known by name.
+ */
 export const grpcStatusOf = (error: any): number | undefined => {
   const code = look(() => error.code)
   if (!Number.isInteger(code) || code < 1 || code > 16) return undefined
@@ -35,39 +37,39 @@ export const grpcStatusOf = (error: any): number | undefined => {
   return isOne ? code : undefined
 }
 
-/** Whether an error is the answer of a server: what caused it says nothing more. */
+/** Whether an error is a server's response, so that its cause says nothing more. */
 export const isAnswer = (error: unknown): boolean => {
   const status = statusOf(error)
   return (status !== undefined && status >= 400 && status < 600) || grpcStatusOf(error) !== undefined
 }
 
-/** 5xx with which a server says that it never will. */
+/** 5xx statuses that mean the server never will. */
 const finalStatuses: ReadonlyArray<number> = [501, 505, 506, 508, 510, 511]
 
-/** The statuses that are worth a retry: 408, 425, 429, and the 5xx but those that are final. */
+/** The retryable statuses: 408, 425, 429, and the 5xx except the final ones. */
 export const isRetryStatus = (status: number): boolean =>
   status === 408 || status === 425 || status === 429 ||
   (status >= 500 && status < 600 && !finalStatuses.includes(status))
 
-/** The headers of a plain record, in whatever case, or of a `Headers` object, by their names in lower case. */
+/** The headers of a plain record, in any case, or of a `Headers` object, by lowercase name. */
 export const headerIn = (headers: any): (name: string) => unknown => {
   if (typeof headers.get === "function") return (name) => headers.get(name) ?? undefined
   const names = new Map(Object.keys(headers).map((name) => [name.toLowerCase(), name]))
   return (name) => headers[names.get(name) ?? name]
 }
 
-/** An answer of a server: a response, or an error that carries one. */
+/** A server's answer: a response, or an error that carries one. */
 export interface Answer {
   readonly status: number | undefined
-  /** Reads a header; `undefined` where there are none. */
+  /** Reads a header; `undefined` if there are no headers. */
   readonly header: ((name: string) => unknown) | undefined
-  /** What may hold the body, or be it: each is looked into. */
+  /** The values that may be or contain the body. */
   readonly bodies: () => ReadonlyArray<unknown>
 }
 
 const responseOf = (error: any): any => error.$response ?? error.response ?? error.reason?.response ?? error
 
-/** The headers in an error, wherever its maker put them. */
+/** The headers in an error, wherever its client put them. */
 export const headersOf = (error: any): object | undefined => {
   const headers = responseOf(error).headers ?? error.headers ?? error.responseHeaders
   return typeof headers === "object" && headers ? headers : undefined

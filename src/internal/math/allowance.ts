@@ -1,43 +1,43 @@
 import { type Bucket, type BucketConfig, millisUntil, refill } from "./bucket.ts"
 
-/** How limits are kept: so much in each window. Times in milliseconds. */
+/** The settings of limits per window. Times in milliseconds. */
 export interface AllowanceConfig {
   readonly perMillis: number
-  /** How much may be used at once, as the part of a window in which it flows in. */
+  /** The largest burst, as the part of a window in which it refills. */
   readonly burstMillis: number
-  /** How much less is used at once than that, since sends do not all take the same time to the server. */
+  /** The margin held back from it, since sends do not all take the same time to reach the server. */
   readonly slackMillis: number
-  /** The part of what the server allows that is ours, at most 1. */
+  /** Our part of what the server allows, at most 1. */
   readonly share: number
 }
 
-/** One limit of a server, as its client knows it: a bucket that may hold less than nothing. */
+/** One limit of a server, as known to its client: a bucket whose content may be negative. */
 export interface Allowance {
-  /** The most that the client allows itself in a window, whatever the server says. */
+  /** The client's own maximum per window, whatever the server says. */
   readonly ceiling: number
-  /** `undefined` as long as nobody knows the limit: then everything passes. */
+  /** `undefined` until the limit is known: then everything passes. */
   readonly filling: BucketConfig | undefined
   readonly bucket: Bucket
-  /** What sends have reserved that have not ended. */
+  /** What unfinished sends have reserved. */
   readonly held: number
-  /** What was ever reserved, and what was used beyond it. */
+  /** The total ever reserved, plus what was used beyond reservations. */
   readonly drawn: number
 }
 
-/** What an answer says of a limit. */
+/** What a response says about a limit. */
 export interface Told {
-  /** So much is allowed in a window. */
+  /** How much is allowed per window. */
   readonly limit: number | undefined
-  /** So much of it is left. */
+  /** How much of it is left. */
   readonly remaining: number | undefined
 }
 
-/** How things stood when a send left. */
+/** The state when a send was made. */
 export interface Mark {
   readonly sentMillis: number
   /** What was held by others. */
   readonly held: number
-  /** What was drawn, by the send too. */
+  /** The total drawn, including this send. */
   readonly drawn: number
 }
 
@@ -47,19 +47,19 @@ const fillingOf = (limit: number, config: AllowanceConfig): BucketConfig | undef
   return { capacity: refillPerMilli * (config.burstMillis - config.slackMillis), refillPerMilli }
 }
 
-/** An allowance of which nothing is used. */
+/** An unused allowance. */
 export const full = (ceiling: number, config: AllowanceConfig): Allowance => {
   const filling = fillingOf(ceiling, config)
   return { ceiling, filling, bucket: { tokens: filling?.capacity ?? 0, updatedAtMillis: -Infinity }, held: 0, drawn: 0 }
 }
 
-/** The allowance, with all that has flowed in. */
+/** The allowance, refilled up to now. */
 export const at = (self: Allowance, nowMillis: number): Allowance =>
   self.filling === undefined ? self : { ...self, bucket: refill(self.bucket, self.filling, nowMillis) }
 
 /**
- * Milliseconds until so much may be reserved: 0 when it may now. What is more than a full bucket waits for a full one, or
- * it would wait forever.
+ * Milliseconds until this much may be reserved: 0 if now. An amount larger than the bucket waits for a full one, since
+ * otherwise it would wait forever.
  */
 export const opensInMillis = ({ bucket, filling }: Allowance, amount: number): number =>
   filling === undefined || amount === 0 ? 0 : millisUntil(bucket, filling, Math.min(amount, filling.capacity))
@@ -69,24 +69,24 @@ const holding = (self: Allowance, tokens: number): Allowance => ({
   bucket: { ...self.bucket, tokens: Math.min(self.filling?.capacity ?? 0, tokens) }
 })
 
-/** Reserves what a send is expected to use. */
+/** Reserves the expected usage of a send. */
 export const reserve = (self: Allowance, amount: number): Allowance => ({
   ...holding(self, self.bucket.tokens - amount),
   held: self.held + amount,
   drawn: self.drawn + amount
 })
 
-/** A send that had reserved so much has used so much: less is given back, more is a debt. */
+/** Settles a send by its actual usage: a surplus goes back, an excess becomes a debt. */
 export const settle = (self: Allowance, reserved: number, used: number): Allowance => ({
   ...holding(self, self.bucket.tokens + reserved - used),
   held: self.held - reserved,
   drawn: self.drawn + Math.max(0, used - reserved)
 })
 
-/** The server has refused a send, and does not say what is left: nothing is. */
+/** The server rejected a send without saying what is left, so nothing is. */
 export const drain = (self: Allowance): Allowance => holding(self, Math.min(0, self.bucket.tokens))
 
-/** The allowance with another limit. What is used of the old one is used of the new one. */
+/** The allowance with another limit. What is used of the old one counts as used of the new one. */
 const limited = (self: Allowance, config: AllowanceConfig, limit: number, nowMillis: number): Allowance => {
   const filling = fillingOf(Math.min(self.ceiling, limit), config)
   if (filling === undefined || filling.capacity === self.filling?.capacity) return self
@@ -96,9 +96,9 @@ const limited = (self: Allowance, config: AllowanceConfig, limit: number, nowMil
 }
 
 /**
- * What is left, within what the server says was left when it answered. The answer may be as old as the send: so at most
- * what was left then and has flowed in since, and at least what was left then, without all that was under way or has been
- * drawn since.
+ * Corrects what is left by what the server said was left when it answered. The answer may be as old as the send, so the
+ * upper bound is what was left then plus what has been refilled since, and the lower bound is what was left then, minus
+ * everything in progress or drawn since.
  */
 export const learn = (
   self: Allowance,

@@ -1,19 +1,19 @@
 /** A shortfall below this many tokens counts as none: waiting for it would take less than a clock tick. */
 export const tokenEpsilon = 1e-9
 
-/** What a token bucket is made of. Times in milliseconds of a monotonic clock. */
+/** The settings of a token bucket. Times in milliseconds of a monotonic clock. */
 export interface BucketConfig {
   readonly capacity: number
   readonly refillPerMilli: number
 }
 
-/** A token bucket at a moment. */
+/** The state of a token bucket. */
 export interface Bucket {
   readonly tokens: number
   readonly updatedAtMillis: number
 }
 
-/** Adds what has flowed in since the last look. A clock that went backwards adds nothing. */
+/** Adds the tokens refilled since the last update. A clock that goes backwards adds nothing. */
 export const refill = (bucket: Bucket, config: BucketConfig, nowMillis: number): Bucket => {
   const elapsed = nowMillis - bucket.updatedAtMillis
   if (elapsed <= 0) return bucket
@@ -21,15 +21,15 @@ export const refill = (bucket: Bucket, config: BucketConfig, nowMillis: number):
   return { tokens, updatedAtMillis: nowMillis }
 }
 
-/** Takes `cost` tokens, or `undefined` when they are not there. */
+/** Takes `cost` tokens, or returns `undefined` if there are too few. */
 export const take = (bucket: Bucket, cost: number): Bucket | undefined =>
   bucket.tokens + tokenEpsilon < cost
     ? undefined
     : { tokens: Math.max(0, bucket.tokens - cost), updatedAtMillis: bucket.updatedAtMillis }
 
 /**
- * Takes `cost` tokens at the moment at which they were there, now or before, or `undefined` when they are not there yet.
- * What flows in after that moment counts, though the bucket was full at it and a timer came late.
+ * Takes `cost` tokens as of the moment they became available, or returns `undefined` if they are not available yet.
+ * Refill after that moment counts, even if the bucket was full then and the timer fired late.
  */
 export const takeWhenDue = (
   bucket: Bucket,
@@ -45,13 +45,13 @@ export const takeWhenDue = (
     : refill({ tokens: 0, updatedAtMillis: Math.min(dueMillis, nowMillis) }, config, nowMillis)
 }
 
-/** Puts tokens in, up to the capacity. */
+/** Adds tokens, up to the capacity. */
 export const put = (bucket: Bucket, config: BucketConfig, tokens: number): Bucket =>
   bucket.tokens >= config.capacity
     ? bucket
     : { tokens: Math.min(config.capacity, bucket.tokens + tokens), updatedAtMillis: bucket.updatedAtMillis }
 
-/** Milliseconds until `cost` tokens are there: 0 when they are, otherwise at least 1 and whole. */
+/** Milliseconds until `cost` tokens are available: 0 if they are, otherwise whole and at least 1. */
 export const millisUntil = (bucket: Bucket, config: BucketConfig, cost: number): number => {
   const shortfall = cost - bucket.tokens
   if (shortfall <= tokenEpsilon) return 0

@@ -10,25 +10,25 @@ export interface ConcurrencyConfig {
   readonly maxPauseMillis: number
 }
 
-/** The limit at a moment. */
+/** A snapshot of the limit. */
 export interface Concurrency {
   readonly limit: number
   /** Drops since the last success. */
   readonly drops: number
-  /** The smoothed time of successes, in milliseconds; 0 before the first that was timed. */
+  /** The smoothed duration of successes, in milliseconds; 0 before the first timed one. */
   readonly meanMillis: number
-  /** How long the last send took that was dropped, in milliseconds; 0 before the first that was timed. */
+  /** The duration of the last dropped send, in milliseconds; 0 before the first timed one. */
   readonly dropMillis: number
 }
 
-/** How a send ended that counts. */
+/** How a send that counts ended. */
 export interface ConcurrencySample {
   readonly outcome: "success" | "drop"
-  /** Sends in flight when it ended, itself included. */
+  /** Sends in flight when it ended, including this one. */
   readonly inFlight: number
   /** Whether the limit was cut while it was in flight. */
   readonly overtaken: boolean
-  /** How long it took, in milliseconds; `undefined` where that was not measured. */
+  /** How long it took, in milliseconds; `undefined` if not measured. */
   readonly rttMillis: number | undefined
 }
 
@@ -39,7 +39,7 @@ export const initial = (config: ConcurrencyConfig): Concurrency => ({
   dropMillis: 0
 })
 
-/** The weight of the latest success in the mean. */
+/** The weight of the latest success in the average. */
 const smoothing = 0.1
 
 const mean = (before: number, latest: number | undefined): number => {
@@ -47,7 +47,7 @@ const mean = (before: number, latest: number | undefined): number => {
   return before === 0 ? latest : before + smoothing * (latest - before)
 }
 
-/** Grows while at least a share of the limit is used: what nobody uses proves nothing. */
+/** Grows only if enough of the limit is in use: an unused limit proves nothing. */
 const grown = (
   state: Concurrency,
   config: ConcurrencyConfig,
@@ -61,7 +61,10 @@ const grown = (
     : { limit, drops: 0, meanMillis, dropMillis: state.dropMillis }
 }
 
-/** Cuts what is in flight, once a round trip. Below one only after two drops without a success between them. */
+/**
+ * Cuts to a share of the sends in flight, once per round trip. Below one only after two drops with no success between
+ * them.
+ */
 const cut = (state: Concurrency, config: ConcurrencyConfig, sample: ConcurrencySample): Concurrency => {
   if (sample.overtaken) return state
   const wanted = Math.max(config.minimum, config.decrease * Math.min(state.limit, sample.inFlight))
@@ -77,7 +80,7 @@ const cut = (state: Concurrency, config: ConcurrencyConfig, sample: ConcurrencyS
 export const next = (state: Concurrency, config: ConcurrencyConfig, sample: ConcurrencySample): Concurrency =>
   sample.outcome === "success" ? grown(state, config, sample) : cut(state, config, sample)
 
-/** How long nothing is sent after a send while the limit is below 1, in milliseconds. `random` is from 0 to 1. */
+/** How long to pause after a send while the limit is below 1, in milliseconds. `random` is from 0 to 1. */
 export const pauseMillis = (state: Concurrency, config: ConcurrencyConfig, random: number): number => {
   if (state.limit >= 1) return 0
   const trip = Math.max(config.minPauseMillis, state.meanMillis, state.dropMillis)

@@ -1,4 +1,5 @@
 import { tokenEpsilon } from "./bucket.ts"
+import { cubeRoot } from "./portable.ts"
 
 /** The constants of the CUBIC limiter, under their published names. Times in seconds. */
 export interface CubicConfig {
@@ -8,9 +9,11 @@ export interface CubicConfig {
   readonly minFillRate: number
   readonly minCapacity: number
   readonly measurementBucketSeconds: number
+  /** Others see to it that the rate is no more than twice what is measured. */
+  readonly isMeasuredElsewhere?: boolean
 }
 
-/** The limiter at a moment. Rates in sends per second, times in seconds of a monotonic clock. */
+/** A snapshot of the limiter. Rates in sends per second, times in seconds of a monotonic clock. */
 export interface Cubic {
   readonly enabled: boolean
   readonly tokens: number
@@ -41,11 +44,11 @@ export const initial = (config: CubicConfig, now: number): Cubic => ({
   lastTimestamp: undefined
 })
 
-/** Seconds until CUBIC is back at the rate it was throttled at. */
+/** Seconds until CUBIC returns to the rate it was throttled at. */
 export const timeWindow = (config: CubicConfig, lastMaxRate: number): number =>
-  Math.cbrt((lastMaxRate * (1 - config.beta)) / config.scaleConstant)
+  cubeRoot((lastMaxRate * (1 - config.beta)) / config.scaleConstant)
 
-/** The rate `now`, `lastMaxRate` having been throttled at `lastThrottleTime`. */
+/** The rate at `now`, if `lastMaxRate` was throttled at `lastThrottleTime`. */
 export const cubicRate = (
   config: CubicConfig,
   { lastMaxRate, lastThrottleTime, timeWindow }: Pick<Cubic, "lastMaxRate" | "lastThrottleTime" | "timeWindow">,
@@ -55,7 +58,7 @@ export const cubicRate = (
   return config.scaleConstant * since * since * since + lastMaxRate
 }
 
-/** The rate as it stands at the end of a measuring bucket, smoothed; within a bucket it only counts. */
+/** The rate at the end of a measuring bucket, smoothed; within a bucket it only counts. */
 const measured = (state: Cubic, config: CubicConfig, now: number) => {
   const width = config.measurementBucketSeconds
   const bucket = Math.floor(now / width) * width
@@ -71,7 +74,7 @@ const measured = (state: Cubic, config: CubicConfig, now: number) => {
   }
 }
 
-/** Where CUBIC stands after a throttle at a measured rate (back by `beta`), or without one (along its curve). */
+/** The CUBIC rate after a throttle at a measured rate (down by `beta`), or without one (along its curve). */
 const calculated = (state: Cubic, config: CubicConfig, now: number, throttledAt: number | undefined) => {
   if (throttledAt !== undefined) {
     const lastMaxRate = state.enabled ? Math.min(throttledAt, state.fillRate) : throttledAt
@@ -84,7 +87,7 @@ const calculated = (state: Cubic, config: CubicConfig, now: number, throttledAt:
   return { rate, lastMaxRate, lastThrottleTime, timeWindow: window, enabled }
 }
 
-/** Field by field: a spread takes 40 times as long in Node 20. */
+/** Field by field: in Node 20 a spread takes 40 times as long. */
 const withTokens = (state: Cubic, tokens: number, lastTimestamp: number | undefined): Cubic => ({
   enabled: state.enabled,
   tokens,
@@ -99,16 +102,16 @@ const withTokens = (state: Cubic, tokens: number, lastTimestamp: number | undefi
   lastTimestamp
 })
 
-/** The tokens there are when those have flowed in that came since the last look, at the rate of that time. */
+/** The tokens including those refilled since the last update, at the rate of that time. */
 const flowedIn = ({ fillRate, lastTimestamp, maxTokens, tokens }: Cubic, now: number): number =>
   lastTimestamp === undefined ? tokens : Math.min(maxTokens, tokens + Math.max(0, now - lastTimestamp) * fillRate)
 
-/** Lets tokens flow in at the present rate. A clock that went backwards adds nothing. */
+/** Refills tokens at the current rate. A clock that goes backwards adds nothing. */
 export const refill = (state: Cubic, now: number): Cubic => withTokens(state, flowedIn(state, now), now)
 
 /**
- * Books one response: measures the send rate, moves the rate along the CUBIC curve or back from a throttle, and bounds
- * it by twice the measured rate. What flowed in until now did so at the old rate.
+ * Records one response: measures the send rate, moves the rate along the CUBIC curve or down after a throttle, and
+ * bounds it by twice the measured rate, unless that is measured elsewhere. Tokens up to now were refilled at the old rate.
  */
 export const update = (state: Cubic, config: CubicConfig, now: number, throttled: boolean): Cubic => {
   const time = Math.max(now, state.lastTimestamp ?? now)
@@ -119,7 +122,7 @@ export const update = (state: Cubic, config: CubicConfig, now: number, throttled
     time,
     throttled ? measurement.measuredTxRate : undefined
   )
-  const newRate = Math.min(rate, 2 * measurement.measuredTxRate)
+  const newRate = config.isMeasuredElsewhere ? rate : Math.min(rate, 2 * measurement.measuredTxRate)
   const maxTokens = Math.max(newRate, config.minCapacity)
   return {
     enabled,
@@ -136,15 +139,35 @@ export const update = (state: Cubic, config: CubicConfig, now: number, throttled
   }
 }
 
-/** Takes one send token from a refilled state, or `undefined` when there is none. */
+/** The state of a curve that is kept elsewhere, and since when. */
+export type Curve = Pick<Cubic, "enabled" | "lastMaxRate" | "lastThrottleTime">
+
+/** Continues along a curve that is kept elsewhere. Tokens up to now were refilled at the old rate. */
+export const follow = (state: Cubic, config: CubicConfig, curve: Curve, now: number): Cubic => {
+  const time = Math.max(now, state.lastTimestamp ?? now)
+  const window = timeWindow(config, curve.lastMaxRate)
+  const rate = Math.max(config.minFillRate, cubicRate(config, { ...curve, timeWindow: window }, time))
+  const maxTokens = Math.max(rate, config.minCapacity)
+  return {
+    ...state,
+    ...curve,
+    timeWindow: window,
+    tokens: Math.min(flowedIn(state, time), maxTokens),
+    maxTokens,
+    fillRate: rate,
+    lastTimestamp: time
+  }
+}
+
+/** Takes one send token from a refilled state, or returns `undefined` if there is none. */
 export const take = (state: Cubic): Cubic | undefined =>
   state.tokens + tokenEpsilon < 1 ? undefined : withTokens(state, Math.max(0, state.tokens - 1), state.lastTimestamp)
 
-/** Puts a token back that was never used. */
+/** Returns an unused token. */
 export const putBack = (state: Cubic): Cubic =>
   withTokens(state, Math.min(state.maxTokens, state.tokens + 1), state.lastTimestamp)
 
-/** Milliseconds until a refilled state has a token: 0 when it has, otherwise at least 1 and whole. */
+/** Milliseconds until a refilled state has a token: 0 if it has, otherwise whole and at least 1. */
 export const millisUntilToken = (state: Cubic): number => {
   const shortfall = 1 - state.tokens
   if (shortfall <= tokenEpsilon) return 0

@@ -1,19 +1,19 @@
-/** Bins of times, each 1.1 % wider than the one below it: what is in a bin is known to half of that. */
+/** Bins of durations, each 1.1 % wider than the one below: exact to half of that. */
 const binsPerOctave = 64
 
-/** Shorter times count as this: a sixteenth of a millisecond. */
+/** Shorter durations count as this: a sixteenth of a millisecond. */
 const shortestMillis = 1 / 16
 
-/** The number of the bin that a time falls into. */
+/** The bin that a duration falls into. */
 export const binOf = (millis: number): number => Math.round(Math.log2(Math.max(shortestMillis, millis)) * binsPerOctave)
 
-/** The time in the middle of a bin, in milliseconds. */
+/** The middle of a bin, in milliseconds. */
 const millisOf = (bin: number): number => 2 ** (bin / binsPerOctave)
 
-/** Bins with what is in them and below, from the shortest time on. */
+/** Bins with the count in them and below, from the shortest duration up. */
 export type Cumulated = ReadonlyArray<readonly [bin: number, count: number]>
 
-/** Adds up what is in bins. */
+/** Adds up the counts in bins. */
 export const cumulated = (slices: ReadonlyArray<ReadonlyMap<number, number>>): Cumulated => {
   const counts = new Map<number, number>()
   for (const slice of slices) {
@@ -23,10 +23,12 @@ export const cumulated = (slices: ReadonlyArray<ReadonlyMap<number, number>>): C
   return [...counts].sort(([a], [b]) => a - b).map(([bin, count]) => [bin, below += count])
 }
 
-/** A share of that many, rounded up; what is above a whole number by a rounding error only is that number. */
+/** The share of that count, rounded up; a rounding error above a whole number is ignored. */
 const rankOf = (quantile: number, count: number): number => Math.max(1, Math.ceil(quantile * count - 1e-9))
 
-/** The time that a share of what is in the bins does not exceed, in milliseconds; `undefined` where nothing is in them. */
+/**
+ * The duration that this share of the samples does not exceed, in milliseconds; `undefined` if there are no samples.
+ */
 export const quantileOf = (bins: Cumulated, quantile: number): number | undefined => {
   const rank = rankOf(quantile, bins.at(-1)?.[1] ?? 0)
   const found = bins.find(([, count]) => count >= rank)

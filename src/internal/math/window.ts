@@ -1,32 +1,37 @@
-/** The slice that is written, and nine that are kept. */
-const count = 10
-
-/** How a window is made. */
+/** Options of a window. */
 export interface WindowOptions<Slice> {
   readonly millis: number
+  /** The number of slices, including the one being written. Default 10. */
+  readonly count?: number
   /** Makes an empty slice. */
   readonly slice: () => Slice
-  /** A slice has left the window. */
+  /** Called when a slice has left the window. */
   readonly dropped?: (slice: Slice) => void
-  /** A slice begins when it is first used, as in Finagle's `WindowedAdder`. Otherwise where the one before it ended. */
+  /**
+   * Whether a slice begins when it is first used, as in Finagle's `WindowedAdder`. Otherwise it begins where the
+   * previous one ended.
+   */
   readonly drifts?: boolean
 }
 
-/** What has happened in the last while, in tenths of it. Times are milliseconds of a monotonic clock. */
+/** What happened in a recent window of time, in slices of it. Times are milliseconds of a monotonic clock. */
 export class Window<Slice> {
-  /** The oldest first; the last one is written. */
+  /** Oldest first; the last one is being written. */
   readonly slices: Array<Slice>
   private readonly options: WindowOptions<Slice>
+  private readonly count: number
   private beganMillis: number
 
   constructor(options: WindowOptions<Slice>, nowMillis: number) {
     this.options = options
+    this.count = options.count ?? 10
     this.beganMillis = nowMillis
     this.slices = [options.slice()]
   }
 
-  /** The slice of this moment. A clock that went back changes nothing. */
+  /** The current slice. A clock that goes backwards changes nothing. */
   at(nowMillis: number): Slice {
+    const { count } = this
     const { drifts, millis } = this.options
     const passed = Math.floor((nowMillis - this.beganMillis) * count / millis)
     if (passed > 0) {
@@ -39,7 +44,7 @@ export class Window<Slice> {
   private pass(slices: number): void {
     for (let passed = 0; passed < slices; passed++) {
       this.slices.push(this.options.slice())
-      if (this.slices.length <= count) continue
+      if (this.slices.length <= this.count) continue
       const dropped = this.slices.shift()!
       this.options.dropped?.(dropped)
     }

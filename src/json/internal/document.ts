@@ -1,16 +1,17 @@
 import { partsOf } from "../../engine/policy/policy.ts"
+import { type Fields, isObject, type Path, type Refusal, refuse } from "../../internal/refusal.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
-import { type Fields, isObject, known, made, type Path, reading, type Refusal, refuse, revived } from "./reading.ts"
+import { known, made, reading, revived } from "./reading.ts"
 import { sections } from "./sections.ts"
 import { policyAt } from "./shortPolicy.ts"
 
 /** What a document says about a resource. */
 export interface Entry {
-  /** The document says nothing about it. */
+  /** Whether the document says nothing about it. */
   readonly isGuess: boolean
   readonly isOff: boolean
   readonly policy: Policy
-  /** What was checked, and the JSON it was made of, by the key of a section. */
+  /** The checked options, and the JSON they were made from, by the key of a section. */
   readonly parts: { readonly [section: string]: { readonly options: unknown; readonly json: string } | undefined }
 }
 
@@ -36,7 +37,7 @@ const part = (key: string, given: unknown, path: Path) => {
   const fields = object(given, path)
   known(fields, section.keys, path)
   const values = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, revived(value)]))
-  return { options: made(() => section.check(values), path, given), json: JSON.stringify(fields) }
+  return { options: made(() => section.check(values, path), path, given), json: JSON.stringify(fields) }
 }
 
 const entry = (given: unknown, path: Path, offForAll: boolean): Entry => {
@@ -56,7 +57,7 @@ const entry = (given: unknown, path: Path, offForAll: boolean): Entry => {
   }
 }
 
-/** A quota that cannot pay for one retry would switch retries off, and not say so. */
+/** A quota that cannot pay for a single retry would silently switch retries off. */
 const affordable = (policy: Policy, quota: { readonly capacity: number } | undefined, path: Path): void => {
   const cost = partsOf(policy).quota?.cost ?? 0
   const capacity = quota?.capacity ?? 500
@@ -75,5 +76,5 @@ const document = (json: unknown): Document => {
   }
 }
 
-/** The document of its JSON, or what is wrong with it. */
+/** The document from its JSON, or what is wrong with it. */
 export const documentOf = (json: unknown): Document | Refusal => reading(json, () => document(json))

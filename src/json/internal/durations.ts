@@ -1,4 +1,4 @@
-/** The units that people write, and what Effect calls them. */
+/** The units that people write, and Effect's names for them. */
 const units: { readonly [short: string]: string } = {
   ns: "nanos",
   us: "micros",
@@ -14,7 +14,7 @@ const units: { readonly [short: string]: string } = {
 
 const written = /^(\d+(?:\.\d+)?) ?([a-zµ]+)$/
 
-/** `500ms` as `500 millis`, which Effect's `Duration` reads. Other values stay what they are. */
+/** `500ms` as `500 millis`, which Effect's `Duration` reads. Other values stay unchanged. */
 export const spelledOut = (value: unknown): unknown => {
   const [, amount, short = ""] = typeof value === "string" ? written.exec(value) ?? [] : []
   return Object.hasOwn(units, short) ? `${amount} ${units[short]}` : value

@@ -3,14 +3,15 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { Refusal, refuse } from "../../internal/refusal.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
-import { reading, Refusal, refuse } from "./reading.ts"
+import { reading } from "./reading.ts"
 import { policyAt, presets, shortKeys } from "./shortPolicy.ts"
 
 /** `payment-api` and `maxAttempts` as `PAYMENT_API` and `MAX_ATTEMPTS`. */
 const constant = (word: string): string => word.replace(/([a-z\d])([A-Z])/g, "$1_$2").replace(/\W+/g, "_").toUpperCase()
 
-/** A value where JSON has it, `retry.orders.base`, or where an environment does, `RETRY_ORDERS_BASE`. */
+/** A value under its name in JSON, `retry.orders.base`, or in an environment, `RETRY_ORDERS_BASE`. */
 const valueAt = (name: string, key: string): Config.Config<string> =>
   Config.String(key).pipe(
     Config.nested(name),
@@ -24,7 +25,7 @@ const valueAt = (name: string, key: string): Config.Config<string> =>
 
 const numeric = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 
-/** What a text stands for. One that stands for nothing is refused by those who are given it. */
+/** The value that a string stands for. An invalid string is rejected where it is used. */
 const read = (text: string, kind: (typeof shortKeys)[keyof typeof shortKeys]): unknown => {
   if (kind === "word") return text
   if (kind === "flag") return text === "true" ? true : text === "false" ? false : text
@@ -53,7 +54,7 @@ const policyOf = (name: string, json: () => unknown): Effect.Effect<Policy, Conf
     return policy instanceof Refusal ? Effect.fail(errorOf(name, policy)) : Effect.succeed(policy)
   })
 
-/** The policy of a name: its short keys, or all of it in one value. */
+/** The policy of a name: its short keys, or everything in one value. */
 export const policyConfig = (name: string): Config.Config<Policy> => {
   const keys = Object.entries(shortKeys)
   return Config.all(Object.fromEntries(keys.map(([key]) => [key, Config.option(valueAt(name, key))]))).pipe(

@@ -7,7 +7,7 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 
-/** A text that is no JSON. */
+/** Text that is not valid JSON. */
 export class NotJson {
   readonly problem: string
   constructor(problem: string) {
@@ -15,22 +15,22 @@ export class NotJson {
   }
 }
 
-/** What a text holds. Nothing of the text itself is in what is wrong with it. */
+/** Parses a string. The error contains nothing of it. */
 export const jsonOf = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
-    return new NotJson(text.trim() === "" ? "an empty text" : `${text.length} characters that are not JSON`)
+    return new NotJson(text.trim() === "" ? "an empty string" : `${text.length} characters that are not JSON`)
   }
 }
 
-/** How long a file that is not whole is given: editors and copies write in steps. */
+/** How long to wait for an incomplete file: editors and copies write in steps. */
 const graceMillis = 40
 
 const readFile = (path: string): Effect.Effect<unknown, PlatformError, FileSystem.FileSystem> =>
   FileSystem.FileSystem.use((fs) => Effect.map(fs.readFileString(path), jsonOf))
 
-/** What cannot be read, or is half written, is read again, once. */
+/** A file that cannot be read, or is half written, is read again, once. */
 const readAgain = (path: string): Effect.Effect<unknown, never, FileSystem.FileSystem> => {
   const again = Effect.andThen(Effect.sleep(graceMillis), readFile(path))
   return readFile(path).pipe(
@@ -41,8 +41,8 @@ const readAgain = (path: string): Effect.Effect<unknown, never, FileSystem.FileS
 }
 
 /**
- * When to look: at the folder, since editors put another file in the place of the old one, and a mounted volume another
- * folder; and every now and then, since not every file system tells.
+ * When to look: at changes of the folder, since editors replace the old file, and a mounted volume replaces the folder;
+ * and from time to time, since not every file system reports changes.
  */
 const moments = (path: string, every: Duration.Duration, ready: Deferred.Deferred<void>) =>
   Effect.gen(function*() {
@@ -51,7 +51,7 @@ const moments = (path: string, every: Duration.Duration, ready: Deferred.Deferre
     const told = fs.watch(dirname(path), { onReady: () => Deferred.doneUnsafe(ready, Effect.void) }).pipe(
       Stream.catchCause((cause) =>
         Stream.fromEffectDrain(Effect.andThen(
-          Effect.logWarning(`RetryConfig: ${path} is not watched, only read every now and then`, cause),
+          Effect.logWarning(`RetryConfig: ${path} is not watched, only read from time to time`, cause),
           Deferred.succeed(ready, undefined)
         ))
       )
@@ -59,7 +59,7 @@ const moments = (path: string, every: Duration.Duration, ready: Deferred.Deferre
     return Stream.merge(told, Stream.fromSchedule(Schedule.spaced(every)))
   })
 
-/** What a file holds now, and whenever it may have changed. It must be there at the beginning, and may be gone later. */
+/** The content of a file now, and whenever it may have changed. It must exist at the start, and may be gone later. */
 export const documentsOf = (
   path: string,
   every: Duration.Duration
@@ -69,7 +69,7 @@ export const documentsOf = (
     Stream.buffer({ capacity: 1, strategy: "sliding" }),
     Stream.mapEffect(() => readAgain(path))
   )
-  // A change while it is read for the first time is seen, too.
+  // A change while it is read for the first time is seen too.
   const first = Stream.fromEffect(
     Effect.andThen(Effect.timeoutOption(Deferred.await(ready), "1 second"), readFile(path))
   )

@@ -4,11 +4,11 @@ type Json = { readonly [key: string]: unknown }
 
 const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Whether the part can stand beside what is there already. */
+/** Whether the part can be added without a conflict. */
 const addsTo = (schema: Json, part: unknown): part is Json =>
   isObject(part) && Object.keys(part).every((key) => !Object.hasOwn(schema, key))
 
-/** Without `allOf` where it can be: editors show what stands beside a `$ref`, and not what stands in another part. */
+/** Without `allOf` where possible: editors show what is next to a `$ref`, but not what is in another part. */
 const flat = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(flat)
   if (!isObject(value)) return value
@@ -23,7 +23,7 @@ const flat = (value: unknown): unknown => {
   return apart.length === 0 ? schema : { ...schema, allOf: apart }
 }
 
-/** The JSON Schema of what is written, draft 2020-12. */
+/** The JSON Schema of the encoded form, draft 2020-12. */
 export const documentOf = (schema: Schema.Constraint): unknown => {
   const { definitions, schema: root } = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
   return flat({ $schema: "https://json-schema.org/draft/2020-12/schema", ...root, $defs: definitions })

@@ -6,22 +6,22 @@ import { partsOf } from "../../engine/policy/policy.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { CurrentResource } from "../../RetryObserver.ts"
 import type { Document, Entry } from "./document.ts"
-import { type Part, sections } from "./sections.ts"
+import { type Hedging, type Part, sections } from "./sections.ts"
 
-/** What a call of a resource goes by. A call keeps it; a change makes another. */
+/** What a call of a resource uses. A call keeps it; a change makes a new one. */
 export interface Version {
   readonly parts: Parts
   /** The context of a call, with what the resource has now. */
   readonly around: (context: AnyContext) => AnyContext
 }
 
-/** A resource, from its first use on: its policy comes and goes, its quota and gates change and stay. */
+/** A resource, from its first use on: its policy is replaced, its quota and gates are changed in place. */
 export class Live {
   readonly name: string
   version: Version
-  /** What holds sends back, or may at any time: for those who keep the services of the resource. */
+  /** What holds sends back, or may at any time: for code that keeps the services of the resource. */
   readonly services: AnyContext
-  /** No document has named it, nor said what holds for such. To be said once. */
+  /** No document has named it, or set a default. Reported once. */
   isGuess: boolean
   private isOff = false
   private entry: Entry
@@ -38,6 +38,11 @@ export class Live {
     this.version = this.versionOf(entry)
   }
 
+  /** How a call that begins now is hedged; `undefined` if it is not. */
+  get hedge(): Hedging | undefined {
+    return this.isOff ? undefined : this.parts["hedge"]!.hedge
+  }
+
   change(entry: Entry, clock: Clock.Clock): void {
     for (const [key, part] of Object.entries(this.parts)) {
       const next = entry.parts[key]
@@ -51,7 +56,7 @@ export class Live {
     this.isOff = isOff
     const parts = partsOf(policy)
     const on = Object.values(this.parts).filter(({ isOn }) => isOn)
-    // A context never changes: those that many calls share are put together once.
+    // A context never changes: those shared by many calls are built once.
     const known = new WeakMap<AnyContext, AnyContext>()
     return {
       parts: isOff
@@ -73,10 +78,10 @@ export class Live {
   }
 }
 
-/** How many resources are kept that no document names. */
+/** How many resources that no document names are kept. */
 const maxUnnamed = 10_000
 
-/** The resources of a document, and what its calls ask for besides. */
+/** The resources of a document, and others that its calls ask for. */
 export class Lives {
   private document: Document
   private readonly lives = new Map<string, Live>()
@@ -92,7 +97,7 @@ export class Lives {
     return this.document.resources.has(name)
   }
 
-  /** The resource. What the document does not name is made when it is asked for; too many of those share one. */
+  /** The resource. One that the document does not name is made on first use; beyond a maximum they share one. */
   get(name: string): Live {
     const known = this.lives.get(name)
     if (known !== undefined) return known

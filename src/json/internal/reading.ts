@@ -3,6 +3,7 @@ import { equalJitterBackoff, exponentialBackoff, fullJitterBackoff } from "../..
 import { exponentialBackoffWithJitter } from "../../aws/legacy/Kotlin.ts"
 import { decorrelated, exponential, fibonacci, fixed, linear } from "../../Backoff.ts"
 import { honorPushback } from "../../grpc/RetryGrpc.ts"
+import { type Fields, isObject, type Path, Refusal, refuse } from "../../internal/refusal.ts"
 import { InvalidOption } from "../../InvalidOption.ts"
 import {
   capped,
@@ -25,31 +26,7 @@ import { spelledOut } from "./durations.ts"
 /** Functions that JSON can name. */
 export type Functions = { readonly [name: string]: (...args: Array<any>) => unknown }
 
-export type Path = ReadonlyArray<string | number>
-
-/** What is wrong with the JSON of a policy, and where. */
-export class Refusal {
-  readonly path: Path
-  readonly value: unknown
-  readonly expected: string
-
-  constructor(path: Path, value: unknown, expected: string) {
-    this.path = path
-    this.value = value
-    this.expected = expected
-  }
-}
-
-export const refuse = (path: Path, value: unknown, expected: string): never => {
-  throw new Refusal(path, value, expected)
-}
-
-export type Fields = { readonly [field: string]: unknown }
-
-export const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-/** Where the reader is, and what it can ask. */
+/** The reader's position, and the functions it knows. */
 interface Context {
   readonly functions: Functions
   readonly depth: number
@@ -57,7 +34,7 @@ interface Context {
 
 type Reader = (given: unknown, path: Path, context: Context) => any
 
-/** Makes something, and names the place in the JSON of an option that is refused. */
+/** Makes something, and reports an invalid option with its place in the JSON. */
 export const made = <A>(make: () => A, path: Path, value: unknown, only?: string): A => {
   try {
     return make()
@@ -75,10 +52,10 @@ export const known = (fields: Fields, names: ReadonlyArray<string>, path: Path):
   }
 }
 
-/** What JSON has no word for: no limit, and durations in short units. */
+/** Values that JSON cannot express: no limit, and durations in short units. */
 export const revived = (value: unknown): unknown => value === "Infinity" ? Infinity : spelledOut(value)
 
-/** A constructor or combinator that takes nothing. */
+/** A constructor or combinator without arguments. */
 const alone = (make: unknown): Reader => (given, path) =>
   given === undefined ? make : refuse(path, given, "written alone, as a string")
 
@@ -112,7 +89,7 @@ const options = (
 const functionOf = (name: unknown, path: Path, { functions }: Context): any =>
   typeof name === "string" && Object.hasOwn(functions, name)
     ? functions[name]
-    : refuse(path, name, "the name of one of the functions that are given to fromJson")
+    : refuse(path, name, "the name of one of the functions passed to fromJson")
 
 const jittering = ["cap", "jitter"]
 
@@ -160,7 +137,7 @@ const combinators: { readonly [name: string]: Reader } = {
 
 type Readers = typeof sources
 
-/** Reads a step: its name, or its name and what it is given. */
+/** Reads a step: its name, or its name and argument. */
 const step = (json: unknown, isFirst: boolean, path: Path, context: Context): any => {
   const readers: Readers = isFirst ? sources : combinators
   const kind = isFirst ? "source" : "combinator"
@@ -184,18 +161,18 @@ const policyOf = (json: unknown, path: Path, outer: Context): any => {
   const { steps } = json
   const at = [...path, "steps"]
   if (!Array.isArray(steps) || steps.length === 0) {
-    return refuse(at, steps, "a list that begins with a source of delays")
+    return refuse(at, steps, "an array that begins with a source of delays")
   }
-  if (steps.length > maxSteps) return refuse(at, steps, `a list of at most ${maxSteps} steps`)
+  if (steps.length > maxSteps) return refuse(at, steps, `an array of at most ${maxSteps} steps`)
   const context = { ...outer, depth: outer.depth + 1 }
   const [first, ...others] = steps.map((json, index) => step(json, index === 0, [...at, index], context))
   return others.reduce((policy, combinator) => combinator(policy), first)
 }
 
-/** The policy of its steps, at its place in a document. Throws what is wrong with it. */
+/** The policy from its steps, at its place in a document. Throws what is wrong with it. */
 export const stepped = (json: unknown, path: Path): any => policyOf(json, path, { functions: {}, depth: 0 })
 
-/** What is read, or what is wrong with it. Whatever it is: a value that throws when it is read is no JSON. */
+/** The value read, or what is wrong with it. A value that throws when read is not valid JSON. */
 export const reading = <A>(json: unknown, read: () => A): A | Refusal => {
   try {
     return read()
@@ -204,17 +181,6 @@ export const reading = <A>(json: unknown, read: () => A): A | Refusal => {
   }
 }
 
-/** The policy of its JSON, or what is wrong with it. */
+/** The policy from its JSON, or what is wrong with it. */
 export const read = (json: unknown, functions: Functions): any =>
   reading(json, () => policyOf(json, [], { functions, depth: 0 }))
-
-/** `steps[2].capped`; keys that are no plain words are quoted. */
-const pathText = (before: string, key: string | number): string => {
-  if (typeof key === "number") return `${before}[${key}]`
-  if (!/^\w+$/.test(key)) return `${before}[${JSON.stringify(key)}]`
-  return before === "" ? key : `${before}.${key}`
-}
-
-/** What is wrong, as an error of the constructor that was given the JSON. */
-export const errorOf = ({ expected, path, value }: Refusal, constructorName: string): InvalidOption =>
-  new InvalidOption({ constructorName, field: path.reduce(pathText, ""), value, expected })

@@ -1,49 +1,69 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Random from "effect/Random"
+import * as Scope from "effect/Scope"
 import * as AdaptiveRateLimiter from "../../AdaptiveRateLimiter.ts"
+import * as ClientThrottle from "../../ClientThrottle.ts"
 import * as ConcurrencyLimiter from "../../ConcurrencyLimiter.ts"
 import * as CoolDown from "../../CoolDown.ts"
+import type { HedgeOptions, Home } from "../../engine/hedge.ts"
+import * as Hedge from "../../Hedge.ts"
 import { checks } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
+import { type Fields, isObject, type Path, refuse } from "../../internal/refusal.ts"
 import type { AnyContext } from "../../internal/shared.ts"
+import * as RetryBudget from "../../RetryBudget.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { SendGate } from "../../SendGate.ts"
 import { AdaptiveGate, type AdaptiveOptions } from "../../state/adaptive.ts"
 import { ConcurrencyGate } from "../../state/concurrency.ts"
 import { CoolDownGate } from "../../state/coolDown.ts"
+import { Lapses } from "../../state/lapses.ts"
+import type { Latencies } from "../../state/latencies.ts"
+import { type BudgetOptions, LiveBudgets } from "../../state/liveBudgets.ts"
 import { LiveStore } from "../../state/liveStore.ts"
+import { ThrottleGate, type ThrottleOptions } from "../../state/throttle.ts"
+import type { TrafficShare } from "../../state/trafficShare.ts"
+import { known, made, revived } from "./reading.ts"
 
-/** What a resource has beside its policy, from its first use on, whatever the document says later. */
+/** What a resource has besides its policy, from its first use on, whatever the document says later. */
 export interface Part {
-  /** It holds sends back, or may at any time. */
+  /** Whether it holds sends back, or may at any time. */
   readonly isOn: boolean
-  /** The context with it. */
+  /** Adds it to a context. */
   readonly add: (context: AnyContext) => AnyContext
-  /** Goes on with other options; `undefined` when the document does not name it any more. */
+  /** Switches to other options; `undefined` if the document no longer names it. */
   readonly change: (options: any, clock: Clock.Clock) => void
+  /** How a call that asks for it is hedged. */
+  readonly hedge?: Hedging | undefined
 }
 
-/** One key of a resource: what may be set there, and what it makes of it. */
+/** How a call is hedged, and what the calls of its resource share. */
+export interface Hedging {
+  readonly options: HedgeOptions
+  readonly home: Home
+}
+
+/** One key of a resource: what can be set there, and what is made from it. */
 export interface Section {
   readonly keys: ReadonlyArray<string>
-  /** Throws `InvalidOption`, naming the key. */
-  readonly check: (given: any) => unknown
-  /** Given what was checked; `undefined` when the document does not name it. */
+  /** Throws `InvalidOption`, naming the key, or rejects what is nested in it. */
+  readonly check: (given: any, path: Path) => unknown
+  /** Gets the checked options; `undefined` if the document does not name it. */
   readonly make: (options: any, context: AnyContext) => Part
 }
 
-/** A gate whose options change while it is used. */
+/** A gate whose options change while in use. */
 interface Live<E, Options> extends SendGate<E> {
-  change(options: Options): void
+  change(options: Options, nowMillis: number): void
 }
 
 /** A gate that can be switched off: then every send passes. */
 class Switched<E, Options, Gate extends Live<E, Options> = Live<E, Options>> implements SendGate<E>, Part {
   isOn: boolean
   protected readonly gate: Gate
-  /** The context with the service of this gate. */
+  /** Adds the service of this gate to a context. */
   readonly add: Part["add"]
 
   constructor(gate: Gate, isOn: boolean, serviceOf: (self: any) => Context.Context<any>) {
@@ -53,19 +73,27 @@ class Switched<E, Options, Gate extends Live<E, Options> = Live<E, Options>> imp
     this.add = (context) => Context.merge(context, services) as AnyContext
   }
 
+  get name(): string | undefined {
+    return this.gate.name
+  }
+
   get order(): number {
     return this.gate.order
   }
 
+  isStrained(nowMillis: number): boolean {
+    return this.isOn && this.gate.isStrained?.(nowMillis) === true
+  }
+
   readonly enter: SendGate<E>["enter"] = (send) => this.isOn ? this.gate.enter(send) : undefined
 
-  change(options: Options | undefined): void {
+  change(options: Options | undefined, clock: Clock.Clock): void {
     this.isOn = options !== undefined
-    if (options !== undefined) this.gate.change(options)
+    if (options !== undefined) this.gate.change(options, monotonicMillis(clock))
   }
 }
 
-/** It is asked for its rate, too. */
+/** It is also asked for its rate. */
 class SwitchedLimiter<E> extends Switched<E, AdaptiveOptions<E>, AdaptiveGate<E>> {
   get fillRate(): number {
     return this.gate.fillRate
@@ -121,12 +149,12 @@ const limiter: Section = {
 
 const ruleKeys = ["initial", "minimum", "maximum", "increase", "decrease", "slowerThan"]
 
-/** The options of a limiter, and the part of the JSON that its rule is made of. */
+/** The options of a limiter, and the part of the JSON that its rule is made from. */
 const limited = ({ limit, ...given }: { readonly [key: string]: any }) => {
   const ofRule = Object.fromEntries(Object.entries(given).filter(([key]) => ruleKeys.includes(key)))
   const [other] = Object.keys(ofRule)
   if (limit !== undefined && other !== undefined) {
-    checks("ConcurrencyLimiter.fixed").reject(other, ofRule[other], "left out where there is a limit")
+    checks("ConcurrencyLimiter.fixed").reject(other, ofRule[other], "left out if there is a limit")
   }
   const rule = limit === undefined ? ConcurrencyLimiter.adaptive(ofRule) : ConcurrencyLimiter.fixed(limit)
   return {
@@ -137,7 +165,7 @@ const limited = ({ limit, ...given }: { readonly [key: string]: any }) => {
 
 type Limited = ReturnType<typeof limited>
 
-/** Goes on with the limit that it has found, as long as the rule is the same. */
+/** Keeps the limit it has found, as long as the rule is the same. */
 class LiveConcurrency extends ConcurrencyGate<ConcurrencyLimiter.ConcurrencyLimitExceeded> {
   private rule: string
 
@@ -179,5 +207,157 @@ const coolDown: Section = {
   }
 }
 
-/** What a resource may have. One more is an entry here, and one in `RetryConfigSchema`. */
-export const sections: { readonly [key: string]: Section } = { quota, limiter, concurrency, coolDown }
+const throttle: Section = {
+  keys: ["k", "window", "maxRejection", "counts"],
+  check: (given) => ClientThrottle.validated(given),
+  make: (given: ThrottleOptions<ClientThrottle.ClientThrottled> | undefined, context) => {
+    const options = given ?? ClientThrottle.validated({})
+    const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
+    const gate = new ThrottleGate<ClientThrottle.ClientThrottled>(
+      options,
+      Context.get(context, Random.Random),
+      nowMillis
+    )
+    const service = ClientThrottle.serviceOf(gate)
+    return new Switched(
+      gate,
+      given !== undefined,
+      (gate) => Context.make(ClientThrottle.ClientThrottle, { ...service, gate })
+    )
+  }
+}
+
+/** The options of a nested object with its own keys. */
+const below = (given: unknown, keys: ReadonlyArray<string>, path: Path): { readonly [key: string]: any } => {
+  const fields: Fields = isObject(given) ? given : refuse(path, given, "an object")
+  known(fields, keys, path)
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, revived(value)]))
+}
+
+/** Checks a nested object, if given. */
+const maybeBelow = <A>(
+  given: unknown,
+  keys: ReadonlyArray<string>,
+  path: Path,
+  check: (given: { readonly [key: string]: any }) => A
+): A | undefined => given === undefined ? undefined : made(() => check(below(given, keys, path)), path, given)
+
+const budgets: Section = {
+  keys: ["share", "inFlight", "grpc"],
+  check: ({ grpc, inFlight, share }, path): BudgetOptions => ({
+    share: maybeBelow(share, ["share", "minPerSecond", "window"], [...path, "share"], RetryBudget.validatedShare),
+    inFlight: maybeBelow(inFlight, ["share", "atLeast"], [...path, "inFlight"], RetryBudget.validatedInFlight),
+    grpc: maybeBelow(grpc, ["maxTokens", "tokenRatio"], [...path, "grpc"], RetryBudget.validatedGrpc)
+  }),
+  make: (given: BudgetOptions | undefined, context) => {
+    const refused = (cost: number, balance: number) => new RetryQuota.QuotaExhausted({ cost, balance })
+    const none: BudgetOptions = { share: undefined, inFlight: undefined, grpc: undefined }
+    const isAny = (options = none) => Object.values(options).some((option) => option !== undefined)
+    let options = given
+    let found: { readonly store: LiveBudgets; readonly service: RetryQuota.Service } | undefined
+    /** A budget over the resource's bucket, which is the same in every context. */
+    const over = (quota: RetryQuota.Service, clock: Clock.Clock) => {
+      if (found !== undefined) return found
+      const store = new LiveBudgets(quota.store, refused)
+      store.change(options ?? none, clock)
+      return found = { store, service: RetryQuota.overStore(store, quota.lapses ?? new Lapses()) }
+    }
+    const clock = Context.get(context, Clock.Clock)
+    return {
+      get isOn() {
+        return isAny(options)
+      },
+      add: (context) => {
+        const quota = Context.get(context as Context.Context<any>, RetryQuota.RetryQuota)
+        return Context.add(context, RetryQuota.RetryQuota, over(quota, clock).service) as AnyContext
+      },
+      change: (next: BudgetOptions | undefined, clock) => {
+        options = next
+        found?.store.change(next ?? none, clock)
+      }
+    }
+  }
+}
+
+const shareKeys = ["share", "shareWindow", "latencyWindow"]
+
+const callKeys = ["after", "atMost", "cost"]
+
+/** A time, or a quantile of the latencies. */
+const afterOf = (after: unknown, path: Path): Hedge.CallOptions["after"] =>
+  isObject(after)
+    ? maybeBelow(
+      after,
+      ["quantile", "warmUp", "atLeast", "first"],
+      path,
+      ({ quantile, ...options }) => Hedge.quantile(quantile, options)
+    )
+    : after as Hedge.CallOptions["after"]
+
+const hedgeOptions = (given: { readonly [key: string]: any }, path: Path) => {
+  const of = (keys: ReadonlyArray<string>) =>
+    Object.fromEntries(Object.entries(given).filter(([key]) => keys.includes(key)))
+  const after = afterOf(given["after"], [...path, "after"])
+  return { shared: Hedge.validated(of(shareKeys)), call: Hedge.validatedCall("Hedge", { ...of(callKeys), after }) }
+}
+
+type HedgeSection = ReturnType<typeof hedgeOptions>
+
+/** Made when it is first named: calls cost more from then on. */
+class LiveHedge implements Part {
+  hedge: Hedging | undefined = undefined
+  /** A call asks for it by name. */
+  readonly isOn = false
+  private readonly scope: Scope.Scope
+  private home: Home | undefined = undefined
+  private latencyWindowMillis = NaN
+
+  constructor(given: HedgeSection | undefined, scope: Scope.Scope) {
+    this.scope = scope
+    this.change(given)
+  }
+
+  add(context: AnyContext): AnyContext {
+    return context
+  }
+
+  change(options: HedgeSection | undefined): void {
+    if (options === undefined) {
+      this.hedge = undefined
+      return
+    }
+    const { call, shared } = options
+    const home = this.home = this.homeOf(shared, this.home)
+    this.latencyWindowMillis = shared.latencyWindowMillis
+    this.hedge = { options: call, home }
+  }
+
+  /** Keeps the calls paid into the budget, and the latencies, as long as their windows stay the same. */
+  private homeOf(shared: HedgeSection["shared"], before: Home | undefined): Home {
+    const fresh = Hedge.homeOf(shared, this.scope)
+    if (before === undefined) return fresh
+    const budget = before.budget as TrafficShare
+    budget.change(shared.share, shared.shareWindowMillis)
+    const isSame = shared.latencyWindowMillis === this.latencyWindowMillis
+    const latencies: Latencies = isSame ? before.latencies : fresh.latencies
+    return { ...fresh, budget, latencies }
+  }
+}
+
+const hedge: Section = {
+  keys: [...callKeys, ...shareKeys],
+  check: hedgeOptions,
+  make: (given: HedgeSection | undefined, context) =>
+    new LiveHedge(given, Context.get(context as Context.Context<any>, Scope.Scope))
+}
+
+/** What a resource may have. To add one, add an entry here and one in `RetryConfigSchema`. */
+export const sections: { readonly [key: string]: Section } = {
+  quota,
+  budgets,
+  limiter,
+  concurrency,
+  throttle,
+  coolDown,
+  hedge
+}

@@ -1,5 +1,6 @@
 import { awsAdaptive, awsDynamoDB2026, awsStandard, awsStandard2026 } from "../../aws/AwsModes.ts"
 import { exponential } from "../../Backoff.ts"
+import { type Fields, isObject, type Path, refuse } from "../../internal/refusal.ts"
 import {
   deadline,
   honorRetryAfter,
@@ -10,9 +11,9 @@ import {
   whileRetryable
 } from "../../RetryPolicy.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
-import { type Fields, isObject, known, made, type Path, refuse, revived, stepped } from "./reading.ts"
+import { known, made, revived, stepped } from "./reading.ts"
 
-/** Policies that go by a name. */
+/** Policies known by name. */
 export const presets: { readonly [name: string]: Policy } = {
   awsStandard,
   awsStandard2026,
@@ -20,7 +21,7 @@ export const presets: { readonly [name: string]: Policy } = {
   awsAdaptive
 }
 
-/** The keys of a policy in short, and how a text stands for what they are given. */
+/** The short keys of a policy, and how a string is converted for each. */
 export const shortKeys = {
   base: "time",
   factor: "number",
@@ -73,7 +74,7 @@ const short = (given: Fields, path: Path): Policy => {
   )
 }
 
-/** A policy by its name, its steps, or short keys. */
+/** A policy from its name, its steps, or short keys. */
 export const policyAt = (json: unknown, path: Path): Policy => {
   if (typeof json === "string" && Object.hasOwn(presets, json)) return presets[json]!
   if (!isObject(json)) {

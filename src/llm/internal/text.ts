@@ -1,6 +1,6 @@
 import { get } from "../../internal/safe.ts"
 
-/** Of these no text is tokens: pictures, sounds, files and where they are. */
+/** Text in these is not tokens: images, audio, files and their addresses. */
 const opaque: ReadonlySet<string> = new Set([
   "data",
   "image_url",
@@ -11,7 +11,7 @@ const opaque: ReadonlySet<string> = new Set([
   "mediaType"
 ])
 
-/** Deeper than this nothing is looked into. */
+/** The maximum depth to look into. */
 const maxDepth = 16
 
 const lengthIn = (value: unknown, depth: number): number => {
@@ -23,5 +23,7 @@ const lengthIn = (value: unknown, depth: number): number => {
   )
 }
 
-/** About how many tokens the text in a value is: one for each four characters. Source: OpenAI, "What are tokens". */
+/**
+ * The approximate number of tokens of the text in a value: one per four characters. Source: OpenAI, "What are tokens".
+ */
 export const tokensIn = (value: unknown): number => Math.ceil(lengthIn(value, maxDepth) / 4)

@@ -1,116 +1,105 @@
-import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
-import type * as Redis from "effect/persistence/Redis"
-import type * as Random from "effect/Random"
-import type * as Scope from "effect/Scope"
-import { monotonicMillis } from "../../internal/clock.ts"
 import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
-import { Exchanges } from "./exchanges.ts"
+import type { Exchange, Exchanges, Topic } from "./exchanges.ts"
 import { Outbox } from "./outbox.ts"
 import { leaseOf, type Reply, replyOf, script, type Settings, type Wanted } from "./script.ts"
 
-/** How a question is answered: `"local"` when Redis cannot say, and the fallback has to decide. */
-export type Answer = "granted" | "refused" | "local"
+/**
+ * The answer to a request: `"late"` if the tokens come too late for it, `"local"` if Redis cannot say, and the fallback
+ * has to decide.
+ */
+export type Answer = "granted" | "refused" | "late" | "local"
 
-/** A question to Redis: are there tokens? */
+/** A request to Redis for tokens. */
 interface Ask extends Wanted {
-  /** Nobody waits for its answer any more. */
+  /** Whether the caller has stopped waiting. */
   isAbandoned: boolean
-  /** Until when waiting is of any use, in milliseconds of the monotonic clock. */
+  /** How long waiting is useful, in milliseconds of the monotonic clock. */
   readonly untilMillis: number
   readonly granted: (lease: string) => void
   readonly resume: (answer: Effect.Effect<Answer>) => void
 }
 
-/** How the client and Redis get on. */
-export interface Terms {
+/** The settings of a shared quota. */
+export interface QuotaTerms {
   readonly settings: Settings
-  readonly timeoutMillis: number
   readonly flushMillis: number
-  readonly retryMillis: number
   readonly maxWaiters: number
-  /** Spreads what the processes of a fleet do. */
-  readonly random: Random.Random
-  /** The client of Redis, once there is one. */
-  readonly connection: Effect.Effect<Redis.Redis["Service"], unknown>
-  /** A quota in memory for as long as Redis does not answer, given the tokens that there were when it last did. */
+  /** For how many retries leases are kept ready while calls are retried. */
+  readonly leaseAhead: number
+  /** Makes the quota in memory for the time that Redis does not respond, given the tokens it last reported. */
   readonly fallback: (tokens: number) => RetryQuotaStore
-  /** Another decides: the fallback, for this reason, or Redis; `isNews` unless nobody was notified of the fallback. */
-  readonly onChange: (reason: string | undefined, isNews: boolean) => Effect.Effect<void>
 }
 
-/** The most reservations in one exchange, which holds Redis up for all its users. */
+/** The most reservations in one exchange, which blocks Redis for all its users. */
 const mostAsks = 500
 
-/** Others may put tokens in that one waits for here: Redis is asked again at least so often. */
+/** Others may add tokens that a retry waits for here: Redis is asked again at least this often. */
 const mostWaitMillis = 1000
 
-/** Deposits to a quota that was full when Redis last answered are sent so rarely, or half as often again. */
+/** Leases that no retry has used for this long are given back. */
+const idleAheadMillis = 1000
+
+/**
+ * How rarely deposits are sent to a quota that was full when Redis last responded: this, or up to half as long again.
+ */
 const fullFlushMillis = 2000
 
-/** What goes with one exchange. */
+/** The contents of one exchange. */
 interface Questions {
   readonly asks: ReadonlyArray<Ask>
   readonly looks: ReadonlyArray<() => void>
 }
 
-/**
- * The one fiber that talks to Redis, one exchange at a time: whatever came up while an exchange was under way goes along
- * with the next. Nothing but a question makes it hurry.
- */
-export class Client {
-  /** The quota that decides while Redis does not answer. */
+/** What the retries of a process ask of the quota in Redis, and report to it. Only a request is urgent. */
+export class Client implements Topic<Reply> {
+  /** The quota that decides while Redis does not respond. */
   local: RetryQuotaStore | undefined = undefined
-  /** The tokens there were when Redis last answered. */
+  /** The tokens that Redis last reported. */
   tokens: number
   readonly outbox: Outbox
-  private readonly terms: Terms
-  private readonly clock: Clock.Clock
+  private readonly terms: QuotaTerms
   private readonly exchanges: Exchanges
-  private readonly name = crypto.randomUUID()
   private ids = 0
-  /** Who waits for an answer, first come, first served. The exchange under way asks for those at the front. */
+  /** The waiting requests, first come, first served. The exchange in progress asks for those at the front. */
   private readonly asks = new Set<Ask>()
   private readonly looks = new Set<() => void>()
-  /** Who is the first to wait for tokens, and the moment before which there are none for it. */
+  /** The first request that waits for tokens, and the moment before which there are none for it. */
   private first: { readonly ask: Ask; readonly atMillis: number } | undefined = undefined
+  /** Leases of one cost that are ready for the next retries, the oldest first, and when a retry last came. */
+  private readonly ready: Array<{ readonly lease: string; readonly atMillis: number }> = []
+  private readyCost = 0
+  private retriedAtMillis = -Infinity
+  private isClosing = false
   private flushAtMillis = Infinity
-  /** The quota was full when Redis last answered. */
+  /** Whether the quota was full when Redis last responded. */
   private isFull = false
-  private probeAtMillis = 0
-  /** The local quota that decided before. It goes on if it has to until this moment. */
+  /** The local quota that decided before. It is reused if needed again before this moment. */
   private former: { readonly local: RetryQuotaStore; readonly untilMillis: number } | undefined = undefined
-  /** Redis is known not to answer. */
-  private down = false
-  private closing = false
-  private signalled = false
-  private wake: (() => void) | undefined = undefined
 
-  constructor(terms: Terms, clock: Clock.Clock, scope: Scope.Scope) {
+  constructor(terms: QuotaTerms, exchanges: Exchanges) {
     this.terms = terms
-    this.clock = clock
-    this.exchanges = new Exchanges(clock, scope, terms.timeoutMillis)
+    this.exchanges = exchanges
     this.tokens = terms.settings.initial
-    // Leases that have ended by themselves need not be told any more.
+    // Expired leases need no report any more.
     this.outbox = new Outbox(terms.settings.capacity, terms.settings.leaseMillis, (isLease) => {
       const soonEnough = isLease ? this.nowMillis + terms.flushMillis : Infinity
-      if (this.flushAtMillis === Infinity || this.flushAtMillis > soonEnough) this.signal()
+      if (this.flushAtMillis === Infinity || this.flushAtMillis > soonEnough) exchanges.signal()
     })
   }
 
   get nowMillis(): number {
-    return monotonicMillis(this.clock)
+    return this.exchanges.nowMillis
   }
 
-  /** As many wait for tokens as may. */
+  /** Whether the maximum number of requests is waiting. */
   get isLineFull(): boolean {
     return this.first !== undefined && this.asks.size >= this.terms.maxWaiters
   }
 
   /**
-   * Asks, with the next exchange. Tokens that are granted are the lease that `granted` is called with, in the
-   * step in which the answer is read.
+   * Asks, with the next exchange. Granted tokens are a lease, which `granted` gets in the step in which the response is
+   * read.
    */
   ask(cost: number, untilMillis: number, granted: (lease: string) => void): Effect.Effect<Answer> {
     return Effect.callback<Answer>((resume) => {
@@ -118,42 +107,71 @@ export class Client {
       if (this.isLineFull) return resume(Effect.succeed("refused"))
       const ask: Ask = { isAbandoned: false, id: ++this.ids, cost, untilMillis, granted, resume }
       this.asks.add(ask)
-      // Behind one who waits for tokens there are none.
-      if (this.first === undefined) this.signal()
+      // Behind a request that waits for tokens, there are none.
+      if (this.first === undefined) this.exchanges.signal()
       return Effect.sync(() => this.leave(ask))
     })
   }
 
-  /** Nobody waits for the answer any more. What is granted all the same goes back when the answer is read. */
+  /** A lease that was taken ahead, without asking Redis. */
+  takeAhead(cost: number): string | undefined {
+    const { leaseAhead, settings } = this.terms
+    if (leaseAhead === 0) return undefined
+    const now = this.nowMillis
+    this.retriedAtMillis = now
+    if (cost !== this.readyCost) {
+      this.giveReadyBack()
+      this.readyCost = cost
+    }
+    while (this.ready[0] !== undefined && now - this.ready[0].atMillis > settings.leaseMillis / 2) {
+      this.outbox.giveBack(this.ready.shift()!.lease)
+    }
+    const lease = this.asks.size === 0 ? this.ready.shift()?.lease : undefined
+    if (lease !== undefined && this.needsAhead) this.exchanges.signal()
+    return lease
+  }
+
+  /** Half of the ready leases are used, and the quota seems to have more. */
+  private get needsAhead(): boolean {
+    return this.ready.length * 2 <= this.terms.leaseAhead && this.readyCost > 0 && this.tokens >= this.readyCost &&
+      this.nowMillis < this.retriedAtMillis + idleAheadMillis
+  }
+
+  private giveReadyBack(): void {
+    for (const { lease } of this.ready.splice(0)) this.outbox.giveBack(lease)
+  }
+
+  /** The caller has stopped waiting. Tokens granted anyway go back when the response is read. */
   private leave(ask: Ask): void {
     ask.isAbandoned = true
     this.asks.delete(ask)
     if (ask !== this.first?.ask) return
     this.first = undefined
-    this.signal()
+    this.exchanges.signal()
   }
 
-  /** Brings `tokens` up to date with the next exchange, unless there is a local quota. */
+  /** Refreshes `tokens` with the next exchange, unless there is a local quota. */
   readonly refresh: Effect.Effect<void> = Effect.callback<void>((resume) => {
     if (this.local !== undefined) return resume(Effect.void)
     const look = () => resume(Effect.void)
     this.looks.add(look)
-    this.signal()
+    this.exchanges.signal()
     return Effect.sync(() => this.looks.delete(look))
   })
 
-  /** Decides locally from now on: nobody waits for Redis any more. */
-  decideLocally(): void {
+  /** Decides locally from now on: no request waits for Redis any more. */
+  decideAlone(): void {
     const { former } = this
     const goesOn = former !== undefined && this.nowMillis < former.untilMillis
+    this.giveReadyBack()
     this.local ??= goesOn ? former.local : this.terms.fallback(this.tokens)
     this.first = undefined
     this.answer([...this.asks].map((ask) => [ask, "local"]), [...this.looks])
   }
 
   /**
-   * Answers all of them. Whoever is answered goes on immediately and may interrupt another one, so each holds what it is
-   * granted before the first goes on.
+   * Answers all of them. An answered caller runs immediately and may interrupt another, so each holds its grant before
+   * the first one runs.
    */
   private answer(answers: ReadonlyArray<readonly [Ask, Answer]>, looks: ReadonlyArray<() => void>): void {
     for (const [ask, answer] of answers) {
@@ -166,86 +184,56 @@ export class Client {
     }
   }
 
-  /** Talks to Redis until it is closed. */
-  get run(): Effect.Effect<void> {
-    return Effect.onExit(this.loop, () => Effect.sync(() => this.decideLocally()))
-  }
-
-  private readonly loop: Effect.Effect<void> = Effect.suspend(() => {
-    if (this.closing && (this.local !== undefined || this.outbox.isEmpty)) return Effect.void
-    const millis = this.pauseMillis(this.nowMillis)
-    return Effect.flatMap(millis > 0 ? this.pause(millis) : this.exchange, () => this.loop)
+  /** Has the rest sent, and waits for that. */
+  readonly finish: Effect.Effect<void> = Effect.suspend(() => {
+    this.isClosing = true
+    return this.exchanges.finish(() => {
+      this.giveReadyBack()
+      return this.outbox.isEmpty
+    })
   })
 
-  /** Has what is left sent, and waits for that. */
-  close(fiber: Fiber.Fiber<void>): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.closing = true
-      this.signal()
-      return Effect.asVoid(Fiber.await(fiber))
-    })
-  }
-
-  private signal(): void {
-    this.signalled = true
-    this.wake?.()
-  }
-
-  private pause(millis: number): Effect.Effect<void> {
-    const signal = Effect.callback<void>((resume) => {
-      this.wake = () => {
-        this.wake = undefined
-        resume(Effect.void)
-      }
-      if (this.signalled) this.wake()
-    })
-    const paused = millis === Infinity ? signal : Effect.raceFirst(Effect.sleep(millis), signal)
-    return Effect.onExit(paused, () =>
-      Effect.sync(() => {
-        this.wake = undefined
-        this.signalled = false
-      }))
-  }
-
-  /** Milliseconds until there is something to send. */
-  private pauseMillis(now: number): number {
-    if (this.closing) return 0
-    if (this.local !== undefined) return Math.ceil(this.probeMillis(now))
+  pauseMillis(now: number): number {
+    if (this.local !== undefined) return 0
+    const idleInMillis = this.idleInMillis(now)
     if (this.outbox.isEmpty) this.flushAtMillis = Infinity
     else this.flushAtMillis = Math.min(this.flushAtMillis, now + this.flushMillis)
-    if (this.looks.size > 0) return 0
+    if (this.looks.size > 0 || (this.asks.size === 0 && this.needsAhead)) return 0
     const refill = this.asks.size > 0 ? (this.first?.atMillis ?? now) - now : Infinity
-    return Math.ceil(Math.min(refill, this.flushAtMillis - now))
+    return Math.min(refill, this.flushAtMillis - now, idleInMillis)
   }
 
-  /** How long what there is to tell is collected. Deposits change nothing where all is well, which is most of the time. */
+  /** Milliseconds until what is ready goes back, unless a retry comes. */
+  private idleInMillis(now: number): number {
+    if (this.ready.length === 0) return Infinity
+    const millis = this.retriedAtMillis + idleAheadMillis - now
+    if (millis > 0) return millis
+    this.giveReadyBack()
+    return Infinity
+  }
+
+  /** How long updates are buffered. While all is well, which is most of the time, deposits change nothing. */
   private get flushMillis(): number {
-    const { flushMillis, random } = this.terms
+    const { flushMillis } = this.terms
     if (!this.isFull || this.outbox.hasLeases) return flushMillis
-    return Math.max(flushMillis, fullFlushMillis * (1 + random.nextDoubleUnsafe() / 2))
+    return Math.max(flushMillis, fullFlushMillis * (1 + this.exchanges.random.nextDoubleUnsafe() / 2))
   }
 
-  /** Milliseconds until Redis is tried again: later while an exchange is lost. */
-  private probeMillis(now: number): number {
-    if (now < this.probeAtMillis) return this.probeAtMillis - now
-    return this.exchanges.isLost(now) ? this.terms.retryMillis : 0
-  }
-
-  private get exchange(): Effect.Effect<void> {
-    // Whatever is ready to run may have something to send along.
-    return Effect.andThen(
-      Effect.yieldNow,
-      Effect.suspend(() => {
-        const questions = { asks: this.nextAsks(), looks: [...this.looks] }
-        const { sequence, sections } = this.outbox.close(this.nowMillis)
-        this.flushAtMillis = Infinity
-        return Effect.flatMap(this.send({ client: this.name, sequence, sections, wanted: questions.asks }), (reply) => {
-          if (typeof reply === "string") return this.failed(questions.asks, reply)
-          this.outbox.arrived(sequence)
-          return this.answered(questions, reply)
-        })
-      })
-    )
+  next(now: number): Exchange<Reply> {
+    const questions = { asks: this.nextAsks(), looks: [...this.looks] }
+    const { sequence, sections } = this.outbox.close(now)
+    this.flushAtMillis = Infinity
+    const told = { client: this.exchanges.name, sequence, sections, wanted: questions.asks }
+    return {
+      ask: (redis) => redis.eval(script)(this.terms.settings, told),
+      replyOf: (answer) => replyOf(answer, told.wanted.length),
+      answered: (reply) => {
+        this.outbox.arrived(sequence)
+        this.settle(questions, reply)
+      },
+      // Redis may have granted any of them, so all go back with the next exchange.
+      failed: () => questions.asks.forEach((ask) => this.outbox.giveBack(leaseOf(ask)))
+    }
   }
 
   private nextAsks(): ReadonlyArray<Ask> {
@@ -254,35 +242,34 @@ export class Client {
       if (asks.length === mostAsks) break
       asks.push(ask)
     }
-    return asks
+    return this.first === undefined ? [...asks, ...this.asksAhead(mostAsks - asks.length)] : asks
   }
 
-  /** The reply in time, or why there is none. */
-  private send(exchange: Parameters<typeof script.params>[1]): Effect.Effect<Reply | string> {
-    const { connection, settings } = this.terms
-    return this.exchanges.send(
-      Effect.flatMap(connection, (redis) => redis.eval(script)(settings, exchange)),
-      (answer) => replyOf(answer, exchange.wanted.length)
-    )
-  }
-
-  /** Whoever is answered finds it logged already who decides. */
-  private answered(questions: Questions, reply: Reply): Effect.Effect<void> {
-    const settle = Effect.sync(() => this.settle(questions, reply))
-    return this.local === undefined ? settle : Effect.andThen(this.terms.onChange(undefined, this.down), settle)
+  /** Asks for leases of the next retries along with the present ones, without waiting. */
+  private asksAhead(most: number): ReadonlyArray<Ask> {
+    const now = this.nowMillis
+    const { leaseAhead } = this.terms
+    if (this.isClosing || this.readyCost === 0 || now >= this.retriedAtMillis + idleAheadMillis) return []
+    return Array.from({ length: Math.min(most, leaseAhead - this.ready.length) }, () => ({
+      isAbandoned: false,
+      id: ++this.ids,
+      cost: this.readyCost,
+      untilMillis: -Infinity,
+      granted: (lease) => void this.ready.push({ lease, atMillis: now }),
+      resume: () => undefined
+    }))
   }
 
   private settle({ asks, looks }: Questions, reply: Reply): void {
     const { local } = this
     this.tokens = reply.tokens
     this.isFull = reply.tokens >= this.terms.settings.capacity
-    this.down = false
     this.local = undefined
     if (local !== undefined) this.former = { local, untilMillis: this.nowMillis + this.terms.settings.leaseMillis }
     this.answer(this.answersTo(asks, reply.millis), looks)
   }
 
-  /** The answers to those who get one. The others wait on. */
+  /** The answers to the requests that get one. The others keep waiting. */
   private answersTo(asks: ReadonlyArray<Ask>, millis: ReadonlyArray<number>): ReadonlyArray<readonly [Ask, Answer]> {
     const answers: Array<readonly [Ask, Answer]> = []
     this.first = undefined
@@ -290,35 +277,25 @@ export class Client {
       const wait = millis[index]!
       if (ask.isAbandoned) {
         if (wait === 0) this.outbox.giveBack(leaseOf(ask))
-      } else if (this.waits(ask, wait)) {
-        this.first ??= { ask, atMillis: this.nowMillis + Math.min(wait, mostWaitMillis) }
+      } else if (wait === 0) {
+        answers.push([ask, "granted"])
+      } else if (wait < 0 || !this.terms.settings.inOrder) {
+        answers.push([ask, "refused"])
+      } else if (this.nowMillis + wait >= ask.untilMillis) {
+        answers.push([ask, "late"])
       } else {
-        answers.push([ask, wait === 0 ? "granted" : "refused"])
+        this.first ??= { ask, atMillis: this.nowMillis + Math.min(wait, mostWaitMillis) }
       }
     }
     return this.first === undefined ? answers : [...answers, ...this.refusals(answers)]
   }
 
-  /** Refuses those who came when as many were waiting as may. */
+  /** Refuses requests that arrived when the line was full. */
   private refusals(answers: ReadonlyArray<readonly [Ask, Answer]>): ReadonlyArray<readonly [Ask, Answer]> {
     const { maxWaiters } = this.terms
     if (this.asks.size - answers.length <= maxWaiters) return []
     const answered = new Set(answers.map(([ask]) => ask))
     const waiting = [...this.asks].filter((ask) => !answered.has(ask))
     return waiting.slice(maxWaiters).map((ask) => [ask, "refused"])
-  }
-
-  private waits(ask: Ask, millis: number): boolean {
-    return this.terms.settings.inOrder && millis > 0 && this.nowMillis + millis < ask.untilMillis
-  }
-
-  /** Whether Redis has granted anything of it is not known, so all of it goes back with the next exchange. */
-  private failed(asks: ReadonlyArray<Ask>, reason: string): Effect.Effect<void> {
-    const isNews = !this.down
-    this.down = true
-    for (const ask of asks) this.outbox.giveBack(leaseOf(ask))
-    this.probeAtMillis = this.nowMillis + this.terms.retryMillis
-    const decide = Effect.sync(() => this.decideLocally())
-    return isNews ? Effect.andThen(this.terms.onChange(reason, true), decide) : decide
   }
 }

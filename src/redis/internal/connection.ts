@@ -1,38 +1,36 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as Scope from "effect/Scope"
 
-/** The client of Redis, once there is one. */
+/** The Redis client, once there is one. */
 export type Connection = Effect.Effect<Redis.Redis["Service"], unknown>
 
-/** Closes what belongs to a quota or a cool-down. A connection that cannot be closed, as to a stopped server, holds nobody up. */
-export const closeWithin = (
-  scope: Scope.Closeable,
-  exit: Exit.Exit<unknown, unknown>,
-  millis: number
-): Effect.Effect<void> =>
-  Effect.flatMap(
-    Effect.forkDetach(Scope.close(scope, exit), { startImmediately: true, uninterruptible: true }),
-    (fiber) => Effect.asVoid(Effect.timeoutOption(Fiber.await(fiber), millis))
-  )
+/** A connection for as long as the scope is open. */
+export type Connect = (scope: Scope.Scope) => Connection
 
-/** Builds the layer when it is first asked, and again after each failure. */
-export const connecting = <E, R>(redis: Layer.Layer<Redis.Redis, E, R>, context: Context.Context<R>) => {
-  let known: Redis.Redis["Service"] | undefined = undefined
-  return (scope: Scope.Scope): Connection =>
-    Effect.suspend((): Connection => {
-      if (known !== undefined) return Effect.succeed(known)
-      return Effect.flatMap(Scope.fork(scope), (own) => {
-        const built = Effect.map(Layer.buildWithScope(redis, own), (services) => {
-          known = Context.get(services, Redis.Redis)
-          return known
+/** The existing connection. */
+export const connected: Effect.Effect<Connect, never, Redis.Redis> = Redis.Redis.useSync((redis) => () =>
+  Effect.succeed(redis)
+)
+
+/** Builds the layer on first use, and again after each failure. */
+export const connecting = <E, R>(redis: Layer.Layer<Redis.Redis, E, R>): Effect.Effect<Connect, never, R> =>
+  Effect.contextWith((context: Context.Context<R>) => {
+    let known: Redis.Redis["Service"] | undefined = undefined
+    return Effect.succeed((scope: Scope.Scope): Connection =>
+      Effect.suspend((): Connection => {
+        if (known !== undefined) return Effect.succeed(known)
+        return Effect.flatMap(Scope.fork(scope), (own) => {
+          const built = Effect.map(Layer.buildWithScope(redis, own), (services) => {
+            known = Context.get(services, Redis.Redis)
+            return known
+          })
+          return Effect.onExit(Effect.provideContext(built, context), (exit) =>
+            Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)
         })
-        return Effect.onExit(Effect.provideContext(built, context), (exit) =>
-          Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)
       })
-    })
-}
+    )
+  })

@@ -1,92 +1,65 @@
-import type * as Clock from "effect/Clock"
-import * as Effect from "effect/Effect"
-import type * as Redis from "effect/persistence/Redis"
-import type * as Random from "effect/Random"
-import type * as Scope from "effect/Scope"
-import { monotonicMillis } from "../../internal/clock.ts"
 import type { CoolDownGate, Peers } from "../../state/coolDown.ts"
-import type { Connection } from "./connection.ts"
-import {
-  type CoolDownExchange,
-  type CoolDownReply,
-  coolDownReplyOf,
-  coolDownScript,
-  type CoolDownSettings
-} from "./coolDownScript.ts"
-import { Exchanges } from "./exchanges.ts"
+import { type CoolDownReply, coolDownReplyOf, coolDownScript, type CoolDownSettings } from "./coolDownScript.ts"
+import type { Exchange, Exchanges, Topic } from "./exchanges.ts"
 
-/** How a cool-down and Redis get on. */
+/** The settings of a shared cool-down. */
 export interface CoolDownTerms {
   readonly settings: CoolDownSettings
-  readonly timeoutMillis: number
   /** How often Redis is asked while sends are made, or one waits for another process. */
   readonly lookMillis: number
-  /** How long the process decides alone before Redis is tried again. */
-  readonly retryMillis: number
-  /** Spreads what the processes of a fleet do. */
-  readonly random: Random.Random
-  readonly connection: Connection
-  /** The process decides alone, for this reason, or the fleet does again. */
-  readonly onChange: (reason: string | undefined) => Effect.Effect<void>
 }
 
 /**
- * The one fiber that talks to Redis, one exchange at a time, about one resource. A process that sends nothing asks nothing.
- * Where Redis does not answer, the process decides alone.
+ * What a process reports to the others about one resource, and asks about it. A process that sends nothing asks
+ * nothing.
  */
-export class CoolDownClient implements Peers {
+export class CoolDownClient implements Peers, Topic<CoolDownReply> {
   private readonly gate: CoolDownGate<any>
   private readonly terms: CoolDownTerms
-  private readonly clock: Clock.Clock
   private readonly exchanges: Exchanges
-  private readonly name = crypto.randomUUID()
-  /** Sends have been made since Redis was asked last. */
+  /** Whether sends were made since Redis was last asked. */
   private isActive = false
-  /** The resource would be opened here. */
+  /** Whether this process would open the resource. */
   private wantsToOpen = false
-  /** It may be, once. */
+  /** Whether it may, once. */
   private mayOpenNow = false
-  /** This process opens it, and has to tell. */
+  /** Whether this process is probing, and has to report the result. */
   private isProbing = false
   private hasOpened = false
-  /** Until when a server wants no sends, where that is yet to be told. */
+  /** Until when a server wants no sends, if that is still to be reported. */
   private closedUntilMillis = -Infinity
-  /** The closing that the gate knows of. */
+  /** The closing known to the gate. */
   private closing = ""
-  private nextMillis = -Infinity
-  private isDown = false
-  private signalled = false
-  private wake: (() => void) | undefined = undefined
+  private lookAtMillis = -Infinity
 
-  constructor(gate: CoolDownGate<any>, terms: CoolDownTerms, clock: Clock.Clock, scope: Scope.Scope) {
+  constructor(gate: CoolDownGate<any>, terms: CoolDownTerms, exchanges: Exchanges) {
     this.gate = gate
     this.terms = terms
-    this.clock = clock
-    this.exchanges = new Exchanges(clock, scope, terms.timeoutMillis)
+    this.exchanges = exchanges
     gate.peers = this
   }
 
   sent(): void {
     if (this.isActive) return
     this.isActive = true
-    this.signal()
+    this.exchanges.signal()
   }
 
   closed(untilMillis: number): void {
     this.closedUntilMillis = untilMillis
     this.mayOpenNow = this.isProbing = this.hasOpened = false
-    this.signal()
+    this.exchanges.signal()
   }
 
   mayOpen(): boolean {
-    if (this.isDown || this.mayOpenNow) {
+    if (this.exchanges.isAlone || this.mayOpenNow) {
       this.mayOpenNow = false
       return true
     }
     if (!this.wantsToOpen) {
       this.wantsToOpen = true
-      this.nextMillis = -Infinity
-      this.signal()
+      this.lookAtMillis = -Infinity
+      this.exchanges.signal()
     }
     return false
   }
@@ -99,87 +72,36 @@ export class CoolDownClient implements Peers {
     if (!this.isProbing) return
     this.isProbing = false
     this.hasOpened = true
-    this.signal()
+    this.exchanges.signal()
   }
 
-  /** Talks to Redis until it is interrupted; then the process decides alone. */
-  get run(): Effect.Effect<void> {
-    return Effect.onExit(this.loop, () => Effect.sync(() => this.alone()))
+  pauseMillis(now: number): number {
+    if (this.closedUntilMillis > now || this.hasOpened) return 0
+    return this.wantsToOpen || this.isActive ? this.lookAtMillis - now : Infinity
   }
 
-  private readonly loop: Effect.Effect<void> = Effect.suspend(() => {
-    this.signalled = false
-    const millis = this.pauseMillis(this.nowMillis)
-    return Effect.flatMap(millis > 0 ? this.pause(millis) : this.exchange, () => this.loop)
-  })
-
-  private signal(): void {
-    this.signalled = true
-    this.wake?.()
-  }
-
-  private get nowMillis(): number {
-    return monotonicMillis(this.clock)
-  }
-
-  /** Milliseconds until there is something to tell or to ask. */
-  private pauseMillis(now: number): number {
-    const isUrgent = this.closedUntilMillis > now || this.hasOpened
-    if (!isUrgent && !this.wantsToOpen && !this.isActive) return Infinity
-    return isUrgent && !this.isDown ? 0 : Math.ceil(this.nextMillis - now)
-  }
-
-  private pause(millis: number): Effect.Effect<void> {
-    const signal = Effect.callback<void>((resume) => {
-      this.wake = () => {
-        this.wake = undefined
-        resume(Effect.void)
+  next(now: number): Exchange<CoolDownReply> {
+    const { closedUntilMillis, hasOpened, wantsToOpen } = this
+    const closedMillis = Math.max(0, closedUntilMillis - now)
+    const told = { client: this.exchanges.name, closedMillis, hasOpened, wantsToOpen }
+    this.isActive = false
+    return {
+      ask: (redis) => redis.eval(coolDownScript)(this.terms.settings, told),
+      replyOf: coolDownReplyOf,
+      answered: (reply) => {
+        if (this.closedUntilMillis === closedUntilMillis) this.closedUntilMillis = -Infinity
+        if (hasOpened) this.hasOpened = false
+        const { nowMillis, random } = this.exchanges
+        this.lookAtMillis = nowMillis + this.terms.lookMillis * (0.5 + random.nextDoubleUnsafe() / 2)
+        this.follow(reply, closedMillis > 0, nowMillis)
       }
-      if (this.signalled) this.wake()
-    })
-    return millis === Infinity ? signal : Effect.raceFirst(Effect.sleep(millis), signal)
+    }
   }
 
-  private get exchange(): Effect.Effect<void> {
-    // Whatever is ready to run may have something to send along.
-    return Effect.andThen(
-      Effect.yieldNow,
-      Effect.suspend(() => {
-        const now = this.nowMillis
-        if (this.exchanges.isLost(now)) return this.failed("an earlier answer is still missing")
-        const { closedUntilMillis, hasOpened, wantsToOpen } = this
-        const asked: CoolDownExchange = {
-          client: this.name,
-          closedMillis: Math.max(0, closedUntilMillis - now),
-          hasOpened,
-          wantsToOpen
-        }
-        this.isActive = false
-        return Effect.flatMap(this.exchanges.send(this.evaluated(asked), coolDownReplyOf), (reply) => {
-          if (typeof reply === "string") return this.failed(reply)
-          if (this.closedUntilMillis === closedUntilMillis) this.closedUntilMillis = -Infinity
-          if (hasOpened) this.hasOpened = false
-          return this.answered(reply, asked.closedMillis > 0)
-        })
-      })
-    )
-  }
-
-  private evaluated(asked: CoolDownExchange): Effect.Effect<unknown, unknown> {
-    const { connection, settings } = this.terms
-    return Effect.flatMap(connection, (redis: Redis.Redis["Service"]) => redis.eval(coolDownScript)(settings, asked))
-  }
-
-  private answered(reply: CoolDownReply, told: boolean): Effect.Effect<void> {
-    const { lookMillis, random } = this.terms
-    const follow = Effect.sync(() => {
-      const now = this.nowMillis
-      this.nextMillis = now + lookMillis * (0.5 + random.nextDoubleUnsafe() / 2)
-      this.follow(reply, told, now)
-    })
-    if (!this.isDown) return follow
-    this.isDown = false
-    return Effect.andThen(this.terms.onChange(undefined), follow)
+  decideAlone(): void {
+    this.lookAtMillis = -Infinity
+    this.wantsToOpen = this.isProbing = this.hasOpened = false
+    this.gate.look(this.exchanges.nowMillis)
   }
 
   private follow({ closing, millis, state }: CoolDownReply, told: boolean, now: number): void {
@@ -188,8 +110,8 @@ export class CoolDownClient implements Peers {
     this.closing = closing
     if (state === "closed") {
       this.wantsToOpen = this.mayOpenNow = this.isProbing = false
-      // What it has said itself it knows better than from the answer, unless another was told to wait for longer.
-      const isLonger = now + millis > gate.untilMillis + (told ? this.terms.timeoutMillis : 0)
+      // The process trusts its own report more than the response, unless another process was asked to wait longer.
+      const isLonger = now + millis > gate.untilMillis + (told ? this.exchanges.timeoutMillis : 0)
       if (isNews && isLonger) gate.closeUntil(now, now + millis)
     } else if (state === "others") {
       if (isNews && gate.phase === "free") gate.closeUntil(now, now)
@@ -203,19 +125,5 @@ export class CoolDownClient implements Peers {
     this.mayOpenNow = true
     this.isProbing = isProbing
     this.gate.look(now)
-  }
-
-  /** The process decides alone for some time. */
-  private failed(reason: string): Effect.Effect<void> {
-    const isNews = !this.isDown
-    this.nextMillis = this.nowMillis + this.terms.retryMillis
-    const alone = Effect.sync(() => this.alone())
-    return isNews ? Effect.andThen(this.terms.onChange(reason), alone) : alone
-  }
-
-  private alone(): void {
-    this.isDown = true
-    this.wantsToOpen = this.isProbing = this.hasOpened = false
-    this.gate.look(this.nowMillis)
   }
 }

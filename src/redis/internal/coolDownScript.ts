@@ -1,6 +1,6 @@
 import * as Redis from "effect/persistence/Redis"
 
-/** What a cool-down is made of, as every exchange brings it along. */
+/** The settings of a cool-down, sent with every exchange. */
 export interface CoolDownSettings {
   /** The key in Redis. */
   readonly key: string
@@ -8,23 +8,23 @@ export interface CoolDownSettings {
   readonly probeMillis: number
 }
 
-/** One exchange: what has to be told, and what is asked. */
+/** One exchange: what is reported, and what is asked. */
 export interface CoolDownExchange {
   readonly client: string
-  /** For how much longer a server wants no sends; 0 where none has said so. */
+  /** How much longer a server wants no sends; 0 if none has said so. */
   readonly closedMillis: number
-  /** The probe of this process has succeeded. */
+  /** Whether the probe of this process has succeeded. */
   readonly hasOpened: boolean
-  /** The process would open the resource. */
+  /** Whether the process would open the resource. */
   readonly wantsToOpen: boolean
 }
 
-/** What Redis answers: whether the resource is free, closed, about to be opened by another process, or by this one. */
+/** The response of Redis: the resource is free, closed, about to be opened by another process, or by this one. */
 export interface CoolDownReply {
   readonly state: "free" | "closed" | "others" | "yours"
-  /** For how much longer it is closed, or another one has for its probe, in milliseconds. */
+  /** How much longer it is closed, or another process has for its probe, in milliseconds. */
   readonly millis: number
-  /** Which closing it is: each has a name of its own. */
+  /** Which closing it is: each has its own name. */
   readonly closing: string
 }
 
@@ -36,9 +36,9 @@ const exchangeArguments = (
 ): ReadonlyArray<string | number> => [key, client, closedMillis, hasOpened ? 1 : 0, wantsToOpen ? 1 : 0, probeMillis]
 
 /**
- * The one script there is, on one key, on the clock of Redis. The key is a hash: `until` when the server wants no sends,
- * `closing` for which closing that is, `holder` and `probe` for who probes, and until when. It is there for as long as the
- * resource is not open, and expires by itself when nobody opens it.
+ * The only script, on one key, on the clock of Redis. The key is a hash: `until` when the server wants no sends,
+ * `closing` identifies that closing, `holder` and `probe` say who probes, and until when. It exists while the resource
+ * is not open, and expires if it is never opened.
  */
 export const coolDownScript = Redis.script(exchangeArguments, {
   numberOfKeys: 1,
@@ -77,7 +77,7 @@ return { 2, math.max(0, math.ceil(probe - now)), closing }
 `
 }).withReturnType<unknown>()
 
-/** The reply, or `undefined` when it is none. */
+/** The reply, or `undefined` if it is invalid. */
 export const coolDownReplyOf = (answer: unknown): CoolDownReply | undefined => {
   if (!Array.isArray(answer) || answer.length !== 3) return undefined
   const state = states[Number(answer[0])]

@@ -3,16 +3,52 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
-import { monotonicMillis } from "../../internal/clock.ts"
+import type * as Redis from "effect/persistence/Redis"
+import * as Random from "effect/Random"
+import * as Scope from "effect/Scope"
+import { clockOf, monotonicMillis } from "../../internal/clock.ts"
+import type { Connect, Connection } from "./connection.ts"
 import { reasonOf } from "./reason.ts"
 
-/** An exchange that got no answer in time may still be on its way: for so long nothing more is sent. */
+/** An exchange without a response in time may still be on its way: for this long, nothing more is sent. */
 export const lostMillis = 30_000
 
+/** The settings of the exchanges with Redis. */
+export interface Terms {
+  /** How long Redis has to respond. */
+  readonly timeoutMillis: number
+  /** How long the process decides alone before Redis is tried again. */
+  readonly retryMillis: number
+  readonly connect: Connect
+  /**
+   * The process decides alone, for this reason, or with Redis; `isNews` is false if no observer was notified that it was
+   * alone.
+   */
+  readonly onChange: (reason: string | undefined, isNews: boolean) => Effect.Effect<void>
+}
+
+/** One exchange. */
+export interface Exchange<Reply extends object> {
+  readonly ask: (redis: Redis.Redis["Service"]) => Effect.Effect<unknown, unknown>
+  /** The reply, or `undefined` if the response is invalid. */
+  readonly replyOf: (answer: unknown) => Reply | undefined
+  readonly answered: (reply: Reply) => void
+  /** It is unknown whether Redis has read it. {@link Topic.decideAlone} follows. */
+  readonly failed?: () => void
+}
+
+/** A subject of exchanges between a process and Redis. */
+export interface Topic<Reply extends object> {
+  /** Milliseconds until there is something to send, unless a signal comes first. */
+  readonly pauseMillis: (nowMillis: number) => number
+  readonly next: (nowMillis: number) => Exchange<Reply>
+  /** Redis does not respond, or is no longer asked. */
+  readonly decideAlone: () => void
+}
+
 /**
- * The exit of a fiber that ends in time. The timer of a process that was busy may ring before it has read an answer which
- * was there in time: it reads once more.
+ * The exit of a fiber that ends in time. In a busy process, the timer may fire before a response that arrived in time
+ * is read: it checks once more.
  */
 const exitWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effect<Exit.Exit<A, E> | undefined> =>
   Effect.flatMap(Effect.timeoutOption(Fiber.await(fiber), millis), (exit) =>
@@ -20,39 +56,187 @@ const exitWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effe
       ? Effect.succeed(exit.value)
       : Effect.map(Effect.yieldNow, () => fiber.pollUnsafe()))
 
-/** Exchanges with Redis, each of which has so long for its answer. */
-export class Exchanges {
-  private readonly clock: Clock.Clock
-  private readonly scope: Scope.Scope
-  private readonly timeoutMillis: number
-  private lost: { readonly fiber: Fiber.Fiber<unknown, unknown>; readonly untilMillis: number } | undefined = undefined
+/**
+ * Closes what belongs to the exchanges. A connection that cannot be closed, for example to a stopped server, blocks
+ * nothing.
+ */
+const closeWithin = (
+  scope: Scope.Closeable,
+  exit: Exit.Exit<unknown, unknown>,
+  millis: number
+): Effect.Effect<void> =>
+  Effect.flatMap(
+    Effect.forkDetach(Scope.close(scope, exit), { startImmediately: true, uninterruptible: true }),
+    (fiber) => Effect.asVoid(Effect.timeoutOption(Fiber.await(fiber), millis))
+  )
 
-  constructor(clock: Clock.Clock, scope: Scope.Scope, timeoutMillis: number) {
-    this.clock = clock
+/**
+ * The one fiber that talks to Redis, one exchange at a time: what comes up during an exchange goes with the next. While
+ * Redis does not respond, the process decides alone.
+ */
+export class Exchanges {
+  /** Spreads out the processes of a fleet. */
+  readonly random: Random.Random
+  /** The name of this process. */
+  readonly name = crypto.randomUUID()
+  /** The maximum age of a response. */
+  readonly timeoutMillis: number
+  /** Whether the process decides without Redis. */
+  isAlone = false
+  private readonly terms: Terms
+  private readonly clock: Clock.Clock
+  /**
+   * A separate scope, because a closing scope lets nothing start any more, and there may be a last exchange to make.
+   */
+  private readonly scope: Scope.Closeable
+  private readonly connection: Connection
+  /** Whether Redis is known not to respond. */
+  private isDown = false
+  private retryAtMillis = -Infinity
+  private lost: { readonly fiber: Fiber.Fiber<unknown, unknown>; readonly untilMillis: number } | undefined = undefined
+  private isSignaled = false
+  private wake: (() => void) | undefined = undefined
+  private loop: Fiber.Fiber<void> | undefined = undefined
+  /** Whether nothing is left to send. Set when the exchanges are to end. */
+  private isDone: (() => boolean) | undefined = undefined
+
+  private constructor(terms: Terms, fiber: Fiber.Fiber<unknown, unknown>, scope: Scope.Closeable) {
+    this.terms = terms
+    this.timeoutMillis = terms.timeoutMillis
+    this.random = fiber.getRef(Random.Random)
+    this.clock = clockOf(fiber)
     this.scope = scope
-    this.timeoutMillis = timeoutMillis
+    this.connection = terms.connect(scope)
   }
 
-  /** The reply in time, or why there is none. What comes later is not waited for, but it is known to be on its way. */
-  send<A extends object>(
-    asked: Effect.Effect<unknown, unknown>,
-    replyOf: (answer: unknown) => A | undefined
-  ): Effect.Effect<A | string> {
+  static make(terms: Terms): Effect.Effect<Exchanges> {
     return Effect.flatMap(
-      Effect.forkIn(asked, this.scope, { startImmediately: true }),
+      Scope.make(),
+      (scope) => Effect.withFiber((fiber) => Effect.succeed(new Exchanges(terms, fiber, scope)))
+    )
+  }
+
+  get nowMillis(): number {
+    return monotonicMillis(this.clock)
+  }
+
+  /** Runs exchanges until the scope is closed; then the process decides alone. */
+  start<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void, never, Scope.Scope> {
+    const run = Effect.onExit(this.run(topic), () => Effect.sync(() => this.decideAlone(topic)))
+    return Effect.flatMap(Effect.forkIn(run, this.scope), (loop) => {
+      this.loop = loop
+      return Effect.addFinalizer((exit) => closeWithin(this.scope, exit, this.timeoutMillis))
+    })
+  }
+
+  /** Has the rest sent, and waits for that. */
+  finish(isDone: () => boolean): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.isDone = isDone
+      this.signal()
+      return this.loop === undefined ? Effect.void : Effect.asVoid(Fiber.await(this.loop))
+    })
+  }
+
+  /** The process decides alone until Redis responds. */
+  decideAlone(topic: Topic<any>): void {
+    this.isAlone = true
+    topic.decideAlone()
+  }
+
+  /** There is something to send, perhaps earlier than expected. */
+  signal(): void {
+    this.isSignaled = true
+    this.wake?.()
+  }
+
+  private run<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void> {
+    const loop: Effect.Effect<void> = Effect.suspend(() => {
+      if (this.isDone !== undefined && (this.isAlone || this.isDone())) return Effect.void
+      this.isSignaled = false
+      const millis = Math.ceil(this.pauseMillis(topic))
+      return Effect.andThen(millis > 0 ? this.pause(millis) : this.exchange(topic), loop)
+    })
+    return loop
+  }
+
+  private pauseMillis(topic: Topic<any>): number {
+    if (this.isDone !== undefined) return 0
+    const now = this.nowMillis
+    const millis = topic.pauseMillis(now)
+    return this.isAlone ? Math.max(millis, this.retryInMillis(now)) : millis
+  }
+
+  /** Milliseconds until Redis is tried again: later while an exchange is lost. */
+  private retryInMillis(now: number): number {
+    if (now < this.retryAtMillis) return this.retryAtMillis - now
+    return this.isLost(now) ? this.terms.retryMillis : 0
+  }
+
+  private pause(millis: number): Effect.Effect<void> {
+    const signal = Effect.callback<void>((resume) => {
+      this.wake = () => {
+        this.wake = undefined
+        resume(Effect.void)
+      }
+      if (this.isSignaled) this.wake()
+    })
+    return millis === Infinity ? signal : Effect.raceFirst(Effect.sleep(millis), signal)
+  }
+
+  private exchange<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void> {
+    // Other fibers that are ready may have something to send along.
+    return Effect.andThen(
+      Effect.yieldNow,
+      Effect.suspend(() => {
+        const exchange = topic.next(this.nowMillis)
+        return Effect.flatMap(
+          this.replyTo(exchange),
+          (reply) => typeof reply === "string" ? this.failed(topic, exchange, reply) : this.answered(exchange, reply)
+        )
+      })
+    )
+  }
+
+  /** The reply in time, or why there is none. A late response is not awaited, but known to be on its way. */
+  private replyTo<Reply extends object>({ ask, replyOf }: Exchange<Reply>): Effect.Effect<Reply | string> {
+    const { timeoutMillis } = this
+    return Effect.flatMap(
+      Effect.forkIn(Effect.flatMap(this.connection, ask), this.scope, { startImmediately: true }),
       (fiber) =>
-        Effect.map(exitWithin(fiber, this.timeoutMillis), (exit) => {
+        Effect.map(exitWithin(fiber, timeoutMillis), (exit) => {
           if (exit === undefined) {
-            this.lost = { fiber, untilMillis: monotonicMillis(this.clock) + lostMillis }
-            return `no answer within ${this.timeoutMillis} ms`
+            this.lost = { fiber, untilMillis: this.nowMillis + lostMillis }
+            return `no answer within ${timeoutMillis} ms`
           }
           return Exit.isFailure(exit) ? reasonOf(exit.cause) : replyOf(exit.value) ?? "an answer that is none"
         })
     )
   }
 
-  /** Whether an exchange that got no answer may still arrive. One that is too old is given up. */
-  isLost(nowMillis: number): boolean {
+  /** When waiting code gets the response, the log already says which side decides. */
+  private answered<Reply extends object>(exchange: Exchange<Reply>, reply: Reply): Effect.Effect<void> {
+    const { isAlone, isDown } = this
+    this.isAlone = this.isDown = false
+    const answer = Effect.sync(() => exchange.answered(reply))
+    return isAlone ? Effect.andThen(this.terms.onChange(undefined, isDown), answer) : answer
+  }
+
+  private failed<Reply extends object>(
+    topic: Topic<Reply>,
+    exchange: Exchange<Reply>,
+    reason: string
+  ): Effect.Effect<void> {
+    const isNews = !this.isDown
+    this.isAlone = this.isDown = true
+    this.retryAtMillis = this.nowMillis + this.terms.retryMillis
+    exchange.failed?.()
+    const alone = Effect.sync(() => topic.decideAlone())
+    return isNews ? Effect.andThen(this.terms.onChange(reason, true), alone) : alone
+  }
+
+  /** Whether an exchange without a response may still arrive. One that is too old is given up. */
+  private isLost(nowMillis: number): boolean {
     if (this.lost === undefined) return false
     const { fiber, untilMillis } = this.lost
     if (fiber.pollUnsafe() === undefined) {

@@ -1,9 +1,9 @@
-/** What a client has to tell Redis, in one piece: applied once, or not at all. */
+/** A set of updates for Redis: applied once, or not at all. */
 export interface Section {
   readonly sequence: number
-  /** Tokens that successes and deposits put in. */
+  /** Tokens added by successes and deposits. */
   readonly deposit: number
-  /** Leases whose tokens go back; those of which it is unknown whether Redis granted them, too. */
+  /** Leases whose tokens go back, including those that Redis may or may not have granted. */
   readonly returned: ReadonlyArray<string>
   /** Leases whose tokens stay taken. */
   readonly spent: ReadonlyArray<string>
@@ -26,8 +26,8 @@ class Draft implements Section {
 }
 
 /**
- * What has to be told to Redis and is not known to have arrived there. However many calls succeed, a deposit is one
- * number; besides, there is one entry for each lease that has ended.
+ * Updates that Redis is not known to have received. However many calls succeed, a deposit is one number; in addition,
+ * there is one entry for each lease that has ended.
  */
 export class Outbox {
   private open = new Draft()
@@ -37,7 +37,9 @@ export class Outbox {
   private readonly keptMillis: number
   private readonly changed: (isLease: boolean) => void
 
-  /** Calls `changed` when there is something to tell: of a lease, or a deposit. Gives up what could not be told for `keptMillis`. */
+  /**
+   * Calls `changed` when there is an update: of a lease, or a deposit. Drops updates not delivered within `keptMillis`.
+   */
   constructor(capacity: number, keptMillis: number, changed: (isLease: boolean) => void) {
     this.capacity = capacity
     this.keptMillis = keptMillis
@@ -48,7 +50,7 @@ export class Outbox {
     return this.open.isEmpty && this.closed.length === 0
   }
 
-  /** There is more to tell than deposits. */
+  /** Whether there are updates other than deposits. */
   get hasLeases(): boolean {
     return this.open.hasLeases || this.closed.some((draft) => draft.hasLeases)
   }
@@ -69,7 +71,7 @@ export class Outbox {
     this.changed(true)
   }
 
-  /** Closes what is open: the number of the next exchange, and all that it has to tell. */
+  /** Closes the open section: returns the number of the next exchange, and everything to send. */
   close(nowMillis: number): { readonly sequence: number; readonly sections: ReadonlyArray<Section> } {
     const draft = this.open
     draft.sequence = ++this.sequence

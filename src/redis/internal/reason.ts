@@ -1,7 +1,7 @@
 import * as Cause from "effect/Cause"
 import { get } from "../../internal/safe.ts"
 
-/** Words that error replies begin with, and that nothing of what was sent is in. What says more comes first. */
+/** Beginnings of error replies that repeat nothing of what was sent. The most specific come first. */
 const replies: ReadonlyArray<string> = [
   "ERR unknown command 'AUTH'",
   "ERR unknown command 'CLIENT'",
@@ -20,7 +20,7 @@ const replies: ReadonlyArray<string> = [
   ..."NOREPLICAS NOSCRIPT OOM READONLY STALE TRYAGAIN WRONGPASS WRONGTYPE".split(" ")
 ]
 
-/** Codes of systems, of Node and of OpenSSL, such as `ECONNREFUSED`, `ERR_INVALID_URL`, `CERT_HAS_EXPIRED`. */
+/** Codes of the system, of Node and of OpenSSL, such as `ECONNREFUSED`, `ERR_INVALID_URL`, `CERT_HAS_EXPIRED`. */
 const systemCode =
   /^(?:E[A-Z]{2,15}\d?|(?:CERT|CRL|DEPTH|EAI|ERR|ERROR|HOSTNAME|INVALID|SELF|UNABLE|UND)_[A-Z\d_]{2,50})$/
 
@@ -42,22 +42,22 @@ const codeOf = (error: unknown): string | undefined => matching(systemCode, [get
 const nameOf = (error: unknown): string | undefined =>
   matching(className, [get(error, "name"), get(get(error, "constructor"), "name")])
 
-/** The error and what caused it, the deepest first. */
+/** The error and its causes, the deepest first. */
 const chainOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> => {
   const errors: Array<unknown> = []
   let error: unknown = Cause.squash(cause)
   for (let depth = 0; depth < 5 && error !== undefined && error !== null; depth++) {
     errors.unshift(error)
-    // The driver names what it gave up for `originalError`.
+    // The driver puts the error it gave up on in `originalError`.
     error = get(error, "cause") ?? get(error, "originalError")
   }
   return errors
 }
 
 /**
- * Why Redis gave no answer: the beginning of its error reply, the code of the network's error, or the name of the driver's.
- * Nothing else of the error is shown: a reply repeats what it was sent, passwords and keys too, and an error of the driver
- * may hold the address with them.
+ * Why Redis did not respond: the beginning of its error reply, the code of a network error, or the name of the driver's
+ * error. Nothing else of the error is shown: a reply repeats what it was sent, including passwords and keys, and an
+ * error of the driver may contain the address with them.
  */
 export const reasonOf = (cause: Cause.Cause<unknown>): string => {
   const errors = chainOf(cause)

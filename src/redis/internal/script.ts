@@ -2,7 +2,7 @@ import * as Redis from "effect/persistence/Redis"
 import { lostMillis } from "./exchanges.ts"
 import type { Section } from "./outbox.ts"
 
-/** What a quota is made of, as every exchange brings it along: Redis holds tokens only. */
+/** The settings of a quota, sent with every exchange: Redis holds only tokens. */
 export interface Settings {
   /** The key in Redis. */
   readonly key: string
@@ -11,22 +11,22 @@ export interface Settings {
   readonly refillPerSecond: number
   /** How long tokens may be held before Redis takes them back. */
   readonly leaseMillis: number
-  /** How long what Redis knows is kept when nobody uses it. */
+  /** How long Redis keeps its data when unused. */
   readonly idleMillis: number
-  /** Reservations are granted in order only: none after one that has to wait. */
+  /** Whether reservations are granted only in order: none after one that has to wait. */
   readonly inOrder: boolean
 }
 
-/** Tokens that are asked for, under an id that is used once. */
+/** Requested tokens, under an id that is used once. */
 export interface Wanted {
   readonly id: number
   readonly cost: number
 }
 
-/** What the tokens are called that a client holds. */
+/** The name of a client's held tokens. */
 export const leaseOf = ({ cost, id }: Wanted): string => `${id}:${cost}`
 
-/** One exchange: what has to be told, then what is asked. */
+/** One exchange: updates first, then requests. */
 export interface Exchange {
   readonly client: string
   readonly sequence: number
@@ -34,14 +34,14 @@ export interface Exchange {
   readonly wanted: ReadonlyArray<Wanted>
 }
 
-/** What Redis answers. */
+/** The response of Redis. */
 export interface Reply {
   readonly tokens: number
-  /** For each reservation: 0 when granted, else milliseconds until it could be, -1 for never. */
+  /** For each reservation: 0 if granted, else milliseconds until it could be, -1 for never. */
   readonly millis: ReadonlyArray<number>
 }
 
-/** The most that one exchange removes of what has expired: all users of Redis wait for it. */
+/** The most expired entries that one exchange removes: all users of Redis wait for it. */
 const mostExpired = 100
 
 const sectionArguments = (section: Section): ReadonlyArray<string | number> => [
@@ -60,7 +60,7 @@ const exchangeArguments = (settings: Settings, exchange: Exchange): ReadonlyArra
   settings.refillPerSecond / 1000,
   settings.leaseMillis,
   settings.leaseMillis + 2 * lostMillis,
-  // A time to live in Redis is a whole number, and 0 would be none at all.
+  // A time to live in Redis is a whole number, and 0 would mean none at all.
   Math.min(Math.ceil(settings.idleMillis), Number.MAX_SAFE_INTEGER),
   exchange.client,
   exchange.sequence,
@@ -72,17 +72,17 @@ const exchangeArguments = (settings: Settings, exchange: Exchange): ReadonlyArra
 ]
 
 /**
- * The one script there is: a whole exchange in one atomic step, on one key, on the clock of Redis.
+ * The only script: a whole exchange in one atomic step, on one key, on the clock of Redis.
  *
- * The key is a sorted set, so that what expires is found without a look at the rest. A score above 0 is the moment at which
- * its member expires: `lease:<client>:<id>:<cost>`, and `client:<client>`. Other scores are values, negated: `tokens`, `at`
- * (when they were counted) and `seq:<client>`, the last sequence number of each client. An exchange with a number that is
- * not above that one is a copy that comes late: its sender has given it up, so it must change nothing. A section with such
- * a number has been applied already and is sent again because its answer was lost. A client is remembered for as long as
- * it tells again what may not have arrived, and what it has sent may be on its way.
+ * The key is a sorted set, so that expired members are found without looking at the rest. A score above 0 is the moment
+ * at which its member expires: `lease:<client>:<id>:<cost>`, and `client:<client>`. Other scores are negated values:
+ * `tokens`, `at` (when they were counted) and `seq:<client>`, the last sequence number of each client. An exchange with
+ * a number not above that one is a late copy: its sender has given it up, so it must change nothing. A section with
+ * such a number has already been applied and is resent because its response was lost. A client is remembered as long as
+ * it may resend updates, or its messages may be on their way.
  *
  * Everything is computed first. The first write is one that Redis refuses when it is out of memory or read-only, so
- * either all is written or nothing.
+ * either everything is written or nothing.
  */
 export const script = Redis.script(exchangeArguments, {
   numberOfKeys: 1,
@@ -183,7 +183,7 @@ return reply
 const numberOf = (value: unknown): number =>
   typeof value === "number" || (typeof value === "string" && value !== "") ? Number(value) : NaN
 
-/** The reply, or `undefined` when it is none. */
+/** The reply, or `undefined` if it is invalid. */
 export const replyOf = (answer: unknown, wanted: number): Reply | undefined => {
   if (!Array.isArray(answer) || answer.length !== wanted + 1) return undefined
   const [tokens = NaN, ...millis] = answer.map(numberOf)

@@ -1,29 +1,17 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { constVoid } from "effect/Function"
-import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
 import type { StoreOptions } from "../../state/memoryStore.ts"
+import { Taken, uncounted } from "../../state/taken.ts"
 import type { Client } from "./client.ts"
 
-/** Who decided, for the metrics. */
+/** Which side decided, for the metrics. */
 export type Decider = "redis" | "fallback"
 
 type Hold = Parameters<Ask>[1]
 
-/** Tokens that were taken, to be settled once. */
-const reservation = (cost: number, giveBack: () => void, spend: () => void): Reservation => {
-  let isSettled = false
-  const once = (settle: () => void) => () => {
-    if (isSettled) return false
-    isSettled = true
-    settle()
-    return true
-  }
-  return { cost, giveBack: once(giveBack), spend: once(spend) }
-}
-
-/** The bucket in Redis, and the local one for as long as Redis does not answer. */
+/** The bucket in Redis, and the local one while Redis does not respond. */
 export class RedisStore implements RetryQuotaStore {
   readonly capacity: number
   readonly successIncrement: number
@@ -44,12 +32,22 @@ export class RedisStore implements RetryQuotaStore {
   }
 
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
-    if (cost === 0) return reservation(0, constVoid, constVoid)
+    if (cost === 0) return uncounted(cost)
     const { isLineFull, local } = this.client
     if (local !== undefined) return this.reserveLocally(local, cost, clock)
+    const lease = this.client.takeAhead(cost)
+    if (lease !== undefined) {
+      this.decided("redis")
+      return this.taken(cost, lease)
+    }
     if (!isLineFull) return (patience, hold) => this.ask(cost, clock, Duration.toMillis(patience), hold)
     this.decided("redis")
     return undefined
+  }
+
+  private taken(cost: number, lease: string): Reservation {
+    const { outbox } = this.client
+    return new Taken(cost, (isBack) => isBack ? outbox.giveBack(lease) : outbox.spend(lease))
   }
 
   deposit(tokens: number, clock: Clock.Clock): void {
@@ -63,29 +61,30 @@ export class RedisStore implements RetryQuotaStore {
     return Math.min(this.capacity, local === undefined ? tokens : local.balance(clock))
   }
 
-  /** Asks Redis. A lease ends by itself when nothing more is known of it. */
-  private ask(cost: number, clock: Clock.Clock, patienceMillis: number, hold: Hold): Effect.Effect<void> {
-    if (cost > this.capacity || patienceMillis <= 0) return Effect.void
+  /** Asks Redis. A lease expires if nothing more is heard about it. */
+  private ask(cost: number, clock: Clock.Clock, patienceMillis: number, hold: Hold): Effect.Effect<Shortage> {
+    if (cost > this.capacity) return Effect.succeed("refused")
+    if (patienceMillis <= 0) return Effect.void
     const { client } = this
-    const granted = (lease: string) =>
-      hold(reservation(cost, () => client.outbox.giveBack(lease), () => client.outbox.spend(lease)))
+    const granted = (lease: string) => hold(this.taken(cost, lease))
     return Effect.suspend(() => {
       const untilMillis = client.nowMillis + patienceMillis
       return Effect.flatMap(client.ask(cost, untilMillis, granted), (answer) => {
         if (answer === "local") return this.askLocally(cost, clock, untilMillis - client.nowMillis, hold)
         this.decided("redis")
-        return Effect.void
+        return Effect.succeed(answer === "refused" ? answer : undefined)
       })
     })
   }
 
-  private askLocally(cost: number, clock: Clock.Clock, patienceMillis: number, hold: Hold): Effect.Effect<void> {
+  private askLocally(cost: number, clock: Clock.Clock, patienceMillis: number, hold: Hold): Effect.Effect<Shortage> {
     const { local } = this.client
-    // Redis may have come back before the one who was sent here has got this far.
+    // Redis may have come back before the caller sent here got this far.
     if (local === undefined) return this.ask(cost, clock, patienceMillis, hold)
     const answer = this.reserveLocally(local, cost, clock)
     if (typeof answer === "function") return answer(Duration.millis(Math.max(0, patienceMillis)), hold)
-    if (answer !== undefined) hold(answer)
+    if (answer === undefined) return Effect.succeed("refused")
+    hold(answer)
     return Effect.void
   }
 

@@ -5,7 +5,7 @@ import { type Law, law, same, type Time, within } from "./laws.ts"
 import { lawsOf, type Make, waiting } from "./storeLaws.ts"
 import type { Subject } from "./subject.ts"
 
-/** Buckets of several kinds. */
+/** Several kinds of buckets. */
 const kinds: Readonly<Record<string, RetryQuota.Options>> = {
   "a bucket": {},
   "a small bucket": { capacity: 3, initial: 0, successIncrement: 0.3 },

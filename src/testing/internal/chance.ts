@@ -7,10 +7,10 @@ const intOf = (share: number): number =>
   Math.floor(share * (Number.MAX_SAFE_INTEGER - Number.MIN_SAFE_INTEGER)) + Number.MIN_SAFE_INTEGER
 
 /**
- * Randomness that gives these numbers in turn, and the last of them for ever: numbers of at least 0 and below 1. Throws
- * `InvalidOption` for others, and for none.
+ * Randomness that returns these numbers in turn, then the last of them forever: numbers of at least 0 and below 1.
+ * Throws `InvalidOption` for other numbers, and for none.
  *
- * **Example** (Jitter in the middle: full jitter makes half the ceiling of it)
+ * **Example** (Jitter in the middle: full jitter halves the ceiling)
  *
  * ```ts
  * program.pipe(Effect.provide(fixedRandom(0.5)))
@@ -34,7 +34,7 @@ export const fixedRandom = (...values: readonly [number, ...Array<number>]): Lay
 }
 
 /**
- * Randomness that a seed determines: the same numbers whenever the layer is built.
+ * Randomness determined by a seed: the same numbers whenever the layer is built.
  *
  * **Example** (The same delays in every run)
  *

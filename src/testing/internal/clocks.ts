@@ -1,7 +1,7 @@
 import type * as Clock from "effect/Clock"
 
 /**
- * The same clock, which shows an earlier time.
+ * The same clock, showing an earlier time.
  *
  * @internal
  */

@@ -9,10 +9,10 @@ import type { Make } from "./storeLaws.ts"
 import { Asker, type Subject, withClock } from "./subject.ts"
 import { sweep } from "./sweep.ts"
 
-/** A law of a store that counts retries, and of another that sees the same but for what the law is about. */
+/** A law of a store that counts retries, with a twin that sees the same except for what the law is about. */
 type Body = (subject: Subject, twin: Subject) => Effect.Effect<void, unknown, Scope.Scope>
 
-/** More retries than a store grants before it refuses one, or it never does. */
+/** More retries than a store grants before it refuses one, unless it never does. */
 const many = 1000
 
 const members = (whenExhausted: "stop" | "wait"): Body => ({ store }) =>
@@ -141,7 +141,7 @@ export const countingLawsOf = <R>(
     law(name, () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => body(subject, twin)), time)
   )
   const swept = law(
-    "has taken nothing when a caller that asks is interrupted, at whatever step",
+    "has taken nothing when a caller that asks is interrupted, at any step",
     () => interrupted(make),
     time
   )

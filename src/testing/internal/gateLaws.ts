@@ -29,7 +29,7 @@ export type Make<R> = Effect.Effect<GateSubject, never, R | Scope.Scope>
 /** How long a gate may hold a send back, in milliseconds. */
 const hourMillis = 3_600_000
 
-/** A law of a gate, and of another that sees the same but for what the law is about. */
+/** A law of a gate, with a twin that sees the same except for what the law is about. */
 type Body = (subject: GateSubject, twin: GateSubject) => Effect.Effect<void, unknown, Scope.Scope>
 
 const hasPlace: Body = ({ gate }) =>
@@ -69,7 +69,7 @@ const undoes: Body = (subject, twin) =>
     same("how many sends pass after as many were canceled", yield* subject.room, yield* twin.room)
   })
 
-/** Nothing stays full for ever. */
+/** Nothing stays full forever. */
 const reopens = (subject: GateSubject, what: string) =>
   Effect.gen(function*() {
     yield* virtual.elapse(hourMillis)
@@ -108,9 +108,9 @@ const drivers: Readonly<Record<string, Driver>> = {
 
 let tag: Context.Key<"UnderTest", SendGate.SendGate<unknown>> | undefined
 
-/** Has the sends of an effect pass a gate. */
+/** Makes the sends of an effect pass a gate. */
 const through = <A, E, R>(self: Effect.Effect<A, E, R>, gate: SendGate.SendGate): Effect.Effect<A, E, R> => {
-  // Not before it is used: all sends of a process look for each service that is a gate.
+  // Created only on first use: all sends of a process look up each service that is a gate.
   tag ??= SendGate.Service<"UnderTest", unknown>()("effect-retry/testing/SendGateSuite")
   const key = tag
   return Effect.updateContext(self, (context: Context.Context<R>) => Context.add(context, key, gate) as typeof context)
@@ -132,7 +132,7 @@ const concurrent: Body = (subject) =>
     same("how many of 30 sends at the same time are made without a pass", sends - witness.settled, 0)
   })
 
-/** A gate with room for one send, and a call through it that is interrupted at whatever step. */
+/** A gate with room for one send, and a call through it that is interrupted at each step. */
 const swept = <R>(make: Make<R>, driver: Driver) =>
   Effect.gen(function*() {
     const begin = Effect.gen(function*() {
@@ -163,7 +163,7 @@ const passesLater: Body = (subject) =>
     same("how many passes a waiter gets", entry.passes.length, 1)
   })
 
-/** Ends sends, and has time pass, until the condition holds. */
+/** Ends sends, and lets time pass, until the condition holds. */
 const released = (subject: GateSubject, passes: Array<SendGate.Pass>, condition: () => boolean) =>
   Effect.gen(function*() {
     const next = () => condition() ? undefined : passes.pop()
@@ -179,7 +179,7 @@ const inOrder: Body = (subject) =>
     const { passes } = yield* subject.filled
     const order: Array<Entry> = []
     const waiters = yield* Effect.replicateEffect(subject.waiter, 3)
-    // Those that find no place in the line are refused.
+    // Sends without a place in line are refused.
     const inLine = waiters.filter(({ fiber }) => fiber.pollUnsafe() === undefined)
     const look = () => {
       const passed = inLine.map(({ entry }) => entry).filter((entry) => entry.passes.length > 0)
@@ -206,7 +206,7 @@ const gone: Body = (subject) =>
     const { passes } = yield* subject.filled
     const [first, second] = [yield* subject.waiter, yield* subject.waiter]
     yield* Fiber.interrupt(first.fiber)
-    // It may have been refused: then there is a place in the line now.
+    // It may have been refused: then there is a place in line now.
     const next = second.fiber.pollUnsafe() === undefined ? second : yield* subject.waiter
     yield* released(subject, passes, () => next.entry.passes.length > 0)
     same("how many passes one gets behind an interrupted waiter", next.entry.passes.length, 1)
@@ -311,7 +311,7 @@ export const gateLawsOf = <R>(
   }
   const sweeps = {
     ...(whenFull === "waits" &&
-      { "has taken nothing when a waiter is interrupted, at whatever step": interrupted(make) }),
+      { "has taken nothing when a waiter is interrupted, at any step": interrupted(make) }),
     ...(isReopening && Object.fromEntries(
       Object.entries(drivers).map((
         [name, driver]

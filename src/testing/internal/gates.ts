@@ -12,7 +12,7 @@ import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
 import { same, turns } from "./laws.ts"
 
 /**
- * The same send, whose pass is given to another.
+ * The same send, with its pass redirected.
  *
  * @internal
  */
@@ -26,7 +26,7 @@ export const watched = (send: Send, hold: (pass: Pass) => void): Send => ({
 })
 
 /**
- * A gate around another, which counts what becomes of its passes.
+ * A gate around another that counts what happens to its passes.
  *
  * @internal
  */
@@ -58,7 +58,7 @@ export class Witness implements SendGate {
     }))
   }
 
-  /** Refuses passes that were not settled or canceled, and those that were more than once. */
+  /** Rejects passes that were not settled or canceled exactly once. */
   check(): void {
     same("passes that are neither settled nor canceled, or twice", this.held - this.settled - this.canceled, 0)
   }
@@ -71,12 +71,12 @@ export class Witness implements SendGate {
  */
 export class Entry {
   readonly passes: Array<Pass> = []
-  /** The gate holds the send back. */
+  /** Set while the gate holds the send back. */
   waiting: Effect.Effect<void, unknown> | undefined = undefined
-  /** Its error, when the gate has refused the send. */
+  /** The gate's error, if it refused the send. */
   refusal: unknown = undefined
 
-  /** Waits for the gate. Its answer has to be one that a gate may give. */
+  /** Waits for the gate. Checks that its answer is allowed. */
   get answered(): Effect.Effect<void> {
     return Effect.map(Effect.exit(this.waiting ?? Effect.void), (exit) => {
       if (Exit.isSuccess(exit)) return same("how often hold was called when a send may go", this.passes.length, 1)
@@ -108,7 +108,7 @@ export const endings: ReadonlyArray<Omit<Outcome, "nowMillis">> = [
 ]
 
 /**
- * A gate that is tested.
+ * A gate under test.
  *
  * @internal
  */
@@ -161,12 +161,12 @@ export class GateSubject {
     })
   }
 
-  /** A send ends: each in another way, unless it is said how. */
+  /** Ends a send: each in a different way, unless given. */
   settle(pass: Pass, ending = endings[this.ends++ % endings.length]!): Effect.Effect<void> {
     return Effect.clockWith((clock) => Effect.sync(() => pass.settle({ ...ending, nowMillis: monotonicMillis(clock) })))
   }
 
-  /** One that the gate holds back, in a fiber of its own. */
+  /** A send that the gate holds back, in its own fiber. */
   get waiter(): Effect.Effect<{ readonly entry: Entry; readonly fiber: Fiber.Fiber<void> }> {
     return Effect.gen({ self: this }, function*() {
       const entry = yield* this.enter()

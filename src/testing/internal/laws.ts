@@ -8,7 +8,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { withTestClock } from "./time.ts"
 
 /**
- * A law of a contract that does not hold.
+ * A contract's law that does not hold.
  *
  * @category errors
  * @since 0.1.0
@@ -16,19 +16,19 @@ import { withTestClock } from "./time.ts"
 export class ContractBroken extends Data.TaggedError("ContractBroken")<{
   /** The name of the law. */
   readonly law: string
-  /** What is not as it should be. */
+  /** What is wrong. */
   readonly what: string
   readonly actual: unknown
   readonly expected: unknown
 }> {
   override get message(): string {
     const { actual, expected, law, what } = this
-    return `${law}: ${what}: ${String(actual)} where ${String(expected)} is right`
+    return `${law}: ${what}: ${String(actual)}, expected ${String(expected)}`
   }
 }
 
 /**
- * A law of a contract. `run` succeeds where it holds: run it as a test under this name.
+ * A law of a contract. `run` succeeds if it holds: run it as a test with this name.
  *
  * @category models
  * @since 0.1.0
@@ -38,7 +38,7 @@ export interface Law<out R = never> {
   readonly run: Effect.Effect<void, ContractBroken, R>
 }
 
-/** What is found in a law that does not hold. */
+/** What was found where a law does not hold. */
 class Deviation {
   readonly what: string
   readonly actual: unknown
@@ -54,7 +54,7 @@ class Deviation {
 const epsilon = 1e-6
 
 /**
- * Refuses a value that is not the expected one.
+ * Rejects a value that is not the expected one.
  *
  * @internal
  */
@@ -63,7 +63,7 @@ export const same = (what: string, actual: unknown, expected: unknown): void => 
 }
 
 /**
- * Refuses a number that is further off than a rounding error, or than the slack.
+ * Rejects a number that is off by more than a rounding error, or than the slack.
  *
  * @internal
  */
@@ -72,7 +72,7 @@ export const close = (what: string, actual: number, expected: number, slack = 0)
 }
 
 /**
- * Refuses a number that is not within the bounds.
+ * Rejects a number outside the bounds.
  *
  * @internal
  */
@@ -82,18 +82,18 @@ export const within = (what: string, actual: number, minimum: number, maximum: n
 }
 
 /**
- * How time passes for what is tested.
+ * How time passes for the subject of a test.
  *
  * @internal
  */
 export interface Time {
   readonly elapse: (millis: number) => Effect.Effect<void>
-  /** Time is that of a `TestClock`. */
+  /** Whether time is that of a `TestClock`. */
   readonly isVirtual: boolean
 }
 
 /**
- * Time that a `TestClock` moves.
+ * Time moved by a `TestClock`.
  *
  * @internal
  */
@@ -109,7 +109,7 @@ const broken = (law: string, cause: Cause.Cause<unknown>): ContractBroken => {
 }
 
 /**
- * Makes a law. What its body throws, or dies of, breaks it.
+ * Makes a law. An exception or defect of its body breaks it.
  *
  * @internal
  */
@@ -130,7 +130,7 @@ export const law = <R>(
 }
 
 /**
- * Interrupts a fiber. What it has died of is not lost.
+ * Interrupts a fiber. A defect of it is not lost.
  *
  * @internal
  */
@@ -142,14 +142,14 @@ export const stopped = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<voi
   })
 
 /**
- * Lets fibers go on as far as they can without time.
+ * Lets fibers run as far as they can without time passing.
  *
  * @internal
  */
 export const turns: Effect.Effect<void> = Effect.asVoid(Effect.repeat(Effect.yieldNow, { times: 20 }))
 
 /**
- * Has time pass until the condition holds, at most so long. Answers whether it does.
+ * Lets time pass until the condition holds, up to the maximum. Returns whether it does.
  *
  * @internal
  */
@@ -166,7 +166,7 @@ export const until = (time: Time, atMostMillis: number, condition: () => boolean
   })
 
 /**
- * Has time pass until the fiber has ended, at most so long. Answers whether it has.
+ * Lets time pass until the fiber has ended, up to the maximum. Returns whether it has.
  *
  * @internal
  */

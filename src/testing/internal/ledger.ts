@@ -6,7 +6,7 @@ import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts
 import { MemoryStore } from "../../state/memoryStore.ts"
 
 /**
- * A store around another, with an account of what is taken from it.
+ * A store around another that accounts for what is taken from it.
  *
  * @internal
  */
@@ -17,11 +17,11 @@ export class Ledger implements RetryQuotaStore {
   readonly whenExhausted: "stop" | "wait"
   readonly refresh: Effect.Effect<void> | undefined
   readonly gates: RetryQuotaStore["gates"]
-  /** Where the tokens are. */
+  /** The store with the tokens. */
   readonly store: RetryQuotaStore
-  /** Tokens may come in that nobody has held: from calls that succeed, or with time. */
+  /** Whether tokens can come from elsewhere: from calls that succeed, or from a refill. */
   readonly gains: boolean
-  /** Tokens of retries that were sent and did not succeed, of first sends, and of reservations that their owner spent. */
+  /** Tokens of retries that were sent and did not succeed, of first sends, and of reservations spent by their owner. */
   spent = 0
   private readonly open = new Set<Reservation>()
   private readonly asks = new Set<object>()
@@ -55,7 +55,7 @@ export class Ledger implements RetryQuotaStore {
     return this.store.isFull
   }
 
-  /** Tokens that are taken and not settled. */
+  /** Tokens taken and not settled. */
   get held(): number {
     let sum = 0
     for (const { cost } of this.open) sum += cost
@@ -82,7 +82,7 @@ export class Ledger implements RetryQuotaStore {
         held.sent?.()
       },
       giveBack: () => settled(held.giveBack(), 0),
-      // What is spent for a send that was never made is lost: the account does not balance.
+      // Tokens spent for a send that was never made are lost: the account does not balance.
       spend: () => settled(held.spend(), isSent ? held.cost : 0)
     }
     this.open.add(noted)
@@ -106,7 +106,7 @@ export class Ledger implements RetryQuotaStore {
 }
 
 /**
- * A quota, and the account of its tokens.
+ * A quota, and its account of tokens.
  *
  * @internal
  */
@@ -116,7 +116,7 @@ export interface Accounted {
 }
 
 /**
- * The account of a quota, if the kit has made it.
+ * The account of a quota, if the kit made it.
  *
  * @internal
  */
@@ -133,7 +133,7 @@ const accounted = (ledger: Ledger): Accounted => ({ quota: RetryQuota.fromStore(
 export const quotaOver = (store: RetryQuotaStore): Accounted => accounted(new Ledger(store, true))
 
 /**
- * Makes a quota over a bucket in memory. Throws `InvalidOption` when an option is impossible.
+ * Makes a quota over a bucket in memory. Throws `InvalidOption` when an option is invalid.
  *
  * @internal
  */

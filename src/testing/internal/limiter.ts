@@ -12,22 +12,22 @@ import { watched } from "./gates.ts"
 const constructorName = "TestLimiter.layer"
 
 /**
- * How a limiter for tests is made.
+ * Options of a limiter for tests.
  *
  * @category models
  * @since 0.1.0
  */
 export interface TestLimiterOptions extends AdaptiveRateLimiter.Options {
   /**
-   * Begins as if the service had throttled just now and left this fill rate, in sends per second: a number of at least
+   * Starts as if the service had just throttled and left this fill rate, in sends per second: a number of at least
    * `minFillRate`. Default: no throttle has been seen, and nothing is limited.
    */
   readonly fillRate?: number | undefined
-  /** With a `fillRate`, the send tokens at the start: from 0 to the capacity that belongs to the rate. Default 0. */
+  /** With a `fillRate`, the initial send tokens: from 0 to the capacity that belongs to the rate. Default 0. */
   readonly tokens?: number | undefined
 }
 
-/** The limiter as a throttle leaves it that brings it to the fill rate. */
+/** The limiter after a throttle that brings it to the fill rate. */
 const throttledTo = (
   fillRate: number,
   config: Cubic.CubicConfig,
@@ -53,7 +53,7 @@ const throttledTo = (
 
 type Gate = AdaptiveGate<AdaptiveRateLimiter.RateLimitExceeded>
 
-/** Makes the gate of a limiter. Throws `InvalidOption` when an option is impossible. */
+/** Makes the gate of a limiter. Throws `InvalidOption` when an option is invalid. */
 const makeGate = (options: TestLimiterOptions): Effect.Effect<Gate> => {
   const { fillRate, tokens } = options
   const valid = AdaptiveRateLimiter.validated(options)
@@ -67,7 +67,7 @@ const makeGate = (options: TestLimiterOptions): Effect.Effect<Gate> => {
 }
 
 /**
- * Makes a limiter. Throws `InvalidOption` when an option is impossible.
+ * Makes a limiter. Throws `InvalidOption` when an option is invalid.
  *
  * @internal
  */
@@ -75,25 +75,25 @@ export const makeLimiter = (options: TestLimiterOptions): Effect.Effect<Adaptive
   Effect.map(makeGate(options), AdaptiveRateLimiter.serviceOf)
 
 /**
- * How a limiter is made whose send tokens are all accounted for: its fill rate stands still, and its bucket has no top.
+ * Options of a limiter that accounts for all its send tokens: its fill rate is constant, and its bucket unbounded.
  *
  * @category models
  * @since 0.1.0
  */
 export interface SteadyLimiterOptions extends Pick<AdaptiveRateLimiter.Options, "maxWaiters" | "whenExceeded"> {
-  /** Sends per second, whatever the service answers: a finite number above 0. Default 1. */
+  /** Sends per second, whatever the service responds: a finite number above 0. Default 1. */
   readonly fillRate?: number | undefined
-  /** The send tokens at the start: a finite number of at least 0. Default 0. */
+  /** The initial send tokens: a finite number of at least 0. Default 0. */
   readonly tokens?: number | undefined
 }
 
-/** A gate around that of a limiter, which counts the sends that it lets pass, and lets responses change nothing. */
+/** A gate around a limiter's gate that counts the sends it lets pass, and ignores responses. */
 class Steady implements AdaptiveRateLimiter.Gate {
   readonly order: number
   readonly fillRate: number
   /** Sends that have passed and were not canceled. */
   sent = 0
-  /** Passes that are neither settled nor canceled. */
+  /** Passes neither settled nor canceled. */
   open = 0
   private readonly gate: Gate
 
@@ -135,22 +135,22 @@ class Steady implements AdaptiveRateLimiter.Gate {
 }
 
 /**
- * A limiter with the account of its tokens.
+ * A limiter that accounts for its tokens.
  *
  * @internal
  */
 export interface SteadyLimiter {
   readonly limiter: AdaptiveRateLimiter.Service
-  /** Tokens at the start and those that have flowed in since, but for those of sends. */
+  /** Initial tokens plus those refilled since, minus those of sends. */
   readonly expected: Effect.Effect<number>
-  /** How many passes are neither settled nor canceled. */
+  /** The number of passes neither settled nor canceled. */
   readonly open: () => number
 }
 
 const millisNow: Effect.Effect<number> = Effect.clockWith((clock) => Effect.sync(() => monotonicMillis(clock)))
 
 /**
- * Makes a limiter that keeps an account of its tokens.
+ * Makes a limiter that accounts for its tokens.
  *
  * @internal
  */

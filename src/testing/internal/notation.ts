@@ -3,7 +3,7 @@ import { checks } from "../../internal/checks.ts"
 /** What is expected of the events of one name. */
 export interface Clause {
   readonly name: string
-  /** Milliseconds; empty when there must be none. */
+  /** Milliseconds; empty if there must be none. */
   readonly times: ReadonlyArray<number>
 }
 
@@ -38,13 +38,13 @@ const clauseOf = (text: string): Clause => {
   return { name: name!, times: times!.split(/, and | and |,/).map((time) => timeOf(time.trim())) }
 }
 
-/** Reads what is expected of a timeline: clauses between semicolons. */
+/** Parses the expectations of a timeline: clauses separated by semicolons. */
 export const parse = (text: string): ReadonlyArray<Clause> => text.split(";").map((clause) => clauseOf(clause.trim()))
 
 /** A time to the nanosecond: in milliseconds below one second, else in seconds. */
 export const formatTime = (millis: number): string =>
   millis < 1000 ? `${Number(millis.toFixed(6))} ms` : `${Number((millis / 1000).toFixed(9))} s`
 
-/** What {@link parse} reads. */
+/** The inverse of {@link parse}. */
 export const format = ({ name, times }: Clause): string =>
   times.length === 0 ? `no ${name}` : `${name} at ${times.map(formatTime).join(", ")}`

@@ -13,7 +13,7 @@ import { type Timeline, timeline } from "./timeline.ts"
 export class Transient extends RetryInfo.TaggedError("Transient", { fault: "server" }) {}
 
 /**
- * A failure in which the service asked for less traffic, with its hint if it gave one.
+ * A throttled call: the service asked for less traffic, with its hint if it gave one.
  *
  * @category errors
  * @since 0.1.0
@@ -23,7 +23,7 @@ export class Throttled extends RetryInfo.TaggedError("Throttled", { throttling: 
 }> {}
 
 /**
- * A failure in which the client gave up waiting: safe to retry.
+ * A timeout: the client gave up waiting, and a retry is safe.
  *
  * @category errors
  * @since 0.1.0
@@ -64,7 +64,7 @@ export const ok: {
 } = (value?: unknown) => outcome(Effect.succeed(value)) as Outcome<any, never>
 
 /**
- * The send fails with the error: one of your own, in place of those below.
+ * The send fails with the error: your own, in place of those below.
  *
  * @category outcomes
  * @since 0.1.0
@@ -80,7 +80,7 @@ export const failure = <E>(error: E): Outcome<never, E> => outcome(Effect.fail(e
 export const defect = (value: unknown): Outcome<never, never> => outcome(Effect.die(value))
 
 /**
- * The send never ends, unless it is interrupted.
+ * The send never ends unless interrupted.
  *
  * @category outcomes
  * @since 0.1.0
@@ -120,8 +120,8 @@ export const notRetryable: Outcome<never, NotRetryable> = outcome(Effect.suspend
 export const throttled: Outcome<never, Throttled> = outcome(Effect.suspend(() => new Throttled({})))
 
 /**
- * The send fails with {@link Throttled}, and the service asks to wait for so long. Nonsense is passed on as it
- * is: services send that too.
+ * The send fails with {@link Throttled}, and the service asks for this wait. Invalid values are passed on: services
+ * send those too.
  *
  * @category outcomes
  * @since 0.1.0
@@ -130,9 +130,9 @@ export const throttledFor = (retryAfter: Duration.Input): Outcome<never, Throttl
   outcome(Effect.suspend(() => new Throttled({ retryAfter })))
 
 /**
- * The outcome comes after so long, whatever the latency of the script.
+ * The outcome comes after this time, regardless of the latency of the script.
  *
- * **Example** (A slow time-out)
+ * **Example** (A slow timeout)
  *
  * ```ts
  * outcomes([after("2 seconds", timeout), ok("x")])
@@ -170,7 +170,7 @@ export interface Scripted<out A, out E> {
 }
 
 /**
- * How a script is played.
+ * Options for playing a script.
  *
  * @category models
  * @since 0.1.0
@@ -179,8 +179,8 @@ export interface OutcomesOptions<out A = never, out E = never> {
   /** How long each send takes unless `after` says otherwise: a duration of at least 0. Default 0. */
   readonly latency?: Duration.Input | undefined
   /**
-   * What a send does after the end of the script: it dies with a message that says so, the last outcome comes again, the
-   * script begins again, or an outcome of its own. Default `"die"`: a send too many is a mistake.
+   * What a send does after the end of the script: die with a message that says so, repeat the last outcome, restart the
+   * script, or end with the given outcome. Default `"die"`: an extra send is a mistake.
    */
   readonly afterwards?: "die" | "repeat" | "restart" | Outcome<A, E> | undefined
 }
@@ -208,12 +208,12 @@ const beyond = (
 }
 
 /**
- * Makes a call that ends as its script says, send after send, and notes when each began.
+ * Makes a call whose sends end as the script says, one after the other, and records when each began.
  *
  * **Details**
  *
- * The errors carry facts about retrying, so every policy knows what to do with them. Throws `InvalidOption` when an option
- * is impossible, the script holds anything but outcomes, or one without any is to be repeated.
+ * The errors carry facts about retrying, so every policy knows what to do with them. Throws `InvalidOption` when an
+ * option is invalid, the script contains anything but outcomes, or an empty script is to be repeated.
  *
  * **Example** (Two failures, then a success)
  *

@@ -5,22 +5,22 @@ import { checks } from "../../internal/checks.ts"
 import { type Outcome, play, Throttled, type Transient, transient } from "./outcomes.ts"
 
 /**
- * A time in which a service is down.
+ * A period in which a service is down.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Outage<out E = never> {
-  /** When it begins, by the clock: a duration of at least 0 since the clock's zero, where `TestClock` begins. */
+  /** When it begins on the clock: a duration of at least 0 since the clock's zero, where `TestClock` starts. */
   readonly from: Duration.Input
-  /** When it is over: later than `from`. What comes at this moment is served. */
+  /** When it is over: later than `from`. Sends at this moment are served. */
   readonly until: Duration.Input
-  /** How each send ends that comes meanwhile. Default `transient`; `never` is a service that does not answer. */
+  /** How each send during the outage ends. Default `transient`; `never` is a service that does not respond. */
   readonly outcome?: Outcome<never, E> | undefined
 }
 
 /**
- * What a service is like.
+ * Options of a service.
  *
  * @category models
  * @since 0.1.0
@@ -29,11 +29,11 @@ export interface ServiceOptions<out E = never> {
   /** Sends that it can serve per second: a finite number above 0. */
   readonly capacity: number
   /**
-   * What it does with more: it throttles what goes beyond one second's worth at the same time, or lets all wait in a line.
-   * Default `"reject"`.
+   * What it does with more: throttle what exceeds one second's worth at the same time, or queue everything. Default
+   * `"reject"`.
    */
   readonly overload?: "reject" | "slow" | undefined
-  /** How long an answer takes, besides the wait in the line: a duration of at least 0. Default 0. */
+  /** How long a response takes, in addition to the wait in the queue: a duration of at least 0. Default 0. */
   readonly latency?: Duration.Input | undefined
   /** The hint of a throttle. Default: none. */
   readonly retryAfter?: Duration.Input | undefined
@@ -42,7 +42,7 @@ export interface ServiceOptions<out E = never> {
 }
 
 /**
- * A service with a limited capacity, and what it has seen so far.
+ * A service with limited capacity, and what it has seen so far.
  *
  * @category models
  * @since 0.1.0
@@ -50,15 +50,15 @@ export interface ServiceOptions<out E = never> {
 export interface Service<out E> {
   /** One send. */
   readonly send: Effect.Effect<void, Throttled | Transient | E>
-  /** Sends that have come. */
+  /** Sends received. */
   readonly requests: number
-  /** Sends that it has taken on: they succeed unless they are interrupted. */
+  /** Sends accepted: they succeed unless interrupted. */
   readonly accepted: number
-  /** Sends that it has throttled. */
+  /** Sends throttled. */
   readonly throttled: number
-  /** Sends that have come in an outage. */
+  /** Sends received in an outage. */
   readonly failed: number
-  /** How many sends have come in a second of the clock, by the second: those in which any came, in order. */
+  /** Sends received per second of the clock: only seconds with any, in order. */
   readonly requestsPerSecond: ReadonlyMap<number, number>
 }
 
@@ -90,7 +90,7 @@ class Served implements Service<any> {
   private readonly latencyMillis: number
   private readonly rejects: boolean
   private readonly throttle: Effect.Effect<never, Throttled>
-  /** How much work was in the line when the latest send had come. */
+  /** How much work was in the queue when the latest send arrived. */
   private lineMillis = 0
   private latestMillis = 0
 
@@ -127,7 +127,7 @@ class Served implements Service<any> {
     return this.answered(Effect.void, this.rejects ? 0 : waitMillis)
   }
 
-  /** How much work is left of what has come. */
+  /** How much of the received work is left. */
   private inLine(now: number): number {
     this.lineMillis = Math.max(0, this.lineMillis - Math.max(0, now - this.latestMillis))
     this.latestMillis = now
@@ -145,17 +145,17 @@ class Served implements Service<any> {
 }
 
 /**
- * Makes a service that can serve so many sends per second, and is down at times. It works on the clock of its callers,
- * and so in no time under `TestClock`.
+ * Makes a service that can serve this many sends per second, and is down at times. It runs on the clock of its callers,
+ * and so takes no time under `TestClock`.
  *
  * **Details**
  *
- * A service that rejects lets one second's worth of sends come at the same time, then as many as its capacity; it throttles the
- * others and spends nothing on them. One that slows serves one after the other: with a line of `n`, an answer takes
- * `(n + 1) / capacity` seconds. A send that is interrupted keeps its place. Throws `InvalidOption` when an option is
- * impossible.
+ * A service that rejects lets one second's worth of sends in at the same time, then as many as its capacity; it
+ * throttles the others and spends nothing on them. One that slows down serves them one at a time: with a queue of `n`,
+ * a response takes `(n + 1) / capacity` seconds. An interrupted send keeps its place. Throws `InvalidOption` when an
+ * option is invalid.
  *
- * **Example** (Ten a second, and an outage of two seconds)
+ * **Example** (Ten per second, and an outage of two seconds)
  *
  * ```ts
  * const orders = service({ capacity: 10, outages: [{ from: "3 seconds", until: "5 seconds" }] })

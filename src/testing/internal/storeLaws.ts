@@ -25,10 +25,10 @@ import { sweep, sweepQuota } from "./sweep.ts"
  */
 export type Make<R> = Effect.Effect<Subject, never, R | Scope.Scope>
 
-/** How long a waiter may take to get the tokens that are there, in milliseconds. */
+/** How long a waiter may take to get available tokens, in milliseconds. */
 const patienceMillis = 60_000
 
-/** A law of a store, and of another that sees the same but for what the law is about. */
+/** A law of a store, with a twin that sees the same except for what the law is about. */
 type Body = (subject: Subject, twin: Subject) => Effect.Effect<void, unknown, Scope.Scope>
 
 const members = (whenExhausted: "stop" | "wait"): Body => ({ store }) =>
@@ -77,7 +77,7 @@ const spendsOnce: Body = (subject) =>
     yield* subject.expect("the balance after a reservation was settled three times", before - unit)
   })
 
-/** What is not there is not taken. */
+/** Missing tokens are not taken. */
 const falls = (subject: Subject, twin: Subject, tokens: number) =>
   Effect.gen(function*() {
     yield* subject.setTo(tokens)
@@ -155,7 +155,7 @@ const fractions: Body = (subject) =>
     yield* subject.balance
   })
 
-/** One of many steps, chosen by three numbers from 0 to 1. Answers the balance that is right after it. */
+/** One of many steps, chosen by three numbers from 0 to 1. Returns the correct balance after it. */
 const step = (
   subject: Subject,
   open: Array<Reservation>,
@@ -217,7 +217,7 @@ const concurrent: Body = (subject, twin) =>
     yield* subject.expectAs("the balance after ten tenths were taken at the same time", twin, -10 * unit)
   })
 
-/** What is interrupted: a caller that asks, whether the tokens are there or not. */
+/** The subject of interruptions: a caller that asks, whether the tokens are there or not. */
 const asked = (subject: Subject, asker: Asker): Effect.Effect<unknown> =>
   Effect.withFiber((fiber) => {
     const answer = subject.store.reserve(subject.unit, clockOf(fiber))
@@ -225,7 +225,7 @@ const asked = (subject: Subject, asker: Asker): Effect.Effect<unknown> =>
     return typeof answer === "function" ? Effect.timeoutOption(answer(patience, asker.hold), 1000) : Effect.void
   })
 
-/** Notes what the effect dies of. */
+/** Records what the effect dies of. */
 const noting = <A, E, R>(asker: Asker, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.onExit(self, (exit) =>
     Effect.sync(() => {
@@ -252,7 +252,7 @@ const interrupted = <R>(make: Make<R>, share: number) =>
       }))
   })
 
-/** A caller that waits, in a fiber of its own. */
+/** A caller that waits, in its own fiber. */
 export const waiting = (subject: Subject, cost: number, granted: () => void = () => undefined) =>
   Effect.gen(function*() {
     const asker = new Asker()
@@ -335,6 +335,36 @@ const impatient: Body = (subject, twin) =>
     yield* subject.expectAs("the balance after the patience had ended", twin)
   })
 
+/** Asks a store without tokens, and returns what it says. */
+const refusal = (subject: Subject, cost: number, patienceMillis: number) =>
+  Effect.gen(function*() {
+    yield* subject.setTo(0)
+    const answer = yield* subject.answer(cost)
+    const asker = new Asker()
+    if (typeof answer === "object") asker.hold(answer)
+    const said = typeof answer === "function"
+      ? yield* subject.asked(answer, asker, patienceMillis)
+      : answer === undefined
+      ? "refused"
+      : undefined
+    asker.reservation?.giveBack()
+    return said
+  })
+
+const refusesForGood: Body = (subject) =>
+  Effect.gen(function*() {
+    const { capacity } = subject.store
+    if (!Number.isFinite(capacity)) return
+    const said = yield* refusal(subject, 2 * capacity, patienceMillis)
+    same("what it says of more tokens than there can be", said, "refused")
+  })
+
+const refusesForNow: Body = (subject) =>
+  Effect.gen(function*() {
+    const said = yield* refusal(subject, subject.size, 50)
+    same("what it says of tokens that only the patience is too short for", said, undefined)
+  })
+
 const backwards: Body = (subject) =>
   Effect.gen(function*() {
     const { size, store, unit } = subject
@@ -369,7 +399,7 @@ type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuo
 const policyOf = ({ unit }: Subject): Policy =>
   RetryPolicy.fromDelay(() => 10).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: unit }))
 
-/** Runs a call to its end, and answers how often it was sent. */
+/** Runs a call to its end, and returns how often it was sent. */
 const called = (subject: Subject, driver: keyof typeof drivers, script: ReadonlyArray<Outcome>) =>
   Effect.gen(function*() {
     const call = outcomes(script, { afterwards: "repeat" })
@@ -403,7 +433,7 @@ const pays = (driver: keyof typeof drivers): Body => (subject, twin) =>
     yield* subject.expectAs("the balance after a retry was refused", twin, -firstAttemptCost)
     if (firstAttemptCost === 0) return
     yield* both(firstAttemptCost / 2)
-    // The loop of a strategy makes the first attempt whatever the strategy says.
+    // The loop of a strategy makes the first attempt regardless of the strategy.
     const sends = driver === "RetryStrategy.run" ? 1 : 0
     same("how often a call is sent that cannot pay for its first send", yield* called(subject, driver, [ok()]), sends)
     yield* subject.expectAs("the balance after a first send was refused", twin)
@@ -445,16 +475,18 @@ const whereItWaits: Readonly<Record<string, Body>> = {
   "grants a waiter its tokens when they are there": waits,
   "serves waiters in the order in which they came": inOrder,
   "forgets a waiter that is interrupted": gone,
-  "grants nothing when the patience has ended": impatient
+  "grants nothing when the patience has ended": impatient,
+  "says that it refuses what it can never grant": refusesForGood,
+  "says that it refuses nothing that it could grant to a more patient caller": refusesForNow
 }
 
-/** What needs a `TestClock`. */
+/** The laws that need a `TestClock`. */
 const virtually = <R>(
   make: Make<R>
 ): Readonly<Record<string, () => Effect.Effect<unknown, unknown, R | Scope.Scope>>> => ({
-  "has taken nothing when a caller that asks is interrupted, at whatever step": () => interrupted(make, 1),
-  "has taken nothing when a caller that asks for too much is interrupted, at whatever step": () => interrupted(make, 0),
-  "loses nothing of a call that is interrupted, at whatever step": () => swept(make)
+  "has taken nothing when a caller that asks is interrupted, at any step": () => interrupted(make, 1),
+  "has taken nothing when a caller that asks for too much is interrupted, at any step": () => interrupted(make, 0),
+  "loses nothing of a call that is interrupted, at any step": () => swept(make)
 })
 
 /**

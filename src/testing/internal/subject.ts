@@ -1,15 +1,16 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { clockOf } from "../../internal/clock.ts"
-import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
 import { close, ended, same, stopped, type Time, within } from "./laws.ts"
 
-/** How long a store that has to ask for tokens gets for the answer, in milliseconds. */
+/** How long a store that has to ask for tokens may take to answer, in milliseconds. */
 const roundTripMillis = 1000
 
 /**
- * Does something with the clock at hand, in one step.
+ * Uses the current clock, in one step.
  *
  * @internal
  */
@@ -22,7 +23,7 @@ export const withClock = <A>(use: (clock: Clock.Clock) => A): Effect.Effect<A> =
  * @internal
  */
 export class Asker {
-  /** What it has died of. */
+  /** The defect it died of. */
   died: unknown = undefined
   holds = 0
   reservation: Reservation | undefined = undefined
@@ -32,12 +33,12 @@ export class Asker {
     this.reservation = reservation
   }
 
-  /** Tokens that it has, and has not settled. */
+  /** Tokens it has and has not settled. */
   get cost(): number {
     return this.reservation?.cost ?? 0
   }
 
-  /** Refuses more tokens than it has asked for, and what it has died of. */
+  /** Rejects more tokens than it asked for, and any defect. */
   check(cost: number): void {
     if (this.died !== undefined) throw this.died
     if (this.holds > 1) same("how often hold was called", this.holds, 1)
@@ -46,7 +47,7 @@ export class Asker {
 }
 
 /**
- * A store that is tested.
+ * A store under test.
  *
  * @internal
  */
@@ -92,7 +93,7 @@ export class Subject {
     return withClock((clock) => this.store.reserve(cost, clock))
   }
 
-  /** Takes tokens, if they are there. */
+  /** Takes tokens, if available. */
   reserve(cost: number): Effect.Effect<Reservation | undefined> {
     return Effect.gen({ self: this }, function*() {
       const asker = new Asker()
@@ -104,16 +105,18 @@ export class Subject {
     })
   }
 
-  /** Asks for tokens, and waits for so long. */
-  asked(ask: Ask, asker: Asker, patienceMillis: number): Effect.Effect<void> {
+  /** Asks for tokens, and waits up to `patienceMillis`. Returns the answer, if there is one by then. */
+  asked(ask: Ask, asker: Asker, patienceMillis: number): Effect.Effect<Shortage> {
     return Effect.gen({ self: this }, function*() {
       const fiber = yield* Effect.forkChild(ask(Duration.millis(patienceMillis), asker.hold))
       yield* ended(this.time, patienceMillis, fiber)
       yield* stopped(fiber)
+      const exit = fiber.pollUnsafe()
+      return exit !== undefined && Exit.isSuccess(exit) ? exit.value : undefined
     })
   }
 
-  /** Takes tokens that are there. */
+  /** Takes available tokens. */
   taken(cost: number): Effect.Effect<Reservation> {
     return Effect.map(this.reserve(cost), (reservation) => {
       if (reservation === undefined) same(`reserve(${cost}) of as many tokens or more`, "refused", "granted")
@@ -121,7 +124,7 @@ export class Subject {
     })
   }
 
-  /** Fills it, then takes all but so many tokens. */
+  /** Fills it, then takes all but this many tokens. */
   setTo(tokens: number): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
       yield* this.deposit(this.size)
@@ -132,15 +135,15 @@ export class Subject {
     })
   }
 
-  /** Refuses another balance than this. */
+  /** Rejects any other balance. */
   expect(what: string, expected: number): Effect.Effect<void> {
     return Effect.map(this.balance, (balance) => close(what, balance, expected, this.slack))
   }
 
-  /** Refuses another balance than that of a store which has seen the same, but for so many tokens. */
+  /** Rejects any balance other than that of a store with the same history, plus this many tokens. */
   expectAs(what: string, twin: Subject, tokens = 0): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
-      // What goes back to a store that is elsewhere takes some time.
+      // What goes back to a remote store takes some time.
       for (let waited = 0; waited < 10 && !(yield* this.isAs(twin, tokens)); waited++) yield* this.time.elapse(100)
       const right = Math.min(this.store.capacity, (yield* twin.balance) + tokens)
       close(what, yield* this.balance, right, this.slack)

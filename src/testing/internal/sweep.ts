@@ -17,21 +17,21 @@ import { runOn, sweepPaceOf, type TimeOptions, withTestClock } from "./time.ts"
  * @since 0.1.0
  */
 export interface Interruption {
-  /** At its first step, 1; 0 when it ran undisturbed; after its last step the moments at which it waits are counted on. */
+  /** The step, 1 for the first; 0 for the undisturbed run. Moments of waiting are counted on after the last step. */
   readonly step: number
-  /** When it waited: how long it had gone on, in virtual time. */
+  /** If it was interrupted in a wait: how long the effect had run, in virtual time. */
   readonly waited: Duration.Duration | undefined
 }
 
 /**
- * What an interruption has not undone.
+ * What an interruption left behind.
  *
  * @category errors
  * @since 0.1.0
  */
 export class SweepFailure extends Data.TaggedError("SweepFailure")<
   Interruption & {
-    /** What is not as it should be, such as `"balance"`. */
+    /** What is wrong, such as `"balance"`. */
     readonly what: "balance" | "held" | "send tokens" | "passes" | "waiting" | "sleeping"
     readonly actual: number
     readonly expected: number
@@ -44,11 +44,11 @@ export class SweepFailure extends Data.TaggedError("SweepFailure")<
       : waited === undefined
       ? `interrupted at step ${step}`
       : `interrupted in its wait after ${Duration.format(waited)}`
-    return `${when}, the effect leaves ${what}: ${actual} where ${expected} is right`
+    return `${when}, the effect leaves ${what}: ${actual}, expected ${expected}`
   }
 }
 
-/** Interrupts the fiber which makes step `at.step`, or the effect in its wait `at.wait`, and counts both. */
+/** Interrupts the fiber that makes step `at.step`, or the effect in its wait `at.wait`, and counts both. */
 class Interrupting implements Scheduler.Scheduler {
   steps = 0
   waits = 0
@@ -82,30 +82,31 @@ class Interrupting implements Scheduler.Scheduler {
 /** The most moments of waiting at which an effect is interrupted. */
 const mostWaits = 100
 
-/** Some of the numbers up to `count`, evenly spread: all, if they are not too many. */
+/** Evenly spaced numbers up to `count`: all, if not too many. */
 const spread = (count: number): ReadonlyArray<number> => {
   const many = Math.min(count, mostWaits)
   return Array.from({ length: many }, (_, n) => Math.ceil((n + 1) * count / many))
 }
 
 /**
- * Runs an effect once undisturbed under `TestClock`, then again and again: interrupted at its first step of the scheduler,
- * at its second, and so on to its last; then at each moment at which it waits, between one move of the clock and the next.
- * Runs `check` after each run, with the number of the interruption (0 for the first run), how many sleeps of the effect go
- * on, and for an interruption while it waited, when that was. Answers how many interruptions there were.
+ * Runs an effect once undisturbed under `TestClock`, then again and again: interrupted at its first step of the
+ * scheduler, at its second, and so on to its last; then at each moment at which it waits, between one move of the clock
+ * and the next. Runs `check` after each run, with the number of the interruption (0 for the first run), the number of
+ * the effect's sleeps still running, and for an interruption in a wait, when that was. Returns the number of
+ * interruptions.
  *
  * **Details**
  *
- * Fibers that the effect forks are interrupted in their steps too. Time is moved to where the next sleep of the effect
- * ends. What it waits for may sleep in fibers forked elsewhere: while nothing sleeps in the effect itself, time is moved in
- * steps of 100 milliseconds. With a `step` of your own it is never moved further than that, so that what goes on elsewhere
- * is met halfway. Of more than 100 moments of waiting, 100 are tried, evenly spread. An effect that never ends dies with
+ * Fibers that the effect forks are interrupted in their steps too. Time moves to where the effect's next sleep ends.
+ * What it waits for may sleep in fibers forked elsewhere: while nothing sleeps in the effect itself, time moves in
+ * steps of 100 milliseconds. If you give a `step`, no move is longer, so that what runs elsewhere is also interrupted
+ * halfway. Of more than 100 moments of waiting, 100 are tried, evenly spaced. An effect that never ends dies with
  * `NotEnded`.
  *
  * **Gotchas**
  *
- * State that outlives a run is seen by the next: put it back in `check`, or make it inside the effect. An effect that does
- * the same whenever it runs is interrupted everywhere; one that does not, somewhere.
+ * State that outlives a run is seen by the next: reset it in `check`, or create it inside the effect. Only an effect
+ * that does the same on every run is interrupted everywhere.
  *
  * **Example** (A lock that is always released)
  *
@@ -146,7 +147,7 @@ export const sweep = <A, E, R, R2>(
 /** A shortfall below this many tokens is a rounding error. */
 const epsilon = 1e-6
 
-/** What each run of an effect is given. */
+/** What each run of an effect gets. */
 interface Given extends Accounted {
   readonly initial: number
   readonly steady: SteadyLimiter | undefined
@@ -188,31 +189,30 @@ const checked = ({ sleeping, step, waited }: Interruption & { readonly sleeping:
   })
 
 /**
- * What a sweep is made with.
+ * Options of a sweep.
  *
  * @category models
  * @since 0.1.0
  */
 export interface SweepOptions extends TimeOptions {
-  /** How the quota is made. Default: that of `RetryQuota.layer()`, but a success puts nothing in. */
+  /** Options of the quota. Default: those of `RetryQuota.layer()`, except that a success adds nothing. */
   readonly quota?: RetryQuota.Options | undefined
-  /** Makes the store of the quota, in place of a bucket in memory with these options. Tokens may flow into it. */
+  /** Makes the store of the quota, in place of a bucket in memory with these options. It may refill. */
   readonly store?: Effect.Effect<RetryQuotaStore> | undefined
 }
 
 /**
- * Interrupts an effect as {@link sweep} does, each time with a new `RetryQuota`, and checks that no token is lost: only
- * retries that were sent and did not succeed, and reservations that were spent, may cost any; nothing is held, nobody
- * waits, neither for the quota nor for an `AdaptiveRateLimiter` around, and no fiber of the effect still sleeps. With a
- * `limiter` it has a new limiter each time too: each of its passes is settled or canceled once, and its send tokens are
- * there unless they were used. Otherwise it dies with {@link SweepFailure}. Answers how many interruptions there were.
+ * Interrupts an effect like {@link sweep}, each time with a new `RetryQuota`, and checks that no token is lost: only
+ * retries that were sent and did not succeed, and reservations that were spent, may cost any; nothing is held, no
+ * caller waits for the quota or for an `AdaptiveRateLimiter` around it, and no fiber of the effect still sleeps. With a
+ * `limiter`, each run also gets a new limiter: each of its passes is settled or canceled once, and its send tokens are
+ * there unless they were used. Otherwise it dies with {@link SweepFailure}. Returns the number of interruptions.
  *
  * **Gotchas**
  *
- * Tokens of a quota that flow in over time can hide a loss: sweep without a refill, and begin with a full quota or less
- * so that successes do not fill the gap. A quota or a limiter that the effect brings itself is not checked: sweep it
- * without. Each run needs a script from its beginning: suspend the whole call, not the send, which is suspended at each
- * attempt.
+ * A refill can hide a loss: sweep without one, and start with a full quota or less, so that successes do not fill the
+ * gap. A quota or a limiter that the effect itself provides is not checked: sweep without it. Each run needs a script
+ * from its beginning: suspend the whole call, not the send, which is suspended at each attempt.
  *
  * **Example** (No interruption loses a token)
  *
@@ -228,7 +228,7 @@ export const sweepQuota: {
   <A, E, R>(
     self: Effect.Effect<A, E, R>,
     options: SweepOptions & {
-      /** How the limiter is made. Default: none; the effect may have one around. */
+      /** Options of the limiter. Default: none; the effect may have one around it. */
       readonly limiter: SteadyLimiterOptions
     }
   ): Effect.Effect<number, never, Exclude<R, RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter>>

@@ -8,46 +8,46 @@ import * as TestClock from "effect/testing/TestClock"
 import { checks } from "../../internal/checks.ts"
 
 /**
- * An effect that would not have ended under `TestClock`: a defect, for it is a mistake of the test.
+ * An effect that would never have ended under `TestClock`: a defect, since it is a mistake in the test.
  *
  * @category errors
  * @since 0.1.0
  */
 export class NotEnded extends Data.TaggedError("NotEnded")<{
   /**
-   * `"too-long"` when it sleeps beyond `atMost` or more than 100,000 times; `"stuck"` when it waits for something that time
-   * does not bring.
+   * `"too-long"` if it sleeps beyond `atMost` or more than 100,000 times; `"stuck"` if it waits for something that
+   * moving time does not trigger.
    */
   readonly reason: "too-long" | "stuck"
-  /** How far time had been moved. */
+  /** How far time was moved. */
   readonly after: Duration.Duration
-  /** How often time had been moved. */
+  /** How often time was moved. */
   readonly moves: number
 }> {
   override get message(): string {
     const moved = Duration.format(this.after)
     return this.reason === "too-long"
-      ? `the effect goes on for longer than it may: time has been moved by ${moved}, in ${this.moves} steps`
-      : `after ${moved} the effect waits for something that time does not bring: nothing in it sleeps`
+      ? `the effect runs longer than it may: time has been moved by ${moved}, in ${this.moves} steps`
+      : `after ${moved} the effect waits for something that moving time does not trigger: nothing in it sleeps`
   }
 }
 
 /**
- * How time is moved.
+ * Options for moving time.
  *
  * @category models
  * @since 0.1.0
  */
 export interface TimeOptions {
   /**
-   * How long the effect may take, in virtual time: a finite duration above 0. Default one day. Time is moved 100,000 times
-   * at most in any case.
+   * How long the effect may take, in virtual time: a finite duration above 0. Default one day. Time is moved at most
+   * 100,000 times in any case.
    */
   readonly atMost?: Duration.Input | undefined
   /**
-   * For an effect that waits on a fiber which sleeps elsewhere: the steps in which time is moved while nothing in the
-   * effect itself sleeps, 10,000 of them in a row at most. A sweep never moves it further than that, if it is given.
-   * Default: none, and the effect is given a second of real time to go on; for a sweep 100 milliseconds.
+   * For an effect that waits for a fiber sleeping elsewhere: the steps in which time moves while nothing in the effect
+   * itself sleeps, at most 10,000 in a row. If given, a sweep never moves time further than that. Default: none, and
+   * the effect gets a second of real time to continue; for a sweep 100 milliseconds.
    */
   readonly step?: Duration.Input | undefined
 }
@@ -58,7 +58,7 @@ const patience = 1000
 /** How long an effect may wait for fibers elsewhere, in steps. */
 const idleSteps = 10_000
 
-/** How often time is moved for one effect: some seconds of real time. */
+/** How often time may be moved for one effect: some seconds of real time. */
 const mostMoves = 100_000
 
 /**
@@ -69,15 +69,17 @@ const mostMoves = 100_000
 interface Pace {
   readonly atMostMillis: number
   readonly stepMillis: number | undefined
-  /** The most by which time is moved at once. */
+  /** The longest single move of time. */
   readonly mostMillis: number
 }
 
-/** Told at each moment at which the effect waits, before time is moved, how far that has been: whether it ends here. */
+/**
+ * Called at each moment at which the effect waits, before time moves, with the time moved so far: whether to end here.
+ */
 type Interrupts = (movedMillis: number) => boolean
 
 /**
- * Refuses impossible options.
+ * Rejects invalid options.
  *
  * @internal
  */
@@ -91,7 +93,7 @@ const paceOf = (constructorName: string, { atMost, step }: TimeOptions): Pace =>
 }
 
 /**
- * The pace of a sweep: a step that is given bounds each move.
+ * The pace of a sweep: a given step bounds each move.
  *
  * @internal
  */
@@ -102,7 +104,7 @@ export const sweepPaceOf = (options: TimeOptions): Pace => {
 
 const isTestClock = (clock: Clock.Clock): clock is TestClock.TestClock => "adjust" in clock && "withLive" in clock
 
-/** The clock, with a list of who sleeps: `TestClock` tells nobody when its next sleeper wakes. */
+/** The clock, with a list of its sleepers: `TestClock` does not reveal when its next sleeper wakes. */
 class Watched {
   readonly clock: TestClock.TestClock
   private readonly ends = new Set<{ readonly atMillis: number }>()
@@ -124,12 +126,12 @@ class Watched {
     }
   }
 
-  /** How many sleep. */
+  /** The number of sleepers. */
   get sleeping(): number {
     return this.ends.size
   }
 
-  /** Milliseconds until the next sleeper wakes; `Infinity` when nobody sleeps. */
+  /** Milliseconds until the next sleeper wakes; `Infinity` if there is none. */
   get untilNext(): number {
     const now = this.clock.currentTimeMillisUnsafe()
     let next = Infinity
@@ -138,7 +140,7 @@ class Watched {
   }
 }
 
-/** How far time is moved while the next sleeper wakes in so many milliseconds. */
+/** How far to move time if the next sleeper wakes in `asleep` milliseconds. */
 const moveOf = (asleep: number, { mostMillis, stepMillis }: Pace): number | undefined =>
   asleep === Infinity ? stepMillis : Math.min(asleep, mostMillis)
 
@@ -179,7 +181,7 @@ const drive = (
     }
   })
 
-/** Interrupts the fiber and moves time until its finalizers are through; one that goes on all the same is left. */
+/** Interrupts the fiber and moves time until its finalizers are done; a fiber that still runs then is left alone. */
 const stop = (fiber: Fiber.Fiber<unknown, unknown>, watched: Watched, pace: Pace): Effect.Effect<unknown> =>
   Effect.suspend(() => {
     if (fiber.pollUnsafe() !== undefined) return Effect.void
@@ -194,12 +196,12 @@ const stop = (fiber: Fiber.Fiber<unknown, unknown>, watched: Watched, pace: Pace
  */
 interface Ended<A, E> {
   readonly fiber: Fiber.Fiber<A, E>
-  /** How many sleeps of its fibers go on. */
+  /** The number of sleeps still running in its fibers. */
   readonly sleeping: number
 }
 
 /**
- * Runs the effect to its end on a clock that is moved as far as it needs.
+ * Runs the effect to its end on a clock that moves as far as it needs.
  *
  * @internal
  */
@@ -212,12 +214,12 @@ export const runOn = <A, E, R>(
   Effect.suspend(() => {
     const watched = new Watched(clock)
     return Effect.acquireUseRelease(
-      // Detached: a parent waits for its children, and this one may refuse to end.
+      // Detached: a parent waits for its children, and this fiber may refuse to end.
       Effect.forkDetach(Effect.interruptible(Effect.provideService(self, Clock.Clock, watched.clock))),
       (fiber) =>
         Effect.gen(function*() {
           yield* drive(fiber, watched, pace, interrupts)
-          // Fibers that it has just forked fall asleep, those that it has just interrupted end.
+          // Lets newly forked fibers fall asleep, and newly interrupted ones end.
           yield* Effect.repeat(Effect.yieldNow, { times: 2 })
           return { fiber, sleeping: watched.sleeping }
         }),
@@ -226,7 +228,7 @@ export const runOn = <A, E, R>(
   })
 
 /**
- * Runs an effect with the test clock at hand, or with one of its own.
+ * Runs an effect with the current test clock, or with its own.
  *
  * @internal
  */
@@ -242,13 +244,13 @@ export const withTestClock = <A, E, R>(
  *
  * **Details**
  *
- * It is the fork, the adjustments and the join of a test in one word. Time stands where the effect ended. Without a
- * `TestClock` around, as outside `it.effect`, it provides one.
+ * It combines the fork, the clock adjustments and the join of a test. Time stays where the effect ended. Without a
+ * `TestClock`, as outside `it.effect`, it provides one.
  *
  * **Gotchas**
  *
- * What an effect waits for must sleep inside it. For fibers that were forked elsewhere give a `step`. An effect that never
- * ends dies with {@link NotEnded}.
+ * What an effect waits for must sleep inside it. For fibers forked elsewhere, give a `step`. An effect that never ends
+ * dies with {@link NotEnded}.
  *
  * **Example** (A call with its retries)
  *

@@ -7,7 +7,7 @@ import * as RetryObserver from "../../RetryObserver.ts"
 import { format, formatTime, parse } from "./notation.ts"
 
 /**
- * A timeline that is not as expected. Test runners show the difference of `actual` and `expected`.
+ * A timeline that is not as expected. Test runners show the difference between `actual` and `expected`.
  *
  * @category errors
  * @since 0.1.0
@@ -22,14 +22,14 @@ export class TimelineMismatch extends Data.TaggedError("TimelineMismatch")<{
 }
 
 /**
- * What happened, and when.
+ * An event, and when it happened.
  *
  * @category models
  * @since 0.1.0
  */
 export interface TimelineEvent {
   readonly name: string
-  /** Milliseconds of the clock, which begins at 0 under `TestClock`. */
+  /** Milliseconds of the clock, which starts at 0 under `TestClock`. */
   readonly atMillis: number
 }
 
@@ -42,25 +42,25 @@ export interface TimelineEvent {
 export interface Timeline {
   /** All events, in order. */
   readonly events: ReadonlyArray<TimelineEvent>
-  /** Notes an event, now. */
+  /** Records an event, now. */
   readonly record: (name: string) => Effect.Effect<void>
-  /** The effect, which notes an `"attempt"` whenever it begins. */
+  /** The effect, recording an `"attempt"` whenever it begins. */
   readonly attempts: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /**
-   * An observer that notes each decision of a policy when it is made: a `"retry"`, or the reason of a stop, such as
+   * An observer that records each decision of a policy when it is made: a `"retry"`, or the reason of a stop, such as
    * `"max-attempts"`. The observer in force is notified as well.
    */
   readonly layer: Layer.Layer<never>
-  /** The times of the events of this name, in milliseconds. */
+  /** The times of the events with this name, in milliseconds. */
   readonly at: (name: string) => ReadonlyArray<number>
   /**
-   * Checks the events that are named, and no others, and throws {@link TimelineMismatch}: clauses between semicolons,
+   * Checks only the named events, and throws {@link TimelineMismatch}: clauses separated by semicolons,
    * `attempts at 0 ms, 430 ms, 1.2 s` or `no retries`. A plural names the events of its singular, which is the name
    * itself or the name without an `s`, or `y` for `ies`. Units are `ms`, `s`, `min` and `h`. Throws `InvalidOption` for
-   * text that it cannot read.
+   * text that it cannot parse.
    */
   readonly expect: (expected: string) => void
-  /** Forgets all events. */
+  /** Clears all events. */
   readonly clear: Effect.Effect<void>
 }
 
@@ -124,7 +124,7 @@ class Recorded implements Timeline {
 }
 
 /**
- * Makes a timeline without events.
+ * Makes an empty timeline.
  *
  * **Example** (What a policy decided, and when)
  *

@@ -4,11 +4,11 @@ import { Refused } from "../../internal/refused.ts"
 import { get } from "../../internal/safe.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 
-/** A send that was never made, in a form that is stored. */
+/** A send that was never made, in a form that can be stored. */
 export class NotSent extends Schema.TaggedError<NotSent>("effect-retry/RetryWorkflow/NotSent")("NotSent", {
   /** The tag of the refusal, such as `"RateLimitExceeded"`. */
   refusal: Schema.String,
-  /** When to come back, where the refusal says so. */
+  /** When to come back, if the refusal says so. */
   retryAfter: Schema.optionalKey(Schema.Duration),
   message: Schema.String
 }) {
@@ -22,7 +22,7 @@ export class NotSent extends Schema.TaggedError<NotSent>("effect-retry/RetryWork
 /** Whether the error is the refusal of the quota or of a gate. */
 export const isRefusal = (error: unknown): boolean => get(error, Refused) === true
 
-/** A refusal in the form that is stored. */
+/** A refusal in its stored form. */
 export const notSent = (refusal: unknown): NotSent => {
   const tag = get(refusal, "_tag")
   const retryAfter = get(refusal, "retryAfter")

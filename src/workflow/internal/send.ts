@@ -10,7 +10,7 @@ import { isStop, Retry, type RetryDecision, Stop } from "../../RetryDecision.ts"
 import { isRefusal, notSent } from "./notSent.ts"
 import { type AnySent, endedOf, factsOf, type Retried, storedFacts } from "./sent.ts"
 
-/** A durable call: its policy, and what its sends have come to so far. */
+/** A durable call: its policy, and the outcomes of its sends so far. */
 export interface Past {
   readonly parts: Parts
   /** When the first send began, in milliseconds since 1970; 0 without a deadline. */
@@ -18,13 +18,13 @@ export interface Past {
   readonly failures: ReadonlyArray<Retried>
 }
 
-/** When the call has to end, on the monotonic clock of this process. */
+/** The call's deadline, on the monotonic clock of this process. */
 const deadlineAt = ({ parts, startedAtMillis }: Past, world: World): number =>
   parts.deadlineMillis === Infinity
     ? Infinity
     : world.nowMillis + startedAtMillis + parts.deadlineMillis - world.clock.currentTimeMillisUnsafe()
 
-/** A call that decides on one failure, and ends there: its retry is sent by another call, maybe in another process. */
+/** A call that decides on one failure and then ends: another call, maybe in another process, sends the retry. */
 class Deciding extends Call {
   decided: RetryDecision | undefined = undefined
 
@@ -33,7 +33,7 @@ class Deciding extends Call {
     return Effect.isEffect(decision) ? Effect.map(decision, (made) => this.end(made)) : this.end(decision)
   }
 
-  /** The quota is asked when the retry is due: what waits for hours, or in another process, holds no tokens. */
+  /** The quota is asked when the retry is due: a retry that waits for hours, or in another process, holds no tokens. */
   protected override priced(world: World, source: Delay): Decision {
     return this.delayed(world, source, undefined, this.cost)
   }
@@ -55,7 +55,7 @@ const restored = (call: Deciding, { failures }: Past): Deciding => {
   return call
 }
 
-/** A retry that was decided on and announced before. It is due: what is left to ask are the quota and the deadline. */
+/** A retry that was decided and announced earlier. It is due: only the quota and the deadline remain to be checked. */
 class Due extends Call {
   ask(world: World, { cost, error, info }: Retried, attempt: number): Decision {
     this.attempt = attempt
@@ -70,7 +70,7 @@ class Due extends Call {
   }
 }
 
-/** A lifted schedule takes the steps again that it took for the failures so far. */
+/** A lifted schedule repeats its steps for the failures so far. */
 const advanced = ({ failures, parts }: Past): Effect.Effect<Parts, unknown, unknown> => {
   const { source } = parts
   if (typeof source === "function" || failures.length === 0) return Effect.succeed(parts)
@@ -81,7 +81,7 @@ const advanced = ({ failures, parts }: Past): Effect.Effect<Parts, unknown, unkn
   })
 }
 
-/** What a send came to that failed, or was never made. */
+/** The outcome of a send that failed, or was never made. */
 const sentOf = (world: World, error: unknown, call: Deciding): AnySent => {
   const decision = call.decided!
   if (!isStop(decision)) {
@@ -101,7 +101,7 @@ const sentOf = (world: World, error: unknown, call: Deciding): AnySent => {
     : { _tag: "Stopped", error, stop: endedOf(decision) }
 }
 
-/** The send of a retry that was decided on before. */
+/** The send of a retry that was decided earlier. */
 class Resuming extends Loop {
   resume(retry: Retry, failures: ReadonlyArray<Retried>): AnyEffect {
     const [previous, last] = [failures.at(-2), failures.at(-1)!]
@@ -113,7 +113,7 @@ class Resuming extends Loop {
   }
 }
 
-/** One send of a durable call, and what is decided when it fails. It is run once, and its outcome is stored. */
+/** One send of a durable call, and the decision if it fails. It runs once, and its outcome is stored. */
 export const sending = (
   activity: Activity.Activity<any, any, any>,
   past: Past

@@ -27,12 +27,12 @@ const Reason = Schema.Literals([
   "schedule"
 ])
 
-/** The end of retrying, as it is stored. */
+/** The end of retrying, as stored. */
 const Ended = Schema.Struct({ reason: Reason, attempts: Schema.Int, info: Schema.optionalKey(Facts) })
 
 type Ended = typeof Ended.Type
 
-/** What a send came to, and what was decided about it: one value, so that nothing can come between the two. */
+/** The outcome of a send and the decision about it: one value, so that nothing can come between the two. */
 export const Sent = <Success extends Schema.Constraint, Error extends Schema.Constraint>(
   success: Success,
   error: Error
@@ -46,7 +46,7 @@ export const Sent = <Success extends Schema.Constraint, Error extends Schema.Con
       delayMillis: Schema.Finite,
       cost: Schema.Finite,
       info: Schema.optionalKey(Facts),
-      /** The state of the back-off after it. */
+      /** The state of the backoff after it. */
       step: Schema.Int,
       previousMillis: Schema.Finite
     }),
@@ -73,20 +73,20 @@ export type AnySent =
   | { readonly _tag: "Stopped"; readonly error: unknown; readonly stop: Ended }
   | { readonly _tag: "Refused"; readonly error: NotSent; readonly stop: Ended }
 
-/** What is stored of facts. */
+/** The stored form of facts. */
 export const storedFacts = ({ fault, retryAfter, safety, throttling, timeout }: RetryInfo.RetryInfo): Facts => {
   const facts = { safety, throttling, timeout, fault }
   return retryAfter === undefined ? facts : { ...facts, retryAfterMillis: Duration.toMillis(retryAfter) }
 }
 
-/** The facts again. */
+/** The facts, restored. */
 export const factsOf = (facts: Facts | undefined): RetryInfo.RetryInfo | undefined =>
   facts && RetryInfo.make({ ...facts, retryAfter: facts.retryAfterMillis })
 
-/** What is stored of the end of retrying. */
+/** The stored form of the end of retrying. */
 export const endedOf = ({ attempts, info, reason }: Stop): Ended =>
   info === undefined ? { reason, attempts } : { reason, attempts, info: storedFacts(info) }
 
-/** The end of retrying again. */
+/** The end of retrying, restored. */
 export const stopOf = ({ attempts, info, reason }: Ended): Stop =>
   new Stop({ attempt: attempts, info: factsOf(info) }, reason)

@@ -103,7 +103,7 @@ describe("BotocoreLegacy", () => {
         ["a cause", { message: "wrapped", cause: { cause: { status: 500 } } }, "server"],
         ["a failed connection", { code: "ENOTFOUND" }, "server"],
         ["a broken connection", { code: "EPIPE" }, "server"],
-        ["a read time-out", { code: "UND_ERR_HEADERS_TIMEOUT" }, "timeout"],
+        ["a read timeout", { code: "UND_ERR_HEADERS_TIMEOUT" }, "timeout"],
         ["the TimeoutError of an SDK", { name: "TimeoutError", $metadata: { attempts: 1 } }, "timeout"],
         ["the TimeoutError of Effect", { _tag: "TimeoutError" }, "timeout"],
         ["a code without a status", { name: "ThrottlingException" }, "unknown"],
@@ -143,7 +143,7 @@ describe("BotocoreLegacy", () => {
         }
         for (const chance of base === "rand" ? [0, 0.25, 0.9] : [0, 0.9]) {
           const expected = millis(base === "rand" ? delay * chance : delay)
-          it.effect(`vector: base ${base} after attempt ${attempts} at chance ${chance}: ${expected} ms`, () =>
+          it.effect(`vector: base ${base} after attempt ${attempts} at random ${chance}: ${expected} ms`, () =>
             Effect.gen(function*() {
               const { policy, layer } = BotocoreLegacy.forService(yield* BotocoreLegacy.decode(document), "any")
               const { send, times } = recording(Array<object>(attempts).fill({ status: 500 }))
@@ -154,7 +154,7 @@ describe("BotocoreLegacy", () => {
         }
       }
 
-      it.effect("dynamodb waits 50, 100, ... 12800 ms, whatever chance says", () =>
+      it.effect("dynamodb waits 50, 100, ... 12800 ms, whatever the random number", () =>
         Effect.gen(function*() {
           const { policy, layer } = BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb")
           const { send, times } = recording(Array<object>(20).fill({ status: 500 }))
@@ -171,7 +171,7 @@ describe("BotocoreLegacy", () => {
           assert.isTrue(Exit.isFailure(yield* Fiber.await(fiber)))
         }))
 
-      it.effect("the default draws anew at every retry, and has no cap", () =>
+      it.effect("the default draws again at every retry, and has no cap", () =>
         Effect.gen(function*() {
           const { policy, layer } = BotocoreLegacy.forService(BotocoreLegacy.document, "any", { maxAttempts: 10 })
           const { send, times } = recording(Array<object>(20).fill({ status: 500 }))
@@ -517,8 +517,12 @@ describe("BotocoreLegacy", () => {
     it.effect(`decodeJson refuses ${typeof json === "object" ? "an object or null" : String(json)} for a text`, () =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(BotocoreLegacy.decodeJson(json as unknown as string))
-        assert.deepStrictEqual([error._tag, error.path, error.problem], ["BotocoreLegacyError", [], "Expected text"])
-        assert.include(error.message, "the document: Expected text, got ")
+        assert.deepStrictEqual([error._tag, error.path, error.problem], [
+          "BotocoreLegacyError",
+          [],
+          "Expected a string"
+        ])
+        assert.include(error.message, "the document: Expected a string, got ")
       }))
   }
 
@@ -676,7 +680,7 @@ function badDocuments(): ReadonlyArray<BadDocument> {
     ["nothing", undefined, "", undefined, "Expected object"],
     ["null", null, "", null, "Expected object"],
     ["a number", 5, "", 5, "Expected object"],
-    ["a text that is no JSON", "{", "", "{", "Expected JSON"],
+    ["a text that is not valid JSON", "{", "", "{", "Expected JSON"],
     ["an empty text", "", "", "", "Expected JSON"],
     ["an immense text", " ".repeat(1_000_001), "", `${" ".repeat(100)}...`, "Expected at most 1000000 characters"],
     ["an empty document", {}, "retry", undefined, "Missing key"],

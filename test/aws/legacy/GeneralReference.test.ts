@@ -68,7 +68,7 @@ describe("GeneralReference", () => {
       ["a code in lower case", { code: "throttling" }, "no"],
       ["RequestTimeout", { code: "RequestTimeout", status: 400 }, "no"],
       ["a failure of the network", { code: "ECONNRESET" }, "no"],
-      ["a time-out", { _tag: "TimeoutError" }, "no"],
+      ["a timeout", { _tag: "TimeoutError" }, "no"],
       ["a status that is no number", { status: "503" }, "no"],
       ["nothing", undefined, "no"],
       ["null", null, "no"],
@@ -196,21 +196,21 @@ describe("GeneralReference", () => {
 
     for (
       const [name, waiter, script, polls, expected] of [
-        ["SUCCESS at once", byDefault, [done], [100], "success"],
+        ["SUCCESS immediately", byDefault, [done], [100], "success"],
         ["NOT_READY goes on", byDefault, [pending, pending, done], [100, 300, 700], "success"],
         ["THROTTLED goes on", byDefault, [slower, pending, done], [100, 300, 700], "success"],
         ["a throttle that is an error goes on", byDefault, [busy, new Throttled({}), done], [100, 300, 700], "success"],
         ["another status", byDefault, [pending, { status: "CANCELLED" }], [
           100,
           300
-        ], "waited in vain, 2 polls: the status is CANCELLED"],
+        ], "wait failed after 2 polls: the status is CANCELLED"],
         ["another error", byDefault, [pending, new Terminal()], [
           100,
           300
-        ], "waited in vain, 2 polls: no acceptor knows the error"],
+        ], "wait failed after 2 polls: no acceptor matched the error"],
         ["a server error is another", byDefault, [unavailable, done], [
           100
-        ], "waited in vain, 1 poll: no acceptor knows the error"],
+        ], "wait failed after 1 poll: no acceptor matched the error"],
         ["no more than 10 polls", byDefault, [pending], [
           100,
           300,
@@ -295,7 +295,7 @@ describe("GeneralReference", () => {
         assert.strictEqual(polls, 2)
       }))
 
-    it.effect("goes on after a server error that is retried within the poll", () =>
+    it.effect("continues after a server error that is retried within the poll", () =>
       Effect.gen(function*() {
         const began: Array<number> = []
         const poll = Effect.flatMap(Clock.currentTimeMillis, (now) =>

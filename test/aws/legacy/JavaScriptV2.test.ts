@@ -244,7 +244,7 @@ describe("JavaScriptV2", () => {
         reason: "success"
       },
       {
-        name: "retry-after is added as far as it is told",
+        name: "retry-after is added up to its bound",
         policy: policy({ addRetryAfter: true, maxRetryAfter: "2 minutes" }),
         random: 0.5,
         errors: [hinted("119"), hinted("120"), hinted("121")],
@@ -280,7 +280,7 @@ describe("JavaScriptV2", () => {
         reason: "success"
       },
       {
-        name: "retry-after is added to a custom back-off",
+        name: "retry-after is added to a custom backoff",
         policy: policy({ addRetryAfter: true, customBackoff: () => 7 }),
         random: 0.5,
         errors: [hinted("3")],
@@ -288,7 +288,7 @@ describe("JavaScriptV2", () => {
         reason: "success"
       },
       {
-        name: "retry-after does not revive what the custom back-off stopped",
+        name: "retry-after does not revive what the custom backoff stopped",
         policy: policy({ addRetryAfter: true, customBackoff: () => -1 }),
         random: 0.5,
         errors: [hinted("3")],
@@ -296,7 +296,7 @@ describe("JavaScriptV2", () => {
         reason: "schedule"
       },
       {
-        name: "a custom back-off stops with a negative delay",
+        name: "a custom backoff stops with a negative delay",
         policy: policy({ base: "1 hour", customBackoff: (retryCount) => [10, 0, -0.001][retryCount]! }),
         random: 0.5,
         errors: times(9),
@@ -304,7 +304,7 @@ describe("JavaScriptV2", () => {
         reason: "schedule"
       },
       {
-        name: "a custom back-off that gives no number",
+        name: "a custom backoff that gives no number",
         policy: policy({ customBackoff: (retryCount) => [NaN, undefined, "x"][retryCount] as number }),
         random: 0.5,
         errors: times(3),
@@ -312,7 +312,7 @@ describe("JavaScriptV2", () => {
         reason: "success"
       },
       {
-        name: "a custom back-off that gives no number, and a hint",
+        name: "a custom backoff that gives no number, and a hint",
         policy: policy({
           addRetryAfter: true,
           customBackoff: (retryCount) => ["100", NaN, null, "-1"][retryCount] as number,
@@ -324,7 +324,7 @@ describe("JavaScriptV2", () => {
         reason: "success"
       },
       {
-        name: "a custom back-off does not make more retries",
+        name: "a custom backoff does not make more retries",
         policy: policy({ maxRetries: 1, customBackoff: () => 5 }),
         random: 0.5,
         errors: times(9),
@@ -332,7 +332,7 @@ describe("JavaScriptV2", () => {
         reason: "max-attempts"
       },
       {
-        name: "a redirect is retried at once, and counts",
+        name: "a redirect is retried immediately, and counts",
         policy: defaultPolicy,
         random: 0.5,
         errors: [redirect, transient, { redirect: true }, transient],
@@ -340,7 +340,7 @@ describe("JavaScriptV2", () => {
         reason: "max-attempts"
       },
       {
-        name: "a redirect asks no back-off, waits for no hint",
+        name: "a redirect asks no backoff, waits for no hint",
         policy: policy({ addRetryAfter: true, customBackoff: () => -1 }),
         random: 0.5,
         errors: [{ statusCode: 301, headers: { location: "/", "retry-after": "9" } }],
@@ -359,7 +359,7 @@ describe("JavaScriptV2", () => {
       )
     }
 
-    it.effect("gives the custom back-off the retries made so far and the error", () =>
+    it.effect("gives the custom backoff the retries made so far and the error", () =>
       Effect.gen(function*() {
         for (const driver of drivers) {
           const asked: Array<readonly [number, unknown]> = []

@@ -330,7 +330,7 @@ const rows = <A>(table: Record<Verdict, ReadonlyArray<A>>) =>
   Object.entries(table).flatMap(([expected, given]) => given.map((given) => ({ given, expected })))
 
 describe("JavaV1", () => {
-  describe("back-off", () => {
+  describe("backoff", () => {
     it.effect.each(backoffs)("vector: $name", ({ delays, from = 1, policy, random }) =>
       Effect.gen(function*() {
         const count = from - 1 + delays.length

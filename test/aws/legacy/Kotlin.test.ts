@@ -57,7 +57,7 @@ const balanceAfter = <E, R, Err>(
 
 describe("Kotlin", () => {
   describe("defaults", () => {
-    it("are those of behaviour 2.0", () => {
+    it("are those of behavior 2.0", () => {
       assert.deepStrictEqual(Kotlin.defaults, {
         useNewRetries: false,
         maxAttempts: 3,
@@ -92,7 +92,7 @@ describe("Kotlin", () => {
       })
     })
 
-    it("differ in behaviour 2.1 by first delay, scale and costs", () => {
+    it("differ in behavior 2.1 by first delay, scale and costs", () => {
       const { delayProvider, tokenBucket, useNewRetries, ...rest } = Kotlin.defaults2026
       assert.deepStrictEqual(useNewRetries, true)
       assert.deepStrictEqual(rest, {
@@ -266,7 +266,7 @@ describe("Kotlin", () => {
     const hinted = { $metadata: { httpStatusCode: 503 }, $response: { headers: { "x-amz-retry-after": "1500" } } }
     const followed: ReadonlyArray<readonly [string, Kotlin.StandardRetryStrategyConfig, number]> = [
       ["2.0 follows", {}, 1500],
-      ["2.0 follows as far as it is told", { delayProvider: { retryAfterMaxOvershoot: 900 } }, 910],
+      ["2.0 follows up to its bound", { delayProvider: { retryAfterMaxOvershoot: 900 } }, 910],
       ["2.1 follows", { useNewRetries: true }, 1500],
       [
         "delays of 2.0 in a strategy of 2.1 follow",
@@ -338,11 +338,11 @@ describe("Kotlin", () => {
       ["Transient, a status", transient, { classic: 2, new: 2 }, { classic: 3, new: 2 }],
       ["ClientSide", { ...modelled, $fault: "client" }, { classic: 2, new: 2 }, { classic: 2, new: 2 }],
       ["ServerSide", modelled, { classic: 2, new: 2 }, { classic: 2, new: 2 }],
-      ["Transient, a time-out", new TimedOut(), { classic: 3, new: 2 }, { classic: 3, new: 2 }],
+      ["Transient, a timeout", new TimedOut(), { classic: 3, new: 2 }, { classic: 3, new: 2 }],
       ["Transient, the network", reset, { classic: 2, new: 2 }, { classic: 3, new: 2 }],
       ["no error to retry", new Terminal(), { classic: 0, new: 0 }, { classic: 0, new: 0 }]
     ]
-    describe.each([["classic", false], ["new", true]] as const)("%s", (behaviour, useNewRetries) => {
+    describe.each([["classic", false], ["new", true]] as const)("%s", (behavior, useNewRetries) => {
       it.effect.each(costs)("charges for %s", ([, error, byDefault, byKotlin]) =>
         Effect.gen(function*() {
           const cost = Effect.suspend(() => {
@@ -351,9 +351,9 @@ describe("Kotlin", () => {
             })
             return Effect.map(balanceAfter([error], policy), (balance) => 10 - balance).pipe(Effect.provide(layer))
           })
-          assert.strictEqual(yield* cost, byDefault[behaviour])
+          assert.strictEqual(yield* cost, byDefault[behavior])
           const underKotlin = Effect.provide(cost, RetryClassifier.layer(Kotlin.awsRetryPolicy))
-          assert.strictEqual(yield* underKotlin, byKotlin[behaviour])
+          assert.strictEqual(yield* underKotlin, byKotlin[behavior])
         }))
     })
 
@@ -699,7 +699,7 @@ describe("Kotlin", () => {
         yield* TestClock.adjust(0)
         assert.strictEqual(yield* RetryQuota.balance, 490)
         yield* TestClock.adjust("1 minute")
-        // The bucket starts empty at 0.5 tokens a second; the back-off of 1 s passes first.
+        // The bucket starts empty at 0.5 tokens a second; the backoff of 1 s passes first.
         assert.strictEqual(yield* Fiber.join(fiber), 2000)
         assert.strictEqual(yield* RetryQuota.balance, 500)
       }).pipe(Effect.provide(layer))
@@ -733,8 +733,8 @@ describe("Kotlin", () => {
       ["own facts, nobody's fault", new Vague(), "Transient"],
       ["own facts, a throttle", new Throttled({}), "Throttling"],
       ["own facts, not to be retried", new Terminal(), "none"],
-      ["a time-out", new TimedOut(), "Transient"],
-      ["a time-out of Effect", new Cause.TimeoutError(), "Transient"],
+      ["a timeout", new TimedOut(), "Transient"],
+      ["a timeout of Effect", new Cause.TimeoutError(), "Transient"],
       ["a rate limiter of Effect", { _tag: "RateLimiterError", reason: { _tag: "RateLimitExceeded" } }, "Throttling"],
       ["a query that may run again", { _tag: "SqlError", isRetryable: true }, "Transient"],
       ["a broken connection", { code: "ECONNRESET" }, "Transient"],
@@ -751,7 +751,7 @@ describe("Kotlin", () => {
       assert.strictEqual(kindOf(error), kind)
     })
 
-    it("an error that throws is none", () => {
+    it("an error that throws is not classified", () => {
       assert.strictEqual(kindOf(new Proxy({}, { get: () => assert.fail("looked at") })), "none")
     })
 

@@ -95,7 +95,7 @@ describe("SmithyGuide", () => {
       }
     })
 
-    it("leave the hint to a field of the error, and the facts to an annotation beside them", () => {
+    it("leave the hint to a field of the error, and the facts to an annotation next to them", () => {
       const hinted = annotated(retryable(), { retryAfter: Duration.seconds(3) })
       assert.strictEqual(Duration.toMillis(Option.getOrThrow(RetryInfo.fromError(hinted)).retryAfter!), 3000)
       const both = annotated({ ...retryable(), ...RetryInfo.annotation({ safety: "No" }) })
@@ -147,7 +147,7 @@ describe("SmithyGuide", () => {
       const [name, failure, retries, balance, expected] of [
         ["retries a transient failure for 14", new Transient(), 0, 500, [25, 14]],
         ["retries a throttle for 5, from 1 second", new Throttled({}), 0, 500, [500, 5]],
-        ["charges a time-out 14", new TimedOut(), 0, 500, [25, 14]],
+        ["charges a timeout 14", new TimedOut(), 0, 500, [25, 14]],
         ["doubles the delay", new Transient(), 3, 500, [200, 14]],
         ["doubles the delay after a throttle", new Throttled({}), 4, 500, [8000, 5]],
         ["retries what may be safe", new Unsure(), 0, 500, [25, 14]],
@@ -205,10 +205,10 @@ describe("SmithyGuide", () => {
     for (
       const [name, options, failure, expected] of [
         ["February 2026, a failure", SmithyGuide.february2026, new Transient(), slow.map((delay) => [delay, 5])],
-        ["February 2026, a time-out", SmithyGuide.february2026, new TimedOut(), slow.map((delay) => [delay, 10])],
+        ["February 2026, a timeout", SmithyGuide.february2026, new TimedOut(), slow.map((delay) => [delay, 10])],
         ["February 2026, a throttle", SmithyGuide.february2026, new Throttled({}), slow.map((delay) => [delay, 5])],
         ["April 2026, a failure", SmithyGuide.april2026, new Transient(), fast.map((delay) => [delay, 14])],
-        ["April 2026, a time-out", SmithyGuide.april2026, new TimedOut(), fast.map((delay) => [delay, 14])],
+        ["April 2026, a timeout", SmithyGuide.april2026, new TimedOut(), fast.map((delay) => [delay, 14])],
         ["April 2026, a throttle", SmithyGuide.april2026, new Throttled({}), slow.map((delay) => [delay, 5])],
         ["no options", {}, new Transient(), fast.map((delay) => [delay, 14])],
         [
@@ -321,7 +321,7 @@ describe("SmithyGuide", () => {
         assert.strictEqual(yield* RetryQuota.balance, 500 - 14 - 5 + 1)
       }).pipe(balanceOf(500)))
 
-    it.effect("sends six times, and comes out with the last error", () =>
+    it.effect("sends six times, and fails with the last error", () =>
       Effect.gen(function*() {
         const errors = Array.from({ length: 9 }, () => new Transient())
         const call = scripted(errors)
@@ -356,7 +356,7 @@ describe("SmithyGuide", () => {
         }
       }).pipe(withRandom(0.5), balanceOf(0)))
 
-    it.effect("takes a token of its own once, and tells the observer", () =>
+    it.effect("takes its own token once, and notifies the observer", () =>
       Effect.gen(function*() {
         const told: Array<string> = []
         const observer: RetryObserver.RetryObserver = {
@@ -375,7 +375,7 @@ describe("SmithyGuide", () => {
         assert.instanceOf(Exit.isFailure(exit) && Cause.squash(exit.cause), RetryStrategy.InvalidToken)
       }).pipe(withRandom(0.5), balanceOf(500)))
 
-    it.effect("lets the headers of each send tell its number", () =>
+    it.effect("puts the number of each send in its headers", () =>
       Effect.gen(function*() {
         const seen: Array<string> = []
         const send = Effect.flatMap(RequestHeaders.headers({ maxAttempts: 6 }), (headers) => {
@@ -387,7 +387,7 @@ describe("SmithyGuide", () => {
         assert.deepStrictEqual(seen, [1, 2, 3, 4, 5, 6].map((attempt) => `attempt=${attempt}; max=6`))
       }).pipe(balanceOf(500)))
 
-    it.effect("law: nothing is lost at whatever step its loop is interrupted", () =>
+    it.effect("law: nothing is lost at any step its loop is interrupted", () =>
       Effect.gen(function*() {
         const quota = yield* RetryQuota.make()
         let sends = 0
@@ -404,7 +404,7 @@ describe("SmithyGuide", () => {
         assert.isAbove(steps, 20)
       }))
 
-    it.effect("asks a quota in Redis, and leaves no lease there, at whatever step it is interrupted", () =>
+    it.effect("asks a quota in Redis, and leaves no lease there, at any step it is interrupted", () =>
       Effect.gen(function*() {
         const redis = new FakeRedis()
         redis.latencyMillis = 5
@@ -429,7 +429,7 @@ describe("SmithyGuide", () => {
         assert.isAbove(most.length, 40)
       }))
 
-    it.effect("gives back what a retry holds that is interrupted in its back-off", () =>
+    it.effect("gives back what a retry holds that is interrupted in its backoff", () =>
       Effect.gen(function*() {
         const fiber = yield* Effect.forkChild(looped(Effect.fail(new Throttled({}))), { startImmediately: true })
         yield* TestClock.adjust(100)
@@ -461,7 +461,7 @@ describe("SmithyGuide", () => {
         }
       }))
 
-    it.effect("lets a loop of one's own tell how long it waited", () =>
+    it.effect("lets a custom loop report how long it waited", () =>
       Effect.gen(function*() {
         const exit = yield* inTime(Effect.provide(Example.waited(scripted([throttled]).effect), Example.example))
         assert.deepStrictEqual(exit, Exit.succeed("ok after 8s"))

@@ -17,7 +17,7 @@ export interface Leak {
   readonly capacityAfter: number
 }
 
-/** Aborts every call 5 ms after the answer to its first attempt, in the back-off. */
+/** Aborts every call 5 ms after the answer to its first attempt, in the backoff. */
 export const leak = async (side: Side, ports: Ports): Promise<Leak> => {
   const full = await side.capacity()
   let sent = 0

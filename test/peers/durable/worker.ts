@@ -1,4 +1,4 @@
-/** A process that pays an order and is killed at a step: `worker.ts folder journal step`. */
+/** A process that pays an order and is killed at a step: `worker.ts database journal step`. A port is a database too. */
 import { Backoff, RetryInfo, RetryPolicy } from "effect-retry"
 import * as RetryWorkflow from "effect-retry/RetryWorkflow"
 import * as Clock from "effect/Clock"
@@ -8,9 +8,14 @@ import * as Schema from "effect/Schema"
 import * as Activity from "effect/workflow/Activity"
 import * as Workflow from "effect/workflow/Workflow"
 import * as fs from "node:fs"
-import { engine } from "../../../examples/durableEngine.ts"
+import { engine, engineOnServer } from "../../../examples/durableEngine.ts"
 
-const [, , folder, journal, doom] = process.argv
+const [, , database, journal, doom] = process.argv
+
+const engineOf = (database: string) =>
+  /^\d+$/.test(database)
+    ? engineOnServer({ host: "127.0.0.1", port: Number(database), username: "postgres", database: "postgres" })
+    : engine(database)
 
 class Down extends Schema.TaggedError<Down>()("Down", {}) {
   readonly [RetryInfo.TypeId] = RetryInfo.transient
@@ -50,6 +55,8 @@ const policy = Backoff.fixed({ delay: "1500 millis" }).pipe(RetryPolicy.maxAttem
 await Effect.runPromise(
   Order.execute({ id: "1" }).pipe(
     Effect.tap(step),
-    Effect.provide(Order.toLayer(() => RetryWorkflow.retry(charge, policy)).pipe(Layer.provideMerge(engine(folder!))))
+    Effect.provide(
+      Order.toLayer(() => RetryWorkflow.retry(charge, policy)).pipe(Layer.provideMerge(engineOf(database!)))
+    )
   )
 )

@@ -65,15 +65,14 @@ const nextLine = (lines: Interface, kept: Array<string>) =>
     lines.once("close", () => resume(Effect.die(new Error("the worker has ended without a word"))))
   })
 
-/** Starts a process of the fleet, and waits until it is ready. It is killed with the scope. */
-export const startWorker = (
-  port: number,
-  options: RetryQuotaRedis.Options,
-  job: "outage" | "longOutage" | "holding"
+/** Starts a program of this folder as a process of the fleet, and waits until it is ready. It is killed with the scope. */
+export const startProcess = (
+  program: string,
+  parameters: ReadonlyArray<string>
 ): Effect.Effect<Worker, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const file = path.join(import.meta.dirname, "worker.ts")
-    const args = ["--import", "tsx", file, urlOf(port), JSON.stringify(options), job]
+    const file = path.join(import.meta.dirname, program)
+    const args = ["--import", "tsx", file, ...parameters]
     const child = yield* Effect.acquireRelease(
       Effect.sync(() => ChildProcess.spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] })),
       (worker) => Effect.sync(() => worker.kill("SIGKILL"))
@@ -85,3 +84,10 @@ export const startWorker = (
     yield* line
     return { process: child, line, go: Effect.sync(() => child.stdin.write("go\n")) }
   })
+
+/** A process with a shared quota. */
+export const startWorker = (
+  port: number,
+  options: RetryQuotaRedis.Options,
+  job: "outage" | "longOutage" | "holding"
+): Effect.Effect<Worker, never, Scope.Scope> => startProcess("worker.ts", [urlOf(port), JSON.stringify(options), job])

@@ -24,7 +24,7 @@ describe("arithmetic", () => {
     "decorrelated": Backoff.decorrelated({ base: "1 second", cap: "20 seconds" })
   }
   for (const [name, policy] of Object.entries(growing)) {
-    it.effect(`nasty 25: the back-offs before retries 1,000, 1,024, 1,025 and 1,026 are the cap: ${name}`, () =>
+    it.effect(`nasty 25: the backoffs before retries 1,000, 1,024, 1,025 and 1,026 are the cap: ${name}`, () =>
       Effect.gen(function*() {
         const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
         const run = withRetry(call.send, RetryPolicy.maxAttempts(1030)(policy))
@@ -107,7 +107,7 @@ describe("arithmetic", () => {
       }))
   }
 
-  it.effect("nasty 30: a cost above the capacity is refused at once, and nobody waits for it", () =>
+  it.effect("nasty 30: a cost above the capacity is refused immediately, and no caller waits for it", () =>
     Effect.gen(function*() {
       for (const whenExhausted of ["stop", "wait"] as const) {
         const quota = yield* RetryQuota.make({ capacity: 4, refillPerSecond: 1, whenExhausted })

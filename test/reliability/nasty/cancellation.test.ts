@@ -105,7 +105,7 @@ describe("cancellation", () => {
         assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 495, capacity: 500, held: 0, waiting: 0 })
       }).pipe(Effect.provide([Kit.TestQuota.layer(), half])))
 
-    it.effect(`nasty 5: sixty calls interrupted in their back-offs leave the quota full, with ${driver}`, () =>
+    it.effect(`nasty 5: sixty calls interrupted in their backoffs leave the quota full, with ${driver}`, () =>
       Effect.gen(function*() {
         const calls = Array.from({ length: 60 }, () => Kit.outcomes([Kit.transient]))
         const fibers = yield* Effect.forEach(calls, (call) => Effect.forkChild(run(call.send)))
@@ -125,7 +125,7 @@ describe("cancellation", () => {
     assert.strictEqual(sends, 0)
   })
 
-  it("nasty 7: an abort in a back-off of an hour ends the call at once, and leaves no timer", async () => {
+  it("nasty 7: an abort in a backoff of an hour ends the call immediately, and leaves no timer", async () => {
     const set = vi.spyOn(globalThis, "setTimeout")
     const clear = vi.spyOn(globalThis, "clearTimeout")
     onTestFinished(() => void vi.restoreAllMocks())

@@ -186,7 +186,7 @@ describe("concurrency", () => {
       }
     }).pipe(Effect.provide([Kit.TestQuota.layer(), half])))
 
-  it.effect("nasty 39: the limiter hears of throttles though no call is ever retried", () =>
+  it.effect("nasty 39: the limiter sees throttles though no call is ever retried", () =>
     Effect.gen(function*() {
       const policy = AwsModes.standard({ maxAttempts: 1 })
       const ok = Kit.outcomes([Kit.ok()], { afterwards: "repeat" })
@@ -212,7 +212,7 @@ describe("concurrency", () => {
       assert.isDefined(fiber.pollUnsafe())
       const [first, second, third] = call.timeline.at("attempt")
       assert.strictEqual(first, 2000)
-      // The back-offs are 1 ms; the rate goes up with each answer.
+      // The backoffs are 1 ms; the rate goes up with each answer.
       assert.isAbove(second! - first!, 500)
       assert.isAbove(third! - second!, 200)
     }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 0.5 }))))
@@ -224,7 +224,7 @@ describe("concurrency", () => {
       const looping = Effect.forkChild(Effect.forever(Effect.exit(withRetry(call.send, polling))))
       yield* looping
       yield* TestClock.adjust("1 second")
-      // 25 ms between sends, as the first back-off is.
+      // 25 ms between sends, as the first backoff is.
       assert.isAtMost(call.sends, 41)
       assert.isAtLeast(call.sends, 30)
     }).pipe(Effect.provide([Kit.TestQuota.layer({ initial: 0 }), half])))

@@ -39,7 +39,7 @@ const chained = (depth: number, last: unknown): unknown => {
 
 describe("failures and defects", () => {
   for (const [driver, run] of drivers) {
-    it.effect(`nasty 11: a defect is not retried, comes out as it is, and costs nothing, with ${driver}`, () =>
+    it.effect(`nasty 11: a defect is not retried, is unchanged, and costs nothing, with ${driver}`, () =>
       Effect.gen(function*() {
         const defect = new Error("a mistake")
         const call = Kit.outcomes([Kit.defect(defect)])
@@ -63,7 +63,7 @@ describe("failures and defects", () => {
         assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 500, capacity: 500, held: 0, waiting: 0 })
       }).pipe(Effect.provide(Kit.TestQuota.layer())))
 
-    it.effect(`nasty 12: a classifier that throws knows nothing of the error, which comes out as it is, with ${driver}`, () =>
+    it.effect(`nasty 12: a classifier that throws knows nothing of the error, which is unchanged, with ${driver}`, () =>
       Effect.gen(function*() {
         const classifier = RetryClassifier.layer(() => {
           throw new Error("a mistake")
@@ -76,7 +76,7 @@ describe("failures and defects", () => {
         assert.strictEqual(yield* RetryQuota.balance, 500)
       }).pipe(Effect.provide(Kit.TestQuota.layer())))
 
-    it.effect(`nasty 14: an error that is frozen comes out as the same object, unchanged, with ${driver}`, () =>
+    it.effect(`nasty 14: an error that is frozen stays the same object, unchanged, with ${driver}`, () =>
       Effect.gen(function*() {
         for (const freeze of [Object.freeze, Object.seal, Object.preventExtensions]) {
           const error = freeze(Object.assign(new Error("busy"), { name: "ThrottlingException", $metadata: {} }))
@@ -132,7 +132,7 @@ describe("failures and defects", () => {
   for (
     const error of ["ThrottlingException", "", 503, 0, NaN, Symbol("x"), null, undefined, true, 10n, () => 503, [503]]
   ) {
-    it.effect(`nasty 13: ${String(error)} in place of an error is not retried, and comes out as it is`, () =>
+    it.effect(`nasty 13: ${String(error)} in place of an error is not retried, and is unchanged`, () =>
       Effect.gen(function*() {
         for (const [name, classifier] of classifiers) assert.isTrue(Option.isNone(classifier(error)), name)
         for (const [, run] of drivers) {

@@ -48,7 +48,7 @@ const hinted = Backoff.exponential({ base: "100 millis" }).pipe(
 )
 
 describe("hints of servers", () => {
-  it.effect("nasty 43: a hint of 0 is a hint, and the computed back-off is the least", () =>
+  it.effect("nasty 43: a hint of 0 is a hint, and the computed backoff is the least", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* ofHttp({ "retry-after": "0" }), 0)
       assert.strictEqual(ofCore({ "retry-after": "0" }), 0)
@@ -132,7 +132,7 @@ describe("hints of servers", () => {
       }))
   }
 
-  it.effect("nasty 47: of several values in one header the longest counts, and what is none is passed over", () =>
+  it.effect("nasty 47: of several values in one header the longest counts, and an invalid one is skipped", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* ofHttp({ "retry-after": "5, 20" }), 20_000)
       assert.strictEqual(yield* ofHttp({ "retry-after": "20,5" }), 20_000)

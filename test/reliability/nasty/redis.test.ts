@@ -48,7 +48,7 @@ describe("shared state", () => {
     "Socket closed unexpectedly"
   ]
   for (const message of failures) {
-    it.effect(`nasty 63: "${message}", at the start or later, leaves the decision to the local quota at once`, () =>
+    it.effect(`nasty 63: "${message}", at the start or later, leaves the decision to the local quota immediately`, () =>
       Effect.gen(function*() {
         for (const isLater of [false, true]) {
           const { quota, redis } = yield* shared({ fallback: { capacity: 20 } })
@@ -113,7 +113,7 @@ describe("shared state", () => {
       assert.strictEqual((yield* timed(quota.balance))[0], 100)
     }))
 
-  it.effect("nasty 65: after NOSCRIPT the script is loaded and run once more, once, and after anything else it is not", () =>
+  it.effect("nasty 65: after NOSCRIPT the script is loaded and run again, once, and after anything else it is not", () =>
     Effect.gen(function*() {
       const commands: Array<string> = []
       const answers: Array<Effect.Effect<unknown, Redis.RedisError>> = []
@@ -235,7 +235,7 @@ describe("shared state", () => {
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
   ]
   for (const message of refusals) {
-    it.effect(`nasty 70: "${message.slice(0, 40)}" is a failure of Redis: the local quota decides, and all is told later`, () =>
+    it.effect(`nasty 70: "${message.slice(0, 40)}" is a failure of Redis: the local quota decides, and everything is sent later`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ capacity: 100, fallback: { capacity: 10 } })
         const [held] = yield* timed(quota.reserve(40))

@@ -57,10 +57,12 @@ describe("requests", () => {
       const stream = HttpClientRequest.setBody(put, HttpBody.stream(Stream.make(bytes)))
       const sends = Effect.provide(sendsOf(stream, { status: 503 }), Logger.layer([logger]))
       assert.strictEqual(yield* sends, 1)
-      assert.deepStrictEqual(lines, ["The request is not sent again: its body is a stream that may be used up."])
+      assert.deepStrictEqual(lines, [
+        "The request is not sent again: its body is a stream that may already be consumed."
+      ])
     }))
 
-  it.effect("nasty 53: a body from a factory is made anew for every attempt", () =>
+  it.effect("nasty 53: a body from a factory is made again for every attempt", () =>
     Effect.gen(function*() {
       let made = 0
       const body = RetryHttp.bodyFactory(() => {
@@ -107,7 +109,7 @@ describe("requests", () => {
       assert.strictEqual(times.length, 1)
     }))
 
-  it.effect("nasty 55: each attempt has its time-out, the call its deadline, and no back-off is slept that would pass it", () =>
+  it.effect("nasty 55: each attempt has its timeout, the call its deadline, and no backoff is slept that would pass it", () =>
     Effect.gen(function*() {
       const { client, times } = clientOf(["never"])
       const patient = Backoff.fixed({ delay: "2 seconds" }).pipe(RetryPolicy.deadline("8 seconds"))

@@ -24,7 +24,7 @@ import { countedClock } from "../utils/clocks.ts"
 const root = new URL("../../../", import.meta.url)
 
 describe("resources", () => {
-  it.effect("nasty 71: 5,000 resources that nobody uses any more are gone after their time, the one named \"\" too", () =>
+  it.effect("nasty 71: 5,000 unused resources are gone after their time, the one named \"\" too", () =>
     Effect.gen(function*() {
       const limiters = yield* ResourceLimiters.ResourceLimiters
       const names = ["", "__proto__", ...Array.from({ length: 5000 }, (_, n) => `tenant-${n}`)]
@@ -34,7 +34,7 @@ describe("resources", () => {
       assert.strictEqual(yield* limiters.count, 0)
     }).pipe(Effect.provide(ResourceLimiters.layer({ idleTimeToLive: "1 minute" }))))
 
-  it("nasty 72: a process waits for the back-off of its call, and ends when the call does", () => {
+  it("nasty 72: a process waits for the backoff of its call, and ends when the call does", () => {
     const script = `
       import { AdaptiveRateLimiter, Backoff, retryPromise, RetryQuota } from "effect-retry"
       import * as Effect from "effect/Effect"
@@ -103,7 +103,7 @@ describe("resources", () => {
     assert.strictEqual(signal.onabort, own)
   })
 
-  it.effect("nasty 74: quotas, limiters and resources that nobody uses hold no timer and run nothing", () =>
+  it.effect("nasty 74: quotas, limiters and unused resources hold no timer and run nothing", () =>
     Effect.gen(function*() {
       const counted = yield* countedClock
       const redis = new FakeRedis()

@@ -54,7 +54,7 @@ describe("time", () => {
       ["1 hour forward", 3_600_000]
     ] as const
   ) {
-    it.effect(`nasty 18: a wall clock that steps ${name} leaves the send rate, the quota and back-offs as they are`, () =>
+    it.effect(`nasty 18: a wall clock that steps ${name} leaves the send rate, the quota and backoffs as they are`, () =>
       Effect.gen(function*() {
         const perSecond = yield* served((clocks) => {
           clocks.wallMillis = millis
@@ -128,7 +128,7 @@ describe("time", () => {
       }))
     }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 20 }))))
 
-  it.effect("nasty 21: a back-off of 30 days lasts 30 days", () =>
+  it.effect("nasty 21: a backoff of 30 days lasts 30 days", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient, Kit.ok()])
       yield* Effect.forkChild(withRetry(call.send, Backoff.fixed({ delay: "30 days" })))
@@ -138,7 +138,7 @@ describe("time", () => {
       call.timeline.expect("attempts at 0 ms, 720 h")
     }))
 
-  it.live("nasty 21: in real time a back-off beyond 2^31 ms is no back-off of 1 ms", () =>
+  it.live("nasty 21: in real time a backoff beyond 2^31 ms is no backoff of 1 ms", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient, Kit.ok()])
       const fiber = yield* Effect.forkChild(withRetry(call.send, Backoff.fixed({ delay: "30 days" })))
@@ -168,7 +168,7 @@ describe("time", () => {
   }
 
   for (const retryAfter of [NaN, -1, Infinity, -Infinity, -0, "soon" as `${number} seconds`]) {
-    it.effect(`nasty 22: a hint of ${String(retryAfter)} leaves the computed back-off, or its bound`, () =>
+    it.effect(`nasty 22: a hint of ${String(retryAfter)} leaves the computed backoff, or its bound`, () =>
       Effect.gen(function*() {
         const call = Kit.outcomes([Kit.throttledFor(retryAfter), Kit.ok()])
         yield* Kit.runToEnd(withRetry(call.send, awsStandard))

@@ -106,7 +106,7 @@ const skewed = Effect.suspend(() => {
   return Effect.orDie(withRetry(call, policy))
 })
 
-/** A time-out around an attempt is no failure of the attempt. */
+/** A timeout around an attempt is no failure of the attempt. */
 const ofAnyError: Schedule.Schedule<unknown, any, never, RetryQuota.RetryQuota> = awsStandard
 
 const classified = (layer: Layer.Layer<never>) => Effect.provide(one, layer)
@@ -115,9 +115,9 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
   "a call that fails": () => withRetry(failing, awsStandard),
   "Attempt.withRetryOrElse": (call) =>
     withRetryOrElse(call, AwsModes.standard({ maxAttempts: 2 }), () => Effect.sleep(5)),
-  "a time-out of the call": (call) => Effect.timeout(withRetry(call, awsAdaptive), "700 millis"),
-  "a time-out of each attempt": (call) => withRetry(Effect.timeout(call, 5), awsStandard),
-  "a time-out of each attempt and its wait for a token": (call) =>
+  "a timeout of the call": (call) => Effect.timeout(withRetry(call, awsAdaptive), "700 millis"),
+  "a timeout of each attempt": (call) => withRetry(Effect.timeout(call, 5), awsStandard),
+  "a timeout of each attempt and its wait for a token": (call) =>
     Effect.retry(Effect.timeout(attempt(call), 300), ofAnyError),
   "a race": (call) => Effect.raceFirst(withRetry(call, awsStandard), withRetry(failing, awsAdaptive)),
   "a call in a call": () => withRetry(withRetry(failing, awsStandard), AwsModes.standard({ maxAttempts: 2 })),

@@ -127,7 +127,7 @@ export const hedgeSweeps: Sweeps = {
     program: settled((send) => Effect.retry(attempt(hedged(send)), awsStandard as any)),
     least: 60
   },
-  "Hedge.hedged in a time-out under withRetry, with a gate that has it wait": {
+  "Hedge.hedged in a timeout under withRetry, with a gate that has it wait": {
     program: settled((send) => withRetry(Effect.timeout(hedged(send), 15), awsStandard), { waits: true }),
     least: 60
   },

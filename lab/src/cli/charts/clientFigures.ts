@@ -1,81 +1,105 @@
 import type { ClientBucket, ClientResult, Gauges } from "../../Simulator.ts"
 import { across, highest, last, read, type Reading, successShare } from "./buckets.ts"
-import type { Figure, Line } from "./figure.ts"
-import { lookOf } from "./palette.ts"
+import { type Figure, greatest, type Line } from "./figure.ts"
+import { type Look, lookOf } from "./palette.ts"
+import { panelsOf } from "./panels.ts"
 import { over, type Plan } from "./plan.ts"
 import type { Run } from "./run.ts"
-
-/** Lines that a figure has at most when they are clients, not policies. */
-const mostClients = 6
-
-/** Lines by client of the one run, or by policy of one client of several. */
-type Lines = (reading: Reading<ClientBucket>) => ReadonlyArray<Line>
-
-const hasValues = ({ values }: Line): boolean => values.some((value) => value !== null)
 
 /** The clients of the first run that answer for the page: those with most attempts. */
 export const busiest = (clients: ReadonlyArray<ClientResult>, most: number): ReadonlyArray<ClientResult> =>
   [...clients].sort((a, b) => b.totals.attempts - a.totals.attempts).slice(0, most)
 
-/** What the runs read of a client. */
-const readingsOf = ({ raster }: Plan, { results }: Run, name: string, reading: Reading<ClientBucket>) =>
-  across(
+/** What is read of a client, and how it is drawn. */
+interface Reads {
+  readonly client: string
+  readonly reading: Reading<ClientBucket>
+  readonly label: string
+  readonly look: Look
+}
+
+const lineOf = ({ raster }: Plan, { results }: Run, { client, label, look, reading }: Reads): Line => ({
+  label,
+  look,
+  ...across(
     results.flatMap(({ clients, untilMillis }) =>
-      clients.filter((one) => one.name === name).map(({ series }) => read(raster, series, untilMillis, reading))
+      clients.filter(({ name }) => name === client).map(({ series }) => read(raster, series, untilMillis, reading))
     )
   )
+})
 
-const byClient = (plan: Plan, clients: ReadonlyArray<ClientResult>): Lines => (reading) =>
-  clients
-    .map(({ name }) => ({ label: name, ...readingsOf(plan, plan.runs[0], name, reading) }))
-    .filter(({ values }) => values.some((value) => value !== null))
-    .map((line, place) => ({ ...line, look: lookOf(place) }))
+type Words = Pick<Figure, "title" | "what" | "axis" | "unit" | "gap"> & {
+  /** Where in their buckets the values are. */
+  readonly at?: "end"
+}
 
-const byPolicy = (plan: Plan, name: string): Lines => (reading) =>
-  plan.runs
-    .map((run, place) => ({ label: run.label, look: lookOf(place), ...readingsOf(plan, run, name, reading) }))
-    .filter(hasValues)
+const figureOf = (
+  plan: Plan,
+  { at, ...words }: Words,
+  linesOf: (run: Run, place: number) => ReadonlyArray<Line>
+): ReadonlyArray<Figure> => {
+  const panels = panelsOf(plan, words.title, linesOf)
+  return panels.length === 0 ? [] : [over(plan, { ...words, panels }, at)]
+}
 
-const percentiles = [
-  { label: "p50", of: highest<ClientBucket>(({ latency }) => latency.p50Millis), place: 0 },
-  { label: "p90", of: highest<ClientBucket>(({ latency }) => latency.p90Millis), place: 2 },
-  { label: "p99", of: highest<ClientBucket>(({ latency }) => latency.p99Millis), place: 1 }
-]
-
-const howLong = "How long calls took that ended well, retries and waiting between them included"
-
-const latencyOf = (plan: Plan, { name }: ClientResult): Figure =>
-  over(plan, {
-    title: `Latency of ${name}`,
-    what: `${howLong}.`,
-    axis: "latency",
-    unit: "duration",
-    lines: percentiles.map(({ label, of, place }) => ({
-      label,
-      look: lookOf(place),
-      ...readingsOf(plan, plan.runs[0], name, of)
-    }))
-  })
-
-const latenciesOf = (plan: Plan, name: string, lines: Lines): ReadonlyArray<Figure> =>
-  percentiles.filter(({ label }) => label !== "p90").map(({ label, of }) =>
-    over(plan, {
-      title: `Latency of ${name}, ${label}`,
-      what: `${howLong}: the ${label === "p50" ? "median" : "99th percentile"}.`,
-      axis: "latency",
-      unit: "duration",
-      lines: lines(of)
-    })
+const ofClient = (plan: Plan, client: string, words: Words, reading: Reading<ClientBucket>) =>
+  figureOf(
+    plan,
+    words,
+    (run, place) => [lineOf(plan, run, { client, reading, label: words.axis, look: lookOf(place) })]
   )
 
-const success = (plan: Plan, title: string, lines: Lines): Figure =>
-  over(plan, {
-    title,
-    what: "Of the calls that ended at the time, the share that ended well.",
-    axis: "share of calls",
-    unit: "share",
-    lines: lines(successShare)
-  })
+/** Requests for each call that began in the buckets; `null` when none did. */
+const amplification: Reading<ClientBucket> = (buckets) => {
+  const calls = buckets.reduce((sum, bucket) => sum + bucket.calls, 0)
+  return calls === 0 ? null : buckets.reduce((sum, bucket) => sum + bucket.attempts, 0) / calls
+}
+
+/** Nobody sends more than this for each call: nothing to see. */
+const noAmplification = 1.02
+
+/** What is drawn of clients first: how many of their calls succeed, and what they send for each. */
+export const outcomeFigures = (plan: Plan, { name }: ClientResult): ReadonlyArray<Figure> => {
+  const sends = ofClient(plan, name, {
+    title: `Requests per call of ${name}`,
+    what: "Requests sent per call that starts at that time: how much retries add to the load.",
+    axis: "requests per call",
+    unit: "ratio"
+  }, amplification)
+  const most = greatest(
+    sends.flatMap(({ panels }) => panels.flatMap(({ lines }) => lines.flatMap((line) => line.values)))
+  )
+  return [
+    ...ofClient(plan, name, {
+      title: `Success rate of ${name}`,
+      what: "Of the calls that ended at that time, the share that succeeded.",
+      axis: "share of calls",
+      unit: "share",
+      gap: "no call ended"
+    }, successShare),
+    ...most > noAmplification ? sends : []
+  ]
+}
+
+const p50 = highest<ClientBucket>(({ latency }) => latency.p50Millis)
+const p99 = highest<ClientBucket>(({ latency }) => latency.p99Millis)
+
+const latency = (plan: Plan, name: string): ReadonlyArray<Figure> =>
+  figureOf(plan, {
+    title: `Latency of ${name}`,
+    what: "How long successful calls took, including retries and the waits between them: median and 99th percentile.",
+    axis: "latency",
+    unit: "duration",
+    gap: "no call succeeded"
+  }, (run, place) => [
+    lineOf(plan, run, { client: name, reading: p50, label: "p50", look: lookOf(place) }),
+    lineOf(plan, run, {
+      client: name,
+      reading: p99,
+      label: "p99",
+      look: { ...lookOf(place), dash: [4, 2], width: 1.3 }
+    })
+  ])
 
 const gauges: ReadonlyArray<
   { readonly gauge: keyof Gauges; readonly title: string; readonly what: string; readonly axis: string }
@@ -83,7 +107,7 @@ const gauges: ReadonlyArray<
   {
     gauge: "balance",
     title: "Balance of the retry quota",
-    what: "Tokens left in the quota of a process, on average: what retries are paid with.",
+    what: "Tokens left in the quota of a process, on average: they pay for retries.",
     axis: "tokens"
   },
   {
@@ -95,42 +119,23 @@ const gauges: ReadonlyArray<
   {
     gauge: "fillRate",
     title: "Fill rate of the rate limiter",
-    what: "What the limiters let through, all processes together, from the first throttle on.",
+    what: "What the limiters admit, all processes together, from the first throttle on.",
     axis: "requests per second"
   }
 ]
 
-const gaugesOf = (plan: Plan, lines: Lines, whose: string): ReadonlyArray<Figure> =>
-  gauges.map(({ axis, gauge, title, what }) =>
-    over(
+const gaugesOf = (plan: Plan, name: string, isOnly: boolean): ReadonlyArray<Figure> =>
+  gauges.flatMap(({ axis, gauge, title, what }) =>
+    ofClient(
       plan,
-      { title: `${title}${whose}`, what, axis, unit: "number", lines: lines(last((bucket) => bucket.gauges[gauge])) },
-      "end"
+      name,
+      { title: isOnly ? title : `${title}, ${name}`, what, axis, unit: "number", at: "end" },
+      last((bucket) => bucket.gauges[gauge])
     )
   )
 
-/** What is drawn of the clients of one run: those of some fleets, and what services as clients hold. */
-const ofOne = (plan: Plan, fleets: ReadonlyArray<ClientResult>): ReadonlyArray<Figure> => {
-  const { clients } = plan.runs[0].result
-  const services = busiest(clients.filter(({ kind }) => kind === "service"), mostClients - 1)
-  return [
-    success(plan, "Success rate", byClient(plan, fleets)),
-    ...fleets.map((fleet) => latencyOf(plan, fleet)),
-    ...gaugesOf(plan, byClient(plan, [...fleets, ...services].slice(0, mostClients)), "")
-  ]
-}
-
-const ofSeveral = (plan: Plan, fleets: ReadonlyArray<ClientResult>): ReadonlyArray<Figure> =>
-  fleets.flatMap(({ name }) => {
-    const lines = byPolicy(plan, name)
-    return [
-      success(plan, `Success rate of ${name}`, lines),
-      ...latenciesOf(plan, name, lines),
-      ...gaugesOf(plan, lines, `, ${name}`)
-    ]
-  })
-
-/** What is drawn of clients: nothing of what they do not have. */
-export const clientFigures = (plan: Plan, fleets: ReadonlyArray<ClientResult>): ReadonlyArray<Figure> =>
-  (plan.runs.length === 1 ? ofOne(plan, fleets) : ofSeveral(plan, fleets))
-    .filter(({ lines }) => lines.some(hasValues))
+/** What else is drawn of clients: nothing of what they do not have. */
+export const clientFigures = (plan: Plan, { name }: ClientResult, isOnly: boolean): ReadonlyArray<Figure> => [
+  ...latency(plan, name),
+  ...gaugesOf(plan, name, isOnly)
+]

@@ -11,8 +11,18 @@ export interface Line {
   readonly band?: Readings["band"]
 }
 
+/** Lines in one picture. */
+export interface Panel {
+  /** What the picture is of, such as a policy; the same in all figures of a page. */
+  readonly name: string
+  readonly look: Look
+  readonly lines: ReadonlyArray<Line>
+  /** What the lines are measured against, such as a capacity: thin, and not among the numbers. */
+  readonly references: ReadonlyArray<Line>
+}
+
 /** What an axis counts. */
-export type Unit = "per second" | "share" | "duration" | "number"
+export type Unit = "per second" | "share" | "duration" | "number" | "ratio"
 
 /** A stretch of time in which something was wrong. */
 export interface Shade {
@@ -21,7 +31,7 @@ export interface Shade {
   readonly toMillis: number
 }
 
-/** Lines over the same time. */
+/** Pictures of the same over the same time, with the same axes. */
 export interface Figure {
   readonly title: string
   /** What it shows, in a sentence. */
@@ -29,16 +39,18 @@ export interface Figure {
   /** What the numbers are, such as `requests per second`. */
   readonly axis: string
   readonly unit: Unit
+  /** What it means that there is no value for a while. */
+  readonly gap?: string | undefined
   /** Where the values lie, in milliseconds. */
   readonly times: ReadonlyArray<number>
   readonly untilMillis: number
-  readonly lines: ReadonlyArray<Line>
+  readonly panels: ReadonlyArray<Panel>
   readonly shades: ReadonlyArray<Shade>
 }
 
 /** The numbers of all lines. */
-const valuesOf = ({ lines }: Figure): ReadonlyArray<number> =>
-  lines.flatMap(({ values }) => values.filter((value) => value !== null))
+const valuesOf = ({ panels }: Figure): ReadonlyArray<number> =>
+  panels.flatMap(({ lines }) => lines.flatMap(({ values }) => values.filter((value) => value !== null)))
 
 /** The greatest of numbers; 0 of none. */
 export const greatest = (values: ReadonlyArray<number | null>): number =>
@@ -65,4 +77,19 @@ export const isLogarithmic = (figure: Figure): boolean => {
   const values = valuesOf(figure).filter((value) => value > 0)
   const least = values.reduce((a, b) => Math.min(a, b), Infinity)
   return greatest(values) > least * logarithmicFrom
+}
+
+/** Between what the values of all pictures lie. */
+export const domainOf = (figure: Figure): readonly [number, number] => {
+  if (figure.unit === "share") return [0, 1]
+  const values = valuesOf(figure)
+  if (isLogarithmic(figure)) {
+    const positive = values.filter((value) => value > 0)
+    return [positive.reduce((a, b) => Math.min(a, b), Infinity), greatest(positive)]
+  }
+  const shown = figure.panels.flatMap(({ lines, references }) => [
+    ...lines.map(({ band }) => greatest(band?.high ?? [])),
+    ...references.map(({ values }) => greatest(values))
+  ])
+  return [0, ceilingOf(figure) ?? (Math.max(greatest(values), ...shown) * 1.06 || 1)]
 }

@@ -1,58 +1,73 @@
-import { barChart, type Bars, heightOf } from "./barChart.ts"
-import { ceilingOf, type Figure, type Line } from "./figure.ts"
+import { ceilingOf, type Figure, type Panel } from "./figure.ts"
 import { cell, moment } from "./format.ts"
 import { type Html, html, name, raw, table } from "./html.ts"
-import { paper } from "./palette.ts"
-import { timeChart } from "./timeChart.ts"
+import type { Look } from "./palette.ts"
+import { timePanel } from "./timePanel.ts"
 
-const mostRows = 40
+const mostRows = 25
 
-const swatch = ({ look: { colour, dash, marker, width } }: Line): Html => {
-  const mark = marker === undefined
-    ? ""
-    : `<path d="${marker}" transform="translate(22 7) scale(4.5)" fill="${colour.light}" stroke="${paper.light}" stroke-width="0.2"/>`
-  const dashes = dash.length === 0 ? "" : ` stroke-dasharray="${dash.join(" ")}"`
-  return raw(
-    `<svg viewBox="0 0 44 14" aria-hidden="true"><path d="M1 7H43" fill="none" stroke="${colour.light}" stroke-width="${width}"${dashes}/>${mark}</svg>`
-  )
+/** The color of a policy, next to its name. */
+export const swatch = ({ colour }: Look): Html =>
+  raw(`<svg class="key" viewBox="0 0 12 12" aria-hidden="true"><path d="M0 0h12v12H0z" fill="${colour.light}"/></svg>`)
+
+/** How many pictures stand next to each other on a wide screen. */
+export const columnsOf = (count: number): number => {
+  if (count <= 5) return Math.max(2, count)
+  return count === 6 || count === 9 ? 3 : count === 10 ? 5 : 4
 }
 
-const legend = ({ lines }: Figure): Html =>
-  html`<ul class="legend">${lines.map((line) => html`<li>${swatch(line)}${name(line.label)}</li>`)}</ul>
+/** Pictures next to each other, which scroll by themselves on narrow screens. */
+export const panelsHtml = (title: string, columns: number, panels: ReadonlyArray<Html>): Html =>
+  html`<div class="panels c${columns}"${
+    panels.length < 2 ? [] : html` role="group" tabindex="0" aria-label="${title}"`
+  }>${panels}</div>
 `
 
+/** As wide as a column is, up to a limit: so text has its size. */
+const widths: { readonly [columns: number]: number } = { 2: 520, 3: 390, 4: 295, 5: 238 }
+
+const columnName = (panel: Panel, label: string, figure: Figure): string =>
+  panel.lines.length === 1 ? panel.name : panel.name === figure.title ? label : `${panel.name}, ${label}`
+
 const numbers = (figure: Figure): Html => {
-  const { lines, times, title, unit, untilMillis } = figure
+  const { panels, times, title, unit, untilMillis } = figure
+  const columns = panels.flatMap((panel) =>
+    panel.lines.map((line) => ({ head: columnName(panel, line.label, figure), values: line.values }))
+  )
   const step = Math.max(1, Math.ceil(times.length / mostRows))
   const rows = times.flatMap((time, n) =>
-    n % step === 0 ? [[moment(time, untilMillis), ...lines.map(({ values }) => cell(unit, values[n] ?? null))]] : []
+    n % step === 0
+      ? [[moment(time, untilMillis), ...columns.map(({ values }) => cell(unit, values[n] ?? null))]]
+      : []
   )
   const some = step === 1 ? "" : `, every ${step} points`
   return html`<details><summary>The numbers</summary>${
-    table({ caption: `${title}, ${figure.axis}${some}`, head: ["time", ...lines.map(({ label }) => label)], rows })
+    table({ caption: `${title}, ${figure.axis}${some}`, head: ["time", ...columns.map(({ head }) => head)], rows })
   }</details>`
 }
 
-/** The same picture for wide and for narrow screens: text keeps its size. */
-const pictures = (draw: (kind: "wide" | "narrow") => string): Html =>
-  raw((["wide", "narrow"] as const).map((kind) => draw(kind).replace("<svg", `<svg class="${kind}"`)).join("\n"))
-
-const width = { wide: 640, narrow: 350 }
-
 const beyond = (figure: Figure): string =>
-  ceilingOf(figure) === undefined ? "" : " A short peak goes on above the upper edge."
+  ceilingOf(figure) === undefined ? "" : " An arrow shows how high a short peak goes."
 
-/** A figure with its legend and its numbers. `id` begins the ids in it. */
-export const figureHtml = (figure: Figure, id: string): Html =>
-  html`<figure><figcaption><h3>${figure.title}</h3><p>${figure.what}${beyond(figure)}</p></figcaption>
-${legend(figure)}${
-    pictures((kind) => timeChart(figure, { width: width[kind], height: kind === "wide" ? 280 : 250 }, `${id}${kind}`))
-  }
-${numbers(figure)}</figure>
+/**
+ * Pictures of a figure next to each other, each under the name of what it is of, and their numbers. `count` is how many a
+ * figure of the page has at most.
+ */
+export const figureHtml = (figure: Figure, count: number): Html => {
+  const columns = columnsOf(count)
+  const size = { width: count === 1 ? 390 : widths[columns] ?? 295, height: columns < 4 ? 190 : 165 }
+  return html`<figure><figcaption><h3>${figure.title}</h3><p>${figure.what}${beyond(figure)}</p></figcaption>
+${
+    panelsHtml(
+      figure.title,
+      columns,
+      figure.panels.map((panel) =>
+        html`<div>${panel.name === figure.title ? [] : html`<h4>${swatch(panel.look)}${name(panel.name)}</h4>`}${
+          timePanel(figure, panel, size)
+        }</div>
 `
-
-/** Bars, which bear their numbers. */
-export const barsHtml = (bars: Bars, id: string): Html =>
-  html`<figure><figcaption><h3>${bars.title}</h3><p>${bars.what}</p></figcaption>
-${pictures((kind) => barChart(bars, { width: width[kind], height: heightOf(bars) }, `${id}${kind}`))}</figure>
+      )
+    )
+  }${numbers(figure)}</figure>
 `
+}

@@ -1,16 +1,7 @@
-import { millis, percent } from "../../explain/table.ts"
+import { millis } from "../../explain/table.ts"
 import type { Unit } from "./figure.ts"
 
 const digits = (value: number, places: number): string => `${Number(value.toFixed(places))}`
-
-/** `950`, `1.2k`, `3.4M`: short enough for an axis. */
-const short = (value: number): string => {
-  const size = Math.abs(value)
-  if (size >= 1e9) return `${digits(value / 1e9, 1)}G`
-  if (size >= 1e6) return `${digits(value / 1e6, 1)}M`
-  if (size >= 10_000) return `${digits(value / 1e3, 1)}k`
-  return digits(value, size < 10 ? 2 : 1)
-}
 
 /** A whole number with its thousands apart: `1,234,567`; one with a fraction is given two places. */
 export const counted = (value: number): string => {
@@ -19,29 +10,51 @@ export const counted = (value: number): string => {
   return fraction === undefined ? grouped : `${grouped}.${fraction}`
 }
 
-/** A number at an axis. */
-export const tick = (unit: Unit, value: number): string => {
-  if (unit === "share") return `${digits(value * 100, 1)} %`
-  return unit === "duration" && value > 0 ? millis(Number(value.toPrecision(3))) : short(value)
+/** Three digits of a number: what is measured in buckets has no more to tell. */
+const threeDigits = (value: number): number => Number(value.toPrecision(3))
+
+/** A count of which the fraction means nothing once it is large. */
+export const rounded = (value: number): string => counted(Math.abs(value) < 10 ? threeDigits(value) : Math.round(value))
+
+/** A share in percent, always with one place: `84.0 %`. */
+export const share = (value: number): string => `${(value * 100).toFixed(1)} %`
+
+const sizes = [[1e9, "G"], [1e6, "M"], [1e3, "k"]] as const
+
+/** Numbers at an axis, all in the same unit: `0`, `5k`, `10k`. The last one says what they count. */
+export const ticks = (unit: Unit, values: ReadonlyArray<number>): ReadonlyArray<string> => {
+  if (unit === "share") return values.map((value) => `${digits(value * 100, 1)} %`)
+  if (unit === "duration") return values.map((value) => value === 0 ? "0" : millis(threeDigits(value)))
+  const most = Math.max(...values)
+  const [size, sign] = (most >= 10_000 ? sizes.find(([size]) => most >= size) : undefined) ?? [1, ""] as const
+  return values.map((value) => value === 0 ? "0" : `${counted(threeDigits(value / size))}${sign}`)
 }
 
 /** A number in a table. */
 export const cell = (unit: Unit, value: number | null): string => {
   if (value === null) return "\u2013"
-  if (unit === "share") return percent(value)
-  return unit === "duration" ? millis(Number(value.toPrecision(4))) : counted(value)
+  switch (unit) {
+    case "share":
+      return share(value)
+    case "duration":
+      return millis(threeDigits(value))
+    case "ratio":
+      return value.toFixed(2)
+    default:
+      return rounded(value)
+  }
 }
 
 /** How long a time axis is, and in what it counts. */
 export const timeUnit = (untilMillis: number): { readonly name: string; readonly millis: number } => {
-  if (untilMillis <= 300_000) return { name: "seconds", millis: 1000 }
-  return untilMillis <= 18_000_000 ? { name: "minutes", millis: 60_000 } : { name: "hours", millis: 3_600_000 }
+  if (untilMillis <= 300_000) return { name: "s", millis: 1000 }
+  return untilMillis <= 18_000_000 ? { name: "min", millis: 60_000 } : { name: "h", millis: 3_600_000 }
 }
 
 /** A time of the run, in the unit of the time axis. */
 export const moment = (atMillis: number, untilMillis: number): string => {
   const unit = timeUnit(untilMillis)
-  return `${counted(atMillis / unit.millis)} ${unit.name === "seconds" ? "s" : unit.name === "minutes" ? "min" : "h"}`
+  return `${counted(atMillis / unit.millis)} ${unit.name}`
 }
 
-export { limit, millis, percent } from "../../explain/table.ts"
+export { limit, millis, percent, sampled } from "../../explain/table.ts"

@@ -22,32 +22,21 @@ export const html = (strings: TemplateStringsArray, ...parts: ReadonlyArray<Part
 /** A name that others chose: what it holds turns no text around it. */
 export const name = (text: string): Html => html`<bdi>${text}</bdi>`
 
-/** A cell of a table: names on the left, numbers on the right. */
-export type Cell = string | Html
-
 /** A table: the first column names its row. */
-export interface Table {
+interface Table {
   readonly caption: string
   readonly head: ReadonlyArray<string>
-  readonly rows: ReadonlyArray<ReadonlyArray<Cell>>
+  readonly rows: ReadonlyArray<ReadonlyArray<string>>
 }
 
-/** Columns of words, not of numbers. */
-const isWord = (cell: Cell): boolean => typeof cell !== "string"
-
-/** A table that scrolls by itself where it is wider than the page. Cells that are markup are words, the others numbers. */
-export const table = ({ caption, head, rows }: Table): Html => {
-  const words = head.map((_, column) => rows.every((row) => isWord(row[column] ?? "")))
-  const kind = (column: number): Html => raw(words[column] ? " class=\"word\"" : "")
-  const row = (cells: ReadonlyArray<Cell>): Html =>
-    html`<tr>${
-      cells.map((cell, column) =>
-        column === 0 ? html`<th scope="row"${kind(0)}>${cell}</th>` : html`<td${kind(column)}>${cell}</td>`
-      )
-    }</tr>
+/** A table of numbers that scrolls by itself where it is wider than the page. */
+export const table = ({ caption, head, rows }: Table): Html =>
+  html`<div class="scroll" role="region" tabindex="0" aria-label="${caption}"><table><caption>${caption}</caption>
+<thead><tr>${head.map((cell) => html`<th scope="col">${cell}</th>`)}</tr></thead>
+<tbody>${
+    rows.map(([first = "", ...cells]) =>
+      html`<tr><th scope="row">${first}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>
 `
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="${caption}"><table><caption>${caption}</caption>
-<thead><tr>${head.map((cell, column) => html`<th scope="col"${kind(column)}>${cell}</th>`)}</tr></thead>
-<tbody>${rows.map(row)}</tbody></table></div>
+    )
+  }</tbody></table></div>
 `
-}

@@ -1,6 +1,6 @@
 /**
  * A colour on white paper and on dark. The colours of lines are those of Okabe and Ito, "Color Universal Design", 2008,
- * in an order for each ground; no two lines differ by colour alone, see {@link dashes} and {@link markers}.
+ * in an order for each ground. No two lines differ by color alone: each has its name at its end, or a picture of its own.
  */
 export interface Colour {
   readonly light: string
@@ -14,15 +14,6 @@ export const paper: Colour = { light: "#ffffff", dark: "#14171c" }
 export const shade: Colour = { light: "#f6e6e2", dark: "#3b2623" }
 export const shadeInk: Colour = { light: "#9c3a22", dark: "#f0a48f" }
 
-/** Of axes. */
-export const axisLook = {
-  axisLine: { show: true, lineStyle: { color: soft.light } },
-  axisTick: { show: true, lineStyle: { color: soft.light } },
-  axisLabel: { color: soft.light, hideOverlap: true },
-  nameTextStyle: { color: ink.light },
-  splitLine: { show: true, lineStyle: { color: grid.light } }
-}
-
 /** Of lines. */
 export const colours: ReadonlyArray<Colour> = [
   { light: "#0072b2", dark: "#56b4e9" },
@@ -34,55 +25,38 @@ export const colours: ReadonlyArray<Colour> = [
   { light: "#3b8fc2", dark: "#8fd0f5" }
 ]
 
-/** Of lines: lengths of dash and gap. */
-const dashes: ReadonlyArray<ReadonlyArray<number>> = [
-  [],
-  [9, 4],
-  [2, 3],
-  [11, 3, 2, 3],
-  [5, 3],
-  [14, 3, 2, 3, 2, 3]
-]
+/** Of verdicts: good, doubtful, bad. */
+export const good: Colour = { light: "#00785a", dark: "#3fd6a6" }
+export const doubtful: Colour = { light: "#7a6a00", dark: "#f0e442" }
+export const bad: Colour = { light: "#b34700", dark: "#ff9f4a" }
 
-/** Of lines: paths about the origin, 2 wide and 2 high. */
-export const markers: ReadonlyArray<string> = [
-  "M1 0A1 1 0 1 1 -1 0A1 1 0 1 1 1 0Z",
-  "M-0.9 -0.9H0.9V0.9H-0.9Z",
-  "M0 -1L1 0.9L-1 0.9Z",
-  "M0 -1.1L1.1 0L0 1.1L-1.1 0Z",
-  "M-1 -0.9L1 -0.9L0 1Z",
-  "M-0.35 -1H0.35V-0.35H1V0.35H0.35V1H-0.35V0.35H-1V-0.35H-0.35Z",
-  "M0 -1.1L1 -0.3L0.65 0.9H-0.65L-1 -0.3Z"
-]
+/** Of the cells of a map: the worse, the darker. */
+export const cells: { readonly [Of in "recovers" | "limps" | "collapses"]: Colour } = {
+  recovers: { light: "#cdebe0", dark: "#1c4a3e" },
+  limps: { light: "#f0cf3c", dark: "#b09322" },
+  collapses: { light: "#cc5500", dark: "#e8762c" }
+}
 
 /** How a line looks. */
 export interface Look {
   readonly colour: Colour
   readonly dash: ReadonlyArray<number>
-  /** None for lines that others are measured against. */
-  readonly marker: string | undefined
   readonly width: number
 }
 
 const nth = <A>(list: ReadonlyArray<A>, index: number): A => list[index % list.length]!
 
-/** The looks of lines, by their place: all different for the first 42. */
-export const lookOf = (place: number): Look => ({
-  colour: nth(colours, place),
-  dash: nth(dashes, place),
-  marker: nth(markers, place),
-  width: 2
-})
+/** The look of a line by its place. */
+export const lookOf = (place: number): Look => ({ colour: nth(colours, place), dash: [], width: 1.8 })
 
 /** The look of what lines are measured against, such as a capacity. */
 export const reference = (place: number): Look => ({
   colour: soft,
-  dash: nth([[5, 3], [1, 3], [10, 4]], place),
-  marker: undefined,
-  width: 1.5
+  dash: nth([[], [5, 3], [2, 3]], place),
+  width: place === 0 ? 1 : 1.3
 })
 
-const everything: ReadonlyArray<Colour> = [ink, soft, grid, paper, shade, shadeInk, ...colours]
+const everything: ReadonlyArray<Colour> = [ink, soft, grid, paper, shade, shadeInk, ...colours, ...Object.values(cells)]
 
 /** Rules that turn the colours of the charts inside `scope` into those on dark ground. */
 export const darkRules = (scope: string): string =>

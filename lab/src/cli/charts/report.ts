@@ -1,16 +1,20 @@
 import { fleetsOf } from "../../simulator/facts.ts"
-import type { Bars } from "./barChart.ts"
-import { busiest, clientFigures } from "./clientFigures.ts"
-import { barsHtml, figureHtml } from "./figureHtml.ts"
+import { barChart, type Bars } from "./barChart.ts"
+import { busiest, clientFigures, outcomeFigures } from "./clientFigures.ts"
+import { figureHtml } from "./figureHtml.ts"
 import { counted, millis, moment } from "./format.ts"
-import { type Html, html, name, raw } from "./html.ts"
-import { style, styleHash } from "./pageStyle.ts"
+import { type Html, html, name } from "./html.ts"
+import { mapHtml, type Maps } from "./mapChart.ts"
+import { numbers } from "./numbers.ts"
+import { page } from "./page.ts"
 import { type Plan, planOf } from "./plan.ts"
+import { ranked } from "./ranking.ts"
+import { rankTable } from "./rankTable.ts"
 import { again } from "./reproduce.ts"
 import type { Runs } from "./run.ts"
-import { serviceFigures } from "./serviceFigures.ts"
-import { summary } from "./summary.ts"
-import { tables } from "./tables.ts"
+import { loadFigure, serviceFigures } from "./serviceFigures.ts"
+import { setup } from "./setup.ts"
+import { verdict } from "./verdict.ts"
 
 export type { Run } from "./run.ts"
 
@@ -24,7 +28,7 @@ const loads = (runs: Runs): ReadonlyArray<Bars> => {
     runs.map(({ label, result }) => {
       const received = result.services.find((one) => one.name === service)?.totals.received ?? 0
       const calls = fleetsOf(result).reduce((sum, { totals }) => sum + totals.calls, 0)
-      const each = calls === 0 ? "" : ` (${counted(Number((received / calls).toPrecision(3)))} per call)`
+      const each = calls === 0 ? "" : ` (${(received / calls).toFixed(2)} per call)`
       return {
         label: runs.length === 1 ? service : `${service}, ${label}`,
         value: received,
@@ -34,21 +38,29 @@ const loads = (runs: Runs): ReadonlyArray<Bars> => {
   )
   return bars.length < 2 || bars.length > mostBars ? [] : [{
     title: "Requests that reached each service",
-    what: "In all, and for each call of the fleets.",
-    axis: "requests",
+    what: "In total, and per call of the fleets.",
     bars
   }]
 }
 
+/** What there is to see, the load first and what is held last. */
 const timeFigures = (plan: Plan) => {
   if (plan.raster.points < 2) return []
   const { result } = plan.runs[0]
   const services = [...result.services].sort((a, b) => b.totals.received - a.totals.received).slice(0, mostServices)
+  const fleets = busiest(fleetsOf(result), mostFleets)
   return [
+    ...services.map(({ name: service }) => loadFigure(plan, service)),
+    ...fleets.flatMap((fleet) => outcomeFigures(plan, fleet)),
     ...services.flatMap(({ name: service }) => serviceFigures(plan, service)),
-    ...clientFigures(plan, busiest(fleetsOf(result), mostFleets))
+    ...fleets.flatMap((fleet) => clientFigures(plan, fleet, fleets.length === 1))
   ]
 }
+
+const barsHtml = (bars: Bars): Html =>
+  html`<figure><figcaption><h3>${bars.title}</h3><p>${bars.what}</p></figcaption>
+${barChart(bars)}</figure>
+`
 
 /** What the charts leave out, in words. */
 const selection = ({ raster, runs: [{ result }] }: Plan): Html => {
@@ -56,28 +68,32 @@ const selection = ({ raster, runs: [{ result }] }: Plan): Html => {
   const fleets = fleetsOf(result).length - mostFleets
   return html`${
     raster.points < 2
-      ? [html`<p>Everything happened within ${millis(raster.bucketMillis)}: there is no course of time to draw.</p>`]
+      ? [html`<p>Everything happened within ${millis(raster.bucketMillis)}: there is nothing to plot over time.</p>`]
       : []
   }${
     raster.points < 2 || raster.perPoint === 1
       ? []
       : [
-        html`<p>Each point stands for ${
+        html`<p>Each point covers ${
           millis(raster.perPoint * raster.bucketMillis)
-        }: rates and shares are those of all of it, latencies and queues the highest in it.</p>`
+        }: rates and shares are averages over it, latencies and queues the highest in it.</p>`
       ]
   }${
     services <= 0
       ? []
       : [
-        html`<p>Drawn are the ${counted(mostServices)} services with most requests; ${
+        html`<p>The charts show the ${counted(mostServices)} services with the most requests; ${
           counted(services)
-        } more are not.</p>`
+        } more are left out.</p>`
       ]
   }${
     fleets <= 0
       ? []
-      : [html`<p>Drawn are the ${counted(mostFleets)} fleets with most attempts; ${counted(fleets)} more are not.</p>`]
+      : [
+        html`<p>The charts show the ${counted(mostFleets)} fleets with the most attempts; ${
+          counted(fleets)
+        } more are left out.</p>`
+      ]
   }`
 }
 
@@ -92,54 +108,60 @@ const partialMark = (runs: Runs): Html => {
     runs.length === 1 ? "" : ": these runs were"
   } stopped before the end, at ${
     moment(untilMillis, untilMillis)
-  } of virtual time. All numbers are those until then.</p>`
+  } of virtual time. All numbers are up to that point.</p>`
 }
 
-const body = (runs: Runs, command: string): Html => {
-  const plan = planOf(runs)
+const legend = (runs: Runs): string => {
+  const count = runs[0].results.length
+  const band = count === 1
+    ? ""
+    : `A line is the median of ${counted(count)} runs, its band the range from 5 to 95 % of them. `
+  return `${band}${
+    runs.length === 1 ? "" : "All charts in a row share the same axes. "
+  }Point at a chart for its numbers.`
+}
+
+/** The maps in the order of the runs. */
+const byLabel = (maps: Maps["maps"], runs: Runs): Maps["maps"] => {
+  const place = ({ label }: { readonly label: string }) => runs.findIndex((run) => run.label === label)
+  const [first, ...others] = [...maps].sort((a, b) => place(a) - place(b))
+  return [first!, ...others]
+}
+
+const body = (runs: Runs, command: string, maps: Maps | undefined): Html => {
   const { scenario } = runs[0].result
+  const ranks = ranked(runs)
+  const [first, ...others] = ranks.map(({ run }) => run)
+  const byRank: Runs = [first!, ...others]
+  const plan = planOf(byRank)
+  const sorted = maps && { ...maps, maps: byLabel(maps.maps, byRank) }
   return html`<main>
 <header><h1>${name(scenario.name)}</h1>
-${scenario.description === "" ? [] : [html`<p class="text">${scenario.description}</p>`]}
-${partialMark(runs)}</header>
-<section aria-labelledby="summary"><h2 id="summary">In short</h2>
-${summary(runs)}</section>
-<section aria-labelledby="charts"><h2 id="charts">What happened</h2>
-${selection(plan)}${
-    runs[0].results.length === 1
-      ? []
-      : html`<p>A line is the median of ${
-        counted(runs[0].results.length)
-      } runs, its band the range from 5 to 95 % of them.</p>`
-  }<div class="figures">
-${timeFigures(plan).map((figure, n) => figureHtml(figure, `f${n}`))}${
-    loads(runs).map((bars) => barsHtml(bars, "bars"))
-  }</div></section>
-<section aria-labelledby="numbers"><h2 id="numbers">The numbers</h2>
+${partialMark(runs)}${verdict(ranks)}
+${setup(runs)}
+${rankTable(ranks)}${scenario.description === "" ? [] : [html`<p class="text description">${scenario.description}</p>`]}
+</header>
 ${
-    runs[0].results.length === 1
-      ? []
-      : html`<p>Of the runs with the first seed, ${`${scenario.seed}`}: one draw of chance.</p>`
-  }${tables(runs)}</section>
-<section aria-labelledby="again"><h2 id="again">To run it again</h2>
+    sorted === undefined ? [] : html`<section class="map" aria-label="Map">${mapHtml(sorted)}</section>
+`
+  }<section aria-labelledby="charts"><h2 id="charts">What happened</h2>
+${selection(plan)}${plan.raster.points < 2 ? [] : html`<p class="soft">${legend(runs)}</p>`}<div class="figures ${
+    runs.length === 1 ? "one" : "many"
+  }">
+${timeFigures(plan).map((figure) => figureHtml(figure, runs.length))}${loads(byRank).map(barsHtml)}</div></section>
+<section aria-labelledby="numbers"><h2 id="numbers">All numbers</h2>
+${numbers(byRank)}</section>
+<section aria-labelledby="again"><h2 id="again">Run it again</h2>
 ${again(runs, command)}</section>
 </main>`
 }
 
 /** One page of one run, or of several runs of one scenario with different policies. */
-export const report = (runs: Runs, { command }: { readonly command: string }): string => {
+export const report = (
+  runs: Runs,
+  { command, maps }: { readonly command: string; readonly maps?: Maps | undefined }
+): string => {
   const { scenario } = runs[0].result
   const partial = runs.some(({ result }) => result.partial) ? " (partial)" : ""
-  return html`<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8" />
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '${
-    raw(styleHash)
-  }'; base-uri 'none'; form-action 'none'" />
-<meta name="viewport" content="width=device-width, initial-scale=1" />
-<meta name="color-scheme" content="light dark" />
-<meta name="referrer" content="no-referrer" />
-<title>${scenario.name}${partial} - effect-retry</title>
-<style>${raw(style)}</style></head>
-<body>${body(runs, command)}</body></html>
-`.markup
+  return page(`${scenario.name}${partial}`, body(runs, command, maps))
 }

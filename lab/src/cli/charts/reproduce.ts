@@ -23,19 +23,25 @@ const scenarioOf = (runs: Runs): Html => {
 const policyOf = ({ label, result }: Run): Html =>
   html`<dt>${name(label)}</dt><dd><code>${jsonOf(result.scenario.fleets[0].policy).slice(0, longText)}</code></dd>`
 
-const runOf = (several: boolean) => ({ label, result }: Run): Html =>
-  html`<dt>Trace hash${several ? html` of ${name(label)}` : ""}</dt><dd><code>${result.traceHash}</code>, ${
-    counted(result.attempts)
-  } attempts in ${moment(result.untilMillis, result.untilMillis)} of virtual time${
-    result.partial ? " (partial)" : ""
-  }</dd>`
+const hashes = (runs: Runs): Html =>
+  html`<details><summary>Trace hashes of the first seed</summary><dl class="again">${
+    runs.map(({ label, result }) =>
+      html`<dt>${name(label)}</dt><dd><code>${result.traceHash}</code>, ${counted(result.attempts)} attempts in ${
+        moment(result.untilMillis, result.untilMillis)
+      } of virtual time${result.partial ? " (partial)" : ""}</dd>`
+    )
+  }</dl></details>`
 
 /** What one needs to make the page once more. */
 export const again = (runs: Runs, command: string): Html =>
   html`<pre><code>${command}</code></pre>
-<p>The same scenario with the same seed gives the same run, to the last event: the trace hash tells.</p>
-<dl><dt>Scenario</dt><dd>${name(runs[0].result.scenario.name)}</dd><dt>Seed</dt><dd>${`${
+<p>The same scenario with the same seed, ${`${
     runs[0].result.scenario.seed
-  }`}</dd>${runs.map(runOf(runs.length > 1))}</dl>
-${runs.length === 1 ? [] : [html`<details><summary>The policies</summary><dl>${runs.map(policyOf)}</dl></details>`]}
+  }`}, gives the same run, to the last event: the trace hash tells.</p>
+${hashes(runs)}
+${
+    runs.length === 1
+      ? []
+      : [html`<details><summary>The policies</summary><dl class="again">${runs.map(policyOf)}</dl></details>`]
+  }
 ${scenarioOf(runs)}`

@@ -1,6 +1,6 @@
 import type { SimulationResult } from "../../Simulator.ts"
 
-/** The simulations of a scenario, and what it is called beside others. */
+/** The simulations of a scenario, and its name among others. */
 export interface Run {
   readonly label: string
   /** The run with the seed of the scenario. */

@@ -3,10 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { CurrentSend } from "../../../Hedge.ts"
+import { headerIn } from "../../../internal/facts/wire.ts"
+import { get } from "../../../internal/safe.ts"
 import * as RequestHeaders from "../../RequestHeaders.ts"
+import type { SdkError } from "./errors.ts"
 import type { Place } from "./once.ts"
 
-/** A send, as the next one of its call has to know it. */
+/** What the next send of a call has to know about this one. */
 export interface Sent {
   readonly operation: Function
   readonly call: RequestHeaders.Call
@@ -14,12 +17,16 @@ export interface Sent {
   readonly delayMillis: number
 }
 
-/** The sends that errors came of: the retry of a send finds its error in the metadata of its schedule. */
+/** The sends that caused errors: the retry of a send finds its error in the metadata of its schedule. */
 const sends = new WeakMap<object, Sent>()
 
-/** Remembers the send that an error came of. */
-export const remember = (error: unknown, sent: Sent): void => {
-  if (typeof error === "object" && error !== null) sends.set(error, sent)
+/** Remembers the send that caused an error, and the server's time, if the error has it. */
+export const remember = (error: SdkError, sent: Sent, nowMillis: number): void => {
+  sends.set(error, sent)
+  const headers = get(get(error, "$response"), "headers")
+  if (typeof headers === "object" && headers !== null) {
+    RequestHeaders.noteDate(sent.call, headerIn(headers)("date"), nowMillis)
+  }
 }
 
 const previousOf = ({ input }: Schedule.Metadata, operation: Function): Sent | undefined => {
@@ -29,7 +36,7 @@ const previousOf = ({ input }: Schedule.Metadata, operation: Function): Sent | u
 
 const fresh = RequestHeaders.withInvocation(RequestHeaders.Invocation)
 
-/** Which send of which call this is: the retry that runs, or the first of a call. */
+/** Which send of which call this is: the current retry, or the first of a call. */
 export const current = (operation: Function): Effect.Effect<Sent> =>
   Effect.gen(function*() {
     const metadata = yield* Schedule.CurrentMetadata
@@ -46,7 +53,7 @@ export const current = (operation: Function): Effect.Effect<Sent> =>
     }
   })
 
-/** What the send says of its place in the call. */
+/** The place of the send in its call. */
 export const placeOf = (
   { attempt, call, delayMillis }: Sent,
   maxAttempts: RequestHeaders.Options["maxAttempts"]

@@ -1,22 +1,22 @@
-/** What a promise delivers to one who may have stopped waiting for it. */
+/** A value that a promise delivers to a caller that may have stopped waiting for it. */
 export class Deliverable {
   private taken = false
 
-  /** Whether anybody has got hold of the value. */
+  /** Whether any code has received the value. */
   get isTaken(): boolean {
     return this.taken
   }
 
   /**
-   * A promise that is resolved with the value looks for this first, unless it is settled already: then it ignores the
-   * value and does not look. So whoever looks has got it.
+   * A promise resolved with the value first looks for this property, unless it is already settled: then it ignores the
+   * value and does not look. So a look means that the value was received.
    */
   get then(): undefined {
     this.taken = true
     return undefined
   }
 
-  /** What has looked so far was the promise that delivers. */
+  /** Ignores looks so far: they came from the promise that delivers. */
   forget(): void {
     this.taken = false
   }
@@ -24,18 +24,18 @@ export class Deliverable {
 
 const nativeCode = /\{\s*\[native code\]\s*\}\s*$/
 
-/** Whether a callback is the language's own, such as those that `Promise.race` passes. */
+/** Whether a callback is built in, such as those that `Promise.race` passes. */
 const isNative = (callback: unknown): boolean =>
   typeof callback !== "function" || nativeCode.test(Function.prototype.toString.call(callback))
 
 type Callbacks = Parameters<Promise<Deliverable>["then"]>
 
 /**
- * Calls `delivered` when the promise has delivered its value, with a function that tells, once all reactions have run,
- * whether nobody was there to take it; or `rejected` when there is none.
+ * Calls `delivered` when the promise has delivered its value, with a function that says, once all reactions have run,
+ * whether no receiver was left; or `rejected` if there is no value.
  *
- * `Promise.race` says when it is over to nobody, but a value that comes too late is ignored, and that can be seen: it is
- * never looked at. A promise that is awaited directly, or that code of one's own listens to, counts as waited for.
+ * `Promise.race` does not report when it is over, but it ignores a value that comes too late, and that can be seen: the
+ * value is never looked at. A promise that is awaited directly, or by the caller's own callbacks, counts as waited for.
  */
 export const watchDelivery = <A extends Deliverable>(
   promise: Promise<A>,

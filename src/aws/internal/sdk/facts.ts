@@ -8,7 +8,7 @@ import { get } from "../../../internal/safe.ts"
 import * as RetryClassifier from "../../../RetryClassifier.ts"
 import * as RetryInfo from "../../../RetryInfo.ts"
 
-/** STS could not reach the identity provider: its own name, and that on the wire. */
+/** STS could not reach the identity provider: its own name, and the one on the wire. */
 const identityProviderCodes: ReadonlySet<unknown> = new Set([
   "IDPCommunicationError",
   "IDPCommunicationErrorException"
@@ -19,7 +19,7 @@ const transient = Option.some(RetryInfo.transient)
 
 const aborted: RetryClassifier.RetryClassifier = (error) => get(error, "name") === "AbortError" ? veto : Option.none()
 
-/** What the SDK for JavaScript holds for transient beyond the default chain. */
+/** What the SDK for JavaScript considers transient beyond the default chain. */
 const special: RetryClassifier.RetryClassifier = (error) => {
   const name = get(error, "name")
   if (identityProviderCodes.has(name) || identityProviderCodes.has(get(error, "Code"))) return transient
@@ -29,7 +29,7 @@ const special: RetryClassifier.RetryClassifier = (error) => {
   return expired ? transient : Option.none()
 }
 
-/** The default chain between the two, asked of each cause: what caused an abort is no reason to ask again. */
+/** The default chain between the two, applied to each cause: the cause of an abort is no reason to retry. */
 const known = RetryClassifier.followingCause(RetryClassifier.chain([
   aborted,
   RetryClassifier.carried,
@@ -46,14 +46,14 @@ const faultOf = (error: unknown): RetryInfo.Fault | undefined => {
   return fault === "client" || fault === "server" ? fault : undefined
 }
 
-/** The facts of an error of the SDK; none when nothing is known of it. */
+/** The facts of an error of the SDK; none if it is unknown. */
 export const classifier: RetryClassifier.RetryClassifier = (error) => {
   const own = RetryInfo.fromError(error)
   if (Option.isSome(own)) return own
   return Option.map(known(error), (info) => RetryInfo.make({ ...info, fault: faultOf(error) ?? info.fault }))
 }
 
-/** What the `retry-after` of a response asks to wait when it is a date, in milliseconds. */
+/** How long the `retry-after` of a response asks to wait if it is a date. */
 const untilDate = (error: unknown, nowMillis: number): Duration.Duration | undefined => {
   const headers = get(get(error, "$response"), "headers")
   if (typeof headers !== "object" || headers === null) return undefined
@@ -63,7 +63,7 @@ const untilDate = (error: unknown, nowMillis: number): Duration.Duration | undef
   return parsed.success._tag === "DateTime" ? Headers.retryAfterDelay(parsed.success, nowMillis) : undefined
 }
 
-/** The facts of an error that a send ended with: those that the classifier has, else that nothing speaks for a retry. */
+/** The facts of an error that ended a send: those of the classifier, else not retryable. */
 const factsOf = (error: unknown, nowMillis: number): RetryInfo.RetryInfo => {
   const info = Option.getOrUndefined(RetryClassifier.classify(classifier, error))
   if (info === undefined) return RetryInfo.make({ safety: "No", fault: faultOf(error) })
@@ -71,7 +71,7 @@ const factsOf = (error: unknown, nowMillis: number): RetryInfo.RetryInfo => {
   return retryAfter === info.retryAfter ? info : RetryInfo.make({ ...info, retryAfter })
 }
 
-/** Puts a hidden property on an error. One that takes none stays as it is. */
+/** Puts a hidden property on an error. An error that cannot take it stays as it is. */
 const hide = (error: object, key: PropertyKey, value: unknown): void => {
   try {
     Reflect.defineProperty(error, key, { value, enumerable: false, configurable: true, writable: true })
@@ -80,7 +80,7 @@ const hide = (error: object, key: PropertyKey, value: unknown): void => {
   }
 }
 
-/** Lets an error carry its facts, and returns them. The error stays the same object, with the same visible properties. */
+/** Attaches the facts to an error, and returns them. It stays the same object, with the same visible properties. */
 export const carry = (error: unknown, nowMillis: number): RetryInfo.RetryInfo => {
   const own = RetryInfo.fromError(error)
   if (Option.isSome(own)) return own.value
@@ -89,7 +89,7 @@ export const carry = (error: unknown, nowMillis: number): RetryInfo.RetryInfo =>
   return info
 }
 
-/** Lets an error say that its send cannot be repeated, whatever the policy. */
+/** Marks an error so that its send is not repeated under any policy. */
 export const forbid = (error: unknown): void => {
   if (typeof error !== "object" || error === null) return
   hide(error, RetryInfo.TypeId, RetryInfo.notRetryable)

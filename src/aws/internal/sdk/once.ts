@@ -8,19 +8,19 @@ import type {
 } from "@smithy/types"
 import { get } from "../../../internal/safe.ts"
 
-/** What one send says of its place in the call. */
+/** The place of one send in its call. */
 export interface Place {
   readonly headers: { readonly [name: string]: string }
   readonly attempts: number
   readonly totalRetryDelay: number
 }
 
-/** The name under which every client of the SDK keeps its retry loop. */
+/** The name under which every client of the SDK registers its retry loop. */
 const retryMiddleware = "retryMiddleware"
 
 const isRecord = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null
 
-/** In the place of the SDK's retry loop: sends once, with the headers that tell retries from calls. */
+/** Replaces the SDK's retry loop: sends once, with the headers that tell retries from calls. */
 const once = (place: Place, leaves: () => void): FinalizeRequestMiddleware<any, any> => (next) => (args) => {
   const headers = get(args.request, "headers")
   if (isRecord(headers)) Object.assign(headers, place.headers)
@@ -46,8 +46,8 @@ const onceStack = <I extends object, O extends object>(
 }
 
 /**
- * Makes a function that sends a command once. The client is asked through a view of it that has another stack: so
- * whoever replaces its `send` is heard, and nothing of the client changes.
+ * Makes a function that sends a command once. It uses a view of the client with its own middleware stack: a replaced
+ * `send` still works, and the client is not changed.
  */
 export const sender = <I extends object, In extends I, O extends MetadataBearer, Out extends O, C>(
   client: Client<I, O, C>,

@@ -13,13 +13,13 @@ import * as RetryStrategy from "../../../RetryStrategy.ts"
 import { signalOf } from "./abort.ts"
 import { Deliverable, watchDelivery } from "./delivery.ts"
 
-/** What a strategy knows of a call. */
+/** What a strategy knows about a call. */
 interface SdkCall {
   readonly longPolling: boolean
   readonly signal: AbortSignal | undefined
 }
 
-/** A token of ours as the SDK asks for it. */
+/** One of our tokens, in the SDK's form. */
 class SdkToken extends Deliverable implements StandardRetryToken {
   readonly owner: SdkStrategy
   readonly token: RetryStrategy.Token
@@ -51,7 +51,7 @@ class SdkToken extends Deliverable implements StandardRetryToken {
   }
 }
 
-/** What the strategy is told of a failure, when our own classifier knows nothing of it. */
+/** The facts in what the SDK reports about a failure, if our own classifier does not know it. */
 const byType = ({ errorType }: RetryErrorInfo): RetryInfo.RetryInfo | undefined => {
   switch (errorType) {
     case "THROTTLING":
@@ -72,10 +72,10 @@ const factsOf = (info: RetryErrorInfo): Effect.Effect<RetryInfo.RetryInfo | unde
     return RetryInfo.make({ ...facts, retryAfter: Math.min(retryAfter, Number.MAX_SAFE_INTEGER) })
   })
 
-/** Stands for an error of the client, of which nobody says that it passes: no policy retries it. */
+/** Stands for an error of the client that is not known to be transient: no policy retries it. */
 const clientError = { [RetryInfo.TypeId]: RetryInfo.notRetryable, [Refused]: true }
 
-/** The strategy of a policy, as the retry middleware of the SDK drives it. */
+/** The strategy of a policy, as the SDK's retry middleware drives it. */
 export class SdkStrategy implements RetryStrategyV2 {
   readonly mode: "standard" | "adaptive"
   readonly maxAttempts: number
@@ -109,14 +109,16 @@ export class SdkStrategy implements RetryStrategyV2 {
   recordSuccess(token: RetryToken): void {
     if (!this.owns(token)) return
     const exit = Effect.runSyncExitWith(this.context)(this.service.recordSuccess(token.token))
-    if (Exit.isFailure(exit)) Effect.runForkWith(this.context)(Effect.logDebug("a success was not booked", exit.cause))
+    if (Exit.isFailure(exit)) {
+      Effect.runForkWith(this.context)(Effect.logDebug("a success was not recorded", exit.cause))
+    }
   }
 
   private owns(token: RetryToken): token is SdkToken {
     return token instanceof SdkToken && token.owner === this
   }
 
-  /** The next token, after its back-off. A call that was aborted in flight is booked neither as success nor as failure. */
+  /** The next token, after its backoff. A call aborted in flight counts neither as success nor as failure. */
   private refresh(token: RetryToken, info: RetryErrorInfo): Effect.Effect<RetryStrategy.Token, unknown> {
     if (!this.owns(token)) return Effect.die(new RetryStrategy.InvalidToken({ reason: "foreign" }))
     if (get(info.error, "name") === "AbortError") return Effect.fail(info.error)
@@ -134,8 +136,8 @@ export class SdkStrategy implements RetryStrategyV2 {
   }
 
   /**
-   * Gives a token to the middleware. One that comes after the call was aborted goes back. The attempt before it has ended
-   * without an outcome if an abort keeps the strategy from looking at its error.
+   * Passes a token to the middleware. One that comes after the call was aborted goes back. If an abort keeps the
+   * strategy from seeing the previous attempt's error, that attempt ended without an outcome.
    */
   private issue(
     acquire: Effect.Effect<RetryStrategy.Token, unknown>,

@@ -4,7 +4,7 @@ import { get } from "../../../internal/safe.ts"
 import * as RetryInfo from "../../../RetryInfo.ts"
 import type { SdkError } from "./errors.ts"
 
-/** The input of a command has a stream that has left with another send: nothing was sent, and no policy retries it. */
+/** The input of a command has a stream that was already sent: nothing was sent now, and no policy retries it. */
 export class StreamUsed extends Data.TaggedError("StreamUsed")<{
   /** The command, such as `"PutObjectCommand"`. */
   readonly command: string
@@ -15,7 +15,7 @@ export class StreamUsed extends Data.TaggedError("StreamUsed")<{
     return RetryInfo.notRetryable
   }
   override get message(): string {
-    return `the stream in the input of ${this.command} was sent before`
+    return `the stream in the input of ${this.command} was already sent`
   }
 }
 
@@ -24,26 +24,26 @@ const isOneShot = (value: unknown): value is object =>
   [get(value, "pipe"), get(value, "getReader"), get(value, Symbol.asyncIterator)]
     .some((member) => typeof member === "function")
 
-/** The stream in the input of a command: a stream of Node or of the web, or an async iterable. It can be sent once. */
+/** The stream in the input of a command: a Node or web stream, or an async iterable. It can be sent once. */
 export const streamOf = (input: object): object | undefined => Object.values(input).find(isOneShot)
 
-/** The streams that have left with a send, with the errors of the sends that failed. */
+/** The streams that have been sent, with the errors of the sends that failed. */
 const used = new WeakMap<object, SdkError | undefined>()
 
-/** Remembers that a stream leaves with a send. */
+/** Remembers that a stream is being sent. */
 export const leaves = (stream: object | undefined): void => {
   if (stream !== undefined) used.set(stream, undefined)
 }
 
-/** Whether the stream has left with a send. */
+/** Whether the stream has been sent. */
 export const hasLeft = (stream: object | undefined): boolean => stream !== undefined && used.has(stream)
 
-/** Remembers the error of a send that the stream has left with. */
+/** Remembers the error of a send that included the stream. */
 export const failed = (stream: object | undefined, error: SdkError): void => {
   if (stream !== undefined) used.set(stream, error)
 }
 
-/** Why a stream cannot be sent: the error of the send that it has left with, if that failed. */
+/** Why a stream cannot be sent: the error of the send that included it, if that failed. */
 export const refusal = (stream: object | undefined, command: Function): SdkError | undefined => {
   if (stream === undefined || !used.has(stream)) return undefined
   return used.get(stream) ?? new StreamUsed({ command: command.name })

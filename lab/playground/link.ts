@@ -1,0 +1,89 @@
+import {
+  begin,
+  type Choice,
+  choices,
+  type Field,
+  fieldNames,
+  fields,
+  type Kind,
+  kinds,
+  mostPolicies,
+  settingNames,
+  settings,
+  type Setup
+} from "./setup.ts"
+
+const choiceText = (choice: Choice): string =>
+  [
+    choice.name,
+    ...settingNames.flatMap((name) => choice[name] === undefined ? [] : [`${name}:${choice[name]}`]),
+    ...choice.coolDown ? ["coolDown"] : []
+  ].join(",")
+
+/** What comes after the `#` of a link to a set-up. What is as usual is left out. */
+export const linkOf = (setup: Setup): string => {
+  const link = new URLSearchParams()
+  for (const name of fieldNames) if (setup[name] !== begin[name]) link.set(name, String(setup[name]))
+  if (setup.kind !== begin.kind) link.set("kind", setup.kind)
+  for (const choice of setup.policies) link.append("policy", choiceText(choice))
+  return link.toString().replaceAll("%3A", ":").replaceAll("%2C", ",")
+}
+
+/** The set-up of a link, or everything that is wrong with it. */
+export type Read = { readonly setup: Setup } | { readonly problems: ReadonlyArray<string> }
+
+const shown = (text: string): string => JSON.stringify(text.length > 40 ? `${text.slice(0, 37)}...` : text)
+
+const isIn = <Key extends string>(record: Record<Key, unknown>, key: string): key is Key => Object.hasOwn(record, key)
+
+/** A link as it is read: what is wrong is noted, and the rest read on. */
+class Reader {
+  readonly problems: Array<string> = []
+
+  refuse(name: string, expected: string, text: string): undefined {
+    this.problems.push(`${name} must be ${expected}, got ${shown(text)}`)
+  }
+
+  number(name: string, { max, min }: Field, text: string): number | undefined {
+    const value = Number(text)
+    return text.trim() !== "" && value >= min && value <= max
+      ? value
+      : this.refuse(name, `a number from ${min} to ${max}`, text)
+  }
+
+  kind(text: string): Kind | undefined {
+    return isIn(kinds, text) ? text : this.refuse("kind", `one of ${Object.keys(kinds).join(", ")}`, text)
+  }
+
+  choice(text: string): Choice | undefined {
+    const [first = "", ...parts] = text.split(",")
+    const name = choices.find((name) => name === first)
+    if (name === undefined) return this.refuse("policy", `one of ${choices.join(", ")}`, first)
+    return Object.assign({ name }, ...parts.map((part) => this.setting(part)))
+  }
+
+  private setting(part: string): Partial<Choice> {
+    const [key = "", value = ""] = part.split(":")
+    if (key === "coolDown") return { coolDown: true }
+    if (isIn(settings, key)) return { [key]: this.number(`policy: ${key}`, settings[key], value) }
+    this.refuse("policy", `a name, then ${settingNames.map((name) => `${name}:NUMBER`).join(", ")} or coolDown`, part)
+    return {}
+  }
+}
+
+/** Reads what comes after the `#` of a link. Nothing is guessed: what is wrong in it refuses the link. */
+export const readLink = (hash: string): Read => {
+  const link = new URLSearchParams(hash.replace(/^#/, ""))
+  const reader = new Reader()
+  const found: Record<string, unknown> = {}
+  const policies: Array<Choice> = []
+  for (const [name, text] of link) {
+    if (isIn(fields, name)) found[name] = reader.number(name, fields[name], text)
+    else if (name === "kind") found["kind"] = reader.kind(text)
+    else if (name === "policy") policies.push(reader.choice(text) ?? { name: "none" })
+    else reader.problems.push(`unknown key ${shown(name)}`)
+  }
+  if (policies.length > mostPolicies) reader.problems.push(`more than ${mostPolicies} policies`)
+  if (reader.problems.length > 0) return { problems: reader.problems }
+  return { setup: { ...begin, ...found, ...policies.length > 0 && { policies } } }
+}

@@ -1,0 +1,94 @@
+import * as RetryInfo from "effect-retry/RetryInfo"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as Scheduler from "effect/Scheduler"
+import { explain } from "../src/Explain.ts"
+import { codeOf } from "../src/policyCode.ts"
+import * as Simulator from "../src/Simulator.ts"
+import { resolve } from "../src/simulator/policy.ts"
+import { seedsOf } from "../src/simulator/runs.ts"
+import { figuresOf } from "./figures.ts"
+import type { About, Ask, Told } from "./messages.ts"
+import { policyOf } from "./policy.ts"
+import { scenarioOf } from "./scenario.ts"
+
+/** A browser lets no more than one timer in 4 ms run: between two stretches of a run that would be most of the time. */
+const channel = new MessageChannel()
+const next: Array<() => void> = []
+channel.port1.onmessage = () => next.shift()?.()
+const scheduler = new Scheduler.MixedScheduler("async", (run) => {
+  let isWanted = true
+  next.push(() => isWanted && run())
+  channel.port2.postMessage(undefined)
+  return () => {
+    isWanted = false
+  }
+})
+
+const tell = (told: Told) => Effect.sync(() => postMessage(told))
+
+/** A picture of a run that takes its time is shown meanwhile. */
+const betweenMillis = 50
+
+interface Job {
+  readonly id: number
+  readonly fiber: Fiber.Fiber<void>
+  readonly results: Array<Simulator.SimulationResult>
+}
+
+const jobs = new Map<number, Job>()
+
+const told = (ask: Ask, results: ReadonlyArray<Simulator.SimulationResult>, isDone = false) => {
+  const [first, ...others] = results
+  if (first === undefined) return Effect.void
+  return tell({ slot: ask.slot, id: ask.id, kind: "figures", figures: figuresOf([first, ...others]), isDone })
+}
+
+const aboutOf = ({ choice, setup }: Ask): About => {
+  const policy = policyOf(choice)
+  const { policy: made, quota } = resolve(policy)
+  const options = { attempt: setup.timeout, failure: RetryInfo.timedOut, quota, samples: 400 }
+  return { policy, code: codeOf(policy), explanation: made && explain(made, options) }
+}
+
+/** Runs a seed; the first one is shown while it runs. */
+const ran = Effect.fnUntraced(function*(ask: Ask, scenario: Simulator.Scenario, isFirst: boolean) {
+  const simulation = yield* Simulator.make(scenario)
+  let shownMillis = 0
+  return yield* simulation.run({
+    onProgress: ({ elapsedMillis }) => {
+      if (!isFirst || elapsedMillis - shownMillis < betweenMillis) return Effect.void
+      shownMillis = elapsedMillis
+      return Effect.flatMap(simulation.result, (result) => told(ask, [result]))
+    }
+  })
+})
+
+const work = Effect.fnUntraced(function*(ask: Ask, results: Array<Simulator.SimulationResult>) {
+  const { choice, id, runs, setup, slot } = ask
+  const scenario = yield* Simulator.decode(scenarioOf(setup, policyOf(choice)))
+  for (const [index, seeded] of seedsOf(scenario, runs).entries()) {
+    if (index < results.length) continue
+    results.push(yield* ran(ask, seeded, index === 0))
+    if (index === 0) {
+      yield* told(ask, results)
+      yield* Effect.yieldNow
+      yield* tell({ slot, id, kind: "about", about: aboutOf(ask) })
+    }
+  }
+  yield* told(ask, results, true)
+})
+
+onmessage = ({ data: ask }: MessageEvent<Ask>) => {
+  const before = jobs.get(ask.slot)
+  before?.fiber.interruptUnsafe()
+  const results = before?.id === ask.id ? before.results : []
+  const { id, slot } = ask
+  const job = Effect.catchCause(work(ask, results), (cause) => {
+    const problem = cause.reasons.map((reason) => "error" in reason ? String(reason.error) : "").join("\n")
+    return cause.reasons.every(({ _tag }) => _tag === "Interrupt")
+      ? Effect.void
+      : tell({ slot, id, kind: "refused", problem })
+  })
+  jobs.set(slot, { id, results, fiber: Effect.runFork(job, { scheduler }) })
+}

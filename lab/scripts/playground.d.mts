@@ -1,0 +1,2 @@
+/** The playground as one page. */
+export declare const playground: () => Promise<string>

@@ -1,0 +1,128 @@
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Simulator from "../Simulator.ts"
+import { backtestTable } from "./backtestTable.ts"
+import { backtestSvg } from "./charts/backtestChart.ts"
+import { type AllSeries, backtestReport, type Series } from "./charts/backtestReport.ts"
+import { read } from "./files.ts"
+import * as flags from "./flags.ts"
+import { parsed } from "./json.ts"
+import { seriesOfCsv } from "./measuredCsv.ts"
+import { asJson, writableIfAsked, writeAndTell } from "./output.ts"
+import { policyFrom } from "./policies.ts"
+import { progressLine } from "./progress.ts"
+import { Refusal, refusal } from "./refusal.ts"
+import { scenarioFrom } from "./scenarios.ts"
+import { seeded } from "./simulate.ts"
+import { plain } from "./text.ts"
+
+const usualRuns = 20
+
+const measured = Flag.String("measured").pipe(
+  Flag.withMetavar("FILE"),
+  Flag.withDescription("The measurements for each second, as JSON or CSV; repeatable"),
+  Flag.atLeast(1)
+)
+
+const policy = Flag.String("policy").pipe(
+  Flag.withMetavar("POLICY"),
+  Flag.withDescription("A policy: a name, or its steps as JSON; once, or once for each --measured"),
+  Flag.atLeast(0)
+)
+
+/** The measured series of a file. */
+const measuredFrom = Effect.fnUntraced(function*(path: string) {
+  const text = yield* read(path)
+  const input = /\.csv$/i.test(path) ? yield* seriesOfCsv(path, text) : yield* parsed(`${path}:`, text)
+  return yield* Effect.mapError(
+    Simulator.decodeMeasured(input),
+    ({ problems }) =>
+      new Refusal({
+        lines: problems.map(({ path: at, problem }) => at === "" ? `${path}: ${problem}` : `${path}: ${at}: ${problem}`)
+      })
+  )
+})
+
+/** What is asked for must go together: a picture is of one series, and each series has its own policy or all have the same. */
+const checked = Effect.fnUntraced(
+  function*(measured: number, policies: number, svg: Option.Option<string>) {
+    if (policies > 1 && policies !== measured) {
+      return yield* refusal(
+        `--policy is given ${policies} times, and --measured ${measured} times: once, or once for each`
+      )
+    }
+    if (measured > 1 && Option.isSome(svg)) {
+      return yield* refusal("--svg draws one series: --report draws several")
+    }
+  }
+)
+
+/** Reads a series, and foresees it. */
+const seriesOf = Effect.fnUntraced(
+  function*(path: string, policy: string | undefined, written: Simulator.Scenario, runs: number) {
+    const scenario = policy === undefined ? written : Simulator.withPolicy(written, yield* policyFrom(policy))
+    const measured = yield* measuredFrom(path)
+    const found = yield* Simulator.backtest(scenario, measured, { runs }).pipe(
+      Effect.mapError(({ message }) => refusal(`${scenario.name}: ${message}`))
+    )
+    const { name } = (yield* Path.Path).parse(path)
+    return { name, scenario, measured, found } satisfies Series
+  }
+)
+
+const dataOf = ({ found, scenario }: Series) => ({ scenario: scenario.name, ...found })
+
+const textOf = (all: AllSeries, isJson: boolean): string => {
+  const [first, ...others] = all
+  if (isJson) {
+    return asJson(others.length === 0 ? dataOf(first) : all.map((one) => ({ name: one.name, ...dataOf(one) })))
+  }
+  if (others.length === 0) return backtestTable(first.scenario, first.found)
+  return all.map(({ found, name, scenario }) => backtestTable({ ...scenario, name }, found)).join("\n\n")
+}
+
+export const backtest = Command.make(
+  "backtest",
+  {
+    scenario: flags.scenario,
+    measured,
+    policy,
+    seed: flags.seed,
+    runs: flags.runs,
+    json: flags.json,
+    report: flags.report,
+    svg: Flag.String("svg").pipe(Flag.withMetavar("FILE"), Flag.withDescription("Write an SVG chart"), Flag.optional)
+  },
+  Effect.fnUntraced(function*(asked) {
+    const written = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
+    yield* checked(asked.measured.length, asked.policy.length, asked.svg)
+    yield* writableIfAsked(asked.svg)
+    yield* writableIfAsked(asked.report)
+    const line = yield* progressLine
+    yield* line.show(`running ${plain(written.name)}`)
+    const runs = Option.getOrElse(asked.runs, () => usualRuns)
+    const [first, ...others] = yield* Effect.forEach(
+      asked.measured,
+      (path, index) => seriesOf(path, asked.policy[index] ?? asked.policy[0], written, runs)
+    ).pipe(Effect.ensuring(line.clear))
+    const all: AllSeries = [first!, ...others]
+    if (Option.isSome(asked.svg)) yield* writeAndTell(asked.svg.value, backtestSvg(all[0].scenario, all[0].found))
+    if (Option.isSome(asked.report)) yield* writeAndTell(asked.report.value, backtestReport(all))
+    yield* Console.log(textOf(all, asked.json))
+  })
+).pipe(
+  Command.withShortDescription("Compare a scenario with what was measured"),
+  Command.withDescription(
+    "Runs a scenario with the measured calls, second by second, and reports how far off it is:\n" +
+      "  each figure as measured and as predicted, and both over time."
+  ),
+  Command.withExamples([
+    { command: "effect-retry backtest outage.json --measured incident.csv" },
+    { command: "effect-retry backtest outage.json --measured incident.json --policy awsStandard --svg both.svg" },
+    { command: "effect-retry backtest outage.json --measured before.csv --measured after.csv --report both.html" }
+  ])
+)

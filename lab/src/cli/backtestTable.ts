@@ -1,0 +1,72 @@
+import type { Backtest, Compared, ComparedBucket, Scenario } from "../Simulator.ts"
+import { counted, percent } from "./charts/format.ts"
+import { spread } from "./outcome.ts"
+import { duration, plain, table } from "./text.ts"
+
+const signed = (value: number, unit: string): string => `${value > 0 ? "+" : ""}${(value * 100).toFixed(1)} ${unit}`
+
+type Row = readonly [string, ...Array<string>]
+
+const rowOf = (
+  name: string,
+  { error, foreseen, isInside, measured }: Compared,
+  write: (value: number) => string,
+  unit = "%"
+): Row => [
+  name,
+  measured === undefined ? "-" : write(measured),
+  spread(foreseen, write),
+  error === undefined ? "-" : signed(error, unit),
+  isInside === undefined ? "-" : isInside ? "yes" : "no"
+]
+
+const mostRows = 12
+
+/** Some of the buckets, from the first to the last. */
+const some = (series: ReadonlyArray<ComparedBucket>): ReadonlyArray<ComparedBucket> => {
+  const step = Math.max(1, Math.ceil(series.length / mostRows))
+  return series.filter((_, index) => index % step === 0)
+}
+
+const perSecond = (value: number): string => counted(Math.round(value))
+
+const recoveryRows = ({ recoveredMillis, recovery }: Backtest): ReadonlyArray<Row> => {
+  if (recovery === undefined) return []
+  const { foreseen, measured } = recovery
+  const [name, , mean, error, inside] = rowOf("recovers after", recoveredMillis, duration)
+  return [[
+    name,
+    measured ? duration(recoveredMillis.measured ?? 0) : "never",
+    `${mean === "-" ? "never" : mean}, ${foreseen.runs} of ${foreseen.of}`,
+    error ?? "-",
+    inside ?? "-"
+  ]]
+}
+
+/** A measured series next to what was predicted, as plain text. */
+export const backtestTable = ({ name }: Scenario, found: Backtest): string =>
+  [
+    `${plain(name)}: measured, and predicted with the same calls in ${found.succeeded.foreseen?.of ?? 0} runs`,
+    "",
+    ...table(["", "measured", "predicted", "error", "inside"], [
+      rowOf("succeed", found.succeeded, percent, "points"),
+      rowOf("sends/call", found.sendsPerCall, (value) => value.toFixed(2)),
+      rowOf("p50", found.p50Millis, duration),
+      rowOf("p99", found.p99Millis, duration),
+      ...recoveryRows(found)
+    ]),
+    "",
+    ...table(
+      ["from", "succeed/s", "predicted", "sent/s", "predicted"],
+      some(found.series).map(({ attempts, fromMillis, succeeded }) => [
+        duration(fromMillis),
+        perSecond(succeeded.measured),
+        spread(succeeded.foreseen, perSecond),
+        perSecond(attempts.measured),
+        spread(attempts.foreseen, perSecond)
+      ])
+    ),
+    "",
+    "predicted: mean (5 to 95 % of the runs); inside: whether the measured value is in that range",
+    "recovers after: how long after the last outage, and in how many runs"
+  ].join("\n")

@@ -1,0 +1,113 @@
+import {
+  difference,
+  recoversBelow,
+  type SimulationResult,
+  type Spread,
+  summarize,
+  type Summary
+} from "../../Simulator.ts"
+import { factsOf } from "../../simulator/facts.ts"
+import { resolve } from "../../simulator/policy.ts"
+import { spreadOf } from "../../simulator/spread.ts"
+import { millis } from "../../simulator/units.ts"
+import { leastBound } from "./bounds.ts"
+import type { Run, Runs } from "./run.ts"
+
+/** What becomes of the calls with a policy: they recover in all runs, in some, in none; or were never ill, or never well. */
+export type Fate = "undisturbed" | "always" | "sometimes" | "never" | "ill" | "not yet" | "unknown"
+
+/** A policy, and what counts when it is compared. */
+export interface Ranked {
+  readonly run: Run
+  readonly found: Summary
+  readonly fate: Fate
+  /** The service that gets most, what reaches it when the trouble is over, and what it bears, in requests a second. */
+  readonly afterwards:
+    | { readonly service: string; readonly perSecond: Spread; readonly bears: number | undefined }
+    | undefined
+  /** Calls a second below which it recovers from any outage, as theory has it. */
+  readonly below: number | undefined
+  readonly isPartial: boolean
+}
+
+const fateOf = (results: ReadonlyArray<SimulationResult>, { recovery: { of, runs } }: Summary): Fate => {
+  const kinds = results.map((result) => factsOf(result).recovery.kind)
+  if (kinds.every((kind) => kind === "unknown")) return "unknown"
+  if (kinds.every((kind) => kind === "always well")) return "undisturbed"
+  if (kinds.every((kind) => kind === "never well")) return results.some(({ partial }) => partial) ? "not yet" : "ill"
+  if (runs === of) return "always"
+  if (runs > 0) return "sometimes"
+  return results.some(({ partial }) => partial) ? "not yet" : "never"
+}
+
+/** The last part of the time after the trouble in which calls begin. */
+const lastPart = 0.5
+
+const afterwardsOf = (results: Run["results"]): Ranked["afterwards"] => {
+  const [{ scenario, services }] = results
+  const [busiest] = [...services].sort((a, b) => b.totals.received - a.totals.received)
+  if (busiest === undefined) return undefined
+  const end = Math.max(0, ...scenario.services.flatMap(({ outages }) => outages.map(({ to }) => millis(to))))
+  const until = millis(scenario.duration)
+  const from = end + lastPart * (until - end)
+  const rates = results.flatMap((result) => {
+    const series = result.services.find(({ name }) => name === busiest.name)?.series ?? []
+    const last = series.filter(({ fromMillis }) =>
+      fromMillis >= from && fromMillis + result.bucketMillis <= Math.min(until, result.untilMillis)
+    )
+    const received = last.reduce((sum, bucket) => sum + bucket.received, 0)
+    return last.length === 0 ? [] : [received * 1000 / (last.length * result.bucketMillis)]
+  })
+  const perSecond = spreadOf(rates)
+  const bears = leastBound(scenario, busiest.name, until)
+  return perSecond && {
+    service: busiest.name,
+    perSecond,
+    bears: bears === Infinity ? undefined : bears
+  }
+}
+
+const meanOf = (spread: Spread | undefined): number => spread?.mean ?? 0
+
+const shareRecovered = ({ found: { recovery: { of, runs } } }: Ranked): number => runs / of
+
+/** The policies by rank: who recovers in most runs, then who has most calls succeed, then who sends least. */
+export const ranked = (runs: Runs): readonly [Ranked, ...Array<Ranked>] => {
+  const [first, ...others] = runs.map((run): Ranked => {
+    const found = summarize(run.results)
+    return {
+      run,
+      found,
+      fate: fateOf(run.results, found),
+      afterwards: afterwardsOf(run.results),
+      below: recoversBelow(run.result.scenario),
+      isPartial: run.results.some(({ partial }) => partial)
+    }
+  }).sort((a, b) =>
+    shareRecovered(b) - shareRecovered(a) ||
+    meanOf(b.found.succeeded) - meanOf(a.found.succeeded) ||
+    meanOf(a.found.sendsPerCall) - meanOf(b.found.sendsPerCall)
+  )
+  return [first!, ...others]
+}
+
+/** What the first has more successes than the second, in shares: run by run, with the same seeds. */
+export const lead = (first: Ranked, second: Ranked): Spread | undefined =>
+  difference(second.run.results, first.run.results).succeeded
+
+/** Whether chance may have decided who of two is ahead. */
+export const isTie = (first: Ranked, second: Ranked): boolean => {
+  const found = lead(first, second)
+  return shareRecovered(first) === shareRecovered(second) && found !== undefined && found.low <= 0
+}
+
+/** Whether calls do not come back at all. */
+export const isLost = ({ fate }: Ranked): boolean => fate === "never" || fate === "ill" || fate === "not yet"
+
+/** What the time until they are back is counted from. */
+export const since = ({ run: { result: { scenario } } }: Ranked): string =>
+  scenario.services.some(({ outages }) => outages.length > 0) ? "after the outage" : "after the start"
+
+/** Whether any client of a run retries. */
+export const retries = ({ run: { result: { scenario } } }: Ranked): boolean =>
+  scenario.fleets.some(({ policy }) => resolve(policy).policy !== undefined)

@@ -1,0 +1,124 @@
+import type { Spread } from "../../Simulator.ts"
+import { cell, counted, moment, rounded, share } from "./format.ts"
+import { type Html, html, name } from "./html.ts"
+import { isLost, isTie, lead, type Ranked, retries, since } from "./ranking.ts"
+
+const listed = (parts: ReadonlyArray<Html>): Html =>
+  html`${parts.map((part, n) => html`${n === 0 ? "" : n === parts.length - 1 ? " and " : ", "}${part}`)}`
+
+/** A policy by its name; `none` says what it is, or it would be read as nobody. */
+const policy = (one: Ranked): Html =>
+  html`<b>${name(one.run.label)}</b>${one.run.label === "none" ? " (no retries)" : ""}`
+
+const names = (ranks: ReadonlyArray<Ranked>): Html => listed(ranks.map(policy))
+
+/** A figure, and between what most runs have it. */
+const ranged = (found: Spread | undefined, write: (value: number) => string): string => {
+  if (found === undefined) return "\u2013"
+  const [low, high] = [write(found.low), write(found.high)]
+  return low === high ? write(found.mean) : `${write(found.mean)} (${low} to ${high})`
+}
+
+/** How long after the outage. */
+export const seconds = (millis: number): string =>
+  millis === 0 ? "0 s" : millis < 10_000 ? cell("duration", millis) : moment(Math.round(millis / 1000) * 1000, millis)
+
+const runsOf = ({ found: { recovery: { of, runs } } }: Ranked): string =>
+  of === 1
+    ? "in its one run"
+    : runs === of
+    ? `in all ${counted(of)} runs`
+    : `in ${counted(runs)} of ${counted(of)} runs`
+
+const afterOf = (one: Ranked): string => {
+  const { afterMillis } = one.found.recovery
+  return afterMillis === undefined || afterMillis.high === 0 ? "" : `, ${ranged(afterMillis, seconds)} ${since(one)}`
+}
+
+const recovery = (one: Ranked): string => {
+  switch (one.fate) {
+    case "always":
+    case "sometimes":
+      return `recovers ${runsOf(one)}${afterOf(one)}`
+    case "undisturbed":
+      return `never falls below 90 % of its success rate`
+    case "never":
+      return "never recovers"
+    case "ill":
+      return "never has 90 % of calls succeed"
+    case "not yet":
+      return "has not recovered yet"
+    case "unknown":
+      return "has no finished calls"
+  }
+}
+
+const figures = ({ found: { sendsPerCall, succeeded } }: Ranked): Html =>
+  html`<strong>${ranged(succeeded, share)}</strong> of its calls succeed, with <strong>${
+    ranged(sendsPerCall, (value) => value.toFixed(2))
+  }</strong> requests per call`
+
+/** Why nothing recovers: what goes on reaching the service. */
+const because = (ranks: ReadonlyArray<Ranked>): Html => {
+  const [first] = ranks
+  const bears = first?.afterwards?.bears
+  const overloaded = ranks.filter(({ afterwards }) =>
+    afterwards !== undefined && bears !== undefined && afterwards.perSecond.mean > bears
+  )
+  if (first?.afterwards === undefined || bears === undefined || overloaded.length < ranks.length) return html``
+  return html`: long after the outage ${
+    listed(ranks.map(({ afterwards }) => html`<strong>${rounded(afterwards!.perSecond.mean)}</strong>`))
+  } requests per second still reach ${name(first.afterwards.service)}, which can handle <strong>${
+    rounded(bears)
+  }</strong>`
+}
+
+const ofOne = (one: Ranked): Html =>
+  html`<p class="verdict">${policy(one)} ${recovery(one)}${one.fate === "never" ? because([one]) : ""}. ${
+    figures(one)
+  }.</p>`
+
+const points = (value: number): string => (value * 100).toFixed(1)
+
+const next = (first: Ranked, second: Ranked): Html => {
+  const ahead = lead(first, second)
+  if (isLost(second) || ahead === undefined) return html``
+  return isTie(first, second)
+    ? html` ${policy(second)} is equally good: with the same seeds, its success rate differs by ${
+      points(Math.abs(ahead.mean))
+    } points, which is within random variation.`
+    : html` Next is ${policy(second)}, which ${recovery(second)}, with ${
+      ranged(second.found.succeeded, share)
+    } of calls.`
+}
+
+const ofSeveral = (ranks: readonly [Ranked, ...Array<Ranked>]): Html => {
+  const [best, second] = ranks
+  const never = ranks.filter((one) => one !== best && one.fate === "never")
+  const sometimes = ranks.filter((one) => one !== best && one.fate === "sometimes")
+  const retrying = retries(best) ? undefined : ranks.find((one) => one !== second && retries(one) && !isLost(one))
+  return html`<p class="verdict">${policy(best)} does best: it ${recovery(best)}${
+    best.fate === "never" ? because([best]) : ""
+  }. ${figures(best)}.</p>
+<p>${second === undefined ? "" : next(best, second)}${
+    retrying === undefined ? "" : html` Of those that retry, ${policy(retrying)} does best.`
+  }${
+    sometimes.length === 0
+      ? ""
+      : html` ${names(sometimes)} ${
+        sometimes.length === 1 ? "is" : "are"
+      } on the edge: it is random which runs recover.`
+  }${
+    never.length === 0
+      ? ""
+      : html` ${names(never)} never ${never.length === 1 ? "recovers" : "recover"}${because(never)}.`
+  }</p>`
+}
+
+/** Which policy, and why, in the numbers that decide. */
+export const verdict = (ranks: readonly [Ranked, ...Array<Ranked>]): Html => {
+  if (ranks.every(({ found }) => found.sendsPerCall === undefined)) {
+    return html`<p class="verdict">No calls were made.</p>`
+  }
+  return ranks.length === 1 ? ofOne(ranks[0]) : ofSeveral(ranks)
+}

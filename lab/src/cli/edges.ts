@@ -1,0 +1,30 @@
+import * as Effect from "effect/Effect"
+import { type Edge, edge } from "../Simulator.ts"
+import type { Runs } from "./charts/run.ts"
+import { type Refusal, refusal } from "./refusal.ts"
+import { plain } from "./text.ts"
+
+/** What becomes of the calls of each run with a little less and a little more capacity; `undefined` where that says nothing. */
+export type Edges = ReadonlyArray<Edge | undefined>
+
+const runsOfEach = 3
+
+/** Looks for the edges of all policies. */
+export const edgesOf = (runs: Runs): Effect.Effect<Edges, Refusal> =>
+  Effect.forEach(runs, ({ label, result: { scenario } }) =>
+    Effect.mapError(
+      edge(scenario, { runs: runsOfEach }),
+      ({ message }) => refusal(`${scenario.name} (${label}): ${message}`)
+    ))
+
+/** Says which policies stand on an edge: what is measured of a capacity is seldom more exact than a tenth. */
+export const edgeLines = (runs: Runs, edges: Edges): ReadonlyArray<string> =>
+  edges.flatMap((edge, index) => {
+    if (edge === undefined || !edge.isNear) return []
+    const { less, more, written } = edge
+    const others = [
+      ...less === written ? [] : [`${less} with 10 % less capacity`],
+      ...more === written ? [] : [`${more} with 10 % more`]
+    ]
+    return [`near an edge: ${plain(runs[index]!.label)} ${written}, but ${others.join(", and ")}`]
+  })

@@ -1,0 +1,28 @@
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import { type Scenario, type SimulationResult, warnings } from "../Simulator.ts"
+import type { Run, Runs } from "./charts/run.ts"
+import { plain } from "./text.ts"
+
+const texts = (
+  label: string,
+  scenario: Scenario,
+  results: ReadonlyArray<SimulationResult>
+): ReadonlyArray<string> =>
+  warnings(scenario, results).map(({ path, problem }) => `${path === "" ? label : path}: ${problem}`)
+
+/** What is allowed in a scenario, and probably not meant; and that a policy recovers in some of the runs only. */
+export const warningTexts = ({ label, results }: Run): ReadonlyArray<string> =>
+  texts(label, results[0].scenario, results)
+
+/** Tells warnings, a line each. */
+export const tell = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
+  lines.length === 0
+    ? Effect.void
+    : Console.error(lines.map((line) => `effect-retry: warning: ${plain(line)}`).join("\n"))
+
+/** Tells each warning once. */
+export const tellWarnings = (runs: Runs): Effect.Effect<void> => tell([...new Set(runs.flatMap(warningTexts))])
+
+/** Tells what can be said of a scenario before it is run. */
+export const tellWarningsOf = (scenario: Scenario): Effect.Effect<void> => tell(texts("", scenario, []))

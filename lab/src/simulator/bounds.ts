@@ -1,0 +1,29 @@
+import { overTime } from "./overTime.ts"
+import type { ServiceSettings } from "./scenario.ts"
+import { millis } from "./units.ts"
+
+/** Something at each time, for times that only grow; `undefined` where there is no such thing. */
+export type AtTime = (nowMillis: number) => number | undefined
+
+/** The pace of one queue, per second, at each time. */
+export const paceOf = (capacity: NonNullable<ServiceSettings["capacity"]>): (nowMillis: number) => number =>
+  typeof capacity === "number"
+    ? () => capacity
+    : overTime(capacity.map((point) => ({ atMillis: millis(point.at), value: point.capacity, ramp: point.ramp })))
+
+/** The capacity of all instances of a service, per second; `undefined` without one. */
+export const capacityOf = ({ capacity, instances }: ServiceSettings): ((nowMillis: number) => number) | undefined => {
+  if (capacity === undefined) return undefined
+  const pace = paceOf(capacity)
+  return (nowMillis) => instances * pace(nowMillis)
+}
+
+/** What the limit of a service lets pass, per second. */
+export const limitOf = ({ limit }: ServiceSettings): AtTime | undefined => {
+  if (limit === undefined) return undefined
+  const rules = "requests" in limit ? [{ at: 0, ...limit }] : limit
+  return (nowMillis) => {
+    const rule = rules.filter(({ at }) => millis(at) <= nowMillis).at(-1)
+    return rule === undefined || millis(rule.per) === 0 ? undefined : rule.requests * 1000 / millis(rule.per)
+  }
+}

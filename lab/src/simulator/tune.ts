@@ -1,0 +1,295 @@
+import * as Effect from "effect/Effect"
+import { familyOf, type Member } from "./family.ts"
+import { judgmentsOf } from "./judgment.ts"
+import { resolve } from "./policy.ts"
+import type { Policy } from "./policySchema.ts"
+import { InvalidScenario } from "./problem.ts"
+import type { SimulationResult } from "./result.ts"
+import { summaryOf } from "./runs.ts"
+import type { Scenario } from "./scenario.ts"
+import { parametersOf } from "./sensitivity.ts"
+import type { SimulationStalled } from "./simulation.ts"
+
+/**
+ * What a policy comes to: means of the runs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TuningFigures {
+  /** The share of the calls that succeed, from 0 to 1. */
+  readonly succeeded: number
+  /** Attempts per call. */
+  readonly sendsPerCall: number
+  /** How long 99 of 100 calls that succeed take, of the busiest fleet; `null` where none does. */
+  readonly p99Millis: number | null
+  /** The share of the runs that recover, from 0 to 1. */
+  readonly recovered: number
+  /** Whether the expectations of the scenario hold; true where it has none. */
+  readonly holds: boolean
+}
+
+/**
+ * A policy that was tried.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TunedPolicy {
+  readonly label: string
+  readonly policy: Policy
+  /** The worst of each figure over all outages. */
+  readonly worst: TuningFigures
+  /** The outage in which the fewest calls succeed. */
+  readonly worstOutage: string
+  /** How far it is behind the most successful policy of any outage: a share of the calls, from 0 to 1. */
+  readonly behind: number
+  /** The figures of each outage, in the order of `outages`. */
+  readonly figures: ReadonlyArray<TuningFigures>
+  /**
+   * Whether no other is better in one of three, and no worse in the others: how far it is behind, and the load and the latency
+   * of its worst case. Of those that are alike, the one with the least load.
+   */
+  readonly isOnFront: boolean
+}
+
+/**
+ * What becomes of the chosen policy in its worst outage when one parameter is a tenth lower, and a tenth higher.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Sensitivity {
+  readonly path: string
+  readonly lower: TuningFigures
+  readonly higher: TuningFigures
+}
+
+/**
+ * Policies for a scenario, by what becomes of them in outages like its own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Tuning {
+  readonly runs: number
+  /** What the outages are called. */
+  readonly outages: ReadonlyArray<string>
+  /** Every policy that was tried: those on the front first, by how far they are behind. */
+  readonly policies: ReadonlyArray<TunedPolicy>
+  readonly chosen: TunedPolicy
+  /** Of the parameters of the scenario and the policy, that which changes success the most first. */
+  readonly sensitivity: ReadonlyArray<Sensitivity>
+}
+
+/** What is tuned. */
+export interface TuneOptions {
+  /** The policies to choose from. Default: full jitter with three bases, two to four attempts, three costs of a retry, and none. */
+  readonly policies?: ReadonlyArray<Policy> | undefined
+  /** Other scenarios to be good in. Default: outages like those of the scenario, shorter, longer, and of other kinds. */
+  readonly others?: ReadonlyArray<Scenario> | undefined
+  /** Runs of each policy in each outage, with the same seeds. Default 5. */
+  readonly runs?: number | undefined
+  /** Told after each policy in each outage, and after each change of a parameter. */
+  readonly onProgress?: ((done: number, of: number, label: string) => Effect.Effect<void>) | undefined
+}
+
+/** What tuning needs of its surroundings. */
+interface World {
+  readonly decode: (input: unknown) => Effect.Effect<Scenario, InvalidScenario>
+  readonly run: (
+    scenario: Scenario,
+    runs: number
+  ) => Effect.Effect<ReadonlyArray<SimulationResult>, SimulationStalled>
+}
+
+/** Full jitter up to 20 seconds; a quota of 500 tokens where a retry costs any. */
+const jittered = (base: number, attempts: number, cost: number): unknown => ({
+  label: `${base} ms, ${attempts} attempts, ${cost === 0 ? "no quota" : `cost ${cost}`}`,
+  steps: [
+    { exponential: { base: `${base} millis`, cap: "20 seconds", jitter: "full" } },
+    { maxAttempts: attempts },
+    "whileRetryable",
+    ...cost === 0 ? [] : [{ quotaGated: { cost } }]
+  ]
+})
+
+/** What is tried where nobody says what. */
+const usualPolicies: ReadonlyArray<unknown> = [
+  "none",
+  ...[25, 100, 500].flatMap((base) =>
+    [2, 3, 4].flatMap((attempts) => [0, 5, 14].map((cost) => jittered(base, attempts, cost)))
+  )
+]
+
+const figuresOf = (results: ReadonlyArray<SimulationResult>): TuningFigures => {
+  const { p99Millis, recovery, sendsPerCall, succeeded } = summaryOf(results)
+  return {
+    succeeded: succeeded?.mean ?? 0,
+    sendsPerCall: sendsPerCall?.mean ?? 0,
+    p99Millis: p99Millis?.mean ?? null,
+    recovered: recovery.runs / recovery.of,
+    holds: judgmentsOf(results).every(({ holds }) => holds)
+  }
+}
+
+const worstOf = (figures: ReadonlyArray<TuningFigures>): TuningFigures => {
+  const latencies = figures.map(({ p99Millis }) => p99Millis)
+  return {
+    succeeded: Math.min(...figures.map(({ succeeded }) => succeeded)),
+    sendsPerCall: Math.max(...figures.map(({ sendsPerCall }) => sendsPerCall)),
+    p99Millis: latencies.includes(null) ? null : Math.max(...latencies.map((millis) => millis ?? 0)),
+    recovered: Math.min(...figures.map(({ recovered }) => recovered)),
+    holds: figures.every(({ holds }) => holds)
+  }
+}
+
+type Tried = Omit<TunedPolicy, "isOnFront">
+
+/** What is compared: differences that are smaller than what chance leaves are none. */
+const compared = ({ behind, worst: { p99Millis, sendsPerCall } }: Tried): readonly [number, number, number] => [
+  Number(behind.toFixed(3)),
+  Number(sendsPerCall.toFixed(2)),
+  p99Millis === null ? Infinity : Number(p99Millis.toPrecision(2))
+]
+
+/** Whether a policy is better in one of the three and no worse in the others; or alike, and comes before. */
+const dominates = (a: Tried, b: Tried): boolean => {
+  const [left, right] = [compared(a), compared(b)]
+  return left.every((value, n) => value <= right[n]!) &&
+    (left.some((value, n) => value < right[n]!) || a.worst.sendsPerCall < b.worst.sendsPerCall)
+}
+
+/** Success that differs by less does not decide. */
+const halfAPoint = 0.005
+
+/**
+ * The policy to take: of those for which the expectations hold, if there are any, those that recover the most; of these those
+ * within half a point of being least behind; of these the one with the least load, then the least latency.
+ */
+const choiceOf = (policies: ReadonlyArray<TunedPolicy>): TunedPolicy => {
+  const least = (of: ReadonlyArray<TunedPolicy>, figure: (one: TunedPolicy) => number, within = 0) => {
+    const lowest = Math.min(...of.map(figure))
+    return of.filter((one) => figure(one) <= lowest + within)
+  }
+  const good = least(least(policies, ({ worst }) => -Number(worst.holds)), ({ worst }) => -worst.recovered)
+  const near = least(good, ({ behind }) => behind, halfAPoint)
+  const light = least(near, ({ worst }) => worst.sendsPerCall)
+  return least(light, ({ worst }) => worst.p99Millis ?? Infinity)[0]!
+}
+
+const withPolicy = (scenario: Scenario, policy: Policy): Scenario => {
+  const [first, ...others] = scenario.fleets
+  return { ...scenario, fleets: [{ ...first, policy }, ...others.map((fleet) => ({ ...fleet, policy }))] }
+}
+
+const tenth = 0.1
+
+const swingOf = ({ higher, lower }: Sensitivity): number => Math.abs(higher.succeeded - lower.succeeded)
+
+const byFront = (a: TunedPolicy, b: TunedPolicy): number =>
+  Number(b.isOnFront) - Number(a.isOnFront) || a.behind - b.behind || a.worst.sendsPerCall - b.worst.sendsPerCall
+
+const membersOf = (scenario: Scenario, others: TuneOptions["others"]): ReadonlyArray<Member> =>
+  others === undefined || others.length === 0
+    ? familyOf(scenario)
+    : [scenario, ...others].map((one) => ({ name: one.name, scenario: one }))
+
+/** What policies come to, from their figures in each outage. */
+const triedOf = (
+  policies: ReadonlyArray<Policy>,
+  members: ReadonlyArray<Member>,
+  figures: ReadonlyArray<ReadonlyArray<TuningFigures>>
+): ReadonlyArray<TunedPolicy> => {
+  const most = members.map((_, outage) => Math.max(...figures.map((of) => of[outage]!.succeeded)))
+  const tried = policies.map((policy, n): Tried => {
+    const own = figures[n]!
+    const worst = worstOf(own)
+    return {
+      label: resolve(policy).label,
+      policy,
+      figures: own,
+      worst,
+      worstOutage: members[own.findIndex(({ succeeded }) => succeeded === worst.succeeded)]!.name,
+      behind: Math.max(...own.map(({ succeeded }, outage) => most[outage]! - succeeded))
+    }
+  })
+  return tried
+    .map((one) => ({ ...one, isOnFront: !tried.some((other) => dominates(other, one)) }))
+    .sort(byFront)
+}
+
+type Figures = Effect.Effect<TuningFigures, SimulationStalled>
+
+type Told = (of: number, label: string) => Effect.Effect<void>
+
+/** What the chosen policy depends on in its worst outage. */
+const sensitivityOf = Effect.fnUntraced(function*(
+  scenario: Scenario,
+  policy: Policy,
+  world: { readonly decode: World["decode"]; readonly figures: (scenario: Scenario) => Figures },
+  told: Told
+) {
+  const found: Array<Sensitivity> = []
+  const parameters = parametersOf(withPolicy(scenario, policy), policy)
+  for (const { path, times } of parameters) {
+    const [lower, higher] = yield* Effect.forEach(
+      [1 - tenth, 1 + tenth],
+      (factor) => Effect.flatMap(world.decode(times(factor)), world.figures)
+    )
+    found.push({ path, lower: lower!, higher: higher! })
+    yield* told(parameters.length, path)
+  }
+  return found.sort((a, b) => swingOf(b) - swingOf(a))
+})
+
+/** The policies that are tried where nobody says which. */
+const usual = (scenario: Scenario, { decode }: World) =>
+  Effect.map(
+    decode({
+      ...scenario,
+      fleets: usualPolicies.map((policy, n) => ({ ...scenario.fleets[0], name: `${n}`, processes: 1, policy }))
+    }),
+    ({ fleets }) => fleets.map(({ policy }) => policy)
+  )
+
+const counting = (onProgress: TuneOptions["onProgress"]): Told => {
+  let done = 0
+  return (of, label) => onProgress === undefined ? Effect.void : onProgress(++done, of, label)
+}
+
+/** Runs every policy in every outage, chooses one, and changes what it depends on. */
+export const tuneOf = Effect.fnUntraced(function*(scenario: Scenario, options: TuneOptions, world: World) {
+  const { onProgress, others, runs = 5 } = options
+  const members = membersOf(scenario, others)
+  if (members.length === 0) {
+    return yield* new InvalidScenario({
+      problems: [{ path: "services", problem: "have no outage: there is nothing to tune for" }]
+    })
+  }
+  const policies = options.policies ?? (yield* usual(scenario, world))
+  const told = counting(onProgress)
+  const figuresFor = (one: Scenario) => Effect.map(world.run(one, runs), figuresOf)
+  const figures = yield* Effect.forEach(policies, (policy) =>
+    Effect.forEach(members, (member) =>
+      Effect.tap(
+        figuresFor(withPolicy(member.scenario, policy)),
+        () => told(policies.length * members.length, resolve(policy).label)
+      )))
+  const tried = triedOf(policies, members, figures)
+  const chosen = choiceOf(tried)
+  const worst = members.find(({ name }) => name === chosen.worstOutage)!.scenario
+  const tuning: Tuning = {
+    runs,
+    outages: members.map(({ name }) => name),
+    policies: tried,
+    chosen,
+    sensitivity: yield* sensitivityOf(
+      worst,
+      chosen.policy,
+      { decode: world.decode, figures: figuresFor },
+      counting(onProgress)
+    )
+  }
+  return tuning
+})

@@ -1,0 +1,115 @@
+import * as Simulator from "@effect-retry/lab/Simulator"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { execFileSync } from "node:child_process"
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { codeOf } from "../../src/policyCode.ts"
+import { retrying } from "../utils/simulate.ts"
+import { folder, root, run } from "./commandLine.ts"
+
+const here = folder()
+const file = join(here, "short.json")
+const short = {
+  name: "short",
+  duration: "20s",
+  drain: "5s",
+  fleets: [{ name: "app", to: "db", rate: 30, timeout: "500ms", policy: "none" }],
+  services: [{ name: "db", capacity: 60, outages: [{ kind: "fail", from: "5s", to: "7s", share: 0.5 }] }]
+}
+writeFileSync(file, JSON.stringify(short))
+
+const args = ["tune", file, "--policy", "none", "--policy", "awsStandard", "--policy", "naive", "--runs", "2"]
+
+describe("tune", () => {
+  it("prints the front, what the choice depends on, and its code; and writes a picture and a module", async () => {
+    const [svg, code] = [join(here, "tune.svg"), join(here, "policy.ts")]
+    const { code: exit, err, out } = await run([...args, "--svg", svg, "--code", code])
+    assert.deepStrictEqual([exit, err], [0, `wrote ${svg}\nwrote ${code}\n`])
+    assert.match(
+      out,
+      /^short: 3 policies, 2 runs each, seeds 1 to 2\noutages: as written, half as long, twice as long, /
+    )
+    assert.match(out, /\npolicy +behind +succeed +sends\/call +p99 +recovers\n/)
+    assert.strictEqual(out.split("<- chosen").length, 2)
+    assert.match(out, /\nparameter +-10 % +\+10 %\n(\S+ +\S+ +\S+ +#*\|#*\n)+/)
+    assert.isTrue(out.endsWith(readFileSync(code, "utf8")), out)
+    const drawn = readFileSync(svg, "utf8")
+    assert.match(drawn, /^<svg.*<title>Policies for short<\/title><desc>Chosen of 3: /)
+    for (const text of [">a tenth less<", ">a tenth more<", ">sends per call<", "prefers-color-scheme:dark"]) {
+      assert.include(drawn, text)
+    }
+  }, 60_000)
+
+  it("prints the data", async () => {
+    const data = JSON.parse((await run([...args, "--json"])).out)
+    assert.deepStrictEqual(
+      [data.scenario, data.runs, data.policies.length, data.outages.length],
+      ["short", 2, 3, 4]
+    )
+    assert.include(data.policies.map(({ label }: { label: string }) => label), data.chosen.label)
+    assert.strictEqual(data.code, codeOf(data.chosen.policy))
+    assert.isAbove(data.sensitivity.length, 3)
+  }, 60_000)
+
+  it("refuses what cannot be tuned for, with 2", async () => {
+    writeFileSync(join(here, "calm.json"), JSON.stringify({ ...short, services: [{ name: "db" }] }))
+    const { code, err } = await run(["tune", join(here, "calm.json")])
+    assert.deepStrictEqual([code, err], [2, "effect-retry: services: have no outage: there is nothing to tune for\n"])
+  })
+})
+
+describe("the code of a policy", () => {
+  it("compiles, and is the policy: of every name, and of settings", async () => {
+    const settings = Effect.runSync(Simulator.decodePolicy({
+      ...retrying({ cost: 5, quota: { capacity: 40 }, coolDown: { maxWait: "1s" }, throttle: {} }),
+      label: "*/ own"
+    }))
+    const policies = [...Simulator.policies, settings]
+    symlinkSync(join(root, "node_modules"), join(here, "node_modules"))
+    writeFileSync(join(here, "package.json"), `{ "type": "module" }`)
+    const checks = policies.map((policy, n) => {
+      writeFileSync(join(here, `policy${n}.ts`), codeOf(policy))
+      return `import * as policy${n} from "./policy${n}.ts"
+console.log(JSON.stringify([${n}, String(policy${n}.policy), "layer" in policy${n}, policyOf(policy${n}.policy)]))`
+    })
+    writeFileSync(
+      join(here, "all.ts"),
+      `import * as RetryPolicy from "effect-retry/RetryPolicy"
+const policyOf = RetryPolicy.isRetryPolicy
+${checks.join("\n")}
+`
+    )
+    writeFileSync(
+      join(here, "tsconfig.json"),
+      JSON.stringify({
+        extends: join(root, "tsconfig.json"),
+        compilerOptions: { noEmit: true, types: ["node"] },
+        include: [],
+        files: ["all.ts"]
+      })
+    )
+    const bin = (name: string) => join(root, "node_modules", ".bin", name)
+    execFileSync(bin("tsc"), ["-p", here], { encoding: "utf8", stdio: "pipe" })
+    const out = execFileSync(bin("tsx"), ["--tsconfig", join(here, "tsconfig.json"), join(here, "all.ts")], {
+      encoding: "utf8",
+      stdio: "pipe",
+      cwd: root
+    })
+    const found = out.trim().split("\n").map((line) => JSON.parse(line))
+    assert.strictEqual(found.length, policies.length)
+    for (const [n, text, hasLayer, isPolicy] of found) {
+      assert.isTrue(isPolicy)
+      if (policies[n] !== "none") assert.include(codeOf(policies[n]!).replaceAll(/\s/g, ""), text.replaceAll(/\s/g, ""))
+      assert.strictEqual(hasLayer, /\.layer(Store)?\(/.test(codeOf(policies[n]!)))
+    }
+    assert.include(codeOf(settings), `CoolDown.layer({ maxWait: 1000 })`)
+    assert.include(codeOf("awsAdaptive"), "RetryQuota.layer(),\n  AdaptiveRateLimiter.layer()")
+    assert.include(codeOf("finagle"), "RetryBudget.share(")
+    assert.include(codeOf("tokenBucket"), `// Not in the library, so not in this code: the budget "bucket".`)
+    const adaptive = Effect.runSync(
+      Simulator.decodePolicy({ ...retrying(), concurrency: { initial: 5, maxWait: "1s" } })
+    )
+    assert.include(codeOf(adaptive), `rule: ConcurrencyLimiter.adaptive({ initial: 5 }), maxWait: "1s" }`)
+  }, 120_000)
+})

@@ -1,0 +1,89 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { gzipSync } from "node:zlib"
+import { policyOf } from "../../playground/policy.ts"
+import { labelOf, scenarioOf } from "../../playground/scenario.ts"
+import { begin, choices, type Kind, kinds } from "../../playground/setup.ts"
+import { playground } from "../../scripts/playground.mjs"
+import { codeOf } from "../../src/policyCode.ts"
+import * as Simulator from "../../src/Simulator.ts"
+import { resolve } from "../../src/simulator/policy.ts"
+import { root } from "../cli/commandLine.ts"
+import { everyChoice } from "./choices.ts"
+
+describe("what the playground exports", () => {
+  it.live("is a valid scenario, whatever is chosen", () =>
+    Effect.gen(function*() {
+      for (const choice of everyChoice) yield* Simulator.decode(scenarioOf(begin, policyOf(choice)))
+      for (const kind of Object.keys(kinds) as Array<Kind>) {
+        yield* Simulator.decode(scenarioOf({ ...begin, kind, limit: 100 }, "naive"))
+      }
+    }))
+
+  it("names a policy that is as it ships, and says what is different about another", () => {
+    for (const name of choices) assert.strictEqual(policyOf({ name }), name)
+    for (const choice of everyChoice) assert.strictEqual(resolve(policyOf(choice)).label, labelOf(choice))
+    const changed = policyOf({ name: "awsStandard", attempts: 5, quota: 100, concurrency: 20 }) as Exclude<
+      Simulator.Policy,
+      string
+    >
+    assert.deepStrictEqual(
+      [
+        changed.steps.find((step) => typeof step === "object" && "maxAttempts" in step),
+        changed.quota,
+        changed.concurrency
+      ],
+      [{ maxAttempts: 5 }, { capacity: 100 }, { limit: 20 }]
+    )
+  })
+
+  it("is code that compiles, whatever is chosen", () => {
+    const folder = mkdtempSync(join(tmpdir(), "effect-retry-code-"))
+    try {
+      everyChoice.forEach((choice, n) => writeFileSync(join(folder, `policy${n}.ts`), codeOf(policyOf(choice))))
+      writeFileSync(join(folder, "package.json"), `{"type":"module"}`)
+      symlinkSync(join(root, "node_modules"), join(folder, "node_modules"))
+      const paths: Record<string, ReadonlyArray<string>> = JSON.parse(
+        execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "--showConfig"], {
+          cwd: root,
+          encoding: "utf8",
+          maxBuffer: 2 ** 26
+        })
+      ).compilerOptions.paths
+      const absolute = Object.entries(paths).map(([name, [path]]) => [name, [join(root, path!)]])
+      writeFileSync(
+        join(folder, "tsconfig.json"),
+        JSON.stringify({
+          extends: join(root, "tsconfig.json"),
+          compilerOptions: {
+            paths: Object.fromEntries(absolute),
+            rootDir: "/"
+          },
+          include: ["*.ts"]
+        })
+      )
+      execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", folder], {
+        encoding: "utf8",
+        stdio: "pipe"
+      })
+    } catch (error) {
+      assert.fail((error as { readonly stdout?: string }).stdout ?? String(error))
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  }, 60_000)
+})
+
+describe("the page of the playground", () => {
+  it("is one file of less than 400 KB, compressed, that asks for nothing", async () => {
+    const page = await playground()
+    assert.isBelow(gzipSync(page).length, 400_000)
+    assert.notMatch(page, /<(?:script|link|img)[^>]* (?:src|href)="(?!data:)/)
+    assert.notMatch(page, /\bimport\("|importScripts\(/)
+    assert.match(page, /^effect 4\./m)
+  }, 60_000)
+})

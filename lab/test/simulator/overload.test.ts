@@ -1,0 +1,332 @@
+import * as Simulator from "@effect-retry/lab/Simulator"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { InvalidScenario } from "../../src/simulator/problem.ts"
+import { inputOf, simulate, simulateInput } from "../utils/simulate.ts"
+
+/** Retry mode standard: at most three attempts, full jitter from one second, 500 tokens. */
+const steps = [
+  { exponential: { base: 1000, cap: "20 seconds", jitter: "full" } },
+  { maxAttempts: 3 },
+  "whileRetryable",
+  { quotaGated: { cost: 5, timeoutCost: 10 } }
+]
+const once = [{ fixed: { delay: 0 } }, { maxAttempts: 1 }]
+
+const seeds = Array.from({ length: 20 }, (_, index) => index + 1)
+/** For what is not a figure of a scenario. */
+const few = seeds.slice(0, 5)
+
+type Result = Simulator.SimulationResult
+type Client = Result["clients"][number]
+
+const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
+
+/** Runs a scenario with each seed. */
+const runs = (name: string, fleet: object = {}, scenario: object = {}, of: ReadonlyArray<number> = seeds) =>
+  Effect.forEach(of, (seed) => simulate(name, { fleet, scenario: { ...scenario, seed } }))
+
+/** The share of the calls that succeed in a stretch of time, in percent. */
+const share = ({ series }: Client, fromSeconds = 0, toSeconds = Infinity): number => {
+  const buckets = series.slice(fromSeconds, toSeconds)
+  const calls = buckets.reduce((sum, bucket) => sum + bucket.calls, 0)
+  return 100 * buckets.reduce((sum, bucket) => sum + bucket.succeeded, 0) / calls
+}
+
+const first = ({ clients }: Result): Client => clients[0]!
+
+describe("brownout: half of the capacity is gone, and no code says so", () => {
+  /** Of the calls that 240 a second make in 150 seconds, the service can answer 150 a second for 60 of them. */
+  const possible = (90 * 240 + 60 * 150) / (150 * 240)
+  const goodput = ({ series }: Client) => mean(series.slice(35, 90).map(({ succeeded }) => succeeded)) / 150
+  const p99 = ({ series }: Client, from: number, to: number) =>
+    mean(series.slice(from, to).map(({ latency }) => latency.p99Millis ?? 0))
+
+  it.live("with a quota alone a quarter of the possible is served, and it never ends", () =>
+    Effect.gen(function*() {
+      const results = (yield* runs("brownout")).map(first)
+      assert.closeTo(mean(results.map((fleet) => share(fleet))) / possible, 25, 3)
+      assert.isBelow(mean(results.map((fleet) => share(fleet, 100, 150))), 1)
+    }), 60_000)
+
+  // Source of the 95 %: the simulator that the rule was chosen by, 20 seeds.
+  it.live(
+    "with a limit 95 % of the possible are served; while it lasts, 85 % of the capacity",
+    () =>
+      Effect.gen(function*() {
+        const results = (yield* runs("brownout", { policy: { steps, concurrency: {} } })).map(first)
+        assert.closeTo(mean(results.map((fleet) => share(fleet))) / possible, 95, 3)
+        assert.closeTo(mean(results.map(goodput)), 0.85, 0.03)
+        assert.isAbove(mean(results.map((fleet) => share(fleet, 92, 150))), 98)
+      }),
+    60_000
+  )
+
+  it.live(
+    "latencies go up to the timeout, unless slow successes count as drops: then all of the capacity is used",
+    () =>
+      Effect.gen(function*() {
+        const tail = Effect.fnUntraced(function*(concurrency: object) {
+          const results = (yield* runs("brownout", { policy: { steps: once, concurrency } }, {}, few)).map(first)
+          return { used: mean(results.map(goodput)), p99: mean(results.map((fleet) => p99(fleet, 35, 90))) }
+        })
+        const usual = yield* tail({})
+        assert.isAbove(usual.p99, 1000)
+        const bounded = yield* tail({ slowerThan: "600 millis" })
+        assert.isAbove(bounded.used, 0.98)
+        assert.isBelow(bounded.p99, 1050)
+        // The work itself takes twice as long: 564 of 282 milliseconds, before anybody waits.
+      }),
+    120_000
+  )
+})
+
+describe("straggler: two in a hundred are slow", () => {
+  /** A call counts as slow when it takes longer than half a second: the slow take one. */
+  const slowIn = (fleet: object) =>
+    Effect.map(runs("straggler", { timeout: "500 millis", ...fleet }, { duration: "60 seconds" }), (results) => {
+      const totals = results.map((result) => first(result).totals)
+      const sum = (count: (one: Client["totals"]) => number) => totals.reduce((all, one) => all + count(one), 0)
+      const calls = sum(({ calls }) => calls)
+      return { slow: sum(({ failed }) => failed) / calls, load: sum(({ attempts }) => attempts) / calls, calls }
+    })
+
+  it.live("with a hedge a share of s is one of s squared, for s more load", () =>
+    Effect.gen(function*() {
+      const plain = yield* slowIn({ policy: { steps: once } })
+      assert.closeTo(plain.slow, 0.02, 0.002)
+      assert.strictEqual(plain.load, 1)
+      const hedged = yield* slowIn({})
+      // Three standard deviations of so few.
+      assert.closeTo(hedged.slow, 0.02 ** 2, 3 * Math.sqrt(0.02 ** 2 / hedged.calls))
+      assert.closeTo(hedged.load, 1.02, 0.002)
+    }), 120_000)
+
+  it.live("no more is sent than the share pays for", () =>
+    Effect.gen(function*() {
+      const { load, slow } = yield* slowIn({
+        policy: { steps: once, hedge: { after: "40 millis", share: 0.01 } }
+      })
+      assert.isBelow(load, 1.0101)
+      assert.closeTo(slow, 0.01, 0.002)
+    }), 120_000)
+
+  it.live("hedged calls retry, pay and count as others do: without a hedge they are the same calls", () =>
+    Effect.gen(function*() {
+      const policy = { steps, concurrency: {}, throttle: {} }
+      const totalsOf = Effect.fnUntraced(function*(more: object) {
+        const { totals } = first(
+          yield* simulate("outage", {
+            scenario: { duration: "60 seconds" },
+            fleet: { rate: 100, policy: { ...policy, ...more } },
+            service: { capacity: 107 }
+          })
+        )
+        const { gauges: _, ...rest } = totals
+        return rest
+      })
+      const driven = yield* totalsOf({})
+      const hedged = yield* totalsOf({ hedge: { after: "1 hour" } })
+      assert.strictEqual(hedged.calls, driven.calls)
+      for (const key of ["attempts", "succeeded", "failed"] as const) {
+        assert.closeTo(hedged[key] / driven[key], 1, 0.05, key)
+      }
+      assert.sameMembers(Object.keys(hedged.failures), Object.keys(driven.failures))
+      assert.sameMembers(Object.keys(hedged.stops), Object.keys(driven.stops))
+    }))
+})
+
+describe("noisy-neighbor: a job in the same process wants more than there is", () => {
+  const served = (fleet?: object, of = few) =>
+    Effect.map(runs("noisy-neighbor", fleet, {}, of), (results) => ({
+      shop: mean(results.map(({ clients }) => share(clients[0]!, 25, 50))),
+      reports: mean(results.map(({ clients }) => share(clients[1]!, 25, 50)))
+    }))
+
+  it.live(
+    "what matters goes first: nine in ten of the shop are served, against four in ten that matter as the job's do",
+    () =>
+      Effect.gen(function*() {
+        const critical = yield* served()
+        assert.closeTo(critical.shop, 93, 3)
+        assert.closeTo(critical.reports, 26, 4)
+        const equal = yield* served({ criticality: "sheddable" })
+        assert.closeTo(equal.shop, 44, 4)
+        assert.closeTo(equal.reports, 44, 4)
+      }),
+    120_000
+  )
+
+  it.live("without a limit neither is served, then or after", () =>
+    Effect.gen(function*() {
+      const none = yield* served({ policy: { steps } })
+      assert.isBelow(none.shop, 5)
+      assert.isBelow(none.reports, 5)
+    }), 60_000)
+
+  it.live("spread over ten processes it helps little: few calls wait in the same line", () =>
+    Effect.gen(function*() {
+      const critical = yield* served({ processes: 10 })
+      const equal = yield* served({ processes: 10, criticality: "sheddable" })
+      assert.isAbove(critical.shop, equal.shop)
+      assert.isBelow(critical.shop, 75)
+    }), 120_000)
+})
+
+describe("cool-down-herd: one hint sends all back to the same moment", () => {
+  const herd = (processes: number, policy: object, of = few) =>
+    Effect.map(runs("cool-down-herd", { processes, policy }, {}, of), (results) => {
+      const fleets = results.map(first)
+      return {
+        served: mean(fleets.map((fleet) => share(fleet))) / 0.9,
+        throttles: mean(fleets.map(({ totals }) => (totals.attemptFailures.throttled ?? 0) / totals.calls))
+      }
+    })
+  const hinted = [...steps.slice(0, 3), "honorRetryAfter", steps[3]]
+
+  // Source of the bands: the simulator that the mechanisms were compared on; 0.0001 to 0.005 throttles a call.
+  it.live(
+    "a cool-down in each of a hundred processes sends next to nothing, and all come back in order",
+    () =>
+      Effect.gen(function*() {
+        const { served, throttles } = yield* herd(100, { steps, coolDown: {} }, seeds)
+        assert.isAbove(served, 99)
+        assert.isAtMost(throttles, 0.006)
+      }),
+    60_000
+  )
+
+  it.live(
+    "calls that follow their hints without a cool-down come back at one moment, and keep a hundred processes down",
+    () =>
+      Effect.gen(function*() {
+        const { served, throttles } = yield* herd(100, { steps: hinted })
+        assert.isBelow(served, 50)
+        assert.isAbove(throttles, 0.1)
+      }),
+    60_000
+  )
+
+  it.live(
+    "calls that all wait out a long hint are the worst herd, unless a limit lets them in",
+    () =>
+      Effect.gen(function*() {
+        const coolDown = { maxWait: "15 seconds" }
+        assert.isBelow((yield* herd(100, { steps, coolDown })).served, 40)
+        assert.isAbove((yield* herd(100, { steps, coolDown, concurrency: {} })).served, 99)
+      }),
+    120_000
+  )
+})
+
+describe("two-fleets: one has a limit, the other has none", () => {
+  const served = Effect.fnUntraced(function*(policy?: object | string) {
+    const results = yield* Effect.forEach(policy === undefined ? seeds : few, (seed) =>
+      Effect.gen(function*() {
+        const scenario = yield* Simulator.decode(inputWith(seed, policy))
+        return yield* Simulator.run(scenario)
+      }))
+    const of = (index: number) => mean(results.map(({ clients }) => share(clients[index]!, 20, 80)))
+    return { polite: of(0), neighbor: of(1) }
+  })
+
+  // Source of the first figures: the simulator that the rule was chosen by, where both fleets make 280 calls a second.
+  it.live(
+    "the fleet that holds back pays for both: it is served less, and is not starved",
+    () =>
+      Effect.gen(function*() {
+        const { neighbor, polite } = yield* served()
+        assert.closeTo(polite, 42, 4)
+        assert.closeTo(neighbor, 62, 5)
+      }),
+    60_000
+  )
+
+  it.live("with the same limit in both, both are served more, and alike", () =>
+    Effect.gen(function*() {
+      const { neighbor, polite } = yield* served({ steps, concurrency: {} })
+      assert.closeTo(polite, neighbor, 3)
+      assert.isAbove(polite, 60)
+    }), 60_000)
+
+  it.live(
+    "next to calls that are repeated without a delay, nobody is served, polite or not",
+    () =>
+      Effect.gen(function*() {
+        const { neighbor, polite } = yield* served("naive")
+        assert.isBelow(polite, 12)
+        assert.isBelow(neighbor, 12)
+      }),
+    60_000
+  )
+})
+
+describe("what a limit does badly", () => {
+  it.live(
+    "thin-fleet: a thousand processes with a call in five seconds learn too little; a throttle helps there",
+    () =>
+      Effect.gen(function*() {
+        const of = [1, 2, 3]
+        const limit = mean((yield* runs("thin-fleet", {}, {}, of)).map((result) => share(first(result)))) / (110 / 120)
+        const policy = { steps, concurrency: {}, throttle: {} }
+        const both = mean((yield* runs("thin-fleet", { policy }, {}, of)).map((result) => share(first(result)))) /
+          (110 / 120)
+        assert.closeTo(limit, 72, 5)
+        assert.isAbove(both, limit + 3)
+      }),
+    120_000
+  )
+
+  // Source: as above, 97 %.
+  it.live(
+    "near-the-timeout: ordinary latencies near the timeout look like overload, which costs 3 %",
+    () =>
+      Effect.gen(function*() {
+        const served = mean((yield* runs("near-the-timeout")).map((result) => share(first(result))))
+        assert.closeTo(served, 97, 1)
+        const quota = yield* runs("near-the-timeout", { policy: { steps } })
+        assert.isAbove(mean(quota.map((result) => share(first(result)))), 99.9)
+      }),
+    60_000
+  )
+})
+
+it.effect("refuses hedges and guests whose keys do not go together, by their path", () =>
+  Effect.gen(function*() {
+    const fleet = { name: "fleet", to: "service", rate: 1, policy: { steps: once } }
+    const guest = { name: "guest", to: "service", rate: 1, processesOf: "fleet" }
+    for (
+      const [fleets, path] of [
+        [[{ ...fleet, policy: { steps: once, hedge: { share: 0 } } }], /policy\.hedge\.share: must be/],
+        [[{ ...fleet, policy: { steps: once, hedge: { atMost: 11 } } }], /policy\.hedge\.atMost: must be/],
+        [[{ ...fleet, policy: { steps: once, hedge: { quantile: 1 } } }], /policy\.hedge\.quantile: must be/],
+        [
+          [{ ...fleet, policy: { steps: once, hedge: { after: 1, quantile: 0.9 } } }],
+          /policy\.hedge\.quantile: cannot be combined with after/
+        ],
+        [
+          [fleet, { ...guest, processesOf: "other" }],
+          /fleets\[1\]\.processesOf: names no earlier fleet with processes of its own/
+        ],
+        [[guest, fleet], /fleets\[0\]\.processesOf: names no earlier fleet with processes of its own/],
+        [[fleet, { ...guest, processes: 2 }], /fleets\[1\]\.processes: cannot be combined with processesOf/],
+        [[fleet, { ...guest, policy: "naive" }], /fleets\[1\]\.policy: cannot be combined with processesOf/],
+        [[fleet, { ...guest, to: "other" }], /fleets\[1\]\.to: must be "service"/]
+      ] as const
+    ) {
+      const error = yield* Effect.flip(simulateInput({
+        name: "refused",
+        duration: "1 second",
+        fleets,
+        services: [{ name: "service", capacity: 1 }, { name: "other", capacity: 1 }]
+      }))
+      assert.instanceOf(error, InvalidScenario)
+      assert.match(error.message, path)
+    }
+  }))
+
+/** The fleets of `two-fleets`, the second with another policy. */
+const inputWith = (seed: number, policy: object | string | undefined) => {
+  const input = inputOf("two-fleets", { scenario: { seed } })
+  return policy === undefined ? input : { ...input, fleets: [input.fleets[0], { ...input.fleets[1], policy }] }
+}

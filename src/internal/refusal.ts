@@ -1,0 +1,40 @@
+import { InvalidOption } from "../InvalidOption.ts"
+
+/** A place in a document. */
+export type Path = ReadonlyArray<string | number>
+
+/** What is wrong with a document, and where. */
+export class Refusal {
+  readonly path: Path
+  readonly value: unknown
+  readonly expected: string
+
+  constructor(path: Path, value: unknown, expected: string) {
+    this.path = path
+    this.value = value
+    this.expected = expected
+  }
+}
+
+export const refuse = (path: Path, value: unknown, expected: string): never => {
+  throw new Refusal(path, value, expected)
+}
+
+/** `steps[2].capped`; keys that are not plain words are quoted. */
+const pathText = (before: string, key: string | number): string => {
+  if (typeof key === "number") return `${before}[${key}]`
+  if (!/^\w+$/.test(key)) return `${before}[${JSON.stringify(key)}]`
+  return before === "" ? key : `${before}.${key}`
+}
+
+/** What is wrong, as an error of the constructor that was given the document. */
+export const errorOf = ({ expected, path, value }: Refusal, constructorName: string): InvalidOption =>
+  new InvalidOption({ constructorName, field: path.reduce(pathText, ""), value, expected })
+
+/** An object of a document. */
+export interface Fields {
+  readonly [field: string]: unknown
+}
+
+export const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)

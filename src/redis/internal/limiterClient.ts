@@ -1,0 +1,82 @@
+import type { Exchange, Exchanges, Topic } from "./exchanges.ts"
+import type { Peers, SharedAdaptiveGate } from "./limiterGate.ts"
+import { type LimiterReply, limiterReplyOf, limiterScript, type LimiterSettings } from "./limiterScript.ts"
+
+/** How a shared limiter works. */
+export interface LimiterTerms {
+  readonly settings: LimiterSettings
+  /** How often Redis is asked while sends are made. */
+  readonly lookMillis: number
+}
+
+/** What a process tells the others of its sends, and what part of the rate it has. A process that sends nothing asks nothing. */
+export class LimiterClient implements Peers, Topic<LimiterReply> {
+  private readonly gate: SharedAdaptiveGate<any>
+  private readonly terms: LimiterTerms
+  private readonly exchanges: Exchanges
+  /** Sends have ended since Redis was asked last. */
+  private isActive = false
+  private isThrottled = false
+  private lookAtMillis = -Infinity
+
+  constructor(gate: SharedAdaptiveGate<any>, terms: LimiterTerms, exchanges: Exchanges) {
+    this.gate = gate
+    this.terms = terms
+    this.exchanges = exchanges
+    gate.peers = this
+  }
+
+  get isAlone(): boolean {
+    return this.exchanges.isAlone
+  }
+
+  waits(): void {
+    if (!this.isActive) this.wake()
+  }
+
+  ended(isThrottled: boolean): void {
+    if (isThrottled && !this.isThrottled) {
+      this.isThrottled = true
+      this.wake()
+    } else if (!this.isActive) {
+      this.wake()
+    }
+  }
+
+  private wake(): void {
+    this.isActive = true
+    this.exchanges.signal()
+  }
+
+  pauseMillis(now: number): number {
+    if (this.isThrottled) return 0
+    return this.isActive || this.gate.waiting > 0 ? this.lookAtMillis - now : Infinity
+  }
+
+  next(now: number): Exchange<LimiterReply> {
+    const { gate, isThrottled } = this
+    this.isActive = this.isThrottled = false
+    const told = {
+      client: this.exchanges.name,
+      rate: gate.measuredTxRate,
+      isHungry: gate.waiting > 0,
+      isThrottled,
+      ...gate.curveAt(now)
+    }
+    return {
+      ask: (redis) => redis.eval(limiterScript)(this.terms.settings, told),
+      replyOf: limiterReplyOf,
+      answered: (reply) => {
+        const { nowMillis, random } = this.exchanges
+        this.lookAtMillis = nowMillis + this.terms.lookMillis * (0.5 + random.nextDoubleUnsafe() / 2)
+        gate.follow(reply, nowMillis)
+      }
+    }
+  }
+
+  /** A throttle that could not be reported has been handled here. */
+  decideAlone(): void {
+    this.isThrottled = false
+    this.lookAtMillis = -Infinity
+  }
+}

@@ -1,0 +1,94 @@
+import type * as Effect from "effect/Effect"
+import * as Cubic from "../../internal/math/cubic.ts"
+import type { Outcome, Send } from "../../SendGate.ts"
+import { AdaptiveGate, type AdaptiveOptions } from "../../state/adaptive.ts"
+import type { FleetCurve, LimiterReply } from "./limiterScript.ts"
+
+/** The other processes of a fleet. */
+export interface Peers {
+  /** They do not decide: this process does, by its own throttles. */
+  readonly isAlone: boolean
+  /** A send waits for a token. */
+  waits(): void
+  /** A send has ended; throttled, if it left after the last cut. */
+  ended(isThrottled: boolean): void
+}
+
+/** The gate of a limiter whose rate is a share of that of a fleet. Alone it goes on from there by its own throttles. */
+export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
+  peers: Peers | undefined = undefined
+  /** The curve of the fleet, as this process knows it, and when it was cut. */
+  private cuts = 0
+  private lastMaxRate = 0
+  private cutAtMillis = -Infinity
+  private readonly cubic: Cubic.CubicConfig
+
+  constructor(options: AdaptiveOptions<E>, nowMillis: number) {
+    super(options, Cubic.initial(options.cubic, nowMillis / 1000))
+    this.cubic = options.cubic
+  }
+
+  /** What this process sends, per second. */
+  get measuredTxRate(): number {
+    return this.state.measuredTxRate
+  }
+
+  /** What this process knows of the fleet's curve. */
+  curveAt(nowMillis: number): FleetCurve {
+    const { cuts, lastMaxRate } = this
+    return { cuts, lastMaxRate, millis: cuts === 0 ? 0 : nowMillis - this.cutAtMillis }
+  }
+
+  /** Goes along the curve of the fleet, at a share of its rate. */
+  follow({ cuts, lastMaxRate, millis, share }: LimiterReply, nowMillis: number): void {
+    this.cuts = cuts
+    this.lastMaxRate = lastMaxRate
+    this.cutAtMillis = nowMillis - millis
+    // The cubic of a share, which takes as long as the whole.
+    const { minFillRate, scaleConstant } = this.cubic
+    const cubic = { ...this.cubic, scaleConstant: scaleConstant * share, minFillRate: minFillRate * share }
+    this.options = { ...this.options, cubic }
+    if (cuts === 0) return
+    const curve = { enabled: true, lastMaxRate: lastMaxRate * share, lastThrottleTime: this.cutAtMillis / 1000 }
+    this.state = Cubic.follow(this.state, cubic, curve, nowMillis / 1000)
+    this.waiters?.wakeHead()
+  }
+
+  override enter(send: Send): void | Effect.Effect<void, E> {
+    const wait = super.enter({
+      attempt: send.attempt,
+      context: send.context,
+      nowMillis: send.nowMillis,
+      hold: (pass) => {
+        const { cuts } = this
+        send.hold({ settle: (outcome) => this.ended(outcome, cuts), cancel: () => pass.cancel() })
+      }
+    })
+    if (wait !== undefined) this.peers?.waits()
+    return wait
+  }
+
+  override update(throttled: boolean, nowMillis: number): void {
+    this.book(throttled, this.cuts, nowMillis)
+  }
+
+  private ended(outcome: Outcome, cuts: number): void {
+    if (outcome._tag !== "Unknown") this.book(outcome.info?.throttling === true, cuts, outcome.nowMillis)
+  }
+
+  private book(throttled: boolean, cuts: number, nowMillis: number): void {
+    const isAlone = this.peers?.isAlone !== false
+    this.peers?.ended(throttled && cuts === this.cuts)
+    // One that has measured nothing yet has its part all the same.
+    const isMeasuredElsewhere = !isAlone || (this.state.enabled && this.measuredTxRate === 0)
+    const before = this.state.fillRate
+    const { cubic } = this.options
+    this.state = Cubic.update(
+      this.state,
+      isMeasuredElsewhere ? { ...cubic, isMeasuredElsewhere } : cubic,
+      nowMillis / 1000,
+      isAlone && throttled
+    )
+    if (this.state.fillRate > before) this.waiters?.wakeHead()
+  }
+}

@@ -1,0 +1,170 @@
+import * as Redis from "effect/persistence/Redis"
+
+/** What a shared limiter is made of, as every exchange brings it along. Rates in sends per second. */
+export interface LimiterSettings {
+  /** The key in Redis. */
+  readonly key: string
+  readonly beta: number
+  readonly scaleConstant: number
+  readonly minFillRate: number
+  /** How long a process counts after its last exchange. */
+  readonly memberMillis: number
+  /** How long a cut takes to reach all: throttles in that time are part of it. */
+  readonly cutMillis: number
+  /** How long the rate is kept when nobody sends. */
+  readonly idleMillis: number
+}
+
+/** The rate of the fleet: since when it follows its curve, and from where. */
+export interface FleetCurve {
+  /** How often the rate was cut: 0 before the first throttle. */
+  readonly cuts: number
+  readonly lastMaxRate: number
+  /** How long ago it was cut. */
+  readonly millis: number
+}
+
+/** One exchange: what a process has done, and what it knows. */
+export interface LimiterExchange extends FleetCurve {
+  readonly client: string
+  /** What it sends. */
+  readonly rate: number
+  /** Sends wait for tokens: it would send more. */
+  readonly isHungry: boolean
+  /** A send was throttled that left after the last cut. */
+  readonly isThrottled: boolean
+}
+
+/** What Redis answers. */
+export interface LimiterReply extends FleetCurve {
+  /** The part of the fleet's rate that a process may use: above 0. */
+  readonly share: number
+  /** What the fleet sends. */
+  readonly measured: number
+}
+
+const exchangeArguments = (settings: LimiterSettings, exchange: LimiterExchange): ReadonlyArray<string | number> => [
+  settings.key,
+  settings.beta,
+  settings.scaleConstant,
+  settings.minFillRate,
+  settings.memberMillis,
+  settings.idleMillis,
+  settings.cutMillis,
+  exchange.client,
+  exchange.rate,
+  exchange.isHungry ? 1 : 0,
+  exchange.isThrottled ? 1 : 0,
+  exchange.cuts,
+  exchange.lastMaxRate,
+  exchange.millis
+]
+
+/**
+ * The one script there is, on one key, on the clock of Redis. The key is a hash: `cuts`, `last` and `at` are the curve;
+ * `c:<client>` is what a process sends, whether it would send more, and when it said so; `level` and `measured` are what
+ * followed from those at `leveled`.
+ *
+ * The level is that of max-min fairness: who sends less than it has what it sends, the others have the same. All processes
+ * are read for it, so that is done a few times a second and the more seldom the more there are, and at each cut.
+ *
+ * While sends wait for tokens anywhere, the fleet sends at its rate. Otherwise it sends what is measured: then its rate is at
+ * most twice that, and what is cut is what it sends.
+ *
+ * A throttle counts if its send left after all processes knew of the last cut: those before it have been answered by that
+ * cut. A process that knows of more cuts than Redis brings back what Redis has lost.
+ */
+export const limiterScript = Redis.script(exchangeArguments, {
+  numberOfKeys: 1,
+  lua: `
+local key = KEYS[1]
+local beta, scale, least = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local member, idle = tonumber(ARGV[4]), ARGV[5]
+local grace, client, rate, hungry, throttled = tonumber(ARGV[6]), ARGV[7], ARGV[8], ARGV[9], ARGV[10] == "1"
+local knownCuts, knownLast, knownMillis = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local function exact(amount) return string.format("%.17g", amount) end
+
+local time = redis.call("TIME")
+local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
+local known = redis.call("HMGET", key, "cuts", "last", "at", "level", "leveled", "measured")
+local cuts, last, at = tonumber(known[1] or 0), tonumber(known[2] or 0), tonumber(known[3] or now)
+local level, leveled, measured = tonumber(known[4] or 0), tonumber(known[5] or 0), tonumber(known[6] or 0)
+local reports = throttled and knownCuts >= cuts and (cuts == 0 or math.abs(now - at) >= grace)
+if knownCuts > cuts then
+  cuts, last, at, leveled = knownCuts, knownLast, now - knownMillis, 0
+end
+
+local function curve()
+  local window = (last * (1 - beta) / scale) ^ (1 / 3)
+  local since = math.max(0, now - at) / 1000 - window
+  return math.max(least, scale * since * since * since + last)
+end
+
+local function measure()
+  local gone, demands, count = {}, {}, 0
+  local fields = redis.call("HGETALL", key)
+  measured = 0
+  for index = 1, #fields, 2 do
+    if string.sub(fields[index], 1, 2) == "c:" then
+      local sends, wants, seen = string.match(fields[index + 1], "^(.-) (.-) (.*)$")
+      if tonumber(seen) + member < now or tonumber(seen) > now + member then
+        gone[#gone + 1] = fields[index]
+      else
+        count = count + 1
+        measured = measured + tonumber(sends)
+        if wants == "0" then demands[#demands + 1] = tonumber(sends) end
+      end
+    end
+  end
+  for _, field in ipairs(gone) do redis.call("HDEL", key, field) end
+  table.sort(demands)
+  return demands, count
+end
+
+local function allowed(demands, count)
+  return count > #demands and curve() or math.min(curve(), math.max(least, 2 * measured))
+end
+
+local function share(demands, count)
+  local left = allowed(demands, count)
+  local others = count
+  for _, demand in ipairs(demands) do
+    if demand * others > left then break end
+    left = left - demand
+    others = others - 1
+  end
+  level = others > 0 and left / others or demands[#demands] + left / count
+end
+
+redis.call("HSET", key, "c:" .. client, rate .. " " .. hungry .. " " .. exact(now))
+local size = redis.call("HLEN", key)
+if reports or now - leveled > 100 + size or now < leveled then
+  local demands, count = measure()
+  if reports then
+    if cuts == 0 then
+      last = measured
+    else
+      last = count > #demands and curve() or math.min(measured, curve())
+    end
+    cuts, at = cuts + 1, now
+  end
+  share(demands, count)
+  redis.call("HSET", key, "cuts", cuts, "last", exact(last), "at", exact(at), "level", exact(level),
+    "leveled", exact(now), "measured", exact(measured))
+end
+redis.call("PEXPIRE", key, idle)
+return { cuts, exact(last), exact(math.max(0, now - at)), exact(level / curve()), exact(measured) }
+`
+}).withReturnType<unknown>()
+
+/** The reply, or `undefined` when it is none. */
+export const limiterReplyOf = (answer: unknown): LimiterReply | undefined => {
+  if (!Array.isArray(answer) || answer.length !== 5) return undefined
+  const [cuts = NaN, lastMaxRate = NaN, millis = NaN, share = NaN, measured = NaN] = answer.map((value: unknown) =>
+    typeof value === "number" || (typeof value === "string" && value !== "") ? Number(value) : NaN
+  )
+  const isAmount = (amount: number) => amount >= 0 && amount < Infinity
+  return [cuts, lastMaxRate, millis, share, measured].every(isAmount) && share > 0
+    ? { cuts, lastMaxRate, millis, share, measured }
+    : undefined
+}

@@ -1,0 +1,29 @@
+import type * as Duration from "effect/Duration"
+import type { checks } from "../../internal/checks.ts"
+import type { Terms } from "./exchanges.ts"
+
+/** The options of everything shared through Redis. */
+export interface SharedOptions {
+  readonly name: string
+  readonly prefix?: string | undefined
+  readonly timeout?: Duration.Input | undefined
+  readonly fallbackTime?: Duration.Input | undefined
+}
+
+type Checks = ReturnType<typeof checks>
+
+/** The key in Redis, checked. */
+export const validKey = (check: Checks, { name, prefix }: SharedOptions, defaultPrefix: string): string => {
+  if (typeof name !== "string" || name === "") check.reject("name", name, "a non-empty string")
+  if (prefix !== undefined && typeof prefix !== "string") check.reject("prefix", prefix, "a string")
+  return (prefix ?? defaultPrefix) + name
+}
+
+/** How long Redis has to respond, and how long it is left alone if it does not. */
+export const validTimes = (
+  check: Checks,
+  { fallbackTime, timeout }: SharedOptions
+): Pick<Terms, "timeoutMillis" | "retryMillis"> => ({
+  timeoutMillis: check.positiveDuration("timeout", timeout ?? 50),
+  retryMillis: check.positiveDuration("fallbackTime", fallbackTime ?? 1000)
+})

@@ -1,0 +1,274 @@
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb"
+import { HttpResponse } from "@smithy/core/protocols"
+import { ExponentialBackoff, handleAll, retry } from "cockatiel"
+import { awsStandard2026, Hedge, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import * as CoolDown from "effect-retry/CoolDown"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
+import { build } from "esbuild"
+import * as fs from "node:fs"
+import { Readable } from "node:stream"
+import { fileURLToPath } from "node:url"
+import { gzipSync } from "node:zlib"
+import pRetry from "p-retry"
+import { afterEach, assert, beforeEach, it, vi } from "vitest"
+import { sizes } from "../../bench/size.ts"
+import { getItem, settings } from "../utils/awsSdk.ts"
+
+/** One send. It fails with what a client throws for a response: an error with a status and headers. */
+type Send = () => Promise<string>
+
+class HttpError extends Error {
+  readonly status: number
+  readonly headers: Record<string, string>
+  constructor(status: number, headers: Record<string, string>) {
+    super(`status ${status}`)
+    this.status = status
+    this.headers = headers
+  }
+}
+
+interface Library {
+  readonly name: string
+  /** Wraps calls of one resource: three attempts each, everything else as the library has it. */
+  readonly make: () => Promise<(send: Send) => Promise<unknown>>
+  /** Three layers that all retry the same send, where the library has more to offer than to wrap it three times. */
+  readonly nested?: Library["make"]
+  /** The same for reads that may be sent twice, where the library can. */
+  readonly hedging?: Library["make"]
+}
+
+/** What the docs recommend for a service that is not of AWS. */
+const patient = awsStandard2026.pipe(RetryPolicy.honorRetryAfter({ atMost: "2 minutes", beyond: "stop" }))
+
+const ours = (wrap: (send: Effect.Effect<string, unknown>) => Effect.Effect<string, unknown, Services>) => async () => {
+  const scope = await Effect.runPromise(Scope.make())
+  const services = await Effect.runPromise(
+    Layer.buildWithScope(Layer.mergeAll(RetryQuota.layer(), CoolDown.layer(), Hedge.layer()), scope)
+  )
+  return (send: Send) =>
+    Effect.runPromise(
+      Effect.provideContext(wrap(Effect.tryPromise(send)), services)
+    )
+}
+
+type Services = RetryQuota.RetryQuota | CoolDown.CoolDown | Hedge.Hedge
+
+const libraries: ReadonlyArray<Library> = [
+  {
+    name: "effect-retry",
+    make: ours(withRetry(patient)),
+    nested: ours((send) => {
+      const layer = withRetry(RetryPolicy.outermostOnly(patient))
+      return layer(layer(layer(send)))
+    }),
+    hedging: ours((send) =>
+      send.pipe(Hedge.hedged({ after: Hedge.quantile(0.98, { first: "1 second" }) }), withRetry(patient))
+    )
+  },
+  {
+    name: "`Effect.retry`",
+    make: async () => (send) =>
+      Effect.runPromise(
+        Effect.retry(Effect.tryPromise(send), {
+          schedule: Schedule.exponential("100 millis").pipe(Schedule.jittered),
+          times: 2
+        })
+      )
+  },
+  {
+    name: "AWS SDK v3",
+    make: async () => {
+      const client = new DynamoDBClient({
+        ...settings,
+        retryMode: "standard",
+        maxAttempts: 3,
+        requestHandler: { handle: async ({ send }: any) => send() } as any
+      })
+      client.middlewareStack.add(
+        (next, context: any) => (args: any) => next({ ...args, request: { ...args.request, send: context.send } }),
+        { step: "finalizeRequest", priority: "low" }
+      )
+      return (send) => {
+        const command = getItem()
+        command.middlewareStack.add((next, context: any) => {
+          context.send = async () => {
+            const answer = await send().then(() => ({ status: 200, headers: {} }), (error: unknown) => {
+              if (error instanceof HttpError) return error
+              throw error
+            })
+            const body = Readable.from([Buffer.from("{}")])
+            return { response: new HttpResponse({ statusCode: answer.status, headers: answer.headers, body }) }
+          }
+          return next
+        }, { step: "initialize" })
+        return client.send(command)
+      }
+    }
+  },
+  {
+    name: "cockatiel",
+    make: async () => {
+      const policy = retry(handleAll, { maxAttempts: 2, backoff: new ExponentialBackoff() })
+      return (send) => policy.execute(send)
+    }
+  },
+  {
+    name: "p-retry",
+    make: async () => (send) => pRetry(send, { retries: 2, minTimeout: 100 })
+  }
+]
+
+/** Runs a program to its end, in virtual time. */
+const run = async <A>(program: Promise<A>): Promise<A> => {
+  let isOver = false
+  const end = () => {
+    isOver = true
+  }
+  program.then(end, end)
+  while (!isOver) await vi.advanceTimersToNextTimerAsync()
+  return program
+}
+
+const ignore = () => {}
+
+/** What is measured: a question, and its answer for a library. */
+const rows: Record<string, (library: Library) => Promise<string>> = {
+  "Sends for 1,000 calls in a row to a service that is down": async ({ make }) => {
+    const call = await make()
+    let sends = 0
+    for (let i = 0; i < 1000; i++) {
+      await run(
+        call(async () => {
+          sends++
+          throw new HttpError(503, {})
+        }).catch(ignore)
+      )
+    }
+    return sends.toLocaleString("en-US")
+  },
+  "Sends of a call with a bug (it throws a `TypeError`)": async ({ make }) => {
+    const call = await make()
+    let sends = 0
+    await run(
+      call(async () => {
+        sends++
+        throw new TypeError("x is not a function")
+      }).catch(ignore)
+    )
+    return String(sends)
+  },
+  "Waits for `Retry-After: 1`": async ({ make }) => {
+    const call = await make()
+    const times: Array<number> = []
+    await run(
+      call(async () => {
+        times.push(Date.now())
+        if (times.length === 1) throw new HttpError(503, { "retry-after": "1" })
+        return "ok"
+      }).catch(ignore)
+    )
+    return times[1]! - times[0]! >= 1000 ? "yes" : "no"
+  },
+  "Sends of 100 more callers before `Retry-After` is over": async ({ make }) => {
+    const call = await make()
+    let sends = 0
+    const start = Date.now()
+    const send = async () => {
+      const now = Date.now() - start
+      if (now > 0 && now < 1000) sends++
+      if (now < 1000) throw new HttpError(503, { "retry-after": "1" })
+      return "ok"
+    }
+    const first = call(send).catch(ignore)
+    await run(new Promise<void>((resolve) => setTimeout(resolve, 1)))
+    await run(Promise.all([first, ...Array.from({ length: 100 }, () => call(send).catch(ignore))]))
+    return String(sends)
+  },
+  "Sends where three layers retry the same call": async ({ make, nested }) => {
+    let sends = 0
+    const send = async () => {
+      sends++
+      throw new HttpError(503, {})
+    }
+    const call = await (nested ?? make)()
+    const twice = () => call(send) as Promise<string>
+    await run((nested === undefined ? call(() => call(twice) as Promise<string>) : call(send)).catch(ignore))
+    return String(sends)
+  },
+  "Slowest call but 5 in 1,000, where one send in 100 takes 1 s and the others 10 ms": async ({ hedging, make }) => {
+    const call = await (hedging ?? make)()
+    const latencies: Array<number> = []
+    let sends = 0
+    const one = async () => {
+      const start = Date.now()
+      await call(async () => {
+        await new Promise<void>((resolve) => setTimeout(resolve, ++sends % 100 === 0 ? 1000 : 10))
+        return "ok"
+      })
+      latencies.push(Date.now() - start)
+    }
+    for (let i = 0; i < 3000; i++) await run(one())
+    return `${latencies.slice(1000).sort((a, b) => a - b)[1989]} ms`
+  }
+}
+
+/** The clock of Effect, which fake timers leave alone. */
+const { hrtime } = process
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  vi.spyOn(hrtime, "bigint").mockImplementation(() => BigInt(Date.now()) * 1_000_000n)
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+const root = new URL("../../", import.meta.url)
+const readme = fs.readFileSync(new URL("README.md", root), "utf8")
+
+const rowOf = (...cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`
+
+it("README.md: the libraries", () => {
+  assert.include(readme, rowOf("", ...libraries.map(({ name }) => name)).replace("|  |", "| |"))
+})
+
+it.each(Object.entries(rows))("README.md: %s", async (question, ask) => {
+  const answers: Array<string> = []
+  for (const library of libraries) answers.push(await ask(library))
+  assert.include(readme, rowOf(question, ...answers))
+}, 60_000)
+
+it("README.md: size", async () => {
+  vi.useRealTimers()
+  const folder = fileURLToPath(root)
+  const kibOf = (bytes: number) => `${Number((bytes / 1024).toPrecision(2))} KiB`
+  const sizeOf = async (contents: string) => {
+    const { outputFiles } = await build({
+      stdin: { contents, resolveDir: folder, loader: "js" },
+      bundle: true,
+      minify: true,
+      format: "esm",
+      platform: "node",
+      write: false,
+      logLevel: "silent",
+      tsconfigRaw: "{}"
+    })
+    return kibOf(gzipSync(outputFiles[0]!.contents, { level: 9 }).length)
+  }
+  const cockatiel = `import { ExponentialBackoff, handleAll, retry } from "cockatiel"
+    export const policy = retry(handleAll, { maxAttempts: 2, backoff: new ExponentialBackoff() })`
+  const app = await sizes(folder, "./src/index.ts")
+  const row = rowOf(
+    "Size, minified and compressed",
+    `${kibOf(app.with.bytes - app.without.bytes)} on top of Effect`,
+    "part of Effect",
+    "part of the SDK",
+    await sizeOf(cockatiel),
+    await sizeOf(`export { default } from "p-retry"`)
+  )
+  assert.include(readme, row)
+}, 60_000)

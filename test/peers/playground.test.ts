@@ -1,0 +1,219 @@
+/** The playground, opened from its file: used with the keyboard, looked at, and compared with the command line. */
+import { afterAll, assert, beforeAll, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { execFile } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import { promisify } from "node:util"
+import type { Browser, Page } from "puppeteer-core"
+import { asked, browsers, startBrowser } from "../utils/browsers.ts"
+import { describePeers } from "../utils/peers.ts"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+
+/** The lab as it is built into a folder: the page, and the command line. */
+let folder: string | undefined
+let url: string
+
+const run = (script: string, ...args: ReadonlyArray<string>): Promise<string> =>
+  promisify(execFile)(process.execPath, [script, ...args], { cwd: folder, maxBuffer: 2 ** 28 }).then(({ stdout }) =>
+    stdout
+  )
+
+beforeAll(async () => {
+  if (process.env["MODE"] !== "peers") return
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), "effect-retry-"))
+  url = pathToFileURL(path.join(folder, "dist/playground.html")).href
+  fs.mkdirSync(path.join(folder, "node_modules"))
+  fs.symlinkSync(path.join(root, "node_modules/effect"), path.join(folder, "node_modules/effect"))
+  fs.writeFileSync(path.join(folder, "package.json"), `{"type":"module"}`)
+  fs.cpSync(path.join(root, "lab/scenarios"), path.join(folder, "scenarios"), { recursive: true })
+  await run(path.join(root, "lab/scripts/build.mjs"), folder)
+}, 120_000)
+
+afterAll(() => {
+  if (folder !== undefined) fs.rmSync(folder, { recursive: true })
+})
+
+/** A page that is open, and all errors that it told. */
+const opened = async (browser: Browser, url: string, { dark = false, width = 1280 } = {}) => {
+  const page = await browser.newPage()
+  const said: Array<string> = []
+  page.on("console", (message) => said.push(message.text()))
+  page.on("pageerror", (error) => said.push(String(error)))
+  await page.setViewport({ width, height: 844 })
+  if (dark) await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }])
+  await page.goto(url)
+  return { page, said }
+}
+
+const done = (page: Page) =>
+  page.waitForFunction(
+    `(rows => rows.length > 0 && rows.every(row => row.getAttribute("aria-busy") === "false"))([...document.querySelectorAll(".comparison tbody tr")])`,
+    { timeout: 60_000 }
+  )
+
+const text = (page: Page, selector: string): Promise<string> =>
+  page.$eval(selector, (element) => (element as unknown as { readonly textContent: string }).textContent)
+
+const texts = (page: Page, selector: string): Promise<ReadonlyArray<string>> =>
+  page.$$eval(selector, (all) => all.map((one) => (one as unknown as { readonly textContent: string }).textContent))
+
+/** A change by the keyboard, and how long it took until its first figures were drawn. */
+const change = async (page: Page, selector: string, key: "ArrowRight" | "ArrowLeft"): Promise<number> => {
+  await page.focus(selector)
+  await page.evaluate("delete document.documentElement.dataset.shownMillis")
+  await page.keyboard.press(key)
+  const shown = await page.waitForFunction("document.documentElement.dataset.shownMillis", { timeout: 30_000 })
+  return Number(await shown.jsonValue())
+}
+
+const firstSlider = `.controls input[type="range"]`
+
+/** How many processes share a core: on a busy machine everything takes so many times as long. */
+const business = () => Math.max(1, os.loadavg()[0]! / os.availableParallelism())
+
+for (const name of browsers) {
+  describePeers(`the playground in ${name}`, () => {
+    it.live("opens from its file, runs all policies, and tells the result", () =>
+      Effect.gen(function*() {
+        const browser = yield* startBrowser(name)
+        const { page, said } = yield* asked(() => opened(browser, url))
+        yield* asked(() => done(page))
+        assert.deepStrictEqual(said, [])
+        assert.deepStrictEqual(yield* asked(() => texts(page, "figure h3")), ["Load", "Success", "Retry quota left"])
+        assert.match(
+          yield* asked(() => text(page, "[aria-live]")),
+          /^naive: .* % succeed, recovers in 0 of \d+ runs\. awsStandard: .* jitter, limit: .* recovers in (\d+) of \1 runs\.$/
+        )
+        // A retry after a time-out costs twice what another costs.
+        assert.deepStrictEqual(
+          (yield* asked(() => texts(page, ".call:nth-child(2) tbody tr"))).map((row) => row.slice(-2)),
+          ["10", "10"]
+        )
+        const rows = yield* asked(() => texts(page, "figure:first-child tbody tr"))
+        assert.isAbove(rows.length, 20)
+        assert.match(rows[2]!, /^6 s\d+\d+\d+$/)
+      }).pipe(Effect.scoped), 200_000)
+
+    it.live("shows a change within 200 ms, and gives up what is stale", () =>
+      Effect.gen(function*() {
+        const browser = yield* startBrowser(name)
+        const { page, said } = yield* asked(() => opened(browser, url))
+        yield* asked(() => done(page))
+        const taken: Array<number> = []
+        for (let n = 0; n < 15; n++) {
+          taken.push(yield* asked(() => change(page, firstSlider, n % 2 ? "ArrowLeft" : "ArrowRight")))
+        }
+        const median = taken.sort((a, b) => a - b)[7]!
+        assert.isBelow(median / business(), 200, `${taken.join(" ")} ms; ${business()} processes a core`)
+        // Of many changes only the last counts.
+        yield* asked(async () => {
+          for (let n = 0; n < 10; n++) await page.keyboard.press("ArrowRight")
+        })
+        yield* asked(() => done(page))
+        assert.match(yield* asked(async () => page.url()), /#start=21&/)
+        assert.deepStrictEqual(said, [])
+      }).pipe(Effect.scoped), 200_000)
+
+    it.live("runs what a link says, and says what is wrong with a link", () =>
+      Effect.gen(function*() {
+        const browser = yield* startBrowser(name)
+        const link = "#rate=100&capacity=150&share=50&kind=drop&policy=awsAdaptive,quota:50,coolDown&policy=none"
+        const { page } = yield* asked(() => opened(browser, url + link))
+        yield* asked(() => done(page))
+        assert.strictEqual(yield* asked(async () => page.url()), url + link)
+        assert.deepStrictEqual(yield* asked(() => texts(page, ".card h3")), [
+          "awsAdaptive, quota 50, cool-down",
+          "none"
+        ])
+        const wrong = yield* asked(() => opened(browser, `${url}#rate=0&policy=nobody`))
+        assert.deepStrictEqual(yield* asked(() => texts(wrong.page, "[role=alert] li")), [
+          `rate must be a number from 10 to 600, got "0"`,
+          `policy must be one of none, naive, backoff, jitter, awsStandard, awsStandard2026, awsDynamoDB2026, awsAdaptive, limited, awsJavaV1, awsJavaScriptV2, awsGeneralReference, grpc, finagle, envoy, sre, got "nobody"`
+        ])
+        yield* asked(() => done(wrong.page))
+      }).pipe(Effect.scoped), 200_000)
+
+    it.live("exports a scenario that the command line runs to the same numbers", () =>
+      Effect.gen(function*() {
+        const browser = yield* startBrowser(name)
+        const { page } = yield* asked(() =>
+          opened(
+            browser,
+            `${url}#rate=120&capacity=150&limit=140&policy=awsAdaptive&policy=envoy,concurrency:0,throttle:2&policy=none`
+          )
+        )
+        yield* asked(() => done(page))
+        fs.writeFileSync(path.join(folder!, "scenario.json"), yield* asked(() => text(page, "[data-language=json]")))
+        const command = yield* asked(() => text(page, "[data-language=sh]"))
+        const args = [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!).slice(2)
+        const { runs } = JSON.parse(yield* asked(() => run(path.join(folder!, "dist/bin.js"), ...args, "--json")))
+        const shown = yield* asked(() => texts(page, "[data-trace] code"))
+        assert.deepStrictEqual(runs.map((run: any) => run.results[0].traceHash), shown)
+        const share = yield* asked(() => texts(page, `[data-figure="sends"]`))
+        runs.forEach((run: any, n: number) =>
+          assert.strictEqual(share[n]!.split(" ")[0]!.slice(0, 4), run.summary.sendsPerCall.mean.toFixed(2))
+        )
+        assert.match(
+          yield* asked(() => text(page, "[data-language=ts]")),
+          /^import \{ withRetry \} from "effect-retry"$/m
+        )
+      }).pipe(Effect.scoped), 200_000)
+
+    it.live("can be used with the keyboard alone: every control has a name", () =>
+      Effect.gen(function*() {
+        const browser = yield* startBrowser(name)
+        const { page } = yield* asked(() => opened(browser, url))
+        yield* asked(() => done(page))
+        const nameless = yield* asked(() =>
+          page.evaluate(`[...document.querySelectorAll("input, select, button")]
+            .filter((one) => !one.ariaLabel && !one.labels?.length && !one.textContent.trim()).map((one) => one.outerHTML)`)
+        )
+        assert.deepStrictEqual(nameless, [])
+        yield* asked(async () => {
+          await page.focus("button.add")
+          await page.keyboard.press("Enter")
+          await done(page)
+        })
+        assert.strictEqual((yield* asked(() => texts(page, ".card h3"))).length, 4)
+        assert.isNull(yield* asked(() => page.$("button.add")))
+        yield* asked(async () => {
+          await page.focus(".card button.quiet")
+          await page.keyboard.press("Enter")
+          await done(page)
+        })
+        assert.deepStrictEqual(yield* asked(() => texts(page, ".comparison tbody th")), [
+          " awsStandard",
+          " jitter, limit",
+          " none"
+        ])
+      }).pipe(Effect.scoped), 200_000)
+
+    it.live("fits a phone and a desk, light and dark", () =>
+      Effect.gen(function*() {
+        const browser = yield* startBrowser(name)
+        for (const width of [390, 1280]) {
+          for (const dark of name === "Chromium" ? [false, true] : [false]) {
+            const { page, said } = yield* asked(() => opened(browser, url, { dark, width }))
+            yield* asked(() => done(page))
+            const [overflow, background, plots] = (yield* asked(() =>
+              page.evaluate(`[
+                document.documentElement.scrollWidth - document.documentElement.clientWidth,
+                getComputedStyle(document.body).backgroundColor,
+                [...document.querySelectorAll(".plot canvas")].map((one) => one.getBoundingClientRect().width)
+              ]`)
+            )) as [number, string, ReadonlyArray<number>]
+            assert.strictEqual(overflow, 0)
+            assert.strictEqual(background, dark ? "rgb(20, 23, 28)" : "rgb(255, 255, 255)")
+            assert.strictEqual(plots.length, 3)
+            for (const plot of plots) assert.isAbove(plot, width * 0.6)
+            assert.deepStrictEqual(said, [])
+            yield* asked(() => page.close())
+          }
+        }
+      }).pipe(Effect.scoped), 200_000)
+  })
+}

@@ -1,0 +1,196 @@
+import type * as Simulator from "@effect-retry/lab/Simulator"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { freePort, type PeerError, startNginx, startServer, temporaryFolder } from "../../utils/peers.ts"
+import { capacity, type Load } from "./client.ts"
+import type { SubjectName } from "./policies.ts"
+
+/** Half of what a request and its answer take between two processes, in milliseconds: sockets and event loops. */
+export const network = 0.5
+
+/** A real system, and what the simulator is told of it. */
+export interface System {
+  readonly name: string
+  readonly policies: ReadonlyArray<SubjectName>
+  /** Whether its capacity is a setting. One that has to be measured first moves with whatever else the machine does. */
+  readonly isSet: boolean
+  /** Starts it: whom to send what, what happens meanwhile, and the scenario of the same. */
+  readonly start: Effect.Effect<Started, PeerError, Scope.Scope>
+}
+
+interface Started {
+  readonly load: Load
+  /** What goes wrong, from the first call on. */
+  readonly trouble: Effect.Effect<void>
+  readonly service: Omit<Simulator.ScenarioInput["services"][number], "name">
+}
+
+const program = new URL("./server.ts", import.meta.url).pathname
+
+const serve = (port: number, kind: string, ...numbers: ReadonlyArray<number>) =>
+  startServer(process.execPath, ["--import", "tsx", program, kind, `${port}`, ...numbers.map(String)], port)
+
+const pass = "proxy_http_version 1.1; proxy_set_header Connection '';"
+
+/** nginx that throttles, before a server that has nothing to do. */
+const throttling = Effect.gen(function*() {
+  const [port, upstream] = [yield* freePort, yield* freePort]
+  yield* serve(upstream, "pool", 1000, 0, 0)
+  yield* startNginx(
+    `limit_req_zone $server_port zone=rate:1m rate=40r/s;
+    upstream pool { server 127.0.0.1:${upstream}; keepalive 64; }
+    server {
+      listen 127.0.0.1:${port};
+      limit_req_status 429;
+      location / { limit_req zone=rate burst=20 nodelay; proxy_pass http://pool; ${pass} }
+    }`,
+    port
+  )
+  return `http://127.0.0.1:${port}/`
+})
+
+const throttled = (seconds: number): System["start"] =>
+  Effect.map(throttling, (url): Started => ({
+    load: { url, rate: 45, seconds, timeoutMillis: 1000 },
+    trouble: Effect.void,
+    service: { latency: 1, limit: { requests: 40, burst: 20 } }
+  }))
+
+const slow = { fromSeconds: 10, seconds: 10 }
+
+/** Ten times as slow for a while. */
+const slowing = (signal: () => void) =>
+  Effect.sleep(slow.fromSeconds * 1000).pipe(
+    Effect.andThen(Effect.sync(signal)),
+    Effect.andThen(Effect.sleep(slow.seconds * 1000)),
+    Effect.andThen(Effect.sync(signal))
+  )
+
+const workers = 8
+const workMillis = 50
+
+/** How long a worker takes, as it is measured: so many clients as there are workers, and no queue. */
+const workOf = (url: string) =>
+  Effect.map(
+    Effect.orDie(capacity(url, { keepAlive: true, clients: workers, seconds: 10 })),
+    (perSecond) => ({ exponential: workers * 1000 / perSecond - 2 * network })
+  )
+
+const slowOutage = {
+  kind: "slow",
+  from: `${slow.fromSeconds}s`,
+  to: `${slow.fromSeconds + slow.seconds}s`,
+  factor: 10
+} as const
+
+/** haproxy with a queue of 200 ms before a server that bears all. */
+const queueing: System["start"] = Effect.gen(function*() {
+  const [port, upstream] = [yield* freePort, yield* freePort]
+  const pool = yield* serve(upstream, "pool", 1000, workMillis, 0)
+  const config = path.join(yield* temporaryFolder, "haproxy.cfg")
+  fs.writeFileSync(
+    config,
+    `global
+  maxconn 4000
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 60s
+  timeout server 60s
+  timeout queue 200ms
+listen queue
+  bind 127.0.0.1:${port} backlog 4096
+  server one 127.0.0.1:${upstream} maxconn ${workers}
+`
+  )
+  yield* startServer("haproxy", ["-db", "-q", "-f", config], port)
+  return {
+    load: { url: `http://127.0.0.1:${port}/`, rate: 100, seconds: 45, timeoutMillis: 1000 },
+    trouble: slowing(() => pool.kill("SIGUSR2")),
+    service: {
+      workers: 8,
+      latency: { exponential: 50 },
+      queueTimeout: 200,
+      dropsAbandoned: true,
+      outages: [slowOutage]
+    }
+  }
+})
+
+/** A server of 8 workers, with a queue of 200. */
+const pooling: System["start"] = Effect.gen(function*() {
+  const port = yield* freePort
+  const pool = yield* serve(port, "pool", workers, workMillis, 200)
+  const url = `http://127.0.0.1:${port}/`
+  return {
+    load: { url, rate: 100, seconds: 40, timeoutMillis: 1000 },
+    trouble: slowing(() => pool.kill("SIGUSR2")),
+    service: { workers, latency: yield* workOf(url), queue: 200, outages: [slowOutage] }
+  }
+})
+
+const burnMillis = 4
+const stop = { fromSeconds: 10, seconds: 8 }
+const share = 0.7
+
+/** A server that burns CPU, stopped for a while. What it bears is measured first: with connections that are kept, and with new ones. */
+const burning: System["start"] = Effect.gen(function*() {
+  const port = yield* freePort
+  const url = `http://127.0.0.1:${port}/`
+  const server = yield* serve(port, "burner", burnMillis)
+  const measured = (keepAlive: boolean) => Effect.orDie(capacity(url, { keepAlive, clients: 8, seconds: 4 }))
+  // The first seconds of a process are slower than the rest.
+  yield* measured(true)
+  const kept = yield* measured(true)
+  const fresh = yield* measured(false)
+  const rate = Math.round(share * kept)
+  console.log(
+    `burner: ${kept.toFixed(1)} requests/s on connections that are kept, ${
+      fresh.toFixed(1)
+    } on new ones; ${rate} calls/s`
+  )
+  return {
+    load: { url, rate, seconds: 70, timeoutMillis: 1000 },
+    trouble: Effect.sleep(stop.fromSeconds * 1000).pipe(
+      Effect.andThen(Effect.sync(() => server.kill("SIGSTOP"))),
+      Effect.andThen(Effect.sleep(stop.seconds * 1000)),
+      Effect.andThen(Effect.sync(() => server.kill("SIGCONT"))),
+      Effect.asVoid
+    ),
+    service: {
+      capacity: kept,
+      costs: { connecting: Math.max(0, 1000 / fresh - 1000 / kept) },
+      outages: [{
+        kind: "hold",
+        from: `${stop.fromSeconds}s`,
+        to: `${stop.fromSeconds + stop.seconds}s`,
+        backlog: 4096
+      }]
+    }
+  }
+})
+
+export const systems: ReadonlyArray<System> = [
+  {
+    name: "Node, 4 ms of CPU each, stopped for 8 s",
+    policies: ["none", "three attempts", "awsStandard", "awsStandard, D", "awsStandard, D, cool-down, budget"],
+    isSet: false,
+    start: burning
+  },
+  {
+    name: "Node, 8 workers, queue of 200, slow for 10 s",
+    policies: ["none", "three attempts", "awsStandard", "awsStandard, D"],
+    isSet: false,
+    start: pooling
+  },
+  {
+    name: "haproxy, queue of 200 ms, slow for 10 s",
+    policies: ["none", "three attempts", "awsStandard"],
+    isSet: false,
+    start: queueing
+  },
+  { name: "nginx, limit of 40/s", policies: ["none", "full jitter", "awsStandard"], isSet: true, start: throttled(40) },
+  { name: "adaptive through nginx", policies: ["awsAdaptive"], isSet: true, start: throttled(60) }
+]

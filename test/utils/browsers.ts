@@ -1,0 +1,54 @@
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as http from "node:http"
+import type { AddressInfo } from "node:net"
+import puppeteer, { type Browser } from "puppeteer-core"
+import { PeerError } from "./peers.ts"
+
+/** Browsers as they are installed. Playwright drives Chromium alone of those. */
+const executables = {
+  Chromium: { browser: "chrome", executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium" },
+  Firefox: { browser: "firefox", executablePath: process.env["FIREFOX"] ?? "/usr/bin/firefox-esr" }
+} as const
+
+export const browsers = ["Chromium", "Firefox"] as const
+
+export const asked = <A>(promise: () => Promise<A>): Effect.Effect<A, PeerError> =>
+  Effect.tryPromise({ try: promise, catch: (error) => new PeerError({ message: String(error) }) })
+
+/** A browser without a window. It is closed with the scope. */
+export const startBrowser = (name: typeof browsers[number]): Effect.Effect<Browser, PeerError, Scope.Scope> =>
+  Effect.acquireRelease(
+    asked(() =>
+      puppeteer.launch({
+        ...executables[name],
+        headless: true,
+        protocolTimeout: 300_000,
+        args: name === "Chromium" ? ["--no-sandbox", "--disable-gpu", "--disable-background-networking"] : []
+      })
+    ),
+    (browser) => Effect.promise(() => browser.close())
+  )
+
+/** Serves pages by their path, and answers with the origin. */
+export const serving = (pages: Readonly<Record<string, string>>): Effect.Effect<string, PeerError, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      asked(() =>
+        new Promise<http.Server>((resolve) => {
+          const server = http.createServer((request, response) => {
+            const page = pages[request.url ?? ""]
+            response.writeHead(page === undefined ? 404 : 200, { "content-type": "text/html; charset=utf-8" })
+            response.end(page)
+          })
+          server.listen(0, "127.0.0.1", () => resolve(server))
+        })
+      ),
+      (server) =>
+        Effect.callback<void>((resume) => {
+          server.close(() => resume(Effect.void))
+          server.closeAllConnections()
+        })
+    ),
+    (server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  )
