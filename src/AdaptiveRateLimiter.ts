@@ -116,11 +116,9 @@ export interface Gate extends SendGate.SendGate<RateLimitExceeded> {
  * @category services
  * @since 0.1.0
  */
-export class AdaptiveRateLimiter extends Context.Service<AdaptiveRateLimiter, Service>()(
-  SendGate.register(
-    "effect-retry/AdaptiveRateLimiter",
-    ({ gate }: Service) => gate
-  ) as "effect-retry/AdaptiveRateLimiter"
+export class AdaptiveRateLimiter extends SendGate.found(
+  Context.Service<AdaptiveRateLimiter, Service>()("effect-retry/AdaptiveRateLimiter"),
+  ({ gate }: Service) => gate
 ) {}
 
 /**
@@ -284,9 +282,9 @@ export const unlimited: Service = {
  * @category layers
  * @since 0.1.0
  */
-export const layerUnlimited: Layer.Layer<AdaptiveRateLimiter> = /* @__PURE__ */ Layer.succeed(
+export const layerUnlimited: Layer.Layer<AdaptiveRateLimiter> = /* @__PURE__ */ Layer.sync(
   AdaptiveRateLimiter,
-  unlimited
+  () => unlimited
 )
 
 /**

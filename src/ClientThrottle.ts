@@ -128,8 +128,9 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class ClientThrottle extends Context.Service<ClientThrottle, Service>()(
-  SendGate.register("effect-retry/ClientThrottle", ({ gate }: Service) => gate) as "effect-retry/ClientThrottle"
+export class ClientThrottle extends SendGate.found(
+  Context.Service<ClientThrottle, Service>()("effect-retry/ClientThrottle"),
+  ({ gate }: Service) => gate
 ) {}
 
 /**

@@ -258,11 +258,9 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class ConcurrencyLimiter extends Context.Service<ConcurrencyLimiter, Service>()(
-  SendGate.register(
-    "effect-retry/ConcurrencyLimiter",
-    ({ gate }: Service) => gate
-  ) as "effect-retry/ConcurrencyLimiter"
+export class ConcurrencyLimiter extends SendGate.found(
+  Context.Service<ConcurrencyLimiter, Service>()("effect-retry/ConcurrencyLimiter"),
+  ({ gate }: Service) => gate
 ) {}
 
 const isOverload = ({ error, info }: SendGate.Outcome): boolean =>

@@ -128,8 +128,9 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class CoolDown extends Context.Service<CoolDown, Service>()(
-  SendGate.register("effect-retry/CoolDown", ({ gate }: Service) => gate) as "effect-retry/CoolDown"
+export class CoolDown extends SendGate.found(
+  Context.Service<CoolDown, Service>()("effect-retry/CoolDown"),
+  ({ gate }: Service) => gate
 ) {}
 
 const hintOf = ({ _tag, error, info, value }: SendGate.Outcome): Duration.Duration | undefined => {

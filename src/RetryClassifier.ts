@@ -375,11 +375,12 @@ export const httpStatus: RetryClassifier = ofObject((error) => {
  */
 export const network: RetryClassifier = ofObject((error) => {
   const { code } = error
-  if (codes.timeoutCodes.has(code)) return timedOut
-  if (codes.neverSentCodes.has(code) || codes.brokenCodes.has(code) || codes.saysNetworkFailed(error)) {
-    return codes.saysTimedOut(error) ? timedOut : transient
+  if (code !== undefined) {
+    if (codes.timeoutCodes.has(code)) return timedOut
+    if (codes.isRefusedStream(error)) return transient
   }
-  return codes.isRefusedStream(error) ? transient : none
+  const isFailed = codes.neverSentCodes.has(code) || codes.brokenCodes.has(code) || codes.saysNetworkFailed(error)
+  return isFailed ? codes.saysTimedOut(error) ? timedOut : transient : none
 })
 
 const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | undefined => {

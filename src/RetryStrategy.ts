@@ -26,7 +26,7 @@ import { Permit, watchOf } from "./engine/permit.ts"
 import { partsOf } from "./engine/policy/policy.ts"
 import { admission, admissionUntil, settling } from "./engine/send.ts"
 import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./engine/world.ts"
-import { CurrentOnward } from "./internal/onward.ts"
+import { onwardIn, telling } from "./internal/onward.ts"
 import { type AnyContext, shared } from "./internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "./RetryDecision.ts"
 import * as RetryInfo from "./RetryInfo.ts"
@@ -429,11 +429,11 @@ const following = (previous: Schedule.Metadata, input: unknown, output: Token, n
 
 /** What the send of a token tells other processes. For a strategy that is not ours, the maximum is unknown. */
 const onwardOf = (token: Token, context: AnyContext): AnyContext => {
-  const onward = Context.get(context, CurrentOnward)
+  const onward = onwardIn(context)
   if (onward === undefined) return context
   return token instanceof Issued
     ? sentOn(token.call, { context, onward }, context)
-    : Context.add(context, CurrentOnward, { ...onward, attempt: token.attempt, maxAttempts: Infinity })
+    : telling(context, { ...onward, attempt: token.attempt, maxAttempts: Infinity })
 }
 
 /** One send, with the metadata of its attempt and what it holds, if something inside it asks. */
@@ -445,7 +445,7 @@ const sending = <A, E, R>(
   Effect.withFiber((fiber) => {
     const around = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata)
     const isBare = metadata.attempt === 0 && around === undefined
-    const told = token === undefined || fiber.getRef(CurrentOnward) === undefined
+    const told = token === undefined || onwardIn(fiber.context) === undefined
       ? send
       : Effect.updateContext(send, (context: AnyContext) => onwardOf(token, context) as Context.Context<R>)
     const counted = isBare ? told : Effect.provideService(told, Schedule.CurrentMetadata, metadata)

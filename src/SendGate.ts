@@ -106,10 +106,8 @@ export interface SendGate<out E = unknown> {
  * @category services
  * @since 0.1.0
  */
-export const Service = <Self, E = never>() => <const Key extends string>(key: Key) => {
-  register(key, (gate) => gate)
-  return Context.Service<Self, SendGate<E>>()(key)
-}
+export const Service = <Self, E = never>() => <const Key extends string>(key: Key) =>
+  found(Context.Service<Self, SendGate<E>>()(key), (gate) => gate)
 
 /**
  * A layer with a gate.
@@ -121,15 +119,24 @@ export const layer = <Self, E>(tag: Context.Key<Self, SendGate<E>>, gate: SendGa
   Layer.succeed(tag, gate)
 
 /**
- * Lets attempts find the gate of a service that is more than a gate.
+ * Lets attempts find the gate of a service that is more than a gate. They look for it once its key has been read, as
+ * anyone who provides it must, so a gate that is never used costs nothing.
  *
  * @internal
  */
-export const register = (key: string, gateOf: (service: any) => SendGate | undefined): string => {
-  if (shared.gates.every(({ tag }) => tag.key !== key)) {
-    shared.gates.push({ tag: Context.Service<any, any>(key), gateOf })
-  }
-  return key
+export const found = <Tag extends Context.Key<any, any>>(
+  tag: Tag,
+  gateOf: (service: Tag["Service"]) => SendGate | undefined
+): Tag => {
+  const { key } = tag
+  return Object.defineProperty(tag, "key", {
+    configurable: true,
+    get: () => {
+      Object.defineProperty(tag, "key", { value: key })
+      if (shared.gates.every(({ tag }) => tag.key !== key)) shared.gates.push({ tag, gateOf })
+      return key
+    }
+  })
 }
 
 /**

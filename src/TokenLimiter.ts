@@ -177,8 +177,9 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class TokenLimiter extends Context.Service<TokenLimiter, Service>()(
-  SendGate.register("effect-retry/TokenLimiter", ({ gate }: Service) => gate) as "effect-retry/TokenLimiter"
+export class TokenLimiter extends SendGate.found(
+  Context.Service<TokenLimiter, Service>()("effect-retry/TokenLimiter"),
+  ({ gate }: Service) => gate
 ) {}
 
 /**

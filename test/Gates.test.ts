@@ -1,14 +1,17 @@
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { build } from "esbuild"
+import { execFile } from "node:child_process"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { counts } from "../bench/children.ts"
 import type { Counts } from "../bench/counted.ts"
 import * as effects from "../bench/effects.ts"
 import { type Sizes, sizes } from "../bench/size.ts"
 
+const execute = promisify(execFile)
 const root = fileURLToPath(new URL("..", import.meta.url))
 
 /** Counts in a process of its own, where nothing else allocates and nothing is collected. */
@@ -75,6 +78,36 @@ describe("what a call costs, counted", () => {
 
   it("allocates at most 500 bytes for a failure that is not retryable", () => {
     assert.isAtMost(found.invalid[effects.ours]!.bytes, 500)
+  })
+})
+
+describe("a program that uses no gate", () => {
+  it("has none that its attempts would look for", async () => {
+    const { outputFiles } = await build({
+      stdin: {
+        contents: `
+          import { ConcurrencyLimiter } from "./src/ConcurrencyLimiter.ts"
+          import "./src/index.ts"
+          const { gates } = globalThis[Symbol.for("effect-retry/shared")]
+          const before = gates.length
+          ConcurrencyLimiter.key
+          console.log(JSON.stringify([before, gates.map(({ tag }) => tag.key)]))
+        `,
+        resolveDir: root
+      },
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      packages: "external",
+      write: false,
+      logLevel: "silent",
+      tsconfigRaw: "{}",
+      treeShaking: false
+    })
+    const { stdout } = await execute(process.execPath, ["--input-type=module", "--eval", outputFiles[0]!.text], {
+      cwd: root
+    })
+    assert.deepStrictEqual(JSON.parse(stdout), [0, ["effect-retry/ConcurrencyLimiter"]])
   })
 })
 

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../internal/clock.ts"
-import { CurrentOnward } from "../internal/onward.ts"
+import { onwardIn } from "../internal/onward.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Retry, RetryDecision } from "../RetryDecision.ts"
 import type { Ask, Reservation } from "../RetryQuotaStore.ts"
@@ -171,7 +171,7 @@ export const toSchedule = (given: Parts): Schedule.Schedule<RetryDecision, unkno
     const watch: Watch | undefined = shared.watches.get(fiber)
     watch?.lapse()
     const parts = partsIn(given, fiber.context)
-    const isOnward = Context.get(fiber.context, CurrentOnward) !== undefined
+    const isOnward = onwardIn(fiber.context) !== undefined
     const isTimed = isOnward || parts.deadlineMillis !== Infinity
     const deadlineAtMillis = isTimed ? deadlineAt(parts, worldOf(fiber.context)) : Infinity
     if (!isOnward) return Effect.succeed(stepper(parts, deadlineAtMillis))

@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
-import { CurrentOnward } from "../internal/onward.ts"
+import { telling } from "../internal/onward.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import { Retry, type RetryDecision, Stop, type StopReason } from "../RetryDecision.ts"
@@ -239,7 +239,7 @@ export const sentOn = (
   const { maxAttempts, outermostOnly } = parts
   const retries = maxAttempts > 1 && !(outermostOnly && isNested(world.context))
   const next = retries ? { ...onward, attempt: attempt + 1, maxAttempts } : onward
-  return Context.add(context, CurrentOnward, { ...next, deadlineAtMillis })
+  return telling(context, { ...next, deadlineAtMillis })
 }
 
 export const asEffect = (decision: Decision): Effect.Effect<RetryDecision, unknown, unknown> =>

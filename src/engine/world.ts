@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../internal/clock.ts"
-import { CurrentOnward, type Onward } from "../internal/onward.ts"
+import { type Onward, onwardIn } from "../internal/onward.ts"
 import { type AnyContext, type AnyFiber, shared } from "../internal/shared.ts"
 import { CurrentObserver, type RetryObserver } from "../RetryObserver.ts"
 import { RetryQuota } from "../RetryQuota.ts"
@@ -45,7 +45,7 @@ const isQuietWith = (
 export const isQuiet = (context: AnyContext): boolean => {
   const store = quotaOf(context)?.store
   return isQuietWith(store, gatesOf(context, store), Context.get(context, CurrentObserver)) &&
-    Context.get(context, CurrentOnward) === undefined
+    onwardIn(context) === undefined
 }
 
 /** Everything a call needs to know about its surroundings. Randomness and classifier are read when needed. */
@@ -73,7 +73,7 @@ export class World {
     this.gates = gates
     this.observer = Context.get(context, CurrentObserver)
     this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
-    this.onward = Context.get(context, CurrentOnward)
+    this.onward = onwardIn(context)
     this.isQuiet = this.onward === undefined && isQuietWith(store, gates, this.observer)
     this.inside = Context.add(context, InsideCall, new Mark(this))
   }
@@ -151,4 +151,4 @@ export const InsideCall = /* @__PURE__ */ Context.Reference<Mark | undefined>("e
 
 /** Whether an outer call retries: around this context, or in the process that called this one. */
 export const isNested = (context: AnyContext): boolean =>
-  Context.get(context, InsideCall)?.isActive === true || Context.get(context, CurrentOnward)?.isRetried === true
+  Context.get(context, InsideCall)?.isActive === true || onwardIn(context)?.isRetried === true

@@ -21,6 +21,7 @@
  * @since 0.1.0
  */
 
+import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -33,7 +34,7 @@ import type * as ConcurrencyLimiter from "../ConcurrencyLimiter.ts"
 import { CurrentCriticality } from "../Criticality.ts"
 import { checks } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
-import { CurrentOnward, headersIn, type Names, type Onward, remainingIn } from "../internal/onward.ts"
+import { headersIn, type Names, type Onward, onwardIn, remainingIn, telling } from "../internal/onward.ts"
 import { get } from "../internal/safe.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import { namesOf, until, working } from "./internal/journey.ts"
@@ -105,7 +106,7 @@ const begin = (names: Names): Onward => ({
  * @since 0.1.0
  */
 export const layer = (headers: HeaderNames = {}): Layer.Layer<never> =>
-  Layer.succeed(CurrentOnward, begin(namesOf(headers, "RetryPropagation.layer")))
+  Layer.succeedContext(telling(Context.empty(), begin(namesOf(headers, "RetryPropagation.layer"))))
 
 const defaultNames = /* @__PURE__ */ namesOf({}, "RetryPropagation")
 
@@ -128,10 +129,10 @@ export const withDeadline = (limit: Duration.Input) => {
   const millis = checks("RetryPropagation.withDeadline").positiveDuration("deadline", limit)
   return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | DeadlineExceeded, R> =>
     Effect.withFiber((fiber) => {
-      const onward = fiber.getRef(CurrentOnward) ?? begin(defaultNames)
+      const onward = onwardIn(fiber.context) ?? begin(defaultNames)
       const deadlineAtMillis = Math.min(onward.deadlineAtMillis, monotonicMillis(clockOf(fiber)) + millis)
-      const inside = Effect.provideService(self, CurrentOnward, { ...onward, deadlineAtMillis })
-      return until(inside, Math.min(millis, remainingIn(fiber.context)), late)
+      const inside = telling(Context.empty(), { ...onward, deadlineAtMillis })
+      return until(Effect.provideContext(self, inside), Math.min(millis, remainingIn(fiber.context)), late)
     })
 }
 

@@ -2,7 +2,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import { CurrentCriticality } from "../Criticality.ts"
 import { monotonicMillis } from "./clock.ts"
-import type { AnyContext } from "./shared.ts"
+import { type AnyContext, shared } from "./shared.ts"
 
 /** The headers by which processes describe a call to each other. */
 export interface Names {
@@ -24,14 +24,24 @@ export interface Onward {
   readonly isRetried: boolean
 }
 
-/** Set where calls are propagated. */
-export const CurrentOnward: Context.Reference<Onward | undefined> = /* @__PURE__ */ Context.Reference<
+/** Set where calls are propagated, by {@link telling}. */
+const CurrentOnward: Context.Reference<Onward | undefined> = /* @__PURE__ */ Context.Reference<
   Onward | undefined
 >("effect-retry/CurrentOnward", { defaultValue: () => undefined })
 
+/** A context whose sends tell this. */
+export const telling = <Services>(context: Context.Context<Services>, onward: Onward): Context.Context<Services> => {
+  shared.telling = true
+  return Context.add(context, CurrentOnward, onward)
+}
+
+/** What sends in this context tell; `undefined` if nothing. */
+export const onwardIn = (context: AnyContext): Onward | undefined =>
+  shared.telling ? Context.get(context, CurrentOnward) : undefined
+
 /** The time left until the deadline, in milliseconds: at least 0, or `Infinity` without one. */
 export const remainingIn = (context: AnyContext): number => {
-  const onward = Context.get(context, CurrentOnward)
+  const onward = onwardIn(context)
   if (onward === undefined || onward.deadlineAtMillis === Infinity) return Infinity
   return Math.max(0, onward.deadlineAtMillis - monotonicMillis(Context.get(context, Clock.Clock)))
 }
@@ -48,7 +58,7 @@ export const grpcTimeout = "grpc-timeout"
 
 /** What a send tells, as headers; `undefined` if nothing. */
 export const headersIn = (context: AnyContext): { readonly [name: string]: string } | undefined => {
-  const onward = Context.get(context, CurrentOnward)
+  const onward = onwardIn(context)
   if (onward === undefined) return undefined
   const { attempt, maxAttempts, names } = onward
   const headers: { [name: string]: string } = {

@@ -16,6 +16,8 @@ export interface Shared {
   nesting: boolean
   /** Set by the first hedged call; from then on sends that passed gates say so in their context: `engine/hedge.ts`. */
   hedging?: boolean
+  /** Set by the first call that tells other processes of itself; from then on calls look for it: `onward.ts`. */
+  telling?: boolean
 }
 
 /** A service that is a gate, or has one. */

@@ -217,7 +217,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryPolicy.limits",
     "RetryStrategy.departure",
     "RetryStrategy.fromParts",
-    "SendGate.register",
+    "SendGate.found",
     "RetryDecision.Stop",
     "RetryDecision.Retry",
     "RetryDecision.isStop",

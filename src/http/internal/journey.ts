@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { type Criticality, CurrentCriticality } from "../../Criticality.ts"
 import { checks } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
-import { CurrentOnward, grpcTimeout, type Names, type Onward } from "../../internal/onward.ts"
+import { grpcTimeout, type Names, type Onward, telling } from "../../internal/onward.ts"
 
 /** The header names. */
 export interface NameOptions {
@@ -107,7 +107,7 @@ export const working = <A, E, R, B, E2>(
     const now = monotonicMillis(clockOf(fiber))
     const onward = onwardOf(headers, names, now)
     const criticality = criticalityOf(headers, names) ?? fiber.getRef(CurrentCriticality)
-    const told = Context.make(CurrentOnward, onward).pipe(Context.add(CurrentCriticality, criticality))
+    const told = telling(Context.make(CurrentCriticality, criticality), onward)
     return Effect.provideContext(until(work, onward.deadlineAtMillis - now, late), told) as Effect.Effect<
       A | B,
       E | E2,

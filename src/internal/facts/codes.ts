@@ -149,11 +149,14 @@ const messageOf = (error: unknown): string => {
   return typeof message === "string" ? message : ""
 }
 
+const networkWords = /* @__PURE__ */ new RegExp(`${unsentWords.source}|${brokenWords.source}`)
+
 /** Whether an error without a code has the message of a known network failure. */
 export const saysNetworkFailed = (error: unknown): boolean => {
-  const message = messageOf(error)
-  return unsentWords.test(message) || brokenWords.test(message) ||
-    (fetchWords.test(message) && (get(error, "name") === "TypeError" || error instanceof TypeError))
+  const message = look(() => (error as Error).message)
+  if (typeof message !== "string") return false
+  const isOfFetch = error instanceof TypeError || look(() => (error as Error).name) === "TypeError"
+  return networkWords.test(message) || (isOfFetch && fetchWords.test(message))
 }
 
 /** Whether a network failure says that the client gave up waiting. */
