@@ -87,11 +87,11 @@ describe("a program that uses no gate", () => {
       stdin: {
         contents: `
           import { ConcurrencyLimiter } from "./src/ConcurrencyLimiter.ts"
-          import "./src/index.ts"
+          import * as library from "./src/index.ts"
           const { gates } = globalThis[Symbol.for("effect-retry/shared")]
           const before = gates.length
           ConcurrencyLimiter.key
-          console.log(JSON.stringify([before, gates.map(({ tag }) => tag.key)]))
+          console.log(JSON.stringify(["RetryQuota" in library, before, gates.map(({ tag }) => tag.key)]))
         `,
         resolveDir: root
       },
@@ -107,7 +107,7 @@ describe("a program that uses no gate", () => {
     const { stdout } = await execute(process.execPath, ["--input-type=module", "--eval", outputFiles[0]!.text], {
       cwd: root
     })
-    assert.deepStrictEqual(JSON.parse(stdout), [0, ["effect-retry/ConcurrencyLimiter"]])
+    assert.deepStrictEqual(JSON.parse(stdout), [true, 0, ["effect-retry/ConcurrencyLimiter"]])
   })
 })
 
