@@ -14,13 +14,13 @@ import { type Sizes, sizes } from "../bench/size.ts"
 const execute = promisify(execFile)
 const root = fileURLToPath(new URL("..", import.meta.url))
 
-/** Counts in a process of its own, where nothing else allocates and nothing is collected. */
-const counted = async (): Promise<Counts> => {
+/** Bundles a program with the library, and runs it. */
+const bundled = async <A>(program: string, run: (file: string) => Promise<A>): Promise<A> => {
   const directory = await mkdtemp(join(tmpdir(), "effect-retry-gates-"))
   try {
-    const outfile = join(directory, "counted.mjs")
+    const outfile = join(directory, "program.mjs")
     await build({
-      entryPoints: [join(root, "bench/counted.ts")],
+      stdin: { contents: program, resolveDir: root },
       absWorkingDir: root,
       bundle: true,
       format: "esm",
@@ -31,11 +31,14 @@ const counted = async (): Promise<Counts> => {
       tsconfigRaw: "{}",
       alias: { "effect-retry": "./src/index.ts" }
     })
-    return await counts(outfile)
+    return await run(outfile)
   } finally {
     await rm(directory, { recursive: true })
   }
 }
+
+/** Counts in a process of its own, where nothing else allocates and nothing is collected. */
+const counted = (): Promise<Counts> => bundled(`import "./bench/counted.ts"`, counts)
 
 describe("what a call costs, counted", () => {
   let found: Counts
@@ -83,30 +86,15 @@ describe("what a call costs, counted", () => {
 
 describe("a program that uses no gate", () => {
   it("has none that its attempts would look for", async () => {
-    const { outputFiles } = await build({
-      stdin: {
-        contents: `
-          import { ConcurrencyLimiter } from "./src/ConcurrencyLimiter.ts"
-          import * as library from "./src/index.ts"
-          const { gates } = globalThis[Symbol.for("effect-retry/shared")]
-          const before = gates.length
-          ConcurrencyLimiter.key
-          console.log(JSON.stringify(["RetryQuota" in library, before, gates.map(({ tag }) => tag.key)]))
-        `,
-        resolveDir: root
-      },
-      bundle: true,
-      format: "esm",
-      platform: "node",
-      packages: "external",
-      write: false,
-      logLevel: "silent",
-      tsconfigRaw: "{}",
-      treeShaking: false
-    })
-    const { stdout } = await execute(process.execPath, ["--input-type=module", "--eval", outputFiles[0]!.text], {
-      cwd: root
-    })
+    const program = `
+      import * as library from "effect-retry"
+      import { ConcurrencyLimiter } from "./src/ConcurrencyLimiter.ts"
+      const { gates } = globalThis[Symbol.for("effect-retry/shared")]
+      const before = gates.length
+      ConcurrencyLimiter.key
+      console.log(JSON.stringify(["RetryQuota" in library, before, gates.map(({ tag }) => tag.key)]))
+    `
+    const { stdout } = await bundled(program, (file) => execute(process.execPath, [file]))
     assert.deepStrictEqual(JSON.parse(stdout), [true, 0, ["effect-retry/ConcurrencyLimiter"]])
   })
 })
