@@ -1,5 +1,5 @@
 import { assert, beforeAll, describe, it } from "@effect/vitest"
-import { build } from "esbuild"
+import { build, type BuildOptions } from "esbuild"
 import { execFile } from "node:child_process"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -15,12 +15,15 @@ const execute = promisify(execFile)
 const root = fileURLToPath(new URL("..", import.meta.url))
 
 /** Bundles a program with the library, and runs it. */
-const bundled = async <A>(program: string, run: (file: string) => Promise<A>): Promise<A> => {
+const bundled = async <A>(
+  program: Pick<BuildOptions, "entryPoints" | "stdin">,
+  run: (file: string) => Promise<A>
+): Promise<A> => {
   const directory = await mkdtemp(join(tmpdir(), "effect-retry-gates-"))
   try {
     const outfile = join(directory, "program.mjs")
     await build({
-      stdin: { contents: program, resolveDir: root },
+      ...program,
       absWorkingDir: root,
       bundle: true,
       format: "esm",
@@ -38,7 +41,7 @@ const bundled = async <A>(program: string, run: (file: string) => Promise<A>): P
 }
 
 /** Counts in a process of its own, where nothing else allocates and nothing is collected. */
-const counted = (): Promise<Counts> => bundled(`import "./bench/counted.ts"`, counts)
+const counted = (): Promise<Counts> => bundled({ entryPoints: [join(root, "bench/counted.ts")] }, counts)
 
 describe("what a call costs, counted", () => {
   let found: Counts
@@ -94,7 +97,8 @@ describe("a program that uses no gate", () => {
       ConcurrencyLimiter.key
       console.log(JSON.stringify(["RetryQuota" in library, before, gates.map(({ tag }) => tag.key)]))
     `
-    const { stdout } = await bundled(program, (file) => execute(process.execPath, [file]))
+    const stdin = { contents: program, resolveDir: root }
+    const { stdout } = await bundled({ stdin }, (file) => execute(process.execPath, [file]))
     assert.deepStrictEqual(JSON.parse(stdout), [true, 0, ["effect-retry/ConcurrencyLimiter"]])
   })
 })
