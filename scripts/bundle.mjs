@@ -1,0 +1,66 @@
+// Bundles what TypeScript has built into few files, because loading a file takes longer than running what is in it:
+// everything the index needs is in one, and each public module exports its part of it. Part of `npm run build:library`.
+import babel from "@babel/core"
+import annotatePureCalls from "babel-plugin-annotate-pure-calls"
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import { fileURLToPath } from "node:url"
+import { rolldown } from "rolldown"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+const dist = `${root}dist/`
+
+/** As TypeScript leaves them: the index, so that bundlers follow its namespaces, and what it loads first. */
+const kept = ["index.js", "internal/needsEffect4.js"]
+
+/** A bundler drops what an app does not use only if calls at the top of a file are marked as pure. */
+const annotated = {
+  name: "annotated",
+  load: (id) => {
+    if (!id.startsWith(dist)) return undefined
+    const inputSourceMap = JSON.parse(readFileSync(`${id}.map`, "utf8"))
+    const options = { babelrc: false, configFile: false, inputSourceMap, plugins: [annotatePureCalls], sourceMaps: true }
+    const { code, map } = babel.transformSync(readFileSync(id, "utf8"), options)
+    return { code, map }
+  }
+}
+
+const bundle = (input) =>
+  rolldown({ external: /^[a-z@]/, input, platform: "neutral", plugins: [annotated], treeshake: false })
+
+const { exports } = JSON.parse(readFileSync(`${root}package.json`, "utf8"))
+const modules = Object.values(exports)
+  .flatMap((file) => /^\.\/dist\/(.*)\.js$/.exec(file)?.[1] ?? [])
+  .filter((name) => name !== "index")
+
+/** What these modules load. */
+const loadedBy = async (...names) => {
+  const { output } = await (await bundle(names.map((name) => `${dist}${name}.js`))).generate()
+  const ids = output.flatMap(({ moduleIds }) => moduleIds ?? [])
+  return new Set(ids.filter((id) => !kept.some((name) => id === dist + name)))
+}
+
+// Two files, since a bundler drops a file as a whole more surely than its parts: what retrying takes, and the rest.
+const core = await loadedBy("Attempt", "aws/AwsModes")
+const index = await loadedBy("index")
+
+const library = await bundle(Object.fromEntries(modules.map((name) => [name, `${dist}${name}.js`])))
+const built = await library.generate({
+  chunkFileNames: "internal/[name].js",
+  codeSplitting: {
+    groups: [
+      { name: "core", test: (id) => core.has(id) },
+      { name: "more", test: (id) => index.has(id) && !core.has(id) }
+    ]
+  },
+  sourcemap: true,
+  sourcemapExcludeSources: true
+})
+
+for (const file of readdirSync(dist, { recursive: true })) {
+  if (/\.js(\.map)?$/.test(file) && !kept.includes(file.replace(/\.map$/, ""))) rmSync(dist + file)
+}
+for (const { code, fileName, source } of built.output) {
+  mkdirSync(dirname(dist + fileName), { recursive: true })
+  writeFileSync(dist + fileName, code ?? source)
+}
