@@ -36,6 +36,7 @@ import { type PolicyName, policyNames } from "./simulator/policyNames.ts"
 import { type Policy as PolicyModel, Policy as PolicySchema } from "./simulator/policySchema.ts"
 import { fromSchema, InvalidScenario, type Problem } from "./simulator/problem.ts"
 import type { SimulationResult } from "./simulator/result.ts"
+import type { Runner } from "./simulator/runner.ts"
 import { type Difference, differenceOf, runSeeds, type RunsOptions, type Summary, summaryOf } from "./simulator/runs.ts"
 import {
   type Scenario as ScenarioModel,
@@ -50,6 +51,7 @@ import { tuneOf, type TuneOptions, type Tuning } from "./simulator/tune.ts"
 import { millis } from "./simulator/units.ts"
 import { inspect, problemOf } from "./simulator/validate.ts"
 import { warningsOf } from "./simulator/warnings.ts"
+import { withPolicy as withPolicyIn } from "./simulator/withPolicy.ts"
 
 export type { Backtest, Compared, ComparedBucket } from "./simulator/backtest.ts"
 export type { Edge } from "./simulator/edge.ts"
@@ -201,12 +203,7 @@ export const decodeMeasured: (input: unknown) => Effect.Effect<Measured, Invalid
  * @category combinators
  * @since 0.1.0
  */
-export const withPolicy = (scenario: Scenario, policy: Policy): Scenario => {
-  const [first, ...others] = scenario.fleets
-  // A fleet that calls in the processes of another has that fleet's policy.
-  const changed = others.map((fleet) => fleet.processesOf === undefined ? { ...fleet, policy } : fleet)
-  return { ...scenario, fleets: [{ ...first, policy }, ...changed] }
-}
+export const withPolicy: (scenario: Scenario, policy: Policy) => Scenario = withPolicyIn
 
 /**
  * The JSON Schema of scenarios, draft 2020-12, for editors. The package has it as a file.
@@ -289,6 +286,8 @@ export const runs = (
   options?: RunsOptions
 ): Effect.Effect<ReadonlyArray<SimulationResult>, SimulationStalled> =>
   runSeeds(scenario, options?.run ?? ((seeded) => run(seeded)), options ?? {})
+
+const runner: Runner = { decode, run: (changed, count) => runs(changed, { runs: count }) }
 
 /**
  * What several runs of a scenario come to: of each figure the mean, the median and the range from 5 to 95 percent of the
@@ -454,8 +453,7 @@ export const map = (
 export const sweep = (
   scenario: Scenario,
   options: SweepOptions
-): Effect.Effect<Sweep, InvalidScenario | SimulationStalled> =>
-  sweepOf(scenario, options, { decode, run: (changed, count) => runs(changed, { runs: count }) })
+): Effect.Effect<Sweep, InvalidScenario | SimulationStalled> => sweepOf(scenario, options, runner)
 
 /**
  * Runs policies in a family of outages, and chooses one by its worst case: of those for which the expectations of the scenario
@@ -479,8 +477,7 @@ export const sweep = (
 export const tune = (
   scenario: Scenario,
   options?: TuneOptions
-): Effect.Effect<Tuning, InvalidScenario | SimulationStalled> =>
-  tuneOf(scenario, options ?? {}, { decode, run: (changed, count) => runs(changed, { runs: count }) })
+): Effect.Effect<Tuning, InvalidScenario | SimulationStalled> => tuneOf(scenario, options ?? {}, runner)
 
 /**
  * The calls per second below which a scenario recovers from an outage, however long, as theory has it: while a service

@@ -28,6 +28,7 @@ import { configured } from "../internal/config.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type { AdaptiveOptions } from "../state/adaptive.ts"
 import { type Connect, connected, connecting } from "./internal/connection.ts"
+import { deciderLog } from "./internal/deciderLog.ts"
 import { Exchanges, type Terms } from "./internal/exchanges.ts"
 import { LimiterClient, type LimiterTerms } from "./internal/limiterClient.ts"
 import { SharedAdaptiveGate } from "./internal/limiterGate.ts"
@@ -85,15 +86,7 @@ const validated = (options: Options): Valid => {
   }
 }
 
-/** Logs who decides from now on. */
-const log = (name: string, reason: string | undefined): Effect.Effect<void> => {
-  const line = reason === undefined
-    ? Effect.logInfo(`rate limiter ${JSON.stringify(name)}: Redis answers again, the fleet shares it`)
-    : Effect.logWarning(
-      `rate limiter ${JSON.stringify(name)}: Redis does not answer, this process decides alone: ${reason}`
-    )
-  return Effect.ignoreCause(line)
-}
+const log = deciderLog("rate limiter")
 
 const over = ({ gate: settings, name, terms, times }: Valid, connect: Connect) =>
   Effect.gen(function*() {

@@ -28,6 +28,7 @@ import type { InvalidOption } from "../InvalidOption.ts"
 import { CoolDownGate, type CoolDownOptions } from "../state/coolDown.ts"
 import { type Connect, connected, connecting } from "./internal/connection.ts"
 import { CoolDownClient, type CoolDownTerms } from "./internal/coolDownClient.ts"
+import { deciderLog } from "./internal/deciderLog.ts"
 import { Exchanges, type Terms } from "./internal/exchanges.ts"
 import { validKey, validTimes } from "./internal/options.ts"
 
@@ -80,15 +81,7 @@ const validated = (options: Options): Valid => {
   }
 }
 
-/** Logs which side decides from now on. */
-const log = (name: string, reason: string | undefined): Effect.Effect<void> => {
-  const line = reason === undefined
-    ? Effect.logInfo(`cool-down ${JSON.stringify(name)}: Redis answers again, the fleet shares it`)
-    : Effect.logWarning(
-      `cool-down ${JSON.stringify(name)}: Redis does not answer, this process decides alone: ${reason}`
-    )
-  return Effect.ignoreCause(line)
-}
+const log = deciderLog("cool-down")
 
 const over = ({ gate: settings, name, terms, times }: Valid, connect: Connect) =>
   Effect.gen(function*() {

@@ -30,6 +30,7 @@ import * as RetryQuota from "../RetryQuota.ts"
 import { MemoryStore, type StoreOptions } from "../state/memoryStore.ts"
 import { Client, type QuotaTerms } from "./internal/client.ts"
 import { type Connect, connected, connecting } from "./internal/connection.ts"
+import { deciderLog } from "./internal/deciderLog.ts"
 import { Exchanges, type Terms } from "./internal/exchanges.ts"
 import { validKey, validTimes } from "./internal/options.ts"
 import { type Decider, RedisStore } from "./internal/store.ts"
@@ -190,15 +191,7 @@ const validated = (options: Options): Valid => {
 const show = (name: string, isOnFallback: boolean): Effect.Effect<void> =>
   Metric.update(Metric.withAttributes(fallback, { quota: name }), isOnFallback ? 1 : 0)
 
-/** Logs which side decides from now on. */
-const log = (name: string, reason: string | undefined): Effect.Effect<void> => {
-  const line = reason === undefined
-    ? Effect.logInfo(`retry quota ${JSON.stringify(name)}: Redis answers again and decides`)
-    : Effect.logWarning(
-      `retry quota ${JSON.stringify(name)}: Redis does not answer, the local fallback decides: ${reason}`
-    )
-  return Effect.ignoreCause(line)
-}
+const log = deciderLog("retry quota", { shared: " and decides", alone: "the local fallback decides" })
 
 const counting = (name: string, context: Context.Context<never>): (by: Decider) => void => {
   const counters = {

@@ -12,7 +12,7 @@ import { read } from "./files.ts"
 import * as flags from "./flags.ts"
 import { parsed } from "./json.ts"
 import { seriesOfCsv } from "./measuredCsv.ts"
-import { asJson, writableIfAsked, writeAndTell } from "./output.ts"
+import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
 import { progressLine } from "./progress.ts"
 import { Refusal, refusal } from "./refusal.ts"
@@ -95,7 +95,7 @@ export const backtest = Command.make(
     runs: flags.runs,
     json: flags.json,
     report: flags.report,
-    svg: Flag.String("svg").pipe(Flag.withMetavar("FILE"), Flag.withDescription("Write an SVG chart"), Flag.optional)
+    svg: flags.svg
   },
   Effect.fnUntraced(function*(asked) {
     const written = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
@@ -110,8 +110,8 @@ export const backtest = Command.make(
       (path, index) => seriesOf(path, asked.policy[index] ?? asked.policy[0], written, runs)
     ).pipe(Effect.ensuring(line.clear))
     const all: AllSeries = [first!, ...others]
-    if (Option.isSome(asked.svg)) yield* writeAndTell(asked.svg.value, backtestSvg(all[0].scenario, all[0].found))
-    if (Option.isSome(asked.report)) yield* writeAndTell(asked.report.value, backtestReport(all))
+    yield* writeIfAsked(asked.svg, () => backtestSvg(all[0].scenario, all[0].found))
+    yield* writeIfAsked(asked.report, () => backtestReport(all))
     yield* Console.log(textOf(all, asked.json))
   })
 ).pipe(

@@ -1,6 +1,5 @@
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -13,7 +12,7 @@ import { checkMarkdown } from "./checkMarkdown.ts"
 import { checkText } from "./checkText.ts"
 import * as flags from "./flags.ts"
 import { type Checked, failedOf, failedText, seedsOf } from "./judgments.ts"
-import { asJson, writableIfAsked, writeAndTell } from "./output.ts"
+import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { Refusal } from "./refusal.ts"
 import { runAll } from "./runs.ts"
 import { scenarioFrom } from "./scenarios.ts"
@@ -77,12 +76,6 @@ const checked = Effect.fnUntraced(function*({ scenario, source }: Asked, runs: O
   return outcome
 })
 
-const file = (name: string, what: string) =>
-  Flag.String(name).pipe(Flag.withMetavar("FILE"), Flag.withDescription(what), Flag.optional)
-
-const writeIfAsked = (path: Option.Option<string>, text: () => string) =>
-  Option.match(path, { onNone: () => Effect.void, onSome: (path) => writeAndTell(path, text()) })
-
 export const check = Command.make(
   "check",
   {
@@ -94,8 +87,8 @@ export const check = Command.make(
     seed: flags.seed,
     runs: flags.runs,
     json: flags.json,
-    junit: file("junit", "Write JUnit XML, for a CI system"),
-    markdown: file("markdown", "Write Markdown, for a pull request comment")
+    junit: flags.file("junit", "Write JUnit XML, for a CI system"),
+    markdown: flags.file("markdown", "Write Markdown, for a pull request comment")
   },
   Effect.fnUntraced(function*({ expect, json, junit, markdown, runs, scenarios, seed }) {
     const asked = yield* readAll(scenarios, expect, seed)

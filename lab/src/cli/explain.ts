@@ -13,7 +13,7 @@ import type { Policy } from "../Simulator.ts"
 import { resolve, type Retrying } from "../simulator/policy.ts"
 import { explainSvg } from "./charts/explainChart.ts"
 import * as flags from "./flags.ts"
-import { asJson, writableIfAsked, writeAndTell } from "./output.ts"
+import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
 import { refusal } from "./refusal.ts"
 
@@ -44,11 +44,7 @@ const settings = {
     Flag.atLeast(0)
   ),
   json: flags.json,
-  svg: Flag.String("svg").pipe(
-    Flag.withMetavar("FILE"),
-    Flag.withDescription("Write an SVG chart"),
-    Flag.optional
-  )
+  svg: flags.svg
 }
 
 /** What depends on all calls of a client, not on one; the rate limiter has a note of its own. */
@@ -107,7 +103,7 @@ export const explain = Command.make(
         throw error
       }
     })
-    if (Option.isSome(svg)) yield* writeAndTell(svg.value, explainSvg(pictured(explanation, explainedAt)))
+    yield* writeIfAsked(svg, () => explainSvg(pictured(explanation, explainedAt)))
     yield* Console.log(json ? asJson(explanation) : Explain.toTable(explanation))
   })
 ).pipe(

@@ -74,14 +74,8 @@ const flagsOfFit = {
   attempt: field("attempt", "the attempt, from 1"),
   capacity: flags.capacity("Requests per second the service can handle, if you know better"),
   take: flags.duration("take", "At most how much of the log to replay, the busiest part. Default 10 minutes"),
-  arrivals: Flag.String("arrivals").pipe(
-    Flag.withMetavar("FILE"),
-    Flag.withDescription(
-      "With --out: write the calls of each second, as JSON or CSV"
-    ),
-    Flag.optional
-  ),
-  out: Flag.String("out").pipe(Flag.withMetavar("FILE"), Flag.withDescription("Write the scenario"), Flag.optional),
+  arrivals: flags.file("arrivals", "With --out: write the calls of each second, as JSON or CSV"),
+  out: flags.file("out", "Write the scenario"),
   force: flags.force,
   json: flags.json
 }

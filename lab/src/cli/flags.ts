@@ -31,11 +31,13 @@ export const capacity = (description: string) =>
     Flag.optional
   )
 
-export const report = Flag.String("report").pipe(
-  Flag.withMetavar("FILE"),
-  Flag.withDescription("Write a page with charts: one self-contained HTML file"),
-  Flag.optional
-)
+/** A file that is written if it is asked for. */
+export const file = (name: string, description: string) =>
+  Flag.String(name).pipe(Flag.withMetavar("FILE"), Flag.withDescription(description), Flag.optional)
+
+export const report = file("report", "Write a page with charts: one self-contained HTML file")
+
+export const svg = file("svg", "Write an SVG chart")
 
 export const seed = Flag.Int("seed").pipe(
   Flag.filter((value) => value >= 0, () => "a whole number from 0"),
@@ -44,12 +46,15 @@ export const seed = Flag.Int("seed").pipe(
   Flag.optional
 )
 
-export const runs = Flag.Int("runs").pipe(
-  Flag.filter((value) => value >= 1 && value <= 1000, () => "a whole number from 1 to 1000"),
-  Flag.withMetavar("NUMBER"),
-  Flag.withDescription("Runs, each with its own seed. Default 20, down to 5 if they are long"),
-  Flag.optional
-)
+/** How many runs, each with a seed of its own. */
+export const runsOf = (description: string) =>
+  Flag.Int("runs").pipe(
+    Flag.filter((value) => value >= 1 && value <= 1000, () => "a whole number from 1 to 1000"),
+    Flag.withMetavar("NUMBER"),
+    Flag.withDescription(description)
+  )
+
+export const runs = runsOf("Runs, each with its own seed. Default 20, down to 5 if they are long").pipe(Flag.optional)
 
 /** A duration: `2s`, `"2 seconds"`, or a number of milliseconds. */
 export const duration = (name: string, description: string) =>

@@ -9,7 +9,7 @@ import { plansOf } from "./compare.ts"
 import * as flags from "./flags.ts"
 import { axesOf, mapsOf, spaced, usualSteps } from "./maps.ts"
 import { mapTable } from "./mapTable.ts"
-import { asJson, writableIfAsked, writeAndTell } from "./output.ts"
+import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
 import { scenarioFrom } from "./scenarios.ts"
 import { seeded } from "./simulate.ts"
@@ -34,13 +34,6 @@ const axis = (name: "x" | "y", what: string) =>
     Flag.optional
   )
 
-const runs = Flag.Int("runs").pipe(
-  Flag.filter((value) => value >= 1 && value <= 1000, () => "a whole number from 1 to 1000"),
-  Flag.withMetavar("NUMBER"),
-  Flag.withDescription("Runs of each cell; the majority decides. Default 5"),
-  Flag.withDefault(5)
-)
-
 export const map = Command.make(
   "map",
   {
@@ -48,10 +41,10 @@ export const map = Command.make(
     x: axis("x", "The x axis. Default: the rate of the first fleet that has one"),
     y: axis("y", "The y axis. Default: the length of the first outage, in milliseconds"),
     policy: flags.policies,
-    runs,
+    runs: flags.runsOf("Runs of each cell; the majority decides. Default 5").pipe(Flag.withDefault(5)),
     seed: flags.seed,
     json: flags.json,
-    svg: Flag.String("svg").pipe(Flag.withMetavar("FILE"), Flag.withDescription("Write an SVG chart"), Flag.optional)
+    svg: flags.svg
   },
   Effect.fnUntraced(function*(asked) {
     const policies = yield* Effect.forEach(asked.policy, policyFrom)
@@ -60,7 +53,7 @@ export const map = Command.make(
     yield* writableIfAsked(asked.svg)
     yield* tellWarningsOf(scenario)
     const maps = yield* mapsOf(plansOf(scenario, policies), { ...axes, runs: asked.runs })
-    if (Option.isSome(asked.svg)) yield* writeAndTell(asked.svg.value, mapSvg({ scenario, maps }))
+    yield* writeIfAsked(asked.svg, () => mapSvg({ scenario, maps }))
     yield* Console.log(
       asked.json ? asJson({ scenario: scenario.name, runs: asked.runs, maps }) : mapTable(scenario, maps)
     )

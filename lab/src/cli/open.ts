@@ -1,5 +1,4 @@
 import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -9,6 +8,7 @@ import * as ChildProcess from "effect/process/ChildProcess"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Stdio from "effect/Stdio"
 import { read, write } from "./files.ts"
+import * as flags from "./flags.ts"
 import { Installed } from "./Installed.ts"
 import { refusal } from "./refusal.ts"
 import { plain, quoted } from "./text.ts"
@@ -36,15 +36,9 @@ const shownBy = Effect.fnUntraced(function*(page: string) {
   return false
 })
 
-const out = Flag.String("out").pipe(
-  Flag.withMetavar("FILE"),
-  Flag.withDescription("Write the page to a file instead, to keep or to share"),
-  Flag.optional
-)
-
 export const open = Command.make(
   "open",
-  { out },
+  { out: flags.file("out", "Write the page to a file instead, to keep or to share") },
   Effect.fnUntraced(function*({ out }) {
     const page = yield* shippedPage
     if (Option.isSome(out)) {

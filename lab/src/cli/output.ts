@@ -34,11 +34,12 @@ export const dataOf = (run: Run, edge: Edge | undefined) => ({
   results: run.results
 })
 
-/** Writes a file that was asked for, and says so. */
-export const writeAndTell = Effect.fnUntraced(function*(path: string, text: string) {
-  yield* write(path, text)
-  yield* Console.error(`wrote ${plain(path)}`)
-})
+/** Writes a file if it was asked for, and says so. */
+export const writeIfAsked = (path: Option.Option<string>, text: () => string) =>
+  Option.match(path, {
+    onNone: () => Effect.void,
+    onSome: (path) => Effect.andThen(write(path, text()), Console.error(`wrote ${plain(path)}`))
+  })
 
 /** Refuses a path that was asked for and cannot be written. */
 export const writableIfAsked = (path: Option.Option<string>) =>
@@ -56,8 +57,7 @@ export const finishing = (
   Effect.fnUntraced(function*(runs: Runs, isWhole: boolean) {
     yield* tellWarnings(runs)
     const edges = isWhole ? yield* edgesOf(runs) : []
-    if (Option.isSome(path)) {
-      yield* writeAndTell(path.value, report(runs, { command: yield* command, maps }))
-    }
+    const typed = yield* command
+    yield* writeIfAsked(path, () => report(runs, { command: typed, maps }))
     yield* Console.log(textOf(runs, edges))
   })

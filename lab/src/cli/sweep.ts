@@ -39,12 +39,7 @@ export const sweep = Command.make(
       Flag.optional
     ),
     expect: flags.expect,
-    runs: Flag.Int("runs").pipe(
-      Flag.filter((value) => value >= 1 && value <= 1000, () => "a whole number from 1 to 1000"),
-      Flag.withMetavar("NUMBER"),
-      Flag.withDescription("Runs of each value. Default: the number in recoversInRuns, otherwise 20"),
-      Flag.optional
-    ),
+    runs: flags.runsOf("Runs of each value. Default: the number in recoversInRuns, otherwise 20").pipe(Flag.optional),
     seed: flags.seed,
     json: flags.json
   },

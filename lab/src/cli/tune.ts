@@ -3,13 +3,12 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import { codeOf } from "../policyCode.ts"
 import * as Simulator from "../Simulator.ts"
 import { percent } from "./charts/format.ts"
 import { tuneSvg } from "./charts/tuneChart.ts"
 import * as flags from "./flags.ts"
-import { asJson, writableIfAsked, writeAndTell } from "./output.ts"
+import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
 import { progressLine } from "./progress.ts"
 import { refusalOf } from "./refusal.ts"
@@ -18,9 +17,6 @@ import { seeded } from "./simulate.ts"
 import { plain } from "./text.ts"
 import { tuneText } from "./tuneText.ts"
 import { tellWarningsOf } from "./warnings.ts"
-
-const file = (name: string, what: string) =>
-  Flag.String(name).pipe(Flag.withMetavar("FILE"), Flag.withDescription(what), Flag.optional)
 
 export const tune = Command.make(
   "tune",
@@ -31,16 +27,11 @@ export const tune = Command.make(
     ),
     policy: flags.policies,
     expect: flags.expect,
-    runs: Flag.Int("runs").pipe(
-      Flag.filter((value) => value >= 1 && value <= 1000, () => "a whole number from 1 to 1000"),
-      Flag.withMetavar("NUMBER"),
-      Flag.withDescription("Runs of each policy in each outage. Default 5"),
-      Flag.withDefault(5)
-    ),
+    runs: flags.runsOf("Runs of each policy in each outage. Default 5").pipe(Flag.withDefault(5)),
     seed: flags.seed,
     json: flags.json,
-    svg: file("svg", "Write an SVG chart"),
-    code: file("code", "Write the chosen policy as TypeScript")
+    svg: flags.svg,
+    code: flags.file("code", "Write the chosen policy as TypeScript")
   },
   Effect.fnUntraced(function*({ code, expect, json, policy, runs, scenarios, seed, svg }) {
     const policies = yield* Effect.forEach(policy, policyFrom)
@@ -59,8 +50,8 @@ export const tune = Command.make(
       runs,
       onProgress: (done, of, label) => line.show(`${percent(Math.floor(100 * done / of) / 100)}: ${plain(label)}`)
     }).pipe(Effect.mapError(refusalOf), Effect.ensuring(line.clear))
-    if (Option.isSome(svg)) yield* writeAndTell(svg.value, tuneSvg(scenario!.name, tuning))
-    if (Option.isSome(code)) yield* writeAndTell(code.value, codeOf(tuning.chosen.policy))
+    yield* writeIfAsked(svg, () => tuneSvg(scenario!.name, tuning))
+    yield* writeIfAsked(code, () => codeOf(tuning.chosen.policy))
     yield* Console.log(
       json
         ? asJson({ scenario: scenario!.name, ...tuning, code: codeOf(tuning.chosen.policy) })

@@ -15,7 +15,7 @@ import { delaySpread, everyTrace, greatest, least, type Spread, spreadOf, type T
 import { constant, seeded, type Setting, type Trace, trace } from "./trace.ts"
 
 /** The greatest number that chance gives. */
-const almostOne = 1 - 2 ** -53
+const almostOne = 1 - Number.EPSILON / 2
 
 type Policy = Setting["policy"]
 

@@ -58,6 +58,13 @@ export const timeOf = (value: unknown): number | undefined => {
   return lastTime
 }
 
+/** Whether the backslashes before a character escape it: of two, the first escapes the second. */
+const isEscaped = (line: string, at: number): boolean => {
+  let from = at
+  while (line[from - 1] === "\\") from--
+  return (at - from) % 2 === 1
+}
+
 /** Where a word that begins at `from` ends: at a blank, or at the quote that closes it. */
 const endOf = (line: string, from: number): number => {
   if (line[from] !== "\"") {
@@ -65,7 +72,7 @@ const endOf = (line: string, from: number): number => {
     return blank < 0 ? line.length : blank
   }
   let end = line.indexOf("\"", from + 1)
-  while (end > 0 && line[end - 1] === "\\") end = line.indexOf("\"", end + 1)
+  while (end > 0 && isEscaped(line, end)) end = line.indexOf("\"", end + 1)
   return end < 0 ? -1 : end + 1
 }
 

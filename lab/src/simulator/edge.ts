@@ -1,8 +1,7 @@
 import * as Effect from "effect/Effect"
-import type { Distribution, Time } from "./fields.ts"
 import { judgeMost, type Verdict } from "./judge.ts"
 import type { Scenario, ServiceSettings } from "./scenario.ts"
-import { millis } from "./units.ts"
+import { millis, scaled } from "./units.ts"
 
 /**
  * What becomes of the calls after the outage with what the services bear as it is written, a tenth less and a tenth more.
@@ -21,49 +20,27 @@ export interface Edge {
 /** How exact a measured capacity is, at best. */
 const tenth = 0.1
 
-const longer = (time: Time, factor: number): number => millis(time) * factor
-
-const slower = (distribution: Distribution, factor: number): Distribution => {
-  if (typeof distribution !== "object") return longer(distribution, factor)
-  const { exponential, lognormal, normal, p50, p99, quantiles, uniform } = distribution
-  return {
-    ...exponential !== undefined && { exponential: longer(exponential, factor) },
-    ...normal !== undefined &&
-      { normal: { mean: longer(normal.mean, factor), deviation: longer(normal.deviation, factor) } },
-    ...uniform !== undefined && { uniform: { from: longer(uniform.from, factor), to: longer(uniform.to, factor) } },
-    ...lognormal !== undefined && { lognormal: { ...lognormal, median: longer(lognormal.median, factor) } },
-    ...quantiles !== undefined && {
-      quantiles: [
-        [quantiles[0][0], longer(quantiles[0][1], factor)] as const,
-        ...quantiles.slice(1).map(([share, time]) => [share, longer(time, factor)] as const)
-      ] as const
-    },
-    ...p50 !== undefined && { p50: longer(p50, factor) },
-    ...p99 !== undefined && { p99: longer(p99, factor) }
-  }
-}
-
 /** A service that bears so many times as much; `undefined` where nothing bounds it. */
 const bearing = (service: ServiceSettings, times: number): ServiceSettings | undefined => {
   const { capacity, latency, slowdown, workers } = service
   if (capacity !== undefined) {
-    const scaled = typeof capacity === "number"
+    const more = typeof capacity === "number"
       ? capacity * times
       : [
         { ...capacity[0], capacity: capacity[0].capacity * times },
         ...capacity.slice(1).map((point) => ({ ...point, capacity: point.capacity * times }))
       ] as const
-    return { ...service, capacity: scaled, slowdown: longer(slowdown, 1 / times) }
+    return { ...service, capacity: more, slowdown: millis(slowdown) * (1 / times) }
   }
   if (workers === undefined && millis(slowdown) === 0) return undefined
-  return { ...service, latency: slower(latency, 1 / times), slowdown: longer(slowdown, 1 / times) }
+  return { ...service, latency: scaled(latency, 1 / times), slowdown: millis(slowdown) * (1 / times) }
 }
 
 /** The scenario in which all services bear so many times as much; `undefined` where nothing says what they bear. */
 export const bearingTimes = (scenario: Scenario, times: number): Scenario | undefined => {
-  const scaled = scenario.services.map((service) => bearing(service, times))
-  if (scaled.every((service) => service === undefined)) return undefined
-  const [first, ...others] = scenario.services.map((service, index) => scaled[index] ?? service)
+  const bearers = scenario.services.map((service) => bearing(service, times))
+  if (bearers.every((service) => service === undefined)) return undefined
+  const [first, ...others] = scenario.services.map((service, index) => bearers[index] ?? service)
   return { ...scenario, services: [first!, ...others] }
 }
 

@@ -1,3 +1,4 @@
+import { lasting } from "./lasting.ts"
 import type { Outage, Scenario } from "./scenario.ts"
 import { millis } from "./units.ts"
 
@@ -17,11 +18,6 @@ const changed = (scenario: Scenario, change: (outage: Outage) => Outage): Scenar
   return later <= 0 ? one : { ...one, duration: millis(scenario.duration) + later }
 }
 
-const lasting = (times: number) => (outage: Outage): Outage => {
-  const [from, to] = [millis(outage.from), millis(outage.to)]
-  return { ...outage, from, to: from + (to - from) * times }
-}
-
 const failing = ({ from, to }: Outage): Outage => ({ kind: "fail", from, to, share: 0.5, behindLimit: false })
 const slow = ({ from, to }: Outage): Outage => ({ kind: "slow", from, to, factor: 10 })
 
@@ -34,8 +30,8 @@ export const familyOf = (scenario: Scenario): ReadonlyArray<Member> => {
   if (kinds.size === 0) return []
   return [
     { name: "as written", scenario },
-    { name: "half as long", scenario: changed(scenario, lasting(0.5)) },
-    { name: "twice as long", scenario: changed(scenario, lasting(2)) },
+    { name: "half as long", scenario: changed(scenario, (outage) => lasting(outage, 0.5)) },
+    { name: "twice as long", scenario: changed(scenario, (outage) => lasting(outage, 2)) },
     ...kinds.has("fail") ? [] : [{ name: "half of the requests fail", scenario: changed(scenario, failing) }],
     ...kinds.has("slow") || !hasWork(scenario)
       ? []

@@ -99,12 +99,22 @@ export const cosOfTurn = (turn: number): number => {
   return isNear ? -size : size
 }
 
-/** A number to the power of a whole number from 0; the power may be `Infinity`. */
+/** A number from 0 to the power of a whole number from 0; the power may be `Infinity`, and the number is not 1 then. */
 export const power = (base: number, exponent: number): number => {
-  if (exponent === Infinity) return base ** exponent
+  if (exponent === Infinity) return base < 1 ? 0 : Infinity
   let result = 1
   for (let square = base, left = exponent; left > 0; left = Math.floor(left / 2), square *= square) {
     if (left % 2 === 1) result *= square
   }
   return result
+}
+
+/** The power of 10 at or below a normal number above 0: its decimal digits are the same everywhere. */
+export const decadeOf = (x: number): number => Number(`1e${x.toExponential().split("e")[1]}`)
+
+/** How often a number is halved until it is at most 1. */
+export const halvings = (x: number): number => {
+  let count = 0
+  for (let left = x; left > 1; left /= 2) count++
+  return count
 }

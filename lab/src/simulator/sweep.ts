@@ -2,10 +2,10 @@ import * as Effect from "effect/Effect"
 import { runsExpected } from "./expectations.ts"
 import { type Judgment, judgmentsOf } from "./judgment.ts"
 import { withValue } from "./paths.ts"
+import { decadeOf, halvings } from "./portable.ts"
 import { InvalidScenario } from "./problem.ts"
-import type { SimulationResult } from "./result.ts"
+import type { Runner } from "./runner.ts"
 import type { Scenario } from "./scenario.ts"
-import type { SimulationStalled } from "./simulation.ts"
 
 /**
  * A value that was tried.
@@ -60,15 +60,6 @@ export interface SweepOptions {
   readonly onProgress?: ((point: SweepPoint, done: number, of: number) => Effect.Effect<void>) | undefined
 }
 
-/** What a sweep needs of its surroundings. */
-interface World {
-  readonly decode: (input: unknown) => Effect.Effect<Scenario, InvalidScenario>
-  readonly run: (
-    scenario: Scenario,
-    runs: number
-  ) => Effect.Effect<ReadonlyArray<SimulationResult>, SimulationStalled>
-}
-
 const usualRuns = 20
 /** So many stretches of the range are looked at before any is halved: a change inside of one that changes back is not seen. */
 const stretches = 6
@@ -77,7 +68,7 @@ const usualStep = (from: number, to: number): number => {
   const range = to - from
   return Number.isInteger(from) && Number.isInteger(to) && range >= 10
     ? 1
-    : 10 ** Math.floor(Math.log10(range / 500))
+    : decadeOf(range / 500)
 }
 
 /** A whole number of steps from one end to the other. */
@@ -131,7 +122,7 @@ const problemOf = ({ expect }: Scenario, { from, path, step, to }: SweepOptions)
 }
 
 /** Looks at both ends and between them, then halves the stretch in which the expectations change, down to one step. */
-export const sweepOf = Effect.fnUntraced(function*(scenario: Scenario, options: SweepOptions, world: World) {
+export const sweepOf = Effect.fnUntraced(function*(scenario: Scenario, options: SweepOptions, runner: Runner) {
   const problem = problemOf(scenario, options)
   if (problem !== undefined) return yield* problem
   const { onProgress, path } = options
@@ -139,11 +130,11 @@ export const sweepOf = Effect.fnUntraced(function*(scenario: Scenario, options: 
   const { last, valueAt, width } = gridOf(options)
   const points = new Map<number, SweepPoint>()
   const coarse = new Set(Array.from({ length: stretches + 1 }, (_, n) => Math.round(last * n / stretches)))
-  const about = coarse.size + Math.ceil(Math.log2(Math.max(1, last / stretches)))
+  const about = coarse.size + halvings(last / stretches)
   const look = Effect.fnUntraced(function*(index: number) {
     const value = valueAt(index)
-    const changed = yield* Effect.flatMap(withValue(scenario, path, value), world.decode)
-    const judgments = judgmentsOf(yield* world.run(changed, runs))
+    const changed = yield* Effect.flatMap(withValue(scenario, path, value), runner.decode)
+    const judgments = judgmentsOf(yield* runner.run(changed, runs))
     const point = { value, holds: judgments.every(({ holds }) => holds), judgments }
     points.set(index, point)
     if (onProgress !== undefined) yield* onProgress(point, points.size, Math.max(about, points.size))

@@ -5,10 +5,12 @@ import { resolve } from "./policy.ts"
 import type { Policy } from "./policySchema.ts"
 import { InvalidScenario } from "./problem.ts"
 import type { SimulationResult } from "./result.ts"
+import type { Runner } from "./runner.ts"
 import { summaryOf } from "./runs.ts"
 import type { Scenario } from "./scenario.ts"
 import { parametersOf } from "./sensitivity.ts"
 import type { SimulationStalled } from "./simulation.ts"
+import { withPolicy } from "./withPolicy.ts"
 
 /**
  * What a policy comes to: means of the runs.
@@ -94,15 +96,6 @@ export interface TuneOptions {
   readonly onProgress?: ((done: number, of: number, label: string) => Effect.Effect<void>) | undefined
 }
 
-/** What tuning needs of its surroundings. */
-interface World {
-  readonly decode: (input: unknown) => Effect.Effect<Scenario, InvalidScenario>
-  readonly run: (
-    scenario: Scenario,
-    runs: number
-  ) => Effect.Effect<ReadonlyArray<SimulationResult>, SimulationStalled>
-}
-
 /** Full jitter up to 20 seconds; a quota of 500 tokens where a retry costs any. */
 const jittered = (base: number, attempts: number, cost: number): unknown => ({
   label: `${base} ms, ${attempts} attempts, ${cost === 0 ? "no quota" : `cost ${cost}`}`,
@@ -178,11 +171,6 @@ const choiceOf = (policies: ReadonlyArray<TunedPolicy>): TunedPolicy => {
   return least(light, ({ worst }) => worst.p99Millis ?? Infinity)[0]!
 }
 
-const withPolicy = (scenario: Scenario, policy: Policy): Scenario => {
-  const [first, ...others] = scenario.fleets
-  return { ...scenario, fleets: [{ ...first, policy }, ...others.map((fleet) => ({ ...fleet, policy }))] }
-}
-
 const tenth = 0.1
 
 const swingOf = ({ higher, lower }: Sensitivity): number => Math.abs(higher.succeeded - lower.succeeded)
@@ -227,7 +215,7 @@ type Told = (of: number, label: string) => Effect.Effect<void>
 const sensitivityOf = Effect.fnUntraced(function*(
   scenario: Scenario,
   policy: Policy,
-  world: { readonly decode: World["decode"]; readonly figures: (scenario: Scenario) => Figures },
+  runner: { readonly decode: Runner["decode"]; readonly figures: (scenario: Scenario) => Figures },
   told: Told
 ) {
   const found: Array<Sensitivity> = []
@@ -235,7 +223,7 @@ const sensitivityOf = Effect.fnUntraced(function*(
   for (const { path, times } of parameters) {
     const [lower, higher] = yield* Effect.forEach(
       [1 - tenth, 1 + tenth],
-      (factor) => Effect.flatMap(world.decode(times(factor)), world.figures)
+      (factor) => Effect.flatMap(runner.decode(times(factor)), runner.figures)
     )
     found.push({ path, lower: lower!, higher: higher! })
     yield* told(parameters.length, path)
@@ -244,7 +232,7 @@ const sensitivityOf = Effect.fnUntraced(function*(
 })
 
 /** The policies that are tried where nobody says which. */
-const usual = (scenario: Scenario, { decode }: World) =>
+const usual = (scenario: Scenario, { decode }: Runner) =>
   Effect.map(
     decode({
       ...scenario,
@@ -259,7 +247,7 @@ const counting = (onProgress: TuneOptions["onProgress"]): Told => {
 }
 
 /** Runs every policy in every outage, chooses one, and changes what it depends on. */
-export const tuneOf = Effect.fnUntraced(function*(scenario: Scenario, options: TuneOptions, world: World) {
+export const tuneOf = Effect.fnUntraced(function*(scenario: Scenario, options: TuneOptions, runner: Runner) {
   const { onProgress, others, runs = 5 } = options
   const members = membersOf(scenario, others)
   if (members.length === 0) {
@@ -267,9 +255,9 @@ export const tuneOf = Effect.fnUntraced(function*(scenario: Scenario, options: T
       problems: [{ path: "services", problem: "have no outage: there is nothing to tune for" }]
     })
   }
-  const policies = options.policies ?? (yield* usual(scenario, world))
+  const policies = options.policies ?? (yield* usual(scenario, runner))
   const told = counting(onProgress)
-  const figuresFor = (one: Scenario) => Effect.map(world.run(one, runs), figuresOf)
+  const figuresFor = (one: Scenario) => Effect.map(runner.run(one, runs), figuresOf)
   const figures = yield* Effect.forEach(policies, (policy) =>
     Effect.forEach(members, (member) =>
       Effect.tap(
@@ -287,7 +275,7 @@ export const tuneOf = Effect.fnUntraced(function*(scenario: Scenario, options: T
     sensitivity: yield* sensitivityOf(
       worst,
       chosen.policy,
-      { decode: world.decode, figures: figuresFor },
+      { decode: runner.decode, figures: figuresFor },
       counting(onProgress)
     )
   }

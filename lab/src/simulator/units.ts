@@ -44,3 +44,19 @@ export const sampler = (distribution: Distribution): Sampler | undefined => {
     ? undefined
     : lognormally(millis(p50), log(millis(p99) / millis(p50)) / z99)
 }
+
+/** A distribution whose every duration is so many times as long. */
+export const scaled = (distribution: Distribution, times: number): Distribution => {
+  const time = (value: Time) => millis(value) * times
+  if (typeof distribution !== "object") return time(distribution)
+  const { exponential, lognormal, normal, p50, p99, quantiles, uniform } = distribution
+  if (exponential !== undefined) return { exponential: time(exponential) }
+  if (normal !== undefined) return { normal: { mean: time(normal.mean), deviation: time(normal.deviation) } }
+  if (uniform !== undefined) return { uniform: { from: time(uniform.from), to: time(uniform.to) } }
+  if (lognormal !== undefined) return { lognormal: { ...lognormal, median: time(lognormal.median) } }
+  if (quantiles !== undefined) {
+    const [first, ...others] = quantiles.map(([share, value]) => [share, time(value)] as const)
+    return { quantiles: [first!, ...others] }
+  }
+  return { p50: time(p50!), p99: time(p99!) }
+}

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { written } from "../fit/generated.ts"
-import { folder, run } from "./commandLine.ts"
+import { folder, good, refused } from "./commandLine.ts"
 
 const here = folder()
 const at = (name: string, text: string): string => {
@@ -21,18 +21,6 @@ const scenario = (arrivals: object, name = "scenario.json"): string =>
       services: [{ name: "server", capacity: 50 }]
     })
   )
-
-const good = async (args: ReadonlyArray<string>): Promise<string> => {
-  const { code, err, out } = await run(args)
-  assert.strictEqual(code, 0, err)
-  return out
-}
-
-const refused = async (args: ReadonlyArray<string>): Promise<string> => {
-  const { code, err, out } = await run(args)
-  assert.deepStrictEqual([code, out], [2, ""])
-  return err.trimEnd()
-}
 
 /** The calls of each second of each run. */
 const callsIn = async (path: string): Promise<ReadonlyArray<ReadonlyArray<number>>> => {

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { inputOf, retrying } from "../utils/simulate.ts"
-import { folder, lab, run } from "./commandLine.ts"
+import { folder, good, lab, run } from "./commandLine.ts"
 
 const here = folder()
 const inHere = (name: string): string => join(here, name)
@@ -21,12 +21,6 @@ const small = {
 }
 const smallFile = inHere("small.json")
 writeFileSync(smallFile, JSON.stringify(small))
-
-const good = async (args: ReadonlyArray<string>): Promise<string> => {
-  const { code, err, out } = await run(args)
-  assert.strictEqual(code, 0, err)
-  return out
-}
 
 const commands = [
   "explain",

@@ -1,4 +1,5 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -75,4 +76,18 @@ export const run = (
     err: err.join(""),
     progress
   })))
+}
+
+/** What a command prints that succeeds. */
+export const good = async (args: ReadonlyArray<string>): Promise<string> => {
+  const { code, err, out } = await run(args)
+  assert.strictEqual(code, 0, err)
+  return out
+}
+
+/** What a command says that is refused before it has printed anything. */
+export const refused = async (args: ReadonlyArray<string>): Promise<string> => {
+  const { code, err, out } = await run(args)
+  assert.deepStrictEqual([code, out], [2, ""])
+  return err.trimEnd()
 }

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { written } from "../fit/generated.ts"
-import { folder, run } from "./commandLine.ts"
+import { folder, good, refused } from "./commandLine.ts"
 
 const here = folder()
 const inHere = (name: string): string => join(here, name)
@@ -11,18 +11,6 @@ const inHere = (name: string): string => join(here, name)
 const log = written("nginx")
 writeFileSync(inHere("access.log"), log)
 writeFileSync(inHere("access.log.gz"), gzipSync(log))
-
-const good = async (args: ReadonlyArray<string>): Promise<string> => {
-  const { code, err, out } = await run(args)
-  assert.strictEqual(code, 0, err)
-  return out
-}
-
-const refused = async (args: ReadonlyArray<string>): Promise<string> => {
-  const { code, err, out } = await run(args)
-  assert.deepStrictEqual([code, out], [2, ""])
-  return err
-}
 
 describe("fit", () => {
   it("tells what a log holds, and how sure it is", async () => {

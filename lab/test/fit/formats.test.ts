@@ -37,6 +37,14 @@ const cases: ReadonlyArray<readonly [string, Format, ReadonlyArray<string>, Retu
     entry(at("2000-10-10T13:55:36Z"), 1500, 502, { attempt: 2, call: "0123456789ab POST / HTTP/1.1" })
   ],
   [
+    "nginx, an agent that ends in a backslash, escaped",
+    "nginx",
+    [
+      "::1 - - [10/Oct/2000:13:55:36 +0000] \"GET /a\\\\\\\" HTTP/1.0\" 200 0 \"-\" \"C:\\\\\" 0.250"
+    ],
+    entry(at("2000-10-10T13:55:36Z"), 250, 200)
+  ],
+  [
     "nginx, combined without a time",
     "nginx",
     ["127.0.0.1 - - [10/Oct/2000:13:55:36 +0000] \"\\x16\\x03\" 400 157 \"-\" \"-\""],

@@ -1,6 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
+import { transformSync } from "esbuild"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { Chance } from "../../src/simulator/chance.ts"
-import { cosOfTurn, exp, log, logOfShare, power } from "../../src/simulator/portable.ts"
+import { cosOfTurn, decadeOf, exp, halvings, log, logOfShare, power } from "../../src/simulator/portable.ts"
 
 /** How far two numbers are apart, as a share of the second. */
 const off = (found: number, expected: number) => Math.abs(found / expected - 1)
@@ -25,6 +29,23 @@ describe("portable functions", () => {
     ])
   })
 
+  it("find the power of 10 below a number, to the last digit", () => {
+    for (
+      const [x, decade] of [[1000, 1000], [999.9999999999999, 100], [1, 1], [0.001, 0.001], [0.5, 0.1], [
+        2.3e-308,
+        1e-308
+      ]]
+    ) {
+      assert.strictEqual(decadeOf(x!), decade)
+    }
+  })
+
+  it("count the halvings down to 1", () => {
+    for (const [x, count] of [[0, 0], [1, 0], [1.0000000000000002, 1], [2, 1], [2.0000000000000004, 2], [1024, 10]]) {
+      assert.strictEqual(halvings(x!), count)
+    }
+  })
+
   it("are those of mathematics", () => {
     for (const share of shares) {
       const x = share / 2 ** 32
@@ -35,5 +56,35 @@ describe("portable functions", () => {
       assert.isBelow(Math.abs(cosOfTurn(x) - Math.cos(2 * Math.PI * x)), 2e-15)
       assert.isBelow(off(power(x, 37), x ** 37), 1e-14)
     }
+  })
+})
+
+/** What every engine computes to the last digit: of Math.sqrt that is promised by no standard, but by the processors. */
+const exact = "abs ceil clz32 floor imul max min round sqrt trunc LN2 PI".split(" ")
+
+/** What may differ between engines in a source, without its types and comments. */
+const inexactIn = (source: string): ReadonlyArray<string> =>
+  (transformSync(source, { loader: "ts", target: "esnext", minifyWhitespace: true }).code.match(
+    /\*\*|\bMath\b(?:\.\w+)?/g
+  ) ?? [])
+    .filter((found) => !exact.includes(found.slice("Math.".length)))
+
+describe("the sources of the simulator", () => {
+  it("compute nothing in which engines differ, but for a logarithm that is corrected", () => {
+    const folder = fileURLToPath(new URL("../../src", import.meta.url))
+    const found = ["simulator", "explain"].flatMap((room) =>
+      readdirSync(join(folder, room)).flatMap((file) =>
+        inexactIn(readFileSync(join(folder, room, file), "utf8")).map((what) => `${room}/${file}: ${what}`)
+      )
+    )
+    assert.deepStrictEqual(found, ["simulator/histogram.ts: Math.log2"])
+  })
+
+  it("are told from what only looks like it", () => {
+    assert.deepStrictEqual(inexactIn("/** Math.log */ const x = 2 ** y // **\nMath.floor(Math.cbrt(Math.PI))"), [
+      "**",
+      "Math.cbrt"
+    ])
+    assert.deepStrictEqual(inexactIn("const { log } = Math"), ["Math"])
   })
 })

@@ -91,8 +91,8 @@ export class CoolDownClient implements Peers, Topic<CoolDownReply> {
       answered: (reply) => {
         if (this.closedUntilMillis === closedUntilMillis) this.closedUntilMillis = -Infinity
         if (hasOpened) this.hasOpened = false
-        const { nowMillis, random } = this.exchanges
-        this.lookAtMillis = nowMillis + this.terms.lookMillis * (0.5 + random.nextDoubleUnsafe() / 2)
+        const { nowMillis } = this.exchanges
+        this.lookAtMillis = nowMillis + this.exchanges.jittered(this.terms.lookMillis)
         this.follow(reply, closedMillis > 0, nowMillis)
       }
     }

@@ -75,7 +75,6 @@ const closeWithin = (
  * Redis does not respond, the process decides alone.
  */
 export class Exchanges {
-  /** Spreads out the processes of a fleet. */
   readonly random: Random.Random
   /** The name of this process. */
   readonly name = crypto.randomUUID()
@@ -118,6 +117,11 @@ export class Exchanges {
 
   get nowMillis(): number {
     return monotonicMillis(this.clock)
+  }
+
+  /** Half to all of an interval, at random: spreads out the processes of a fleet. */
+  jittered(millis: number): number {
+    return millis * (0.5 + this.random.nextDoubleUnsafe() / 2)
   }
 
   /** Runs exchanges until the scope is closed; then the process decides alone. */

@@ -67,8 +67,8 @@ export class LimiterClient implements Peers, Topic<LimiterReply> {
       ask: (redis) => redis.eval(limiterScript)(this.terms.settings, told),
       replyOf: limiterReplyOf,
       answered: (reply) => {
-        const { nowMillis, random } = this.exchanges
-        this.lookAtMillis = nowMillis + this.terms.lookMillis * (0.5 + random.nextDoubleUnsafe() / 2)
+        const { nowMillis } = this.exchanges
+        this.lookAtMillis = nowMillis + this.exchanges.jittered(this.terms.lookMillis)
         gate.follow(reply, nowMillis)
       }
     }

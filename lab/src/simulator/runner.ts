@@ -1,0 +1,14 @@
+import type * as Effect from "effect/Effect"
+import type { InvalidScenario } from "./problem.ts"
+import type { SimulationResult } from "./result.ts"
+import type { Scenario } from "./scenario.ts"
+import type { SimulationStalled } from "./simulation.ts"
+
+/** What reads changed scenarios and runs them, for those that look for something by changing one. */
+export interface Runner {
+  readonly decode: (input: unknown) => Effect.Effect<Scenario, InvalidScenario>
+  readonly run: (
+    scenario: Scenario,
+    runs: number
+  ) => Effect.Effect<ReadonlyArray<SimulationResult>, SimulationStalled>
+}
