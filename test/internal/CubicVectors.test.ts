@@ -5,14 +5,16 @@ import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import * as Cubic from "../../src/internal/math/cubic.ts"
 import { millis } from "../utils/vectors.ts"
-import { clientSendingRate, cubic } from "../vectors/cubic.ts"
+import { clientSendingRate, constants, cubic } from "../vectors/cubic.ts"
+
+const { beta, minCapacity, minFillRate, scaleConstant, smooth: smoothing } = constants
 
 const config: Cubic.CubicConfig = {
-  beta: 0.7,
-  scaleConstant: 0.4,
-  smoothing: 0.8,
-  minFillRate: 0.5,
-  minCapacity: 1,
+  beta,
+  scaleConstant,
+  smoothing,
+  minFillRate,
+  minCapacity,
   measurementBucketSeconds: 0.5
 }
 

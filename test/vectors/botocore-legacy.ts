@@ -57,7 +57,7 @@ export const services: Readonly<Record<string, ReadonlyArray<Decision>>> = table
 
 const responses = (policies: Readonly<Record<string, any>>): Readonly<Record<string, object>> =>
   Object.fromEntries(
-    Object.entries(policies).map(([name, policy]) => [
+    Object.entries(policies).map(([name, { basis: _, ...policy }]) => [
       name,
       policy._tag === "Response" ? { code: undefined, ...policy } : policy
     ])
