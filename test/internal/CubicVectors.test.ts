@@ -75,7 +75,9 @@ describe("cubic", () => {
 })
 
 describe("AdaptiveRateLimiter", () => {
-  it.effect("vector: client sending rate", () =>
+  it.effect.each(
+    [["its defaults", {}], ["the constants", { beta, scaleConstant, smoothing, minFillRate, minCapacity }]] as const
+  )("vector: client sending rate, by %s", ([, options]) =>
     Effect.gen(function*() {
       let throttles = 0
       for (const { fillRate, measuredTxRate, response, timestamp } of clientSendingRate) {
@@ -87,7 +89,8 @@ describe("AdaptiveRateLimiter", () => {
         const snapshot = yield* AdaptiveRateLimiter.snapshot
         isNear(snapshot.measuredTxRate, measuredTxRate, `measured rate at ${timestamp}`)
         isNear(snapshot.fillRate, fillRate, `fill rate at ${timestamp}`)
+        isNear(snapshot.maxCapacity, Math.max(fillRate, minCapacity), `capacity at ${timestamp}`)
         assert.strictEqual(snapshot.enabled, throttles > 0)
       }
-    }).pipe(Effect.provide(AdaptiveRateLimiter.layer())))
+    }).pipe(Effect.provide(AdaptiveRateLimiter.layer(options))))
 })

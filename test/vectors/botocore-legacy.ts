@@ -55,6 +55,9 @@ export const decisions: ReadonlyArray<Decision> = tables.decisions
 /** The services with overrides: the probes that they answer differently, and no others. */
 export const services: Readonly<Record<string, ReadonlyArray<Decision>>> = tables.services
 
+/** Further probes. */
+export const special: ReadonlyArray<Required<Decision> & { readonly service: string }> = tables.special
+
 const responses = (policies: Readonly<Record<string, any>>): Readonly<Record<string, object>> =>
   Object.fromEntries(
     Object.entries(policies).map(([name, { basis: _, ...policy }]) => [

@@ -1,5 +1,5 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import { InvalidOption, RetryClassifier, RetryDecision, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { InvalidOption, RetryClassifier, RetryPolicy, withRetry } from "effect-retry"
 import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
 import * as Waiter from "effect-retry/Waiter"
 import * as Clock from "effect/Clock"
