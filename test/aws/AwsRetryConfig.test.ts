@@ -22,163 +22,47 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../../examples/aws-configuration.ts"
 import { filesOf } from "../utils/files.ts"
 import { sdkError, withRandom } from "../utils/vectors.ts"
+import { files, precedence, sends, values, type ValueVector } from "../vectors/configuration.ts"
 
 const modes = ["legacy", "standard", "adaptive"] as const
 
 describe("AwsRetryConfig", () => {
   describe("make", () => {
-    const probes = "[default]\nmax_attempts = 7\nretry_mode = adaptive\n[profile p2]\nmax_attempts = 9\n" +
-      "[profile bad]\nmax_attempts = abc\nretry_mode = bogus\n"
     const attempts = "must be a whole number from 1 to 9007199254740991"
     const mode = "must be \"legacy\" or \"standard\" or \"adaptive\""
     const flag = "must be \"true\" or \"false\""
 
-    // What the SDKs make of the same values: JavaScript falls back or truncates, botocore fails, most others fail too.
-    const rows: ReadonlyArray<Probe> = [
-      { name: "nothing", expected: ["standard", 3] },
-      {
-        name: "attempts abc",
-        env: { AWS_MAX_ATTEMPTS: "abc" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "abc"`
-      },
-      { name: "attempts 0", env: { AWS_MAX_ATTEMPTS: "0" }, expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "0"` },
-      { name: "attempts 00", env: { AWS_MAX_ATTEMPTS: "00" }, expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "00"` },
-      { name: "attempts -1", env: { AWS_MAX_ATTEMPTS: "-1" }, expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "-1"` },
-      { name: "attempts +1", env: { AWS_MAX_ATTEMPTS: "+1" }, expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "+1"` },
-      {
-        name: "attempts 1.5",
-        env: { AWS_MAX_ATTEMPTS: "1.5" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "1.5"`
-      },
-      {
-        name: "attempts 2.9",
-        env: { AWS_MAX_ATTEMPTS: "2.9" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "2.9"`
-      },
-      {
-        name: "attempts 3abc",
-        env: { AWS_MAX_ATTEMPTS: "3abc" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "3abc"`
-      },
-      {
-        name: "attempts 1e3",
-        env: { AWS_MAX_ATTEMPTS: "1e3" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "1e3"`
-      },
-      {
-        name: "attempts 0x10",
-        env: { AWS_MAX_ATTEMPTS: "0x10" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "0x10"`
-      },
-      {
-        name: "attempts 1_000",
-        env: { AWS_MAX_ATTEMPTS: "1_000" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "1_000"`
-      },
-      {
-        name: "attempts NaN",
-        env: { AWS_MAX_ATTEMPTS: "NaN" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "NaN"`
-      },
-      {
-        name: "attempts Infinity",
-        env: { AWS_MAX_ATTEMPTS: "Infinity" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "Infinity"`
-      },
-      { name: "attempts ３", env: { AWS_MAX_ATTEMPTS: "３" }, expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "３"` },
-      {
-        name: "attempts 1 2",
-        env: { AWS_MAX_ATTEMPTS: "1 2" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "1 2"`
-      },
-      {
-        name: "attempts of 20 digits",
-        env: { AWS_MAX_ATTEMPTS: "12345678901234567890" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "12345678901234567890"`
-      },
-      {
-        name: "attempts one beyond the largest",
-        env: { AWS_MAX_ATTEMPTS: "9007199254740992" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "9007199254740992"`
-      },
-      {
-        name: "the most attempts",
-        env: { AWS_MAX_ATTEMPTS: "9007199254740991" },
-        expected: ["standard", 2 ** 53 - 1]
-      },
-      { name: "attempts 1", env: { AWS_MAX_ATTEMPTS: "1" }, expected: ["standard", 1] },
-      { name: "attempts with blanks", env: { AWS_MAX_ATTEMPTS: " 4 " }, expected: ["standard", 4] },
-      { name: "attempts 004", env: { AWS_MAX_ATTEMPTS: "004" }, expected: ["standard", 4] },
-      { name: "empty attempts", env: { AWS_MAX_ATTEMPTS: "" }, expected: ["standard", 3] },
-      { name: "blank attempts", env: { AWS_MAX_ATTEMPTS: " \t" }, expected: ["standard", 3] },
-      { name: "mode legacy", env: { AWS_RETRY_MODE: "legacy" }, expected: ["legacy", 5] },
-      { name: "mode standard", env: { AWS_RETRY_MODE: "standard" }, expected: ["standard", 3] },
-      { name: "mode adaptive", env: { AWS_RETRY_MODE: "adaptive" }, expected: ["adaptive", 3] },
-      { name: "mode bogus", env: { AWS_RETRY_MODE: "bogus" }, expected: `AWS_RETRY_MODE: ${mode}, got "bogus"` },
-      {
-        name: "mode ADAPTIVE",
-        env: { AWS_RETRY_MODE: "ADAPTIVE" },
-        expected: `AWS_RETRY_MODE: ${mode}, got "ADAPTIVE"`
-      },
-      {
-        name: "mode with blanks",
-        env: { AWS_RETRY_MODE: " standard " },
-        expected: `AWS_RETRY_MODE: ${mode}, got " standard "`
-      },
-      {
-        name: "mode __proto__",
-        env: { AWS_RETRY_MODE: "__proto__" },
-        expected: `AWS_RETRY_MODE: ${mode}, got "__proto__"`
-      },
-      { name: "empty mode", env: { AWS_RETRY_MODE: "" }, expected: ["standard", 3] },
-      { name: "the file", env: { AWS_CONFIG_FILE: "cfg1" }, expected: ["adaptive", 7] },
-      {
-        name: "file and environment",
-        env: { AWS_CONFIG_FILE: "cfg1", AWS_MAX_ATTEMPTS: "2", AWS_RETRY_MODE: "standard" },
-        expected: ["standard", 2]
-      },
-      {
-        name: "file, environment and code",
-        env: { AWS_CONFIG_FILE: "cfg1", AWS_MAX_ATTEMPTS: "2", AWS_RETRY_MODE: "standard" },
-        options: { maxAttempts: 11, mode: "adaptive" },
-        expected: ["adaptive", 11]
-      },
-      { name: "a profile", env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "p2" }, expected: ["standard", 9] },
-      { name: "a missing profile", env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "nope" }, expected: ["standard", 3] },
-      {
-        name: "a profile named as a prototype",
-        env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "__proto__" },
-        expected: ["standard", 3]
-      },
-      { name: "an empty profile name", env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "" }, expected: ["adaptive", 7] },
-      { name: "a missing file", env: { AWS_CONFIG_FILE: "nowhere" }, expected: ["standard", 3] },
-      {
-        name: "a bad mode in the file",
-        env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "bad" },
-        expected: `cfg1:8: retry_mode ${mode}, got "bogus"`
-      },
-      {
-        name: "bad attempts in the file",
-        env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "bad", AWS_RETRY_MODE: "standard" },
-        expected: `cfg1:7: max_attempts ${attempts}, got "abc"`
-      },
-      {
-        name: "bad attempts in the environment, good ones in the file",
-        env: { AWS_CONFIG_FILE: "cfg1", AWS_MAX_ATTEMPTS: "abc" },
-        expected: `AWS_MAX_ATTEMPTS: ${attempts}, got "abc"`
-      },
-      {
-        name: "good attempts in the environment, bad ones in the file",
-        env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "bad", AWS_MAX_ATTEMPTS: "2", AWS_RETRY_MODE: "legacy" },
-        expected: ["legacy", 2]
-      },
-      {
-        name: "good attempts in code, bad ones in the environment",
-        env: { AWS_MAX_ATTEMPTS: "abc" },
-        options: { maxAttempts: 2 },
-        expected: ["standard", 2]
-      },
-      { name: "code Infinity", options: { maxAttempts: Infinity }, expected: ["standard", Infinity] },
+    const rules = { AWS_MAX_ATTEMPTS: attempts, AWS_RETRY_MODE: mode, AWS_NEW_RETRIES_2026: flag } as const
+    const fileRules = { max_attempts: attempts, retry_mode: mode } as const
+    const messageOf = ({ at, setting, value }: NonNullable<ValueVector["invalid"]>) =>
+      setting === undefined
+        ? `${at}: ${rules[at as keyof typeof rules]}, got ${JSON.stringify(value)}`
+        : `${at}: ${setting} ${fileRules[setting as keyof typeof fileRules]}, got ${JSON.stringify(value)}`
+
+    const loadedWith = (options: AwsRetryConfig.Options | undefined) =>
+      AwsRetryConfig.make(options).pipe(
+        Effect.map(({ maxAttempts, mode, newRetries2026 }) => ({
+          mode: mode.value,
+          maxAttempts: maxAttempts.value,
+          newRetries: newRetries2026.value
+        })),
+        Effect.catch((error) => Effect.succeed(error.message))
+      )
+
+    it.effect.each(values)("vector: $name", ({ code, env, expected, invalid }) =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual<unknown>(yield* loadedWith(code), expected ?? messageOf(invalid!))
+      }).pipe(Effect.provide([filesOf(files).layer, environment(env)])))
+
+    it.effect("takes endless attempts from code", () =>
+      Effect.gen(function*() {
+        const expected = { mode: "standard", maxAttempts: Infinity, newRetries: false }
+        assert.deepStrictEqual<unknown>(yield* loadedWith({ maxAttempts: Infinity }), expected)
+      }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
+
+    const refused: ReadonlyArray<
+      { readonly name: string; readonly options: AwsRetryConfig.Options; readonly expected: string }
+    > = [
       ...[0, -5, NaN, 1.5, 2 ** 53, "3"].map((value) => ({
         name: `code ${String(value)}`,
         options: { maxAttempts: value as number },
@@ -209,118 +93,12 @@ describe("AwsRetryConfig", () => {
         name: `code ${JSON.stringify(value)} for the options`,
         options: value as AwsRetryConfig.Options,
         expected: `AwsRetryConfig.make: options must be an object, got ${JSON.stringify(value)}`
-      })),
-      {
-        name: "code empty profile",
-        env: { AWS_CONFIG_FILE: "cfg1", AWS_PROFILE: "p2" },
-        options: { profile: "" },
-        expected: ["standard", 9]
-      },
-      {
-        name: "code blank profile, and none in the environment",
-        env: { AWS_CONFIG_FILE: "cfg1" },
-        options: { profile: " \t" },
-        expected: ["adaptive", 7]
-      },
-      {
-        name: "code empty file",
-        env: { AWS_CONFIG_FILE: "cfg1" },
-        options: { configFile: "" },
-        expected: ["adaptive", 7]
-      },
-      {
-        name: "code blank file",
-        env: { AWS_CONFIG_FILE: "cfg1" },
-        options: { configFile: " " },
-        expected: ["adaptive", 7]
-      },
-      { name: "new retries", env: { AWS_NEW_RETRIES_2026: "true" }, expected: ["standard", 3, true] },
-      { name: "new retries TRUE", env: { AWS_NEW_RETRIES_2026: "TRUE" }, expected: ["standard", 3, true] },
-      { name: "new retries False", env: { AWS_NEW_RETRIES_2026: " False " }, expected: ["standard", 3, false] },
-      { name: "empty new retries", env: { AWS_NEW_RETRIES_2026: "" }, expected: ["standard", 3, false] },
-      {
-        name: "new retries 1",
-        env: { AWS_NEW_RETRIES_2026: "1" },
-        expected: `AWS_NEW_RETRIES_2026: ${flag}, got "1"`
-      },
-      {
-        name: "new retries yes",
-        env: { AWS_NEW_RETRIES_2026: "yes" },
-        expected: `AWS_NEW_RETRIES_2026: ${flag}, got "yes"`
-      },
-      {
-        name: "new retries in code",
-        env: { AWS_NEW_RETRIES_2026: "true" },
-        options: { newRetries2026: false },
-        expected: ["standard", 3, false]
-      },
-      {
-        name: "new retries and legacy",
-        env: { AWS_NEW_RETRIES_2026: "true", AWS_RETRY_MODE: "legacy" },
-        expected: ["legacy", 5, true]
-      },
-      { name: "DynamoDB", options: { service: "dynamodb" }, expected: ["standard", 3] },
-      { name: "DynamoDB, legacy", options: { service: "dynamodb", mode: "legacy" }, expected: ["legacy", 10] },
-      {
-        name: "DynamoDB Streams, legacy",
-        options: { service: "streams.dynamodb", mode: "legacy" },
-        expected: ["legacy", 5]
-      },
-      {
-        name: "DynamoDB, new retries",
-        options: { service: "dynamodb", newRetries2026: true },
-        expected: ["standard", 4, true]
-      },
-      {
-        name: "DynamoDB Streams, new retries",
-        options: { service: "streams.dynamodb", newRetries2026: true },
-        expected: ["standard", 4, true]
-      },
-      {
-        name: "DynamoDB, new retries, adaptive",
-        options: { service: "dynamodb", newRetries2026: true, mode: "adaptive" },
-        expected: ["adaptive", 4, true]
-      },
-      ...["DynamoDB", "Dynamo DB", "dynamoDb"].flatMap((service): ReadonlyArray<Probe> => [
-        {
-          name: `${service}, new retries, by any spelling`,
-          options: { service, newRetries2026: true },
-          expected: ["standard", 4, true]
-        },
-        { name: `${service}, legacy, by any spelling`, options: { service, mode: "legacy" }, expected: ["legacy", 10] }
-      ]),
-      {
-        name: "DynamoDB Streams by its id, new retries",
-        options: { service: "DynamoDB Streams", newRetries2026: true },
-        expected: ["standard", 4, true]
-      },
-      {
-        name: "DynamoDB Streams by its id, legacy",
-        options: { service: "DynamoDB Streams", mode: "legacy" },
-        expected: ["legacy", 5]
-      },
-      {
-        name: "a service named as a prototype, legacy",
-        options: { service: "__proto__", mode: "legacy" },
-        expected: ["legacy", 5]
-      },
-      { name: "S3, new retries", options: { service: "s3", newRetries2026: true }, expected: ["standard", 3, true] }
+      }))
     ]
-    for (const { env = {}, expected, name, options } of rows) {
-      it.effect(`vector: ${name}`, () =>
-        Effect.gen(function*() {
-          const loaded = yield* AwsRetryConfig.make(options).pipe(
-            Effect.map((
-              { maxAttempts, mode, newRetries2026 }
-            ) => [mode.value, maxAttempts.value, newRetries2026.value]),
-            Effect.catch((error) => Effect.succeed(error.message))
-          )
-          const wanted: unknown = typeof expected === "string" || expected.length === 3
-            ? expected
-            : [...expected, false]
-          assert.deepStrictEqual(loaded, wanted)
-        }).pipe(Effect.provide([filesOf({ cfg1: probes }).layer, environment(env)])))
-    }
+    it.effect.each(refused)("refuses $name", ({ expected, options }) =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* loadedWith(options), expected)
+      }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
 
     for (
       const [name, options] of [
@@ -342,100 +120,16 @@ describe("AwsRetryConfig", () => {
     }
 
     describe("precedence", () => {
-      const places = { code: 11, environment: 12, profile: 13 }
-      const given = [false, true]
-      for (const code of given) {
-        for (const env of given) {
-          for (const profile of given) {
-            const source = code ? "code" : env ? "environment" : profile ? "profile" : "default"
-            it.effect(`takes the ${source}'s of code: ${code}, environment: ${env}, profile: ${profile}`, () =>
-              Effect.gen(function*() {
-                const loaded = yield* AwsRetryConfig.make(code ? { maxAttempts: places.code, mode: "adaptive" } : {})
-                const found = {
-                  code: "adaptive",
-                  environment: "legacy",
-                  profile: "adaptive",
-                  default: "standard"
-                } as const
-                assert.deepStrictEqual(loaded.mode, {
-                  value: found[source],
-                  source,
-                  at: { code: "mode", environment: "AWS_RETRY_MODE", profile: "/config:3", default: "default" }[source]
-                })
-                assert.deepStrictEqual(loaded.maxAttempts, {
-                  value: { ...places, default: 3 }[source],
-                  source,
-                  at: {
-                    code: "maxAttempts",
-                    environment: "AWS_MAX_ATTEMPTS",
-                    profile: "/config:2",
-                    default: "default"
-                  }[source]
-                })
-              }).pipe(Effect.provide([
-                filesOf({
-                  "/config": `[default]\n${profile ? `max_attempts = ${places.profile}\nretry_mode = adaptive\n` : ""}`
-                }).layer,
-                environment({
-                  AWS_CONFIG_FILE: "/config",
-                  ...(env && { AWS_MAX_ATTEMPTS: String(places.environment), AWS_RETRY_MODE: "legacy" })
-                })
-              ])))
-          }
-        }
-      }
-
-      // Live, JavaScript and botocore: what only the credentials file has counts. Of both, botocore takes the credentials
-      // file, as the tests that the SDKs share have it; JavaScript the config file.
-      for (
-        const [name, config, credentials, expected] of [
-          ["what only the credentials file has", "", "[default]\nmax_attempts = 7\nretry_mode = adaptive", [
-            ["adaptive", "/credentials:3"],
-            [7, "/credentials:2"]
-          ]],
-          ["each from where it is", "[default]\nmax_attempts = 5", "[default]\nretry_mode = adaptive", [
-            ["adaptive", "/credentials:2"],
-            [5, "/config:2"]
-          ]],
-          ["the credentials file of both", "[default]\nmax_attempts = 5", "[default]\n\nmax_attempts = 7", [
-            ["standard", "default"],
-            [7, "/credentials:3"]
-          ]]
-        ] as const
-      ) {
-        it.effect(`takes ${name}`, () =>
+      it.effect.each(precedence)(
+        "vector: $name",
+        ({ code, env, files, maxAttempts, mode, newRetries }) =>
           Effect.gen(function*() {
-            const { maxAttempts, mode } = yield* AwsRetryConfig.make({ credentialsFile: "/credentials" })
-            assert.deepStrictEqual<unknown>([[mode.value, mode.at], [maxAttempts.value, maxAttempts.at]], expected)
-          }).pipe(Effect.provide([
-            filesOf({ "/config": config, "/credentials": credentials }).layer,
-            environment({ AWS_CONFIG_FILE: "/config" })
-          ])))
-      }
-
-      it.effect("decides on each setting alone", () =>
-        Effect.gen(function*() {
-          const { maxAttempts, mode, newRetries2026 } = yield* AwsRetryConfig.make({ mode: "adaptive" })
-          assert.deepStrictEqual([mode.source, maxAttempts.source, newRetries2026.source], [
-            "code",
-            "profile",
-            "environment"
-          ])
-          assert.deepStrictEqual([mode.value, maxAttempts.value, newRetries2026.value], ["adaptive", 6, true])
-        }).pipe(Effect.provide([
-          filesOf({ "/h/.aws/config": "[default]\nmax_attempts = 6\nretry_mode = legacy" }).layer,
-          environment({ HOME: "/h", AWS_NEW_RETRIES_2026: "true" })
-        ])))
-
-      it.effect("takes profile and file of code before those of the environment", () =>
-        Effect.gen(function*() {
-          const { maxAttempts } = yield* AwsRetryConfig.make({ configFile: "/own", profile: "mine" })
-          assert.deepStrictEqual(maxAttempts, { value: 8, source: "profile", at: "/own:2" })
-        }).pipe(Effect.provide([
-          filesOf({ "/own": "[profile mine]\nmax_attempts = 8\n[profile other]\nmax_attempts = 9", "/config": "[" })
-            .layer,
-          environment({ AWS_CONFIG_FILE: "/config", AWS_PROFILE: "other" })
-        ])))
+            const loaded = yield* AwsRetryConfig.make(code)
+            assert.deepStrictEqual<unknown>(loaded.mode, mode)
+            assert.deepStrictEqual<unknown>(loaded.maxAttempts, maxAttempts)
+            if (newRetries !== undefined) assert.deepStrictEqual<unknown>(loaded.newRetries2026, newRetries)
+          }).pipe(Effect.provide([filesOf(files).layer, environment(env)]))
+      )
 
       for (
         const [name, env, options, expected] of [
@@ -516,34 +210,6 @@ describe("AwsRetryConfig", () => {
           }).pipe(Effect.provide([filesOf({ "/config": text }).layer, environment({})])))
       }
 
-      for (
-        const [name, text, expected] of [
-          ["an empty property", "[default]\nmax_attempts =\nretry_mode =\n", ["standard", 3]],
-          ["a property of a nested block", "[default]\ns3 =\n  max_attempts = 9\n  retry_mode = legacy\n", [
-            "standard",
-            3
-          ]],
-          ["a section of another type", "[sso-session default]\nmax_attempts = 9\n[services default]\nretry_mode = x", [
-            "standard",
-            3
-          ]],
-          ["comments, CRLF, capitals", "\uFEFF[ default ] # c\r\nMAX_ATTEMPTS = 9 ; c\r\nRetry_Mode=legacy\r\n", [
-            "legacy",
-            9
-          ]],
-          ["both defaults", "[profile default]\nmax_attempts = 8\n[default]\nmax_attempts = 9\nretry_mode = legacy", [
-            "standard",
-            8
-          ]]
-        ] as const
-      ) {
-        it.effect(`reads ${name}`, () =>
-          Effect.gen(function*() {
-            const { maxAttempts, mode } = yield* AwsRetryConfig.make({ configFile: "/config" })
-            assert.deepStrictEqual([mode.value, maxAttempts.value], [...expected])
-          }).pipe(Effect.provide([filesOf({ "/config": text }).layer, environment({})])))
-      }
-
       it.effect("logs a missing profile at Debug", () => {
         const lines: Array<unknown> = []
         const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel}: ${String(message)}`))
@@ -586,58 +252,23 @@ describe("AwsRetryConfig", () => {
     const unavailable = sdkError({ status: 503 })
     const throttled = sdkError({ status: 400, code: "ThrottlingException" })
 
-    // With a chance of 0.5.
-    for (
-      const [name, options, error, expected, balance] of [
-        ["legacy", { mode: "legacy" }, unavailable, [0, 500, 1500, 3500, 7500], 500],
-        ["legacy, without a cap", { mode: "legacy", maxAttempts: 8 }, throttled, [
-          0,
-          500,
-          1500,
-          3500,
-          7500,
-          15_500,
-          31_500,
-          63_500
-        ], 500],
-        [
-          "legacy, DynamoDB",
-          { mode: "legacy", service: "dynamodb", maxAttempts: 4 },
-          throttled,
-          [0, 50, 150, 350],
-          500
-        ],
-        ["standard", { mode: "standard" }, unavailable, [0, 500, 1500], 490],
-        ["standard, throttled", { mode: "standard" }, throttled, [0, 500, 1500], 490],
-        ["standard of 2026", { newRetries2026: true }, unavailable, [0, 25, 75], 472],
-        ["standard of 2026, throttled", { newRetries2026: true }, throttled, [0, 500, 1500], 490],
-        [
-          "standard of 2026, DynamoDB",
-          { newRetries2026: true, service: "dynamodb" },
-          unavailable,
-          [0, 13, 38, 88],
-          458
-        ],
-        ["adaptive, not throttled", { mode: "adaptive" }, unavailable, [0, 500, 1500], 490],
-        ["adaptive of 2026, not throttled", { mode: "adaptive", newRetries2026: true }, unavailable, [0, 25, 75], 472],
-        ["an error that is not retried", {}, sdkError({ status: 403 }), [0], 500],
-        ["a status of the reference", {}, sdkError({ status: 509 }), [0, 500, 1500], 490]
-      ] as const
-    ) {
-      it.effect(`vector: ${name} sends at ${expected.join(", ")} ms`, () =>
+    it.effect.each(sends)(
+      "vector: $name sends at $sendsAtMs ms",
+      ({ code, error: wire, quotaAfter, random, sendsAtMs }) =>
         Effect.gen(function*() {
+          const error = sdkError(wire)
           const times: Array<number> = []
-          const { layer, policy } = yield* AwsRetryConfig.make(options)
+          const { layer, policy } = yield* AwsRetryConfig.make(code)
           const [exit, left] = yield* travel(
             Effect.gen(function*() {
               return [yield* Effect.exit(withRetry(failing(error, times), policy)), yield* RetryQuota.balance] as const
             }).pipe(Effect.provide(layer))
           )
           assert.deepStrictEqual(exit, Exit.fail(error))
-          assert.deepStrictEqual(times, [...expected])
-          assert.strictEqual(left, balance)
-        }).pipe(withRandom(0.5), Effect.provide([filesOf({}).layer, environment({})])))
-    }
+          assert.deepStrictEqual<ReadonlyArray<number>>(times, sendsAtMs)
+          assert.strictEqual(left, quotaAfter)
+        }).pipe(withRandom(random), Effect.provide([filesOf({}).layer, environment({})]))
+    )
 
     for (const mode of modes) {
       for (const newRetries2026 of [false, true]) {
@@ -929,14 +560,6 @@ describe("AwsRetryConfig", () => {
       }))
   })
 })
-
-interface Probe {
-  readonly name: string
-  readonly env?: Readonly<Record<string, string>>
-  readonly options?: AwsRetryConfig.Options
-  /** Mode, attempts, and whether the retries are those of 2026 (else not); or the message of the error. */
-  readonly expected: readonly [string, number, boolean?] | string
-}
 
 const environment = (env: Readonly<Record<string, string>>): Layer.Layer<never> =>
   ConfigProvider.layer(ConfigProvider.fromEnv({ env: { ...env }, preserveEmptyStrings: true }))

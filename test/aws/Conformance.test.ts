@@ -1,11 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
-import { AwsModes, RetryQuota } from "effect-retry"
-import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import { conformance } from "../utils/conformance.ts"
-import { sdkError, sentDelays, withRandom } from "../utils/vectors.ts"
-import { hints2026 } from "../vectors/standard2026.ts"
 
 const folder = new URL("../../conformance/", import.meta.url)
 
@@ -14,6 +10,18 @@ const tables = fs.readdirSync(folder)
   .map((name) => name.slice(0, -".json".length))
 
 const read = (path: string) => fs.readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
+
+const loaders = fs.readdirSync(new URL("../vectors/", import.meta.url)).map((file) => read(`test/vectors/${file}`))
+
+/** What a table says of itself, and what its rows are given. */
+const about = new Set(["$schema", "table", "title", "note", "sources", "behavior", "sdk", "name", "files", "random"])
+
+/** Where there is a figure without a basis, in its row or around it. */
+const unfounded = (value: unknown, path = ""): ReadonlyArray<string> => {
+  if (typeof value !== "object" || value === null) return [path]
+  if ("basis" in value) return []
+  return Object.entries(value).flatMap(([key, inner]) => about.has(key) ? [] : unfounded(inner, `${path}/${key}`))
+}
 
 describe("conformance", () => {
   const valid = new Ajv2020({ allErrors: true, strict: true, strictRequired: false }).compile(conformance("schema"))
@@ -30,19 +38,24 @@ describe("conformance", () => {
     }
   })
 
-  it.each(tables)("%s.json is run by a test, and on the page", (name) => {
-    const loaders = ["test/vectors", "test/aws"].flatMap((path) =>
-      fs.readdirSync(new URL(`../../${path}/`, import.meta.url)).filter((file) => file.endsWith(".ts"))
-        .map((file) => read(`${path}/${file}`))
-    )
-    assert.isTrue(loaders.some((source) => source.includes(`conformance("${name}")`)))
-    assert.include(read("docs/conformance.md"), `(../conformance/${name}.json)`)
+  it.each(tables)("every figure of %s.json has a basis", (name) => {
+    assert.deepStrictEqual(unfounded(conformance(name)), [])
   })
 
-  it.effect.each(hints2026)("hint: x-amz-retry-after $header waits $delayMs ms", ({ delayMs, header }) => {
-    const error = { ...sdkError({ status: 500 }), $response: { headers: { "x-amz-retry-after": header } } }
-    return Effect.gen(function*() {
-      assert.deepStrictEqual(yield* sentDelays(AwsModes.standard2026(), 1, error), [delayMs])
-    }).pipe(withRandom(1), Effect.provide(RetryQuota.layer()))
+  it.each(tables)("%s.json is run by a test, all of it, and on the page", (name) => {
+    const loader = loaders.find((source) => source.includes(`conformance("${name}")`))
+    assert.isDefined(loader)
+    const sections = Object.keys(conformance(name)).filter((key) => !about.has(key))
+    const [, taken = ""] = /const \{([^}]*)\} = conformance/.exec(loader!) ?? []
+    const isTaken = (section: string) => new RegExp(`\\.${section}\\b`).test(loader!) || taken.includes(section)
+    assert.deepStrictEqual(sections.filter((section) => !isTaken(section)), [])
+    assert.include(read("docs/conformance.md"), `(../conformance/${name}.json)`)
+    for (const section of sections) assert.include(read("docs/conformance.md"), `\`${section}\``, section)
+  })
+
+  it("the page says what each basis means, and no other", () => {
+    const { enum: bases } = conformance("schema").$defs.basis
+    const named = Array.from(read("docs/conformance.md").matchAll(/^- `(\w+)`: /gm), ([, basis]) => basis)
+    assert.deepStrictEqual(named, bases)
   })
 })

@@ -14,103 +14,14 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Aws2026 from "../../examples/aws-2026.ts"
 import { constantRandom, Transient } from "../utils/call.ts"
 import { type Driver, drivers, type Policy, type SdkError, sdkError, type Wire } from "../utils/vectors.ts"
+import { dated, invocationIds, max, requests, ttl } from "../vectors/requestHeaders.ts"
 
 const s3 = { service: "s3", operation: "GetObject" }
 const getItem = { service: "dynamodb", operation: "GetItem" }
 
-// Behaviour 2.1: botocore tests/unit/retries/test_standard_retry_v2_1.py @0e6e2404b8; the AWS SDK for JavaScript with
-// @smithy/core 3.41.0, observed. All with the default options, and no `ttl`.
-const requests: ReadonlyArray<{
-  readonly name: string
-  readonly operation: Operations.Operation
-  readonly responses: ReadonlyArray<Wire>
-  readonly expected: ReadonlyArray<string>
-}> = [
-  {
-    name: "botocore 2.1 has max in the first attempt",
-    operation: s3,
-    responses: [{ status: 200 }],
-    expected: ["attempt=1; max=3"]
-  },
-  {
-    name: "botocore 2.1 has max in every attempt",
-    operation: s3,
-    responses: [{ status: 500 }, { status: 500 }, { status: 200 }],
-    expected: ["attempt=1; max=3", "attempt=2; max=3", "attempt=3; max=3"]
-  },
-  {
-    name: "botocore 2.1, DynamoDB",
-    operation: getItem,
-    responses: [{ status: 200 }],
-    expected: ["attempt=1; max=4"]
-  },
-  {
-    name: "JavaScript",
-    operation: { service: "STS", operation: "GetCallerIdentityCommand" },
-    responses: [{ status: 503 }, { status: 200 }],
-    expected: ["attempt=1; max=3", "attempt=2; max=3"]
-  },
-  {
-    name: "JavaScript, DynamoDB",
-    operation: { service: "DynamoDB", operation: "ListTablesCommand" },
-    responses: [{ status: 400, code: "ThrottlingException" }, { status: 200 }],
-    expected: ["attempt=1; max=4", "attempt=2; max=4"]
-  }
-]
-
 const readTimeout = "10 seconds" as const
 
-// The `ttl`: botocore tests/functional/test_retry.py @0e6e2404b8, each answer 5 s after its send and each retry 1 s
-// after the answer. That test is of behavior 2.0, whose first attempt is "attempt=1" without `max`.
-const dated: ReadonlyArray<{
-  readonly name: string
-  readonly dates: ReadonlyArray<string | undefined>
-  readonly options: Pick<RequestHeaders.Options, "maxInFirst" | "readTimeout" | "ttlPosition">
-  readonly expected: ReadonlyArray<string>
-}> = [
-  {
-    name: "botocore, clocks agree",
-    dates: ["Sat, 01 Jun 2019 00:00:00 GMT", "Sat, 01 Jun 2019 00:00:01 GMT", "Sat, 01 Jun 2019 00:00:02 GMT"],
-    options: { readTimeout, maxInFirst: false },
-    expected: ["attempt=1", "ttl=20190601T000011Z; attempt=2; max=3", "ttl=20190601T000012Z; attempt=3; max=3"]
-  },
-  {
-    name: "botocore, the server is ten minutes ahead",
-    dates: ["Sat, 01 Jun 2019 00:10:03 GMT", "Sat, 01 Jun 2019 00:10:09 GMT", "Sat, 01 Jun 2019 00:10:15 GMT"],
-    options: { readTimeout, maxInFirst: false },
-    expected: ["attempt=1", "ttl=20190601T001014Z; attempt=2; max=3", "ttl=20190601T001020Z; attempt=3; max=3"]
-  },
-  {
-    name: "the form of botocore 2.1",
-    dates: ["Sat, 01 Jun 2019 00:10:03 GMT", "Sat, 01 Jun 2019 00:10:09 GMT", "Sat, 01 Jun 2019 00:10:15 GMT"],
-    options: { readTimeout },
-    expected: ["attempt=1; max=3", "ttl=20190601T001014Z; attempt=2; max=3", "ttl=20190601T001020Z; attempt=3; max=3"]
-  },
-  {
-    name: "the form of Go",
-    dates: ["Sat, 01 Jun 2019 00:10:03 GMT", "Sat, 01 Jun 2019 00:10:09 GMT", undefined],
-    options: { readTimeout, ttlPosition: "last" },
-    expected: ["attempt=1; max=3", "attempt=2; max=3; ttl=20190601T001014Z", "attempt=3; max=3; ttl=20190601T001020Z"]
-  },
-  {
-    name: "no ttl without a date",
-    dates: [undefined, "soon", undefined],
-    options: { readTimeout },
-    expected: ["attempt=1; max=3", "attempt=2; max=3", "attempt=3; max=3"]
-  },
-  {
-    name: "no ttl without a timeout, as in JavaScript",
-    dates: ["Sat, 01 Jun 2019 00:10:03 GMT", "Sat, 01 Jun 2019 00:10:09 GMT", undefined],
-    options: {},
-    expected: ["attempt=1; max=3", "attempt=2; max=3", "attempt=3; max=3"]
-  },
-  {
-    name: "the date of an earlier attempt holds until there is another",
-    dates: ["Sat, 01 Jun 2019 00:10:03 GMT", undefined, undefined],
-    options: { readTimeout },
-    expected: ["attempt=1; max=3", "ttl=20190601T001014Z; attempt=2; max=3", "ttl=20190601T001020Z; attempt=3; max=3"]
-  }
-]
+const everySecond = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(3))
 
 /** The loop of a retry strategy. */
 const requestLoop: Driver = {
@@ -123,108 +34,69 @@ describe("RequestHeaders", () => {
     for (const driver of [...drivers, requestLoop]) {
       it.effect.each(requests)(
         `vector: $name, by ${driver.name}`,
-        ({ expected, operation, responses }) =>
+        ({ operation, responses, service }) =>
           Effect.gen(function*() {
-            const policy = Operations.forOperation(operation)
-            const { call, seen } = recording({ maxAttempts: policy }, responses)
+            const policy = Operations.forOperation({ service, operation })
+            const { call, seen } = recording(
+              { maxAttempts: policy },
+              responses.map(({ error = { status: 200 } }) => error)
+            )
             assert.deepStrictEqual(yield* travel(calledBy(driver, call, policy)), Exit.succeed(200))
-            assert.deepStrictEqual(seen.map((headers) => headers["amz-sdk-request"]), [...expected])
+            assert.deepStrictEqual(
+              seen.map((headers) => headers["amz-sdk-request"]),
+              responses.map(({ header }) => header)
+            )
           }).pipe(Effect.provide(RetryQuota.layer()))
       )
     }
 
-    it.effect.each(dated)("vector: $name", ({ dates, expected, options }) =>
+    it.effect.each(dated)("vector: $name", ({ given, responses }) =>
       Effect.gen(function*() {
-        yield* TestClock.setTime(DateTime.toEpochMillis(DateTime.makeUnsafe("2019-06-01T00:00:00Z")))
+        const { answerAfterMs, maxAttempts, readTimeoutMs, retryAfterMs, startsAt, ...form } = given
+        yield* TestClock.setTime(DateTime.toEpochMillis(DateTime.makeUnsafe(startsAt)))
         const seen: Array<string> = []
         const send = Effect.gen(function*() {
-          const headers = yield* RequestHeaders.headers({ maxAttempts: 3, ...options })
-          const date = dates[seen.push(headers["amz-sdk-request"]) - 1]
-          yield* Effect.sleep("5 seconds")
+          const headers = yield* RequestHeaders.headers({ maxAttempts, readTimeout: readTimeoutMs, ...form })
+          const { date } = responses[seen.push(headers["amz-sdk-request"]) - 1]!
+          yield* Effect.sleep(answerAfterMs)
           yield* RequestHeaders.observeDate(date)
-          if (seen.length < dates.length) return yield* new Transient()
+          if (seen.length < responses.length) return yield* new Transient()
         })
-        yield* travel(send.pipe(withRetry(everySecond), RequestHeaders.withInvocation))
-        assert.deepStrictEqual(seen, [...expected])
+        const policy = Backoff.fixed({ delay: retryAfterMs }).pipe(RetryPolicy.maxAttempts(maxAttempts))
+        yield* travel(send.pipe(withRetry(policy), RequestHeaders.withInvocation))
+        assert.deepStrictEqual(seen, responses.map(({ header }) => header))
       }))
 
-    // aws-sdk-go-v2 aws/retry/middleware_test.go, TestMetricsHeaderMiddleware: a deadline in a minute, one second of skew.
-    it.effect("vector: Go, attempt 1 of 5 with a deadline and a known skew", () =>
+    it.effect.each(ttl)(
+      "vector: $name",
+      ({ date, header, maxAttempts, now, readTimeoutMs, ttlPosition }) =>
+        Effect.gen(function*() {
+          const options = { maxAttempts, readTimeout: readTimeoutMs, ttlPosition }
+          assert.strictEqual(yield* requestAt(now, date, options), header)
+        })
+    )
+
+    it.effect("ignores a date that is no text", () =>
       Effect.gen(function*() {
-        assert.strictEqual(
-          yield* requestAt("2020-01-02T03:04:05Z", "Thu, 02 Jan 2020 03:04:06 GMT", {
-            maxAttempts: 5,
-            readTimeout: "1 minute",
-            ttlPosition: "last"
-          }),
-          "attempt=1; max=5; ttl=20200102T030506Z"
-        )
+        const date = ["Thu, 02 Jan 2020 03:04:05 GMT"] as unknown as string
+        const request = yield* requestAt("2020-01-02T03:04:05Z", date, { maxAttempts: 3, readTimeout })
+        assert.strictEqual(request, "attempt=1; max=3")
       }))
 
-    for (
-      const [name, now, date, timeout, expected] of [
-        ["cuts fractions off", "2020-01-02T03:04:05.999Z", "Thu, 02 Jan 2020 03:04:05 GMT", 1999, "20200102T030406Z"],
-        ["rolls over the year", "2019-12-31T23:59:59Z", "Tue, 31 Dec 2019 23:59:59 GMT", 1000, "20200101T000000Z"],
-        [
-          "follows a server that is behind",
-          "2020-01-02T03:04:05Z",
-          "Thu, 02 Jan 2020 03:00:05 GMT",
-          1,
-          "20200102T030005Z"
-        ],
-        ["ends with the year 9999", "9999-12-31T23:59:58Z", "Fri, 31 Dec 9999 23:59:58 GMT", 1999, "99991231T235959Z"],
-        ["knows no year 10000", "9999-12-31T23:59:58Z", "Fri, 31 Dec 9999 23:59:58 GMT", 2000, undefined],
-        [
-          "knows no time beyond that of dates",
-          "2020-01-02T03:04:05Z",
-          "Thu, 02 Jan 2020 03:04:05 GMT",
-          1e300,
-          undefined
-        ]
-      ] as const
-    ) {
-      it.effect(`ttl ${name}`, () =>
-        Effect.gen(function*() {
-          const request = yield* requestAt(now, date, { maxAttempts: 3, readTimeout: timeout })
-          assert.strictEqual(request, expected === undefined ? "attempt=1; max=3" : `ttl=${expected}; attempt=1; max=3`)
-        }))
-    }
-
-    for (
-      const date of [
-        "",
-        "0",
-        "2020-01-02T03:04:05Z",
-        "Thursday, 02-Jan-20 03:04:05 GMT",
-        "Thu, 99 Jan 2020 03:04:05 GMT",
-        "Thu, 02 Jan 2020 03:04:05 UTC",
-        " Thu, 02 Jan 2020 03:04:05 GMT",
-        ["Thu, 02 Jan 2020 03:04:05 GMT"] as unknown as string
-      ]
-    ) {
-      it.effect(`ignores the date ${JSON.stringify(date)}`, () =>
-        Effect.gen(function*() {
-          const options = { maxAttempts: 3, readTimeout }
-          assert.strictEqual(yield* requestAt("2020-01-02T03:04:05Z", date, options), "attempt=1; max=3")
-        }))
-    }
-
-    for (
-      const [name, maxAttempts, expected] of [
-        ["a number", 7, "attempt=1; max=7"],
-        ["one", 1, "attempt=1; max=1"],
-        ["Infinity", Infinity, "attempt=1"],
+    it.effect.each(
+      [
+        ...max.map(({ header, maxAttempts }) =>
+          [maxAttempts, maxAttempts === "none" ? Infinity : maxAttempts, header] as const
+        ),
         ["a policy", Operations.make({ maxAttempts: 9 })(s3), "attempt=1; max=9"],
         ["a policy with a smaller limit on top", RetryPolicy.maxAttempts(2)(everySecond), "attempt=1; max=2"],
         ["a policy without a limit", Backoff.fixed({ delay: "1 second" }), "attempt=1"]
       ] as const
-    ) {
-      it.effect(`takes max from ${name}`, () =>
-        Effect.gen(function*() {
-          const headers = yield* RequestHeaders.withInvocation(RequestHeaders.headers({ maxAttempts }))
-          assert.strictEqual(headers["amz-sdk-request"], expected)
-        }))
-    }
+    )("takes max from %s", ([, maxAttempts, expected]) =>
+      Effect.gen(function*() {
+        const headers = yield* RequestHeaders.withInvocation(RequestHeaders.headers({ maxAttempts }))
+        assert.strictEqual(headers["amz-sdk-request"], expected)
+      }))
 
     it.effect("counts the attempts of any schedule", () =>
       Effect.gen(function*() {
@@ -287,27 +159,32 @@ describe("RequestHeaders", () => {
   })
 
   describe("amz-sdk-invocation-id", () => {
-    const threeSends = [{ status: 500 }, { status: 500 }, { status: 200 }]
-
-    it.effect.each(drivers)(
-      "vector: is the same in all attempts of a call, by $name",
-      (driver) =>
-        Effect.gen(function*() {
-          const policy = Operations.forOperation(s3)
-          const { call, seen } = recording({ maxAttempts: policy }, threeSends)
-          yield* travel(calledBy(driver, call, policy))
-          assert.strictEqual(seen.length, 3)
-          assert.strictEqual(ids(seen).size, 1)
-        }).pipe(Effect.provide(RetryQuota.layer()))
-    )
-
-    it.effect("vector: differs between calls, in sequence or at the same time", () =>
-      Effect.gen(function*() {
-        const one = RequestHeaders.withInvocation(RequestHeaders.headers({ maxAttempts: 3 }))
-        const inTurn = yield* Effect.all([one, one])
-        const atOnce = yield* Effect.all([one, one, one], { concurrency: "unbounded" })
-        assert.strictEqual(ids([...inTurn, ...atOnce]).size, 5)
-      }))
+    for (const driver of drivers) {
+      it.effect.each(invocationIds.cases)(
+        `vector: $name, by ${driver.name}`,
+        ({ attempts, calls, distinct }) =>
+          Effect.gen(function*() {
+            const policy = Operations.forOperation(s3)
+            const responses = Array.from(
+              { length: attempts },
+              (_, send) => ({ status: send < attempts - 1 ? 500 : 200 })
+            )
+            for (const concurrency of [1, "unbounded"] as const) {
+              const seen = yield* travel(Effect.forEach(
+                Array.from({ length: calls }),
+                () => {
+                  const one = recording({ maxAttempts: policy }, responses)
+                  return Effect.as(calledBy(driver, one.call, policy), one.seen)
+                },
+                { concurrency }
+              ))
+              const sent = (yield* seen).flat()
+              assert.strictEqual(sent.length, calls * attempts)
+              assert.strictEqual(ids(sent).size, distinct)
+            }
+          }).pipe(Effect.provide(RetryQuota.layer()))
+      )
+    }
 
     it.effect("is a UUID of version 4", () =>
       Effect.gen(function*() {
@@ -315,7 +192,7 @@ describe("RequestHeaders", () => {
         const seen = yield* Effect.replicateEffect(one, 200)
         assert.strictEqual(ids(seen).size, 200)
         for (const id of ids(seen)) {
-          assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+          assert.match(id, new RegExp(invocationIds.pattern.regex))
         }
         assert.deepStrictEqual([...new Set([...ids(seen)].map((id) => id[19]))].sort(), ["8", "9", "a", "b"])
       }))
@@ -464,8 +341,6 @@ describe("RequestHeaders", () => {
 })
 
 type Sending = Effect.Effect<void, never, RequestHeaders.Invocation>
-
-const everySecond = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(3))
 
 /** A call that gets the responses in turn, and keeps the headers of its sends. */
 const recording = (options: RequestHeaders.Options, responses: ReadonlyArray<Wire>) => {

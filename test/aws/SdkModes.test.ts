@@ -26,7 +26,7 @@ const { cpp, dotNet, go, java, javaLegacy, javaScript, kotlin, php, python, ruby
 const modes = { cpp, dotNet, go, java, javaLegacy, javaScript, kotlin, php, python, ruby, rust, swift }
 
 describe("SdkModes", () => {
-  for (const { calls, delays, errors, hints, name, sdk } of sdkModes) {
+  for (const { backoffs, calls, delays, errors, hints, name, sdk } of sdkModes) {
     const make = modes[sdk]
 
     describe(name, () => {
@@ -40,17 +40,31 @@ describe("SdkModes", () => {
         })
       }
 
-      it.effect.each(delays)("delays: random $random, $basis", ({ delaysMs, from = 1, random, throttled }) => {
-        const mode = make({ maxAttempts: Infinity })
-        const error = sdkError(throttled ? { status: 400, code: "Throttling" } : { status: 500 })
-        return Effect.gen(function*() {
-          const sent = yield* sentDelays(mode.policy, from - 1 + delaysMs.length, error)
-          assert.deepStrictEqual(sent.slice(from - 1), delaysMs)
-        }).pipe(
-          withRandom(random),
-          Effect.provide([RetryClassifier.layer(mode.classifier), RetryQuota.layerUnlimited])
-        )
-      })
+      it.effect.each(delays)(
+        "delays: random $random, $basis",
+        ({ delaysMs, from = 1, maxBackoffMs, random, throttled }) => {
+          const mode = make({ maxAttempts: Infinity, maxBackoff: maxBackoffMs })
+          const error = sdkError(throttled ? { status: 400, code: "Throttling" } : { status: 500 })
+          return Effect.gen(function*() {
+            const sent = yield* sentDelays(mode.policy, from - 1 + delaysMs.length, error)
+            assert.deepStrictEqual(sent.slice(from - 1), delaysMs)
+          }).pipe(
+            withRandom(random),
+            Effect.provide([RetryClassifier.layer(mode.classifier), RetryQuota.layerUnlimited])
+          )
+        }
+      )
+
+      // Java 2.x has the strategy of Java 1.x.
+      it.effect.each(backoffs)(
+        "backoff: random $random, $basis",
+        ({ baseMs, delaysMs, maxBackoffMs, random, retries }) =>
+          Effect.gen(function*() {
+            const policy = JavaV1.fullJitterBackoff({ baseDelay: baseMs, maxBackoff: maxBackoffMs })
+            const all = yield* steppedDelays(policy, Math.max(...retries), sdkError({ status: 500 }))
+            assert.deepStrictEqual<ReadonlyArray<number | undefined>>(retries.map((retry) => all[retry - 1]), delaysMs)
+          }).pipe(withRandom(random), Effect.provide(RetryQuota.layerUnlimited))
+      )
 
       it.effect.each(hints)("hint: $retryAfterMs ms, $basis", ({ delayMs, random, retryAfterMs }) => {
         const mode = make()
@@ -115,21 +129,6 @@ describe("SdkModes", () => {
       }))
   })
 
-  // The figures of its own test: a base of 23 milliseconds, and the least, the middle and the most of the random numbers.
-  it.effect.each(
-    [
-      [0, [0, 0, 0, 0, 0, 0]],
-      [0.5, [11, 23, 92, 368, 5888, 10_000]],
-      [1 - 2 ** -53, [22, 45, 183, 735, 11_775, 19_999]]
-    ] as const
-  )("vector: java, ExponentialDelayWithJitterTest, random %s", ([random, published]) =>
-    Effect.gen(function*() {
-      const policy = JavaV1.fullJitterBackoff({ baseDelay: 23, maxBackoff: 20_000 })
-      const delays = yield* steppedDelays(policy, 12, sdkError({ status: 500 }))
-      // Its attempts 2, 3, 5, 7, 11 and 13 are these retries.
-      assert.deepStrictEqual([1, 2, 4, 6, 10, 12].map((retry) => delays[retry - 1]), [...published])
-    }).pipe(withRandom(random), Effect.provide(RetryQuota.layerUnlimited)))
-
   describe("go", () => {
     it.effect("gives nothing more when a retry is never sent, or fails", () =>
       Effect.gen(function*() {
@@ -144,25 +143,6 @@ describe("SdkModes", () => {
         assert.isDefined(failing.pollUnsafe())
         assert.strictEqual(yield* RetryQuota.balance, 490)
       }).pipe(Effect.provide(SdkModes.go().layer)))
-
-    it.effect("has the whole cap without jitter from where 2^n exceeds it", () =>
-      Effect.gen(function*() {
-        for (
-          const [maxBackoff, delays] of [
-            ["20 seconds", [0, 0, 0, 0, 20_000]],
-            ["16 seconds", [0, 0, 0, 0, 16_000]],
-            ["15 seconds", [0, 0, 0, 15_000]],
-            ["1 second", [1000, 1000]],
-            ["500 millis", [500]]
-          ] as const
-        ) {
-          const { policy } = SdkModes.go({ maxAttempts: Infinity, maxBackoff })
-          assert.deepStrictEqual(
-            yield* steppedDelays(policy, delays.length, sdkError({ status: 500 })),
-            [...delays]
-          )
-        }
-      }).pipe(withRandom(0), Effect.provide(RetryQuota.layerUnlimited)))
   })
 
   it.effect("the layer of another mode has a quota of its own", () =>

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { isClockSkewError } from "@smithy/core/retry"
 import { RetryClassifier } from "effect-retry"
 import * as Option from "effect/Option"
 import * as vectors from "../vectors/classification.ts"
@@ -65,6 +66,10 @@ describe("RetryClassifier.defaultClassifier", () => {
         false
       ))
   }
+
+  it.each(vectors.clockSkewCodes)("vector: clock skew %s is one of those of @smithy/core", (name) => {
+    assert.isTrue(isClockSkewError({ name, message: "" }))
+  })
 
   it.each(vectors.clockSkewCodes)("vector: clock skew %s is transient once corrected", (name) => {
     isClassified({ name, $metadata: { httpStatusCode: 403 } }, "no", false)

@@ -5,14 +5,16 @@ import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import * as Cubic from "../../src/internal/math/cubic.ts"
 import { millis } from "../utils/vectors.ts"
-import { clientSendingRate, cubic } from "../vectors/cubic.ts"
+import { clientSendingRate, constants, cubic } from "../vectors/cubic.ts"
+
+const { beta, minCapacity, minFillRate, scaleConstant, smooth: smoothing } = constants
 
 const config: Cubic.CubicConfig = {
-  beta: 0.7,
-  scaleConstant: 0.4,
-  smoothing: 0.8,
-  minFillRate: 0.5,
-  minCapacity: 1,
+  beta,
+  scaleConstant,
+  smoothing,
+  minFillRate,
+  minCapacity,
   measurementBucketSeconds: 0.5
 }
 
@@ -73,7 +75,9 @@ describe("cubic", () => {
 })
 
 describe("AdaptiveRateLimiter", () => {
-  it.effect("vector: client sending rate", () =>
+  it.effect.each(
+    [["its defaults", {}], ["the constants", { beta, scaleConstant, smoothing, minFillRate, minCapacity }]] as const
+  )("vector: client sending rate, by %s", ([, options]) =>
     Effect.gen(function*() {
       let throttles = 0
       for (const { fillRate, measuredTxRate, response, timestamp } of clientSendingRate) {
@@ -85,7 +89,8 @@ describe("AdaptiveRateLimiter", () => {
         const snapshot = yield* AdaptiveRateLimiter.snapshot
         isNear(snapshot.measuredTxRate, measuredTxRate, `measured rate at ${timestamp}`)
         isNear(snapshot.fillRate, fillRate, `fill rate at ${timestamp}`)
+        isNear(snapshot.maxCapacity, Math.max(fillRate, minCapacity), `capacity at ${timestamp}`)
         assert.strictEqual(snapshot.enabled, throttles > 0)
       }
-    }).pipe(Effect.provide(AdaptiveRateLimiter.layer())))
+    }).pipe(Effect.provide(AdaptiveRateLimiter.layer(options))))
 })

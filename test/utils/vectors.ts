@@ -28,6 +28,8 @@ export interface Wire {
   readonly code?: string
   readonly trait?: { readonly throttling?: boolean }
   readonly retryAfterMs?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly message?: string
   readonly network?: "reset" | "timeout"
 }
 
@@ -38,16 +40,20 @@ const networkErrors = {
 }
 
 /** An error of the shape that the AWS SDK for JavaScript raises. */
-export const sdkError = ({ code = "UnknownError", network, retryAfterMs, status = 0, trait }: Wire): SdkError =>
-  network === undefined
-    ? {
-      name: code,
-      $fault: status >= 500 ? "server" : "client",
-      $metadata: { httpStatusCode: status },
-      ...(trait !== undefined && { $retryable: trait }),
-      ...(retryAfterMs !== undefined && { $response: { headers: { "x-amz-retry-after": String(retryAfterMs) } } })
-    }
-    : networkErrors[network]() as unknown as SdkError
+export const sdkError = (wire: Wire): SdkError => {
+  const { code = "UnknownError", message, network, retryAfterMs, status = 0, trait } = wire
+  if (network !== undefined) return networkErrors[network]() as unknown as SdkError
+  const hint = retryAfterMs === undefined ? undefined : { "x-amz-retry-after": String(retryAfterMs) }
+  const headers = wire.headers ?? hint
+  return {
+    name: code,
+    $fault: status >= 500 ? "server" : "client",
+    $metadata: { httpStatusCode: status },
+    ...(message !== undefined && { message }),
+    ...(trait !== undefined && { $retryable: trait }),
+    ...(headers !== undefined && { $response: { headers } })
+  }
+}
 
 /** What a response leads to. `quota` is the balance once it is booked, `delay` is in seconds. */
 type Expected =
@@ -262,3 +268,28 @@ export const sentDelays = (policy: Policy, count: number, error: SdkError) =>
     assert.deepStrictEqual(fiber.pollUnsafe(), Exit.void)
     return sentAt.slice(1).map((at, send) => at - sentAt[send]!)
   })
+
+/** Why retrying stopped, in the words of the tables. */
+const outcomes: { readonly [Reason in RetryDecision.StopReason]?: string } = {
+  final: "not-retryable",
+  "unknown-error": "not-retryable",
+  schedule: "stopped"
+}
+
+/** How long a call waited before each retry, and how it ended; `errors` are its outcomes in turn, then it succeeds. */
+export const played = (driver: Driver, policy: Policy, errors: ReadonlyArray<unknown>) =>
+  Effect.gen(function*() {
+    const sentAt: Array<number> = []
+    let outcome = "success"
+    const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const send = sentAt.push(now) - 1
+      return send < errors.length ? Effect.fail(errors[send] as SdkError) : Effect.succeed(200)
+    })
+    const run = driver.run(call, policy, (decision) => {
+      if (RetryDecision.isStop(decision)) outcome = outcomes[decision.reason] ?? decision.reason
+    })
+    const fiber = yield* Effect.forkChild(Effect.exit(run), { startImmediately: true })
+    yield* TestClock.adjust("1000 days")
+    assert.isDefined(fiber.pollUnsafe())
+    return { delays: sentAt.slice(1).map((at, send) => at - sentAt[send]!), outcome }
+  }).pipe(Effect.provide(RetryQuota.layer()))

@@ -55,9 +55,12 @@ export const decisions: ReadonlyArray<Decision> = tables.decisions
 /** The services with overrides: the probes that they answer differently, and no others. */
 export const services: Readonly<Record<string, ReadonlyArray<Decision>>> = tables.services
 
+/** Further probes. */
+export const special: ReadonlyArray<Required<Decision> & { readonly service: string }> = tables.special
+
 const responses = (policies: Readonly<Record<string, any>>): Readonly<Record<string, object>> =>
   Object.fromEntries(
-    Object.entries(policies).map(([name, policy]) => [
+    Object.entries(policies).map(([name, { basis: _, ...policy }]) => [
       name,
       policy._tag === "Response" ? { code: undefined, ...policy } : policy
     ])

@@ -41,4 +41,11 @@ export const botocoreModeled: ReadonlyArray<BotocoreVector & { readonly trait?: 
   tables.botocoreModeled
 
 /** Retried only once the signer has corrected its clock. */
-export const clockSkewCodes: ReadonlyArray<string> = tables.clockSkewCodes
+export const clockSkewCodes: ReadonlyArray<string> = tables.clockSkewCodes.map(({ code }: { code: string }) => code)
+
+/** What the reference guide says of a status without a code. */
+export const reference: ReadonlyArray<BotocoreVector> = tables.reference
+
+/** What it says of a code, whatever the status, but for a 429. */
+export const referenceCodes: ReadonlyArray<{ readonly code: string; readonly is: "throttled" | "transient" }> =
+  tables.referenceCodes

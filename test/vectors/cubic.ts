@@ -20,3 +20,12 @@ export const cubic: readonly [CubicVector, CubicVector] = tables.cubic
 /** One response at each timestamp, from a limiter made at 0; rates per second. */
 export const clientSendingRate: ReadonlyArray<Step & { readonly measuredTxRate: number; readonly fillRate: number }> =
   tables.clientSendingRate
+
+/** What the rates are calculated with. */
+export const constants: {
+  readonly beta: number
+  readonly scaleConstant: number
+  readonly smooth: number
+  readonly minFillRate: number
+  readonly minCapacity: number
+} = tables.constants

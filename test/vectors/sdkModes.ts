@@ -1,9 +1,6 @@
 import type * as SdkModes from "effect-retry/aws/SdkModes"
-import { conformance, type ConformanceResponse, responsesOf } from "../utils/conformance.ts"
+import { type Basis, conformance, type ConformanceResponse, responsesOf } from "../utils/conformance.ts"
 import type { Response, Wire } from "../utils/vectors.ts"
-
-/** `published`: the figure stands in a test of the SDK. `measured`: the SDK was run. `computed`: by its published code. */
-type Basis = "published" | "measured" | "computed"
 
 /** The modes, by the names that this library gives them. */
 type Sdk = {
@@ -30,6 +27,16 @@ export interface SdkVectors {
     readonly random: number
     readonly throttled?: true
     readonly from?: number
+    readonly maxBackoffMs?: number
+    readonly delaysMs: ReadonlyArray<number>
+  }>
+  /** The back-off strategy of the SDK alone. */
+  readonly backoffs: ReadonlyArray<{
+    readonly basis: Basis
+    readonly baseMs: number
+    readonly maxBackoffMs: number
+    readonly random: number
+    readonly retries: ReadonlyArray<number>
     readonly delaysMs: ReadonlyArray<number>
   }>
   readonly hints: ReadonlyArray<{
@@ -39,6 +46,7 @@ export interface SdkVectors {
     readonly delayMs: number
   }>
   readonly errors: ReadonlyArray<{
+    readonly basis: Basis
     readonly error: Wire
     readonly verdict: "throttling" | "transient" | "final"
     readonly cost?: number
@@ -52,5 +60,6 @@ interface Call {
 export const sdkModes: ReadonlyArray<SdkVectors> = conformance("sdk-modes").sdks.map((sdk: any) => ({
   ...sdk,
   hints: sdk.hints ?? [],
+  backoffs: sdk.backoffs ?? [],
   calls: sdk.calls.map((call: Call) => ({ ...call, responses: responsesOf(call.responses) }))
 }))

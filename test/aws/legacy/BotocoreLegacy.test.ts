@@ -37,11 +37,8 @@ describe("BotocoreLegacy", () => {
       }
     }
 
-    it("vector: sts retries IDPCommunicationError with 400 only", () => {
-      assert.isTrue(retries("sts", sdkError({ status: 400, code: "IDPCommunicationError" })))
-      assert.isFalse(retries("sts", sdkError({ status: 401, code: "IDPCommunicationError" })))
-      assert.isFalse(retries("sts", sdkError({ status: 400, code: "NotIDPCommunicationError" })))
-      assert.isFalse(retries("s3", sdkError({ status: 400, code: "IDPCommunicationError" })))
+    it.each(vectors.special)("vector: $service and $status $code: $retry", ({ code, retry, service, status }) => {
+      assert.strictEqual(retries(service, sdkError({ status, code })), retry)
     })
 
     it("a plain 429 of organizations stays unretried in front of the default chain", () => {

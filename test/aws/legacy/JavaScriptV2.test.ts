@@ -2,24 +2,23 @@ import { assert, describe, it } from "@effect/vitest"
 import DynamoDB from "aws-sdk/clients/dynamodb.js"
 import SQS from "aws-sdk/clients/sqs.js"
 import AWS from "aws-sdk/global.js"
-import { InvalidOption, RetryClassifier, RetryDecision, RetryQuota } from "effect-retry"
+import { InvalidOption, RetryClassifier, RetryQuota } from "effect-retry"
 import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpClientError from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
-import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import * as TestClock from "effect/testing/TestClock"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, afterEach, beforeAll, vi } from "vitest"
 import * as Example from "../../../examples/javascript-v2.ts"
 import { constantRandom, Throttled, Transient } from "../../utils/call.ts"
-import { type Driver, drivers, type Policy, type SdkError, sdkError, steppedDelays } from "../../utils/vectors.ts"
+import { type CallVector, verdictOf } from "../../utils/conformance.ts"
+import { drivers, played, type Policy, sdkError, steppedDelays, type Wire } from "../../utils/vectors.ts"
+import { calls, clockSkewCodes, errors } from "../../vectors/javaScriptV2.ts"
 
 // The documented way to silence the note that the SDK is no longer supported.
 vi.hoisted(() => {
@@ -87,277 +86,73 @@ const withChance = (next: () => number) =>
 
 const withRandom = (value: number) => Effect.provideService(Random.Random, constantRandom(value))
 
-/** How long a call waited before each retry, and how it ended; `errors` are its outcomes in turn, then it succeeds. */
-const played = (driver: Driver, policy: Policy, errors: ReadonlyArray<unknown>) =>
-  Effect.gen(function*() {
-    const sentAt: Array<number> = []
-    let reason: string = "success"
-    const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const send = sentAt.push(now) - 1
-      return send < errors.length ? Effect.fail(errors[send] as SdkError) : Effect.succeed(200)
-    })
-    const run = driver.run(call, policy, (decision) => {
-      if (RetryDecision.isStop(decision)) reason = decision.reason
-    })
-    const fiber = yield* Effect.forkChild(Effect.exit(run), { startImmediately: true })
-    yield* TestClock.adjust("1000 days")
-    assert.isDefined(fiber.pollUnsafe())
-    return { delays: sentAt.slice(1).map((at, send) => at - sentAt[send]!), reason }
-  }).pipe(Effect.provide(RetryQuota.layer()))
+const policyOf = (given: CallVector["given"]) => {
+  const { addRetryAfter, baseMs, customBackoffMs, dynamoDB, maxAttempts, maxRetryAfterMs } = given
+  const custom = customBackoffMs && ((retryCount: number) => customBackoffMs[retryCount] as number)
+  const own = { base: baseMs, addRetryAfter, maxRetryAfter: maxRetryAfterMs, customBackoff: custom }
+  if (dynamoDB) return JavaScriptV2.dynamoDBPolicy
+  if (maxAttempts === undefined && Object.values(own).every((value) => value === undefined)) {
+    return JavaScriptV2.defaultPolicy
+  }
+  return JavaScriptV2.policy({ ...own, maxRetries: maxAttempts === undefined ? undefined : maxAttempts - 1 })
+}
+
+/** The shapes in which an error comes, that of the SDK first. */
+const shapesOf = (wire: Wire): readonly [unknown, ...ReadonlyArray<unknown>] => {
+  const { code, headers, message, network, status } = wire
+  if (network !== undefined) return [sdkError(wire)]
+  const rest = { ...(message !== undefined && { message }), ...(headers !== undefined && { headers }) }
+  const first = { ...(code !== undefined && { code }), ...(status !== undefined && { statusCode: status }), ...rest }
+  if (headers !== undefined) {
+    return [first, { statusCode: status, headers: new Headers(headers) }, {
+      statusCode: status,
+      $response: { headers }
+    }, statusError(status!, headers)]
+  }
+  if (code === undefined) {
+    return [first, { $metadata: { httpStatusCode: status } }, { status }, statusError(status!), {
+      message: "wrapped",
+      cause: first
+    }]
+  }
+  return message === undefined ? [first, { name: code, status }, { Code: code, status }] : [first]
+}
 
 describe("JavaScriptV2", () => {
   describe("policy", () => {
-    const { defaultPolicy, dynamoDBPolicy, policy } = JavaScriptV2
-    const adding = policy({ addRetryAfter: true })
-    const times = (count: number, error: unknown = transient) => Array<unknown>(count).fill(error)
-    const hinted = (header: string, statusCode = 503) => ({ statusCode, headers: { "retry-after": header } })
-    const redirect = { statusCode: 307, headers: { location: "https://elsewhere" } }
+    const { policy } = JavaScriptV2
 
-    interface PolicyVector {
-      readonly name: string
-      readonly policy: Policy
-      readonly random: number
-      readonly errors: ReadonlyArray<unknown>
-      readonly delays: ReadonlyArray<number>
-      readonly reason: string
+    for (const driver of drivers) {
+      it.effect.each(calls)(`vector: $name, ${driver.name}`, ({ errors, expected, given }) =>
+        Effect.gen(function*() {
+          const raised = errors.map((error) => shapesOf(error)[0])
+          assert.deepStrictEqual(yield* played(driver, policyOf(given), raised), expected)
+        }).pipe(withRandom(given.random), Effect.provide(JavaScriptV2.layer)))
     }
 
-    const vectors: ReadonlyArray<PolicyVector> = [
-      {
-        name: "default, 4 attempts, base 100 ms",
-        policy: defaultPolicy,
-        random: 0.5,
-        errors: times(9),
-        delays: [50, 100, 200],
-        reason: "max-attempts"
-      },
-      {
-        name: "default, least",
-        policy: defaultPolicy,
-        random: 0,
-        errors: times(9),
-        delays: [0, 0, 0],
-        reason: "max-attempts"
-      },
-      {
-        name: "default, most",
-        policy: defaultPolicy,
-        random: almostOne,
-        errors: times(9),
-        delays: [100, 200, 400],
-        reason: "max-attempts"
-      },
-      {
-        name: "default, a fraction of a millisecond is rounded up",
-        policy: defaultPolicy,
-        random: 0.123,
-        errors: times(9),
-        delays: [13, 25, 50],
-        reason: "max-attempts"
-      },
-      {
-        name: "default, throttles as any other failure",
-        policy: defaultPolicy,
-        random: 0.5,
-        errors: times(2, { code: "Throttling", statusCode: 400 }),
-        delays: [50, 100],
-        reason: "success"
-      },
-      {
-        name: "default, not retryable",
-        policy: defaultPolicy,
-        random: 0.5,
-        errors: [transient, { code: "ValidationException", statusCode: 400 }],
-        delays: [50],
-        reason: "final"
-      },
-      {
-        name: "DynamoDB, 11 attempts, base 50 ms",
-        policy: dynamoDBPolicy,
-        random: 0.5,
-        errors: times(99),
-        delays: [25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800],
-        reason: "max-attempts"
-      },
-      {
-        name: "no cap",
-        policy: policy({ maxRetries: 20 }),
-        random: 0.5,
-        errors: times(99),
-        delays: Array.from({ length: 20 }, (_, n) => 50 * 2 ** n),
-        reason: "max-attempts"
-      },
-      {
-        name: "no retries",
-        policy: policy({ maxRetries: 0 }),
-        random: 0.5,
-        errors: times(1),
-        delays: [],
-        reason: "max-attempts"
-      },
-      {
-        name: "own base",
-        policy: policy({ base: "300 millis" }),
-        random: 0.5,
-        errors: times(2),
-        delays: [150, 300],
-        reason: "success"
-      },
-      {
-        name: "base 0",
-        policy: policy({ base: 0 }),
-        random: 0.5,
-        errors: times(3),
-        delays: [0, 0, 0],
-        reason: "success"
-      },
-      {
-        name: "default, ignores retry-after as the SDK's clients do",
-        policy: defaultPolicy,
-        random: 0.5,
-        errors: [hinted("120"), hinted("99999999")],
-        delays: [50, 100],
-        reason: "success"
-      },
-      {
-        name: "DynamoDB, ignores retry-after as the SDK's clients do",
-        policy: dynamoDBPolicy,
-        random: 0.5,
-        errors: [hinted("120")],
-        delays: [25],
-        reason: "success"
-      },
-      {
-        name: "retry-after is added",
-        policy: adding,
-        random: 0.5,
-        errors: [hinted("3"), hinted("0"), hinted("1", 429)],
-        delays: [3050, 100, 1200],
-        reason: "success"
-      },
-      {
-        name: "retry-after is added up to 20 seconds",
-        policy: adding,
-        random: 0.5,
-        errors: [hinted("20"), hinted("21"), hinted("99999999")],
-        delays: [20_050, 20_100, 20_200],
-        reason: "success"
-      },
-      {
-        name: "retry-after is added up to its bound",
-        policy: policy({ addRetryAfter: true, maxRetryAfter: "2 minutes" }),
-        random: 0.5,
-        errors: [hinted("119"), hinted("120"), hinted("121")],
-        delays: [119_050, 120_100, 120_200],
-        reason: "success"
-      },
-      {
-        name: "retry-after in whole seconds, or none",
-        policy: adding,
-        random: 0.5,
-        errors: [hinted("2.9"), hinted("Wed, 21 Oct 2026 07:28:00 GMT"), hinted("-5")],
-        delays: [2050, 100, 200],
-        reason: "success"
-      },
-      {
-        name: "retry-after of an error of the SDK, in milliseconds",
-        policy: adding,
-        random: 0.5,
-        errors: [{ statusCode: 503, retryable: true, retryAfter: 2000 }],
-        delays: [2050],
-        reason: "success"
-      },
-      {
-        name: "retry-after as HTTP writes it, of Headers and of Effect's HTTP client",
-        policy: adding,
-        random: 0.5,
-        errors: [
+    it.effect("takes a custom backoff of NaN or undefined for none", () =>
+      Effect.gen(function*() {
+        const nothing = policy({ customBackoff: (retryCount) => [NaN, undefined][retryCount] as number })
+        assert.deepStrictEqual(yield* played(drivers[0]!, nothing, [transient, transient]), {
+          delays: [0, 0],
+          outcome: "success"
+        })
+      }))
+
+    it.effect("knows redirects and hints of every shape of an error", () =>
+      Effect.gen(function*() {
+        const errors = [
+          { redirect: true },
+          { statusCode: 503, retryable: true, retryAfter: 2000 },
           { statusCode: 503, headers: { "Retry-After": "3" } },
           { status: 503, response: { headers: new Headers({ "Retry-After": "2" }) } },
           statusError(503, { "Retry-After": "1" })
-        ],
-        delays: [3050, 2100, 1200],
-        reason: "success"
-      },
-      {
-        name: "retry-after is added to a custom backoff",
-        policy: policy({ addRetryAfter: true, customBackoff: () => 7 }),
-        random: 0.5,
-        errors: [hinted("3")],
-        delays: [3007],
-        reason: "success"
-      },
-      {
-        name: "retry-after does not revive what the custom backoff stopped",
-        policy: policy({ addRetryAfter: true, customBackoff: () => -1 }),
-        random: 0.5,
-        errors: [hinted("3")],
-        delays: [],
-        reason: "schedule"
-      },
-      {
-        name: "a custom backoff stops with a negative delay",
-        policy: policy({ base: "1 hour", customBackoff: (retryCount) => [10, 0, -0.001][retryCount]! }),
-        random: 0.5,
-        errors: times(9),
-        delays: [10, 0],
-        reason: "schedule"
-      },
-      {
-        name: "a custom backoff that gives no number",
-        policy: policy({ customBackoff: (retryCount) => [NaN, undefined, "x"][retryCount] as number }),
-        random: 0.5,
-        errors: times(3),
-        delays: [0, 0, 0],
-        reason: "success"
-      },
-      {
-        name: "a custom backoff that gives no number, and a hint",
-        policy: policy({
-          addRetryAfter: true,
-          customBackoff: (retryCount) => ["100", NaN, null, "-1"][retryCount] as number,
-          maxRetries: 4
-        }),
-        random: 0.5,
-        errors: [hinted("5"), hinted("5"), hinted("5"), hinted("5")],
-        delays: [5000, 5000, 5000, 5000],
-        reason: "success"
-      },
-      {
-        name: "a custom backoff does not make more retries",
-        policy: policy({ maxRetries: 1, customBackoff: () => 5 }),
-        random: 0.5,
-        errors: times(9),
-        delays: [5],
-        reason: "max-attempts"
-      },
-      {
-        name: "a redirect is retried immediately, and counts",
-        policy: defaultPolicy,
-        random: 0.5,
-        errors: [redirect, transient, { redirect: true }, transient],
-        delays: [0, 100, 0],
-        reason: "max-attempts"
-      },
-      {
-        name: "a redirect asks no backoff, waits for no hint",
-        policy: policy({ addRetryAfter: true, customBackoff: () => -1 }),
-        random: 0.5,
-        errors: [{ statusCode: 301, headers: { location: "/", "retry-after": "9" } }],
-        delays: [0],
-        reason: "success"
-      }
-    ]
-
-    for (const driver of drivers) {
-      it.effect.each(vectors)(
-        `vector: $name, ${driver.name}`,
-        ({ delays, errors, policy, random, reason }) =>
-          Effect.gen(function*() {
-            assert.deepStrictEqual(yield* played(driver, policy, errors), { delays, reason })
-          }).pipe(withRandom(random), Effect.provide(JavaScriptV2.layer))
-      )
-    }
+        ]
+        assert.deepStrictEqual(yield* played(drivers[0]!, policy({ addRetryAfter: true, maxRetries: 9 }), errors), {
+          delays: [0, 2100, 3200, 2400, 1800],
+          outcome: "success"
+        })
+      }).pipe(withRandom(0.5), Effect.provide(JavaScriptV2.layer)))
 
     it.effect("gives the custom backoff the retries made so far and the error", () =>
       Effect.gen(function*() {
@@ -406,120 +201,52 @@ describe("JavaScriptV2", () => {
   })
 
   describe("classifier", () => {
-    type Verdict = "throttled" | "timed out" | "retried" | "not retried"
+    const decided = (error: unknown, classifier = JavaScriptV2.classifier) => {
+      const { timeout, verdict } = { timeout: false, ...verdictOf(classifier, error) }
+      return timeout ? "timeout" : verdict
+    }
 
-    const verdict = (error: unknown, classifier = JavaScriptV2.classifier): Verdict =>
-      Option.match(classifier(error), {
-        onNone: () => "not retried" as const,
-        onSome: ({ safety, throttling, timeout }) => {
-          if (safety !== "Yes") return "not retried"
-          if (throttling) return "throttled"
-          return timeout ? "timed out" : "retried"
-        }
-      })
-
-    // Source: aws-sdk 2.1693.0 lib/service.js, lib/event_listeners.js, lib/services/dynamodb.js.
-    const vectors: ReadonlyArray<readonly [expected: Verdict, error: unknown]> = [
-      ["retried", { statusCode: 500 }],
-      ["retried", { statusCode: 501 }],
-      ["retried", { statusCode: 599 }],
-      ["not retried", { statusCode: 499 }],
-      ["not retried", { statusCode: 400 }],
-      ["not retried", { statusCode: 408 }],
-      ["throttled", { statusCode: 429 }],
-      ["retried", { $metadata: { httpStatusCode: 505 } }],
-      ["retried", { status: 505 }],
-      ...[
-        "ProvisionedThroughputExceededException",
-        "Throttling",
-        "ThrottlingException",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "RequestThrottledException",
-        "TooManyRequestsException",
-        "TransactionInProgressException",
-        "EC2ThrottledException"
-      ].flatMap((code) => [
-        ["throttled", { code, statusCode: 400 }] as const,
-        ["throttled", { name: code }] as const,
-        ["throttled", { Code: code }] as const
-      ]),
-      ...[
-        "BandwidthLimitExceeded",
-        "LimitExceededException",
-        "PriorRequestNotComplete",
-        "RequestTimeout",
-        "SlowDown",
-        "ThrottledException",
-        "RequestTimeTooSkewed",
-        "SignatureDoesNotMatch"
-      ].map((code) => ["not retried", { code, statusCode: 400 }] as const),
-      ...["ExpiredTokenException", "ExpiredToken", "RequestExpired", "CRC32CheckFailed"].map(
-        (code) => ["retried", { code, statusCode: 400 }] as const
-      ),
-      ["retried", { code: "NetworkingError" }],
-      ["retried", { code: "UnknownEndpoint" }],
-      ["timed out", { code: "TimeoutError" }],
-      ["retried", { code: "InvalidSignatureException", message: "Signature expired: now", statusCode: 400 }],
-      ["not retried", { code: "InvalidSignatureException", message: "Signature wrong", statusCode: 400 }],
-      ["not retried", { code: "AccessDenied", message: "Signature expired: now", statusCode: 400 }],
-      ["retried", { statusCode: 301, headers: { location: "/" } }],
-      ["retried", { statusCode: 301, headers: { Location: "/" } }],
-      ["retried", { statusCode: 307, headers: new Headers({ Location: "/" }) }],
-      ["retried", statusError(307, { Location: "/" })],
-      ["not retried", { statusCode: 304, headers: new Headers() }],
-      ["retried", statusError(503)],
-      ["retried", statusError(501)],
-      ["throttled", statusError(429)],
-      ["not retried", statusError(404)],
-      ["retried", transportError()],
-      ["timed out", transportError({ code: "ETIMEDOUT" })],
-      ["retried", { message: "wrapped", cause: transportError() }],
-      ["not retried", { _tag: "Other", reason: { _tag: "TransportError" } }],
-      ["not retried", encodeError],
-      ["retried", { statusCode: 399, $response: { headers: { location: "/" } } }],
-      ["not retried", { statusCode: 304, headers: {} }],
-      ["not retried", { statusCode: 299, headers: { location: "/" } }],
-      ["not retried", { statusCode: 400, headers: { location: "/" } }],
-      ["retried", { code: "Unknown", statusCode: 400, retryable: true }],
-      ["throttled", { code: "Throttling", statusCode: 400, retryable: true }],
-      ["not retried", { code: "Throttling", statusCode: 503, retryable: false }],
-      ["retried", { code: "ECONNRESET" }],
-      ["retried", { message: "wrapped", cause: { statusCode: 501 } }],
-      ["retried", new Transient()],
-      ["throttled", new Throttled({})],
-      ["not retried", new Error("no such table")],
-      ["not retried", undefined],
-      ["not retried", "Throttling"]
-    ]
-
-    it.each(vectors)("vector: %s %j", (expected, error) => {
-      assert.strictEqual(verdict(error), expected)
+    it.each(errors)("vector: $error is $verdict", ({ error, timeout, verdict }) => {
+      for (const shape of shapesOf(error)) {
+        assert.strictEqual(decided(shape), timeout ? "timeout" : verdict, JSON.stringify(shape))
+      }
     })
 
-    it.each([
-      "AuthFailure",
-      "InvalidSignatureException",
-      "RequestExpired",
-      "RequestInTheFuture",
-      "RequestTimeTooSkewed",
-      "SignatureDoesNotMatch"
-    ])("correctingClockSkew retries %s", (code) => {
-      assert.strictEqual(verdict({ code, statusCode: 403 }, JavaScriptV2.correctingClockSkew), "retried")
+    it.each<[expected: string, error: unknown]>([
+      ["transient", transportError()],
+      ["timeout", transportError({ code: "ETIMEDOUT" })],
+      ["transient", { message: "wrapped", cause: transportError() }],
+      ["final", { _tag: "Other", reason: { _tag: "TransportError" } }],
+      ["final", encodeError],
+      ["throttling", { name: "Throttling" }],
+      ["transient", { code: "Unknown", statusCode: 400, retryable: true }],
+      ["throttling", { code: "Throttling", statusCode: 400, retryable: true }],
+      ["final", { code: "Throttling", statusCode: 503, retryable: false }],
+      ["transient", new Transient()],
+      ["throttling", new Throttled({})],
+      ["final", new Error("no such table")],
+      ["final", undefined],
+      ["final", "Throttling"]
+    ])("%s: %j", (expected, error) => {
+      assert.strictEqual(decided(error), expected)
+    })
+
+    it.each(clockSkewCodes)("vector: correctingClockSkew retries %s", (code) => {
+      assert.strictEqual(decided({ code, statusCode: 403 }, JavaScriptV2.correctingClockSkew), "transient")
     })
 
     it("correctingClockSkew retries nothing else", () => {
-      for (const [expected, error] of vectors) {
-        const code = (error as { readonly code?: string } | undefined)?.code
-        if (code === "RequestTimeTooSkewed" || code === "SignatureDoesNotMatch") continue
-        if (code === "InvalidSignatureException") continue
-        assert.strictEqual(verdict(error, JavaScriptV2.correctingClockSkew), expected)
+      for (const { error, timeout, verdict } of errors) {
+        if (clockSkewCodes.includes(error.code ?? "")) continue
+        for (const shape of shapesOf(error)) {
+          assert.strictEqual(decided(shape, JavaScriptV2.correctingClockSkew), timeout ? "timeout" : verdict)
+        }
       }
     })
 
     it("differential: every code at every status, as the service of the SDK decides", () => {
       const { prototype } = internals.Service
-      const codes = vectors.flatMap(([, error]) => (error as { readonly code?: string } | undefined)?.code ?? [])
+      const codes = errors.flatMap(({ error: { code } }) => code ?? [])
       // What event listeners decide later, or the SDK never meets.
       const later = new Set(["ExpiredToken", "RequestExpired", "CRC32CheckFailed", "UnknownEndpoint", "ECONNRESET"])
       let compared = 0
@@ -527,9 +254,9 @@ describe("JavaScriptV2", () => {
         if (later.has(code)) continue
         for (let statusCode = 100; statusCode < 600; statusCode++) {
           const error = { code, statusCode }
-          const ours = verdict(error)
-          assert.strictEqual(ours !== "not retried", prototype.retryableError(error), JSON.stringify(error))
-          assert.strictEqual(ours === "throttled", prototype.throttledError(error), JSON.stringify(error))
+          const ours = decided(error)
+          assert.strictEqual(ours !== "final", prototype.retryableError(error), JSON.stringify(error))
+          assert.strictEqual(ours === "throttling", prototype.throttledError(error), JSON.stringify(error))
           compared++
         }
       }
@@ -640,7 +367,7 @@ describe("JavaScriptV2", () => {
           (driver) => played(driver, policy, errors).pipe(withChance(chance(seed)))
         )
         for (const other of others) assert.deepStrictEqual(other, first)
-        return { delays: first!.delays, succeeds: first!.reason === "success" }
+        return { delays: first!.delays, succeeds: first!.outcome === "success" }
       }).pipe(Effect.provide(RetryClassifier.layer(classifier)))
 
     for (const service of ["sqs", "dynamodb"] as const) {
@@ -743,7 +470,7 @@ describe("JavaScriptV2", () => {
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* played(drivers[0]!, Example.brisk, Array(9).fill(transient)), {
           delays: [20, 40],
-          reason: "schedule"
+          outcome: "stopped"
         })
       }))
   })

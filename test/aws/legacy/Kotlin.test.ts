@@ -32,6 +32,7 @@ import {
   withRandom
 } from "../../utils/vectors.ts"
 import { exponentials, kotlinRanges, kotlinThrottling } from "../../vectors/backoff.ts"
+import { costs, delays, errors, firstAttempts, hints, presets, type ProviderConfig } from "../../vectors/kotlin.ts"
 import { shared2026, standard2026 } from "../../vectors/standard2026.ts"
 import { standardClassic } from "../../vectors/standardClassic.ts"
 
@@ -44,6 +45,30 @@ const delaysOf = (config: Kotlin.ExponentialBackoffWithJitterConfig, count: numb
     withRandom(chance),
     Effect.provide(RetryQuota.layerUnlimited)
   )
+
+const providerOf = ({ initialDelayMs, maxBackoffMs, retryAfterMaxOvershootMs, ...config }: ProviderConfig) => ({
+  ...config,
+  initialDelay: initialDelayMs,
+  maxBackoff: maxBackoffMs === "none" ? Infinity : maxBackoffMs,
+  retryAfterMaxOvershoot: retryAfterMaxOvershootMs
+})
+
+/** Three attempts of a strategy that fail. */
+const appliesTo = (
+  config: Kotlin.StandardRetryStrategyConfig,
+  { delaysMs, error, quotaAfter, quotaBefore, random }: Omit<(typeof presets)[number], "name" | "basis" | "config">
+) => {
+  const { layer, policy } = Kotlin.standardRetryStrategy(config)
+  return Effect.gen(function*() {
+    const script = scriptedCall([error, error, error])
+    assert.strictEqual(yield* RetryQuota.balance, quotaBefore)
+    const fiber = yield* Effect.forkChild(withRetry(script.call, policy), { startImmediately: true })
+    yield* TestClock.adjust("1 minute")
+    assert.deepStrictEqual(script.sentAt.slice(1).map((at, send) => at - script.sentAt[send]!), delaysMs)
+    assert.strictEqual(yield* Effect.flip(Fiber.join(fiber)), script.errors[2])
+    assert.strictEqual(yield* RetryQuota.balance, quotaAfter)
+  }).pipe(withRandom(random), Effect.provide(layer))
+}
 
 /** The balance while a call that fails with the errors in turn waits for its first retry. */
 const balanceAfter = <E, R, Err>(
@@ -121,6 +146,12 @@ describe("Kotlin", () => {
       })
     })
 
+    it.effect.each(presets)(
+      "vector: apply to $name",
+      ({ config, delaysMs, error, quotaAfter, quotaBefore, random }) =>
+        appliesTo(config, { delaysMs, error, quotaAfter, quotaBefore, random })
+    )
+
     const undefineds = {
       useNewRetries: undefined,
       maxAttempts: undefined,
@@ -128,34 +159,13 @@ describe("Kotlin", () => {
       tokenBucket: { useNewRetries: undefined, maxCapacity: undefined, retryCost: undefined },
       delayProvider: { useNewRetries: undefined, initialDelay: undefined, maxBackoff: undefined }
     }
-    const presets: ReadonlyArray<readonly [string, Kotlin.StandardRetryStrategyConfig, ReadonlyArray<number>]> = [
-      ["nothing", {}, [10, 15, 490, 500]],
-      ["undefined fields", undefineds, [10, 15, 490, 500]],
-      ["defaults", Kotlin.defaults, [10, 15, 490, 500]],
-      ["useNewRetries: false", { useNewRetries: false }, [10, 15, 490, 500]],
-      ["useNewRetries: true", { useNewRetries: true }, [50, 100, 472, 500]],
-      ["defaults2026", Kotlin.defaults2026, [50, 100, 472, 500]],
-      ["a bucket of 2.1", { tokenBucket: { useNewRetries: true } }, [10, 15, 472, 500]],
-      ["delays of 2.1", { delayProvider: { useNewRetries: true } }, [50, 100, 490, 500]],
+    it.effect.each(
       [
-        "2.1, but for its parts",
-        { useNewRetries: true, tokenBucket: { useNewRetries: false }, delayProvider: { useNewRetries: false } },
-        [10, 15, 490, 500]
-      ]
-    ]
-    it.effect.each(presets)("apply to %s", ([, config, [first, second, left, before]]) =>
-      Effect.gen(function*() {
-        const { layer, policy } = Kotlin.standardRetryStrategy(config)
-        yield* Effect.gen(function*() {
-          const script = scriptedCall([{ status: 500 }, { status: 500 }, { status: 500 }])
-          assert.strictEqual(yield* RetryQuota.balance, before)
-          const fiber = yield* Effect.forkChild(withRetry(script.call, policy), { startImmediately: true })
-          yield* TestClock.adjust("1 minute")
-          assert.deepStrictEqual(script.sentAt, [0, first!, first! + second!])
-          assert.strictEqual(yield* Effect.flip(Fiber.join(fiber)), script.errors[2])
-          assert.strictEqual(yield* RetryQuota.balance, left)
-        }).pipe(withRandom(0), Effect.provide(layer))
-      }))
+        ["undefined fields", undefineds, "nothing"],
+        ["defaults", Kotlin.defaults, "nothing"],
+        ["defaults2026", Kotlin.defaults2026, "useNewRetries: true"]
+      ] as const
+    )("apply to %s", ([, config, like]) => appliesTo(config, presets.find(({ name }) => name === like)!))
 
     it.effect("give a success 1 token back, and never more than 500", () =>
       Effect.gen(function*() {
@@ -210,22 +220,9 @@ describe("Kotlin", () => {
         }
       }))
 
-    const table: ReadonlyArray<
-      readonly [string, Kotlin.ExponentialBackoffWithJitterConfig, number, ReadonlyArray<number>]
-    > = [
-      ["grows by 1.5 from 10 ms, cut to whole milliseconds", {}, 0, [10, 15, 22, 33, 50, 75]],
-      ["removes what chance says, all of it at most", {}, 0.5, [5, 7, 11, 16, 25, 37]],
-      ["removes nearly all", {}, 0.999, [0, 0, 0, 0, 0, 0]],
-      ["removes up to the share alone", { jitter: 0.2, scaleFactor: 1 }, 0.5, [9, 9]],
-      ["draws nothing without jitter", { jitter: 0 }, 0.999, [10, 15, 22]],
-      ["caps before jitter", { initialDelay: "15 seconds", scaleFactor: 2 }, 0.5, [7500, 10_000, 10_000]],
-      ["caps the first delay too", { initialDelay: "1 minute" }, 0, [20_000]],
-      ["caps at nothing", { maxBackoff: 0 }, 0, [0, 0]],
-      ["waits nothing from nothing", { initialDelay: 0, maxBackoff: Infinity }, 0, [0, 0]]
-    ]
-    it.effect.each(table)("%s", ([, config, chance, delays]) =>
+    it.effect.each(delays)("vector: $name", ({ config, delaysMs, random }) =>
       Effect.gen(function*() {
-        assert.deepStrictEqual(yield* delaysOf(config, delays.length, transient, chance), delays)
+        assert.deepStrictEqual(yield* delaysOf(providerOf(config), delaysMs.length, transient, random), delaysMs)
       }))
 
     it.effect("saturates", () =>
@@ -235,32 +232,20 @@ describe("Kotlin", () => {
         assert.strictEqual(endless.at(-1), Number.MAX_SAFE_INTEGER)
       }))
 
-    const hints: ReadonlyArray<readonly [number | undefined, number, Kotlin.ExponentialBackoffWithJitterConfig]> = [
-      [1500, 1500, {}],
-      [0, 50, {}],
-      [10_000, 5050, {}],
-      [undefined, 50, {}],
-      [5049, 5049, {}],
-      [5051, 5050, {}],
-      [10_000, 150, { retryAfterMaxOvershoot: 100 }],
-      [10_000, 50, { retryAfterMaxOvershoot: 0 }],
-      [1500.5, 1501, {}],
-      [30_000, 5010, { maxBackoff: 10 }]
-    ]
     it.effect.each(hints)(
-      "vector: a hint of %s ms leads to %s ms",
-      ([retryAfter, delay, config]) =>
+      "vector: a hint of $retryAfterMs ms leads to $delayMs ms",
+      ({ config, delayMs, random, retryAfterMs }) =>
         Effect.gen(function*() {
+          const retryAfter = retryAfterMs ?? undefined
           class Hinted extends RetryInfo.TaggedError("Hinted", { fault: "server", retryAfter }) {}
-          // As the SDK's own test has it, which sets no flag: initialDelay 50, scaleFactor 2, jitter 0.
-          const policy = Kotlin.exponentialBackoffWithJitter({ initialDelay: 50, scaleFactor: 2, jitter: 0, ...config })
+          const policy = Kotlin.exponentialBackoffWithJitter(providerOf(config))
           const call = scripted([new Hinted()])
           const fiber = yield* Effect.forkChild(withRetry(call.effect, policy), { startImmediately: true })
-          yield* TestClock.adjust(delay - 1)
+          yield* TestClock.adjust(delayMs - 1)
           assert.isUndefined(fiber.pollUnsafe())
           yield* TestClock.adjust(1)
           assert.deepStrictEqual(fiber.pollUnsafe(), Exit.succeed("ok"))
-        })
+        }).pipe(withRandom(random))
     )
 
     const hinted = { $metadata: { httpStatusCode: 503 }, $response: { headers: { "x-amz-retry-after": "1500" } } }
@@ -328,73 +313,72 @@ describe("Kotlin", () => {
   }
 
   describe("standardRetryTokenBucket", () => {
-    // Source: smithy-kotlin StandardRetryTokenBucketTest.kt @6373a5f747, testRetryCapacityAdjustments; the first four
-    // rows under the classifier of AWS are its error types.
     const modelled = { name: "Odd", $fault: "server", $retryable: {}, $metadata: { httpStatusCode: 501 } }
+    const clientSide = { ...modelled, $fault: "client" }
+    const typed = { Throttling: throttling, Transient: transient, ClientSide: clientSide, ServerSide: modelled }
     const reset = Object.assign(new Error("reset"), { code: "ECONNRESET" })
-    const both = { classic: 0, new: 0 }
-    const costs: ReadonlyArray<readonly [string, unknown, typeof both, typeof both]> = [
-      ["Throttling", throttling, { classic: 3, new: 3 }, { classic: 3, new: 3 }],
-      ["Transient, a status", transient, { classic: 2, new: 2 }, { classic: 3, new: 2 }],
-      ["ClientSide", { ...modelled, $fault: "client" }, { classic: 2, new: 2 }, { classic: 2, new: 2 }],
-      ["ServerSide", modelled, { classic: 2, new: 2 }, { classic: 2, new: 2 }],
-      ["Transient, a timeout", new TimedOut(), { classic: 3, new: 2 }, { classic: 3, new: 2 }],
-      ["Transient, the network", reset, { classic: 2, new: 2 }, { classic: 3, new: 2 }],
-      ["no error to retry", new Terminal(), { classic: 0, new: 0 }, { classic: 0, new: 0 }]
-    ]
+
     describe.each([["classic", false], ["new", true]] as const)("%s", (behavior, useNewRetries) => {
-      it.effect.each(costs)("charges for %s", ([, error, byDefault, byKotlin]) =>
-        Effect.gen(function*() {
-          const cost = Effect.suspend(() => {
-            const { layer, policy } = Kotlin.standardRetryStrategy({
-              tokenBucket: { useNewRetries, maxCapacity: 10, retryCost: 2, timeoutRetryCost: 3 }
-            })
-            return Effect.map(balanceAfter([error], policy), (balance) => 10 - balance).pipe(Effect.provide(layer))
+      const cost = (error: unknown, config: Kotlin.StandardRetryTokenBucketConfig) =>
+        Effect.suspend(() => {
+          const { layer, policy } = Kotlin.standardRetryStrategy({ tokenBucket: { useNewRetries, ...config } })
+          const full = config.maxCapacity!
+          return Effect.map(balanceAfter([error], policy), (balance) => full - balance).pipe(Effect.provide(layer))
+        })
+      const underKotlin = Effect.provide(RetryClassifier.layer(Kotlin.awsRetryPolicy))
+
+      it.effect.each(costs)(
+        "vector: charges for $errorType",
+        ({ config, errorType, ...expected }) =>
+          Effect.gen(function*() {
+            assert.strictEqual(yield* underKotlin(cost(typed[errorType], config)), expected[behavior])
           })
-          assert.strictEqual(yield* cost, byDefault[behavior])
-          const underKotlin = Effect.provide(cost, RetryClassifier.layer(Kotlin.awsRetryPolicy))
-          assert.strictEqual(yield* underKotlin, byKotlin[behavior])
+      )
+
+      // What the classifiers make of errors: Transient by Kotlin, and timeouts alone by default.
+      const [{ config }] = costs as [(typeof costs)[number]]
+      const [server, transientCost] = ["ServerSide", "Transient"].map((type) =>
+        costs.find(({ errorType }) => errorType === type)![behavior]
+      ) as [number, number]
+      it.effect.each(
+        [
+          ["a throttle", throttling, costs[0]![behavior], costs[0]![behavior]],
+          ["a status", transient, server, transientCost],
+          ["the client's fault", clientSide, server, server],
+          ["the server's fault", modelled, server, server],
+          ["a timeout", new TimedOut(), transientCost, transientCost],
+          ["the network", reset, server, transientCost],
+          ["no error to retry", new Terminal(), 0, 0]
+        ] as const
+      )("charges for %s by the classifier", ([, error, byDefault, byKotlin]) =>
+        Effect.gen(function*() {
+          assert.strictEqual(yield* cost(error, config), byDefault)
+          assert.strictEqual(yield* underKotlin(cost(error, config)), byKotlin)
         }))
     })
 
-    // Source: the same file, testReturnCapacityOnSuccess, testNoCapacityChangeOnFailure; further rows are ours.
-    const firsts: ReadonlyArray<
-      readonly [string, Kotlin.StandardRetryTokenBucketConfig, ReadonlyArray<unknown>, ReadonlyArray<number>]
-    > = [
-      ["takes the cost, puts the increment in", { initialTryCost: 5, initialTrySuccessIncrement: 3 }, [], [5, 8]],
-      ["takes the cost, puts nothing in", { initialTryCost: 5, initialTrySuccessIncrement: 0 }, [], [5, 5]],
-      ["takes nothing, and is never fuller than full", { initialTrySuccessIncrement: 3 }, [], [10, 10]],
-      ["takes the cost, and a failure keeps it", { initialTryCost: 1 }, [new Terminal()], [9, 9]],
-      [
-        "takes the cost, then a retry its own, which its success returns",
-        {
-          initialTryCost: 3,
-          initialTrySuccessIncrement: 2
-        },
-        [new Transient()],
-        [7, 7]
-      ],
-      ["takes all there is", { initialTryCost: 10, initialTrySuccessIncrement: 10 }, [], [0, 10]]
-    ]
-    it.effect.each(firsts)("a first attempt %s", ([, config, errors, [during, after]]) =>
-      Effect.gen(function*() {
-        const { layer, policy } = Kotlin.standardRetryStrategy({
-          tokenBucket: { maxCapacity: 10, retryCost: 2, timeoutRetryCost: 3, ...config }
+    it.effect.each(firstAttempts)(
+      "vector: a first attempt $name",
+      ({ config, failures, quotaAfter, quotaDuring }) =>
+        Effect.gen(function*() {
+          const { layer, policy } = Kotlin.standardRetryStrategy({ tokenBucket: config })
+          yield* Effect.gen(function*() {
+            const { effect } = scripted(
+              failures.map((failure) => failure === "final" ? new Terminal() : new Transient())
+            )
+            const seen: Array<number> = []
+            const call = Effect.andThen(
+              Effect.tap(RetryQuota.balance, (now) => Effect.sync(() => seen.push(now))),
+              effect
+            )
+            const fiber = yield* Effect.forkChild(Effect.exit(withRetry(call, policy)))
+            yield* TestClock.adjust("1 minute")
+            assert.isDefined(fiber.pollUnsafe())
+            assert.strictEqual(seen[0], quotaDuring)
+            assert.strictEqual(yield* RetryQuota.balance, quotaAfter)
+          }).pipe(Effect.provide(layer))
         })
-        yield* Effect.gen(function*() {
-          const { effect } = scripted(errors)
-          const seen: Array<number> = []
-          const call = Effect.andThen(
-            Effect.tap(RetryQuota.balance, (now) => Effect.sync(() => seen.push(now))),
-            effect
-          )
-          const fiber = yield* Effect.forkChild(Effect.exit(withRetry(call, policy)))
-          yield* TestClock.adjust("1 minute")
-          assert.isDefined(fiber.pollUnsafe())
-          assert.strictEqual(seen[0], during)
-          assert.strictEqual(yield* RetryQuota.balance, after)
-        }).pipe(Effect.provide(layer))
-      }))
+    )
 
     it.effect("refuses a first attempt with QuotaExhausted in circuit-breaker mode", () =>
       Effect.gen(function*() {
@@ -707,27 +691,12 @@ describe("Kotlin", () => {
   })
 
   describe("awsRetryPolicy", () => {
-    type Kind = "Throttling" | "Transient" | "ServerSide or ClientSide" | "none"
+    type Kind = (typeof errors)[number]["errorType"]
     const status = (httpStatusCode: number, rest = {}) => ({ name: "Odd", $metadata: { httpStatusCode }, ...rest })
     class Modelled extends RetryInfo.TaggedError("Modelled", { fault: "client" }) {}
     class Vague extends RetryInfo.TaggedError("Vague") {}
     const kinds: ReadonlyArray<readonly [string, unknown, Kind]> = [
-      ["a throttling code", throttling, "Throttling"],
-      ["a throttling code with a status that passes", sdkError({ status: 503, code: "SlowDown" }), "Throttling"],
-      ["a bare 429", status(429), "Throttling"],
-      ["RequestTimeout", sdkError({ status: 400, code: "RequestTimeout" }), "Transient"],
-      ["RequestTimeoutException", sdkError({ status: 400, code: "RequestTimeoutException" }), "Transient"],
-      ["IDPCommunicationError", sdkError({ status: 400, code: "IDPCommunicationError" }), "Transient"],
       ["IDPCommunicationError, modelled", { Code: "IDPCommunicationError", $retryable: {} }, "Transient"],
-      ["500", status(500), "Transient"],
-      ["502", status(502), "Transient"],
-      ["503", status(503), "Transient"],
-      ["504", status(504), "Transient"],
-      ["501", status(501), "none"],
-      ["400", status(400), "none"],
-      ["a modelled error with 500", status(500, { $retryable: {} }), "Transient"],
-      ["a modelled error with 501", status(501, { $retryable: {} }), "ServerSide or ClientSide"],
-      ["a modelled error with 400", status(400, { $retryable: {} }), "ServerSide or ClientSide"],
       ["own facts, the server's fault", new Transient(), "ServerSide or ClientSide"],
       ["own facts, the client's fault", new Modelled(), "ServerSide or ClientSide"],
       ["own facts, nobody's fault", new Vague(), "Transient"],
@@ -737,7 +706,6 @@ describe("Kotlin", () => {
       ["a timeout of Effect", new Cause.TimeoutError(), "Transient"],
       ["a rate limiter of Effect", { _tag: "RateLimiterError", reason: { _tag: "RateLimitExceeded" } }, "Throttling"],
       ["a query that may run again", { _tag: "SqlError", isRetryable: true }, "Transient"],
-      ["a broken connection", { code: "ECONNRESET" }, "Transient"],
       ["a cause", new Error("failed", { cause: status(500) }), "Transient"],
       ["an error of any other shape", new Error("odd"), "none"],
       ["null", null, "none"]
@@ -747,6 +715,10 @@ describe("Kotlin", () => {
       if (info.safety === "No") return info.timeout ? "Transient" : "none"
       return info.throttling ? "Throttling" : info.timeout ? "Transient" : "ServerSide or ClientSide"
     }
+    it.each(errors)("vector: $error is $errorType", ({ error, errorType }) => {
+      assert.strictEqual(kindOf(sdkError(error)), errorType)
+    })
+
     it.each(kinds)("%s is %s", (_, error, kind) => {
       assert.strictEqual(kindOf(error), kind)
     })

@@ -15,12 +15,43 @@ import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../../../examples/smithy-guide.ts"
-import { scripted, Terminal, Throttled, TimedOut, Transient, Unsure } from "../../utils/call.ts"
+import { scripted, Terminal, Throttled, TimedOut, Transient } from "../../utils/call.ts"
 import { FakeRedis } from "../../utils/fakeRedis.ts"
 import { sweep } from "../../utils/sweep.ts"
-import { withRandom } from "../../utils/vectors.ts"
+import { sdkError, withRandom } from "../../utils/vectors.ts"
+import {
+  decisions,
+  type DecisionVector,
+  editions,
+  type GuideError,
+  successes,
+  traits,
+  type TraitVector
+} from "../../vectors/smithyGuide.ts"
 
 const { error, httpError, retryable } = SmithyGuide
+
+const editionOf = { "2026-02": SmithyGuide.february2026, "2026-04": SmithyGuide.april2026 }
+
+const safeties = { yes: "Yes", maybe: "Maybe", no: "No" } as const
+
+const annotationOf = {
+  retryable: ({ retryable: trait }: TraitVector["traits"]) => retryable(trait),
+  error: ({ error: fault }: TraitVector["traits"]) => error(fault!),
+  httpError: ({ httpError: status }: TraitVector["traits"]) => httpError(status!)
+}
+
+/** Without the fields that have no value. */
+const defined = <A extends object>(fields: A): Partial<A> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<A>
+
+/** An error with the facts of a table, or of its shape. */
+const failureOf = ({ facts, ...wire }: GuideError): unknown => {
+  if (facts === undefined) return sdkError(wire)
+  const { retryAfterMs, retrySafe, ...rest } = facts
+  const info = RetryInfo.make({ ...rest, safety: safeties[retrySafe], ...defined({ retryAfter: retryAfterMs }) })
+  return { [RetryInfo.TypeId]: info }
+}
 
 /** An error of a class with these annotations. */
 const annotated = (annotations: {}, fields: { readonly retryAfter?: Duration.Duration } = {}) => {
@@ -42,48 +73,16 @@ const balanceOf = (initial: number, options?: RetryQuota.Options) =>
 
 describe("SmithyGuide", () => {
   describe("traits", () => {
-    const yes = { ...retryable() }
-    const throttling = { ...retryable({ throttling: true }) }
-    const client = { ...error("client") }
-    const server = { ...error("server") }
-    for (
-      const [name, annotations, facts, fault] of [
-        ["@retryable", yes, ["Yes", false, "other"], "other"],
-        ["@retryable(throttling)", throttling, ["Yes", true, "other"], "other"],
-        [`@error("client")`, client, ["No", false, "client"], "client"],
-        [`@error("server")`, server, ["Maybe", false, "server"], "server"],
-        [`@error("client") @retryable`, { ...client, ...yes }, ["Yes", false, "client"], "client"],
-        [`@error("server") @retryable`, { ...server, ...yes }, ["Yes", false, "server"], "server"],
-        ["@httpError(404)", httpError(404), undefined, "client"],
-        ["@httpError(501)", httpError(501), undefined, "server"],
-        ["@httpError(501) @retryable", { ...yes, ...httpError(501) }, ["Yes", false, "server"], "server"],
-        [`@httpError(404) @error("client")`, { ...client, ...httpError(404) }, ["No", false, "client"], "client"],
-        [`@httpError(501) @error("server")`, { ...server, ...httpError(501) }, ["Maybe", false, "server"], "server"],
-        [`@httpError(500) @error("server")`, { ...server, ...httpError(500) }, ["Maybe", false, "server"], "server"],
-        [`@httpError(503) @error("server")`, { ...server, ...httpError(503) }, ["Maybe", false, "server"], "server"],
-        [`@httpError(429) @error("client")`, { ...client, ...httpError(429) }, ["No", false, "client"], "client"],
-        [
-          `@retryable(throttling) @error("client") @httpError(429)`,
-          { ...throttling, ...client, ...httpError(429) },
-          ["Yes", true, "client"],
-          "client"
-        ],
-        [
-          `@httpError(503) @error("client") @retryable(throttling), in another order`,
-          { ...httpError(503), ...client, ...throttling },
-          ["Yes", true, "client"],
-          "client"
-        ]
-      ] as const
-    ) {
-      it(`vector: ${name}`, () => {
-        const modelled = annotated(annotations)
-        assert.deepStrictEqual(factsOf(modelled), facts as any)
-        assert.strictEqual(faultOf(modelled), fault)
-        const known = Option.getOrUndefined(RetryClassifier.defaultClassifier(modelled))
-        assert.deepStrictEqual(known, Option.getOrUndefined(RetryInfo.fromError(modelled)))
-      })
-    }
+    it.each(traits)("vector: $name", ({ fault, retrySafe, throttling, traits }) => {
+      // In the order of the table: none decides.
+      const annotations = Object.keys(traits).map((name) => annotationOf[name as keyof typeof traits](traits))
+      const modelled = annotated(Object.assign({}, ...annotations))
+      const facts = retrySafe === null ? undefined : [safeties[retrySafe], throttling, fault]
+      assert.deepStrictEqual(factsOf(modelled), facts as any)
+      assert.strictEqual(faultOf(modelled), fault)
+      const known = Option.getOrUndefined(RetryClassifier.defaultClassifier(modelled))
+      assert.deepStrictEqual(known, Option.getOrUndefined(RetryInfo.fromError(modelled)))
+    })
 
     it("law: @httpError alone says what the HTTP classifier says of its status", () => {
       for (let status = 400; status < 600; status++) {
@@ -137,127 +136,77 @@ describe("SmithyGuide", () => {
   })
 
   describe("the example strategy", () => {
-    const maybe = { fault: "server" as const, safety: "Maybe" as const }
-    const informed = (facts: RetryInfo.Facts) => ({ [RetryInfo.TypeId]: RetryInfo.make(facts) })
-    const notImplemented = Object.assign(new Error("not implemented"), { status: 501 })
-    const notFound = Object.assign(new Error("not found"), { status: 404 })
-
-    // Chance 0.5; the delay, what it cost, and nothing else, or the reason.
-    for (
-      const [name, failure, retries, balance, expected] of [
-        ["retries a transient failure for 14", new Transient(), 0, 500, [25, 14]],
-        ["retries a throttle for 5, from 1 second", new Throttled({}), 0, 500, [500, 5]],
-        ["charges a timeout 14", new TimedOut(), 0, 500, [25, 14]],
-        ["doubles the delay", new Transient(), 3, 500, [200, 14]],
-        ["doubles the delay after a throttle", new Throttled({}), 4, 500, [8000, 5]],
-        ["retries what may be safe", new Unsure(), 0, 500, [25, 14]],
-        ["retries what a model calls a server's fault", annotated(error("server")), 0, 500, [25, 14]],
-        ["retries an unknown failure of a server", notImplemented, 0, 500, [25, 14]],
-        ["follows a short hint not at all", informed({ retryAfter: 24 }), 0, 500, [25, 14]],
-        ["follows a hint that is longer than the delay", informed({ retryAfter: 26 }), 0, 500, [26, 14]],
-        ["follows a hint without bound", informed({ ...maybe, retryAfter: "2 hours" }), 0, 500, [7_200_000, 14]],
-        ["does not retry what is unsafe", new Terminal(), 0, 500, "final"],
-        [
-          "does not retry a server's fault that is unsafe",
-          informed({ ...maybe, safety: "No" }),
-          0,
-          500,
-          "final"
-        ],
-        ["does not retry an unknown failure of a client", notFound, 0, 500, "final"],
-        ["does not retry what nobody knows", new Error("x"), 0, 500, "unknown-error"],
-        ["makes a fifth retry", new Transient(), 4, 500, [400, 14]],
-        ["makes no sixth retry", new Transient(), 5, 500, "max-attempts"],
-        ["checks the attempts before the error", new Terminal(), 5, 500, "max-attempts"],
-        ["retries with the last 14", new Transient(), 0, 14, [25, 14]],
-        ["is refused with 13", new Transient(), 0, 13, "quota-exhausted"],
-        ["retries a throttle with the last 5", new Throttled({}), 0, 5, [500, 5]],
-        ["is refused after a throttle with 4", new Throttled({}), 0, 4, "quota-exhausted"],
-        ["checks the error before the quota", new Terminal(), 0, 0, "final"]
-      ] as const
-    ) {
-      it.effect(`vector: ${name}`, () =>
+    it.effect.each(decisions)(
+      "vector: $name",
+      ({ error, expected, quotaBefore, retriesBefore }) =>
         Effect.gen(function*() {
           const quota = yield* RetryQuota.RetryQuota
           const strategy = yield* SmithyGuide.make()
           let token = yield* strategy.acquireInitialToken()
-          for (let retry = 0; retry < retries; retry++) {
+          for (let retry = 0; retry < retriesBefore; retry++) {
             token = yield* strategy.refreshRetryToken(token, new Throttled({}))
             yield* Effect.orDie(quota.deposit(5))
           }
           const before = yield* quota.balance
-          const decided = yield* Effect.match(strategy.refreshRetryToken(token, failure), {
-            onSuccess: (next) => {
-              assert.strictEqual(next.attempt, retries + 2)
-              return [Duration.toMillis(next.delay), next.cost] as ReadonlyArray<number>
+          const decided = yield* Effect.match(strategy.refreshRetryToken(token, failureOf(error)), {
+            onSuccess: (next): DecisionVector["expected"] => {
+              assert.strictEqual(next.attempt, retriesBefore + 2)
+              return { outcome: "retry", delayMs: Duration.toMillis(next.delay), cost: next.cost }
             },
-            onFailure: (refused) => refused._tag === "RetryRefused" ? refused.reason : refused._tag
+            onFailure: (refused) => ({
+              outcome: refused._tag !== "RetryRefused"
+                ? refused._tag
+                : refused.reason === "final"
+                ? "not-retryable"
+                : refused.reason
+            })
           })
           assert.deepStrictEqual(decided, expected)
-          const cost = typeof expected === "string" ? 0 : expected[1]
-          assert.strictEqual(yield* quota.balance, before - cost)
-        }).pipe(withRandom(0.5), balanceOf(balance)))
-    }
+          assert.strictEqual(yield* quota.balance, before - (expected.cost ?? 0))
+        }).pipe(withRandom(0.5), balanceOf(quotaBefore))
+    )
 
-    // Randomness 1; delay and cost of each retry, then the reason. The guide's own arithmetic: MAX_ATTEMPTS 5 from 0.
-    const slow = [1000, 2000, 4000, 8000, 16_000]
-    const fast = [50, 100, 200, 400, 800]
-    for (
-      const [name, options, failure, expected] of [
-        ["February 2026, a failure", SmithyGuide.february2026, new Transient(), slow.map((delay) => [delay, 5])],
-        ["February 2026, a timeout", SmithyGuide.february2026, new TimedOut(), slow.map((delay) => [delay, 10])],
-        ["February 2026, a throttle", SmithyGuide.february2026, new Throttled({}), slow.map((delay) => [delay, 5])],
-        ["April 2026, a failure", SmithyGuide.april2026, new Transient(), fast.map((delay) => [delay, 14])],
-        ["April 2026, a timeout", SmithyGuide.april2026, new TimedOut(), fast.map((delay) => [delay, 14])],
-        ["April 2026, a throttle", SmithyGuide.april2026, new Throttled({}), slow.map((delay) => [delay, 5])],
-        ["no options", {}, new Transient(), fast.map((delay) => [delay, 14])],
-        [
-          "own values",
-          { retryCost: 1, maxAttempts: 3, maxBackoff: "1500 millis", scale: 2 },
-          new Transient(),
-          [[2000, 1], [3000, 1]]
-        ],
-        ["a cap", { ...SmithyGuide.february2026, maxBackoff: "5 seconds" }, new Transient(), [
-          [1000, 5],
-          [2000, 5],
-          [4000, 5],
-          [5000, 5],
-          [5000, 5]
-        ]]
-      ] as const
-    ) {
-      it.effect(`edition: ${name}`, () =>
-        Effect.gen(function*() {
+    it.effect("does not retry what nobody knows", () =>
+      Effect.gen(function*() {
+        const strategy = yield* SmithyGuide.make()
+        const token = yield* strategy.acquireInitialToken()
+        const refused = yield* Effect.flip(strategy.refreshRetryToken(token, new Error("x")))
+        assert.strictEqual(refused._tag === "RetryRefused" && refused.reason, "unknown-error")
+      }).pipe(balanceOf(500)))
+
+    it.effect.each(editions)("vector: edition $edition, $name", (vector) =>
+      Effect.gen(function*() {
+        const { cost, delaysMs, edition, error, maxAttempts, maxBackoffMs, retryCost, scale, then } = vector
+        const own = { retryCost, maxAttempts, maxBackoff: maxBackoffMs, scale }
+        const plain = Object.values(own).every((value) => value === undefined)
+        for (
+          const options of [{ ...editionOf[edition], ...defined(own) }, ...(plain && edition === "2026-04" ? [{}] : [])]
+        ) {
           const strategy = yield* SmithyGuide.make(options)
           const seen: Array<ReadonlyArray<number>> = []
           let token = yield* strategy.acquireInitialToken()
-          for (const _ of expected) {
-            token = yield* strategy.refreshRetryToken(token, failure)
+          for (const _ of delaysMs) {
+            token = yield* strategy.refreshRetryToken(token, failureOf(error))
             seen.push([Duration.toMillis(token.delay), token.cost])
           }
-          assert.deepStrictEqual<ReadonlyArray<ReadonlyArray<number>>>(seen, expected)
-          const refused = yield* Effect.flip(strategy.refreshRetryToken(token, failure))
-          assert.strictEqual(refused._tag === "RetryRefused" && refused.reason, "max-attempts")
-        }).pipe(withRandom(1), balanceOf(500)))
-    }
+          assert.deepStrictEqual<ReadonlyArray<ReadonlyArray<number>>>(seen, delaysMs.map((delay) => [delay, cost]))
+          const refused = yield* Effect.flip(strategy.refreshRetryToken(token, failureOf(error)))
+          assert.strictEqual(refused._tag === "RetryRefused" && refused.reason, then)
+        }
+      }).pipe(withRandom(1), balanceOf(500)))
 
-    // After two retries and a success: 500 - 2 * 5 + 1, as the guide; the standard mode of AWS has 495.
-    for (
-      const [name, options, balance] of [
-        ["February 2026", SmithyGuide.february2026, 491],
-        ["April 2026", SmithyGuide.april2026, 473],
-        ["a refund of its own", { ...SmithyGuide.february2026, successRefund: 4 }, 494],
-        ["no refund", { ...SmithyGuide.february2026, successRefund: 0 }, 490]
-      ] as const
-    ) {
-      it.effect(`edition: ${name} leaves ${balance} after two retries and a success`, () =>
+    it.effect.each(successes)(
+      "vector: edition $edition, $name: $quotaBefore becomes $quotaAfter",
+      ({ capacity, edition, quotaAfter, quotaBefore, retries, successRefund }) =>
         Effect.gen(function*() {
-          const program = RetryStrategy.run(scripted([new Transient(), new Transient()]).effect)
+          const failures = Array.from({ length: retries }, () => new Transient())
+          const program = RetryStrategy.run(scripted(failures).effect)
+          const options = { ...editionOf[edition], ...defined({ successRefund }) }
           const exit = yield* inTime(Effect.provide(program, SmithyGuide.layer(options)))
           assert.deepStrictEqual(exit, Exit.succeed("ok" as const))
-          assert.strictEqual(yield* RetryQuota.balance, balance)
-        }).pipe(balanceOf(500)))
-    }
+          assert.strictEqual(yield* RetryQuota.balance, quotaAfter)
+        }).pipe(balanceOf(quotaBefore, { ...defined({ capacity }), successIncrement: 7 }))
+    )
 
     it("refuses impossible options by name", () => {
       for (
@@ -294,25 +243,6 @@ describe("SmithyGuide", () => {
         const refused = yield* Effect.flip(strategy.refreshRetryToken(token, new Throttled({})))
         assert.propertyVal(refused, "message", "not retried after 6 attempts: max-attempts")
       }).pipe(withRandom(1), balanceOf(500)))
-
-    for (
-      const [before, after, capacity] of [
-        [0, 1, 500],
-        [498, 499, 500],
-        [499, 500, 500],
-        [499.5, 499.5, 500],
-        [500, 500, 500],
-        [8.5, 9.5, 10],
-        [9.5, 9.5, 10]
-      ] as const
-    ) {
-      it.effect(`puts 1 in for a success at ${before}, unless that goes above ${capacity}`, () =>
-        Effect.gen(function*() {
-          const strategy = yield* SmithyGuide.make()
-          yield* strategy.recordSuccess(yield* strategy.acquireInitialToken())
-          assert.strictEqual(yield* RetryQuota.balance, after)
-        }).pipe(balanceOf(before, { capacity, successIncrement: 7 })))
-    }
 
     it.effect("puts 1 in, and no more, for a success after retries", () =>
       Effect.gen(function*() {
