@@ -32,6 +32,7 @@ import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as SendGate from "./SendGate.ts"
 import { AdaptiveGate, type AdaptiveOptions } from "./state/adaptive.ts"
+import { watchedGate } from "./state/sharing.ts"
 
 /**
  * A send rejected because there was no token, or no place in the queue. It was not sent, and no policy retries it.
@@ -220,6 +221,8 @@ export const serviceOf = (gate: AdaptiveGate<RateLimitExceeded>): Service => ({
   gate
 })
 
+const makeShared = (options?: Options) => watchedGate("AdaptiveRateLimiter", make(options))
+
 /**
  * A layer with its own limiter. Throws `InvalidOption` when an option is invalid.
  *
@@ -232,7 +235,7 @@ export const serviceOf = (gate: AdaptiveGate<RateLimitExceeded>): Service => ({
  * @since 0.1.0
  */
 export const layer = (options?: Options): Layer.Layer<AdaptiveRateLimiter> =>
-  Layer.effect(AdaptiveRateLimiter, make(options))
+  Layer.effect(AdaptiveRateLimiter, makeShared(options))
 
 /**
  * A layer with its own limiter, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
@@ -252,7 +255,7 @@ export const layer = (options?: Options): Layer.Layer<AdaptiveRateLimiter> =>
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<AdaptiveRateLimiter, Config.ConfigError | InvalidOption> =>
-  Layer.effect(AdaptiveRateLimiter, configured(options, make))
+  Layer.effect(AdaptiveRateLimiter, configured(options, makeShared))
 
 /**
  * The limiter of {@link layerUnlimited}.

@@ -28,6 +28,7 @@ import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as SendGate from "./SendGate.ts"
 import { isRejected } from "./state/rejection.ts"
+import { watchedGate } from "./state/sharing.ts"
 import { ThrottleGate, type ThrottleOptions } from "./state/throttle.ts"
 
 /**
@@ -177,6 +178,8 @@ export const serviceOf = (gate: ThrottleGate<ClientThrottled>): Service => ({
   snapshot: Effect.clockWith((clock: Clock.Clock) => Effect.sync(() => gate.look(monotonicMillis(clock))))
 })
 
+const makeShared = (options?: Options) => watchedGate("ClientThrottle", make(options))
+
 /**
  * A layer with its own throttle. Throws `InvalidOption` when an option is invalid.
  *
@@ -195,7 +198,8 @@ export const serviceOf = (gate: ThrottleGate<ClientThrottled>): Service => ({
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: Options): Layer.Layer<ClientThrottle> => Layer.effect(ClientThrottle, make(options))
+export const layer = (options?: Options): Layer.Layer<ClientThrottle> =>
+  Layer.effect(ClientThrottle, makeShared(options))
 
 /**
  * A layer with its own throttle, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
@@ -207,7 +211,7 @@ export const layer = (options?: Options): Layer.Layer<ClientThrottle> => Layer.e
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<ClientThrottle, Config.ConfigError | InvalidOption> =>
-  Layer.effect(ClientThrottle, configured(options, make))
+  Layer.effect(ClientThrottle, configured(options, makeShared))
 
 /**
  * The throttle's current state.

@@ -29,6 +29,7 @@ import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as SendGate from "./SendGate.ts"
 import { ConcurrencyGate, type ConcurrencyOptions } from "./state/concurrency.ts"
+import { watchedGate } from "./state/sharing.ts"
 
 /**
  * A send rejected because there was no free slot. It was not sent, and no policy retries it.
@@ -320,6 +321,8 @@ export const serviceOf = (gate: ConcurrencyGate<ConcurrencyLimitExceeded>): Serv
   snapshot: Effect.sync(() => ({ limit: gate.limit, inFlight: gate.inFlight, waiting: gate.waiting }))
 })
 
+const makeShared = (options?: Options) => watchedGate("ConcurrencyLimiter", make(options))
+
 /**
  * A layer with its own limiter. Throws `InvalidOption` when an option is invalid.
  *
@@ -338,7 +341,7 @@ export const serviceOf = (gate: ConcurrencyGate<ConcurrencyLimitExceeded>): Serv
  * @since 0.1.0
  */
 export const layer = (options?: Options): Layer.Layer<ConcurrencyLimiter> =>
-  Layer.effect(ConcurrencyLimiter, make(options))
+  Layer.effect(ConcurrencyLimiter, makeShared(options))
 
 /**
  * A layer with its own limiter, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
@@ -350,7 +353,7 @@ export const layer = (options?: Options): Layer.Layer<ConcurrencyLimiter> =>
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<ConcurrencyLimiter, Config.ConfigError | InvalidOption> =>
-  Layer.effect(ConcurrencyLimiter, configured(options, make))
+  Layer.effect(ConcurrencyLimiter, configured(options, makeShared))
 
 /**
  * The limiter's current state.

@@ -27,6 +27,7 @@ import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as SendGate from "./SendGate.ts"
 import { CoolDownGate, type CoolDownOptions } from "./state/coolDown.ts"
+import { watchedGate } from "./state/sharing.ts"
 
 /**
  * A send to a resource that is cooling down. It was not sent, and no policy retries it.
@@ -195,6 +196,8 @@ export const serviceOf = (gate: CoolDownGate<CoolingDown>): Service => ({
   )
 })
 
+const makeShared = (options?: Options) => watchedGate("CoolDown", make(options))
+
 /**
  * A layer with its own cool-down. Throws `InvalidOption` when an option is invalid.
  *
@@ -212,7 +215,7 @@ export const serviceOf = (gate: CoolDownGate<CoolingDown>): Service => ({
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: Options): Layer.Layer<CoolDown> => Layer.effect(CoolDown, make(options))
+export const layer = (options?: Options): Layer.Layer<CoolDown> => Layer.effect(CoolDown, makeShared(options))
 
 /**
  * A layer with its own cool-down, with options from configuration: see {@link layer}. Fails with `InvalidOption` when
@@ -223,7 +226,7 @@ export const layer = (options?: Options): Layer.Layer<CoolDown> => Layer.effect(
  */
 export const layerConfig = (
   options: Config.Wrap<Options>
-): Layer.Layer<CoolDown, Config.ConfigError | InvalidOption> => Layer.effect(CoolDown, configured(options, make))
+): Layer.Layer<CoolDown, Config.ConfigError | InvalidOption> => Layer.effect(CoolDown, configured(options, makeShared))
 
 /**
  * The cool-down's current state.

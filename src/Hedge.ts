@@ -34,6 +34,7 @@ import type { InvalidOption } from "./InvalidOption.ts"
 import type * as RetryInfo from "./RetryInfo.ts"
 import type { RetryQuotaStore } from "./RetryQuotaStore.ts"
 import { Latencies } from "./state/latencies.ts"
+import { watched } from "./state/sharing.ts"
 import { TrafficShare } from "./state/trafficShare.ts"
 
 /**
@@ -186,6 +187,10 @@ export const make = (options?: Options): Effect.Effect<Service, never, Scope.Sco
   return Effect.map(Effect.scope, (scope) => serviceOf(homeOf(valid, scope)))
 }
 
+/** A hundred latencies say what is late. */
+const makeShared = (options?: Options) =>
+  watched("Hedge", make(options), ({ home }, clock) => 100 - home.latencies.count(monotonicMillis(clock)))
+
 /**
  * A layer with its own hedging. Throws `InvalidOption` when an option is invalid.
  *
@@ -204,7 +209,7 @@ export const make = (options?: Options): Effect.Effect<Service, never, Scope.Sco
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: Options): Layer.Layer<Hedge> => Layer.effect(Hedge, make(options))
+export const layer = (options?: Options): Layer.Layer<Hedge> => Layer.effect(Hedge, makeShared(options))
 
 /**
  * A layer with its own hedging, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
@@ -215,7 +220,7 @@ export const layer = (options?: Options): Layer.Layer<Hedge> => Layer.effect(Hed
  */
 export const layerConfig = (
   options: Config.Wrap<Options>
-): Layer.Layer<Hedge, Config.ConfigError | InvalidOption> => Layer.effect(Hedge, configured(options, make))
+): Layer.Layer<Hedge, Config.ConfigError | InvalidOption> => Layer.effect(Hedge, configured(options, makeShared))
 
 /**
  * The current state of the hedging.

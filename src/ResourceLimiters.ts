@@ -37,7 +37,7 @@ import { CoolDownGate } from "./state/coolDown.ts"
 import { type Bounds, Entry, Keyed } from "./state/keyed.ts"
 import { Lapses } from "./state/lapses.ts"
 import { MemoryStore } from "./state/memoryStore.ts"
-import { warnUnshared } from "./state/sharing.ts"
+import { warnUnsharedQuotas } from "./state/sharing.ts"
 import { ThrottleGate } from "./state/throttle.ts"
 
 /**
@@ -342,6 +342,7 @@ class Resources<R> implements Service {
   readonly random: Random.Random
   private readonly kept: Keyed<InMemory<R> | Built<R>>
   private readonly services: Context.Context<R>
+  private readonly madeAtMillis: number
   private isSweeping = false
 
   constructor(
@@ -356,6 +357,7 @@ class Resources<R> implements Service {
     this.recipe = recipe
     this.random = Context.get(services, Random.Random)
     this.services = services
+    this.madeAtMillis = monotonicMillis(Context.get(services, Clock.Clock))
     this.scope = Context.get(services, Scope.Scope)
     this.memoMap = Layer.CurrentMemoMap.forkOrCreate(services)
     if (recipe.isHedged) shared.hedging = true
@@ -381,14 +383,10 @@ class Resources<R> implements Service {
     return withMillis((nowMillis) => this.kept.count(nowMillis))
   }
 
-  /** The layer is dropped. For the sharing warning its quotas count as one: the one that lost most. */
+  /** The layer is dropped. */
   dropped({ context }: Fiber.Fiber<unknown, unknown>): void {
-    const clock = Context.get(context, Clock.Clock)
-    let most: MemoryStore | undefined
-    for (const kept of this.kept.all) {
-      if (kept instanceof InMemory && kept.store.lost(clock) > (most?.lost(clock) ?? 0)) most = kept.store
-    }
-    if (most !== undefined) warnUnshared(context, clock, most)
+    const stores = [...this.kept.all].flatMap((kept) => kept instanceof InMemory ? [kept.store] : [])
+    warnUnsharedQuotas(context, stores, this.madeAtMillis)
   }
 
   private leave(resource: InMemory<R> | Built<R>, nowMillis: number): void {

@@ -11,6 +11,7 @@
  */
 
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -21,6 +22,7 @@ import { retrying } from "./engine/loop.ts"
 import { changed, type Parts } from "./engine/parts.ts"
 import { partsOf } from "./engine/policy/policy.ts"
 import { type Checks, checks } from "./internal/checks.ts"
+import { monotonicMillis } from "./internal/clock.ts"
 import { get } from "./internal/safe.ts"
 import { callersOf, isSignal } from "./internal/signals.ts"
 import type { Limiters } from "./ResourceLimiters.ts"
@@ -30,6 +32,7 @@ import * as RetryInfo from "./RetryInfo.ts"
 import * as RetryObserver from "./RetryObserver.ts"
 import { type Attempted, isRetryPolicy, type RetryPolicy } from "./RetryPolicy.ts"
 import * as RetryQuota from "./RetryQuota.ts"
+import { warnUnshared } from "./state/sharing.ts"
 
 /**
  * One attempt of a call.
@@ -152,18 +155,60 @@ export interface Options extends ContextOptions, RetryOptions {
 export type Needing<R, O> = [Exclude<R, Limiters>] extends [never] ? readonly [options?: O | undefined]
   : readonly [options: O & { readonly context: Context.Context<Exclude<R, Limiters>> }]
 
+const none: Context.Context<never> = /* @__PURE__ */ Context.empty()
+
+/** The quota of an object that is meant to last: of a policy, or of a function that retries. */
+class Owned {
+  readonly quota: RetryQuota.Service
+  private readonly clock: Clock.Clock
+  private readonly madeAtMillis: number
+  private retriedAtMillis = -Infinity
+
+  constructor(quota: RetryQuota.Service, clock: Clock.Clock) {
+    this.quota = quota
+    this.clock = clock
+    this.madeAtMillis = monotonicMillis(clock)
+  }
+
+  /** Notes that a retry is made. */
+  retried(): void {
+    this.retriedAtMillis = monotonicMillis(this.clock)
+  }
+
+  /** The object is garbage. */
+  dropped(what: string, context: Context.Context<never>): void {
+    const { capacity: whole, store } = this.quota
+    const livedMillis = this.retriedAtMillis - this.madeAtMillis
+    warnUnshared(context, this.clock, what, { lost: whole - store.balance(this.clock), whole, livedMillis })
+  }
+}
+
+/** Must not lead back to the object: it would never be garbage. Some Workers lack it. */
+const owners = typeof FinalizationRegistry === "undefined"
+  ? undefined
+  : /* @__PURE__ */ new FinalizationRegistry<() => void>((dropped) => dropped())
+
+/** Warns if the object is dropped as one of many that should have been one. */
+const watch = (object: WeakKey, owned: Owned | undefined, context: Context.Context<never>, what: string): void => {
+  if (owned === undefined) return
+  const kept = context === none ? undefined : new WeakRef(context)
+  owners?.register(object, () => owned.dropped(what, kept?.deref() ?? none))
+}
+
 /** The context, with the quota and the limiter it was missing. */
-const completed = (policy: Policy<unknown>, options: Options): Context.Context<never> => {
-  const { context = Context.empty(), limiter, quota } = options
+const completed = (policy: Policy<unknown>, options: Options) => {
+  const { context = none, limiter, quota } = options
   const run = Effect.runSyncWith(context)
   let env: Context.Context<never> = context
+  let owned: Owned | undefined
   if (quota !== undefined || Context.getOrUndefined(context, RetryQuota.RetryQuota) === undefined) {
-    env = Context.add(env, RetryQuota.RetryQuota, run(RetryQuota.make(quota)))
+    owned = new Owned(run(RetryQuota.make(quota)), Context.get(context, Clock.Clock))
+    env = Context.add(env, RetryQuota.RetryQuota, owned.quota)
   }
   const { AdaptiveRateLimiter: tag, make } = AdaptiveRateLimiter
   const isMissing = partsOf(policy).adaptive && Context.getOrUndefined(context, tag) === undefined
   if (limiter !== undefined || isMissing) env = Context.add(env, tag, run(make(limiter)))
-  return env
+  return { env, owned }
 }
 
 /** A `fetch` response from any library and realm. */
@@ -282,12 +327,21 @@ const isThenable = (u: unknown): u is PromiseLike<unknown> => typeof get(u, "the
 const awaited = (told: unknown): unknown => isThenable(told) ? Effect.promise(() => Promise.resolve(told)) : told
 
 /** The context, with the callbacks of the options added to its observer, and unread responses discarded. */
-const observed = (env: Context.Context<never>, { onRetry, onStop }: RetryOptions): Context.Context<never> => {
+const observed = (
+  env: Context.Context<never>,
+  { onRetry, onStop }: RetryOptions,
+  owned: Owned | undefined
+): Context.Context<never> => {
   const told: RetryObserver.RetryObserver = {
     onRetry: onRetry && ((retry, error) => awaited(onRetry(error, retry))),
     onStop: onStop && ((stop, error) => awaited(onStop(error, stop)))
   }
-  const discarding = { onRetry: (_: Retried, error: unknown) => isResponse(error) ? discard(error) : undefined }
+  const discarding = {
+    onRetry: (_: Retried, error: unknown) => {
+      owned?.retried()
+      if (isResponse(error)) discard(error)
+    }
+  }
   const { combine, CurrentObserver } = RetryObserver
   return Context.add(env, CurrentObserver, combine(combine(Context.get(env, CurrentObserver), told), discarding))
 }
@@ -309,9 +363,14 @@ interface Setting {
   readonly classify: RetryOptions["classify"]
 }
 
-const settingOf = (policy: Policy<unknown>, env: Context.Context<never>, options: RetryOptions): Setting => ({
+const settingOf = (
+  policy: Policy<unknown>,
+  env: Context.Context<never>,
+  options: RetryOptions,
+  owned: Owned | undefined
+): Setting => ({
   parts: partsWith(policy, options),
-  env: observed(env, options),
+  env: observed(env, options, owned),
   classify: options.classify
 })
 
@@ -405,23 +464,30 @@ const promised = <A>(f: () => Promise<A>): Promise<A> => {
 export const make = <R>(policy: Policy<R>, ...[options]: Needing<R, Options>): Retry => {
   valid(policy, options, ["quota", "limiter", ...retryNames], checks("RetryPromise.make"))
   affordable(policy, options?.quota)
-  const setting = settingOf(policy, completed(policy, options ?? {}), options ?? {})
-  return (f, options) =>
+  const { env, owned } = completed(policy, options ?? {})
+  const setting = settingOf(policy, env, options ?? {}, owned)
+  const retry: Retry = (f, options) =>
     promised(() => {
       // All other options were given where the function was made.
       known(options, ["signal"], checks("retryPromise"))
       return call(f, setting, signalOf(options))
     })
+  watch(retry, owned, options?.context ?? none, "function of RetryPromise.make. Make it once")
+  return retry
 }
 
 /** What the calls with a policy share if their context provides nothing. */
-const shared = new WeakMap<Policy<unknown>, { readonly own: Context.Context<never>; readonly plain: Setting }>()
+const shared = new WeakMap<
+  Policy<unknown>,
+  { readonly own: Context.Context<never>; readonly plain: Setting; readonly owned: Owned | undefined }
+>()
 
 const sharedOf = (policy: Policy<unknown>) => {
   let found = shared.get(policy)
   if (found === undefined) {
-    const own = completed(policy, {})
-    shared.set(policy, found = { own, plain: settingOf(policy, own, {}) })
+    const { env: own, owned } = completed(policy, {})
+    shared.set(policy, found = { own, owned, plain: settingOf(policy, own, {}, owned) })
+    watch(policy, owned, none, "policy object for retryPromise. Keep the policy in a constant")
   }
   return found
 }
@@ -443,7 +509,7 @@ const sharedOf = (policy: Policy<unknown>) => {
  *
  * Without a quota in the context, all calls with the same policy object share one of 500 tokens. Calls of different
  * resources should not: give each its own policy object, such as another `AwsModes.standard()`, or its own function,
- * made by {@link make}.
+ * made by {@link make}. Keep both: one made for each call has a full quota each time. A warning says so, once.
  *
  * A `Response` does not reveal its method: do not pass a POST that must not run twice.
  *
@@ -473,9 +539,9 @@ export const retryPromise = <A, R>(
 ): Promise<A> =>
   promised(() => {
     valid(policy, options, ["signal", ...retryNames], checks("retryPromise"))
-    const { own, plain } = sharedOf(policy)
+    const { own, owned, plain } = sharedOf(policy)
     const isPlain = Object.keys(options ?? {}).every((name) => name === "signal")
     if (isPlain) return call(f, plain, signalOf(options))
     const env = Context.merge(own, options?.context ?? Context.empty())
-    return call(f, settingOf(policy, env, options!), signalOf(options))
+    return call(f, settingOf(policy, env, options!, owned), signalOf(options))
   })

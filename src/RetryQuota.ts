@@ -22,7 +22,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { checks } from "./internal/checks.ts"
-import { clockOf, monotonicMillis } from "./internal/clock.ts"
+import { monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
@@ -30,7 +30,7 @@ import * as RetryInfo from "./RetryInfo.ts"
 import type { Reservation as Held, RetryQuotaStore } from "./RetryQuotaStore.ts"
 import { Lapses } from "./state/lapses.ts"
 import { MemoryStore, type StoreOptions } from "./state/memoryStore.ts"
-import { warnUnshared } from "./state/sharing.ts"
+import { watchedQuota } from "./state/sharing.ts"
 
 /**
  * Tokens taken for one retry. They are settled once: returned or spent. Operations on a settled reservation change
@@ -280,7 +280,8 @@ export const overStore = (store: RetryQuotaStore, lapses: Lapses): Service => {
  */
 export const layerStore = <E, R>(
   store: Effect.Effect<RetryQuotaStore, E, R>
-): Layer.Layer<RetryQuota, E, Exclude<R, Scope.Scope>> => Layer.effect(RetryQuota, Effect.map(store, fromStore))
+): Layer.Layer<RetryQuota, E, Exclude<R, Scope.Scope>> =>
+  Layer.effect(RetryQuota, watchedQuota(Effect.map(store, fromStore)))
 
 /**
  * Makes a quota. Throws `InvalidOption` when an option is invalid.
@@ -295,13 +296,7 @@ const inMemory = (options?: Options): Effect.Effect<MemoryStore> => {
   return withClock((clock) => new MemoryStore(valid, monotonicMillis(clock)))
 }
 
-/** A quota that warns if it is dropped as one of many that should have been one. */
-const watched = (options?: Options): Effect.Effect<Service, never, Scope.Scope> =>
-  Effect.map(
-    Effect.acquireRelease(inMemory(options), (store) =>
-      Effect.withFiber((fiber) => Effect.sync(() => warnUnshared(fiber.context, clockOf(fiber), store)))),
-    fromStore
-  )
+const makeShared = (options?: Options) => watchedQuota(make(options))
 
 /**
  * A layer with its own quota. Throws `InvalidOption` when an option is invalid.
@@ -311,15 +306,15 @@ const watched = (options?: Options): Effect.Effect<Service, never, Scope.Scope> 
  * Each call makes a new layer, and each layer a new quota each time it is built: `Effect.provide(layer)` on a single
  * call or request builds one for that call, even if the layer is a constant. Such a quota is always full and limits
  * nothing. Build the layer once per process, as with `ManagedRuntime` or around the whole program. If ten quotas in a
- * row are dropped within a minute of being built, each after enough failed retries in total to have emptied one, a
- * warning is logged, once. To give a part of a program its own quota on purpose, use
+ * row are dropped within a minute of being built, after enough failed retries in total to have emptied one, a warning
+ * is logged, once. To give a part of a program its own quota on purpose, use
  * `Effect.provideServiceEffect(RetryQuota, make())`. A retry that costs more than `capacity` is never made; the first
  * one refused for that logs a warning.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effect(RetryQuota, watched(options))
+export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effect(RetryQuota, makeShared(options))
 
 /**
  * A layer with its own quota, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
@@ -339,7 +334,8 @@ export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effec
  */
 export const layerConfig = (
   options: Config.Wrap<Options>
-): Layer.Layer<RetryQuota, Config.ConfigError | InvalidOption> => Layer.effect(RetryQuota, configured(options, watched))
+): Layer.Layer<RetryQuota, Config.ConfigError | InvalidOption> =>
+  Layer.effect(RetryQuota, configured(options, makeShared))
 
 /**
  * A layer whose quota never runs out: its balance is `Infinity`. For tests, and for policies that need no limit.

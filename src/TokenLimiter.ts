@@ -29,6 +29,7 @@ import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as SendGate from "./SendGate.ts"
+import { watched } from "./state/sharing.ts"
 import { type Meter, TokenGate, type TokenOptions } from "./state/tokens.ts"
 
 /**
@@ -320,9 +321,11 @@ const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options?: Options): Effect.Effect<Service> => {
+export const make = (options?: Options): Effect.Effect<Service> => Effect.map(makeGate(options), serviceOf)
+
+const makeGate = (options?: Options) => {
   const valid = validated(options ?? {})
-  return Effect.sync(() => serviceOf(new TokenGate(valid)))
+  return Effect.sync(() => new TokenGate(valid))
 }
 
 const serviceOf = (gate: TokenGate<TokenLimitExceeded>): Service => ({
@@ -342,6 +345,14 @@ const serviceOf = (gate: TokenGate<TokenLimitExceeded>): Service => ({
   )
 })
 
+/** The share that is left of the limit that is used most. */
+const leftOf = (gate: TokenGate<TokenLimitExceeded>, clock: Clock.Clock): number =>
+  Math.min(
+    ...gate.levels(monotonicMillis(clock)).map(({ limit, remaining }) => limit === Infinity ? 1 : remaining / limit)
+  )
+
+const makeShared = (options?: Options) => Effect.map(watched("TokenLimiter", makeGate(options), leftOf), serviceOf)
+
 /**
  * A layer with its own limiter. Throws `InvalidOption` when an option is invalid.
  *
@@ -360,7 +371,7 @@ const serviceOf = (gate: TokenGate<TokenLimitExceeded>): Service => ({
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: Options): Layer.Layer<TokenLimiter> => Layer.effect(TokenLimiter, make(options))
+export const layer = (options?: Options): Layer.Layer<TokenLimiter> => Layer.effect(TokenLimiter, makeShared(options))
 
 /**
  * A layer with its own limiter, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
@@ -372,7 +383,7 @@ export const layer = (options?: Options): Layer.Layer<TokenLimiter> => Layer.eff
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<TokenLimiter, Config.ConfigError | InvalidOption> =>
-  Layer.effect(TokenLimiter, configured(options, make))
+  Layer.effect(TokenLimiter, configured(options, makeShared))
 
 /**
  * The limiter's current state.

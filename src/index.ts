@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 
-import "./internal/needsEffect4.ts"
+import "./internal/effect-retry needs effect 4.1 (npm install effect@4).ts"
 
 export * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 export { attempt, withRetry, withRetryOrElse } from "./Attempt.ts"

@@ -29,6 +29,7 @@ import * as codes from "../internal/facts/codes.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
+import { watchedQuota } from "../state/sharing.ts"
 import { rewardingEverySuccess } from "./internal/rewarding.ts"
 import { classifierOf } from "./internal/sdkErrors.ts"
 import * as JavaV1 from "./legacy/JavaV1.ts"
@@ -254,7 +255,10 @@ export const go = (options: Options = {}): SdkMode => {
   const lastJittered = Math.floor(Math.log2(maxMillis / second))
   const goDelay = ({ attempt, random }: RetryPolicy.Failure): number =>
     attempt > lastJittered ? maxMillis : random.nextDoubleUnsafe() * second * 2 ** attempt
-  const quota = Layer.effect(RetryQuota.RetryQuota, Effect.map(RetryQuota.make(), rewardingEverySuccess(1)))
+  const quota = Layer.effect(
+    RetryQuota.RetryQuota,
+    watchedQuota(Effect.map(RetryQuota.make(), rewardingEverySuccess(1)))
+  )
   const delays = RetryPolicy.fromDelay(goDelay)
   return sdkMode(settings, { delays, costs: timeoutsCostDouble, classifier: classifierOf({}), quota })
 }

@@ -3,9 +3,10 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Pull from "effect/Pull"
+import type * as Pull from "effect/Pull"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
+import { catchDone } from "../internal/effect-retry needs effect 4.1 (npm install effect@4).ts"
 import { telling } from "../internal/onward.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
@@ -100,7 +101,7 @@ export class Call implements Failing {
       Effect.suspend(() => lifted(world.clock.currentTimeMillisUnsafe(), this.error)),
       ([, delay]) => asEffect(this.priced(world, () => Duration.toMillis(delay), fiber))
     )
-    return Pull.catchDone(decided, () => Effect.suspend(() => asEffect(this.stop(world, "schedule"))))
+    return catchDone(decided, () => Effect.suspend(() => asEffect(this.stop(world, "schedule"))))
   }
 
   /** Asks the quota for the cost of the retry. */

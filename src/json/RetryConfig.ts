@@ -148,7 +148,10 @@ const made = (json: unknown, constructorName: string): Effect.Effect<Service, In
     const document = read(json, constructorName)
     return document instanceof InvalidOption
       ? Effect.fail(document)
-      : Effect.succeed(new Current(document, context as AnyContext))
+      : Effect.acquireRelease(
+        Effect.sync(() => new Current(document, context as AnyContext)),
+        ({ lives }) => Effect.withFiber((fiber) => Effect.sync(() => lives.dropped(fiber.context)))
+      )
   })
 
 /**

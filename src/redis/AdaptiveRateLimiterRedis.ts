@@ -27,6 +27,7 @@ import { checks } from "../internal/checks.ts"
 import { configured } from "../internal/config.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type { AdaptiveOptions } from "../state/adaptive.ts"
+import { watchedGate } from "../state/sharing.ts"
 import { type Connect, connected, connecting } from "./internal/connection.ts"
 import { deciderLog } from "./internal/deciderLog.ts"
 import { Exchanges, type Terms } from "./internal/exchanges.ts"
@@ -125,6 +126,8 @@ export const make = (
   return Effect.flatMap(connected, (connect) => over(valid, connect))
 }
 
+const makeShared = (options: Options) => watchedGate("AdaptiveRateLimiter", make(options))
+
 /**
  * A layer with a limiter that is shared through Redis: see {@link make}. Throws `InvalidOption` when an option is impossible.
  *
@@ -134,7 +137,7 @@ export const make = (
 export const layer = (
   options: Options
 ): Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter, never, Redis.Redis> =>
-  Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, make(options))
+  Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, makeShared(options))
 
 /**
  * A layer with a shared limiter whose options come from configuration: see {@link layer}. Fails with `InvalidOption` when an
@@ -146,7 +149,7 @@ export const layer = (
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter, Config.ConfigError | InvalidOption, Redis.Redis> =>
-  Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, configured(options, make))
+  Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, configured(options, makeShared))
 
 /**
  * A layer with a shared limiter, which connects by itself: the process decides alone until it has, and a Redis that cannot be
@@ -169,6 +172,6 @@ export const layerConnecting = <E, R>(
   const valid = validated(options)
   return Layer.effect(
     AdaptiveRateLimiter.AdaptiveRateLimiter,
-    Effect.flatMap(connecting(redis), (connect) => over(valid, connect))
+    watchedGate("AdaptiveRateLimiter", Effect.flatMap(connecting(redis), (connect) => over(valid, connect)))
   )
 }

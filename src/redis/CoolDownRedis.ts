@@ -26,6 +26,7 @@ import { checks } from "../internal/checks.ts"
 import { configured } from "../internal/config.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import { CoolDownGate, type CoolDownOptions } from "../state/coolDown.ts"
+import { watchedGate } from "../state/sharing.ts"
 import { type Connect, connected, connecting } from "./internal/connection.ts"
 import { CoolDownClient, type CoolDownTerms } from "./internal/coolDownClient.ts"
 import { deciderLog } from "./internal/deciderLog.ts"
@@ -118,6 +119,8 @@ export const make = (options: Options): Effect.Effect<CoolDown.Service, never, R
   return Effect.flatMap(connected, (connect) => over(valid, connect))
 }
 
+const makeShared = (options: Options) => watchedGate("CoolDown", make(options))
+
 /**
  * A layer with a cool-down shared through Redis: see {@link make}. Throws `InvalidOption` when an option is invalid.
  *
@@ -125,7 +128,7 @@ export const make = (options: Options): Effect.Effect<CoolDown.Service, never, R
  * @since 0.1.0
  */
 export const layer = (options: Options): Layer.Layer<CoolDown.CoolDown, never, Redis.Redis> =>
-  Layer.effect(CoolDown.CoolDown, make(options))
+  Layer.effect(CoolDown.CoolDown, makeShared(options))
 
 /**
  * A layer with a shared cool-down, with options from configuration: see {@link layer}. Fails with `InvalidOption` when
@@ -137,7 +140,7 @@ export const layer = (options: Options): Layer.Layer<CoolDown.CoolDown, never, R
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<CoolDown.CoolDown, Config.ConfigError | InvalidOption, Redis.Redis> =>
-  Layer.effect(CoolDown.CoolDown, configured(options, make))
+  Layer.effect(CoolDown.CoolDown, configured(options, makeShared))
 
 /**
  * A layer with a shared cool-down that connects in the background: the process decides alone until then, and if Redis
@@ -158,5 +161,8 @@ export const layerConnecting = <E, R>(
   redis: Layer.Layer<Redis.Redis, E, R>
 ): Layer.Layer<CoolDown.CoolDown, never, R> => {
   const valid = validated(options)
-  return Layer.effect(CoolDown.CoolDown, Effect.flatMap(connecting(redis), (connect) => over(valid, connect)))
+  return Layer.effect(
+    CoolDown.CoolDown,
+    watchedGate("CoolDown", Effect.flatMap(connecting(redis), (connect) => over(valid, connect)))
+  )
 }

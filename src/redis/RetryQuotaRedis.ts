@@ -15,6 +15,7 @@
  * @since 0.1.0
  */
 
+import type * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -28,6 +29,7 @@ import { configured } from "../internal/config.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import { MemoryStore, type StoreOptions } from "../state/memoryStore.ts"
+import { warnFallbackTooSmall, watchedQuota } from "../state/sharing.ts"
 import { Client, type QuotaTerms } from "./internal/client.ts"
 import { type Connect, connected, connecting } from "./internal/connection.ts"
 import { deciderLog } from "./internal/deciderLog.ts"
@@ -64,7 +66,10 @@ export const fallback: Metric.Gauge<number> = Metric.gauge("retry_quota_fallback
  * @since 0.1.0
  */
 export interface FallbackOptions {
-  /** The maximum number of tokens: a finite number above 0. Default that of the shared quota. */
+  /**
+   * The maximum number of tokens: a finite number above 0. Default that of the shared quota. With less than a retry
+   * costs, none is made while Redis does not respond; the first retry logs a warning.
+   */
   readonly capacity?: number | undefined
   /**
    * The tokens it starts with, each time Redis stops responding: from 0 to its `capacity`. Default: the tokens in the
@@ -215,7 +220,9 @@ const over = ({ local, name, store, terms, times }: Valid, connect: Connect, isC
     yield* exchanges.start(client)
     yield* Effect.addFinalizer(() => client.finish)
     const context = yield* Effect.context<never>()
-    return RetryQuota.fromStore(new RedisStore(store, client, counting(name, context)))
+    const { capacity } = local(0)
+    const tooSmall = (cost: number, clock: Clock.Clock) => warnFallbackTooSmall(context, clock, cost, capacity)
+    return RetryQuota.fromStore(new RedisStore(store, client, counting(name, context), { capacity, tooSmall }))
   }).pipe(Effect.uninterruptible)
 
 /**
@@ -251,6 +258,8 @@ export const make = (options: Options): Effect.Effect<RetryQuota.Service, never,
   return Effect.flatMap(connected, (connect) => over(valid, connect, true))
 }
 
+const makeShared = (options: Options) => watchedQuota(make(options))
+
 /**
  * A layer with a quota shared through Redis. Throws `InvalidOption` when an option is invalid.
  *
@@ -263,7 +272,7 @@ export const make = (options: Options): Effect.Effect<RetryQuota.Service, never,
  * @since 0.1.0
  */
 export const layer = (options: Options): Layer.Layer<RetryQuota.RetryQuota, never, Redis.Redis> =>
-  Layer.effect(RetryQuota.RetryQuota, make(options))
+  Layer.effect(RetryQuota.RetryQuota, makeShared(options))
 
 /**
  * A layer with a shared quota, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
@@ -275,7 +284,7 @@ export const layer = (options: Options): Layer.Layer<RetryQuota.RetryQuota, neve
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<RetryQuota.RetryQuota, Config.ConfigError | InvalidOption, Redis.Redis> =>
-  Layer.effect(RetryQuota.RetryQuota, configured(options, make))
+  Layer.effect(RetryQuota.RetryQuota, configured(options, makeShared))
 
 /**
  * A layer with a quota shared through Redis that connects in the background: the fallback decides until then, and if
@@ -298,6 +307,6 @@ export const layerConnecting = <E, R>(
   const valid = validated(options)
   return Layer.effect(
     RetryQuota.RetryQuota,
-    Effect.flatMap(connecting(redis), (connect) => over(valid, connect, false))
+    watchedQuota(Effect.flatMap(connecting(redis), (connect) => over(valid, connect, false)))
   )
 }

@@ -19,7 +19,7 @@ export class LiveBudgets implements RetryQuotaStore {
   /** The bucket has its own, which a gate takes. */
   readonly firstAttemptCost = 0
   readonly gates: ReadonlyArray<SendGate>
-  private readonly bucket: RetryQuotaStore
+  readonly bucket: RetryQuotaStore
   private joined: JoinedStore
   private share: ShareStore | undefined = undefined
   private inFlight: InFlightStore | undefined = undefined

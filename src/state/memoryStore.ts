@@ -22,10 +22,6 @@ const refused = /* @__PURE__ */ Effect.succeed("refused" as const)
 export class MemoryStore implements RetryQuotaStore {
   /** Read before every send, so it is its own field. */
   firstAttemptCost: number
-  /** A whole number: that takes half the memory. */
-  readonly madeAtMillis: number
-  /** How often tokens were taken. */
-  taken = 0
   protected options: StoreOptions
   /** The waiters for tokens, created for the first. */
   private waiters: Waiters | undefined = undefined
@@ -37,7 +33,6 @@ export class MemoryStore implements RetryQuotaStore {
   constructor(options: StoreOptions, updatedAtMillis: number) {
     this.options = options
     this.firstAttemptCost = options.firstAttemptCost
-    this.madeAtMillis = Math.floor(updatedAtMillis)
     this.latestMillis = options.refillPerMilli === 0 ? 0 : updatedAtMillis
     this.bucket = { tokens: options.initial, updatedAtMillis: this.latestMillis }
   }
@@ -46,9 +41,9 @@ export class MemoryStore implements RetryQuotaStore {
     return this.options.capacity
   }
 
-  /** Tokens lost since it was made. */
-  lost(clock: Clock.Clock): number {
-    return this.options.initial - this.balance(clock)
+  /** The tokens it began with. */
+  get initial(): number {
+    return this.options.initial
   }
 
   get successIncrement(): number {
@@ -149,7 +144,6 @@ class Held implements Reservation {
   private isSettled = false
 
   constructor(store: MemoryStore, cost: number, clock: Clock.Clock) {
-    store.taken++
     this.store = store
     this.cost = cost
     this.clock = clock

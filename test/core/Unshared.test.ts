@@ -1,15 +1,39 @@
 /** A quota that every call has to itself bounds nothing, and one that is smaller than a retry pays for none: both are said, once. */
 import { assert, describe, it } from "@effect/vitest"
-import { Backoff, InvalidOption, ResourceLimiters, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import {
+  AdaptiveRateLimiter,
+  Backoff,
+  Hedge,
+  InvalidOption,
+  ResourceLimiters,
+  RetryPolicy,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
+import * as SdkModes from "effect-retry/aws/SdkModes"
+import * as ClientThrottle from "effect-retry/ClientThrottle"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
+import * as CoolDownRedis from "effect-retry/CoolDownRedis"
+import * as RetryBudget from "effect-retry/RetryBudget"
+import * as RetryConfig from "effect-retry/RetryConfig"
 import * as RetryPromise from "effect-retry/RetryPromise"
+import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as TokenLimiter from "effect-retry/TokenLimiter"
 import * as Config from "effect/Config"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
-import { TimedOut, Transient } from "../utils/call.ts"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import { Throttled, TimedOut, Transient } from "../utils/call.ts"
+import { FakeCoolDown } from "../utils/fakeCoolDown.ts"
+import { FakeRedis } from "../utils/fakeRedis.ts"
 
 const policy = Backoff.fixed({ delay: 1 }).pipe(
   RetryPolicy.maxAttempts(3),
@@ -38,11 +62,12 @@ const outage = () => {
 const moves = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(self)
-    yield* TestClock.adjust("1 second")
+    while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("100 millis")
     return yield* Fiber.join(fiber)
   })
 
-const unshared = "effect-retry: each call has its own RetryQuota. Build its layer once: docs/sharing.md"
+const ownOf = (what: string) => `effect-retry: each call has its own ${what}: docs/sharing.md`
+const unshared = ownOf("RetryQuota. Build its layer once")
 
 describe("a quota for each call", () => {
   it("on the clock of the process: 20 calls of Effect.runPromise send 60 times, and one line says why", async () => {
@@ -72,7 +97,16 @@ describe("a quota for each call", () => {
     "a constant": () => layer,
     "a new layer": () => RetryQuota.layer(options),
     "from configuration": () => RetryQuota.layerConfig({ capacity: Config.succeed(28) }),
-    "all of the resources": () => ofTable
+    "all of the resources": () => ofTable,
+    "all of a configuration": () =>
+      Layer.provide(RetryConfig.resource("orders"), RetryConfig.layer({ resources: { orders: { quota: options } } })),
+    "over a store": () => RetryQuota.layerStore(RetryBudget.bucket(options)),
+    "over gRPC's throttle": () => RetryQuota.layerStore(RetryBudget.grpc()),
+    "shared through Redis": () =>
+      Layer.provide(
+        RetryQuotaRedis.layer({ name: "orders", ...options }),
+        Layer.succeed(Redis.Redis, new FakeRedis().service)
+      )
   }
   for (const [name, provided] of Object.entries(perCall)) {
     it.effect(`${name}, provided in one program: said at the tenth, once`, () => {
@@ -86,6 +120,32 @@ describe("a quota for each call", () => {
       }).pipe(Effect.provide(down.logs))
     })
   }
+
+  it.effect("is said of requests with many calls, each with more than ten retries", () => {
+    const down = outage()
+    const request = Effect.replicateEffect(down.call, 6)
+    return Effect.gen(function*() {
+      for (let count = 1; count <= 20; count++) {
+        yield* moves(Effect.provide(request, RetryQuota.layer()))
+        assert.deepStrictEqual(down.warnings, count < 10 ? [] : [unshared])
+      }
+      assert.strictEqual(down.sends, 20 * 6 * 3)
+    }).pipe(Effect.provide(down.logs))
+  })
+
+  it.effect("is said of an SDK's mode", () => {
+    const down = outage()
+    const { layer, policy } = SdkModes.go()
+    const call = Effect.exit(withRetry(Effect.fail(new Transient()), policy))
+    return Effect.gen(function*() {
+      for (let count = 1; count <= 60; count++) {
+        const fiber = yield* Effect.forkChild(Effect.provide(call, layer))
+        yield* TestClock.adjust("40 seconds")
+        yield* Fiber.join(fiber)
+      }
+      assert.deepStrictEqual(down.warnings, [unshared])
+    }).pipe(Effect.provide(down.logs))
+  })
 
   it.effect("is said of calls at the same time too", () => {
     const down = outage()
@@ -110,8 +170,6 @@ describe("a quota for each call", () => {
 describe("nothing is said of", () => {
   const quiet: Record<string, (down: ReturnType<typeof outage>) => Effect.Effect<unknown, unknown>> = {
     "calls that succeed": ({ fine }) => Effect.provide(fine, RetryQuota.layer(options)),
-    "one quota around all calls of a part of a program": ({ call }) =>
-      Effect.replicateEffect(call, 20).pipe(Effect.provide(RetryQuota.layer({ capacity: 500 }))),
     "quotas that are kept for more than a minute": ({ call }) =>
       Effect.andThen(call, Effect.sleep("61 seconds")).pipe(Effect.provide(RetryQuota.layer(options))),
     "calls that come more than a minute apart": ({ call }) =>
@@ -145,6 +203,113 @@ describe("nothing is said of", () => {
   }
 })
 
+describe("a gate for each call", () => {
+  const once = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(1))
+  const throttled = Effect.exit(withRetry(Effect.fail(new Throttled({ retryAfter: 30_000 })), once))
+  const fine = withRetry(Effect.void, once)
+  const hedged = Effect.succeed("answer").pipe(Hedge.hedged({ after: 100 }))
+  const redis = Layer.succeed(Redis.Redis, new FakeCoolDown().service)
+  const gates = [
+    ["AdaptiveRateLimiter", AdaptiveRateLimiter.layer({ whenExceeded: "fail" }), throttled, fine, 10],
+    ["ClientThrottle", ClientThrottle.layer(), throttled, fine, 10],
+    ["ConcurrencyLimiter", ConcurrencyLimiter.layer(), throttled, fine, 10],
+    ["CoolDown", CoolDown.layer(), throttled, fine, 10],
+    ["CoolDown", Layer.provide(CoolDownRedis.layer({ name: "orders" }), redis), throttled, fine, 10],
+    ["TokenLimiter", TokenLimiter.layer({ requests: 20 }), fine, Effect.void, 20],
+    ["Hedge", Hedge.layer(), hedged, Effect.void, 100]
+  ] as const
+  for (const [name, layer, learns, learnsNothing, most] of gates) {
+    it.effect(`${name}: said after ${most} that had learned something, once`, () => {
+      const said: Array<string> = []
+      const logger = Logger.make(({ message }) => void said.push(String(message)))
+      const run = (call: Effect.Effect<unknown, unknown, any>) =>
+        Effect.scoped(Effect.provide(call, layer as Layer.Layer<any>, { local: true }))
+      return Effect.gen(function*() {
+        for (let call = 0; call < 30; call++) yield* run(learnsNothing)
+        assert.deepStrictEqual(said, [])
+        for (let call = 1; call <= 2 * most; call++) {
+          yield* run(learns)
+          assert.deepStrictEqual(said, call < most ? [] : [ownOf(`${name}. Build its layer once`)], String(call))
+        }
+      }).pipe(Effect.provide(Logger.layer([logger])))
+    })
+  }
+})
+
+describe("promises", () => {
+  setFlagsFromString("--expose-gc")
+  const collect: () => void = runInNewContext("gc")
+  /** The garbage is collected, and those who wait for that are told. */
+  const collected = async () => {
+    for (let turn = 0; turn < 3; turn++) {
+      await new Promise((resolve) => setImmediate(resolve))
+      collect()
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const fails = () => Promise.reject(new Transient())
+  const standard = () =>
+    Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 14 }))
+
+  /** What `console.log` gets, as it is where an application has set up nothing. */
+  const printed = async (run: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
+    const lines: Array<string> = []
+    const { log } = console
+    console.log = (...args) => lines.push(args.join(" "))
+    try {
+      await run()
+      await collected()
+    } finally {
+      console.log = log
+    }
+    return lines
+  }
+
+  it("a policy made for each call of retryPromise: said once", async () => {
+    const lines = await printed(async () => {
+      for (let call = 0; call < 40; call++) await RetryPromise.retryPromise(fails, standard()).catch(() => {})
+    })
+    assert.strictEqual(lines.length, 1, lines.join("\n"))
+    assert.include(lines[0], ownOf("policy object for retryPromise. Keep the policy in a constant"))
+  })
+
+  it("a function made for each call by RetryPromise.make: said once, with the loggers of its context", async () => {
+    const said: Array<string> = []
+    const logger = Logger.make(({ message }) => void said.push(String(message)))
+    const context = Context.make(Logger.CurrentLoggers, new Set([logger]))
+    await printed(async () => {
+      for (let call = 0; call < 20; call++) {
+        await RetryPromise.make(standard(), { quota: { capacity: 28 }, context })(fails).catch(() => {})
+      }
+    })
+    assert.deepStrictEqual(said, [ownOf("function of RetryPromise.make. Make it once")])
+  })
+
+  const policies = Array.from({ length: 40 }, standard)
+  const policy = standard()
+  const quiet: Record<string, () => Promise<unknown>> = {
+    "one policy": () => RetryPromise.retryPromise(fails, policy),
+    "policies that are kept, such as one for each table": (() => {
+      let call = 0
+      return () => RetryPromise.retryPromise(fails, policies[call++]!)
+    })(),
+    "calls that succeed": () => RetryPromise.retryPromise(() => 1, standard()),
+    "calls with a quota of their context": () =>
+      RetryPromise.retryPromise(fails, standard(), {
+        context: Context.make(RetryQuota.RetryQuota, Effect.runSync(RetryQuota.make()))
+      })
+  }
+  for (const [name, run] of Object.entries(quiet)) {
+    it(`nothing is said of ${name}`, async () => {
+      const lines = await printed(async () => {
+        for (let call = 0; call < 40; call++) await run().catch(() => {})
+      })
+      assert.deepStrictEqual(lines, [])
+      assert.strictEqual(policies.length, 40)
+    })
+  }
+})
+
 describe("a quota that holds less than a retry costs", () => {
   it.effect("is said at the first retry that it cannot pay for, once for each cost", () => {
     const down = outage()
@@ -166,6 +331,26 @@ describe("a quota that holds less than a retry costs", () => {
       assert.deepStrictEqual(down.warnings, [])
     }).pipe(Effect.provide([RetryQuota.layer({ capacity: 14 }), down.logs]))
   })
+
+  const fallbacks = [[13, true], [14, false]] as const
+  for (const [capacity, isSaid] of fallbacks) {
+    it.effect(`${isSaid ? "is" : "is not"} said of a fallback of ${capacity} tokens while Redis responds, once`, () => {
+      const down = outage()
+      const layer = RetryQuotaRedis.layer({ name: "orders", fallback: { capacity } })
+      return Effect.gen(function*() {
+        yield* moves(Effect.provide(Effect.replicateEffect(down.call, 3), layer))
+        assert.strictEqual(down.sends, 9)
+        assert.deepStrictEqual(
+          down.warnings,
+          isSaid
+            ? [
+              "effect-retry: a retry costs 14, the fallback of its RetryQuota holds 13: none is made while Redis does not respond"
+            ]
+            : []
+        )
+      }).pipe(Effect.provide([Layer.succeed(Redis.Redis, new FakeRedis().service), down.logs]))
+    })
+  }
 
   it("is refused where policy and capacity are given together", () => {
     const refused = (capacity: number) => {

@@ -137,7 +137,15 @@ const scriptOf = ({ bundle, folder, format, main }: Script): Effect.Effect<strin
       logLevel: "silent",
       nodePaths: [path.join(folder, "node_modules")],
       ...(bundle
-        ? { alias: { "effect-retry": path.join(folder, "node_modules/effect-retry/dist/index.js") } }
+        ? {
+          // What makes an example a program of Node.
+          external: ["node:*"],
+          define: { "import.meta.url": `"file:///${format}"` },
+          alias: {
+            "effect-retry": path.join(folder, "node_modules/effect-retry/dist/index.js"),
+            "effect-retry/testing": path.join(folder, "node_modules/effect-retry/dist/testing/index.js")
+          }
+        }
         : { packages: "external" })
     })
     return outputFiles[0]!.text
@@ -168,14 +176,16 @@ const asScript = (command: string, args: ReadonlyArray<string>, format: "esm" | 
     return sends
   })
 
+/** Starts a program in a process group of its own. */
 const started = (command: string, args: ReadonlyArray<string>) =>
   Effect.acquireRelease(
-    Effect.sync(() => ChildProcess.spawn(command, args, { stdio: "ignore" })),
+    Effect.sync(() => ChildProcess.spawn(command, args, { stdio: "ignore", detached: true })),
     (child) =>
       Effect.callback<void>((resume) => {
-        if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
+        if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
         child.once("exit", () => resume(Effect.void))
-        child.kill("SIGKILL")
+        // The group: a browser has processes of its own, which write to its profile.
+        process.kill(-child.pid, "SIGKILL")
       })
   )
 
@@ -193,17 +203,11 @@ const asPage = (command: string, args: (profile: string) => ReadonlyArray<string
     return yield* Effect.timeout(tried(() => reported), "90 seconds")
   })
 
-/** Serves the program as a Worker. */
-const asWorker = (command: string) =>
+/** Serves the script of a Worker. */
+const startWorker = (command: string, folder: string, script: string) =>
   Effect.gen(function*() {
-    const { of } = yield* addresses
-    const folder = yield* project
     const port = yield* freePort
-    const main = `export default { fetch: () => run(${JSON.stringify(of)}).then((sends) => Response.json(sends)) }`
-    fs.writeFileSync(
-      path.join(folder, "worker.mjs"),
-      yield* scriptOf({ folder, main, format: "esm", bundle: true })
-    )
+    fs.writeFileSync(path.join(folder, "worker.mjs"), script)
     fs.writeFileSync(
       path.join(folder, "config.capnp"),
       `using Workerd = import "/workerd/workerd.capnp";
@@ -217,11 +221,37 @@ const main :Workerd.Worker = (
 `
     )
     yield* startServer(command, ["serve", path.join(folder, "config.capnp")], port)
-    const sends: Sends = yield* tried(() =>
-      fetch(`http://127.0.0.1:${port}/`).then((response): Promise<any> => response.json())
-    )
+    return `http://127.0.0.1:${port}/`
+  })
+
+/** Serves the program as a Worker. */
+const asWorker = (command: string) =>
+  Effect.gen(function*() {
+    const { of } = yield* addresses
+    const folder = yield* project
+    const main = `export default { fetch: () => run(${JSON.stringify(of)}).then((sends) => Response.json(sends)) }`
+    const script = yield* scriptOf({ folder, main, format: "esm", bundle: true })
+    const url = yield* startWorker(command, folder, script)
+    const sends: Sends = yield* tried(() => fetch(url).then((response): Promise<any> => response.json()))
     return sends
   })
+
+/** The example, with a client in its environment that is down, and counts. */
+const example = `
+import { worker } from ${JSON.stringify(path.join(root, "examples/sharing/worker.ts"))}
+let sends = 0
+const orders = {
+  getItem: async () => {
+    sends++
+    throw Object.assign(new Error("later"), { status: 503 })
+  }
+}
+export default {
+  fetch: (request) => new URL(request.url).pathname === "/sends"
+    ? new Response(String(sends))
+    : worker.fetch(request, { orders })
+}
+`
 
 const binary = (file: string): string => path.join(installed, file)
 const node = (major: number): string => binary(`node${major}/bin/node`)
@@ -265,16 +295,47 @@ describePeers("a program in each runtime", () => {
   }
 })
 
+describePeers("examples/sharing/worker.ts in workerd", () => {
+  it.live("shares one quota between the requests of an isolate: 40 in an outage send 75 times", () =>
+    Effect.gen(function*() {
+      const folder = yield* project
+      const url = yield* startWorker(
+        workerd,
+        folder,
+        yield* scriptOf({ folder, main: example, format: "esm", bundle: true })
+      )
+      const statuses = yield* tried(() =>
+        Promise.all(Array.from({ length: 40 }, (_, id) => fetch(`${url}${id}`).then(({ status }) => status)))
+      )
+      assert.deepStrictEqual([...new Set(statuses)], [503])
+      assert.strictEqual(yield* tried(() => fetch(`${url}sends`).then((response) => response.text())), "75")
+    }).pipe(Effect.scoped))
+})
+
 describePeers("Effect 3", () => {
-  for (const script of [`import("effect-retry")`, `Promise.resolve().then(() => require("effect-retry"))`]) {
-    it.live(`${script} fails and says which Effect it needs`, () =>
-      Effect.gen(function*() {
-        const folder = yield* projectWith(path.join(installed, "effect3"))
-        const says = `${script}.catch(({ code, message }) => console.log(code, message))`
-        const said = yield* ended(node(22), ["--no-warnings", "--input-type=commonjs", "--eval", says], folder)
-        assert.match(said, /^ERR_PACKAGE_PATH_NOT_EXPORTED .*imported from .*dist\/internal\/needsEffect4\.js/)
-      }).pipe(Effect.scoped))
-  }
+  const entries = [
+    ["effect-retry", "effect-retry needs effect 4.1 (npm install effect@4).js"],
+    ["effect-retry/RetryPromise", "effect-retry needs effect 4.1 (npm install effect@4).js"],
+    ["effect-retry/aws/AwsModes", "effect-retry needs effect 4.1 (npm install effect@4).js"],
+    ["effect-retry/RetryGrpc", "effect-retry needs effect 4.1 (npm install effect@4).js"],
+    ["effect-retry/RetryHttp", "RetryHttp.js"]
+  ] as const
+  it.live("the import of each fails and says which Effect it needs", () =>
+    Effect.gen(function*() {
+      const folder = yield* projectWith(path.join(installed, "effect3"))
+      for (const [entry, file] of entries) {
+        for (const script of [`import("${entry}")`, `Promise.resolve().then(() => require("${entry}"))`]) {
+          const says = `${script}.catch(({ code, message }) => console.log(code, message))`
+          const said = yield* ended(node(22), ["--no-warnings", "--input-type=commonjs", "--eval", says], folder)
+          assert.match(
+            said,
+            /^ERR_PACKAGE_PATH_NOT_EXPORTED Package subpath .* in .*effect.?\/package\.json imported from /
+          )
+          assert.strictEqual(path.basename(said.trim()), file, script)
+          assert.include(page, path.basename(file, ".js"))
+        }
+      }
+    }).pipe(Effect.scoped))
 })
 
 describe("docs/runtimes.md", () => {

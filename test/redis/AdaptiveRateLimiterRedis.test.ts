@@ -139,6 +139,27 @@ describe("a shared limiter", () => {
     })
   }
 
+  for (const mood of ["silent", "refusing", "garbage"] as const) {
+    it.effect(`a throttle told to a Redis that is ${mood} limits this process, once the timeout is over`, () =>
+      Effect.gen(function*() {
+        const fake = new FakeLimiter()
+        const limiter = yield* limiterOver(fake)
+        for (let send = 0; send < 200; send++) {
+          yield* through(limiter, Effect.void)
+          yield* TestClock.adjust(10)
+        }
+        fake.mood = mood
+        const { measuredTxRate } = yield* limiter.snapshot
+        yield* Effect.exit(through(limiter, throttled))
+        yield* TestClock.adjust(50)
+        const { enabled, fillRate, lastMaxRate } = yield* limiter.snapshot
+        assert.isTrue(enabled)
+        assert.isTrue(fake.told.at(-1)!.isThrottled)
+        assert.approximately(lastMaxRate, measuredTxRate, measuredTxRate / 20)
+        assert.approximately(fillRate, 0.7 * lastMaxRate, 1)
+      }).pipe(Effect.scoped))
+  }
+
   it.effect("tells Redis the cuts that it knows of, so that a Redis which has lost them has them again", () =>
     Effect.gen(function*() {
       const fake = new FakeLimiter()

@@ -26,7 +26,7 @@ export const freePort: Effect.Effect<number> = Effect.callback<number>((resume) 
 /** A folder that is removed with the scope. */
 export const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
   Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "effect-retry-"))),
-  (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
+  (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }))
 )
 
 const listens = (port: number): Effect.Effect<boolean> =>

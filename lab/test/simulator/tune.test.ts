@@ -52,14 +52,18 @@ describe("Simulator.tune", () => {
     30_000
   )
 
-  it.live("leaves a fleet that calls in the processes of another the policy of that fleet", () =>
-    Effect.gen(function*() {
-      const guest = { name: "guest", to: "db", rate: 5, timeout: "500ms", processesOf: "app" }
-      const scenario = yield* short({ fleets: [...input.fleets, guest] })
-      const { chosen, sensitivity } = yield* Simulator.tune(scenario, { policies: ["jitter"], runs: 1 })
-      assert.strictEqual(chosen.label, "jitter")
-      assert.isAbove(sensitivity.length, 0)
-    }), 30_000)
+  it.live(
+    "leaves a fleet that calls in the processes of another the policy of that fleet",
+    () =>
+      Effect.gen(function*() {
+        const guest = { name: "guest", to: "db", rate: 5, timeout: "500ms", processesOf: "app" }
+        const scenario = yield* short({ fleets: [...input.fleets, guest] })
+        const { chosen, sensitivity } = yield* Simulator.tune(scenario, { policies: ["jitter"], runs: 1 })
+        assert.strictEqual(chosen.label, "jitter")
+        assert.isAbove(sensitivity.length, 0)
+      }),
+    30_000
+  )
 
   it.live("the front has what nothing else beats, and the choice is on it", () =>
     Effect.gen(function*() {

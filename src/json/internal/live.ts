@@ -3,8 +3,13 @@ import * as Context from "effect/Context"
 import { noDelay } from "../../engine/delay.ts"
 import type { Parts } from "../../engine/parts.ts"
 import { partsOf } from "../../engine/policy/policy.ts"
+import { monotonicMillis } from "../../internal/clock.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { CurrentResource } from "../../RetryObserver.ts"
+import { RetryQuota } from "../../RetryQuota.ts"
+import { LiveBudgets } from "../../state/liveBudgets.ts"
+import { MemoryStore } from "../../state/memoryStore.ts"
+import { warnUnsharedQuotas } from "../../state/sharing.ts"
 import type { Document, Entry } from "./document.ts"
 import { type Hedging, type Part, sections } from "./sections.ts"
 
@@ -86,10 +91,12 @@ export class Lives {
   private document: Document
   private readonly lives = new Map<string, Live>()
   private readonly context: AnyContext
+  private readonly madeAtMillis: number
 
   constructor(document: Document, context: AnyContext) {
     this.document = document
     this.context = context
+    this.madeAtMillis = monotonicMillis(Context.get(context, Clock.Clock))
   }
 
   /** Whether the document names it. */
@@ -116,6 +123,16 @@ export class Lives {
       if (isTooMany && !this.names(live.name)) this.lives.delete(live.name)
       live.change(this.entryOf(live.name), clock)
     }
+  }
+
+  /** The layer is dropped. */
+  dropped(context: AnyContext): void {
+    const stores = [...this.lives.values()].flatMap(({ services }) => {
+      const store = Context.getOrUndefined(services, RetryQuota)?.store
+      const bucket = store instanceof LiveBudgets ? store.bucket : store
+      return bucket instanceof MemoryStore ? [bucket] : []
+    })
+    warnUnsharedQuotas(context, stores, this.madeAtMillis)
   }
 
   private entryOf(name: string): Entry {

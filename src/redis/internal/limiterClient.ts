@@ -70,12 +70,16 @@ export class LimiterClient implements Peers, Topic<LimiterReply> {
         const { nowMillis } = this.exchanges
         this.lookAtMillis = nowMillis + this.exchanges.jittered(this.terms.lookMillis)
         gate.follow(reply, nowMillis)
+      },
+      failed: () => {
+        this.isThrottled ||= isThrottled
       }
     }
   }
 
-  /** A throttle that could not be reported has been handled here. */
+  /** A throttle that Redis may not have heard of cuts the rate of this process. */
   decideAlone(): void {
+    if (this.isThrottled) this.gate.cutAlone(this.exchanges.nowMillis)
     this.isThrottled = false
     this.lookAtMillis = -Infinity
   }

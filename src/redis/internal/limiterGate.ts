@@ -72,6 +72,13 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
     this.book(throttled, this.cuts, nowMillis)
   }
 
+  /** A throttle that was recorded as one for the fleet is one for this process alone. */
+  cutAlone(nowMillis: number): void {
+    // Recorded once: the response has been counted.
+    const counted = { ...this.state, requestCount: this.state.requestCount - 1 }
+    this.state = Cubic.update(counted, this.cubicOf(true), nowMillis / 1000, true)
+  }
+
   private ended(outcome: Outcome, cuts: number): void {
     if (outcome._tag !== "Unknown") this.book(outcome.info?.throttling === true, cuts, outcome.nowMillis)
   }
@@ -79,16 +86,15 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
   private book(throttled: boolean, cuts: number, nowMillis: number): void {
     const isAlone = this.peers?.isAlone !== false
     this.peers?.ended(throttled && cuts === this.cuts)
-    // One that has measured nothing yet has its part all the same.
-    const isMeasuredElsewhere = !isAlone || (this.state.enabled && this.measuredTxRate === 0)
     const before = this.state.fillRate
-    const { cubic } = this.options
-    this.state = Cubic.update(
-      this.state,
-      isMeasuredElsewhere ? { ...cubic, isMeasuredElsewhere } : cubic,
-      nowMillis / 1000,
-      isAlone && throttled
-    )
+    this.state = Cubic.update(this.state, this.cubicOf(isAlone), nowMillis / 1000, isAlone && throttled)
     if (this.state.fillRate > before) this.waiters?.wakeHead()
+  }
+
+  /** One that has measured nothing yet has its part all the same. */
+  private cubicOf(isAlone: boolean): Cubic.CubicConfig {
+    const isMeasuredElsewhere = !isAlone || (this.state.enabled && this.measuredTxRate === 0)
+    const { cubic } = this.options
+    return isMeasuredElsewhere ? { ...cubic, isMeasuredElsewhere } : cubic
   }
 }

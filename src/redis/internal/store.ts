@@ -9,6 +9,13 @@ import type { Client } from "./client.ts"
 /** Which side decided, for the metrics. */
 export type Decider = "redis" | "fallback"
 
+/** The quota that decides while Redis does not respond. */
+interface Fallback {
+  readonly capacity: number
+  /** A retry costs more than it ever holds. */
+  readonly tooSmall: (cost: number, clock: Clock.Clock) => void
+}
+
 type Hold = Parameters<Ask>[1]
 
 /** The bucket in Redis, and the local one while Redis does not respond. */
@@ -20,8 +27,9 @@ export class RedisStore implements RetryQuotaStore {
   readonly refresh: Effect.Effect<void>
   private readonly client: Client
   private readonly decided: (by: Decider) => void
+  private readonly fallback: Fallback
 
-  constructor(options: StoreOptions, client: Client, decided: (by: Decider) => void) {
+  constructor(options: StoreOptions, client: Client, decided: (by: Decider) => void, fallback: Fallback) {
     this.capacity = options.capacity
     this.successIncrement = options.successIncrement
     this.firstAttemptCost = options.firstAttemptCost
@@ -29,10 +37,13 @@ export class RedisStore implements RetryQuotaStore {
     this.refresh = client.refresh
     this.client = client
     this.decided = decided
+    this.fallback = fallback
   }
 
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
     if (cost === 0) return uncounted(cost)
+    const { capacity, tooSmall } = this.fallback
+    if (cost > capacity && cost <= this.capacity) tooSmall(cost, clock)
     const { isLineFull, local } = this.client
     if (local !== undefined) return this.reserveLocally(local, cost, clock)
     const lease = this.client.takeAhead(cost)
