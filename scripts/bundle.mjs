@@ -10,12 +10,16 @@ import { rolldown } from "rolldown"
 const root = fileURLToPath(new URL("..", import.meta.url))
 const dist = `${root}dist/`
 
-/** As TypeScript leaves them: the index, so that bundlers follow its namespaces, and what it loads first. */
-const kept = ["index.js", "internal/needsEffect4.js"]
+/**
+ * As TypeScript leaves them: the index, so that bundlers follow its namespaces, and the file whose name is a message.
+ */
+const needsEffect4 = "effect-retry needs effect 4.1 (npm install effect@4).js"
+const kept = ["index.js", `internal/${needsEffect4}`]
 
 /** A bundler drops what an app does not use only if calls at the top of a file are marked as pure. */
 const annotated = {
   name: "annotated",
+  resolveId: (source) => source.endsWith(needsEffect4) ? { external: true, id: `./${needsEffect4}` } : undefined,
   load: (id) => {
     if (!id.startsWith(dist)) return undefined
     const inputSourceMap = JSON.parse(readFileSync(`${id}.map`, "utf8"))
@@ -37,12 +41,12 @@ const modules = Object.values(exports)
 const loadedBy = async (...names) => {
   const { output } = await (await bundle(names.map((name) => `${dist}${name}.js`))).generate()
   const ids = output.flatMap(({ moduleIds }) => moduleIds ?? [])
-  return new Set(ids.filter((id) => !kept.some((name) => id === dist + name)))
+  return new Set(ids.filter((id) => !kept.some((file) => id === dist + file)))
 }
 
 // Two files, since a bundler drops a file as a whole more surely than its parts: what retrying takes, and the rest.
 const core = await loadedBy("Attempt", "aws/AwsModes")
-const index = await loadedBy("index")
+const more = await loadedBy("index")
 
 const library = await bundle(Object.fromEntries(modules.map((name) => [name, `${dist}${name}.js`])))
 const built = await library.generate({
@@ -50,7 +54,7 @@ const built = await library.generate({
   codeSplitting: {
     groups: [
       { name: "core", test: (id) => core.has(id) },
-      { name: "more", test: (id) => index.has(id) && !core.has(id) }
+      { name: "more", test: (id) => more.has(id) && !core.has(id) }
     ]
   },
   sourcemap: true,

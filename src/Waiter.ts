@@ -19,14 +19,14 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Option from "effect/Option"
-import * as Pull from "effect/Pull"
-import * as Result from "effect/Result"
+import type * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import * as Delays from "./engine/delay.ts"
 import { changed } from "./engine/parts.ts"
 import { fromParts, partsOf } from "./engine/policy/policy.ts"
 import { checks } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
+import { catchDone, Result } from "./internal/effect-retry needs effect 4.1 (npm install effect@4).ts"
 import { get } from "./internal/safe.ts"
 import { classify, CurrentClassifier, type RetryClassifier } from "./RetryClassifier.ts"
 import * as RetryObserver from "./RetryObserver.ts"
@@ -428,7 +428,7 @@ class Timer<R> {
     if (this.atEnd || remainingMillis <= 0) return Effect.undefined
     return this.step(this.clock.currentTimeMillisUnsafe(), Result.merge(outcome)).pipe(
       Effect.map(([, delay]) => this.fit(Duration.toMillis(delay), remainingMillis)),
-      Pull.catchDone(() => Effect.sync((): undefined => void (this.ended = "delays"))),
+      catchDone(() => Effect.sync((): undefined => void (this.ended = "delays"))),
       unobserved
     )
   }
