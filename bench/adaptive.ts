@@ -6,6 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { smithy } from "./calls.ts"
 import * as effects from "./effects.ts"
+import * as gates from "./gates.ts"
 import type { Subject } from "./harness.ts"
 import { effectOf, functionOf } from "./operations.ts"
 import * as peers from "./peers.ts"
@@ -13,7 +14,7 @@ import * as peers from "./peers.ts"
 export const bookkeeping = "AdaptiveRateLimiter: a send token, a response"
 export const smithyBookkeeping = "@smithy/core DefaultRateLimiter: a send token, a response"
 const oursAdaptive = "withRetry(op, awsAdaptive)"
-const smithyAdaptive = "@smithy/core AdaptiveRetryStrategy"
+export const smithyAdaptive = "@smithy/core AdaptiveRetryStrategy"
 const oursThrottled = "withRetry(op, awsAdaptive), tokens taken"
 
 /** Every look at it is 20 milliseconds after the last, so that no send waits for a token. */
@@ -89,6 +90,16 @@ const alone = (context: Awaited<ReturnType<typeof contextOf>>): ReadonlyArray<Su
   ]
 }
 
+const serial = (name: string, caller: peers.Caller): Subject => {
+  const made = caller(functionOf("success"))
+  return {
+    name,
+    run: async (operations) => {
+      for (let n = 0; n < operations; n++) await made()
+    }
+  }
+}
+
 export const adaptive = async (): Promise<ReadonlyArray<Subject>> => {
   const real = await Effect.runPromise(Effect.clockWith(Effect.succeed))
   const measuring = await contextOf(real, 0)
@@ -103,15 +114,6 @@ export const adaptive = async (): Promise<ReadonlyArray<Subject>> => {
     run: (operations) => Effect.runPromise(Effect.provideContext(effects.repeated(retried, operations), context))
   })
   const standard = await effects.contextOf({})
-  const serial = (name: string, caller: peers.Caller): Subject => {
-    const made = caller(functionOf("success"))
-    return {
-      name,
-      run: async (operations) => {
-        for (let n = 0; n < operations; n++) await made()
-      }
-    }
-  }
   return [
     ...alone(measuring),
     {
@@ -125,5 +127,18 @@ export const adaptive = async (): Promise<ReadonlyArray<Subject>> => {
     ofEffect(oursThrottled, call, taking),
     serial(smithy, peers.smithy()),
     serial(smithyAdaptive, peers.smithyAdaptive)
+  ]
+}
+
+/** All gates of the library, and the strategy of the SDK that has a quota and a limiter. */
+export const allGates = async (): Promise<ReadonlyArray<Subject>> => {
+  const { [gates.allGates]: context } = await gates.surroundings()
+  return [
+    serial(smithyAdaptive, peers.smithyAdaptive),
+    {
+      name: gates.allGates,
+      run: (operations) =>
+        Effect.runPromise(Effect.provideContext(effects.repeated(gates.call(), operations), context!))
+    }
   ]
 }

@@ -7,6 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Tracer from "effect/Tracer"
 import * as effects from "./effects.ts"
+import * as gates from "./gates.ts"
 import { spread } from "./harness.ts"
 import { effectOf, type Script } from "./operations.ts"
 
@@ -16,8 +17,8 @@ export interface Counted {
   readonly bytes: number
 }
 
-/** By script, then by way of retrying. */
-export type Counts = Readonly<Record<"success" | "twice" | "invalid", Readonly<Record<string, Counted>>>>
+/** By script, then by way of retrying; a success with gates by what surrounds it. */
+export type Counts = Readonly<Record<"success" | "twice" | "invalid" | "gated", Readonly<Record<string, Counted>>>>
 
 type AnyCall = Effect.Effect<unknown, unknown, any>
 
@@ -66,10 +67,23 @@ const counted = async (script: Script): Promise<Readonly<Record<string, Counted>
   return counts
 }
 
+const gated = async (): Promise<Readonly<Record<string, Counted>>> => {
+  const counts: Record<string, Counted> = {}
+  const contexts = Object.entries(await gates.surroundings())
+  // All before any is counted: code that has met several gates is compiled otherwise than for one.
+  for (const [, context] of contexts) await bytesOf(gates.call(), context)
+  for (const [name, context] of contexts) {
+    const bytes = await bytesOf(gates.call(), context)
+    counts[name] = { operations: await operationsOf(gates.call(), context), bytes }
+  }
+  return counts
+}
+
 const counts: Counts = {
   success: await counted("success"),
   twice: await counted("twice"),
-  invalid: await counted("invalid")
+  invalid: await counted("invalid"),
+  gated: await gated()
 }
 
 console.log(JSON.stringify(counts))

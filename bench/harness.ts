@@ -46,6 +46,10 @@ export const quotient = (over: ReadonlyArray<number>, under: ReadonlyArray<numbe
 export const ratio = (samples: Samples, over: string, under: string): Spread =>
   quotient(samples.get(over)!, samples.get(under)!)
 
+/** What the first subject takes more than the second, as a multiple of the third, round by round. */
+export const added = (samples: Samples, over: string, base: string, unit: string): Spread =>
+  quotient(samples.get(over)!.map((sample, round) => sample - samples.get(base)![round]!), samples.get(unit)!)
+
 const cpuMicros = (): number => {
   const { system, user } = process.cpuUsage()
   return system + user

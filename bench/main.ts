@@ -9,7 +9,8 @@ import * as adaptive from "./adaptive.ts"
 import * as calls from "./calls.ts"
 import * as children from "./children.ts"
 import * as effects from "./effects.ts"
-import { type Effort, measure, quotient, ratio, type Samples, type Spread } from "./harness.ts"
+import * as gates from "./gates.ts"
+import { added, type Effort, measure, quotient, ratio, type Samples, type Spread } from "./harness.ts"
 import { inFlight } from "./inFlight.ts"
 import { sleeping } from "./names.ts"
 import type { Script } from "./operations.ts"
@@ -74,6 +75,22 @@ const timeAdaptive = async () => {
   over("adaptive", samples, adaptive.bookkeeping, { [adaptive.smithyBookkeeping]: 0.35 })
 }
 
+const timeGates = async () => {
+  for (const fibers of ["one fiber", "a fiber per call"] as const) {
+    const samples = await measure(await gates.gates(fibers), effort)
+    show(timed(`gates, success, ${fibers}, CPU time per call`, samples))
+    const floors = (over: string, base: string) => added(samples, over, base, effects.floorName)
+    hold(`gates, ${fibers}: ${gates.oneGate}, floors`, 1.5, floors(gates.oneGate, effects.ours))
+    for (const name of gates.clockReads) hold(`gates, ${fibers}: ${name}, floors more`, 1, floors(name, gates.oneGate))
+    for (const { first, name } of gates.furtherGates) {
+      hold(`gates, ${fibers}: ${name}, floors more`, 0.5, floors(name, first))
+    }
+  }
+  const samples = await measure(await adaptive.allGates(), effort)
+  show(timed("all gates, success, CPU time per call", samples))
+  over("success", samples, gates.allGates, { [adaptive.smithyAdaptive]: 1.2 })
+}
+
 const countCalls = async () => {
   const counts = await children.counts()
   for (const [script, byName] of Object.entries(counts)) {
@@ -82,10 +99,13 @@ const countCalls = async () => {
     )
     show(table(`counted, ${script}`, "per call", new Map(rows)))
   }
-  const { success, twice } = counts
-  const added = (of: "operations" | "bytes") => success[effects.ours]![of] - success[effects.bare]![of]
-  hold("first-try success: operations over the bare operation", 3.01, exactly(added("operations")))
-  hold("first-try success: bytes over the bare operation", 40, exactly(added("bytes")))
+  const { gated, success, twice } = counts
+  for (const { first, name } of gates.furtherGates) {
+    hold(`${name}: bytes more`, 64, exactly(Math.round(gated[name]!.bytes - gated[first]!.bytes)))
+  }
+  const over = (of: "operations" | "bytes") => success[effects.ours]![of] - success[effects.bare]![of]
+  hold("first-try success: operations over the bare operation", 3.01, exactly(over("operations")))
+  hold("first-try success: bytes over the bare operation", 40, exactly(over("bytes")))
   hold("two failures, then success: operations", 19, exactly(twice[effects.ours]!.operations))
   hold("two failures, then success: bytes", 3400, exactly(twice[effects.ours]!.bytes))
 }
@@ -163,6 +183,7 @@ const parts = {
   calls: timeCalls,
   inFlight: timeInFlight,
   adaptive: timeAdaptive,
+  gates: timeGates,
   counted: countCalls,
   memory: weighWaiting,
   queue: timeQueue,

@@ -9,10 +9,18 @@ import { promisify } from "node:util"
 import { counts } from "../bench/children.ts"
 import type { Counts } from "../bench/counted.ts"
 import * as effects from "../bench/effects.ts"
+import * as gates from "../bench/gates.ts"
 import { type Sizes, sizes } from "../bench/size.ts"
 
 const execute = promisify(execFile)
 const root = fileURLToPath(new URL("..", import.meta.url))
+
+/** The modules of the library, from their sources. */
+const sources = async (): Promise<Record<string, string>> => {
+  const { compilerOptions: { paths } } = JSON.parse(await readFile(join(root, "tsconfig.json"), "utf8"))
+  const own = Object.entries<[string]>(paths).filter(([name]) => name.startsWith("effect-retry"))
+  return Object.fromEntries(own.map(([name, [file]]) => [name, file]))
+}
 
 /** Bundles a program with the library, and runs it. */
 const bundled = async <A>(
@@ -32,7 +40,7 @@ const bundled = async <A>(
       outfile,
       logLevel: "silent",
       tsconfigRaw: "{}",
-      alias: { "effect-retry": "./src/index.ts" }
+      alias: await sources()
     })
     return await run(outfile)
   } finally {
@@ -80,6 +88,31 @@ describe("what a call costs, counted", () => {
       assert.isBelow(script[effects.ourAttempt]!.operations, script[effects.timesWhile]!.operations)
       assert.isBelow(script[effects.ourAttempt]!.bytes, script[effects.timesWhile]!.bytes)
     }
+  })
+
+  const gated = (name: string) => found.gated[name]!
+
+  it("adds two operations to a success with gates, however many: a frame, and what it passes on", () => {
+    for (const name of [gates.oneGate, gates.allGates, ...gates.furtherGates.map((further) => further.name)]) {
+      assert.isAtMost(gated(name).operations - found.success[effects.bare]!.operations, 2.1, name)
+    }
+  })
+
+  it("allocates at most 720 bytes for a success with one gate", () => {
+    assert.isAtMost(gated(gates.oneGate).bytes, 720)
+  })
+
+  // The adaptive limiter keeps its state in a record of eleven numbers, which is new after each response.
+  const bytes: Readonly<Record<string, number>> = { AdaptiveRateLimiter: 340 }
+  for (const { first, gate, name } of gates.furtherGates) {
+    const atMost = bytes[gate] ?? 64
+    it(`allocates at most ${atMost} bytes more with a further gate: ${gate}`, () => {
+      assert.isAtMost(Math.round(gated(name).bytes - gated(first).bytes), atMost)
+    })
+  }
+
+  it("reads the clock at most once before and once after a send: 88 bytes each", () => {
+    for (const name of gates.clockReads) assert.isAtMost(gated(name).bytes - gated(gates.oneGate).bytes, 90)
   })
 
   it("allocates at most 500 bytes for a failure that is not retryable", () => {

@@ -13,7 +13,7 @@ import type { Ask, Reservation } from "../RetryQuotaStore.ts"
 import { type AnyEffect, asking, Call, deadlineAt, earn, failed, sentOn, succeeded } from "./call.ts"
 import { type Parts, partsIn } from "./parts.ts"
 import { Permit, type Watch, watchOf } from "./permit.ts"
-import { failAgain, send, settling } from "./send.ts"
+import { failAgain, guarded, send, settling } from "./send.ts"
 import { type AnyFiber, current, fresh, InsideCall, isAround, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
 
 /** How long after its delay a pending retry is still expected, in milliseconds: a process may be busy. */
@@ -395,6 +395,9 @@ export const attempting = (self: AnyEffect): AnyEffect => {
     const marks = metadata !== undefined && shared.nesting
     if (found === undefined && !marks && isQuiet(context)) return body
     const world = worldFor(found, context)
+    if (found === undefined && world.isUnseen && !shared.nesting && !shared.hedging) {
+      return guarded(self, world, context, fiber)
+    }
     return new Attempt(self, world, openTo(world.store, found)).begin(fiber)
   })
 }

@@ -8,7 +8,7 @@ import type { Retry, RetryDecision, Stop } from "../RetryDecision.ts"
 import { type AnyEffect, Call, deadlineAt, type Decision, earn, failed, sentOn, succeeded } from "./call.ts"
 import { type Parts, partsIn } from "./parts.ts"
 import { permitOf } from "./permit.ts"
-import { send, settling } from "./send.ts"
+import { framed, guarded, handling, send, settling } from "./send.ts"
 import { type AnyFiber, current, fresh, InsideCall, Mark, type World, worldOf } from "./world.ts"
 
 /** What to do with a call that is not retried. Without it, the call fails as its last attempt did. */
@@ -159,9 +159,7 @@ export class Loop {
   private fail(error: unknown, cause: Cause.Cause<unknown>): AnyEffect {
     this.arrive()
     const told = failed(this.world, this.call.permit, error)
-    if (told !== undefined) return Effect.map(told, () => this.decide(error, cause))
-    this.decide(error, cause)
-    return Effect.void
+    return told === undefined ? this.refused(error, cause) : Effect.map(told, () => this.decide(error, cause))
   }
 
   /** The send was never made. */
@@ -218,28 +216,38 @@ const back = (fiber: AnyFiber): Mark | undefined => {
   return mark
 }
 
-/** Retries an effect: its first attempt runs bare, and nothing is set up until it fails. */
+/** Retries an effect: its first attempt runs bare or in a guard, and nothing else is set up until it fails. */
 export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEffect => {
   if (parts.live !== undefined) {
     return Effect.withFiber(({ context }) => retrying(self, partsIn(parts, context), orElse))
   }
-  const failed = (error: unknown, cause: Cause.Cause<unknown>): AnyEffect => {
-    const fiber = current()
-    const { world } = back(fiber)!
+  const failed = (world: World, error: unknown, cause: Cause.Cause<unknown>): AnyEffect => {
     const call = new Call(parts, Infinity)
-    const decision = call.failed(world, error, fiber)
+    const decision = call.failed(world, error, current())
     const isOver = !Effect.isEffect(decision) && decision._tag === "Stop" && decision.delayMillis === 0
     return isOver && orElse === undefined
       ? Effect.failCause(cause)
       : new Loop(self, call, world, orElse).proceed(decision, cause)
   }
-  const body = settling(self, quietly, failed, () => back(current()))
+  const body = settling(
+    self,
+    quietly,
+    (error, cause) => failed(back(current())!.world, error, cause),
+    () => back(current())
+  )
+  let frame: AnyEffect | undefined
   const timed = parts.deadlineMillis !== Infinity
   return Effect.withFiber((fiber) => {
     const world = worldOf(fiber.context)
-    if (!timed && world.metadata === undefined && !shared.nesting && world.isQuiet) {
+    const isBare = !timed && world.isUnseen && world.metadata === undefined && !shared.nesting
+    if (isBare && world.isQuiet) {
       fiber.setContext(world.inside)
       return body
+    }
+    if (isBare && !shared.hedging) {
+      frame ??= Effect.catchCause(self, handling((error, cause) => failed(worldOf(current().context), error, cause)))
+      framed(frame, fiber)
+      return guarded(self, world, world.inside, fiber)
     }
     const loop = new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run()
     return world.observer.onCall?.(loop, world.context) ?? loop

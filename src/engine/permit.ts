@@ -1,5 +1,6 @@
+import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Exit from "effect/Exit"
+import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
@@ -7,6 +8,16 @@ import type { RetryInfo } from "../RetryInfo.ts"
 import type { Reservation } from "../RetryQuotaStore.ts"
 import type { Outcome, Pass, Send } from "../SendGate.ts"
 import type { AnyFiber, World } from "./world.ts"
+
+/** The first failure in a cause; `undefined` with a defect, or with only an interruption. */
+export const failureIn = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {
+  let failure: Cause.Fail<unknown> | undefined
+  for (const reason of reasons) {
+    if (reason._tag === "Die") return undefined
+    if (reason._tag === "Fail") failure ??= reason
+  }
+  return failure
+}
 
 /** How a send ended, for the gates it passed. */
 class Ended implements Outcome {
@@ -54,6 +65,7 @@ export class Permit implements Send {
   watch: Watch | undefined = undefined
   below: Permit | undefined = undefined
   reservation: Reservation | undefined = undefined
+  /** Of the gates that it has passed so far. */
   passes: Array<Pass> | undefined = undefined
   private now = -1
 
@@ -76,9 +88,9 @@ export class Permit implements Send {
 
   /** Holds a gate's pass from now on. If it comes too late, it goes back. */
   hold(pass: Pass): void {
-    if (this.state !== "taken") pass.cancel()
-    else if (this.passes === undefined) this.passes = [pass]
-    else this.passes.push(pass)
+    if (this.state !== "taken") return pass.cancel()
+    // An empty array takes room for seventeen with the first: no further pass allocates.
+    ;(this.passes ??= []).push(pass)
   }
 
   /** Holds tokens from now on. If they come too late, they go back. */
@@ -109,28 +121,36 @@ export class Permit implements Send {
   }
 
   succeeded(value: unknown): void {
-    if (this.state !== "left") return
-    this.end("returned")
-    this.reservation?.giveBack()
-    this.tell("Success", undefined, value)
+    this.ended("Success", undefined, value)
   }
 
   failed(error: unknown): void {
-    if (this.state !== "left") return
-    this.end("spent")
-    this.reservation?.spend()
-    this.tell("Failure", error)
+    this.ended("Failure", error)
   }
 
   /** How the send ends, or whether it is made, will never be known. */
   abandon(): void {
-    if (this.cancel() || this.state !== "left") return
-    this.end("spent")
-    this.reservation?.spend()
-    this.tell("Unknown")
+    this.cancel()
+    this.ended("Unknown")
   }
 
-  private tell(tag: Outcome["_tag"], error?: unknown, value?: unknown): void {
+  /** What it was for has ended like this, or was never begun. */
+  settle(exit: Exit.Exit<unknown, unknown>): void {
+    if (exit._tag === "Success") {
+      this.succeeded(exit.value)
+    } else {
+      const failure = failureIn(exit.cause)
+      if (failure !== undefined) this.failed(failure.error)
+    }
+    this.abandon()
+  }
+
+  private ended(tag: Outcome["_tag"], error?: unknown, value?: unknown): void {
+    if (this.state !== "left") return
+    const isBack = tag === "Success"
+    this.end(isBack ? "returned" : "spent")
+    if (isBack) this.reservation?.giveBack()
+    else this.reservation?.spend()
     if (this.passes === undefined) return
     const outcome = new Ended(tag, error, value, this.world)
     for (const pass of this.passes) pass.settle(outcome)
@@ -153,7 +173,7 @@ export class Watch {
   constructor(fiber: AnyFiber) {
     fiber.addObserver((exit) => {
       while (this.top !== undefined) {
-        if (this.top.kind === "outlives" && Exit.isSuccess(exit)) this.release(this.top)
+        if (this.top.kind === "outlives" && exit._tag === "Success") this.release(this.top)
         else this.top.abandon()
       }
     })

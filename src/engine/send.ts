@@ -1,11 +1,13 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import { constVoid } from "effect/Function"
+import type * as Exit from "effect/Exit"
+import type * as Tracer from "effect/Tracer"
+import type { AnyContext } from "../internal/shared.ts"
 import { QuotaExhausted } from "../RetryQuota.ts"
 import type { SendGate } from "../SendGate.ts"
-import { type AnyEffect, asking, waiting, within } from "./call.ts"
-import type { Permit } from "./permit.ts"
-import type { World } from "./world.ts"
+import { type AnyEffect, asking, earn, waiting, within } from "./call.ts"
+import { failureIn, Permit } from "./permit.ts"
+import type { AnyFiber, World } from "./world.ts"
 
 /** What follows a failure: gets the error, and the cause it came in. */
 export type Failed = (error: unknown, cause: Cause.Cause<unknown>) => AnyEffect
@@ -22,25 +24,18 @@ export const settling = (
   self: AnyEffect,
   succeeded: (value: any) => AnyEffect,
   failed: Failed,
-  died: () => void = constVoid
+  died?: () => void
 ): AnyEffect =>
   Effect.matchCauseEffect(self, {
     onSuccess: succeeded,
-    onFailure: (cause) => {
-      const sole = soleFailure(cause)
-      return sole === undefined ? mixed(cause, failed, died) : failed(sole.error, cause)
-    }
+    onFailure: handling(failed, died)
   })
 
-/** The failure, if it is all there is in a cause. */
-const soleFailure = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {
-  const reason = reasons[0]
-  return reasons.length === 1 && reason?._tag === "Fail" ? reason : undefined
-}
-
-/** Handles any other cause. */
-const mixed = (cause: Cause.Cause<unknown>, failed: Failed, died: () => void): AnyEffect => {
-  if (Cause.hasDies(cause) || !Cause.hasFails(cause)) died()
+/** The failure part of {@link settling}. */
+export const handling = (failed: Failed, died?: () => void) => (cause: Cause.Cause<unknown>): AnyEffect => {
+  const failure = failureIn(cause)
+  if (failure === undefined) died?.()
+  else if (cause.reasons.length === 1) return failed(failure.error, cause)
   return Effect.catch(Effect.failCause(cause), (error) => failed(error, Cause.fail(error)))
 }
 
@@ -128,4 +123,35 @@ export const send = ({ deadlineAtMillis, expired, permit, refused, sent, world }
     },
     () => permit.cancel()
   )
+}
+
+/**
+ * Puts the frame of an effect around what its fiber runs next. It is there when this returns: the fiber cannot yield or be
+ * interrupted in between.
+ */
+export const framed = (frame: AnyEffect, fiber: AnyFiber): void => {
+  const primitive: Tracer.EffectPrimitive<unknown> = frame as any
+  primitive["~effect/Effect/evaluate"](fiber)
+}
+
+/**
+ * The first send of a call that only the quota and gates need to know about, made in a context. A frame settles what it
+ * holds, in place of a watch of its fiber, which costs more than everything else here. Call it in a step of the fiber.
+ */
+export const guarded = (self: AnyEffect, world: World, inside: AnyContext, fiber: AnyFiber): AnyEffect => {
+  const permit = new Permit(world, 0)
+  const { context } = fiber
+  const ended = (exit: Exit.Exit<unknown, unknown>): undefined => {
+    fiber.setContext(context)
+    permit.settle(exit)
+    if (permit.state === "returned") earn(world.store, context)
+  }
+  framed(Effect.onExitPrimitive(self, ended), fiber)
+  const sent = () => {
+    permit.leave()
+    fiber.setContext(inside)
+    return self
+  }
+  const wait = admission(world, permit)
+  return wait === undefined ? sent() : Effect.flatMap(wait, sent)
 }

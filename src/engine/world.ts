@@ -33,19 +33,14 @@ const gatesOf = (context: AnyContext, store: RetryQuotaStore | undefined): Reado
 export const quotaOf = (context: AnyContext): RetryQuota["Service"] | undefined =>
   Context.getOrUndefined(context, RetryQuota)
 
-/** Nothing holds back a first send, and only the quota needs to know that it succeeded. */
-const isQuietWith = (
-  store: RetryQuotaStore | undefined,
-  gates: ReadonlyArray<SendGate>,
-  observer: RetryObserver
-): boolean =>
-  gates.length === 0 && (observer.onAttempt ?? observer.onSend ?? observer.onCall) === undefined &&
-  (store === undefined || store.firstAttemptCost === 0)
+/** Only the quota and gates need to know about a first send. */
+const isUnseenBy = ({ onAttempt, onCall, onSend }: RetryObserver, onward: Onward | undefined): boolean =>
+  (onAttempt ?? onSend ?? onCall ?? onward) === undefined
 
 export const isQuiet = (context: AnyContext): boolean => {
   const store = quotaOf(context)?.store
-  return isQuietWith(store, gatesOf(context, store), Context.get(context, CurrentObserver)) &&
-    onwardIn(context) === undefined
+  return gatesOf(context, store).length === 0 && !store?.firstAttemptCost &&
+    isUnseenBy(Context.get(context, CurrentObserver), onwardIn(context))
 }
 
 /** Everything a call needs to know about its surroundings. Randomness and classifier are read when needed. */
@@ -59,6 +54,8 @@ export class World {
   readonly observer: RetryObserver
   /** The metadata of the schedule around the call, if any. */
   readonly metadata: Schedule.Metadata | undefined
+  /** Only the quota and gates need to know about a first send; if it is quiet, only the quota. */
+  readonly isUnseen: boolean
   readonly isQuiet: boolean
   /** What sends tell other processes; `undefined` if nothing. */
   readonly onward: Onward | undefined
@@ -74,7 +71,8 @@ export class World {
     this.observer = Context.get(context, CurrentObserver)
     this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
     this.onward = onwardIn(context)
-    this.isQuiet = this.onward === undefined && isQuietWith(store, gates, this.observer)
+    this.isUnseen = isUnseenBy(this.observer, this.onward)
+    this.isQuiet = this.isUnseen && gates.length === 0 && !store?.firstAttemptCost
     this.inside = Context.add(context, InsideCall, new Mark(this))
   }
 

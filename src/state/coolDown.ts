@@ -4,7 +4,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 import { monotonicMillis } from "../internal/clock.ts"
-import { look } from "../internal/safe.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Line } from "./line.ts"
 
@@ -164,10 +163,12 @@ export class CoolDownGate<E> implements SendGate<E> {
 
   /** 0 if there is none, or if the user's hint is invalid. */
   private hintMillis(outcome: Outcome): number {
-    return look(() => {
+    try {
       const hint = this.options.hint(outcome)
-      return hint && Duration.toMillis(hint)
-    }) ?? 0
+      return hint === undefined ? 0 : Duration.toMillis(hint)
+    } catch {
+      return 0
+    }
   }
 
   private succeeded(): void {

@@ -181,7 +181,7 @@ export class JoinedStore implements RetryQuotaStore {
   deposit(tokens: number, clock: Clock.Clock): void {
     for (const store of this.stores) {
       const share = this.successIncrement === 0 ? 1 : store.successIncrement / this.successIncrement
-      if (share > 0) store.deposit(tokens * share, clock)
+      if (share > 0 && store.isFull !== true) store.deposit(tokens * share, clock)
     }
   }
 

@@ -31,18 +31,16 @@ export class Window<Slice> {
 
   /** The current slice. A clock that goes backwards changes nothing. */
   at(nowMillis: number): Slice {
-    const { count } = this
-    const { drifts, millis } = this.options
-    const passed = Math.floor((nowMillis - this.beganMillis) * count / millis)
-    if (passed > 0) {
-      this.beganMillis = drifts === true ? nowMillis : this.beganMillis + passed * millis / count
-      this.pass(Math.min(passed, count))
-    }
+    const passed = (nowMillis - this.beganMillis) * this.count / this.options.millis
+    if (passed >= 1) this.turn(nowMillis, Math.floor(passed))
     return this.slices.at(-1)!
   }
 
-  private pass(slices: number): void {
-    for (let passed = 0; passed < slices; passed++) {
+  private turn(nowMillis: number, slices: number): void {
+    const { count } = this
+    const { drifts, millis } = this.options
+    this.beganMillis = drifts === true ? nowMillis : this.beganMillis + slices * millis / count
+    for (let passed = 0; passed < Math.min(slices, count); passed++) {
       this.slices.push(this.options.slice())
       if (this.slices.length <= this.count) continue
       const dropped = this.slices.shift()!
