@@ -190,7 +190,7 @@ describe("Explain", () => {
       assert.strictEqual(explanation.load.at(-1)!.attempts, 1)
     })
 
-    it("is different by chance with a deadline, in shares that make a whole", () => {
+    it("differs at random with a deadline, in shares that add up to 1", () => {
       const explanation = Explain.explain(patient)
       const total = explanation.ends.reduce((sum, { share }) => sum + share, 0)
       assert.closeTo(total, 1, 1e-9)

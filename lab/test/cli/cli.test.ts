@@ -402,7 +402,7 @@ describe("compare", () => {
     assert.include(without.err, "--map adds a map to the --report page")
     const calm = await mapped("steady-failures", "--report", inHere("calm.html"))
     assert.deepStrictEqual([calm.code, calm.out], [2, ""])
-    assert.match(calm.err, /has no \w.* to map: `effect-retry map --[xy]` takes another parameter/)
+    assert.match(calm.err, /has no \w.* to map: give another parameter with `effect-retry map --[xy]`/)
   })
 })
 
