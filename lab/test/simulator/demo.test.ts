@@ -25,7 +25,7 @@ describe("demo", () => {
           const policy = yield* Simulator.decodePolicy(input)
           const foreseen = Simulator.summarize(yield* Simulator.runs(Simulator.withPolicy(scenario, policy)))
           const succeeded = mean(program.map(({ succeeded }) => succeeded))
-          const attempts = mean(program.map(({ attemptsPerCall }) => attemptsPerCall))
+          const attempts = mean(program.map(({ requestsPerCall }) => requestsPerCall))
           assert.closeTo(foreseen.succeeded!.mean, succeeded, 0.03, name)
           assert.closeTo(foreseen.sendsPerCall!.mean / attempts, 1, 0.05, name)
         }
