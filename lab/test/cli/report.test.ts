@@ -303,7 +303,7 @@ describe("a page of several runs", () => {
         assert.match(verdictOf(page), /^awsStandard does best: it recovers in all 5 runs, \d+ s .*after the outage\. /)
         assert.match(
           verdictOf(page),
-          /naive never recovers: long after the outage 1[12]\d requests per second still reach database, which can handle 60\./
+          /naive \(the scenario&#39;s own policy\) never recovers: long after the outage 1[12]\d requests per second still reach database, which can handle 60\./
         )
         const [, table = ""] = page.split("<table class=\"rank\"")
         const rows = [...table.matchAll(/<th role="rowheader"[^>]*>.*?<bdi>(\w+)<\/bdi>/g)].map(([, label]) => label)

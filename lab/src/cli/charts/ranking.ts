@@ -19,6 +19,8 @@ export type Fate = "undisturbed" | "always" | "sometimes" | "never" | "ill" | "n
 /** A policy, and what counts when it is compared. */
 export interface Ranked {
   readonly run: Run
+  /** Whether it is the scenario as written, next to others with another policy. */
+  readonly isWritten: boolean
   readonly found: Summary
   readonly fate: Fate
   /** The busiest service, the requests per second that reach it after the trouble, and those that it can handle. */
@@ -71,12 +73,13 @@ const meanOf = (spread: Spread | undefined): number => spread?.mean ?? 0
 
 const shareRecovered = ({ found: { recovery: { of, runs } } }: Ranked): number => runs / of
 
-/** The policies by rank: first by runs that recover, then by calls that succeed, then by the fewest sends. */
+/** The policies, of which the first is that of the scenario as written, by rank: first by runs that recover, then by calls that succeed, then by the fewest sends. */
 export const ranked = (runs: Runs): readonly [Ranked, ...Array<Ranked>] => {
-  const [first, ...others] = runs.map((run): Ranked => {
+  const [first, ...others] = runs.map((run, place): Ranked => {
     const found = summarize(run.results)
     return {
       run,
+      isWritten: place === 0 && runs.length > 1,
       found,
       fate: fateOf(run.results, found),
       afterwards: afterwardsOf(run.results),

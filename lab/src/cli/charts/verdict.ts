@@ -6,9 +6,9 @@ import { isLost, isTie, lead, type Ranked, retries, since } from "./ranking.ts"
 const listed = (parts: ReadonlyArray<Html>): Html =>
   html`${parts.map((part, n) => html`${n === 0 ? "" : n === parts.length - 1 ? " and " : ", "}${part}`)}`
 
-/** A policy by its name; `none` is explained, or it would read as "no policy does best". */
-const policy = (one: Ranked): Html =>
-  html`<b>${name(one.run.label)}</b>${one.run.label === "none" ? " (no retries)" : ""}`
+/** A policy by its name. `none` would read as "no policy does best", and the scenario's own policy was not asked for. */
+const policy = ({ isWritten, run: { label } }: Ranked): Html =>
+  html`<b>${name(label)}</b>${label === "none" ? " (no retries)" : isWritten ? " (the scenario's own policy)" : ""}`
 
 const names = (ranks: ReadonlyArray<Ranked>): Html => listed(ranks.map(policy))
 
