@@ -119,7 +119,7 @@ describe("a scenario with arrivals in a file", () => {
     })
   }
 
-  it("is refused where the file is larger than anyone needs", async () => {
+  it("is refused if the file is too large", async () => {
     const path = at("large.json", "")
     truncateSync(path, 32 * 1024 * 1024 + 1)
     assert.include(await refused(["simulate", scenario({ file: "large.json" })]), "it is larger than 32 MB")
@@ -151,7 +151,7 @@ describe("fit --arrivals", () => {
     })
   }
 
-  it("refuses a file that the scenario cannot name, or that is there", async () => {
+  it("refuses a file that the scenario cannot name, or that exists", async () => {
     const out = join(here, "new.json")
     const calls = join(here, "there.csv")
     const fit = (...flags: ReadonlyArray<string>) => refused(["fit", log, ...flags])

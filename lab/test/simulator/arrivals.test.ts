@@ -38,7 +38,7 @@ describe("recorded arrivals", () => {
   )
 
   it.effect.prop(
-    "calls begin at their times, in whatever order these stand",
+    "calls begin at their times, in whatever order those are listed",
     [
       Schema.Array(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 19_999 }))).check(
         Schema.isMaxLength(300)

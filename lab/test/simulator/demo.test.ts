@@ -11,7 +11,7 @@ const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => su
 
 describe("demo", () => {
   it.live(
-    "foresees what the program of `npm start` does in virtual time: within 3 points, and 5 % of the attempts",
+    "predicts what the program of `npm start` does in virtual time: within 3 points, and 5 % of the attempts",
     () =>
       Effect.gen(function*() {
         const runs = yield* Effect.forEach(
