@@ -16,8 +16,8 @@ describe("the map in the README", () => {
   const cells = [
     ["retry once", 90, 9000, "recovers"],
     ["retry once", 240, 5000, "collapses"],
-    ["awsStandard", 60, 3000, "recovers"],
-    ["awsStandard", 240, 9000, "collapses"],
+    ["awsStandard", 120, 9000, "recovers"],
+    ["awsStandard", 210, 3000, "collapses"],
     ["limited", 240, 9000, "recovers"]
   ] as const
   for (const [label, rate, length, expected] of cells) {

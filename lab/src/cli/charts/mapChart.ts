@@ -157,7 +157,7 @@ const verdicts = ["recovers", "limps", "collapses"] as const
 
 const theory = ({ recoversBelow }: PolicyMap): string =>
   recoversBelow === undefined
-    ? "no bound in theory"
+    ? "theory gives no bound"
     : `in theory below ${rounded(Math.floor(recoversBelow))} per second`
 
 const size = { width: 300, height: 230 }
