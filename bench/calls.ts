@@ -1,4 +1,4 @@
-/** Calls, one after the other: what retrying adds to a call that succeeds, to one that fails twice, to one that may not be retried. */
+/** Calls, one after the other: what retrying adds to a call that succeeds, to one that fails twice, to one that must not be retried. */
 import * as Effect from "effect/Effect"
 import * as effects from "./effects.ts"
 import type { Subject } from "./harness.ts"
@@ -13,7 +13,7 @@ export const asyncRetry = "async-retry"
 
 type Context = Awaited<ReturnType<typeof effects.contextOf>>
 
-/** So many tokens that twice the cost of a retry for every call does not empty it. */
+/** Enough tokens for twice the cost of a retry in every call. */
 const ample = { capacity: 1e12 }
 
 const nothing = () => undefined
@@ -61,7 +61,7 @@ const bareOf = (script: Script): effects.Retrying => {
   }
 }
 
-/** `{ times: 2 }` retries whatever fails, so it has no place among those that must not. */
+/** `{ times: 2 }` retries any failure, so it is left out where nothing may be retried. */
 const ofScript = (script: Script): ReadonlyArray<[string, effects.Retrying]> =>
   Object.entries({ ...effects.retrying, [effects.bare]: bareOf(script) })
     .filter(([name]) => script !== "invalid" || name !== effects.times)

@@ -1,4 +1,4 @@
-/** What is measured in processes of its own: because it needs a collector that obeys, or a start. */
+/** Measurements that need a process of their own: to control the garbage collector, or to include the start. */
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"

@@ -25,8 +25,8 @@ const floor: Retrying = (operation) => {
 }
 
 /**
- * The whole policy, written for these errors: attempts, quota, jitter, cap. It knows no other error, tells no attempt of
- * its retry, and loses the tokens of a call that is interrupted.
+ * The whole policy, written for these errors: attempts, quota, jitter, cap. It knows no other errors, does not number attempts,
+ * and loses the tokens of an interrupted call.
  */
 const byHand: Retrying = (operation) => {
   let tokens = 1e12
@@ -95,7 +95,7 @@ export const retrying: Readonly<Record<string, Retrying>> = {
   [documentedName]: (operation) => Effect.retry(operation, guide)
 }
 
-/** As `awsStandard`, but for a wait that is always the same. */
+/** `awsStandard`, except that the wait is always the same. */
 const waiting = (millis: number) =>
   Backoff.fixed({ delay: millis }).pipe(
     RetryPolicy.capped("20 seconds"),
@@ -114,7 +114,7 @@ const sleeping = (millis: number): Retrying => {
   }
 }
 
-/** Those that wait, for as long as they are told. */
+/** The ones that wait, for the given time. */
 export const retryingAfter = (millis: number): Readonly<Record<string, Retrying>> => {
   const policy = waiting(millis)
   const schedule = documented(millis)

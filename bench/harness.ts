@@ -16,7 +16,7 @@ export interface Subject {
 /** How long to measure. */
 export interface Effort {
   readonly rounds: number
-  /** CPU time of all that a subject does before it is measured. */
+  /** CPU time that a subject warms up for. */
   readonly warmUpMillis: number
   /** CPU time of one batch. */
   readonly batchMillis: number
@@ -62,7 +62,7 @@ const sample = async (subject: Subject, operations: number): Promise<number> => 
   return (cpuMicros() - before) * 1000 / operations
 }
 
-/** Runs the subject until it is compiled, and tells how many operations make a batch. */
+/** Runs the subject until it is compiled, and returns how many operations make a batch. */
 const batchSize = async (subject: Subject, { batchMillis, warmUpMillis }: Effort): Promise<number> => {
   let operations = 64
   let rate = 0
@@ -75,7 +75,7 @@ const batchSize = async (subject: Subject, { batchMillis, warmUpMillis }: Effort
   return Math.max(1, Math.round(rate * batchMillis))
 }
 
-/** The items in an order of chance. */
+/** The items in random order. */
 export const shuffled = <A>(items: ReadonlyArray<A>): Array<A> => {
   const mixed = [...items]
   for (let last = mixed.length - 1; last > 0; last--) {

@@ -1,7 +1,7 @@
 /**
  * The bench. It measures what was built: `npm run build` first.
  *
- * With `--quick` it takes a minute and says less surely. The figures are kept in `bench/output`, by version of Node.
+ * With `--quick` it takes a minute and is less exact. The figures are kept in `bench/output`, by version of Node.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { cpus } from "node:os"
@@ -25,7 +25,7 @@ const effort: Effort = quick
   ? { rounds: 9, warmUpMillis: 150, batchMillis: 5 }
   : { rounds: 31, warmUpMillis: 400, batchMillis: 12 }
 
-/** What node 20 reaches, later versions do not: they made the promises of the peers faster. */
+/** Node 20 meets this; later versions do not, since they made the peers' promises faster. */
 const node20 = process.versions.node.startsWith("20.")
 
 const tables: Array<Table> = []

@@ -1,2 +1,2 @@
-/** What a waiting call is weighed against. */
+/** What a waiting call is compared with. */
 export const sleeping = "Effect.sleep in a fiber that does nothing else"

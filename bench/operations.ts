@@ -10,19 +10,19 @@ export type ServiceError = ReturnType<typeof failure>
 const transient = failure("InternalServerError", 500)
 const invalid = failure("ValidationException", 400)
 
-/** What decides in the libraries that leave it to their user. */
+/** The predicate for libraries that leave the decision to their user. */
 export const isTransient = (error: unknown): boolean => (error as ServiceError).$metadata.httpStatusCode >= 500
 
 let made = 0
 
-/** How many attempts were made since the last time that somebody asked. */
+/** How many attempts were made since this was last read. */
 export const attemptsMade = (): number => {
   const attempts = made
   made = 0
   return attempts
 }
 
-/** What a send comes to, by its number. */
+/** The outcome of a send, by its number. */
 const outcomes = {
   success: () => undefined,
   /** Fails twice, then succeeds, over and over. */

@@ -21,7 +21,7 @@ export type Caller = (send: Send) => () => Promise<unknown>
 /** How long to wait between attempts: as the library would, or always the same. */
 export type Wait = "its own" | number
 
-/** What the middleware of the SDK tells a strategy about an error. */
+/** What the SDK's middleware reports to a strategy about an error. */
 const errorTypeOf = (error: ServiceError): RetryErrorType => {
   if (isThrottlingError(error as SdkError)) return "THROTTLING"
   if (isTransientOfSmithy(error as SdkError)) return "TRANSIENT"
@@ -30,7 +30,7 @@ const errorTypeOf = (error: ServiceError): RetryErrorType => {
 
 const infoOf = (error: ServiceError): RetryErrorInfo => ({ error: error as SdkError, errorType: errorTypeOf(error) })
 
-/** The loop of the SDK's middleware, and nothing else of it. `fill` keeps its quota from running dry. */
+/** Only the loop of the SDK's middleware. `fill` keeps its quota from running dry. */
 const smithyLoop = (strategy: RetryStrategyV2, fill: () => void = constVoid): Caller => (send) => async () => {
   let token = await strategy.acquireInitialRetryToken("")
   for (;;) {
@@ -55,7 +55,7 @@ export const smithy = (wait: Wait = "its own"): Caller => {
   const strategy = wait === "its own"
     ? new StandardRetryStrategy(3)
     : new StandardRetryStrategy({ maxAttempts: 3, baseDelay: wait, backoff: backoffOf(wait) })
-  // A property of its own, or V8 treats the strategy otherwise than in an app.
+  // An own property, since V8 would otherwise not treat the strategy as in an app.
   const quota = strategy as unknown as { capacity: number }
   return smithyLoop(strategy, () => {
     quota.capacity = 1e9

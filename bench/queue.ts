@@ -1,10 +1,10 @@
-/** A limiter with a queue: what a grant costs, whatever the number of those that wait. */
+/** A limiter with a queue: what a grant costs, by the number of waiters. */
 import { AdaptiveRateLimiter } from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
-/** A clock that stands still until it is told to go to its next timer. It counts the timers that fire. */
+/** A clock that stands still until it is moved to its next timer. It counts the timers that fire. */
 class Stepping implements Clock.Clock {
   fired = 0
   private nowMillis = 0
@@ -61,7 +61,7 @@ export interface Queued {
 
 const turn = () => new Promise<void>((done) => setImmediate(done))
 
-/** Lets so many sends wait for a token each, and serves them all, some times over. */
+/** Lets many sends wait for a token each, and serves them all, several times. */
 export const queued = async (waiters: number, grants: number): Promise<Queued> => {
   const clock = new Stepping()
   const limiter = await Effect.runPromise(

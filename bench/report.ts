@@ -1,4 +1,4 @@
-/** What a run has found, as it is printed and kept. */
+/** The results of a run, as printed and saved. */
 import type { Samples, Spread } from "./harness.ts"
 import { quotient, spread } from "./harness.ts"
 

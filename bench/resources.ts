@@ -15,7 +15,7 @@ const callsOf = (count: number): Effect.Effect<unknown, unknown, ResourceLimiter
 
 const held = ResourceLimiters.ResourceLimiters.use((limiters) => limiters.count)
 
-/** Nanoseconds per call when so many resources are called in turn, by round. No resource is forgotten meanwhile. */
+/** Nanoseconds per call when this many resources are called in turn, by round. No resource is forgotten meanwhile. */
 export const timed = (count: number, calls: number): Promise<ReadonlyArray<number>> => {
   const call = callsOf(count)
   const program = Effect.gen(function*() {
@@ -57,7 +57,7 @@ export const kept = async (count: number): Promise<{ readonly bytes: number; rea
 
 const idleMillis = 500
 
-/** How many of so many resources are left when none has been called for ten times their time. */
+/** How many resources are left when none has been called for ten times their lifetime. */
 export const leftOf = (count: number): Promise<number> => {
   const program = Effect.gen(function*() {
     yield* repeated(callsOf(count), count)

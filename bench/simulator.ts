@@ -14,7 +14,7 @@ import { exactly, printTable, table, timed } from "./report.ts"
 
 const quick = process.argv.includes("--quick")
 
-/** So many fibers that sleep, wake and sleep again, each at times of its own. */
+/** Fibers that sleep, wake and sleep again, each at its own times. */
 const sleepers = (fibers: number, wakes: number) =>
   Effect.forEach(
     Array.from({ length: fibers }, (_, index) => index),
@@ -67,7 +67,7 @@ printTable(table("TestClock / simulator", "times", ratios))
 const file = new URL("../lab/scenarios/ten-thousand-clients.json", import.meta.url)
 const scenario = await Effect.runPromise(Simulator.decodeJson(readFileSync(file, "utf8")))
 
-/** Runs the scenario for longer or shorter. What runs again finds its code compiled. */
+/** Runs the scenario for this long. A second run finds its code compiled. */
 const run = async (seconds: number, again = "") => {
   let held = 0
   const began = performance.now()

@@ -5,13 +5,13 @@
  *
  * Five calls are followed, each throttled once and then answered. A debugger stops at every place in `src` where it can
  * stop: statements, calls, returns. That is the path of somebody who steps into everything, with the frames of Effect, the
- * SDK and Node skipped. Counted are
+ * SDK and Node skipped. It counts
  *
  * - files: those of `src` in which it stopped;
  * - moves: how often it stopped in another file than the time before, by a call or by a return;
  * - entered: how many of the moves into the file were calls.
  *
- * What the row of a call says is followed, and no more: quota, client and strategy are made before, modules are loaded,
+ * Only the call in the row is followed: quota, client and strategy are made before, modules are loaded,
  * and every call has run once. A call is followed until nothing that it started runs any more. Time is `TestClock`'s,
  * nothing uses the network and no path depends on randomness, so every run gives the same figures. Another major version
  * of Node may stop at other places and count a little differently.

@@ -1,4 +1,4 @@
-/** Writes llms.txt: what there is to read, a line each, from the pages themselves. See llmstxt.org. */
+/** Writes llms.txt: a line for each page and example, taken from the files themselves. See llmstxt.org. */
 import * as fs from "node:fs"
 
 const root = new URL("../", import.meta.url)

@@ -1,8 +1,8 @@
 /**
  * The comparison of docs/overload.md: what ends an outage, run by the simulator. `npx tsx scripts/overload.ts` runs all
  * of it, for an hour or so, and writes the figures to docs/overload.json; names of scenarios run those alone,
- * `--seeds=5` with fewer seeds than 20; `--resume` runs only what is not there yet, and `--draw` nothing: it draws the
- * pictures of the figures that are there.
+ * `--seeds=5` uses fewer seeds than 20; `--resume` runs only missing cells, and `--draw` none: it redraws the pictures
+ * from the saved figures.
  */
 import * as Simulator from "@effect-retry/lab/Simulator"
 import * as Effect from "effect/Effect"
@@ -39,7 +39,7 @@ export const mechanisms: Readonly<Record<string, object>> = {
 interface Setting {
   /** The share of the calls of the first fleet that the service could have answered. */
   readonly possible: number
-  /** When what goes wrong has begun and ended, in seconds; nothing to recover from if it has no end. */
+  /** When the fault begins and ends, in seconds; without an end there is nothing to recover from. */
   readonly fault: readonly [fromSeconds: number, toSeconds: number] | undefined
 }
 
@@ -154,12 +154,12 @@ const textOf = (figures: Figures): string => {
   }\n`
 }
 
-/** What the command line asks for. */
+/** The arguments of the command line. */
 interface Asked {
   readonly scenarios: ReadonlyArray<string>
   /** The most seeds. */
   readonly seeds: number
-  /** What is there already is not run again. */
+  /** Whether to skip cells that have results. */
   readonly resumes: boolean
 }
 
@@ -198,7 +198,7 @@ const measured = Effect.fnUntraced(function*({ resumes, scenarios, seeds: most }
   }
 })
 
-/** How one scenario goes on with each mechanism: the share of the calls that succeed, every two seconds, in percent. */
+/** The course of one scenario with each mechanism: the share of the calls that succeed, every two seconds, in percent. */
 interface Course {
   readonly processes: number
   readonly mechanisms: Readonly<
@@ -267,7 +267,7 @@ const percentAxis = (name: string) => ({
 
 const sizeLabels = ["1", "10", "100", "1k"]
 
-/** What is served, for each scenario and mechanism, by the number of processes. */
+/** The share served, for each scenario and mechanism, by the number of processes. */
 const servedChart = (figures: Figures): string => {
   const rows = Object.keys(settings).filter((scenario) => figures[scenario] !== undefined)
   const columns = Object.keys(mechanisms)
@@ -295,7 +295,7 @@ const servedChart = (figures: Figures): string => {
   })
 }
 
-/** How the outages go on. */
+/** The course of the outages. */
 const coursesChart = (all: Courses): string => {
   const rows = Object.keys(courseSizes).filter((scenario) => all[scenario] !== undefined)
   const columns = Object.keys(mechanisms)
@@ -353,7 +353,7 @@ const table = (figures: Figures): string => {
   ].join("\n")
 }
 
-/** The page with the table of the figures that are there. */
+/** The page with the table of the saved figures. */
 const withTable = (text: string): string => {
   const [from, to] = [text.indexOf(begins), text.indexOf(ends)]
   return from < 0 || to < 0 ? text : `${text.slice(0, from)}${begins}\n${table(read())}\n${text.slice(to)}`

@@ -25,7 +25,7 @@ export const groups = [
   {
     text: "Under load",
     pages: [
-      ["docs/overload.md", "Overload: gates and hedges"],
+      ["docs/overload.md", "Overload: limit, cool-down, hedges"],
       ["docs/fleet.md", "A fleet"],
       ["docs/deadlines.md", "Deadlines across processes"],
       ["docs/durable.md", "Durable"]

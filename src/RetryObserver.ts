@@ -198,11 +198,14 @@ const wordOf = (error: unknown): string | undefined => {
   return [code, get(error, "_tag"), get(error, "name")].find(isWord)
 }
 
+/** What an error without a name of its own is. */
+const kindOf = (error: unknown): string =>
+  error === null ? "null" : get(error, "name") === "Error" ? "a plain Error" : `a value of type ${typeof error}`
+
 /** The name of the error, and the status of a response. */
 const nameOf = (error: unknown): string => {
   const status = statusOf(error)
-  return [status === undefined ? [] : `HTTP ${status}`, wordOf(error) ?? []].flat().join(" ") ||
-    "an error without a name"
+  return [status === undefined ? [] : `HTTP ${status}`, wordOf(error) ?? []].flat().join(" ") || kindOf(error)
 }
 
 /**

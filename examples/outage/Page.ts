@@ -49,7 +49,7 @@ export const measured = ({ arrivals, latencies, series }: Fleet.Tally, seconds: 
 })
 
 /**
- * Writes what was measured, and a page that compares it with what the scenario `demo` foresees. Returns the path of the
+ * Writes what was measured, and a page that compares it with the prediction of the scenario `demo`. Returns the path of the
  * page, in a new folder among the temporary files of the system.
  */
 export const write = Effect.fnUntraced(function*(fleets: ReadonlyArray<Pick<Fleet.Fleet, "name" | "tally">>) {

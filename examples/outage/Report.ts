@@ -7,9 +7,8 @@ export interface Figures {
   readonly inFlight: number
   /** The share of finished calls that succeeded. */
   readonly succeeded: number
-  readonly attemptsPerCall: number
-  /** The requests to the server beyond one per call, as a share of the calls. */
-  readonly extraLoad: number
+  /** Requests that reached the server, per call: below 1 where calls are refused before their first request. */
+  readonly requestsPerCall: number
   /** Latencies of the calls that succeeded, in seconds. */
   readonly p50: number
   readonly p99: number
@@ -33,9 +32,7 @@ export const figures = (name: string, tally: Fleet.Tally, requests: number): Fig
     calls: tally.calls,
     inFlight: tally.calls - ended,
     succeeded: latencies.length / ended,
-    attemptsPerCall: tally.attempts / tally.calls,
-    // An interrupted run has calls still waiting for their first send.
-    extraLoad: Math.max(0, requests / tally.calls - 1),
+    requestsPerCall: requests / tally.calls,
     p50: percentile(latencies, 0.5),
     p99: percentile(latencies, 0.99),
     balance: tally.balance,
@@ -64,13 +61,13 @@ const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<stri
 /** The figures while the fleets run. */
 export const live = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> =>
   aligned([
-    ["fleet", "calls", "in flight", "succeeded", "attempts/call", "balance", "fill rate"],
+    ["fleet", "calls", "in flight", "succeeded", "requests/call", "balance", "fill rate"],
     ...fleets.map((fleet) => [
       fleet.name,
       count(fleet.calls),
       count(fleet.inFlight),
       share(fleet.succeeded),
-      ratio(fleet.attemptsPerCall),
+      ratio(fleet.requestsPerCall),
       count(fleet.balance),
       rate(fleet.fillRate)
     ])
@@ -78,9 +75,9 @@ export const live = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> =>
 
 /** The figures while the fleets run, in words: a line of at most 80 columns for each fleet. */
 export const liveLines = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> =>
-  fleets.map(({ attemptsPerCall, inFlight, name, succeeded }) =>
+  fleets.map(({ inFlight, name, requestsPerCall, succeeded }) =>
     `  ${name}: ${Number.isNaN(succeeded) ? "no call has ended" : `${share(succeeded)} of calls succeed`}, ${
-      ratio(attemptsPerCall)
+      ratio(requestsPerCall)
     } requests per call, ${count(inFlight)} open`
   )
 
@@ -92,7 +89,7 @@ export const table = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> => 
       fleet.name,
       count(fleet.calls),
       share(fleet.succeeded),
-      ratio(1 + fleet.extraLoad),
+      ratio(fleet.requestsPerCall),
       millis(fleet.p50),
       millis(fleet.p99),
       count(fleet.refused)
@@ -103,36 +100,36 @@ export const table = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> => 
     "-".repeat(head!.length),
     ...body,
     "",
-    "requests/call: what reaches the server; p50, p99: of calls that succeed",
-    "refused: calls whose retry quota refused another retry"
+    "requests/call: requests that reach the server; p50, p99: of calls that succeed",
+    "refused: calls that the retry quota did not let retry again"
   ]
 }
 
-/** Timers later than this say that others use the machine. */
+/** Later timers mean that other programs use the machine. */
 const lateMillis = 50
-
-/** A warning where the machine was too busy: the 99th percentile of how late timers were, in milliseconds. */
-export const busy = (late: number): ReadonlyArray<string> =>
-  late <= lateMillis ? [] : [
-    "",
-    `This machine was busy: one timer in a hundred was ${late.toFixed(0)} ms late or more.`,
-    "So these figures mean little: run it again while nothing else runs."
-  ]
 
 const most = (fleets: ReadonlyArray<Figures>, of: (fleet: Figures) => number): Figures | undefined =>
   fleets.filter(({ succeeded }) => !Number.isNaN(succeeded)).sort((a, b) => of(b) - of(a))[0]
 
 /** The result of the table in one sentence, on lines of at most 80 columns. */
-export const sentence = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> => {
+const sentence = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> => {
   const best = most(fleets, ({ succeeded }) => succeeded)
-  const heaviest = most(fleets, ({ extraLoad }) => extraLoad)
+  const heaviest = most(fleets, ({ requestsPerCall }) => requestsPerCall)
   if (best === undefined || heaviest === undefined) return ["No call has ended, so the table shows nothing."]
-  const [well, much] = [best, heaviest].map(({ extraLoad, succeeded }) => ({
+  const [well, much] = [best, heaviest].map(({ requestsPerCall, succeeded }) => ({
     share: share(succeeded),
-    requests: ratio(1 + extraLoad)
+    requests: ratio(requestsPerCall)
   }))
   const first = `Most calls succeed with ${best.name}: ${well!.share} at ${well!.requests} requests per call`
   return best === heaviest
     ? [`${first}.`]
     : [`${first};`, `${heaviest.name} sends ${much!.requests}, and ${much!.share} succeed.`]
 }
+
+/** The result, or why there is none: `late` is the 99th percentile of how late timers were, in milliseconds. */
+export const verdict = (fleets: ReadonlyArray<Figures>, late: number): ReadonlyArray<string> =>
+  late <= lateMillis ? sentence(fleets) : [
+    "No verdict: this machine was too busy, so the figures above mean little.",
+    `One timer in a hundred was ${late.toFixed(0)} ms late or more.`,
+    "Run it again while nothing else runs."
+  ]

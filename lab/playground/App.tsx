@@ -22,7 +22,7 @@ const useDark = (): boolean => {
   return isDark
 }
 
-/** The set-up of the address, and what is wrong with the address. */
+/** The set-up in the address, and what is wrong with the address. */
 const fromAddress = (): { readonly setup: Setup; readonly problems: ReadonlyArray<string> } => {
   const read = readLink(location.hash)
   return "setup" in read ? { setup: read.setup, problems: [] } : { setup: usualSetup, problems: read.problems }
@@ -88,7 +88,7 @@ const Charts = ({ setup, slots }: { readonly setup: Setup; readonly slots: Reado
         <Chart
           {...shared}
           title="Retry quota left"
-          what="What a process has left in its retry quota or budget, as a share of the most that it held."
+          what="What is left of a process's retry quota or budget, as a share of the most it held."
           lines={left}
           top={1.02}
           write={percent}
@@ -122,12 +122,12 @@ const Head = ({ onReset }: { readonly onReset: () => void }) => {
 
 const Problems = ({ problems }: { readonly problems: ReadonlyArray<string> }) => (
   <div role="alert" class="alert">
-    <p>This link is not valid, so you see the usual set-up:</p>
+    <p>This link is not valid, so this is the default set-up:</p>
     <ul>{problems.map((problem) => <li key={problem}>{problem}</li>)}</ul>
   </div>
 )
 
-/** The set-up, which the address follows. */
+/** The set-up, kept in the address. */
 const useSetup = () => {
   const [state, setState] = useState(fromAddress)
   useEffect(() => {

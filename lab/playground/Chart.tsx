@@ -3,7 +3,7 @@ import uPlot from "uplot"
 import { type Colour, grid as gridColour, ink, lookOf, shade, soft } from "../src/cli/charts/palette.ts"
 import type { Line } from "./messages.ts"
 
-/** A line of a chart, and what it is called. */
+/** A line of a chart, and its name. */
 export interface Named {
   readonly label: string
   readonly place: number
@@ -26,7 +26,7 @@ export interface ChartProps {
 
 const shownRows = 24
 
-/** The values behind the picture, at so many times. */
+/** The values behind the picture, at this many times. */
 const Values = ({ lines, seconds, title, write }: ChartProps) => {
   const every = Math.max(1, Math.ceil(seconds / shownRows))
   const times = Array.from({ length: Math.ceil(seconds / every) }, (_, n) => n * every)
@@ -143,11 +143,11 @@ const optionsOf = (props: ChartProps, width: number, onPoint: (at: number | null
   }
 }
 
-/** What decides the look of a plot; with other data alone, it is drawn again as it is. */
+/** What decides the look of a plot; if only the data differ, the same plot is redrawn. */
 const lookKey = ({ isDark, lines, outage, reference, seconds }: ChartProps, width: number): string =>
   JSON.stringify([isDark, lines.map(({ label, place }) => [label, place]), outage, reference, seconds, width])
 
-/** Lines over time: a picture, what the pointer is at, and the values as a table. */
+/** Lines over time: a picture, the values under the pointer, and a table of values. */
 export const Chart = (props: ChartProps) => {
   const { className = "", lines, title, what, write } = props
   const box = useRef<HTMLDivElement>(null)

@@ -11,7 +11,7 @@ const groups: ReadonlyArray<readonly [title: string, names: ReadonlyArray<FieldN
   ["Service", ["capacity", "work", "limit"]]
 ]
 
-/** What an outage of a kind is drawn with. */
+/** The sliders of each kind of outage. */
 const outageFields: { readonly [K in Kind]: ReadonlyArray<FieldName> } = {
   fail: ["start", "length", "share"],
   drop: ["start", "length", "share"],
@@ -20,7 +20,7 @@ const outageFields: { readonly [K in Kind]: ReadonlyArray<FieldName> } = {
   none: []
 }
 
-/** The service, its clients and its trouble. */
+/** The service, its clients and its outage. */
 export const Controls = ({ onChange, setup }: ControlsProps) => {
   const sliders = (names: ReadonlyArray<FieldName>) =>
     names.map((name) => (

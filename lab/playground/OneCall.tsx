@@ -63,7 +63,7 @@ const Details = ({ place, slot: { about, label } }: { readonly place: number; re
   )
 }
 
-/** What each policy does about a call whose attempts all time out. */
+/** What each policy does with a call whose attempts all time out. */
 export const OneCall = ({ slots }: { readonly slots: ReadonlyArray<Slot> }) => (
   <section aria-labelledby="one-call">
     <h2 id="one-call">One call that keeps failing</h2>

@@ -16,7 +16,7 @@ const without = (choice: Choice, name: keyof Choice): Choice => {
   return rest as Choice
 }
 
-/** What an option says, and which of its numbers is none. */
+/** An option's labels, and which of its numbers means none. */
 const options: ReadonlyArray<readonly [name: SettingName, zero: string]> = [
   ["attempts", ""],
   ["quota", "0: none"],
@@ -104,7 +104,7 @@ export interface PoliciesProps {
   readonly onChange: (policies: ReadonlyArray<Choice>) => void
 }
 
-/** Up to four policies, each with what is different about it. */
+/** Up to four policies, each with its own settings. */
 export const Policies = ({ onChange, policies }: PoliciesProps) => {
   const next = choices.find((name) => !policies.some((choice) => choice.name === name)) ?? "none"
   return (

@@ -7,7 +7,7 @@ interface SliderProps {
   readonly onChange: (value: number) => void
 }
 
-/** Within the range of the field; what is no number changes nothing. */
+/** Within the range of the field; anything but a number changes nothing. */
 const within = ({ max, min }: Field, text: string): number | undefined => {
   const value = Number(text)
   return text === "" || Number.isNaN(value) ? undefined : Math.min(max, Math.max(min, value))

@@ -34,7 +34,7 @@ const leftOf = (results: ReadonlyArray<SimulationResult>): Line => {
   )
 }
 
-/** What the page shows of runs. */
+/** The figures of runs that the page shows. */
 export const figuresOf = (results: readonly [SimulationResult, ...Array<SimulationResult>]): Figures => {
   const [first] = results
   return {

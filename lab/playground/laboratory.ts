@@ -2,17 +2,17 @@ import type { About, Ask, Figures, Told } from "./messages.ts"
 import { labelOf } from "./scenario.ts"
 import type { Choice, Setup } from "./setup.ts"
 
-/** What is known of a policy, from the runs before while the new ones are under way. */
+/** The results of a policy: those of the previous runs while new ones are in progress. */
 export interface Slot {
   readonly choice: Choice
   readonly label: string
   readonly id: number
   readonly figures: Figures | undefined
-  /** The figures are those of this set-up, not of the one before. */
+  /** Whether the figures are those of this set-up, not of the previous one. */
   readonly isCurrent: boolean
   readonly about: About | undefined
   readonly problem: string | undefined
-  /** The figures are those of the set-up, and no more runs will come. */
+  /** Whether the figures are those of the set-up, and final. */
   readonly isDone: boolean
   /** Whether the first run of the set-up has ended. */
   readonly isFirstDone: boolean
@@ -20,7 +20,7 @@ export interface Slot {
 
 const mostRuns = 10
 const leastRuns = 3
-/** So many attempts are made in a second or two. */
+/** This many attempts take a second or two. */
 const affordable = 600_000
 
 const runsOf = (slots: ReadonlyArray<Slot>): number => {
@@ -31,7 +31,7 @@ const runsOf = (slots: ReadonlyArray<Slot>): number => {
 /** Everything that decides what the runs of a policy show. */
 const keyOf = ({ policies: _, ...setup }: Setup, choice: Choice): string => JSON.stringify([setup, choice])
 
-/** Runs policies in workers: first one run of each, then as many with further seeds as are cheap. */
+/** Runs policies in workers: first one run of each, then with as many further seeds as are cheap. */
 export class Laboratory {
   private readonly workers: ReadonlyArray<Worker>
   private readonly onChange: (slots: ReadonlyArray<Slot>) => void
@@ -49,7 +49,7 @@ export class Laboratory {
     })
   }
 
-  /** Runs the policies of a set-up. What is still under way for another one is given up. */
+  /** Runs the policies of a set-up. Runs in progress for another one are abandoned. */
   show(setup: Setup): void {
     const keys = setup.policies.map((choice) => keyOf(setup, choice))
     const before = this.slots

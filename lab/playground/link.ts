@@ -20,7 +20,7 @@ const choiceText = (choice: Choice): string =>
     ...choice.coolDown ? ["coolDown"] : []
   ].join(",")
 
-/** What comes after the `#` of a link to a set-up. What is as usual is left out. */
+/** The part after the `#` of a link to a set-up. Defaults are left out. */
 export const linkOf = (setup: Setup): string => {
   const link = new URLSearchParams()
   for (const name of fieldNames) if (setup[name] !== begin[name]) link.set(name, String(setup[name]))
@@ -36,7 +36,7 @@ const shown = (text: string): string => JSON.stringify(text.length > 40 ? `${tex
 
 const isIn = <Key extends string>(record: Record<Key, unknown>, key: string): key is Key => Object.hasOwn(record, key)
 
-/** A link as it is read: what is wrong is noted, and the rest read on. */
+/** Reads a link: errors are noted, and the rest is still read. */
 class Reader {
   readonly problems: Array<string> = []
 
@@ -71,7 +71,7 @@ class Reader {
   }
 }
 
-/** Reads what comes after the `#` of a link. Nothing is guessed: what is wrong in it refuses the link. */
+/** Reads the part after the `#` of a link. Nothing is guessed: any error refuses the link. */
 export const readLink = (hash: string): Read => {
   const link = new URLSearchParams(hash.replace(/^#/, ""))
   const reader = new Reader()

@@ -2,13 +2,13 @@ import type { Explanation } from "../src/Explain.ts"
 import type { Policy, Summary } from "../src/Simulator.ts"
 import type { Choice, Setup } from "./setup.ts"
 
-/** What the page asks of a worker: runs of one policy. What was asked for the slot before is given up. */
+/** A request to a worker: runs of one policy. An earlier request for the slot is abandoned. */
 export interface Ask {
   readonly slot: number
   readonly id: number
   readonly setup: Setup
   readonly choice: Choice
-  /** How many runs there shall be. Those of the same `id` that there are already are kept. */
+  /** How many runs to make. Existing ones with the same `id` are kept. */
   readonly runs: number
 }
 
@@ -20,14 +20,14 @@ export interface Line {
   readonly band?: { readonly low: Values; readonly high: Values }
 }
 
-/** What runs have shown. */
+/** The results of runs. */
 export interface Figures {
   readonly runs: number
-  /** The first run is still under way. */
+  /** Whether the first run is still in progress. */
   readonly isPartial: boolean
   /** Requests per second at the service. */
   readonly load: Line
-  /** Of the calls that ended, the share that ended well. */
+  /** The share of the calls that ended which succeeded. */
   readonly success: Line
   /** What is left in the quota, or the budget, of a process: a share of the most that it held. */
   readonly left: Line
@@ -37,7 +37,7 @@ export interface Figures {
   readonly attempts: number
 }
 
-/** What a policy is, and what it does to one call. */
+/** A policy, and what it does with one call. */
 export interface About {
   readonly policy: Policy
   readonly code: string
@@ -45,7 +45,7 @@ export interface About {
   readonly explanation: Explanation | undefined
 }
 
-/** What a worker answers. */
+/** A worker's response. */
 export type Told =
   & { readonly slot: number; readonly id: number }
   & (

@@ -14,7 +14,7 @@ const once: Settings = {
   steps: [{ fixed: { delay: 0 } }, { maxAttempts: 1 }, "whileRetryable"]
 }
 
-/** The steps with so many attempts, and paid for by a quota or not. */
+/** The steps with this many attempts, with or without a quota. */
 const stepsOf = (steps: ReadonlyArray<Step>, { attempts, quota }: Choice): ReadonlyArray<Step> => {
   const counted = attempts === undefined
     ? steps
@@ -36,7 +36,7 @@ const quotaOf = ({ quota }: Choice, own: Settings["quota"]): Settings["quota"] =
   return quota === 0 ? undefined : { capacity: quota } as Settings["quota"]
 }
 
-/** The policy of a choice, as a scenario has it: its name, or its settings where something is different. */
+/** The policy of a choice, as a scenario has it: its name, or its settings if any differ. */
 export const policyOf = (choice: Choice): Policy => {
   if (labelOf(choice) === choice.name) return choice.name
   const { quota: own, ...settings } = (settingsOf(choice.name) ?? once) as Settings

@@ -17,10 +17,10 @@ const outagesOf = ({ factor, kind, length, share, start }: Setup): ReadonlyArray
   }
 }
 
-/** A scenario takes no longer names. */
+/** The longest name that a scenario accepts. */
 const longestName = 80
 
-/** What a choice is called beside others. */
+/** The name of a choice among others. */
 export const labelOf = ({ attempts, concurrency, coolDown, name, quota, throttle }: Choice): string =>
   [
     name,

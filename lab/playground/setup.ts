@@ -49,10 +49,10 @@ export const kinds = {
 
 export type Kind = keyof typeof kinds
 
-/** The policies to choose from: those that the library has, or can be made of it. */
+/** The policies to choose from: those of the library, and others built with it. */
 export const choices: ReadonlyArray<PolicyName> = policyNames.filter((name) => name !== "tokenBucket")
 
-/** A policy by name, and what is different about it. */
+/** A policy by name, with its changed settings. */
 export interface Choice {
   readonly name: PolicyName
   readonly attempts?: number
@@ -65,7 +65,7 @@ export interface Choice {
   readonly throttle?: number
 }
 
-/** What of a policy is a number, and its range. */
+/** The numbers of a policy, and their ranges. */
 export const settings = {
   attempts: { label: "Attempts", unit: "", min: 1, max: 10, step: 1, usual: 3 },
   quota: { label: "Retry quota", unit: "tokens", min: 0, max: 5000, step: 1, usual: 500 },
@@ -77,7 +77,7 @@ export type SettingName = keyof typeof settings
 
 export const settingNames = Object.keys(settings) as ReadonlyArray<SettingName>
 
-/** What is looked at: a service and its trouble, and the policies to compare. */
+/** What the page shows: a service and its outage, and the policies to compare. */
 export interface Setup extends Readonly<Record<FieldName, number>> {
   readonly kind: Kind
   readonly policies: ReadonlyArray<Choice>

@@ -19,6 +19,6 @@ const sentence = ({ figures, label, problem }: Slot): string => {
   return `${label}: ${share}recovers in ${recovery.runs} of ${recovery.of} runs.`
 }
 
-/** What is said once all runs have ended. */
+/** The announcement once all runs have ended. */
 export const announcement = (slots: ReadonlyArray<Slot>): string =>
   slots.length > 0 && slots.every(({ isDone }) => isDone) ? slots.map(sentence).join(" ") : ""

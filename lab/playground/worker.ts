@@ -12,7 +12,7 @@ import type { About, Ask, Told } from "./messages.ts"
 import { policyOf } from "./policy.ts"
 import { scenarioOf } from "./scenario.ts"
 
-/** A browser lets no more than one timer in 4 ms run: between two stretches of a run that would be most of the time. */
+/** A browser runs at most one timer per 4 ms: waiting for it between stretches of a run would take most of the time. */
 const channel = new MessageChannel()
 const next: Array<() => void> = []
 channel.port1.onmessage = () => next.shift()?.()
@@ -27,7 +27,7 @@ const scheduler = new Scheduler.MixedScheduler("async", (run) => {
 
 const tell = (told: Told) => Effect.sync(() => postMessage(told))
 
-/** A picture of a run that takes its time is shown meanwhile. */
+/** A slow run shows its results so far. */
 const betweenMillis = 50
 
 interface Job {

@@ -1,8 +1,8 @@
 /**
- * Assertions about policies, for unit tests: {@link expectLoad} holds what a policy can make of the load to a bound.
+ * Assertions about policies, for unit tests: {@link expectLoad} checks that a policy cannot multiply the load beyond a bound.
  *
- * It is next to the kit of `effect-retry/testing`, in the lab, because it asks `Explain`. It needs no test framework: an
- * assertion that fails throws an error with `actual` and `expected`, of which runners show the difference.
+ * It is in the lab, not in `effect-retry/testing`, because it uses `Explain`. It needs no test framework: an
+ * assertion that fails throws an error with `actual` and `expected`, whose difference test runners show.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ import type { Options } from "./Explain.ts"
 import { loadsOf } from "./explain/explained.ts"
 
 /**
- * A load that is not below its bound. Test runners show the difference of `actual` and `expected`.
+ * A load that is not below its bound. Test runners show the difference between `actual` and `expected`.
  *
  * @category errors
  * @since 0.1.0
@@ -39,7 +39,7 @@ export class LoadTooHigh extends Data.TaggedError("LoadTooHigh")<{
 }
 
 /**
- * The most that a policy makes of the load, to be held to a bound.
+ * The highest load that a policy can cause, to be compared with a bound.
  *
  * @category models
  * @since 0.1.0
@@ -49,7 +49,7 @@ export interface ExpectedLoad {
   readonly load: number
   /** The share of the attempts that fail at that load: from 0 to 1. */
   readonly failureRate: number
-  /** Throws `LoadTooHigh` unless the load is below so many sends per call: a number above 1. */
+  /** Throws `LoadTooHigh` unless the load is below this many sends per call: a number above 1. */
   readonly below: (bound: number) => void
 }
 
@@ -70,15 +70,15 @@ const refuse = (value: unknown): never => {
 }
 
 /**
- * Works out the most that a policy makes of the load in the long run, whatever share of the attempts fails: an assertion
- * that a change of the policy cannot pass unseen.
+ * Works out the highest load that a policy can cause in the long run, whatever share of the attempts fails: an assertion
+ * that fails when a change to the policy raises it.
  *
  * **Details**
  *
  * - Attempts fail independently, each with the same probability: see `Explain.explain`, whose options these are. With
- *   `failureRates` the load is the highest at those alone.
+ *  `failureRates` the load is the highest at those alone.
  * - Without a quota the load is highest when all attempts fail. A quota pays for retries with what successes put in, so the
- *   load rises up to the failure rate at which the quota drains (`quota.bitesAt`), and falls from there on.
+ *  load rises up to the failure rate at which the quota drains (`quota.bitesAt`), and falls from there on.
  * - In the long run: at the start of an outage a full quota also pays for `quota.retriesInOutage` retries.
  *
  * Throws `InvalidOption` as `explain` does.

@@ -1,9 +1,9 @@
 /**
- * What a policy will do, before it does it.
+ * Shows what a policy will do, before it does it.
  *
  * Numbers in a configuration do not show how long a call can take, how often it sends, or what a quota still lets through
  * when half of the attempts fail. {@link explain} answers that for any policy and any schedule. It runs calls whose
- * attempts all fail through the library's own retry loop, on a clock of its own: nothing is modelled a second time,
+ * attempts all fail through the library's own retry loop, on a clock of its own: nothing is modeled a second time,
  * nothing waits, and no layer is needed. {@link toTable} prints the answer.
  *
  * @since 0.1.0
@@ -21,21 +21,21 @@ export type { Costs, End, EndReason, Explanation, Load, Retry, Spread } from "./
 export type { Options } from "./explain/options.ts"
 
 /**
- * Tells what a policy, or any schedule, does about a call whose attempts all fail.
+ * Shows what a policy, or any schedule, does with a call whose attempts all fail.
  *
  * **Details**
  *
- * - The least and the greatest delay are those at the extremes of chance; the percentiles are exact where a delay depends
- *   on one draw (`exact`), otherwise those of the samples. With a deadline, the delays are those of the retries that are made.
- * - `latestMillis` and `latency.maxMillis` are bounds where delays rise with chance, as those of all policies here do;
- *   otherwise, and for a schedule that stops by itself after a time, the greatest of all calls that were run. With a
- *   deadline, a retry may begin just before it, and the attempt is not interrupted.
+ * - The least and the greatest delay are those at the extremes of the random draws; the percentiles are exact where a delay depends
+ *  on one draw (`exact`), otherwise those of the samples. With a deadline, the delays are those of the retries that are made.
+ * - `latestMillis` and `latency.maxMillis` are bounds where delays grow with the random draw, as in all policies here;
+ *  otherwise, and for a schedule that stops by itself after a time, the greatest of all calls that were run. With a
+ *  deadline, a retry may begin just before it, and the attempt is not interrupted.
  * - The load per failure rate is that of a client in the long run, attempts failing independently: `1 + f + f^2 + ...`
- *   as far as the policy goes, and with the quota at most `1 + successIncrement * (1 - f) / (cost * f)`. Below
- *   `quota.bitesAt` more comes into the quota than is spent, and only a small one is empty now and then.
+ *  as far as the policy goes, and with the quota at most `1 + successIncrement * (1 - f) / (cost * f)`. Below
+ *  `quota.bitesAt` more comes into the quota than is spent, and only a small one is empty now and then.
  * - With `coolDown` sends wait as a `CoolDown` has them wait after a hint; with `hedge` the load has up to as many hedges as
- *   their share allows. What other gates do depends on all calls of a client, not on one: `AdaptiveRateLimiter`,
- *   `ConcurrencyLimiter` and `ClientThrottle` are left out. `Simulator` runs them.
+ *  their share allows. What other gates do depends on all calls of a client, not on one: `AdaptiveRateLimiter`,
+ *  `ConcurrencyLimiter` and `ClientThrottle` are left out. `Simulator` runs them.
  *
  * Throws `InvalidOption` when an option is impossible, the policy is none, or the schedule waits for anything but time;
  * and what a function in the policy throws.

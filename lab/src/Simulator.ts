@@ -1,10 +1,10 @@
 /**
- * What policies do to services, and services to policies: a simulator that runs the library's own code.
+ * A simulator of clients and services under load and in outages, which runs the library's own code.
  *
  * A scenario is fleets of clients and the services they call: a rate of calls, a policy, processes with quotas of their
  * own; a capacity, a queue, timeouts, outages, layers. {@link run} has the library's own policies, quotas and gates decide
  * about every call, in a virtual time that jumps from one event to the next, and answers with time series and totals.
- * Chance comes from the seed of the scenario: the same scenario gives the same run, to the last event.
+ * All randomness comes from the scenario's seed: the same scenario gives the same run, to the last event.
  *
  * The time is that of Effect's `Clock`. Any effect that waits for nothing but time can run in it, see
  * {@link inVirtualTime}.
@@ -105,7 +105,7 @@ export type ScenarioInput = ScenarioInputModel
 export type Policy = PolicyModel
 
 /**
- * What was measured: what clients did, bucket by bucket, from the moment on that is time 0 of a scenario.
+ * What was measured: what clients did, bucket by bucket, from time 0 of a scenario on.
  *
  * @category models
  * @since 0.1.0
@@ -198,7 +198,7 @@ export const decodeMeasured: (input: unknown) => Effect.Effect<Measured, Invalid
 )
 
 /**
- * The scenario with another policy in all its fleets. What services call each other with stays.
+ * The scenario with another policy in all its fleets. The policies with which services call each other stay.
  *
  * @category combinators
  * @since 0.1.0
@@ -220,14 +220,14 @@ export const jsonSchema = (): unknown => toJsonSchema(ScenarioSchema)
  * @since 0.1.0
  */
 export interface Simulation {
-  /** Runs to the end. Interrupted, it stops where it is; run again, it goes on from there as if nothing had been. */
+  /** Runs to the end. Interrupted, it stops where it is; run again, it continues from there as if never interrupted. */
   readonly run: (options?: RunOptions) => Effect.Effect<SimulationResult, SimulationStalled>
-  /** What has been seen so far: `partial` unless the run has come to its end. */
+  /** The result so far: `partial` unless the run has ended. */
   readonly result: Effect.Effect<SimulationResult>
 }
 
 /**
- * Makes a simulation, for those who want to stop it and keep what it has shown.
+ * Makes a simulation that can be stopped early without losing its result so far.
  *
  * @category constructors
  * @since 0.1.0
@@ -248,9 +248,9 @@ export const make = (scenario: Scenario): Effect.Effect<Simulation> =>
  *
  * ```ts
  * const program = Effect.gen(function*() {
- *   const scenario = yield* Simulator.decodeJson(json)
- *   const { services } = yield* Simulator.run(Simulator.withPolicy(scenario, "awsStandard"))
- *   return services[0]?.totals.received
+ *  const scenario = yield* Simulator.decodeJson(json)
+ *  const { services } = yield* Simulator.run(Simulator.withPolicy(scenario, "awsStandard"))
+ *  return services[0]?.totals.received
  * })
  * ```
  *
@@ -264,17 +264,17 @@ export const run = (
   Effect.flatMap(make(scenario), (simulation) => simulation.run(options))
 
 /**
- * Runs a scenario several times, each with a seed of its own: that of the scenario, and those after it. One run is one draw
- * of chance; what can be relied on is what {@link summarize} says of many. Policies that are run with the same number are
- * paired: see {@link difference}.
+ * Runs a scenario several times, each with its own seed: that of the scenario, and those after it. One run is one random
+ * sample; rely on what {@link summarize} says of many. Policies that are run with the same number of runs are paired:
+ * see {@link difference}.
  *
  * **Example** (How often a service comes back)
  *
  * ```ts
  * const program = Effect.gen(function*() {
- *   const scenario = yield* Simulator.decodeJson(json)
- *   const { recovery } = Simulator.summarize(yield* Simulator.runs(scenario, { runs: 5 }))
- *   return `recovers in ${recovery.runs} of ${recovery.of}`
+ *  const scenario = yield* Simulator.decodeJson(json)
+ *  const { recovery } = Simulator.summarize(yield* Simulator.runs(scenario, { runs: 5 }))
+ *  return `recovers in ${recovery.runs} of ${recovery.of}`
  * })
  * ```
  *
@@ -290,7 +290,7 @@ export const runs = (
 const runner: Runner = { decode, run: (changed, count) => runs(changed, { runs: count }) }
 
 /**
- * What several runs of a scenario come to: of each figure the mean, the median and the range from 5 to 95 percent of the
+ * Summarizes several runs of a scenario: of each figure the mean, the median and the range from 5 to 95 percent of the
  * runs, and in how many of them the calls recovered.
  *
  * @category running
@@ -299,8 +299,8 @@ const runner: Runner = { decode, run: (changed, count) => runs(changed, { runs: 
 export const summarize: (results: ReadonlyArray<SimulationResult>) => Summary = summaryOf
 
 /**
- * What a second policy changes against a first, seed by seed: as calls arrive alike in both, much of what chance does to
- * each cancels out, and a difference whose range does not hold 0 is one of the policies.
+ * How a second policy differs from a first, seed by seed. Calls arrive alike in both, so most of the random variation
+ * cancels out: a difference whose range excludes 0 comes from the policies.
  *
  * @category running
  * @since 0.1.0
@@ -311,12 +311,12 @@ export const difference: (
 ) => Difference = differenceOf
 
 /**
- * Whether runs of a scenario are as its `expect` says: a judgment for each expectation, none where it has none.
+ * Checks runs of a scenario against its `expect`: one judgment for each expectation, none if it has none.
  *
  * **Details**
  *
  * - `succeed`, `sendsPerCall` and `p99` bound the mean of the runs. A bare value is the least share that succeeds, and the
- *   most of the others; `"< 1.2"` says otherwise.
+ *  most of the others; `"< 1.2"` says otherwise.
  * - `recoversInRuns` is the least number of runs that recover: `"18 of 20"`, or the same share of another number.
  * - `recoveredWithin` bounds how long after the last outage so many runs have recovered: all, without `recoversInRuns`.
  *
@@ -324,9 +324,9 @@ export const difference: (
  *
  * ```ts
  * const program = Effect.gen(function*() {
- *   const scenario = yield* Simulator.decode({ ...JSON.parse(json), expect: { sendsPerCall: "<= 1.2" } })
- *   const judgments = Simulator.judge(yield* Simulator.runs(scenario, { runs: 5 }))
- *   return judgments.every(({ holds }) => holds)
+ *  const scenario = yield* Simulator.decode({ ...JSON.parse(json), expect: { sendsPerCall: "<= 1.2" } })
+ *  const judgments = Simulator.judge(yield* Simulator.runs(scenario, { runs: 5 }))
+ *  return judgments.every(({ holds }) => holds)
  * })
  * ```
  *
@@ -348,8 +348,8 @@ export const warnings = (
 ): ReadonlyArray<Problem> => warningsOf(scenario, results ?? [])
 
 /**
- * What becomes of the calls after the outage of a scenario, by what most of so many runs say (default 5), each with a seed
- * of its own. A run ends as soon as that can be said: from the pace at which what waits becomes less.
+ * What becomes of the calls after the outage of a scenario, by the majority of `runs` (default 5), each with its own seed.
+ * A run ends as soon as the verdict is clear, from the pace at which the backlog shrinks.
  *
  * @category running
  * @since 0.1.0
@@ -360,9 +360,9 @@ export const verdict = (
 ): Effect.Effect<Verdict, SimulationStalled> => judgeMost(scenario, options?.runs ?? 5)
 
 /**
- * What becomes of the calls if the services bear a tenth less, or a tenth more, than the scenario says: `undefined` without an
- * outage, or where nothing says what they bear. Where the three differ the scenario stands on an edge, and no measured
- * capacity is as exact as that.
+ * What becomes of the calls if the services can handle a tenth less, or a tenth more, than the scenario says: `undefined`
+ * without an outage, or without a known capacity. Where the three differ, the scenario is on an edge: a measured capacity
+ * is rarely that exact.
  *
  * @category running
  * @since 0.1.0
@@ -373,19 +373,19 @@ export const edge = (
 ): Effect.Effect<Edge | undefined, SimulationStalled> => edgeOf(scenario, options?.runs ?? 5)
 
 /**
- * A measured series next to a scenario's prediction. The scenario is run with the calls of its first fleet as they were
- * counted, in every bucket: what is judged is what became of them. Time 0 of both has to be the same.
+ * Compares a measured series with a scenario's prediction. The scenario is run with the calls of its first fleet as they
+ * were counted, in every bucket: only their outcome is predicted. Time 0 of both must be the same.
  *
  * **Example** (How far off a scenario is)
  *
  * ```ts
  * const program = Effect.gen(function*() {
- *   const scenario = yield* Simulator.decodeJson(json)
- *   const measured = yield* Simulator.decodeMeasured({
- *     series: [{ calls: 300, attempts: 310, succeeded: 290, failed: 10 }]
- *   })
- *   const { succeeded } = yield* Simulator.backtest(scenario, measured, { runs: 5 })
- *   return `off by ${succeeded.error}`
+ *  const scenario = yield* Simulator.decodeJson(json)
+ *  const measured = yield* Simulator.decodeMeasured({
+ *    series: [{ calls: 300, attempts: 310, succeeded: 290, failed: 10 }]
+ *  })
+ *  const { succeeded } = yield* Simulator.backtest(scenario, measured, { runs: 5 })
+ *  return `off by ${succeeded.error}`
  * })
  * ```
  *
@@ -408,13 +408,13 @@ export const backtest = (
  *
  * ```ts
  * const program = Effect.gen(function*() {
- *   const scenario = yield* Simulator.decodeJson(json)
- *   const { rows } = yield* Simulator.map(scenario, {
- *     x: { path: "fleets.0.rate", values: [100, 200] },
- *     y: { path: "services.0.outages.0.length", values: [2000, 8000] },
- *     runs: 1
- *   })
- *   return rows
+ *  const scenario = yield* Simulator.decodeJson(json)
+ *  const { rows } = yield* Simulator.map(scenario, {
+ *    x: { path: "fleets.0.rate", values: [100, 200] },
+ *    y: { path: "services.0.outages.0.length", values: [2000, 8000] },
+ *    runs: 1
+ *  })
+ *  return rows
  * })
  * ```
  *
@@ -435,15 +435,15 @@ export const map = (
  *
  * ```ts
  * const program = Effect.gen(function*() {
- *   const scenario = yield* Simulator.decode({ ...JSON.parse(json), expect: { sendsPerCall: "<= 1.1" } })
- *   const { kind, value } = yield* Simulator.sweep(Simulator.withPolicy(scenario, "awsStandard"), {
- *     path: "fleets.0.policy.quota.capacity",
- *     from: 10,
- *     to: 1000,
- *     step: 330,
- *     runs: 1
- *   })
- *   return `${kind}: ${value}`
+ *  const scenario = yield* Simulator.decode({ ...JSON.parse(json), expect: { sendsPerCall: "<= 1.1" } })
+ *  const { kind, value } = yield* Simulator.sweep(Simulator.withPolicy(scenario, "awsStandard"), {
+ *    path: "fleets.0.policy.quota.capacity",
+ *    from: 10,
+ *    to: 1000,
+ *    step: 330,
+ *    runs: 1
+ *  })
+ *  return `${kind}: ${value}`
  * })
  * ```
  *
@@ -457,17 +457,17 @@ export const sweep = (
 
 /**
  * Runs policies in a family of outages, and chooses one by its worst case: of those for which the expectations of the scenario
- * hold, if there are any, those that recover in the most runs; of these those within half a point of the most success; of
- * these the one with the least load. Those on the front, which no other beats in all of success, load and latency, are there to
- * choose differently; and `sensitivity` says what the choice depends on.
+ * hold, if there are any, those that recover in the most runs; of these, those within half a point of the most success; of
+ * these the one with the least load. Those on the front, which no other beats in success, load and latency together, are
+ * the alternatives; `sensitivity` shows what the choice depends on.
  *
  * **Example** (A policy for a scenario)
  *
  * ```ts
  * const program = Effect.gen(function*() {
- *   const scenario = yield* Simulator.decodeJson(json)
- *   const { chosen } = yield* Simulator.tune(scenario, { policies: ["none", "jitter", "awsStandard"], runs: 1 })
- *   return chosen.label
+ *  const scenario = yield* Simulator.decodeJson(json)
+ *  const { chosen } = yield* Simulator.tune(scenario, { policies: ["none", "jitter", "awsStandard"], runs: 1 })
+ *  return chosen.label
  * })
  * ```
  *
@@ -482,7 +482,7 @@ export const tune = (
 /**
  * The calls per second below which a scenario recovers from an outage, however long, as theory has it: while a service
  * with a `capacity` is behind by more than the timeout all attempts fail, and it catches up only where the calls, sent as
- * often as the policy lets them then, are fewer than it bears. `undefined` where that is not told so simply: for more than
+ * often as the policy lets them then, are fewer than it can handle. `undefined` where theory has no simple answer: for more than
  * one fleet or service, bounded queues, limiters, Envoy's budget.
  *
  * @category running
@@ -491,13 +491,13 @@ export const tune = (
 export const recoversBelow: (scenario: Scenario) => number | undefined = thresholdOf
 
 /**
- * An effect that waits for something that virtual time does not bring: everything sleeps for ever.
+ * An effect that waits for something outside virtual time, so it would never end.
  *
  * @category errors
  * @since 0.1.0
  */
 export class NothingHappens extends Data.TaggedError("NothingHappens")<{
-  /** Where virtual time stands. */
+  /** The virtual time at which it stopped. */
   readonly atMillis: number
 }> {
   override get message(): string {
@@ -508,7 +508,7 @@ export class NothingHappens extends Data.TaggedError("NothingHappens")<{
 const stepsPerTurn = 4096
 
 /**
- * Runs an effect in a virtual time of its own, which begins at 0 and jumps over all waiting, and with chance from a seed.
+ * Runs an effect in its own virtual time, which begins at 0 and jumps over all waiting, with randomness from a seed.
  * The effect and what it forks must wait for nothing but time and each other: a promise or a socket is not waited for,
  * and the effect fails with `NothingHappens`.
  *
@@ -518,7 +518,7 @@ const stepsPerTurn = 4096
 export const inVirtualTime = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   options?: {
-    /** What decides chance: a whole number. Default 1. */
+    /** The seed of all randomness: a whole number. Default 1. */
     readonly seed?: number | undefined
   }
 ): Effect.Effect<A, E | NothingHappens, R> =>

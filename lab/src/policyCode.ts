@@ -3,7 +3,7 @@ import { resolve } from "./simulator/policy.ts"
 
 type Settings = ReturnType<typeof resolve>
 
-/** Where the names of a program come from. */
+/** The modules that the names of a program come from. */
 const sources: ReadonlyArray<readonly [name: string, from: string]> = [
   ["AdaptiveRateLimiter", "effect-retry/AdaptiveRateLimiter"],
   ["Backoff", "effect-retry/Backoff"],
@@ -21,7 +21,7 @@ const sources: ReadonlyArray<readonly [name: string, from: string]> = [
   ["Layer", "effect/Layer"]
 ]
 
-/** A value as it is written in a program. What is undefined is left out. */
+/** A value as program text. Undefined properties are left out. */
 const literal = (value: unknown): string => {
   if (typeof value !== "object" || value === null) return JSON.stringify(value)
   const entries = Object.entries(value).filter(([, inner]) => inner !== undefined)
@@ -86,7 +86,7 @@ const missing = (policy: Policy): ReadonlyArray<string> => {
   ].map((what) => `// Not in the library, so not in this code: ${what}.`)
 }
 
-/** One layer for each thing that the calls of a process share. */
+/** One layer for each service that the calls of a process share. */
 const layersOf = (policy: Policy): ReadonlyArray<string> => {
   const settings = resolve(policy)
   return [
@@ -113,7 +113,7 @@ const spread = (code: string): string =>
     ? code
     : code.replace(/\.pipe\(/, ".pipe(\n  ").replaceAll(/, (?=RetryPolicy\.)/g, ",\n  ").replace(/\)$/, "\n)")
 
-/** The program of a policy: itself, and the layer of what the calls of a process share. */
+/** The program of a policy: the policy, and the layer of what the calls of a process share. */
 export const codeOf = (policy: Policy): string => {
   const layers = layersOf(policy)
   const lines = [`export const policy = ${spread(policyCode(policy))}`]

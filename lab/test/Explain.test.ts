@@ -115,7 +115,7 @@ describe("Explain", () => {
       ])
     })
 
-    it("are those of the retries that are made, where a deadline keeps the longer ones from it", () => {
+    it("are those of the retries made, where a deadline rules out the longer ones", () => {
       // Any delay up to a second is as likely as another, and those above 600 ms are not made.
       const policy = Backoff.exponential({ base: 1000, cap: 1000, jitter: "full" }).pipe(
         RetryPolicy.maxAttempts(2),
@@ -129,14 +129,14 @@ describe("Explain", () => {
       assert.deepStrictEqual([first!.delay.minMillis, first!.delay.maxMillis, first!.delay.exact], [0, 600, false])
     })
 
-    it("are of more samples where not all of them are exact", () => {
+    it("use more samples where not all of them are exact", () => {
       assert.strictEqual(Explain.explain(awsStandard).samples, 1000)
       const dependent = Backoff.decorrelated({ base: 100, cap: 5000 }).pipe(RetryPolicy.maxAttempts(3))
       assert.strictEqual(Explain.explain(dependent).samples, 5000)
       assert.strictEqual(Explain.explain(dependent, { samples: 200 }).samples, 200)
     })
 
-    it("are not taken for exact because few were sampled", () => {
+    it("do not count as exact because few were sampled", () => {
       const { retries } = Explain.explain(Backoff.decorrelated({ base: 100, cap: 5000 }), { samples: 1, retries: 4 })
       assert.deepStrictEqual(retries.map(({ delay }) => delay.exact), [true, false, false, false])
     })
@@ -172,7 +172,7 @@ describe("Explain", () => {
   })
 
   describe("the end of a call", () => {
-    it("is told with its reason, after its retry", () => {
+    it("is shown with its reason, after its retry", () => {
       const explanation = Explain.explain(awsStandard)
       assert.deepStrictEqual(ends(explanation), [[3, "max-attempts", 1]])
       assert.deepStrictEqual(explanation.retries.map(({ ends }) => ends.map(({ reason }) => reason)), [[], [
@@ -181,7 +181,7 @@ describe("Explain", () => {
       assert.isTrue(explanation.complete)
     })
 
-    it("comes at once for what is not retried", () => {
+    it("comes immediately for an error that is not retried", () => {
       const explanation = Explain.explain(awsStandard, { failure: RetryInfo.notRetryable, attempt: 30 })
       assert.deepStrictEqual([explanation.retries, ends(explanation)], [[], [[1, "final", 1]]])
       assert.deepStrictEqual(explanation.latency, { minMillis: 30, p50Millis: 30, p99Millis: 30, maxMillis: 30 })
@@ -190,7 +190,7 @@ describe("Explain", () => {
       assert.strictEqual(explanation.load.at(-1)!.attempts, 1)
     })
 
-    it("is different by chance with a deadline, in shares that make a whole", () => {
+    it("differs at random with a deadline, in shares that add up to 1", () => {
       const explanation = Explain.explain(patient)
       const total = explanation.ends.reduce((sum, { share }) => sum + share, 0)
       assert.closeTo(total, 1, 1e-9)
@@ -260,7 +260,7 @@ describe("Explain", () => {
       assert.isTrue(Explain.explain(awsDynamoDB2026, { retries: 3 }).complete)
     })
 
-    it("comes by the deadline, though the calls were not followed so far", () => {
+    it("comes by the deadline, even if the calls were not followed that far", () => {
       const policy = RetryPolicy.deadline("30 seconds")(Backoff.fixed({ delay: 100 }))
       const explanation = Explain.explain(policy, { attempt: 50, failureRates: [1, 0.5], samples: 20 })
       assert.isFalse(explanation.complete)
@@ -290,7 +290,7 @@ describe("Explain", () => {
       assert.deepStrictEqual([retries.length, latency.maxMillis], [0, 50])
     })
 
-    it("waits for a quota that makes wait, within the deadline", () => {
+    it("waits for a quota that makes it wait, within the deadline", () => {
       const quota = { capacity: 10, initial: 0, refillPerSecond: 2, whenExhausted: "wait" } as const
       const explanation = Explain.explain(awsStandard, { quota })
       assert.deepStrictEqual(explanation.retries.map(({ latestMillis }) => latestMillis), [3500, 7000])
@@ -319,7 +319,7 @@ describe("Explain", () => {
       })
     })
 
-    it("is nothing to a policy without one", () => {
+    it("does not matter to a policy without one", () => {
       const { load, quota, retries } = Explain.explain(patient)
       assert.deepStrictEqual([quota, retries[0]!.balance, retries[0]!.cost], [null, null, 0])
       assert.isTrue(load.every(({ attempts, attemptsWithoutQuota }) => attempts === attemptsWithoutQuota))
@@ -354,7 +354,7 @@ describe("Explain", () => {
       })
     }
 
-    it("bites from the start where successes put nothing in, and never where a retry costs nothing", () => {
+    it("takes effect from the start if successes add nothing, and never if a retry costs nothing", () => {
       const bitesAt = (policy: Parameters<typeof Explain.explain>[0], quota: RetryQuota.Options) =>
         Explain.explain(policy, { quota, samples: 1 }).quota!.bitesAt
       assert.closeTo(bitesAt(awsStandard, { successIncrement: 0 })!, 0, 1e-9)
@@ -376,14 +376,14 @@ describe("Explain", () => {
       })
     }
 
-    it("refuses every retry where it has no room for the cost of one", () => {
+    it("refuses every retry if its capacity is below the cost of one", () => {
       const { load, notes, quota } = Explain.explain(awsStandard, { quota: { capacity: 4 } })
       assert.strictEqual(quota!.bitesAt, 0)
       assert.isTrue(load.every(({ attempts, failureRate, success }) => attempts === 1 && success === 1 - failureRate))
       assert.deepStrictEqual(notes, [])
     })
 
-    it("that is small comes with a warning: chance empties it earlier", () => {
+    it("that is small comes with a warning: it sometimes empties earlier", () => {
       const { load, notes } = Explain.explain(awsStandard, { quota: { capacity: 10 }, failureRates: [0.3] })
       assert.match(notes[0]!, /lower failure rates/)
       const { attempts } = Effect.runSync(realLoad(awsStandard, 0.3, 20_000, { capacity: 10 }))
@@ -468,7 +468,7 @@ describe("Explain", () => {
       assert.deepStrictEqual(spreads(explanation)[0], [800, 1000, 1196, 1200])
     })
 
-    it("that look at the error are given one", () => {
+    it("that look at the error get one", () => {
       const busy = Schedule.spaced(5).pipe(
         Schedule.while(({ input }: { readonly input: unknown }) =>
           (input as { readonly busy?: boolean }).busy === true
@@ -496,7 +496,7 @@ describe("Explain", () => {
       })
     }
 
-    it("that wait for the outside are refused", () => {
+    it("that wait for something external are refused", () => {
       const outside = Schedule.spaced(5).pipe(Schedule.tap(() => Effect.promise(() => new Promise(() => {}))))
       const error = thrownBy(() => Explain.explain(outside))
       assert.instanceOf(error, InvalidOption)
@@ -525,20 +525,20 @@ describe("Explain", () => {
     })
   })
 
-  it("leaves the wait for a send token out, and says so", () => {
+  it("leaves out the wait for a send token, with a note", () => {
     const explanation = Explain.explain(awsAdaptive, { failure: { throttling: true } })
     assert.deepStrictEqual(spreads(explanation), spreads(Explain.explain(awsStandard)))
     assert.include(explanation.notes[0], "rate limiter token")
   })
 
-  it("tells the attempt's share of the latency", () => {
+  it("gives the attempt's share of the latency", () => {
     const { attemptMillis, latency, retries } = Explain.explain(awsStandard, { attempt: "2 seconds" })
     assert.strictEqual(attemptMillis, 2000)
     assert.deepStrictEqual([latency.minMillis, latency.maxMillis], [6000, 9000])
     assert.deepStrictEqual(retries.map(({ latestMillis }) => latestMillis), [3000, 7000])
   })
 
-  it("has sends wait for a cool-down, and hedges in the load", () => {
+  it("makes sends wait for a cool-down, and counts hedges in the load", () => {
     const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(2))
     const failure = RetryInfo.throttled("1 second")
     const plain = Explain.explain(policy, { failure, samples: 50 })
@@ -580,7 +580,7 @@ describe("Explain", () => {
     })
   }
 
-  it.effect("leaves the effect alone in which it is asked", () =>
+  it.effect("leaves the effect that asks for it alone", () =>
     Effect.gen(function*() {
       const call = outcomes([transient, transient], { afterwards: "repeat" })
       const asking = RetryPolicy.fromDelay(() => Explain.explain(awsStandard, { samples: 3 }).latency.maxMillis!)

@@ -74,12 +74,12 @@ attempts fail  without quota  sends per call  calls succeed
     })
   }
 
-  it("says nothing of retries that a quota pays for where none is made", () => {
+  it("leaves out the retries that a quota pays for if none is made", () => {
     const table = Explain.toTable(Explain.explain(awsStandard, { failure: RetryInfo.notRetryable, samples: 20 }))
     assert.notInclude(table, "pays for")
   })
 
-  it("marks nothing where nothing is left to chance", () => {
+  it("marks nothing where nothing is random", () => {
     const table = Explain.toTable(
       Explain.explain(RetryPolicy.maxAttempts(3)(Backoff.fixed({ delay: 100 })), { samples: 20 })
     )

@@ -219,7 +219,7 @@ describe("Simulator.decode", () => {
       }))
   }
 
-  it.effect("tells everything that is wrong at once", () =>
+  it.effect("reports everything that is wrong together", () =>
     Effect.gen(function*() {
       const found = yield* problems({ ...least, seed: 0.5, duration: -1, extra: true })
       assert.strictEqual(found.length, 3, found.join("\n"))
@@ -269,20 +269,20 @@ describe("Simulator.decode", () => {
       ])
     }))
 
-  it.effect("refuses text that is no JSON", () =>
+  it.effect("refuses text that is not valid JSON", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Simulator.decodeJson("{"))
       assert.isTrue(error.message.startsWith("is not valid JSON: "), error.message)
     }))
 
-  it.effect("takes all policies that it names", () =>
+  it.effect("accepts all policies that it names", () =>
     Effect.gen(function*() {
       for (const name of Simulator.policies) assert.strictEqual(yield* Simulator.decodePolicy(name), name)
       const error = yield* Effect.flip(Simulator.decodePolicy("awsClassic"))
       assert.match(error.message, /^"awsClassic" is not one of the names: use one of none, naive, .*awsStandard2026/)
     }))
 
-  it.effect("takes all scenarios that ship", () =>
+  it.effect("accepts all built-in scenarios", () =>
     Effect.gen(function*() {
       assert.isTrue(shipped.length >= 12)
       for (const name of shipped) {
@@ -291,7 +291,7 @@ describe("Simulator.decode", () => {
       }
     }))
 
-  it.effect("has a JSON Schema that takes what ships and refuses what is none", () =>
+  it.effect("has a JSON Schema that accepts the built-in scenarios and refuses invalid ones", () =>
     Effect.gen(function*() {
       const built = JSON.parse(JSON.stringify(Simulator.jsonSchema()))
       assert.isFalse(JSON.stringify(built).includes("allOf"))
@@ -376,7 +376,7 @@ const mutated = (seed: number): unknown => {
   return input
 }
 
-describe("a scenario that chance has changed", () => {
+describe("a randomly changed scenario", () => {
   it.live("is refused with a problem, or runs without a defect", () =>
     Effect.gen(function*() {
       let ran = 0
@@ -427,7 +427,7 @@ describe("Simulator.run", () => {
       }
     }))
 
-  it.live("interrupted at any time it says so, and goes on as if it had not been", () =>
+  it.live("interrupted at any time, it is partial, and continues as if never interrupted", () =>
     Effect.gen(function*() {
       const scenario = yield* Simulator.decode(small(1))
       const whole = yield* Simulator.run(scenario)
@@ -436,8 +436,10 @@ describe("Simulator.run", () => {
         const reached = yield* Deferred.make<void>()
         const told = yield* Ref.make(0)
         const onProgress = () =>
-          Effect.flatMap(Ref.updateAndGet(told, (n) => n + 1), (n) =>
-            n === turns ? Effect.andThen(Deferred.succeed(reached, undefined), Effect.never) : Effect.void)
+          Effect.flatMap(
+            Ref.updateAndGet(told, (n) => n + 1),
+            (n) => n === turns ? Effect.andThen(Deferred.succeed(reached, undefined), Effect.never) : Effect.void
+          )
         const fiber = yield* Effect.forkChild(simulation.run({ onProgress }))
         yield* Deferred.await(reached)
         yield* Fiber.interrupt(fiber)
@@ -449,7 +451,7 @@ describe("Simulator.run", () => {
       }
     }))
 
-  it.live("tells how far it is, up to the end", () =>
+  it.live("reports its progress, up to the end", () =>
     Effect.gen(function*() {
       const told: Array<Simulator.Progress> = []
       const scenario = yield* Simulator.decode(small(1))
@@ -502,7 +504,7 @@ describe("Simulator.run", () => {
       assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
     }))
 
-  it.live("holds as little after many requests as after few", () =>
+  it.live("keeps no more memory after many requests than after few", () =>
     Effect.gen(function*() {
       setFlagsFromString("--expose-gc")
       const gc: () => void = runInNewContext("gc")
@@ -573,7 +575,7 @@ describe("the model of a service", () => {
       }))
   }
 
-  it.live("work goes on for clients that have given up, unless the service drops it", () =>
+  it.live("work continues for clients that have given up, unless the service drops it", () =>
     Effect.gen(function*() {
       const run = (service: object) =>
         simulate("outage", { scenario: { duration: "60 seconds" }, fleet: { policy: "none" }, service })
@@ -615,7 +617,7 @@ describe("the model of a service", () => {
       assert.closeTo(latencyOf(yield* one({ network: 40 }, { latency: 20 })).meanMillis!, 100, 1)
     }))
 
-  it.live("a retry that the client drops itself takes no place of an envoy budget", () =>
+  it.live("a retry that the client itself drops takes nothing from an Envoy budget", () =>
     Effect.gen(function*() {
       const steps = [{ fixed: { delay: 100 } }, { maxAttempts: 3 }, "whileRetryable"]
       const throttle = { k: 1.1, window: "5 seconds", maxRejection: 1, counts: "sent" }
@@ -648,7 +650,7 @@ describe("the model of a service", () => {
       assert.strictEqual(crowd.clients[0]!.totals.succeeded, 20_000)
     }))
 
-  it.live("a limit with a burst lets it pass at once, and then an even flow", () =>
+  it.live("a limit with a burst admits it immediately, and then an even flow", () =>
     Effect.gen(function*() {
       const limit = { requests: 2, burst: 5 }
       const { services } = yield* one({ rate: 1000 }, { limit }, "3 seconds")
@@ -679,7 +681,7 @@ describe("Simulator.inVirtualTime", () => {
       assert.deepStrictEqual(order, ["a", "b", "c"])
     }))
 
-  it.effect("draws chance from the seed", () =>
+  it.effect("draws random numbers from the seed", () =>
     Effect.gen(function*() {
       const draws = Effect.all([Random.next, Random.nextInt, Random.next])
       const first = yield* Simulator.inVirtualTime(draws, { seed: 7 })
@@ -696,7 +698,7 @@ describe("Simulator.inVirtualTime", () => {
       assert.strictEqual(yield* Simulator.inVirtualTime(RetryQuota.balance), 500)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("fails when everything waits for ever", () =>
+  it.effect("fails when everything waits forever", () =>
     Effect.gen(function*() {
       const stuck = yield* Effect.flip(Simulator.inVirtualTime(Effect.andThen(Effect.sleep(5), Effect.never)))
       assert.deepStrictEqual([stuck._tag, stuck.atMillis], ["NothingHappens", 5])
@@ -728,7 +730,7 @@ describe("Simulator.inVirtualTime", () => {
       assert.strictEqual(yield* Simulator.inVirtualTime(program), 1010)
     }))
 
-  it.effect("a call with a policy waits as it would, whoever drives the policy", () =>
+  it.effect("a call with a policy waits as it should, whatever drives the policy", () =>
     Effect.gen(function*() {
       const send = Effect.fail(new Transient())
       const ends = (call: Effect.Effect<void, Transient, RetryQuota.RetryQuota>) =>
@@ -755,7 +757,7 @@ describe("the lesson", () => {
       assert.isTrue(told.length > 10)
     }))
 
-  it.live("the scenario of an adaptive client sends little more than is let in", () =>
+  it.live("the scenario of an adaptive client sends little more than is admitted", () =>
     Effect.gen(function*() {
       const { clients } = yield* simulate("adaptive")
       const { attempts, calls, gauges, succeeded } = clients[0]!.totals
@@ -767,7 +769,7 @@ describe("the lesson", () => {
 describe("docs/simulator.md", () => {
   const page = readFileSync(new URL("../../docs/simulator.md", import.meta.url), "utf8")
 
-  it("names all scenarios that ship", () => {
+  it("names all built-in scenarios", () => {
     for (const name of shipped) assert.isTrue(page.includes(`\`${name}\``), name)
   })
 

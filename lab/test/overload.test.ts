@@ -8,7 +8,7 @@ const figures = read()
 
 describe("the page on overload", () => {
   for (const [file, text] of Object.entries(drawn())) {
-    it(`${file} is what the figures make of it: npx tsx scripts/overload.ts --draw`, () => {
+    it(`${file} is drawn from the figures: npx tsx scripts/overload.ts --draw`, () => {
       assert.isTrue(fs.readFileSync(new URL(file, root), "utf8") === text)
     })
   }

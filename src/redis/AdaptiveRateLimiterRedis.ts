@@ -1,17 +1,16 @@
 /**
  * An adaptive rate limiter that a fleet of processes shares through Redis.
  *
- * A service throttles the fleet, not a process. Where each process looks for its own rate, they cut and climb one against
- * the other, and who is cut first has less for long. Here the rate is one, that of all processes which name the same limiter:
- * cut once by a throttle of any of them, and then along the CUBIC curve; and each process has a fair part of it. Who sends
- * less than that leaves the rest to the others. A send asks nothing: each process looks a few times a second while it sends,
- * and not at all otherwise.
+ * A service throttles the fleet, not a process. If each process looks for its own rate, they compete, and the first to be cut
+ * stays behind for a long time. Here all processes that name the same limiter share one rate: a throttle of any of them cuts
+ * it once, and it recovers along the CUBIC curve. Each process has a fair part of it, and what a process does not use goes to
+ * the others. Sends do not ask Redis: each process checks a few times per second while it sends, and not at all otherwise.
  *
- * Redis is a convenience, never a condition: while it does not answer, each process goes on from the part that it had, by its
- * own throttles, as an `AdaptiveRateLimiter` does. No call fails for it, and none waits for it on its way.
+ * Redis is a convenience, never a requirement: while it does not respond, each process continues from the part it had, by its
+ * own throttles, like an `AdaptiveRateLimiter`. No call fails because of it, and no send waits for it.
  *
- * Needs the `Redis` service of `effect/persistence/Redis`, such as `NodeRedis.layer` of `@effect/platform-node`, and
- * Redis 5 or later, or what speaks its language.
+ * Requires the `Redis` service of `effect/persistence/Redis`, such as `NodeRedis.layer` of `@effect/platform-node`, and
+ * Redis 5 or later, or a compatible server.
  *
  * @since 0.1.0
  */
@@ -36,20 +35,20 @@ import { SharedAdaptiveGate } from "./internal/limiterGate.ts"
 import { validKey, validTimes } from "./internal/options.ts"
 
 /**
- * How a shared limiter is made. Rates are those of the fleet. All processes should give the same options.
+ * Options of a shared limiter. Rates are those of the fleet. All processes should use the same options.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options extends AdaptiveRateLimiter.Options {
-  /** What the resource is called. Processes that give the same name (and prefix) share the limiter. Not empty. */
+  /** The name of the resource. All processes with the same name (and prefix) share the limiter. Not empty. */
   readonly name: string
-  /** What the key in Redis begins with, before the name. Default `"rate-limit:"`. */
+  /** The prefix of the key in Redis, before the name. Default `"rate-limit:"`. */
   readonly prefix?: string | undefined
-  /** How long Redis has to answer: a finite duration above 0. No send waits for that. Default 50 milliseconds. */
+  /** How long Redis has to respond: a finite duration above 0. No send waits for that. Default 50 milliseconds. */
   readonly timeout?: Duration.Input | undefined
   /**
-   * How often a process that sends tells what it sends and asks for its part: a finite duration above 0, of which half to
+   * How often a sending process reports its rate and asks for its part: a finite duration above 0, of which half to
    * all passes at random. A process counts for four times as long after its last send. Default 250 milliseconds.
    */
   readonly lookInterval?: Duration.Input | undefined
@@ -98,23 +97,22 @@ const over = ({ gate: settings, name, terms, times }: Valid, connect: Connect) =
   }).pipe(Effect.uninterruptible)
 
 /**
- * Makes a limiter that is shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is
- * impossible.
+ * Makes a limiter shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is invalid.
  *
  * **Details**
  *
  * A throttle is reported to Redis immediately, and cuts the rate of the fleet once: throttles of sends made before all
- * processes knew of it, within twice the `lookInterval`, count as the same one. The others see it with their next look. The rate follows the CUBIC curve,
- * and is at most twice what the fleet sends. Each process has its part by max-min fairness: who sends less than the fair
- * part has what it sends, and the others share the rest equally. A snapshot shows the part of this process.
+ * processes knew of it, within twice the `lookInterval`, count as the same one. The others see it at their next check. The rate follows the CUBIC curve,
+ * and is at most twice what the fleet sends. The parts are max-min fair: a process that sends less than the fair part gets
+ * what it sends, and the others share the rest equally. A snapshot shows the part of this process.
  *
- * While Redis does not answer within the `timeout`, the process follows the curve on from its part, and its own throttles cut
- * that. When Redis has lost what it knew, the first process that comes back brings it along.
+ * While Redis does not respond within the `timeout`, the process follows the curve from its part on, and its own throttles cut
+ * that. If Redis has lost its data, the first process to report restores the rate.
  *
  * **Gotchas**
  *
- * Until a process has sent for half a second it has measured nothing, and a throttle by then cuts the rate to nearly
- * nothing, from where it takes seconds to climb: so it is with the limiter of a single process too.
+ * Until a process has sent for half a second it has measured nothing, and an earlier throttle cuts the rate to nearly
+ * nothing, from where it takes seconds to climb. The limiter of a single process does the same.
  *
  * @category constructors
  * @since 0.1.0
@@ -129,7 +127,7 @@ export const make = (
 const makeShared = (options: Options) => watchedGate("AdaptiveRateLimiter", make(options))
 
 /**
- * A layer with a limiter that is shared through Redis: see {@link make}. Throws `InvalidOption` when an option is impossible.
+ * A layer with a limiter shared through Redis: see {@link make}. Throws `InvalidOption` when an option is invalid.
  *
  * @category layers
  * @since 0.1.0
@@ -140,8 +138,8 @@ export const layer = (
   Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, makeShared(options))
 
 /**
- * A layer with a shared limiter whose options come from configuration: see {@link layer}. Fails with `InvalidOption` when an
- * option is impossible.
+ * A layer with a shared limiter, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
+ * option is invalid.
  *
  * @category layers
  * @since 0.1.0
@@ -152,16 +150,16 @@ export const layerConfig = (
   Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, configured(options, makeShared))
 
 /**
- * A layer with a shared limiter, which connects by itself: the process decides alone until it has, and a Redis that cannot be
- * reached when the program starts is tried again after each `fallbackTime`. Throws `InvalidOption` when an option is
- * impossible.
+ * A layer with a shared limiter that connects in the background: the process decides alone until then, and if Redis cannot be
+ * reached when the program starts, it is tried again after each `fallbackTime`. Throws `InvalidOption` when an option is
+ * invalid.
  *
  * **Gotchas**
  *
- * The layer of Redis must fail when it cannot connect, as `NodeRedis.layer` does by default: one that goes on trying is
- * given up after 30 seconds.
+ * The Redis layer must fail if it cannot connect, as `NodeRedis.layer` does by default: one that keeps trying is
+ * abandoned after 30 seconds.
  *
- * @see {@link make} for what is shared, and what happens when Redis does not answer
+ * @see {@link make} for what is shared, and what happens when Redis does not respond
  * @category layers
  * @since 0.1.0
  */

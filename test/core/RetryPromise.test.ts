@@ -613,7 +613,7 @@ describe("the law: retryPromise and withRetry send, wait, pay and end alike", ()
 
   type Outcome = (typeof errors)[number]
 
-  /** Twenty calls with outcomes by chance, and everything that can be seen of them. */
+  /** Twenty calls with random outcomes, and everything that can be seen of them. */
   const story = async (
     seed: number,
     quota: RetryQuota.Options,

@@ -152,10 +152,13 @@ describe("RetryObserver.logger", () => {
     ["final, HTTP 400 ValidationException", status(400, "ValidationException")],
     ["final, Terminal", new Terminal()],
     ["unknown-error, TypeError", new TypeError("secret")],
-    ["unknown-error, an error without a name", new Error("secret")],
-    ["unknown-error, an error without a name", "secret"],
-    ["unknown-error, an error without a name", { code: "a secret in a code", name: "a\nsecond line" }],
-    ["unknown-error, an error without a name", revoked()]
+    ["unknown-error, a plain Error", new Error("secret")],
+    ["unknown-error, a plain Error", new Error("secret", { cause: new Error("another") })],
+    ["unknown-error, a value of type string", "secret"],
+    ["unknown-error, a value of type undefined", undefined],
+    ["unknown-error, null", null],
+    ["unknown-error, a value of type object", { code: "a secret in a code", name: "a\nsecond line" }],
+    ["unknown-error, a value of type object", revoked()]
   ]
   it.effect("calls an error by its code, its name and its status, and shows nothing else of it", () =>
     Effect.gen(function*() {

@@ -42,7 +42,7 @@ interface Seen {
   readonly end: unknown
 }
 
-/** Chance that always gives the same number. */
+/** Randomness that always gives the same number. */
 const chance = (value: number) => vi.spyOn(Math, "random").mockReturnValue(value)
 
 /** Runs a program to its end, in virtual time. `mark` notes a send. */

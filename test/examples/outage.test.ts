@@ -97,8 +97,7 @@ describe("outage", () => {
         calls: 10,
         inFlight: 6,
         succeeded: 0.5,
-        attemptsPerCall: 1.2,
-        extraLoad: 0.5,
+        requestsPerCall: 1.5,
         p50: 0.1,
         p99: 0.3,
         balance: undefined,
@@ -116,32 +115,36 @@ describe("outage", () => {
         "quota   1000   80.0 %           1.20  10 ms  900 ms       40"
       ])
       const long = { ...quota, name: "a fleet of 16 let", p50: 8, p99: 8, calls: 12_345 }
-      for (const line of [...Report.table([long]), ...Report.liveLines([long]), ...Report.busy(12_345)]) {
+      for (const line of [...Report.table([long]), ...Report.liveLines([long]), ...Report.verdict([long], 12_345)]) {
         assert.isAtMost(line.length, 80, line)
       }
     })
 
-    it("says that the machine was busy, where timers were late", () => {
-      assert.deepStrictEqual(Report.busy(50), [])
-      assert.include(Report.busy(51.4).join(" "), "one timer in a hundred was 51 ms late or more")
+    it("gives no verdict on a busy machine, where timers were late", () => {
+      assert.include(Report.verdict([naive, quota], 50).join(" "), "Most calls succeed with quota")
+      const busy = Report.verdict([naive, quota], 51.4).join(" ")
+      assert.include(busy, "One timer in a hundred was 51 ms late or more")
+      assert.notInclude(busy, "Most calls succeed")
     })
 
     it("the sentence names the fleet with the most success and the one that sends most, in 80 columns", () => {
-      assert.deepStrictEqual(Report.sentence([naive, quota]), [
+      assert.deepStrictEqual(Report.verdict([naive, quota], 0), [
         "Most calls succeed with quota: 80.0 % at 1.20 requests per call;",
         "naive sends 2.50, and 50.0 % succeed."
       ])
-      assert.deepStrictEqual(Report.sentence([{ ...naive, extraLoad: 0.1 }, quota]), [
+      assert.deepStrictEqual(Report.verdict([{ ...naive, requestsPerCall: 1.1 }, quota], 0), [
         "Most calls succeed with quota: 80.0 % at 1.20 requests per call."
       ])
-      const long = { ...quota, name: "a fleet of 16 let", succeeded: 1, extraLoad: 20 }
-      for (const line of Report.sentence([long, { ...long, extraLoad: 30 }])) assert.isAtMost(line.length, 80, line)
+      const long = { ...quota, name: "a fleet of 16 let", succeeded: 1, requestsPerCall: 21 }
+      for (const line of Report.verdict([long, { ...long, requestsPerCall: 31 }], 0)) {
+        assert.isAtMost(line.length, 80, line)
+      }
       assert.isEmpty(Fleet.all().filter(({ name }) => name.length > 17))
     })
 
     it("nothing is made up before a call has ended", () => {
       const none = Report.figures("naive", new Fleet.Tally(), 0)
-      assert.deepStrictEqual(Report.sentence([none]), ["No call has ended, so the table shows nothing."])
+      assert.deepStrictEqual(Report.verdict([none], 0), ["No call has ended, so the table shows nothing."])
       assert.strictEqual(Report.table([none])[2], "naive      0        -              -    -    -        -")
       assert.deepStrictEqual(Report.liveLines([none]), ["  naive: no call has ended, - requests per call, 0 open"])
     })
@@ -217,17 +220,17 @@ describe("outage", () => {
         for (const { calls, inFlight } of [none!, naive!, standard!, adaptive!, gated!]) {
           assert.deepStrictEqual([calls, inFlight], [1200, 0])
         }
-        assert.strictEqual(none!.extraLoad, 0)
-        assert.isAbove(naive!.extraLoad, 1)
+        assert.strictEqual(none!.requestsPerCall, 1)
+        assert.isAbove(naive!.requestsPerCall, 2)
         assert.isBelow(naive!.succeeded, none!.succeeded)
-        for (const { balance, extraLoad, succeeded } of [standard!, adaptive!, gated!]) {
-          assert.isBelow(extraLoad, 0.35)
+        for (const { balance, requestsPerCall, succeeded } of [standard!, adaptive!, gated!]) {
+          assert.isBelow(requestsPerCall, 1.35)
           assert.isAbove(succeeded, none!.succeeded)
           assert.isAbove(balance!, 0)
         }
         assert.closeTo(standard!.succeeded, 0.84, 0.02)
         assert.closeTo(gated!.succeeded, 0.88, 0.02)
-        assert.isBelow(gated!.extraLoad, 0.05)
+        assert.isBelow(gated!.requestsPerCall, 1.05)
         for (const { refused } of [standard!, adaptive!]) assert.isAbove(refused!, 0)
         assert.isDefined(adaptive!.fillRate)
         assert.isUndefined(standard!.fillRate)
@@ -250,8 +253,7 @@ const naive: Report.Figures = {
   calls: 1000,
   inFlight: 0,
   succeeded: 0.5,
-  attemptsPerCall: 2.5,
-  extraLoad: 1.5,
+  requestsPerCall: 2.5,
   p50: 0.01,
   p99: 0.9,
   balance: undefined,
@@ -263,8 +265,7 @@ const quota: Report.Figures = {
   ...naive,
   name: "quota",
   succeeded: 0.8,
-  attemptsPerCall: 1.2,
-  extraLoad: 0.2,
+  requestsPerCall: 1.2,
   balance: 300,
   refused: 40
 }

@@ -8,7 +8,7 @@ describe("portable functions", () => {
     for (const root of [0, 1, 2, 3, 10, 0.5, 1000]) assert.strictEqual(cubeRoot(root ** 3), root)
   })
 
-  it("are those of mathematics", () => {
+  it("agree with mathematics", () => {
     for (const x of numbers) {
       assert.isBelow(Math.abs(cubeRoot(x) / Math.cbrt(x) - 1), 4e-16)
       assert.isBelow(Math.abs(power(x, 13) / x ** 13 - 1), 2e-14)

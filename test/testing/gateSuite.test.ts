@@ -119,8 +119,8 @@ type Gates = Readonly<Record<string, ReadonlyArray<Effect.Effect<Gate>>>>
 
 /** By the law: gates that break it. */
 const gates: Gates = {
-  "has a place among the gates": [room(() => ({ order: NaN }))],
-  "gives one pass to a send that it lets go, and none to another": [
+  "has a place in the order of gates": [room(() => ({ order: NaN }))],
+  "gives one pass to each send it admits, and none to others": [
     open(() => undefined),
     open((send) => (send.hold(free), send.hold(free))),
     open((send) => (send.hold(free), Effect.void)),
@@ -137,7 +137,7 @@ const gates: Gates = {
     refusing(),
     room(() => ({ full: (send) => Effect.sync(() => send.hold(free)) }))
   ],
-  "undoes what passing has changed when a pass is canceled": [
+  "undoes the effect of passing when a pass is canceled": [
     room(() => ({ canceled: () => undefined })),
     room((room) => ({ canceled: () => (room.released(), room.released()) }))
   ],
@@ -145,7 +145,7 @@ const gates: Gates = {
     room(() => ({ full: () => Effect.void })),
     room(() => ({ full: () => Effect.never }))
   ],
-  "lets sends pass again when those before have ended, in whatever way": [
+  "lets sends pass again when those before have ended in any way": [
     settlesOnly("Success"),
     room(() => ({ settled: () => undefined }))
   ],
@@ -154,7 +154,7 @@ const gates: Gates = {
     room(() => ({ full: () => Effect.never })),
     room(() => ({ full: () => Effect.sleep("1 minute") }))
   ],
-  "lets waiters pass in the order in which they came": [
+  "lets waiters pass in order of arrival": [
     room((room) => ({ next: () => room.line.pop() })),
     room((room) => ({
       released: () => {
@@ -201,8 +201,8 @@ const gatesThatRefuse: Gates = {
       return { full: () => ++refused === 3 ? (room.free = -1, Effect.fail(new Full())) : Effect.fail(new Full()) }
     })
   ],
-  "has a call that is refused never sent by withRetry": [unmarked()],
-  "has a call that is refused never sent by Effect.retry": [unmarked()]
+  "keeps withRetry from sending a refused call": [unmarked()],
+  "keeps Effect.retry from sending a refused call": [unmarked()]
 }
 
 const gatesThatNeverHoldBack: Gates = { "holds no send back": [room(), refusing()] }

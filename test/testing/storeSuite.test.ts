@@ -108,19 +108,19 @@ const waits = { whenExhausted: "wait" } as const
 
 /** By the law: stores that break it. */
 const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
-  "says what it is": [
+  "describes itself": [
     stopping(() => ({ capacity: 0 })),
     stopping(() => ({ successIncrement: 11 })),
     stopping(() => ({ firstAttemptCost: -1 })),
     stopping(() => ({ whenExhausted: "wait" }))
   ],
-  "takes what is there": [
+  "takes available tokens": [
     greedy,
     reserving(() => ({ cost: 0 })),
     stopping(() => ({ reserve: () => undefined })),
     stopping(() => ({ isFull: true }))
   ],
-  "puts back once what is given back": [
+  "puts back, once, what is given back": [
     reserving((held) => ({ giveBack: () => held.spend() })),
     reserving((_, store, clock) => ({ giveBack: () => (store.deposit(1, clock), true) })),
     reserving((held) => ({ spend: () => (held.spend(), true) }))
@@ -129,7 +129,7 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
     reserving((held) => ({ spend: () => held.giveBack() })),
     reserving((held) => ({ spend: () => (held.spend(), true) }))
   ],
-  "takes nothing where there is too little": [
+  "takes nothing if there are too few tokens": [
     stopping((store) => ({
       reserve: (cost, clock) => store.reserve(Math.min(cost, store.balance(clock)), clock)
     })),
@@ -141,15 +141,15 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
       }
     }))
   ],
-  "grants a cost of 0, whatever there is": [
+  "grants a cost of 0 at any balance": [
     stopping((store) => ({
       reserve: (cost, clock) => store.balance(clock) === 0 ? undefined : store.reserve(cost, clock)
     }))
   ],
-  "grants no more than there can be, however patient the caller": [
+  "grants no more than its capacity, however patient the caller": [
     stopping((store) => ({ reserve: (cost, clock) => store.reserve(Math.min(cost, 10), clock) }))
   ],
-  "puts in what is deposited, up to the capacity": [
+  "adds deposits, up to the capacity": [
     stopping(() => ({ deposit: () => undefined })),
     stopping((store) => ({ balance: (clock) => 2 * store.balance(clock) })),
     stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens + 1, clock) }))
@@ -197,7 +197,7 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
       })
     )
   ],
-  "loses nothing of a call that is interrupted, at any step": [tardy],
+  "loses nothing to a call that is interrupted, at any step": [tardy],
   "has taken nothing when a caller that asks for too much is interrupted, at any step": [
     asking((store, cost, clock) =>
       Effect.andThen(
@@ -209,17 +209,17 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
 }
 
 const storesThatWait: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
-  "grants a waiter its tokens when they are there": [
+  "grants a waiter its tokens when there are enough": [
     waiting(() => Effect.never),
     waiting((store, cost, clock, hold) => Effect.andThen(polling(store, cost, clock, hold), Effect.never))
   ],
-  "serves waiters in the order in which they came": [waiting(polling)],
+  "serves waiters in order of arrival": [waiting(polling)],
   "forgets a waiter that is interrupted": [stubborn],
   "grants nothing when the patience has ended": [stubborn],
-  "says that it refuses what it can never grant": [
+  "reports that it refuses what it can never grant": [
     waiting((store, cost, clock, hold) => cost > store.capacity ? Effect.void : polling(store, cost, clock, hold))
   ],
-  "says that it refuses nothing that it could grant to a more patient caller": [
+  "does not report a refusal of what it could grant to a more patient caller": [
     answering((store, cost, clock, patience) => store.balance(clock) < cost && Duration.toMillis(patience) < 60_000)
   ]
 }
@@ -227,9 +227,9 @@ const storesThatWait: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>
 const bucketBroken: Readonly<Record<string, (options: RetryQuota.Options) => Effect.Effect<Store>>> = {
   "a bucket begins with its initial tokens": ({ initial: _, ...options }) => broken(options, () => ({})),
   "a bucket refills over time, up to the capacity": (options) => broken({ ...options, refillPerSecond: 0 }, () => ({})),
-  "a bucket has callers wait for the refill, first come, first served, whatever they cost": (options) =>
+  "a bucket makes callers wait for the refill, first come, first served, whatever their cost": (options) =>
     broken({ ...options, refillPerSecond: 40 }, () => ({})),
-  "a bucket serves the one behind an interrupted waiter at the refill": (options) => broken(options, staying)
+  "a bucket serves the caller behind an interrupted waiter at the refill": (options) => broken(options, staying)
 }
 
 /** A budget of a hundred retries, and what is wrong with it. */
@@ -254,7 +254,7 @@ const granting = (changed: (held: Reservation) => Partial<Reservation>) =>
   }))
 
 const countingStores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
-  "says what it is": [miscounting(() => ({ capacity: 10 })), miscounting(() => ({ successIncrement: 1 }))],
+  "describes itself": [miscounting(() => ({ capacity: 10 })), miscounting(() => ({ successIncrement: 1 }))],
   "counts one retry, whatever it costs": [
     miscounting((store) => ({
       reserve: (cost, clock) => {
@@ -263,13 +263,13 @@ const countingStores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>
       }
     }))
   ],
-  "grants a cost of 0, whatever there is, and takes nothing": [
+  "grants a cost of 0 at any balance, and takes nothing": [
     miscounting((store) => ({ reserve: (cost, clock) => store.reserve(Math.max(cost, 1), clock) })),
     miscounting((store) => ({
       reserve: (cost, clock) => store.balance(clock) < 1 ? undefined : store.reserve(cost, clock)
     }))
   ],
-  "takes nothing of a retry that is never sent": [
+  "takes nothing for a retry that is never sent": [
     granting((given) => ({ giveBack: () => given.spend() })),
     granting((given) => ({ giveBack: () => (given.giveBack(), true) }))
   ],
@@ -338,9 +338,9 @@ describe("RetryQuotaStoreSuite.laws", () => {
 
   it.effect("says what is wrong, where, and what would be right", () =>
     Effect.gen(function*() {
-      const error = yield* isBroken(lawOf(RetryQuotaStoreSuite.laws(greedy), "takes what is there"))
+      const error = yield* isBroken(lawOf(RetryQuotaStoreSuite.laws(greedy), "takes available tokens"))
       assert.deepStrictEqual([error.what, error.actual, error.expected], ["the cost of a reservation", 1.5, 1])
-      assert.strictEqual(error.message, "takes what is there: the cost of a reservation: 1.5, expected 1")
+      assert.strictEqual(error.message, "takes available tokens: the cost of a reservation: 1.5, expected 1")
     }))
 
   it.effect("takes what a store throws for a breach", () =>
@@ -352,7 +352,7 @@ describe("RetryQuotaStoreSuite.laws", () => {
         }
       }))
       for (const law of RetryQuotaStoreSuite.laws(throws)) {
-        if (law.name === "says what it is") continue
+        if (law.name === "describes itself") continue
         assert.include([thrown, "refused"], (yield* isBroken(law)).actual, law.name)
       }
     }))

@@ -2,7 +2,7 @@ import { RetryInfo } from "effect-retry"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 
-/** Chance that always gives the same number. */
+/** Randomness that always gives the same number. */
 export const constantRandom = (value: number): Random.Random => ({
   nextIntUnsafe: () => Math.floor(value * Number.MAX_SAFE_INTEGER),
   nextDoubleUnsafe: () => value

@@ -11,7 +11,7 @@ import { parsed, placeOf } from "./json.ts"
 import { Refusal, refusal } from "./refusal.ts"
 import { quoted } from "./text.ts"
 
-/** Of all files of a scenario. A million times with twenty digits each take less. */
+/** Of all files of a scenario: room for a million times of twenty digits. */
 const mostBytes = 32 * 1024 * 1024
 
 /** `at[3]` as keys. */
@@ -43,7 +43,7 @@ const arrivalsOfCsv = Effect.fnUntraced(function*(path: string, text: string) {
   const { head, numbers } = yield* csvOf(path, text)
   const [column, other] = ["at", "calls"].filter((name) => head.includes(name))
   if (column === undefined || other !== undefined) {
-    return yield* refusal(`${path}: line 1: its head needs either at (milliseconds) or calls (of each bucket)`)
+    return yield* refusal(`${path}: line 1: its header needs either at (milliseconds) or calls (per bucket)`)
   }
   const values = (yield* numbers([column], column === "at" ? times : wholeNumbers)).map(([value]) => value!)
   return yield* Effect.mapError(
@@ -61,7 +61,7 @@ interface Allowance {
 const arrivalsFrom = Effect.fnUntraced(function*(path: string, left: Allowance) {
   const fs = yield* FileSystem.FileSystem
   const { size, type } = yield* Effect.mapError(fs.stat(path), unreadable(path))
-  if (type !== "File") return yield* refusal(`cannot read ${quoted(path)}: it is no file`)
+  if (type !== "File") return yield* refusal(`cannot read ${quoted(path)}: it is not a file`)
   if (size > left.bytes) {
     const together = left.bytes < mostBytes ? "with the arrivals before it, " : ""
     return yield* refusal(`cannot read ${quoted(path)}: ${together}it is larger than ${mostBytes / 2 ** 20} MB`)
@@ -91,7 +91,7 @@ const filled = Effect.fnUntraced(function*(fleet: unknown, place: string, scenar
   const read: Keyed = yield* arrivalsFrom(paths.join(paths.dirname(scenario), file), left)
   const twice = Object.keys(besides).find((key) => key in read)
   if (twice !== undefined) {
-    return yield* refusal(`${scenario}: ${place}.arrivals.${twice}: the file ${quoted(file)} has it, too`)
+    return yield* refusal(`${scenario}: ${place}.arrivals.${twice}: the file ${quoted(file)} has it too`)
   }
   return { ...fleet, arrivals: { ...besides, ...read } }
 })

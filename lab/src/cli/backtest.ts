@@ -47,12 +47,12 @@ const measuredFrom = Effect.fnUntraced(function*(path: string) {
   )
 })
 
-/** What is asked for must go together: a picture is of one series, and each series has its own policy or all have the same. */
+/** Refuses flags that do not go together: a chart shows one series, and there is one policy for all or one for each. */
 const checked = Effect.fnUntraced(
   function*(measured: number, policies: number, svg: Option.Option<string>) {
     if (policies > 1 && policies !== measured) {
       return yield* refusal(
-        `--policy is given ${policies} times, and --measured ${measured} times: once, or once for each`
+        `--policy is given ${policies} times, --measured ${measured} times: give one policy, or one for each series`
       )
     }
     if (measured > 1 && Option.isSome(svg)) {
@@ -61,7 +61,7 @@ const checked = Effect.fnUntraced(
   }
 )
 
-/** Reads a series, and foresees it. */
+/** Reads a series, and predicts it. */
 const seriesOf = Effect.fnUntraced(
   function*(path: string, policy: string | undefined, written: Simulator.Scenario, runs: number) {
     const scenario = policy === undefined ? written : Simulator.withPolicy(written, yield* policyFrom(policy))

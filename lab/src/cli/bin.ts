@@ -26,7 +26,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 })
 
 // The first Ctrl-C ends the run and shows what there is, the second ends the process: by the signal, since an exit would wait
-// for a file that takes no end of writing.
+// for a file whose writing never ends.
 let interrupted = false
 process.on("SIGINT", () => {
   if (!interrupted) {

@@ -20,7 +20,7 @@ import { seeded, writtenLabel } from "./simulate.ts"
 import { quoted } from "./text.ts"
 import { tell, warningTexts } from "./warnings.ts"
 
-/** Expectations that do not hold. What was found has been told. The exit code is 3. */
+/** Expectations that do not hold. The findings have been printed. The exit code is 3. */
 export class ExpectationsFailed extends Data.TaggedError("ExpectationsFailed")<{ readonly message: string }> {}
 
 interface Asked {

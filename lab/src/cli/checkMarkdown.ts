@@ -4,7 +4,7 @@ import { plain } from "./text.ts"
 /** A comment on GitHub holds 65,536 characters. */
 const mostCharacters = 60_000
 
-/** Text as code: nothing in it is markup, and it mentions nobody. */
+/** Text as code: nothing in it is markup or a mention. */
 const code = (text: string): string => {
   const line = plain(text)
   const runs = line.match(/`+/g) ?? []

@@ -21,7 +21,7 @@ const policy = Flag.String("policy").pipe(
   Flag.atLeast(1)
 )
 
-/** The scenario as it is written and with each policy, each once and under a name of its own. */
+/** The scenario as written and with each policy, without duplicates, each under a name of its own. */
 export const plansOf = (scenario: Scenario, policies: ReadonlyArray<Policy>) => {
   const written: Plan = { label: writtenLabel(scenario), scenario }
   const known = new Set([JSON.stringify(scenario.fleets)])
@@ -40,7 +40,7 @@ export const plansOf = (scenario: Scenario, policies: ReadonlyArray<Policy>) => 
   return [written, ...others] as const
 }
 
-/** Runs a scenario as it is written, then with each policy, and tells what came of it. */
+/** Runs a scenario as written, then with each policy, and reports the results. */
 export const compared = Effect.fnUntraced(function*(
   scenario: Scenario,
   policies: ReadonlyArray<Policy>,

@@ -28,7 +28,7 @@ const perSecond = (value: number): string => `${counted(Math.round(value))}/s`
 const points = (value: number): string => `${value > 0 ? "+" : ""}${(value * 100).toFixed(1)}`
 const signed = (value: number): string => `${value > 0 ? "+" : ""}${value.toFixed(2)}`
 
-/** What each policy does that the first does not, seed by seed. */
+/** How each policy differs from the first, seed by seed. */
 const changesOf = ([first, ...others]: Runs): ReadonlyArray<string> => {
   if (others.length === 0) return []
   const rows = others.map(({ label, results }): readonly [string, ...Array<string>] => {
@@ -42,7 +42,7 @@ const changesOf = ([first, ...others]: Runs): ReadonlyArray<string> => {
   ]
 }
 
-/** What several runs of each policy say, side by side; and what each does that the first does not, seed by seed. */
+/** The summaries of each policy's runs, side by side; and how each differs from the first, seed by seed. */
 const rangesTable = (runs: Runs): string => {
   const [first] = runs
   const { scenario } = first.result

@@ -3,7 +3,7 @@ import Papa from "papaparse"
 import { type Refusal, refusal } from "./refusal.ts"
 import { quoted } from "./text.ts"
 
-/** What the cells of a column have to be. */
+/** What the cells of a column must be. */
 export interface Expected {
   readonly says: string
   readonly holds: (value: number) => boolean
@@ -27,7 +27,7 @@ interface Csv {
 const wrong = (path: string, row: number | undefined, why: string): Refusal =>
   refusal(`${path}:${row === undefined ? "" : ` line ${row + 2}:`} ${why}`)
 
-/** A text of comma-separated values, under a head of names. */
+/** A text of comma-separated values, below a header of names. */
 export const csvOf = Effect.fnUntraced(function*(path: string, text: string) {
   const { data, errors, meta } = Papa.parse<{ readonly [name: string]: string }>(text.trim(), {
     header: true,

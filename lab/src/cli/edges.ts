@@ -4,7 +4,7 @@ import type { Runs } from "./charts/run.ts"
 import { type Refusal, refusal } from "./refusal.ts"
 import { plain } from "./text.ts"
 
-/** What becomes of the calls of each run with a little less and a little more capacity; `undefined` where that says nothing. */
+/** What becomes of the calls of each run with a little less and a little more capacity; `undefined` where that has no answer. */
 export type Edges = ReadonlyArray<Edge | undefined>
 
 const runsOfEach = 3
@@ -17,7 +17,7 @@ export const edgesOf = (runs: Runs): Effect.Effect<Edges, Refusal> =>
       ({ message }) => refusal(`${scenario.name} (${label}): ${message}`)
     ))
 
-/** Says which policies stand on an edge: what is measured of a capacity is seldom more exact than a tenth. */
+/** Reports which policies are on an edge: a measured capacity is rarely more exact than a tenth. */
 export const edgeLines = (runs: Runs, edges: Edges): ReadonlyArray<string> =>
   edges.flatMap((edge, index) => {
     if (edge === undefined || !edge.isNear) return []

@@ -47,7 +47,7 @@ const settings = {
   svg: flags.svg
 }
 
-/** What depends on all calls of a client, not on one; the rate limiter has a note of its own. */
+/** What depends on all calls of a client, not on one; the rate limiter has its own note. */
 const leftOut = ({ budget, concurrency, throttle }: Retrying): ReadonlyArray<string> => {
   const parts = [
     ...budget === undefined ? [] : ["retry budget"],

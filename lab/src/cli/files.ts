@@ -35,7 +35,7 @@ export const read = Effect.fnUntraced(function*(path: string) {
   return yield* Effect.mapError(fs.readFileString(path), unreadable(path))
 })
 
-/** Files that are being written, under the names that they have meanwhile. Code that ends the process immediately removes them. */
+/** Files being written, under their temporary names. Code that ends the process immediately removes them. */
 export const unfinished = new Set<string>()
 
 type Target = { readonly path: string; readonly folder: string; readonly kind: "new" | "file" | "device" }
@@ -66,10 +66,10 @@ const targetOf = Effect.fnUntraced(function*(path: string) {
 const targetFor = (path: string) =>
   Effect.catchTag(targetOf(path), "PlatformError", (error) => cannot("write", path)(error))
 
-/** Refuses a path that cannot be written, before anyone waits for what would be written there. */
+/** Refuses a path that cannot be written, before any work is done for it. */
 export const writable = (path: string) => Effect.asVoid(targetFor(path))
 
-/** Refuses a path that holds something already, unless it may go. */
+/** Refuses a path that already exists, unless it may be overwritten. */
 export const writableNew = Effect.fnUntraced(function*(path: string, force: boolean) {
   const fs = yield* FileSystem.FileSystem
   const exists = yield* Effect.orElseSucceed(fs.exists(path), () => false)

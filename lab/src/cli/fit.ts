@@ -36,7 +36,7 @@ const choices = <const A extends string>(name: string, of: ReadonlyArray<A>, wha
 
 const usualTake = Duration.minutes(10)
 
-/** What a scenario is called after its log: letters and digits of its name. */
+/** The scenario's name, from its log's: letters and digits. */
 const nameOf = (file: string): string => file.replace(/\.gz$/, "").replaceAll(/[^\w.-]+/g, "-").slice(0, 60) || "log"
 
 const readAll = Effect.fnUntraced(function*(files: ReadonlyArray<string>, log: Log) {
@@ -72,7 +72,7 @@ const flagsOfFit = {
   unit: choices("unit", unitNames, "The unit of --duration"),
   status: field("status", "the status"),
   attempt: field("attempt", "the attempt, from 1"),
-  capacity: flags.capacity("Requests per second the service can handle, if you know better"),
+  capacity: flags.capacity("Requests per second the service can handle, in place of the fitted capacity"),
   take: flags.duration("take", "At most how much of the log to replay, the busiest part. Default 10 minutes"),
   arrivals: flags.file("arrivals", "With --out: write the calls of each second, as JSON or CSV"),
   out: flags.file("out", "Write the scenario"),

@@ -54,7 +54,7 @@ const retriedRow = ({ retried }: Fitted): readonly [string, ...Array<string>] =>
 
 const mostStatuses = 6
 
-/** What a log tells, with how sure it is. */
+/** The findings in a log, with their uncertainty. */
 export const fitTable = (fitted: Fitted): ReadonlyArray<string> => {
   const { requests, seconds, series } = fitted
   const rates = series.buckets.map((bucket) => bucket.requests * 1000 / series.widthMillis)
@@ -84,7 +84,7 @@ export const fitTable = (fitted: Fitted): ReadonlyArray<string> => {
     .map((line, index) => `${line}  ${basis[index]!}`)
 }
 
-/** What the scenario holds that the log does not, and what the log holds that the scenario does not. */
+/** Where scenario and log differ: what was assumed, and what was left out. */
 const scenarioRemarks = (
   { capacity: found, latency, retried }: Fitted,
   { capacity, fromMillis, scenario, timeout }: ReturnType<typeof scenarioOf>
@@ -102,7 +102,7 @@ const scenarioRemarks = (
     : retried.value > 0 && "retries are left out of its rate: its policy makes them"
 ]
 
-/** What the table does not say. */
+/** What the table does not show. */
 export const remarksOf = (
   fitted: Fitted,
   made: ReturnType<typeof scenarioOf>,

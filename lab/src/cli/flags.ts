@@ -22,7 +22,7 @@ export const force = Flag.Boolean("force").pipe(
   Flag.withDefault(false)
 )
 
-/** Requests per second that the service bears. */
+/** Requests per second that the service can handle. */
 export const capacity = (description: string) =>
   Flag.Finite("capacity").pipe(
     Flag.filter((value) => value > 0, () => "requests per second, above 0"),

@@ -13,7 +13,7 @@ export const placeOf = (text: string, offset: number): Place => {
   return { line: lines.length, column: lines.at(-1)!.length + 1 }
 }
 
-/** Whether a text can still become JSON by what follows: the platform's parser stops at its end, or not at all. */
+/** Whether more text could still make this JSON: the platform's parser stops at its end, or not at all. */
 const isBegun = (text: string): boolean => {
   try {
     JSON.parse(text)
@@ -25,7 +25,7 @@ const isBegun = (text: string): boolean => {
   }
 }
 
-/** Where a text stops being JSON. Parsers do not always tell, so the longest beginning of JSON is looked for, by halves. */
+/** Where a text stops being JSON. Not every parser reports it, so bisection finds the longest valid prefix. */
 const brokenAt = (text: string, message: string): Place | undefined => {
   if (!isBegun("")) return undefined
   let [begun, broken] = [0, text.length + 1]
@@ -54,7 +54,7 @@ const whyNot = (whole: string, message: string): string => {
   return `line ${place.line}, column ${place.column}: ${what}`
 }
 
-/** The value of a JSON text. `what` is what the text is called where it is none. */
+/** The value of a JSON text. `what` names the text in the error. */
 export const parsed = (what: string, text: string): Effect.Effect<unknown, Refusal> =>
   Effect.try({
     try: (): unknown => JSON.parse(text),

@@ -3,9 +3,9 @@ import { counted, percent } from "./charts/format.ts"
 import { spread } from "./outcome.ts"
 import { duration } from "./text.ts"
 
-/** What has become of the expectations of a scenario. */
+/** The judgments of a scenario's expectations. */
 export interface Checked {
-  /** The scenario as it was asked for: a file, or a name. */
+  /** The scenario as given: a file, or a name. */
   readonly source: string
   readonly name: string
   readonly seeds: readonly [first: number, last: number]
@@ -13,7 +13,7 @@ export interface Checked {
   readonly warnings: ReadonlyArray<string>
 }
 
-/** The seeds of runs in a row. */
+/** Consecutive seeds of runs. */
 export const seedsOf = (results: ReadonlyArray<SimulationResult>): readonly [first: number, last: number] => [
   results[0]!.scenario.seed,
   results.at(-1)!.scenario.seed

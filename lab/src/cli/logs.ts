@@ -12,7 +12,7 @@ import { plain } from "./text.ts"
 
 const chunkBytes = 128 * 1024
 
-/** What is packed ends before its end, or is damaged. */
+/** The compressed data is truncated or damaged. */
 class Damaged extends Data.TaggedError("Damaged")<{ readonly why: string }> {}
 
 const unpacked = (path: string) => <E, R>(file: Stream.Stream<Uint8Array, E, R>) =>
@@ -24,7 +24,7 @@ const unpacked = (path: string) => <E, R>(file: Stream.Stream<Uint8Array, E, R>)
     })
     : file
 
-/** Reads a log to its end, however long it is. What is damaged ends it early: the remark says so. */
+/** Reads a log to its end, however long it is. Damage ends it early, with a remark. */
 export const readLog = Effect.fnUntraced(function*(path: string, log: Log, line: ProgressLine) {
   const fs = yield* FileSystem.FileSystem
   const { size } = yield* Effect.mapError(fs.stat(path), unreadable(path))

@@ -64,7 +64,7 @@ const completions: typeof GlobalFlag.Completions = {
   flag: Flag.withMetavar(GlobalFlag.Completions.flag, "SHELL")
 }
 
-/** The command line. What goes wrong has been told when it fails. */
+/** The command line. When it fails, the error has been printed. */
 export const main = Installed.use(({ version }) => Command.run(effectRetry, { version })).pipe(
   Effect.tapCause((cause) => {
     if (Cause.hasInterruptsOnly(cause)) return Effect.void
@@ -83,7 +83,7 @@ export const main = Installed.use(({ version }) => Command.run(effectRetry, { ve
 )
 
 /**
- * 0 for what went well, 1 for a fault of the program, 2 for what the user has to change, 3 for expectations that do not hold,
+ * 0 for success, 1 for a bug in the program, 2 for a mistake in the input, 3 for expectations that do not hold,
  * 130 after Ctrl-C.
  */
 export const exitCode = <E, A>(exit: Exit.Exit<A, E>): number => {

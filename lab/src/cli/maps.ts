@@ -11,7 +11,7 @@ import { refusal, refusalOf } from "./refusal.ts"
 import type { Plan } from "./runs.ts"
 import { plain } from "./text.ts"
 
-/** Values of a parameter unless something else is said. */
+/** Values of a parameter by default. */
 export const usualSteps = 20
 /** Of a map in a page: enough to see where the edges are, in a fraction of the time. */
 const pageSteps = { across: 16, up: 10, runs: 3 }
@@ -20,7 +20,7 @@ const pageSteps = { across: 16, up: 10, runs: 3 }
 export const spaced = (from: number, to: number, steps: number): ReadonlyArray<number> =>
   Array.from({ length: steps }, (_, n) => Number((from + (to - from) * n / Math.max(1, steps - 1)).toPrecision(6)))
 
-/** Load: from a fifth of what the service bears up to it. */
+/** Load: from a fifth of the service's capacity up to all of it. */
 const loadOf = (scenario: Simulator.Scenario, steps: number) => {
   const fleet = scenario.fleets.findIndex(({ rate }) => typeof rate === "number")
   if (fleet < 0) return undefined
@@ -47,7 +47,7 @@ interface Asked {
   readonly y: Option.Option<Simulator.Axis>
 }
 
-/** The parameters that are mapped: those that were asked for, or load and length of the outage. */
+/** The parameters to map: those given, or load and length of the outage. */
 export const axesOf = Effect.fnUntraced(function*(
   scenario: Simulator.Scenario,
   asked: Asked,
@@ -57,16 +57,16 @@ export const axesOf = Effect.fnUntraced(function*(
   const y = Option.getOrElse(asked.y, () => lengthOf(scenario, steps.up))
   if (x === undefined) {
     return yield* refusal(
-      "the scenario has no fleet with a steady rate to map: `effect-retry map --x` takes another parameter"
+      "the scenario has no fleet with a steady rate to map: give another parameter with `effect-retry map --x`"
     )
   }
   if (y === undefined) {
-    return yield* refusal("the scenario has no outage to map: `effect-retry map --y` takes another parameter")
+    return yield* refusal("the scenario has no outage to map: give another parameter with `effect-retry map --y`")
   }
   return { x, y }
 })
 
-/** Makes the map of each plan, and shows how far it is. */
+/** Makes the map of each plan, and shows the progress. */
 export const mapsOf = Effect.fnUntraced(function*(
   plans: ReadonlyArray<Plan>,
   { runs, x, y }: { readonly x: Simulator.Axis; readonly y: Simulator.Axis; readonly runs: number }

@@ -4,7 +4,7 @@ import { refusal } from "./refusal.ts"
 
 const columns = ["calls", "attempts", "succeeded", "failed"] as const
 
-/** A measured series of CSV: a head with these names among others, then a line for each second. */
+/** A measured series as CSV: a header with at least these names, then a line for each second. */
 export const seriesOfCsv = Effect.fnUntraced(function*(path: string, text: string) {
   const { head, numbers } = yield* csvOf(path, text)
   const missing = columns.filter((name) => !head.includes(name))

@@ -23,10 +23,10 @@ const shippedPage = Effect.gen(function*() {
   return yield* refusal(`the built-in playground is not at ${quoted(page)}`)
 })
 
-/** What opens a file where people work: on Linux, on macOS, on Windows. The first that is there is taken. */
+/** Commands that open a file: on Linux, on macOS, on Windows. The first that exists is used. */
 const openers = ["xdg-open", "open", "explorer.exe"]
 
-/** Shows a page in the browser; answers whether something on this machine could. */
+/** Shows a page in the browser; returns whether any command could. */
 const shownBy = Effect.fnUntraced(function*(page: string) {
   const spawner = yield* ChildProcessSpawner
   for (const opener of openers) {

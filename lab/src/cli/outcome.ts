@@ -13,7 +13,7 @@ export const share = (result: SimulationResult, { totals }: ClientResult): strin
 export const sendsPerCall = ({ totals: { attempts, calls } }: ClientResult): string =>
   calls === 0 ? "-" : (attempts / calls).toFixed(2)
 
-/** The most requests a second that any of the services was sent. */
+/** The most requests in a second that any service was sent. */
 export const peakOf = (result: SimulationResult, services: ReadonlyArray<ServiceResult>): string => {
   const perSecond = factsOf({ ...result, services }).peak?.perSecond
   if (perSecond === undefined) return "-"
@@ -53,7 +53,7 @@ export const recovers = ({ afterMillis, of, runs }: Recoveries): string => {
   return `${counted(runs)} of ${counted(of)}${after}`
 }
 
-/** What stands above what several runs say. */
+/** The line above the summary of several runs. */
 export const seedsLine = (results: ReadonlyArray<SimulationResult>): string => {
   const [first, last] = [results[0]!.scenario.seed, results.at(-1)!.scenario.seed]
   return results.length === 1
@@ -61,7 +61,7 @@ export const seedsLine = (results: ReadonlyArray<SimulationResult>): string => {
     : `${results.length} runs, seeds ${first} to ${last}: mean (5 to 95 % of the runs)`
 }
 
-/** What the columns of the tables mean. The peak load is that of each service, or of the busiest. */
+/** Explains the columns of the tables. The peak load is that of each service, or of the busiest. */
 export const legend = (
   { bucketMillis, scenario: { fleets, services } }: SimulationResult,
   peak: "each" | "busiest"

@@ -24,7 +24,7 @@ const command = Effect.gen(function*() {
 /** Data as text. */
 export const asJson = (data: unknown): string => JSON.stringify(data, undefined, 2)
 
-/** The runs of a scenario as data: what they come to, and each of them. */
+/** The runs of a scenario as data: the summary, and each run. */
 export const dataOf = (run: Run, edge: Edge | undefined) => ({
   label: run.label,
   seeds: run.results.map(({ scenario }) => scenario.seed),
@@ -34,7 +34,7 @@ export const dataOf = (run: Run, edge: Edge | undefined) => ({
   results: run.results
 })
 
-/** Writes a file if it was asked for, and says so. */
+/** Writes a file if it was asked for, and prints its path. */
 export const writeIfAsked = (path: Option.Option<string>, text: () => string) =>
   Option.match(path, {
     onNone: () => Effect.void,

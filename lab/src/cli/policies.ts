@@ -11,7 +11,7 @@ export const labelOf = (policy: Simulator.Policy): string => resolve(policy).lab
 
 const example = `or JSON such as {"steps":[{"fixed":{"delay":0}},{"maxAttempts":4}]}`
 
-/** The policy of a name. */
+/** The policy with a name. */
 export const policyNamed = Effect.fnUntraced(function*(text: string) {
   const found = Simulator.policies.find((name) => name === text)
   if (found !== undefined) return found

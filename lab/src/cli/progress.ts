@@ -7,7 +7,7 @@ import type { Progress } from "../Simulator.ts"
 import { counted, percent } from "./charts/format.ts"
 import { duration } from "./text.ts"
 
-/** A line at the foot of the terminal that is written over and over, and goes. */
+/** A line at the bottom of the terminal that is redrawn, and erased at the end. */
 export interface ProgressLine {
   readonly show: (text: string) => Effect.Effect<void>
   readonly clear: Effect.Effect<void>
@@ -34,12 +34,12 @@ export const progressLine = Effect.gen(function*() {
 const quietMillis = 300
 const betweenMillis = 100
 
-/** The least share of a run that says how long the rest takes. */
+/** The share of a run from which the rest can be estimated. */
 const tellingShare = 0.02
 
 const left = (millis: number): string => `, ${duration(Math.max(1, Math.ceil(millis / 1000)) * 1000)} left`
 
-/** Shows the progress of one of several runs, and how long all will still take: not immediately, and not too often. */
+/** Shows the progress of one of several runs, and the time left for all: after a moment, and not too often. */
 export const toldOn = (line: ProgressLine, label: string, run: { readonly index: number; readonly of: number }) => {
   let nextMillis = quietMillis
   return ({ attempts, elapsedMillis, fraction, leftMillis }: Progress): Effect.Effect<void> => {

@@ -7,7 +7,7 @@ type Outage = NonNullable<ScenarioInput["services"][number]["outages"]>[number]
 /** What a brownout may be. */
 export const kinds = ["fail", "slow", "drop", "hold"] as const
 
-/** What is known of a service in trouble. */
+/** What the user knows about a service in trouble. */
 export interface Question {
   readonly rate: number
   readonly clients: number
@@ -59,7 +59,7 @@ const latencyOf = ({ p50, p99 }: Question) => {
   return { p50: short(Number(p50Millis.toPrecision(3))), p99: short(Number(p99Millis.toPrecision(3))) }
 }
 
-/** The scenario of a question: what was said, and guesses for the rest. */
+/** The scenario of a question: what the user gave, and guesses for the rest. */
 export const scenarioOf = (question: Question, schema: string): ScenarioInput => {
   const { capacity, clients, p50, p99, policy, rate, timeout } = question
   const { lengthMillis, outage, what } = troubleOf(question)

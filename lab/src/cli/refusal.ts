@@ -1,7 +1,7 @@
 import * as Data from "effect/Data"
 import type { InvalidScenario, SimulationStalled } from "../Simulator.ts"
 
-/** What the user has to change: lines for the terminal, each of which stands alone. The exit code is 2. */
+/** A mistake in the input: lines for the terminal, each complete by itself. The exit code is 2. */
 export class Refusal extends Data.TaggedError("Refusal")<{ readonly lines: ReadonlyArray<string> }> {
   override get message(): string {
     return this.lines.join("\n")
@@ -11,7 +11,7 @@ export class Refusal extends Data.TaggedError("Refusal")<{ readonly lines: Reado
 /** A refusal in one line. */
 export const refusal = (line: string): Refusal => new Refusal({ lines: [line] })
 
-/** What is wrong with a scenario, or that it does not go on. */
+/** What is wrong with a scenario, or where its virtual time is stuck. */
 export const refusalOf = (error: InvalidScenario | SimulationStalled): Refusal =>
   error._tag === "InvalidScenario"
     ? new Refusal({ lines: error.problems.map(({ path, problem }) => path === "" ? problem : `${path}: ${problem}`) })

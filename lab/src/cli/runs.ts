@@ -15,7 +15,7 @@ export interface Plan {
 
 const usualRuns = 20
 const leastRuns = 5
-/** So many attempts of a policy are made in seconds. */
+/** This many attempts of a policy run in seconds. */
 const cheapAttempts = 5_000_000
 
 /** As many runs as are cheap: that depends on the scenario alone, not on the machine. */
@@ -24,13 +24,13 @@ const affordable = (runs: ReadonlyArray<Run>): number => {
   return Math.max(leastRuns, Math.min(usualRuns, Math.floor(cheapAttempts / attempts)))
 }
 
-/** Where a run is among all. */
+/** The position of a run among all. */
 interface Place {
   readonly index: number
   readonly of: number
 }
 
-/** Runs a plan, and tells how far it is. */
+/** Runs a plan, and shows the progress. */
 const simulated = Effect.fnUntraced(function*<E, R>(
   { label, scenario }: Plan,
   place: Place,
@@ -62,15 +62,15 @@ const again = Effect.fnUntraced(function*<E, R>(
   for (const [index, { label, scenario }] of plans.entries()) {
     const plan = { label, scenario: seedsOf(scenario, seed + 1)[seed]! }
     const place = { index: seed * plans.length + index, of: count * plans.length }
-    // A seed that not all have run with is left out: it would not be paired.
+    // A seed that not every plan has run with is left out: it could not be paired.
     found.push(yield* simulated(plan, place, () => finish(runs, false)))
   }
   return added(runs, found)
 })
 
 /**
- * Runs one plan after the other with their seed, then all of them with the seeds after it, and gives what they have shown
- * to `finish`. Interrupted, it gives what there is so far: of the first seed also the run that was under way, partial.
+ * Runs one plan after the other with their seed, then all of them with the seeds after it, and passes the results
+ * to `finish`. Interrupted, it passes the results so far: of the first seed also the run in progress, partial.
  */
 export const runAll = Effect.fnUntraced(function*<E, R>(
   plans: readonly [Plan, ...Array<Plan>],

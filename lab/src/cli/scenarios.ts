@@ -16,7 +16,7 @@ const shippedFolder = Effect.gen(function*() {
   return paths.join(folder, "scenarios")
 })
 
-/** The names of the scenarios that ship, in the order of the alphabet. */
+/** The names of the built-in scenarios, in alphabetical order. */
 export const shippedNames = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* shippedFolder
@@ -38,7 +38,7 @@ const decoded = Effect.fnUntraced(function*(path: string, json: string) {
   )
 })
 
-/** A scenario that ships. */
+/** A built-in scenario. */
 export const shipped = Effect.fnUntraced(function*(name: string) {
   const paths = yield* Path.Path
   const path = paths.join(yield* shippedFolder, `${name}.json`)
@@ -47,7 +47,7 @@ export const shipped = Effect.fnUntraced(function*(name: string) {
 
 const looksLikeAFile = (text: string): boolean => /[/\\]|\.json$/i.test(text)
 
-/** A scenario as it is written on the command line: the name of one that ships, otherwise a file. */
+/** A scenario as it is written on the command line: the name of a built-in one, otherwise a file. */
 export const scenarioFrom = Effect.fnUntraced(function*(text: string) {
   const fs = yield* FileSystem.FileSystem
   const names = yield* shippedNames

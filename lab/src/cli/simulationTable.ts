@@ -6,7 +6,7 @@ import type { Run } from "./charts/run.ts"
 import { legend, peakOf, recovers, seedsLine, sendsPerCall, share, spread, wellAgain } from "./outcome.ts"
 import { duration, plain, table } from "./text.ts"
 
-/** What stands above the tables of a result that is not whole. */
+/** The line above the tables of a partial result. */
 export const partialLine = ({ untilMillis }: SimulationResult, label: string): string =>
   `PARTIAL: stopped after ${duration(untilMillis)} of virtual time, with ${plain(label)}`
 
@@ -40,7 +40,7 @@ const endings = (client: ClientResult): ReadonlyArray<string> => {
   ]
 }
 
-/** What several runs say, as plain text. */
+/** The summary of several runs, as plain text. */
 const rangesOf = ({ result: { scenario }, results }: Run): string => {
   const { p50Millis, p99Millis, peakPerSecond, recovery, sendsPerCall, succeeded } = summarize(results)
   const services = scenario.services.map(({ name }, index): readonly [string, ...Array<string>] => {

@@ -12,7 +12,7 @@ const whyOf = ({ judgments }: SweepPoint): string => {
       .join(", ")
 }
 
-/** What keeps an answer from being one. */
+/** Why an answer is not certain. */
 const doubts = ({ kind, monotone, points, value }: Sweep): ReadonlyArray<string> => {
   const [first, last] = [points[0]!.value, points.at(-1)!.value]
   const isAtEnd = (kind === "smallest" && value === last) || (kind === "largest" && value === first)
@@ -25,7 +25,7 @@ const doubts = ({ kind, monotone, points, value }: Sweep): ReadonlyArray<string>
   ]
 }
 
-/** What a sweep has found, in a sentence. */
+/** The result of a sweep, in a sentence. */
 export const answerOf = (sweep: Sweep): string => {
   const { beside, kind, path, value } = sweep
   const [name, answer] = [plain(path), number(value ?? 0)]
@@ -41,7 +41,7 @@ export const answerOf = (sweep: Sweep): string => {
   }
 }
 
-/** What a sweep has tried and found, as plain text. */
+/** A sweep's trials and result, as plain text. */
 export const sweepText = ({ name, seed }: Scenario, sweep: Sweep): string => {
   const { kind, path, points, runs } = sweep
   const rows = points.map((point): readonly [string, string] => [number(point.value), point.holds ? "ok" : "FAILED"])

@@ -1,16 +1,16 @@
 import { aligned, millis } from "../explain/table.ts"
 
-/** Text that moves no cursor, whatever a file or an argument holds: one line. */
+/** One line of text that cannot move the cursor, whatever a file or an argument holds. */
 export const plain = (text: string): string =>
   text.replace(/[\p{Cc}\p{Zl}\p{Zp}]|[\u202a-\u202e\u2066-\u2069]/gu, (character) => {
     const code = character.charCodeAt(0).toString(16)
     return code.length > 2 ? `\\u${code}` : `\\x${code.padStart(2, "0")}`
   })
 
-/** A text of the user's, quoted and not too long. */
+/** Text from the user, quoted and shortened. */
 export const quoted = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text)
 
-/** Words in lines of at most so many characters. */
+/** Words in lines of limited width. */
 const wrapped = (text: string, width: number): ReadonlyArray<string> => {
   const lines: Array<string> = []
   for (const word of text.split(/\s+/)) {
@@ -28,7 +28,7 @@ export const duration = (value: number | null): string =>
 /** The widest name that a table makes a column for. */
 const nameWidth = 26
 
-/** Aligned rows under their heads. A name that is too wide for its column has a line of its own. */
+/** Aligned rows below a header. A name too wide for its column gets its own line. */
 export const table = (
   heads: ReadonlyArray<string>,
   rows: ReadonlyArray<readonly [name: string, ...cells: Array<string>]>

@@ -21,7 +21,7 @@ const row = (chosen: TunedPolicy) => (one: TunedPolicy): ReadonlyArray<string> =
 
 const halfWidth = 16
 
-/** Bars to both sides of what the chosen policy comes to. */
+/** Bars on both sides of the chosen policy's result. */
 const tornado = (base: number, sensitivity: ReadonlyArray<Sensitivity>): ReadonlyArray<string> => {
   const changes = sensitivity.map(({ higher, lower, path }) => ({
     path,

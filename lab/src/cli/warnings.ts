@@ -11,18 +11,18 @@ const texts = (
 ): ReadonlyArray<string> =>
   warnings(scenario, results).map(({ path, problem }) => `${path === "" ? label : path}: ${problem}`)
 
-/** What is allowed in a scenario, and probably not meant; and that a policy recovers in some of the runs only. */
+/** Settings that are allowed but probably a mistake, and policies that recover in only some of the runs. */
 export const warningTexts = ({ label, results }: Run): ReadonlyArray<string> =>
   texts(label, results[0].scenario, results)
 
-/** Tells warnings, a line each. */
+/** Prints warnings, a line each. */
 export const tell = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
   lines.length === 0
     ? Effect.void
     : Console.error(lines.map((line) => `effect-retry: warning: ${plain(line)}`).join("\n"))
 
-/** Tells each warning once. */
+/** Prints each warning once. */
 export const tellWarnings = (runs: Runs): Effect.Effect<void> => tell([...new Set(runs.flatMap(warningTexts))])
 
-/** Tells what can be said of a scenario before it is run. */
+/** Prints what can be said of a scenario before it runs. */
 export const tellWarningsOf = (scenario: Scenario): Effect.Effect<void> => tell(texts("", scenario, []))

@@ -14,7 +14,7 @@ import { refuse } from "./refusal.ts"
 import { delaySpread, everyTrace, greatest, least, type Spread, spreadOf, type Traces } from "./spread.ts"
 import { constant, seeded, type Setting, type Trace, trace } from "./trace.ts"
 
-/** The greatest number that chance gives. */
+/** The greatest random number. */
 const almostOne = 1 - Number.EPSILON / 2
 
 type Policy = Setting["policy"]
@@ -27,7 +27,7 @@ interface Subject {
   readonly limits: RetryPolicy.Limits
   readonly deadlineMillis: number
   readonly setting: Setting
-  /** The calls as they are. */
+  /** The calls as they happen. */
   readonly traces: Traces
   /** The same calls without a deadline: every delay that the policy gives, made or not. */
   readonly unhurried: Traces
@@ -74,7 +74,7 @@ const subjectOf = (schedule: AnySchedule, asked: Asked): Subject => {
     const unhurried = deadlineMillis === Infinity ? traces : tracesOf(
       { ...setting, policy: RetryPolicy.withoutDeadline(policy), limit: Math.max(1, retries) },
       asked,
-      // Its extremes are looked for, and whether one draw decides: few show that.
+      // Only its extremes matter, and whether one draw decides: few samples show that.
       Math.min(samples, fewSamples)
     )
     return { asked, limits, deadlineMillis, setting, traces, unhurried, retries, samples }
@@ -187,7 +187,7 @@ const furthest = 10_000
 
 /**
  * How many retries more the calls make that were not followed: as many as the policy allows, with a deadline as many as a
- * call with chance in its middle.
+ * call whose draws are all in the middle.
  */
 const moreOf = ({ deadlineMillis, limits, setting }: Subject, followed: number): number => {
   const most = limits.maxAttempts - 1 - followed
@@ -245,7 +245,7 @@ const priceOf = ({ asked, limits, setting }: Subject): Load.Price | undefined =>
   return { cost: first.cost, increment: store.successIncrement, capacity, waits: whenExhausted === "wait" }
 }
 
-/** A quota that pays for fewer retries is emptied by chance too. */
+/** A quota that pays for fewer retries also runs empty by random variation. */
 const steady = 10
 
 type Note = readonly [applies: boolean, note: string]

@@ -4,7 +4,7 @@ import { power } from "../simulator/portable.ts"
 export interface Reach {
   /** The share of calls that make retry `n + 1`. */
   readonly shares: ReadonlyArray<number>
-  /** How many retries more are made by the calls that make the last of them: a whole number, or `Infinity`. */
+  /** How many more retries are made by the calls that make the last of them: a whole number, or `Infinity`. */
   readonly more: number
 }
 

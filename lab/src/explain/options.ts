@@ -26,7 +26,7 @@ export interface Options {
   readonly attempt?: Duration.Input | undefined
   /** A deadline of the call; the policy's own still holds if it is earlier. Default: none but the policy's. */
   readonly deadline?: Duration.Input | undefined
-  /** The quota of the call, which it has to itself. Default: that of `RetryQuota.layer()`. */
+  /** The quota of the call, not shared with others. Default: that of `RetryQuota.layer()`. */
   readonly quota?: RetryQuota.Options | undefined
   /** A `CoolDown` in front of every send: what a hint closes for all is closed for this call too. Default: none. */
   readonly coolDown?: CoolDown.Options | undefined
@@ -38,7 +38,7 @@ export interface Options {
    */
   readonly retries?: number | undefined
   /**
-   * How many calls to sample: a whole number from 1 to 100,000, of which fewer than 20 are taken for 20. Default 1000 where
+   * How many calls to sample: a whole number from 1 to 100,000, raised to 20 if lower. Default 1000 where
    * the percentiles of all delays are exact without samples, otherwise 5000.
    */
   readonly samples?: number | undefined
@@ -63,7 +63,7 @@ export interface Asked {
   /** The most hedges for each call. */
   readonly hedges: number
   readonly retries: number | undefined
-  /** As many as are needed where it is `undefined`. */
+  /** `undefined`: as many as needed. */
   readonly samples: number | undefined
   readonly seed: string | number
   readonly failureRates: ReadonlyArray<number>
@@ -81,7 +81,7 @@ const defaultRates = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1]
  */
 export const errorOf = (facts: RetryInfo.Facts): unknown => ({ [RetryInfo.TypeId]: RetryInfo.make(facts) })
 
-/** What the library takes for a share that is not given. */
+/** The library's default for the share. */
 const usualShare = 0.02
 
 /** The most hedges for each call. The options are those of the library, which refuses impossible ones. */

@@ -19,7 +19,7 @@ export const whole = (field: string, value: number, maximum: number): number =>
     ? value
     : refuse(field, value, `a whole number from 1 to ${maximum}`)
 
-/** A finite duration of at least `minimumMillis`, in milliseconds; `Duration` reads a number that is none as 0. */
+/** A finite duration of at least `minimumMillis`, in milliseconds; `Duration` reads `NaN` as 0. */
 export const millis = (field: string, value: Duration.Input, minimumMillis: 0 | 1e-6): number => {
   const duration = Number.isNaN(value) ? Option.none() : Duration.fromInput(value)
   const found = Option.match(duration, { onNone: () => NaN, onSome: Duration.toMillis })

@@ -8,7 +8,7 @@ export interface Spread {
   readonly maxMillis: number
 }
 
-/** Calls under chance at its extremes, in its middle and near its end, and by a seed. */
+/** Calls whose random draws are at the extremes, in the middle, near the end, or from a seed. */
 export interface Traces {
   readonly lowest: Trace
   readonly highest: Trace
@@ -35,7 +35,7 @@ const percentile = (sorted: ReadonlyArray<number>, share: number): number =>
 /** The least of values; `Infinity` of none. */
 export const least = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.min(a, b), Infinity)
 
-/** The greatest of values that are none below 0. */
+/** The greatest of non-negative values. */
 export const greatest = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
 
 /** Percentiles of the samples, between the least and the greatest value of any call. */

@@ -12,7 +12,7 @@ export const millis = (value: number | null): string => {
   return `${trimmed(value / 86_400_000, 2)} d`
 }
 
-/** A figure of samples: two digits, since it has no more, and a sign that says so. */
+/** A sampled figure: its two significant digits, marked as sampled. */
 export const sampled = (value: number, write: (value: number) => string): string =>
   `~${write(Number(value.toPrecision(2)))}`
 
@@ -32,7 +32,7 @@ export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArr
   )
 }
 
-/** One number where all classes cost the same, otherwise one for each; where none is retried, that of the error itself. */
+/** One number where all classes cost the same, otherwise one for each; where none is retried, the cost of the error itself. */
 const costs = ({ cost, costs: { throttling, timeout, transient } }: Retry): string => {
   if (transient === timeout && timeout === throttling) return `${transient ?? cost}`
   return [transient, timeout, throttling].map((cost) => cost === null ? "-" : `${cost}`).join("/")
@@ -120,7 +120,7 @@ const atOnce = ({ ends }: Explanation): ReadonlyArray<string> => {
   return first.length === 0 ? [] : [`Without a retry: ${endings(first)}.`]
 }
 
-/** What the sign before a number means, where there is one. */
+/** Explains the mark before a number, if there is one. */
 const sampledNote = ({ ends, latency, retries, samples }: Explanation): ReadonlyArray<string> =>
   (latency.minMillis === latency.maxMillis || latency.p50Millis === null) && retries.every(({ delay }) =>
       delay.exact

@@ -16,7 +16,7 @@ import * as References from "effect/References"
 import { runVirtually, VirtualTime } from "../simulator/time.ts"
 import { refuse } from "./refusal.ts"
 
-/** Why nothing more is known of a call: a stop, a failure of the policy itself, or the explanation looked no further. */
+/** Why a call is followed no further: a stop, a failure of the policy itself, or the explanation's limit. */
 export type EndReason = StopReason | "policy-error" | "not-followed"
 
 /** What is run: a call whose attempts all fail. */
@@ -36,7 +36,7 @@ interface Retried {
   readonly cost: number
   /** What was left of the quota after it was paid. */
   readonly balance: number
-  /** The numbers that chance gave for its delay; `NaN` for one that is no number in `[0, 1)`. */
+  /** The random numbers drawn for its delay; `NaN` for one outside `[0, 1)`. */
   readonly draws: ReadonlyArray<number>
 }
 
@@ -47,17 +47,17 @@ export interface Trace {
   readonly sentAtMillis: ReadonlyArray<number>
   readonly reason: EndReason
   readonly attempts: number
-  /** When the caller has its error; `Infinity` when that is not known. */
+  /** When the caller gets its error; `Infinity` if unknown. */
   readonly endMillis: number
 }
 
-/** Chance that always gives the same number. */
+/** Randomness that always gives the same number. */
 export const constant = (value: number): Random.Random => ({
   nextDoubleUnsafe: () => value,
   nextIntUnsafe: () => Math.floor(value * (Number.MAX_SAFE_INTEGER - Number.MIN_SAFE_INTEGER)) + Number.MIN_SAFE_INTEGER
 })
 
-/** Chance as a seed determines it. */
+/** Randomness from a seed. */
 export const seeded = (seed: string | number): Random.Random =>
   Effect.runSync(Random.withSeed(Random.Random.use(Effect.succeed), seed))
 
@@ -129,7 +129,7 @@ const call = (recorder: Recorder, setting: Setting): Effect.Effect<unknown, unkn
       Effect.provideService(RetryQuota.RetryQuota, quota),
       Effect.provideService(Random.Random, recorder.random),
       Effect.provideService(RetryObserver.CurrentObserver, recorder.observer),
-      // What a quota warns of is among what is explained.
+      // The explanation covers what a quota warns of.
       Effect.provideService(References.MinimumLogLevel, "None")
     )
   })

@@ -29,7 +29,7 @@ export const alb: Reader = {
     sink({
       endMillis,
       durationMillis: sumOf(words.slice(5, 8)),
-      // 460 is its own: the client has left.
+      // 460 is the ALB's own: the client has left.
       status: status === 460 ? 0 : status,
       attempt: undefined,
       call: trace === undefined || trace === "-" ? undefined : `${trace} ${words[12]}`

@@ -2,16 +2,16 @@ import type { Histogram } from "../simulator/histogram.ts"
 import { type Estimate, meanOf } from "./estimate.ts"
 import type { Group, Level } from "./levels.ts"
 
-/** What a service bears, as a log shows it. */
+/** The capacity of a service, as a log shows it. */
 export type Capacity =
   | {
     readonly kind: "found"
-    /** What shows it: everybody waited, or some were refused. */
+    /** The evidence: all requests waited, or some were refused. */
     readonly by: "backlog" | "refusals"
     readonly perSecond: Estimate
     /** Seconds in which it was seen. */
     readonly seconds: number
-    /** Of the requests in those seconds, those whose client left: work on them is not in the figure. */
+    /** Of the requests in those seconds, those whose client left: the figure leaves out the work on them. */
     readonly abandoned: number
   }
   | { readonly kind: "at least"; readonly perSecond: number }
@@ -50,8 +50,8 @@ const found = (by: "backlog" | "refusals", groups: ReadonlyArray<Group>): Capaci
 }
 
 /**
- * Whether as much arrived as was served, but for chance: then nothing queued, and what took longer was the work. Of two
- * counts with Poisson's spread the difference is 0.8 times the root of their sum on average.
+ * Whether as much arrived as was served, within random variation: then nothing queued, and the work itself took longer.
+ * Two Poisson counts differ by 0.8 times the square root of their sum on average.
  */
 const keptPace = (groups: ReadonlyArray<Group>): boolean => {
   const imbalance = groups.reduce((sum, group) => sum + group.imbalance, 0)
@@ -89,8 +89,8 @@ export const atLowLoad = (
 }
 
 /**
- * The knee: while a service has fallen behind, everybody waits, and what it serves in a second is what it bears. Of a second
- * that is so even the fastest tenth of the requests take longer than nine of ten did at low load, and twice as long as half
+ * The knee: while a service has fallen behind, all requests wait, and what it serves in a second is its capacity. In such
+ * a second even the fastest tenth of the requests take longer than nine of ten did at low load, and twice as long as half
  * of them.
  */
 export const capacityOf = (groups: ReadonlyArray<Group>, low: Histogram): Capacity => {
@@ -100,7 +100,7 @@ export const capacityOf = (groups: ReadonlyArray<Group>, low: Histogram): Capaci
   const waits = 2 * Math.max(most, half)
   const behind = groups.filter(({ leastMillis }) => leastMillis > waits)
   const usual = highest(groups.filter(({ leastMillis, refusing }) => leastMillis <= waits && !refusing))
-  // A service that hangs makes everybody wait too, but serves less than it does on other days.
+  // A service that hangs makes all requests wait too, but serves less than at other times.
   const loaded = behind.filter(({ served }) => served >= usual / 2)
   if (secondsOf(loaded) >= fewest && !keptPace(loaded)) return found("backlog", worstHalf(loaded))
   const refusing = groups.filter((group) => group.refusing && group.served >= 0.9 * usual)

@@ -3,7 +3,7 @@ import { type FieldNames, type FieldReader, Fields } from "./fields.ts"
 
 const delimiters = [",", ";", "\t", "|"]
 
-/** Takes a line apart into its cells; `undefined` when its quotes do not match. */
+/** Splits a line into its cells; `undefined` when its quotes do not match. */
 const splitter = (delimiter: string) => {
   const parser = new Papa.Parser({ delimiter, newline: "\n" })
   return (line: string): ReadonlyArray<string> | undefined => {
@@ -13,11 +13,11 @@ const splitter = (delimiter: string) => {
   }
 }
 
-/** What stands between the cells of a head: of the characters in use the one that is there most often. */
+/** The separator of a header: the most frequent of the usual characters. */
 const delimiterOf = (head: string): string =>
   delimiters.reduce((most, one) => head.split(one).length > head.split(most).length ? one : most)
 
-/** Comma-separated values under a head of names; also with semicolons, tabs or bars between them. A line is a record. */
+/** Comma-separated values below a header of names; also with semicolons, tabs or bars as separators. A line is a record. */
 export const csv = (head: string, names: FieldNames): FieldReader => {
   const cellsOf = splitter(delimiterOf(head))
   const heads = (cellsOf(head.replace(/^\ufeff/, "")) ?? []).map((name) => name.trim())

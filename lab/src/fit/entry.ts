@@ -1,4 +1,4 @@
-/** A request, as a line of a log tells it. */
+/** A request, as a line of a log records it. */
 export interface Entry {
   /** When it was answered, in milliseconds since 1970. */
   readonly endMillis: number
@@ -12,11 +12,11 @@ export interface Entry {
   readonly call: string | undefined
 }
 
-/** Takes what a line tells. */
+/** Receives the requests of a line. */
 export type Sink = (entry: Entry) => void
 
 /** Reads the lines of a format. */
 export interface Reader {
-  /** Gives the sink the requests of a line; `false` when the line is none of the format. */
+  /** Passes the requests of a line to the sink; `false` when the line is not of the format. */
   readonly read: (line: string, sink: Sink) => boolean
 }

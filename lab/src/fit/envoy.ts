@@ -27,7 +27,7 @@ export const envoy: Reader = {
     const id = words[at + 6]
     sink({
       endMillis: startMillis + durationMillis,
-      // What is less than a millisecond was cut off: half of one on average.
+      // Fractions of a millisecond were cut off: half of one on average.
       durationMillis: durationMillis + 0.5,
       status,
       attempt: undefined,

@@ -1,6 +1,6 @@
 import type { Histogram } from "../simulator/histogram.ts"
 
-/** A figure, and between what it lies with 95 % confidence. */
+/** A figure with its 95 % confidence interval. */
 export interface Estimate {
   readonly value: number
   readonly low: number
@@ -10,13 +10,13 @@ export interface Estimate {
 /** Two standard errors, nearly: 95 % of a normal distribution. */
 const z = 1.96
 
-/** How often something happens by chance that has happened so often: Poisson's spread. */
+/** The interval of a count: that of a Poisson distribution. */
 export const perSecond = (count: number, seconds: number): Estimate => {
   const half = z * Math.sqrt(count)
   return { value: count / seconds, low: Math.max(0, count - half) / seconds, high: (count + half) / seconds }
 }
 
-/** A share of so many. Source: Wilson, 1927, the score interval. */
+/** The interval of a share. Source: Wilson, 1927, the score interval. */
 export const shareOf = (count: number, of: number): Estimate => {
   const share = count / of
   const center = (share + z * z / (2 * of)) / (1 + z * z / of)
@@ -28,7 +28,7 @@ export const shareOf = (count: number, of: number): Estimate => {
   }
 }
 
-/** The mean of figures that are given with their sum and the sum of their squares. */
+/** The mean of figures, given their sum and the sum of their squares. */
 export const meanOf = (count: number, sum: number, squares: number): Estimate => {
   const value = sum / count
   const deviation = count < 2 ? value : Math.sqrt(Math.max(0, squares / count - value * value) * count / (count - 1))
@@ -36,10 +36,10 @@ export const meanOf = (count: number, sum: number, squares: number): Estimate =>
   return { value, low: Math.max(0, value - half), high: value + half }
 }
 
-/** A bin of the histogram reaches so far from its middle. */
+/** Half the width of a histogram's bin. */
 const halfBin = 1.011
 
-/** A quantile between those of the ranks that chance may have put in its place: the binomial spread of a rank. */
+/** The interval of a quantile, from the binomial distribution of its rank. */
 export const quantileOf = (histogram: Histogram, share: number): Estimate => {
   const spread = z * Math.sqrt(share * (1 - share) / histogram.count)
   const at = (rank: number) => histogram.percentile(Math.min(1, Math.max(0, rank))) ?? 0

@@ -6,7 +6,7 @@ const units = { s: 1000, ms: 1, us: 1e-3, ns: 1e-6 } as const
 type Unit = keyof typeof units
 export const unitNames = ["s", "ms", "us", "ns"] as const satisfies ReadonlyArray<Unit>
 
-/** What the fields of JSON lines or CSV are called, where that is not among the {@link usual} names. */
+/** The field names of JSON lines or CSV, where they are not among the {@link usual} ones. */
 export interface FieldNames {
   readonly time?: string | undefined
   readonly duration?: string | undefined
@@ -15,10 +15,10 @@ export interface FieldNames {
   readonly attempt?: string | undefined
 }
 
-/** The value of a field of a line, by its name; names with dots lead inside. */
+/** The value of a line's field, by its name; dots reach inside. */
 export type Get = (name: string) => unknown
 
-/** A name, and what is said by it: a factor, or what is added. */
+/** A name and its meaning: a factor, or an offset. */
 type Meanings = ReadonlyArray<readonly [name: string, means: number]>
 
 const starts: Meanings = [
@@ -43,7 +43,7 @@ const ends: Meanings = [
   "date"
 ].map((name) => [name, 0])
 
-/** The unit is in the name, or known of the one program that writes it: nginx, pino-http, Traefik. */
+/** Names whose unit is in them, or known from the one program that writes them: nginx, pino-http, Traefik. */
 const durations: Meanings = [
   ["request_time", 1000],
   ["responseTime", 1],
@@ -62,7 +62,7 @@ const durations: Meanings = [
     [`${name}Seconds`, 1000]
   ])
 ]
-/** Nobody can say what these are in, unless the value or the user does. */
+/** Names whose unit is unclear unless the value or the user gives it. */
 const unitless: Meanings = [
   "duration",
   "latency",
@@ -87,7 +87,7 @@ const statuses: Meanings = [
   "code"
 ].map((name) => [name, 0])
 
-/** By 1 for what counts from 0. */
+/** 1 for what counts from 0. */
 const attempts: Meanings = [
   ["attempt", 0],
   ["attempt_number", 0],
@@ -101,7 +101,7 @@ const attempts: Meanings = [
 const ids: Meanings = ["request_id", "requestId", "req_id", "x_request_id", "req.id"].map((name) => [name, 0])
 const paths: Meanings = ["request", "path", "uri", "url", "request_uri", "req.url"].map((name) => [name, 0])
 
-/** One of several names. Lines of a log have the same: the one found last is tried first. */
+/** One of several names. The lines of a log use the same one: the last found is tried first. */
 class Field {
   private readonly names: Meanings
   private last = 0
@@ -145,7 +145,7 @@ export class Fields {
   private readonly attempt: Field
   private readonly id = new Field(ids)
   private readonly path = new Field(paths)
-  /** A field that is a duration in nobody knows what. */
+  /** A field that is a duration in an unknown unit. */
   unclear: string | undefined = undefined
 
   constructor(asked: FieldNames) {

@@ -7,7 +7,7 @@ import type { Bucket } from "./series.ts"
 /** The shares of requests whose duration is known. */
 const shares = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999] as const
 
-/** What a log tells of a service. */
+/** What a log shows of a service. */
 export interface Fitted {
   /** Requests whose line was understood. */
   readonly requests: number
@@ -28,9 +28,9 @@ export interface Fitted {
     | undefined
   /** The share of each status, the most frequent first. */
   readonly statuses: ReadonlyArray<Estimate & { readonly status: number; readonly count: number }>
-  /** Of the requests, those that failed for a reason that lies with the service. */
+  /** Of the requests, those that failed because of the service. */
   readonly failed: Estimate
-  /** Of the requests, those that were retries, and what says so; `undefined` where nothing does. */
+  /** Of the requests, those that were retries, and the evidence; `undefined` without any. */
   readonly retried: (Estimate & { readonly by: "attempt" | "id" }) | undefined
   readonly capacity: Capacity
   readonly late: number
@@ -68,7 +68,7 @@ const typical = (meter: Meter): number => {
   return 0
 }
 
-/** What the lines of a log come to. */
+/** The findings in the lines of a log. */
 export const fittedOf = (meter: Meter): Fitted => {
   const seconds = Math.max(1, (meter.lastMillis - meter.firstMillis) / 1000)
   const capacity = capacityOf(meter.levels.groups, atLowLoad(meter.levels.byLoad, typical(meter), make).latency)

@@ -11,13 +11,13 @@ import { otlp } from "./otlp.ts"
 export const formats = ["nginx", "alb", "envoy", "otlp", "json", "csv"] as const
 export type Format = typeof formats[number]
 
-/** A format that has been chosen, and what reads it from then on. */
+/** The chosen format, and its reader. */
 export interface Chosen {
   readonly format: Format
   readonly reader: Reader
-  /** Lines at the beginning that tell of no request: the head of a table. */
+  /** Lines at the beginning without a request: the header of a table. */
   readonly skip: number
-  /** A field of a duration whose unit nobody knows, once there was one. */
+  /** A duration field whose unit is unknown, once one was seen. */
   readonly unclear: () => string | undefined
 }
 
@@ -49,7 +49,7 @@ const understood = ({ reader, skip }: Chosen, sample: ReadonlyArray<string>): nu
   return requests
 }
 
-/** Lines that are looked at before the format is said. */
+/** Lines that are read before the format is decided. */
 export const sampleLines = 100
 
 /** The format that reads most of the first lines; `undefined` when none reads any. */

@@ -21,7 +21,7 @@ const inside = (value: unknown, path: string): unknown =>
 const getFrom = (object: Keyed): Get => (name) =>
   object[name] ?? (name.includes(".") ? inside(object, name) : undefined)
 
-/** A JSON object a line, as nginx, pino, Traefik and others write them. */
+/** One JSON object per line, as nginx, pino, Traefik and others write them. */
 export const jsonLines = (names: FieldNames): FieldReader => {
   const fields = new Fields(names)
   return {

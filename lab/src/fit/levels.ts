@@ -25,7 +25,7 @@ export interface Group {
 const perDoubling = 8
 const waitsPerDoubling = 4
 
-/** Three digits: more differences than chance makes, and not more groups than can be kept. */
+/** Three digits: finer than random variation, and few enough groups to keep. */
 const rounded = (value: number): number => value < 1000 ? value : Number(value.toPrecision(3))
 
 /** All seconds of a log, by load and by how long requests waited: its size does not depend on how many they are. */

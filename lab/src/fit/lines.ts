@@ -1,7 +1,7 @@
-/** What is longer is no line of a log. */
+/** Anything longer is not a line of a log. */
 const longestLine = 8 * 1024 * 1024
 
-/** Takes bytes apart into lines, whatever they are cut into. A line that never ends is given up, and counted. */
+/** Splits bytes into lines, whatever chunks they come in. A line that never ends is dropped, and counted. */
 export class Lines {
   private readonly decoder = new TextDecoder()
   private readonly onLine: (line: string) => void
@@ -39,7 +39,7 @@ export class Lines {
     else this.onLine(line.endsWith("\r") ? line.slice(0, -1) : line)
   }
 
-  /** There are no more bytes. */
+  /** Call it after the last bytes. */
   end(): void {
     const last = this.rest + this.decoder.decode()
     this.rest = ""

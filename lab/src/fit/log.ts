@@ -13,13 +13,13 @@ export interface LogOptions {
 /** Logs that are read: bytes in, counts out. */
 export class Log {
   readonly meter = new Meter()
-  /** Lines that were no lines of the format. */
+  /** Lines that do not match the format. */
   broken = 0
   /** The first of them. */
   firstBroken: string | undefined = undefined
   lines = 0
   chosen: Chosen | undefined = undefined
-  /** Files of which no line was understood. */
+  /** Files in which no line could be parsed. */
   unknown = 0
   private readonly options: LogOptions
   private readonly sink: Sink = (entry) => this.meter.add(entry)
@@ -47,7 +47,7 @@ export class Log {
     if (this.sample.length >= sampleLines) this.choose()
   }
 
-  /** Each file has a format of its own, and perhaps a head. */
+  /** Each file has its own format, and perhaps a header. */
   private choose(): void {
     const { format, names = {} } = this.options
     const { sample } = this
@@ -67,7 +67,7 @@ export class Log {
     this.firstBroken ??= line.slice(0, 200)
   }
 
-  /** A file has ended; the next may be of another format. */
+  /** Call it at the end of a file; the next may have another format. */
   endOfFile(): void {
     this.splitter.end()
     if (!this.isChosen) this.choose()

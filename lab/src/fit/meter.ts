@@ -5,7 +5,7 @@ import { type Second, Seconds } from "./seconds.ts"
 import { Series } from "./series.ts"
 
 const isRefusal = (status: number): boolean => status === 429 || status === 503
-/** Nothing, 499 of nginx (the client has left), 408 and 504 (nobody waited for the end). */
+/** Statuses of abandoned requests: none, nginx's 499 (the client has left), 408 and 504 (the wait was given up). */
 const isAbandoned = (status: number): boolean => status === 0 || status === 408 || status === 499 || status === 504
 const isFailure = (status: number): boolean => status >= 500 || status === 429 || isAbandoned(status)
 
@@ -14,7 +14,7 @@ const anHour = 3_600_000
 /** From 0 to below 1, evenly: multiples of the golden section. */
 const spread = (n: number): number => n * 0.6180339887498949 % 1
 
-/** Most logs have whole milliseconds: each stands for all that were rounded to it, and is spread over them. */
+/** Most logs have whole milliseconds: each is spread over the values that round to it. */
 const unrounded = (millis: number, n: number): number =>
   Number.isInteger(2 * millis) ? Math.max(0, millis - 0.5 + spread(n)) : millis
 
@@ -26,18 +26,18 @@ export class Meter {
   lastMillis = -Infinity
   /** Requests without a duration. */
   untimed = 0
-  /** Requests that came more than a minute late: they count, but tell nothing of latency and capacity. */
+  /** Requests that came more than a minute late: they count, but not for latency and capacity. */
   late = 0
-  /** Requests that say which attempt they are, and those of them that are no first one. */
+  /** Requests that carry their attempt's number, and those of them that are retries. */
   numbered = 0
   retriesByNumber = 0
-  /** Requests that name their call, and those of them whose call was there already. */
+  /** Requests that name their call, and those of them whose call was seen before. */
   named = 0
   retriesByName = 0
   readonly statuses = new Map<number, number>()
   readonly series = new Series()
   readonly levels = new Levels()
-  /** Requests whose time is none of this log: more than an hour from those before and after. */
+  /** Requests whose time does not belong to this log: more than an hour from those before and after. */
   strays = 0
   private newestMillis: number | undefined = undefined
   private strayMillis = -Infinity
@@ -101,7 +101,7 @@ export class Meter {
     }
   }
 
-  /** A file has ended: the next may tell of any time. */
+  /** Call it at the end of a file: the next may be of any time. */
   endOfFile(): void {
     this.seconds.end()
     this.newestMillis = undefined

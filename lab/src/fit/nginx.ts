@@ -1,14 +1,14 @@
 import type { Reader } from "./entry.ts"
 import { numberOf, statusOf, timeOf, wordsOf } from "./parts.ts"
 
-/** What formats in use call the time a request took, where they name it. */
+/** Names that common formats give the time a request took. */
 const named = /(?:^|[\s"])(?:rt|request_time|req_time)[=:]"?(\d+(?:\.\d+)?)/
-/** The first number with thousandths: nginx writes seconds so. */
+/** The first number with thousandths: nginx's notation of seconds. */
 const bare = /(?:^|[\s"])(\d+\.\d{3})(?=$|[\s",])/
 const attemptIn = /(?:^|[\s"])attempt[=:]"?(\d+)/
 const idIn = /(?:^|[\s"])(?:rid|request_id|req_id)[=:]"?([\w-]{8,})/
 
-/** After the user agent everybody adds what they like. */
+/** The user agent, then anything a configuration adds. */
 const tellOf = (tail: string) => ({
   seconds: numberOf((named.exec(tail) ?? bare.exec(tail))?.[1]),
   attempt: tail.includes("attempt") ? numberOf(attemptIn.exec(tail)?.[1]) : undefined,
@@ -17,7 +17,7 @@ const tellOf = (tail: string) => ({
 
 /**
  * nginx's `combined`, and after it `$request_time`, bare or as `rt=$request_time`; perhaps `attempt=` and `rid=`. Without a
- * time the line tells of rate and status alone. Source: ngx_http_log_module, "combined".
+ * time the line gives only rate and status. Source: ngx_http_log_module, "combined".
  */
 export const nginx: Reader = {
   read: (line, sink) => {

@@ -41,7 +41,7 @@ const nanosOf = (value: unknown): number | undefined => {
   return nanos === undefined || nanos <= 0 ? undefined : nanos / 1e6
 }
 
-/** Spans without a status of HTTP say by their own whether they are errors. */
+/** Spans without an HTTP status have their own status for errors. */
 const outcomeOf = (span: { readonly [key: string]: unknown }): number => {
   const status = statusOf(attribute(span, "http.response.status_code", "http.status_code"))
   if (status !== undefined) return status
@@ -66,7 +66,7 @@ const readSpan = (span: unknown, sink: Sink): boolean => {
 }
 
 /**
- * Traces as OTLP JSON, a message a line, as the file exporter of the OpenTelemetry Collector writes them: the server spans,
+ * Traces as OTLP JSON, one message per line, as the file exporter of the OpenTelemetry Collector writes them: the server spans,
  * or the client spans where the first lines have no others. Source: opentelemetry-proto, trace.proto; semantic conventions
  * of HTTP spans.
  */

@@ -26,21 +26,21 @@ const fromCommon = (text: string): number | undefined => {
   return Date.UTC(Number(year), month, Number(day), Number(hour), Number(minute), Number(second)) - offset
 }
 
-/** Seconds, milliseconds, microseconds or nanoseconds since 1970: their size tells which. */
+/** Seconds, milliseconds, microseconds or nanoseconds since 1970: by their size. */
 const fromEpoch = (value: number): number => {
   if (value < 1e11) return value * 1000
   if (value < 1e14) return value
   return value < 1e17 ? value / 1e3 : value / 1e6
 }
 
-/** Before 1990 and after 2200 there are no logs: what is read so is something else. */
+/** There are no logs from before 1990 or after 2200: such a number is not a time. */
 const plausible = (millis: number | undefined): number | undefined =>
   millis !== undefined && millis > 6.3e11 && millis < 7.3e12 ? millis : undefined
 
 const parsedTime = (text: string): number | undefined => {
   if (/^\d+(\.\d+)?$/.test(text)) return fromEpoch(Number(text))
   if (text[2] === "/") return fromCommon(text)
-  // Without a zone a log means the time of its machine, which nobody here knows: the same offset for all lines does no harm.
+  // Without a zone a log uses its machine's, unknown here: the same offset for all lines does no harm.
   return /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(/[zZ]$|[+-]\d\d:?\d\d$/.test(text) ? text : `${text}Z`) : undefined
 }
 
@@ -76,7 +76,7 @@ const endOf = (line: string, from: number): number => {
   return end < 0 ? -1 : end + 1
 }
 
-/** The words of a line from a place on; those in quotes without them. `undefined` when a quote is not closed. */
+/** The words of a line from a place on, without their quotes. `undefined` when a quote is not closed. */
 export const wordsOf = (line: string, start: number): ReadonlyArray<string> | undefined => {
   const words: Array<string> = []
   for (let from = start; from < line.length;) {

@@ -7,11 +7,11 @@ const hashOf = (text: string, seed: number): number => {
   return hash >>> 0
 }
 
-/** Tells which calls have been seen among the last some ten thousand, in memory that does not grow. */
+/** Remembers the last ten thousand calls or so, in constant memory. */
 export class Repeats {
   private readonly seen = new Uint32Array(slots)
 
-  /** Whether the call was there already. From now on it is. */
+  /** Whether the call was seen before; remembers it. */
   add(call: string): boolean {
     const hash = hashOf(call, 0x811c9dc5)
     // Another 31 bits tell apart the calls that share a slot; 0 is an empty one.

@@ -3,12 +3,12 @@ import { isCsv } from "./arrivals.ts"
 import type { Fitted } from "./fitted.ts"
 import type { Bucket } from "./series.ts"
 
-/** What a scenario needs that no log holds. */
+/** What a scenario needs and no log records. */
 export interface ScenarioOptions {
   readonly name: string
-  /** The longest stretch of the log that is played, in milliseconds: the busiest. */
+  /** How much of the log to replay at most, in milliseconds: the busiest stretch. */
   readonly takeMillis: number
-  /** Requests per second that the service bears, where the log does not show it. */
+  /** Requests per second that the service can handle, where the log does not show it. */
   readonly capacity?: number | undefined
   readonly schema?: string | undefined
   /** The file next to the scenario that has its calls, second by second, in place of a rate. */
@@ -42,19 +42,19 @@ const busiest = ({ buckets, widthMillis }: Fitted["series"], takeMillis: number)
 
 const mostPoints = 60
 
-/** Four digits: more than a log tells. */
+/** Four digits: more than a log can show. */
 const rounded = (value: number): number => Number(value.toPrecision(4))
 const seconds = (millis: number): string =>
   `${Number((millis / 1000).toFixed(3))} ${millis === 1000 ? "second" : "seconds"}`
 
-/** A stretch of counts that differ by no more than chance makes them. */
+/** A stretch of counts that differ by no more than random variation. */
 interface Step {
   readonly from: number
   counts: number
   sum: number
 }
 
-/** So many standard deviations are no chance any more. */
+/** A deviation of this many standard deviations is not random. */
 const surprising = 3.5
 
 const belongs = ({ counts, sum }: Step, count: number): boolean => {
@@ -90,7 +90,7 @@ const rateOf = ({ buckets, widthMillis }: Stretch) => {
   return points.length === 1 ? points[0]!.rate : points
 }
 
-/** With a capacity a request waits for its turn and has it; what it takes beyond that is the latency of the scenario. */
+/** With a capacity a request waits for its turn and takes it; the time beyond that is the scenario's latency. */
 const waitMillis = (perSecond: number, capacity: number | undefined): number => {
   if (capacity === undefined) return 0
   const load = Math.min(0.9, perSecond / capacity)
@@ -106,14 +106,14 @@ const latencyOf = ({ latency }: Fitted, capacity: number | undefined) => {
   return first === undefined ? undefined : { quantiles: [first, ...others] as const }
 }
 
-/** Failures after the work. Refusals come from what the service bears, and who has left says nothing of it. */
+/** Failures after the work. Refusals follow from the capacity, and disconnected clients say nothing of the work. */
 const failureRateOf = ({ capacity, requests, statuses }: Fitted): number => {
   const isRefusing = capacity.kind === "found" && capacity.by === "refusals"
   const failed = statuses.filter(({ status }) => status >= 500 && status !== 504 && !(isRefusing && status === 503))
   return failed.reduce((sum, { count }) => sum + count, 0) / requests
 }
 
-/** What nobody can read in a log of a service is assumed: four processes, and a timeout well above what requests take. */
+/** Assumed, since a log cannot show them: four processes, and a timeout well above what requests take. */
 const timeoutOf = ({ latency }: Fitted): string => {
   const p99 = latency?.quantiles.find(({ share }) => share === 0.99)?.value ?? 0
   return seconds(Math.max(1000, Math.ceil(5 * p99 / 1000) * 1000))
@@ -139,7 +139,7 @@ const serviceOf = (fitted: Fitted, capacity: number | undefined): ScenarioInput[
   }
 }
 
-/** The scenario that a log comes to, what was assumed in it, and the calls of each bucket that it plays. */
+/** The scenario fitted to a log, its assumptions, and the calls of each bucket that it replays. */
 export const scenarioOf = (fitted: Fitted, options: ScenarioOptions) => {
   const { arrivals, capacity: asked, name, schema, takeMillis } = options
   const stretch = busiest(fitted.series, takeMillis)

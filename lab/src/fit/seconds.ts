@@ -1,6 +1,6 @@
 import { Histogram } from "../simulator/histogram.ts"
 
-/** Seconds that are kept open for lines that come late. */
+/** How many seconds stay open for late lines. */
 const open = 64
 
 /** One second of a log. */
@@ -9,13 +9,13 @@ export class Second {
   at = -1
   /** Requests that began. */
   arrived = 0
-  /** Requests that were answered after the work on them: well, or not. */
+  /** Requests that were answered after the work on them, successfully or not. */
   served = 0
   /** Requests that were refused: 429 and 503. */
   refused = 0
   /** Requests whose client has left, and those that a gateway gave up. */
   abandoned = 0
-  /** How long those took that were served. */
+  /** How long the served requests took. */
   readonly latency = new Histogram()
 
   begin(at: number): void {
@@ -29,7 +29,7 @@ export class Second {
   }
 }
 
-/** The last seconds of a log that runs. What is older is closed: told once, in its order, and forgotten. */
+/** The latest seconds of a log as it is read. Older ones are closed: reported once, in order, and forgotten. */
 export class Seconds {
   private readonly ring = Array.from({ length: open }, () => new Second())
   private readonly onClosed: (second: Second) => void
@@ -64,7 +64,7 @@ export class Seconds {
     second.at = -1
   }
 
-  /** The log has ended. */
+  /** Call it at the end of the log. */
   end(): void {
     for (const second of [...this.ring].sort((a, b) => a.at - b.at)) this.close(second)
     this.newest = -1

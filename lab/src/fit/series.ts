@@ -1,14 +1,14 @@
-/** More buckets than that are put together in pairs. */
+/** With more buckets than this, pairs are merged. */
 const mostBuckets = 4096
 
-/** What a stretch of time brought. */
+/** The counts of a stretch of time. */
 export interface Bucket {
   readonly fromMillis: number
   /** Requests that began. */
   requests: number
   /** Those of them that were no retries. */
   calls: number
-  /** Those that failed for a reason that lies with the service. */
+  /** Those that failed because of the service. */
   failed: number
 }
 
@@ -57,7 +57,7 @@ export class Series {
     }
   }
 
-  /** In the order of time, those in which nothing happened too. */
+  /** In chronological order, empty ones included. */
   get all(): ReadonlyArray<Bucket> {
     if (this.buckets.size === 0) return []
     return Array.from(

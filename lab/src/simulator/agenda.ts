@@ -5,18 +5,18 @@ export interface Actor {
 
 /** An actor that stands for several, of which the first is in the agenda. */
 export interface Front extends Actor {
-  /** The first has been canceled: when it acts, nothing happens but that the next one is planned. */
+  /** The first has been canceled: when it acts, it only plans the next one. */
   readonly isStale: () => boolean
 }
 
 /** What a front does. */
 export const fronts = 255
 
-/** Buckets in a millisecond: so many that few things are in each, where there is much to do. */
+/** Buckets per millisecond: enough that each holds few events even in a busy run. */
 const perMilli = 8
 /** Buckets, four seconds of them; a power of 2. */
 const near = 32_768
-/** What is canceled is cleared away when it is more than this, and more than what is not. */
+/** Canceled events are cleared when there are more than this, and more of them than of the others. */
 const leastCleared = 1024
 
 const doubled = <A extends Float64Array | Int32Array | Uint8Array>(from: A, to: A): A => {
@@ -86,7 +86,7 @@ class Heap {
 
 /**
  * What is planned, in the order of its time; of what is planned for the same time, the first to be planned comes first. The
- * next few seconds lie in narrow buckets, of which only the one that is due is put in order; what is later lies
+ * next few seconds lie in narrow buckets, of which only the one that is due is sorted; what is later is
  * in a heap. Nothing is allocated for what is planned.
  */
 export class Agenda {
@@ -114,7 +114,7 @@ export class Agenda {
     return this.orders++
   }
 
-  /** Plans; answers the place, by which it can be canceled until it has come. */
+  /** Plans; returns the place, by which it can be canceled until it is due. */
   add(atMillis: number, order: number, who: Actor, what: number): number {
     let place = this.free
     if (place < 0) {
@@ -188,7 +188,7 @@ export class Agenda {
     this.inBuckets++
   }
 
-  /** Goes on to the next bucket in which something is planned. */
+  /** Moves to the next bucket in which something is planned. */
   private advance(): boolean {
     const { buckets, far } = this
     if (this.inBuckets > 0) {
@@ -213,7 +213,7 @@ export class Agenda {
     return true
   }
 
-  /** Drops what is canceled, so that it takes no more room than what is not. */
+  /** Drops what is canceled, so that it takes no more room than the rest. */
   private clear(): void {
     this.canceled = 0
     this.free = -1

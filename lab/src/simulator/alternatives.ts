@@ -4,7 +4,7 @@ import { nearest, suggestion } from "./suggestion.ts"
 
 type Path = ReadonlyArray<PropertyKey>
 
-/** A problem with a name or a key, and what there is instead. */
+/** A problem with a name or a key, and the alternatives. */
 interface Told {
   readonly path: Path
   readonly problem: string
@@ -60,7 +60,7 @@ const ofKinds = (path: Path, value: unknown, kinds: ReadonlyArray<string>): Told
 const membersOf = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
   SchemaAST.isUnion(ast) ? ast.types.flatMap(membersOf) : [ast]
 
-/** What may stand in the list that a key holds: names, and objects with one of the keys. */
+/** What a key's list may contain: names, and objects with one of the keys. */
 const listedIn = (ast: SchemaAST.AST): ReadonlyArray<string> =>
   membersOf(ast).flatMap((list) =>
     SchemaAST.isArrays(list)
@@ -68,7 +68,7 @@ const listedIn = (ast: SchemaAST.AST): ReadonlyArray<string> =>
       : []
   )
 
-/** An unknown key: one that is like it, also where it would have to stand in a list, otherwise all there are. */
+/** For an unknown key: a similar one, also one that belongs in a list, otherwise all there are. */
 const ofKeys = (key: string, ast: SchemaAST.AST): string => {
   const keys = keysOf(ast)
   if (nearest(key, keys).length > 0 || !SchemaAST.isObjects(ast)) return suggestion(key, keys)
@@ -79,7 +79,7 @@ const ofKeys = (key: string, ast: SchemaAST.AST): string => {
   return suggestion(key, keys)
 }
 
-/** What there is instead of a name, a kind or a key that is unknown; `undefined` for any other problem. */
+/** The alternatives to an unknown name, kind or key; `undefined` for any other problem. */
 export const alternatives = (issue: SchemaIssue.Issue, path: Path, value: unknown): Told | undefined => {
   switch (issue._tag) {
     case "UnexpectedKey":

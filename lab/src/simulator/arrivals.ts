@@ -54,7 +54,7 @@ const nanosecond = 1e-6
  */
 export const recordedTimes = (at: ReadonlyArray<number>): Times => new InOrder(at.map((time) => time + nanosecond))
 
-/** Calls that were counted: exactly so many in each bucket, by chance within it. */
+/** Calls that were counted: exactly this many in each bucket, at random times within it. */
 export class RecordedCounts implements Times {
   private readonly calls: ReadonlyArray<number>
   private readonly widthMillis: number

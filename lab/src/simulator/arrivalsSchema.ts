@@ -16,7 +16,7 @@ const times = {
       upTo(mostCounts),
       Schema.makeFilter((counts) => sumOf(counts) <= mostTimes, expecting(`at most ${mostTimes} calls in all`))
     ),
-    "How many calls begin in each bucket, one bucket after the other: exactly so many, by chance within it."
+    "How many calls begin in each bucket, one bucket after the other: exactly this many, at random times within it."
   ),
   bucket: maybe(
     Time.check(Schema.makeFilter((time) => millis(time) > 0, expecting("a duration above 0"))),
@@ -37,7 +37,7 @@ const hasOne = ({ at, calls, file }: Written): boolean =>
 const hasItsBucket = ({ bucket, calls, file }: Written): boolean =>
   bucket === undefined || calls !== undefined || file !== undefined
 
-const bucketOfCalls = Schema.makeFilter(hasItsBucket, expecting("a bucket only where there are calls"))
+const bucketOfCalls = Schema.makeFilter(hasItsBucket, expecting("a bucket only together with calls"))
 
 /** Calls that were recorded: one by one, or counted. */
 export const Recorded = Schema.Struct(times).check(
@@ -45,7 +45,7 @@ export const Recorded = Schema.Struct(times).check(
   bucketOfCalls
 )
 
-/** The same, or the name of a file that holds them. */
+/** The same, or the name of a file that contains them. */
 export const RecordedOrFile = Schema.Struct({
   file: maybe(
     Schema.String.check(Schema.isPattern(/^[^\n]{1,1000}$/u, expecting("a path of 1 to 1000 characters"))),

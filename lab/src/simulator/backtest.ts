@@ -7,7 +7,7 @@ import { type Spread, spreadOf } from "./spread.ts"
 import { millis } from "./units.ts"
 
 /**
- * A figure as it was measured, and as several runs foresaw it.
+ * A figure as it was measured, and as several runs predict it.
  *
  * @category models
  * @since 0.1.0
@@ -16,14 +16,14 @@ export interface Compared {
   /** `undefined` where it was not measured, or there was none. */
   readonly measured: number | undefined
   readonly foreseen: Spread | undefined
-  /** The mean foreseen less what was measured: of shares in shares, of all else as a share of what was measured. */
+  /** The mean of the runs minus the measured value: of shares in shares, of all else as a share of the measured value. */
   readonly error: number | undefined
-  /** Whether what was measured lies between what 5 and 95 percent of the runs say. */
+  /** Whether the measured value is within the range from 5 to 95 percent of the runs. */
   readonly isInside: boolean | undefined
 }
 
 /**
- * What a bucket of a measured series and of the runs has.
+ * A bucket of a measured series, and of the runs.
  *
  * @category models
  * @since 0.1.0
@@ -48,9 +48,9 @@ export interface Backtest {
   readonly sendsPerCall: Compared
   readonly p50Millis: Compared
   readonly p99Millis: Compared
-  /** How long after the last outage calls had recovered; of runs only those that were. */
+  /** How long after the last outage calls recovered; of the runs only those that did. */
   readonly recoveredMillis: Compared
-  /** Whether the calls that were measured had recovered, and in how many runs; `undefined` without an outage. */
+  /** Whether the measured calls recovered, and in how many runs; `undefined` without an outage. */
   readonly recovery: { readonly measured: boolean; readonly foreseen: Summary["recovery"] } | undefined
   readonly bucketMillis: number
   readonly series: ReadonlyArray<ComparedBucket>
@@ -95,7 +95,7 @@ const afterOf = (recovery: Recovery): number | undefined =>
 const sum = <A>(items: ReadonlyArray<A>, of: (item: A) => number): number =>
   items.reduce((total, item) => total + of(item), 0)
 
-/** What was measured next to what runs with the calls of that time foresaw. */
+/** Compares what was measured with runs that have the calls of that time. */
 export const backtestOf = (
   scenario: Scenario,
   measured: Measured,

@@ -57,7 +57,7 @@ export class Balancer {
     return weight
   }
 
-  /** Where every instance is out, requests go to all of them: they have nowhere else to go. */
+  /** If every instance is out, requests go to all of them. */
   private get weights(): ReadonlyArray<number> {
     const weights = this.servers.map(({ index }) => this.isSteady ? 1 : this.weightOf(index))
     return weights.some((weight) => weight > 0) ? weights : weights.map(() => 1)
@@ -100,7 +100,7 @@ export class Balancer {
     return this.servers[found < 0 ? weights.findIndex((weight) => weight > 0) : found]!
   }
 
-  /** Of those with equally few, the next in turn. */
+  /** Of those with equally few requests, the next in turn. */
   private emptiest(weights: ReadonlyArray<number>): Server {
     const first = this.turn++
     let best: Server | undefined

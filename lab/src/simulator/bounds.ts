@@ -18,7 +18,7 @@ export const capacityOf = ({ capacity, instances }: ServiceSettings): ((nowMilli
   return (nowMillis) => instances * pace(nowMillis)
 }
 
-/** What the limit of a service lets pass, per second. */
+/** What the limit of a service admits, per second. */
 export const limitOf = ({ limit }: ServiceSettings): AtTime | undefined => {
   if (limit === undefined) return undefined
   const rules = "requests" in limit ? [{ at: 0, ...limit }] : limit

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 /** A shortfall below this counts as none. */
 const epsilon = 1e-9
 
-/** How a budget is made. Rates and shares as published; times are milliseconds. */
+/** The settings of a budget. Rates and shares as published; times are milliseconds. */
 export type BudgetOptions =
   | {
     readonly kind: "bucket"
@@ -23,7 +23,7 @@ export type BudgetOptions =
 
 type OptionsOf<Kind extends BudgetOptions["kind"]> = Extract<BudgetOptions, { readonly kind: Kind }>
 
-/** A retry that has been taken, or let pass. */
+/** A retry that has been granted, or refused. */
 class Taken implements Reservation {
   readonly cost: number
   private undo: (() => void) | undefined
@@ -62,7 +62,7 @@ interface Ears {
   readonly ended: (succeeded: boolean) => void
 }
 
-/** The last of the gates: what others hold back is no send. */
+/** The last of the gates: what others hold back is not a send. */
 const listening = ({ called, ended, uncalled }: Ears): SendGate => {
   const settle = ({ _tag }: Outcome) => {
     if (_tag !== "Unknown") ended(_tag === "Success")
@@ -80,7 +80,7 @@ const listening = ({ called, ended, uncalled }: Ears): SendGate => {
   }
 }
 
-/** A store that counts retries, and that nothing but what it hears changes. */
+/** A store that counts retries, and changes only with what is reported to it. */
 abstract class HearingStore implements RetryQuotaStore {
   readonly capacity = Infinity
   readonly successIncrement = 0
@@ -95,7 +95,7 @@ abstract class HearingStore implements RetryQuotaStore {
   abstract balance(): number
   protected abstract called(calls: 1 | -1): void
   protected abstract ended(succeeded: boolean): void
-  /** Takes one retry, if it is there; answers how to put it back. */
+  /** Takes one retry, if there is one; returns how to put it back. */
   protected abstract take(): (() => void) | undefined
 
   reserve(cost: number): Reservation | undefined {
@@ -108,8 +108,8 @@ abstract class HearingStore implements RetryQuotaStore {
 }
 
 /**
- * A bucket that starts full, into which calls or successes put a share of a retry. A retry takes 1, and leaves more than
- * `above` behind before it takes: Brooker's simulator asks for more than 1. Unlike the bucket of the library it gets nothing
+ * A bucket that starts full, into which calls or successes put a share of a retry. A retry takes 1, and needs more than
+ * `above` before it takes: Brooker's simulator asks for more than 1. Unlike the bucket of the library it gets nothing
  * back for a retry that succeeds.
  * Source: Brooker, "Fixing retries with token buckets and circuit breakers", 2022, and its simulator.
  */
@@ -174,7 +174,7 @@ class BreakerStore extends HearingStore {
   }
 }
 
-/** Every failure takes a token of gRPC's throttle: the simulator has none that says nothing about the service. */
+/** Every failure takes a token of gRPC's throttle: the simulator has no failure that says nothing about the service. */
 const isFailure = () => true
 
 /** The budget of one process. Throws `InvalidOption` when its options do not go together. */

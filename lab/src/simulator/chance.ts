@@ -1,7 +1,7 @@
 import type * as Random from "effect/Random"
 import { cosOfTurn, logOfShare } from "./portable.ts"
 
-/** 32 bits of a text and a number, well mixed. Source: the finaliser of MurmurHash3, Appleby, public domain. */
+/** 32 bits of a text and a number, well mixed. Source: the finalizer of MurmurHash3, Appleby, public domain. */
 const hash32 = (text: string, salt: number): number => {
   let hash = Math.imul(salt ^ 0x9e3779b9, 0x85ebca6b)
   for (let i = 0; i < text.length; i++) {
@@ -14,7 +14,7 @@ const hash32 = (text: string, salt: number): number => {
 }
 
 /**
- * Chance that a seed decides, one stream for each name: what one draws changes nothing for the others.
+ * Seeded randomness, one stream for each name: draws from one do not change the others.
  * Source: sfc32, Doty-Humphrey, PractRand, public domain.
  */
 export class Chance implements Random.Random {
@@ -65,5 +65,5 @@ export class Chance implements Random.Random {
   }
 }
 
-/** Milliseconds, drawn by chance. */
+/** Random durations, in milliseconds. */
 export type Sampler = (chance: Chance) => number

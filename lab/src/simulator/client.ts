@@ -23,19 +23,19 @@ import { called, ended, failed, retried, sent, stopped, succeeded } from "./trac
 import { millis, sampler } from "./units.ts"
 import type { World } from "./world.ts"
 
-/** How many processes are asked for their gauges. */
+/** How many processes are sampled for gauges. */
 const maxGauged = 100
 
-/** Who calls a service, and how. */
+/** The clients of a service, and their settings. */
 export type ClientSettings = Edge & {
   readonly name: string
   readonly processes: number
   readonly criticality?: Criticality
-  /** In whose processes the calls are made; `undefined`: in some of their own. */
+  /** The fleet whose processes make the calls; `undefined`: their own. */
   readonly host?: Client | undefined
 }
 
-/** Those who call a service with the same policy: the processes of a fleet, or another service. */
+/** Clients with the same policy: the processes of a fleet, or another service. */
 export class Client {
   readonly world: World
   readonly name: string
@@ -81,13 +81,13 @@ export class Client {
     return this.target()
   }
 
-  /** Makes a call, and tells the caller at its end whether it went well. */
+  /** Makes a call, and reports to the caller at its end whether it succeeded. */
   call<For>(process: Process, caller: Caller<For>, of: For): void {
     const Call = process.hedged === undefined ? ClientCall : HedgedCall
     new Call(this, process, caller, of).begin()
   }
 
-  /** Takes note of what a policy has decided. */
+  /** Records what a policy has decided. */
   decided(decision: RetryDecision): void {
     const { time, trace } = this.world
     if (decision._tag === "Stop") {
@@ -136,7 +136,7 @@ const mean = (values: ReadonlyArray<number | undefined>): number | null => {
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length
 }
 
-/** What a call does by itself. */
+/** The actions of a call. */
 const retries = 0
 const ends = 1
 const givesUp = 2
@@ -185,7 +185,7 @@ abstract class AnyCall implements Actor {
   /** Makes the first send, or the next. */
   protected abstract enter(): void
 
-  /** Ends whatever is under way. */
+  /** Ends whatever is in progress. */
   protected abstract halt(): void
 
   act(what: number): void {
@@ -200,7 +200,7 @@ abstract class AnyCall implements Actor {
     }
   }
 
-  /** Whatever is under way, nobody waits for it any more. */
+  /** Abandons whatever is in progress. */
   private giveUp(): void {
     this.patience = -1
     this.failure = timedOut
@@ -269,7 +269,7 @@ class HedgedCall extends AnyCall {
 /** One call: its attempts, as the policy of its process makes them. */
 class ClientCall extends AnyCall implements Sender {
   private readonly driven: RetryDriver.Call | undefined
-  /** The send that is under way. */
+  /** The send in progress. */
   private under: Attempt | undefined = undefined
   /** What the call waits for: a gate, or a quota. */
   private waiting: Fiber.Fiber<unknown, unknown> | undefined = undefined
@@ -285,7 +285,7 @@ class ClientCall extends AnyCall implements Sender {
     this.driven?.abandon()
   }
 
-  /** The next send, as soon as the gates let it go. */
+  /** The next send, as soon as the gates admit it. */
   protected enter(): void {
     if (this.isOver) return
     const waiting = this.driven?.enter()
@@ -429,7 +429,7 @@ class Attempt implements Request {
     if (failure !== undefined) client.meter.now.attemptFailures.add(failure.kind)
   }
 
-  /** Another send of the call was first: nobody waits for this one. */
+  /** Another send of the call was first: this one is abandoned. */
   lose(): void {
     if (this.settled) return
     this.settled = true

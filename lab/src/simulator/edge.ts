@@ -4,7 +4,7 @@ import type { Scenario, ServiceSettings } from "./scenario.ts"
 import { millis, scaled } from "./units.ts"
 
 /**
- * What becomes of the calls after the outage with what the services bear as it is written, a tenth less and a tenth more.
+ * What becomes of the calls after the outage with the capacity as written, a tenth less and a tenth more.
  *
  * @category models
  * @since 0.1.0
@@ -20,7 +20,7 @@ export interface Edge {
 /** How exact a measured capacity is, at best. */
 const tenth = 0.1
 
-/** A service that bears so many times as much; `undefined` where nothing bounds it. */
+/** A service with this many times the capacity; `undefined` where nothing bounds it. */
 const bearing = (service: ServiceSettings, times: number): ServiceSettings | undefined => {
   const { capacity, latency, slowdown, workers } = service
   if (capacity !== undefined) {
@@ -36,7 +36,7 @@ const bearing = (service: ServiceSettings, times: number): ServiceSettings | und
   return { ...service, latency: scaled(latency, 1 / times), slowdown: millis(slowdown) * (1 / times) }
 }
 
-/** The scenario in which all services bear so many times as much; `undefined` where nothing says what they bear. */
+/** The scenario with this many times the capacity in all services; `undefined` where none has a bound. */
 export const bearingTimes = (scenario: Scenario, times: number): Scenario | undefined => {
   const bearers = scenario.services.map((service) => bearing(service, times))
   if (bearers.every((service) => service === undefined)) return undefined

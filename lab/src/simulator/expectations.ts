@@ -54,23 +54,23 @@ const RunsBound = Schema.String.check(
 
 /** What is expected of a scenario. */
 export const Expectations = Schema.Struct({
-  succeed: maybe(ShareBound, "The share of the calls that succeed, on average of the runs: at least."),
-  sendsPerCall: maybe(RatioBound, "Attempts per call, on average of the runs: at most."),
+  succeed: maybe(ShareBound, "The least share of the calls that succeed, averaged over the runs."),
+  sendsPerCall: maybe(RatioBound, "The most attempts per call, averaged over the runs."),
   p99: maybe(
     TimeBound,
-    "How long 99 of 100 calls that succeed take, retries included, of the busiest fleet, on average of the runs: at most."
+    "The longest 99th percentile latency of successful calls, retries included, of the busiest fleet, averaged over the runs."
   ),
   recoveredWithin: maybe(
     TimeBound,
-    "How long after the last outage all runs, or those that recoversInRuns asks for, have recovered, at most."
+    "The longest time after the last outage until all runs, or as many as recoversInRuns asks for, have recovered."
   ),
-  recoversInRuns: maybe(RunsBound, "In how many of how many runs the calls recover: at least. So many are run.")
+  recoversInRuns: maybe(RunsBound, "The fewest runs in which the calls recover, and of how many: this many are run.")
 }).check(Schema.isMinProperties(1, expecting("at least one expectation"))).annotate({
   identifier: "Expectations",
   title: "What is expected of the scenario: effect-retry check"
 })
 
-/** What is expected, as it is written. */
+/** What is expected, as written. */
 export type Expectations = typeof Expectations.Type
 
 /** An expectation as numbers. */

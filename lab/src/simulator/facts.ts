@@ -7,11 +7,11 @@ interface Peak {
   readonly service: string
   readonly perSecond: number
   readonly atMillis: number
-  /** How many times the calls that were made then; `undefined` when none were. */
+  /** The load as a multiple of the calls made then; `undefined` when none were. */
   readonly timesCalls: number | undefined
 }
 
-/** How the share of calls that succeed went on: it is well when at least nine of ten do. */
+/** How the share of successful calls developed: it is well when at least nine of ten succeed. */
 export type Recovery =
   | { readonly kind: "always well" | "never well" | "ill at the end" | "unknown" }
   | {
@@ -21,7 +21,7 @@ export type Recovery =
     readonly afterMillis: number | undefined
   }
 
-/** What a run comes to. */
+/** The summary of a run. */
 export interface Facts {
   readonly calls: number
   readonly succeeded: number
@@ -101,7 +101,7 @@ const endOfOutage = (scenario: Scenario, byMillis: number): number | undefined =
 
 /**
  * The calls that ended in each bucket while calls were made. What ends after the last of them, and what has not ended when
- * the run is over, counts there: otherwise calls that hang would look well.
+ * the run is over, counts there: otherwise hanging calls would look healthy.
  */
 const endingsOf = (result: SimulationResult): ReadonlyArray<Ended> => {
   const fleets = fleetsOf(result)
@@ -119,7 +119,7 @@ const endingsOf = (result: SimulationResult): ReadonlyArray<Ended> => {
   )
 }
 
-/** How the share of successes went on in a scenario, by how the calls ended in the buckets in which calls were made. */
+/** How the share of successes developed in a scenario, from the calls that ended in the buckets in which calls were made. */
 export const recoveryFrom = (scenario: Scenario, ended: ReadonlyArray<Ended>): Recovery => {
   const least = well * usual(scenario, ended)
   const ill = ended.map(({ failed, succeeded }) => succeeded < least * (succeeded + failed))
@@ -156,7 +156,7 @@ const peakOf = (result: SimulationResult, service: ServiceResult): Peak | undefi
   }
 }
 
-/** Counts what a report says first. */
+/** Counts the figures that a report begins with. */
 export const factsOf = (result: SimulationResult): Facts => {
   const fleets = fleetsOf(result)
   const calls = sum(fleets, ({ totals }) => totals.calls)

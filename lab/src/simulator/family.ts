@@ -8,7 +8,7 @@ export interface Member {
   readonly scenario: Scenario
 }
 
-/** Every outage changed, and the run longer by what they last longer: calls have the same time to recover. */
+/** Every outage changed, and the run extended to match, so that calls have the same time to recover. */
 const changed = (scenario: Scenario, change: (outage: Outage) => Outage): Scenario => {
   const [first, ...others] = scenario.services.map((service) => ({ ...service, outages: service.outages.map(change) }))
   const endOf = ({ services }: Scenario) =>
@@ -24,7 +24,7 @@ const slow = ({ from, to }: Outage): Outage => ({ kind: "slow", from, to, factor
 const hasWork = ({ services }: Scenario): boolean =>
   services.some(({ capacity, latency, outages }) => outages.length > 0 && (capacity !== undefined || latency !== 0))
 
-/** Outages like those of a scenario: shorter, longer, and of the other kinds. Of none where it has none. */
+/** Outages like those of a scenario: shorter, longer, and of the other kinds. None if it has none. */
 export const familyOf = (scenario: Scenario): ReadonlyArray<Member> => {
   const kinds = new Set(scenario.services.flatMap(({ outages }) => outages.map(({ kind }) => kind)))
   if (kinds.size === 0) return []

@@ -27,7 +27,7 @@ export const required = <S extends Schema.Top>(schema: S, description: string) =
 /** A list of at most so many. */
 export const upTo = (most: number) => Schema.isMaxLength(most, expecting(`a list of at most ${most}`))
 
-/** What the message of a refused value says. */
+/** The messages for refused values. */
 export const expecting = (expected: string) => ({ expected })
 
 const most = 1_000_000_000
@@ -81,7 +81,7 @@ export const millis = (time: Time): number => Duration.toMillis(Option.getOrThro
 
 const oneDistribution = "one distribution, or p50 and p99"
 
-/** What stands for a distribution: one of four, or two quantiles. */
+/** The forms of a distribution: one of four, or two quantiles. */
 const isOneDistribution = ({ p50, p99, ...others }: { readonly [key: string]: unknown }): boolean => {
   const count = Object.keys(others).length
   return p50 === undefined && p99 === undefined ? count === 1 : count === 0 && p50 !== undefined && p99 !== undefined
@@ -101,7 +101,7 @@ const grow = (pairs: ReadonlyArray<readonly [share: number, time: Time]>): boole
     return before === undefined || (before[0] < share && millis(before[1]) <= millis(time))
   })
 
-/** A duration drawn by chance, or always the same. */
+/** A duration, random or constant. */
 export const Distribution = Schema.Union([
   Time,
   Schema.Struct({

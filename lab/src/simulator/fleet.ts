@@ -6,13 +6,13 @@ import type { Caller } from "./request.ts"
 import type { Fleet } from "./scenario.ts"
 import { millis, sampler } from "./units.ts"
 
-/** Who makes the calls of a fleet begin. */
+/** Starts the calls of a fleet. */
 export interface Generator {
   /** Plans the first calls. */
   readonly start: () => void
 }
 
-/** How far a fleet is with its calls. */
+/** The progress of a fleet's calls. */
 class Ledger {
   private readonly client: Client
   private readonly endMillis: number
@@ -46,7 +46,7 @@ class Ledger {
     if (this.left !== Infinity) world.time.progresses()
   }
 
-  /** One source of calls has dried up. */
+  /** One source of calls has ended. */
   dry(): void {
     this.client.world.generating--
     this.client.world.look()
@@ -60,7 +60,7 @@ const pointsOf = (rate: NonNullable<Fleet["rate"]>): ReadonlyArray<RatePoint> =>
 
 const hasTimes = ({ arrivals }: Fleet): boolean => typeof arrivals === "object" && arrivals.at !== undefined
 
-/** Calls come as they are recorded or at a rate, whatever becomes of those before. */
+/** Calls start as recorded or at a rate, whatever becomes of earlier ones. */
 class OpenLoop implements Generator, Actor, Caller<number> {
   private readonly client: Client
   private readonly ledger: Ledger
@@ -187,7 +187,7 @@ class ClosedLoop implements Generator, Caller<number> {
   }
 }
 
-/** What makes the calls of a fleet begin, until the time given. */
+/** Starts the calls of a fleet, until the time given. */
 export const generator = (client: Client, fleet: Fleet, endMillis: number): Generator => {
   const ledger = new Ledger(client, fleet, endMillis)
   return fleet.clients === undefined ? new OpenLoop(client, ledger, fleet) : new ClosedLoop(client, ledger, fleet)

@@ -21,7 +21,7 @@ edges[bins] = Infinity
 const binOf = (millis: number): number => {
   if (millis < leastMillis) return 0
   let bin = Math.min(bins - 1, 1 + Math.floor(Math.log2(millis / leastMillis) * binsPerDoubling))
-  // What the logarithm of a machine says may be next to it.
+  // A machine's logarithm may be off by one bin.
   if (millis < edges[bin]!) bin--
   else if (millis >= edges[bin + 1]!) bin++
   return bin
@@ -49,7 +49,7 @@ export class Histogram {
     return this.count === 0 ? null : this.sum / this.count
   }
 
-  /** The nearest-rank percentile; `null` of nothing. */
+  /** The nearest-rank percentile; `null` when empty. */
   percentile(share: number): number | null {
     if (this.count === 0) return null
     const rank = Math.max(1, Math.ceil(share * this.count))

@@ -6,19 +6,19 @@ import { millis } from "./units.ts"
 /**
  * What becomes of the calls after an outage.
  *
- * - `"recovers"`: within the run they come back to nine tenths of the share of successes before it.
- * - `"limps"`: they do not, but what waits becomes less: they will, after the run.
- * - `"collapses"`: they do not, and what waits does not become less: the outage has ended, and goes on.
+ * - `"recovers"`: within the run they return to nine tenths of the share of successes before it.
+ * - `"limps"`: they do not, but the backlog shrinks: they will, after the run.
+ * - `"collapses"`: they do not, and the backlog does not shrink: the outage is over, but its effect lasts.
  *
  * @category models
  * @since 0.1.0
  */
 export type Verdict = "recovers" | "limps" | "collapses"
 
-/** So many buckets in a row have to be well. */
+/** This many consecutive buckets must be healthy. */
 const wellBuckets = 5
 const well = 0.9
-/** How long it is watched whether what waits becomes less, and how long before that nothing is said. */
+/** How long the backlog is watched for shrinking, and how long before that there is no verdict. */
 const watchedMillis = 20_000
 const settlingMillis = 2000
 
@@ -28,7 +28,7 @@ const shareOf = (from: Look, to: Look): number => {
   return ended === 0 ? 0 : succeeded / ended
 }
 
-/** Looks at a run, bucket by bucket, until it can say what becomes of it. */
+/** Watches a run, bucket by bucket, until its verdict is clear. */
 class Judge {
   private readonly beginsMillis: number
   private readonly endsMillis: number
@@ -49,7 +49,7 @@ class Judge {
     this.runsUntilMillis = millis(duration)
   }
 
-  /** What can be said after one more bucket. */
+  /** The verdict after one more bucket, if it is clear. */
   look(now: Look): Verdict | undefined {
     const share = shareOf(this.last, now)
     this.last = now
@@ -62,15 +62,15 @@ class Judge {
     return now.atMillis - this.settled.atMillis < watchedMillis ? undefined : this.foreseen(this.settled, now)
   }
 
-  /** What waits becomes less or it does not, and at that pace it takes so long. */
+  /** Whether the backlog shrinks, and how long that takes at this pace. */
   private foreseen(from: Look, now: Look): Verdict {
     const perMilli = (from.waiting - now.waiting) / (now.atMillis - from.atMillis)
-    // NaN where no time has passed: then nothing has become less.
+    // NaN where no time has passed: then nothing has shrunk.
     if (!(perMilli > 0)) return "collapses"
     return now.atMillis + now.waiting / perMilli <= this.runsUntilMillis ? "recovers" : "limps"
   }
 
-  /** The run has ended before anything could be said. */
+  /** The run has ended before a verdict. */
   get atEnd(): Verdict {
     return this.wells > 0
       ? "recovers"
@@ -91,11 +91,11 @@ const judged = (scenario: Scenario): Verdict => {
   }
 }
 
-/** What becomes of the calls of one run. It ends as soon as that can be said. */
+/** The verdict of one run, which ends as soon as it is clear. */
 const judgeOne = (scenario: Scenario): Effect.Effect<Verdict, SimulationStalled> =>
   Effect.try({ try: () => judged(scenario), catch: stalledOrDefect })
 
-/** What most of so many runs say, each with a seed of its own. Those that can change nothing any more are not made. */
+/** The majority verdict of several runs, each with its own seed. Runs that could no longer change it are skipped. */
 export const judgeMost = Effect.fnUntraced(function*(scenario: Scenario, runs: number) {
   const counts = { recovers: 0, limps: 0, collapses: 0 }
   for (let run = 0; run < runs; run++) {
@@ -103,6 +103,6 @@ export const judgeMost = Effect.fnUntraced(function*(scenario: Scenario, runs: n
     if (++counts[verdict] * 2 > runs) return verdict
     yield* Effect.yieldNow
   }
-  // No two agree enough: between the others.
+  // No majority: the one between the others.
   return counts.recovers > counts.collapses ? "recovers" : counts.collapses > counts.recovers ? "collapses" : "limps"
 })

@@ -4,7 +4,7 @@ import { afterOf, outcomeOf } from "./runs.ts"
 import { type Spread, spreadOf } from "./spread.ts"
 
 /**
- * Whether runs are as one of the expectations of their scenario says.
+ * Whether runs meet one of the expectations of their scenario.
  *
  * @category models
  * @since 0.1.0
@@ -33,13 +33,13 @@ const compares: { readonly [Of in Bound["comparison"]]: (a: number, b: number) =
 
 type Shown = Pick<Judgment, "bound" | "found" | "spread">
 
-/** Judges the expectations of the scenario that was run; there are none where it has none. */
+/** Judges the expectations of the scenario that was run, if it has any. */
 export const judgmentsOf = (results: ReadonlyArray<SimulationResult>): ReadonlyArray<Judgment> => {
   const bounds = boundsOf(results[0]?.scenario.expect ?? {})
   const outcomes = results.map(outcomeOf)
   const afters = outcomes.flatMap(({ recovery }) => afterOf(recovery) ?? []).sort((a, b) => a - b)
   const share = bounds.find(({ name }) => name === "recoversInRuns")?.value ?? 1
-  // 0.7 of 10 is not to be 8.
+  // Rounding must not make 0.7 of 10 an 8.
   const needed = Math.ceil(Number((share * results.length).toPrecision(12)))
   const mean = (of: "succeeded" | "sendsPerCall" | "p99Millis", bound: number): Shown => {
     const spread = spreadOf(outcomes.map((outcome) => outcome[of]))

@@ -2,7 +2,7 @@ import { type Failure, throttled } from "./failure.ts"
 import type { LimitSettings } from "./scenario.ts"
 import { millis } from "./units.ts"
 
-/** Whether a request at a time passes a limit. */
+/** Decides whether a request at a time is within a limit. */
 interface Gate {
   readonly passes: (nowMillis: number, rule: Rule) => boolean
   /** The limit changes: what has been counted stays, in requests. */
@@ -19,7 +19,7 @@ interface Rule {
   readonly failureAt: (nowMillis: number) => Failure
 }
 
-/** So many requests in each stretch of time; stretches follow each other from time 0. */
+/** A number of requests per window; windows follow each other from time 0. */
 class Counted implements Gate {
   private stretch = -1
   private passed = 0
@@ -38,7 +38,7 @@ class Counted implements Gate {
   }
 }
 
-/** A leaky bucket: requests that pass fill it, it flows off evenly. Source: nginx `limit_req` with `nodelay`. */
+/** A leaky bucket: admitted requests fill it, and it drains evenly. Source: nginx `limit_req` with `nodelay`. */
 class Leaky implements Gate {
   private excess = -1
   private atMillis = 0
@@ -78,7 +78,7 @@ const ruleOf = (settings: LimitSettings): Rule => ({
   failureAt: failureOf(settings)
 })
 
-/** What a service throttles, and how it says so. */
+/** What a service throttles, and with which hint. */
 export class Limit {
   private readonly rules: ReadonlyArray<Rule>
   private readonly counted = new Counted()

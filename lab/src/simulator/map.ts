@@ -18,7 +18,7 @@ export interface Axis {
 }
 
 /**
- * What becomes of a scenario for each pair of values.
+ * The verdicts on a scenario for each pair of values.
  *
  * @category models
  * @since 0.1.0
@@ -26,19 +26,19 @@ export interface Axis {
 export interface VerdictMap {
   readonly x: Axis
   readonly y: Axis
-  /** A row for each value of `y`, with a verdict for each value of `x`: what most runs say. */
+  /** A row for each value of `y`, with a verdict for each value of `x`: that of the majority of runs. */
   readonly rows: ReadonlyArray<ReadonlyArray<Verdict>>
-  /** Calls per second below which theory has it recover; `undefined` where that is not told so simply. */
+  /** Calls per second below which it recovers in theory; `undefined` where theory has no simple answer. */
   readonly recoversBelow: number | undefined
 }
 
-/** What a map is made with. */
+/** The options of a map. */
 export interface MapOptions {
   readonly x: Axis
   readonly y: Axis
-  /** Runs of each cell, of which those that can change nothing are not made. Default 5. */
+  /** Runs of each cell; those that could no longer change the majority are skipped. Default 5. */
   readonly runs?: number | undefined
-  /** Told after each row: how many of how many cells are done. */
+  /** Called after each row: how many of how many cells are done. */
   readonly onProgress?: ((done: number, of: number) => Effect.Effect<void>) | undefined
 }
 

@@ -10,7 +10,7 @@ const Bucket = Schema.Struct({
 
 const isCounted = (series: ReadonlyArray<typeof Bucket.Type>): boolean => series.some(({ calls }) => calls > 0)
 
-/** What was measured, from the moment on that is time 0 of the scenario. */
+/** What was measured, from time 0 of the scenario on. */
 export const Measured = Schema.Struct({
   bucket: unlessSaid(Time, "1 second", "How long a bucket is."),
   series: required(

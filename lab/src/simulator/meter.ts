@@ -4,7 +4,7 @@ import { Histogram } from "./histogram.ts"
 import type { ClientBucket, ClientCounts, Gauges, Latency, ServiceBucket, ServiceCounts } from "./result.ts"
 import { Tallies } from "./tally.ts"
 
-/** What clients have done since the counting began. */
+/** Counts of what clients have done. */
 class ClientCounter {
   calls = 0
   attempts = 0
@@ -46,7 +46,7 @@ const latencyOf = (histogram: Histogram): Latency => ({
   maxMillis: histogram.count === 0 ? null : histogram.maxMillis
 })
 
-/** Counts what clients do, in all and bucket by bucket. */
+/** Counts what clients do, in total and by bucket. */
 export class ClientMeter {
   now = new ClientCounter()
   private readonly past = new ClientCounter()
@@ -68,7 +68,7 @@ export class ClientMeter {
     return { ...all.counts, latency: latencyOf(all.latency), gauges }
   }
 
-  /** The buckets so far; the one that runs is in them when time has passed in it. */
+  /** The buckets so far, with the current one if time has passed in it. */
   series(fromMillis: number | undefined, gauges: Gauges): ReadonlyArray<ClientBucket> {
     return fromMillis === undefined ? [...this.buckets] : [...this.buckets, this.bucket(fromMillis, gauges)]
   }
@@ -94,7 +94,7 @@ class ServiceCounter {
   }
 }
 
-/** Counts what a service does, in all and bucket by bucket. */
+/** Counts what a service does, in total and by bucket. */
 export class ServiceMeter {
   now = new ServiceCounter()
   private readonly past = new ServiceCounter()
@@ -111,7 +111,7 @@ export class ServiceMeter {
     return new ServiceCounter().merge(this.past).merge(this.now).counts
   }
 
-  /** The buckets so far; the one that runs is in them when time has passed in it. */
+  /** The buckets so far, with the current one if time has passed in it. */
   series(fromMillis: number | undefined, queued: number, busy: number): ReadonlyArray<ServiceBucket> {
     return fromMillis === undefined
       ? [...this.buckets]

@@ -7,7 +7,7 @@ import type { Rule, Sample } from "effect-retry/ConcurrencyLimiter"
  */
 const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value))
 
-/** How `AIMDLimit` is made. */
+/** The options of `AIMDLimit`. */
 export interface AimdOptions {
   readonly initial?: number
   readonly min?: number
@@ -28,7 +28,7 @@ export const aimd = (
   }
 })
 
-/** How `VegasLimit` is made. Steps are functions of the whole limit. */
+/** The options of `VegasLimit`. Steps are functions of the whole limit. */
 export interface VegasOptions {
   readonly initial?: number
   readonly max?: number
@@ -52,7 +52,7 @@ const log10 = (limit: number): number => Math.max(1, String(Math.floor(limit)).l
 
 const probeMultiplier = 30
 
-/** From 0.5 to 1. Drawn by chance at the source; here evenly spread, so that the rule is a pure function. */
+/** From 0.5 to 1. Random in the source; here evenly spread, so that the rule is a pure function. */
 const probeJitter = (probes: number): number => 0.5 + (probes * 0.618_033_988_749_895 % 1) / 2
 
 /** By how many sends wait at the service: fewer than alpha, and the limit grows; more than beta, and it shrinks. */

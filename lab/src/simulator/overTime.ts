@@ -5,7 +5,7 @@ export interface Point {
   readonly ramp: boolean
 }
 
-/** The value at each time, for times that only grow: before the first point that of the first, after the last that of the last. */
+/** The value at each time, for times that only grow: before the first point the first value, after the last point the last. */
 export const overTime = (points: ReadonlyArray<Point>): (nowMillis: number) => number => {
   let index = 0
   return (nowMillis) => {

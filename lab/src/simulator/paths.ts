@@ -27,7 +27,7 @@ const putIn = (list: ReadonlyArray<unknown>, place: number, put: (node: unknown)
 
 const isPolicyName = (value: unknown): value is PolicyName => policyNames.some((name) => name === value)
 
-/** What a key holds, to be changed: of a policy by name, what the name stands for. */
+/** The value of a key, to be changed: for a policy by name, the settings that the name stands for. */
 const insideOf = (key: string, value: unknown, path: string): unknown => {
   if (key !== "policy" || !isPolicyName(value)) return value ?? {}
   return settingsOf(value) ?? refuse(path, `the policy ${JSON.stringify(value)} has no settings`)
@@ -47,8 +47,8 @@ const put = (node: unknown, [key, ...rest]: ReadonlyArray<string>, value: unknow
 }
 
 /**
- * The scenario with another value at a path, such as `fleets.0.rate` or `services.0.outages.0.length`. What it then is has to
- * be read again: see `decode`.
+ * The scenario with another value at a path, such as `fleets.0.rate` or `services.0.outages.0.length`. The result must
+ * be decoded again: see `decode`.
  */
 export const withValue = (scenario: Scenario, path: string, value: unknown): Effect.Effect<unknown, InvalidScenario> =>
   Effect.try({

@@ -20,13 +20,13 @@ import type { PolicyName } from "./policyNames.ts"
 import type { Concurrency, CoolDownSettings, HedgeSettings, Policy, PolicySettings, Throttle } from "./policySchema.ts"
 import { millis } from "./units.ts"
 
-/** What policies may need. */
+/** Services that policies may need. */
 export type Needs = RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter
 
-/** A policy of the library, whatever it decides about. */
+/** A policy of the library, for any error. */
 export type AnyPolicy = RetryPolicy.RetryPolicy<any, Needs, unknown>
 
-/** What the clients of a fleet retry with, and what each process has of its own. */
+/** The policy of a fleet's clients, and the quotas and gates that each process has. */
 export interface Retrying {
   readonly label: string
   /** `undefined`: no retries. */
@@ -40,7 +40,7 @@ export interface Retrying {
   readonly hedge: HedgeOptions | undefined
 }
 
-/** What pays for the hedges of a process, and how its calls are hedged. */
+/** The hedging of a process: its budget, and its settings. */
 export interface HedgeOptions {
   readonly process: Hedge.Options
   readonly call: Hedge.CallOptions
@@ -105,7 +105,7 @@ export const budgetOf = (budget: NonNullable<PolicySettings["budget"]>): BudgetO
   }
 }
 
-/** Failures of the simulator that say that a service has too much to do. */
+/** Failures of the simulator that mean that a service is overloaded. */
 const drops: ReadonlySet<FailureKind> = new Set(["timeout", "unavailable", "overloaded", "throttled"])
 
 const maybeMillis = (time: Time | undefined): number | undefined => time === undefined ? undefined : millis(time)
@@ -180,7 +180,7 @@ const around = ({ budget, concurrency, coolDown, hedge, throttle }: PolicySettin
   hedge: hedge && hedgeOf(hedge)
 })
 
-/** The policy of a scenario, and what each process has of its own. Throws `InvalidOption` when its steps do not go together. */
+/** The policy of a scenario, and the quotas and gates of each process. Throws `InvalidOption` when its steps do not go together. */
 export const resolve = (policy: Policy): Retrying => {
   if (typeof policy === "string") return { label: policy, ...named[policy] }
   const { label, limiter, quota, steps } = policy
@@ -214,7 +214,7 @@ const budgetSettings = (budget: BudgetOptions): unknown => {
   }
 }
 
-/** What a name stands for, as settings to be read: to begin with, and to change. `undefined` where it stands for no retries. */
+/** The settings that a name stands for, to copy and change. `undefined` if it stands for no retries. */
 export const settingsOf = (name: PolicyName): unknown => {
   const { budget, limiter, policy, quota } = named[name]
   return policy && {

@@ -28,7 +28,7 @@ export class InvalidScenario extends Data.TaggedError("InvalidScenario")<{
 
 type Path = ReadonlyArray<PropertyKey>
 
-/** `fleets[0].policy`; keys that are no plain words are quoted. */
+/** `fleets[0].policy`; keys that are not plain words are quoted. */
 export const renderPath = (path: Path): string =>
   path.reduce<string>((rendered, key) => {
     if (typeof key === "number") return `${rendered}[${key}]`
@@ -42,7 +42,7 @@ const isKeyed = (value: unknown): value is Record<PropertyKey, unknown> => typeo
 const valueAt = (input: unknown, path: Path): unknown =>
   path.reduce<unknown>((value, key) => isKeyed(value) ? value[key] : undefined, input)
 
-/** Short, whatever it is: a hostile value may be deep, long or a circle. */
+/** A short form of any value: a hostile one may be deep, long or circular. */
 const shown = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)
   if (Array.isArray(value)) return "a list"
@@ -65,7 +65,7 @@ interface Found {
   readonly problem: string
 }
 
-/** The issues of a tree that stand for one place each: looked for as far as somebody reads. */
+/** The issues of a tree, one for each place, up to as many as anyone reads. */
 function* leaves(issue: SchemaIssue.Issue, path: Path, input: unknown): Generator<Found> {
   if (issue._tag === "Pointer") return yield* leaves(issue.issue, [...path, ...issue.path], input)
   if (issue._tag === "Encoding") return yield* leaves(issue.issue, path, input)

@@ -25,7 +25,7 @@ import type { Failure } from "./failure.ts"
 import { type AnyPolicy, type HedgeOptions, type Needs, paying, type Retrying } from "./policy.ts"
 import type { VirtualTime } from "./time.ts"
 
-/** What a process is made with. */
+/** The settings of a process. */
 export interface ProcessOptions {
   readonly retrying: Retrying
   readonly time: VirtualTime
@@ -39,7 +39,7 @@ const unlimited = Effect.runSync(
   )
 )
 
-/** Starts a fiber in the time of the simulation: for what has to wait. */
+/** Starts a fiber in virtual time: for anything that must wait. */
 type Fork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 
 /** What the calls of a process share: a quota, a budget, gates, and what pays for hedges. */
@@ -86,12 +86,12 @@ class Shared {
     add(CoolDown.CoolDown, coolDown && CoolDown.make(coolDown))
     add(ClientThrottle.ClientThrottle, throttle && ClientThrottle.make(throttle))
     add(ConcurrencyLimiter.ConcurrencyLimiter, concurrency && ConcurrencyLimiter.make(concurrency))
-    // No scope is ever closed: what is left of a run has no end to wait for.
+    // No scope is ever closed: the end of a run waits for nothing.
     add(Hedge.Hedge, hedge && Effect.flatMap(Scope.make(), (scope) => Scope.provide(Hedge.make(hedge.process), scope)))
     return context
   }
 
-  /** What pays for retries: quota and budget, each of which has to grant one. */
+  /** Pays for retries: quota and budget must both grant one. */
   private get store(): RetryQuotaStore | undefined {
     const { budget, quota } = this
     return quota === undefined || budget === undefined
@@ -127,7 +127,7 @@ const around = ({ hedge, policy }: Shared): ((send: Send) => Effect.Effect<void,
   return (send) => withRetry(hedged(send), policy)
 }
 
-/** One process of clients, as calls that matter so much see it. */
+/** One process of clients, for calls of one criticality. */
 export class Process {
   /** `undefined`: no retries. */
   readonly driver: RetryDriver.Driver | undefined
@@ -150,7 +150,7 @@ export class Process {
     return new Process(new Shared(options), criticality)
   }
 
-  /** The same process, as calls that matter more or less see it. */
+  /** The same process, for calls of another criticality. */
   as(criticality: Criticality): Process {
     return new Process(this.shared, criticality)
   }

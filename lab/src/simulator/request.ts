@@ -5,7 +5,7 @@ import type { Failure } from "./failure.ts"
 export interface Request extends Actor {
   /** The client has its answer, or has given up. */
   readonly settled: boolean
-  /** It comes on a new connection: those that its client has are in use. */
+  /** It comes on a new connection: its client's others are in use. */
   readonly fresh: boolean
   /** The instance that works on it. */
   server: number
@@ -15,13 +15,13 @@ export interface Request extends Actor {
   turnMillis: number
   /** How many services have been asked for it. */
   asked: number
-  /** What it will be answered with. */
+  /** The answer it will get. */
   outcome: Failure | undefined
-  /** The service answers: well, or with a failure. */
+  /** The service answers, with success or a failure. */
   readonly answer: (failure: Failure | undefined) => void
 }
 
-/** What a request does by itself; what comes after is up to the service. */
+/** The actions of a request; the service decides what follows. */
 export const arrives = 0
 export const isAnswered = 1
 export const timesOut = 2
@@ -38,7 +38,7 @@ export interface Target {
   readonly goesOn: (request: Request, what: number) => void
 }
 
-/** Those that make calls, and what each is for. */
+/** Callers, and what each call is for. */
 export interface Caller<in For> {
   /** A call has ended. */
   readonly ended: (of: For, succeeded: boolean) => void

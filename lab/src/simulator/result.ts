@@ -2,28 +2,28 @@ import type { StopReason } from "effect-retry/RetryDecision"
 import type { FailureKind } from "./failure.ts"
 import type { Scenario } from "./scenario.ts"
 
-/** How often something happened, by what it was. What never happened is left out. */
+/** Counts by kind. Kinds that never happened are left out. */
 export type Tally<Key extends string> = { readonly [K in Key]?: number }
 
-/** What clients did, in a stretch of time or in all. */
+/** What clients did, in a period of time or in total. */
 export interface ClientCounts {
   /** Calls that began. */
   readonly calls: number
   /** Attempts that were sent: the load that the clients offer to the service. */
   readonly attempts: number
-  /** Calls that ended well. */
+  /** Calls that succeeded. */
   readonly succeeded: number
-  /** Calls that ended badly. */
+  /** Calls that failed. */
   readonly failed: number
-  /** Calls that ended badly, by the failure of their last attempt. */
+  /** Calls that failed, by the failure of their last attempt. */
   readonly failures: Tally<FailureKind>
   /** Failed attempts, by their failure. */
   readonly attemptFailures: Tally<FailureKind>
-  /** Calls that were not retried any more, by the reason of the policy; `quota-exhausted` where quota or budget refused. */
+  /** Calls that were no longer retried, by the policy's reason; `quota-exhausted` if quota or budget refused. */
   readonly stops: Tally<StopReason>
 }
 
-/** How long calls took that ended well, in milliseconds, retries and backoff included; `null` of none. */
+/** How long successful calls took, in milliseconds, retries and backoff included; `null` if there was none. */
 export interface Latency {
   readonly meanMillis: number | null
   readonly p50Millis: number | null
@@ -32,9 +32,9 @@ export interface Latency {
   readonly maxMillis: number | null
 }
 
-/** What the processes of clients hold, on the average of at most 100 of them; `null` where they have no such thing. */
+/** State of the client processes, averaged over at most 100 of them; `null` for what they do not have. */
 export interface Gauges {
-  /** Calls under way. */
+  /** Calls in progress. */
   readonly inFlight: number
   /** The balance of the retry quota. */
   readonly balance: number | null
@@ -59,19 +59,19 @@ export interface ClientResult {
   readonly kind: "fleet" | "service"
   /** The service that is called. */
   readonly to: string
-  /** The policy, as results call it. */
+  /** The policy's name in results. */
   readonly policy: string
   readonly totals: ClientCounts & { readonly latency: Latency; readonly gauges: Gauges }
   readonly series: ReadonlyArray<ClientBucket>
 }
 
-/** What a service did, in a stretch of time or in all. */
+/** What a service did, in a period of time or in total. */
 export interface ServiceCounts {
   /** Requests that arrived: the load on the service. */
   readonly received: number
-  /** Requests that were succeeded. */
+  /** Requests that succeeded. */
   readonly succeeded: number
-  /** Requests that were answered badly, by the failure. */
+  /** Requests that failed, by the failure. */
   readonly failures: Tally<FailureKind>
   /** Work that was finished after its client had given up. */
   readonly wasted: number
@@ -80,9 +80,9 @@ export interface ServiceCounts {
 /** A bucket of the time series of a service. */
 export interface ServiceBucket extends ServiceCounts {
   readonly fromMillis: number
-  /** Requests that wait, at the end of the bucket. */
+  /** Waiting requests, at the end of the bucket. */
   readonly queued: number
-  /** Requests that are worked on, at the end of the bucket. */
+  /** Requests in progress, at the end of the bucket. */
   readonly busy: number
 }
 
@@ -93,13 +93,13 @@ export interface ServiceResult {
   readonly series: ReadonlyArray<ServiceBucket>
 }
 
-/** What a simulation has shown, so far or in all. */
+/** The result of a simulation, so far or in full. */
 export interface SimulationResult {
   /** The scenario, with its defaults. */
   readonly scenario: Scenario
-  /** Whether it was not run to its end. */
+  /** Whether the run was stopped before its end. */
   readonly partial: boolean
-  /** How far virtual time has come. */
+  /** The virtual time it has reached. */
   readonly untilMillis: number
   /** The width of the buckets of the series; the last one may be cut short. */
   readonly bucketMillis: number

@@ -5,28 +5,28 @@ import type { Scenario } from "./scenario.ts"
 import type { SimulationStalled } from "./simulation.ts"
 import { type Spread, spreadOf } from "./spread.ts"
 
-/** What one run comes to: the figures that runs are compared by. */
+/** The summary of one run: the figures that runs are compared by. */
 interface Outcome {
-  /** The share of the calls of all fleets that succeeded, from 0 to 1; `null` where there was none. */
+  /** The share of the calls of all fleets that succeeded, from 0 to 1; `null` if there was none. */
   readonly succeeded: number | null
   /** Attempts per call. */
   readonly sendsPerCall: number | null
-  /** How long calls that succeeded took, retries included, in milliseconds: of the fleet that made most calls. */
+  /** How long calls that succeeded took, retries included, in milliseconds: of the fleet that made the most calls. */
   readonly p50Millis: number | null
   readonly p99Millis: number | null
-  /** The most requests in a second that a service was sent. */
+  /** The most requests in a second that a service received. */
   readonly peakPerSecond: number | null
   readonly recovery: Recovery
 }
 
 /**
- * How often runs came back to nine tenths of the share of successes that they had before.
+ * How often runs returned to nine tenths of their share of successes before the outage.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Recoveries {
-  /** Runs that were back before their end, those that were always well included. */
+  /** Runs that recovered before their end, including those that were always healthy. */
   readonly runs: number
   readonly of: number
   /** How long after the last outage; `undefined` when no run did. */
@@ -34,7 +34,7 @@ export interface Recoveries {
 }
 
 /**
- * What several runs of one scenario say, each with a seed of its own.
+ * The summary of several runs of one scenario, each with its own seed.
  *
  * @category models
  * @since 0.1.0
@@ -49,7 +49,7 @@ export interface Summary {
 }
 
 /**
- * What two policies differ in, run by run with the same seed: the second less the first.
+ * The difference between two policies, run by run with the same seed: the second minus the first.
  *
  * @category models
  * @since 0.1.0
@@ -60,16 +60,16 @@ export interface Difference {
   readonly p99Millis: Spread | undefined
 }
 
-/** Runs that say the same of a figure are enough for a band. */
+/** Enough runs for a range. */
 const usualRuns = 20
 
-/** What several runs are run with. */
+/** The options of several runs. */
 export interface RunsOptions {
   /** How many: from 1. Default 20. */
   readonly runs?: number | undefined
-  /** Runs a scenario, where that is not to be done here: in a worker. Default: here. */
+  /** Runs a scenario somewhere else, such as in a worker. Default: here. */
   readonly run?: ((scenario: Scenario) => Effect.Effect<SimulationResult, SimulationStalled>) | undefined
-  /** How many at one time. Default 1. */
+  /** How many run at the same time. Default 1. */
   readonly concurrency?: number | undefined
 }
 
@@ -83,7 +83,7 @@ const isBack = ({ kind }: Recovery): boolean => kind === "recovered" || kind ===
 export const afterOf = (recovery: Recovery): number | undefined =>
   recovery.kind === "recovered" ? recovery.afterMillis ?? recovery.atMillis : isBack(recovery) ? 0 : undefined
 
-/** What one run comes to. */
+/** The summary of one run. */
 export const outcomeOf = (result: SimulationResult): Outcome => {
   const { attemptsPerCall, peak, recovery, share } = factsOf(result)
   const busiest = fleetsOf(result).reduce<SimulationResult["clients"][number] | undefined>(
@@ -100,7 +100,7 @@ export const outcomeOf = (result: SimulationResult): Outcome => {
   }
 }
 
-/** What the runs of one scenario come to. */
+/** The summary of the runs of one scenario. */
 export const summaryOf = (results: ReadonlyArray<SimulationResult>): Summary => {
   const outcomes = results.map(outcomeOf)
   const recovery = outcomes.filter(({ recovery }) => isBack(recovery))
@@ -118,7 +118,7 @@ export const summaryOf = (results: ReadonlyArray<SimulationResult>): Summary => 
   }
 }
 
-/** What the second of two policies does that the first does not, run by run. */
+/** How the second of two policies differs from the first, run by run. */
 export const differenceOf = (
   first: ReadonlyArray<SimulationResult>,
   second: ReadonlyArray<SimulationResult>

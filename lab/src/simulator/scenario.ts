@@ -26,7 +26,7 @@ const Fleet = Schema.Struct({
   arrivals: unlessSaid(
     Arrivals,
     "poisson",
-    "Whether the calls of an open loop come by chance or in equal steps; or, in place of a rate, the recorded calls: one by one, counted, or in a file."
+    "How the calls of an open loop arrive: at random (poisson) or evenly; or, in place of a rate, the recorded calls: one by one, counted, or in a file."
   ),
   clients: maybe(Count, "Closed loop: clients, each making one call after the other."),
   think: maybe(Distribution, "How long a client of a closed loop waits after a call. Default 0."),

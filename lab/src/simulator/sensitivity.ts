@@ -11,7 +11,7 @@ import { withPolicy } from "./withPolicy.ts"
 /** A parameter of a scenario that can be made smaller or larger. */
 export interface Parameter {
   readonly path: string
-  /** The scenario, to be read again, with so many times the value. */
+  /** The scenario with this many times the value, to be decoded again. */
   readonly times: (factor: number) => unknown
 }
 
@@ -21,7 +21,7 @@ const knobs = new Set(["base", "increment", "cap", "delay", "cost"])
 const settings = (policy: Policy): PolicySettings | undefined =>
   typeof policy === "string" ? settingsOf(policy) as PolicySettings | undefined : policy
 
-/** A number, or a duration in milliseconds, so many times; `undefined` of anything else. */
+/** A number, or a duration in milliseconds, multiplied; `undefined` for anything else. */
 const multiplied = (value: unknown, factor: number): number | undefined => {
   if (typeof value === "number") return value * factor
   return Option.getOrUndefined(
@@ -92,7 +92,7 @@ const ofFleets = (scenario: Scenario): ReadonlyArray<Parameter> =>
     ]
   })
 
-/** A tenth of fewer workers is none. */
+/** With fewer workers, a tenth rounds to none. */
 const fewestWorkers = 5
 
 const ofServices = (scenario: Scenario): ReadonlyArray<Parameter> =>
@@ -112,7 +112,7 @@ const ofServices = (scenario: Scenario): ReadonlyArray<Parameter> =>
     ]
   })
 
-/** What a scenario knows of its surroundings, and what its policy, that of all fleets, is set to. */
+/** The settings of a scenario's services and load, and those of its policy, that of all fleets. */
 export const parametersOf = (scenario: Scenario, policy: Policy): ReadonlyArray<Parameter> => [
   ...ofFleets(scenario),
   ...ofServices(scenario),

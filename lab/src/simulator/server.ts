@@ -17,7 +17,7 @@ export const delivered = firstOfService + 3
 export const leaves = firstOfService + 4
 export const afterServer = firstOfService + 5
 
-/** Whom a server works for. */
+/** The owner of a server. */
 export interface Front {
   /** The work on a request has been done. */
   readonly worked: (request: Request) => void
@@ -25,12 +25,12 @@ export interface Front {
   readonly answer: (request: Request, failure: Failure | undefined) => void
 }
 
-/** Where a server stands, and what it shares with the others of its service. */
+/** The place of a server, and what it shares with the others of its service. */
 interface Place {
   readonly index: number
   readonly world: World
   readonly chance: Chance
-  /** When those in the queue have waited too long; `undefined` when they wait for ever. */
+  /** When requests in the queue have waited too long; `undefined` when they wait forever. */
   readonly patience: Lane | undefined
   readonly front: Front
 }
@@ -60,15 +60,15 @@ export class Server {
   private readonly holds: Holds
   private readonly slows: ReadonlyArray<Window<"slow">>
   private readonly queue = new Queue<Request>()
-  /** Requests that are worked on. */
+  /** Requests in progress. */
   busy = 0
   /** Requests that wait outside until an outage of this server ends. */
   private outside = 0
-  /** Work of refusals that a turn still has to make up for. */
+  /** Work for refusals that the next turn must make up for. */
   private owedMillis = 0
-  /** When an idle server is through with its refusals. */
+  /** When an idle server has finished its refusals. */
   private refusingUntilMillis = 0
-  /** Until when the turns of those that are here last, where a line is bounded in time. */
+  /** When the turns of the present requests end, if the queue is bounded in time. */
   private fullUntilMillis = 0
 
   constructor(settings: ServiceSettings, { chance, front, index, patience, world }: Place) {
@@ -112,7 +112,7 @@ export class Server {
     time.plan(atMillis, request, delivered)
   }
 
-  /** It has been held, and comes now. */
+  /** It was held, and arrives now. */
   delivered(request: Request): void {
     this.outside--
     this.take(request)
@@ -132,7 +132,7 @@ export class Server {
     this.front.answer(request, failure)
   }
 
-  /** A refusal costs a piece of work, of this server or of the door before it. */
+  /** A refusal costs some work, of this server or of the limit before it. */
   charge(): void {
     if (this.refusingMillis === 0) return
     if (this.busy > 0) this.owedMillis += this.refusingMillis
@@ -151,7 +151,7 @@ export class Server {
     this.refusingUntilMillis = 0
   }
 
-  /** Whether a line that is bounded in time takes a request. Its turn is as long as one takes when it comes. */
+  /** Whether a queue bounded in time accepts a request. Its turn is as long as one takes on arrival. */
   private admits(request: Request): boolean {
     const { nowMillis } = this.world.time
     const turn = this.workMillis(request, this.busy + this.queue.size + 1)
@@ -174,7 +174,7 @@ export class Server {
     this.queue.push(request)
   }
 
-  /** All wait equally long at most: the one whose time is up is the first. */
+  /** All have the same longest wait, so the one whose time is up is the first. */
   waitedTooLong(request: Request): void {
     this.queue.shift()
     this.refuse(request, overloaded)
@@ -202,7 +202,7 @@ export class Server {
     return work
   }
 
-  /** What a request takes, if so many are there. */
+  /** How long a request takes when this many are present. */
   private workMillis(request: Request, there: number): number {
     const { nowMillis } = this.world.time
     const drawn = this.pace === undefined ? this.work?.(this.chance) ?? 0 : 1000 / this.pace(nowMillis)
@@ -210,7 +210,7 @@ export class Server {
     return work + (request.fresh ? this.connectingMillis : 0) + this.unpaidMillis
   }
 
-  /** Nobody waits for it any more: no more than to see that is done. */
+  /** Its client has given up: only the cost of noticing that is spent. */
   private drop(request: Request): void {
     if (this.abandoningMillis === 0) return this.release()
     this.world.time.plan(this.world.time.nowMillis + this.abandoningMillis, request, leaves)
@@ -233,7 +233,7 @@ export class Server {
   }
 
   private giveTurn(request: Request): void {
-    // Its turn comes through the clock, so that a long queue makes no deep stack.
+    // Its turn comes through the clock, so that a long queue does not make a deep stack.
     this.busy++
     this.world.time.plan(this.world.time.nowMillis, request, itsTurn)
   }
@@ -243,7 +243,7 @@ export class Server {
     return this.queue.size
   }
 
-  /** Requests that are here, in whatever state. */
+  /** Requests that are present, in any state. */
   get size(): number {
     return this.queue.size + this.busy + this.outside
   }

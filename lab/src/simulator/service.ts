@@ -15,7 +15,7 @@ import type { World } from "./world.ts"
 
 const isDone = afterServer
 
-/** A service: a limit, instances with queues and workers, failures and outages; perhaps the client of others. */
+/** A service: a limit, instances with queues and workers, failures and outages; it may be the client of others. */
 export class Service implements Target, Caller<Request>, Front {
   readonly name: string
   readonly meter = new ServiceMeter()
@@ -82,7 +82,7 @@ export class Service implements Target, Caller<Request>, Front {
     this.balancer.next().receive(request)
   }
 
-  /** What is refused at the door is work of one of the instances, each in its turn. */
+  /** Requests refused by the limit cost work of the instances, each in its turn. */
   private refuse(request: Request, failure: Failure): void {
     this.servers[this.refusals++ % this.servers.length]!.charge()
     this.answer(request, failure)
@@ -119,7 +119,7 @@ export class Service implements Target, Caller<Request>, Front {
     edge.call(edge.processes[0]!, this, request)
   }
 
-  /** What it has called for a request has answered. */
+  /** A service that it called for a request has answered. */
   ended(request: Request, succeeded: boolean): void {
     if (succeeded) this.askNext(request)
     else this.finish(request, false)

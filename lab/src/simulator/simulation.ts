@@ -10,18 +10,18 @@ import type { Stretch } from "./time.ts"
 import { millis } from "./units.ts"
 import { World } from "./world.ts"
 
-/** Steps between two looks at the world outside. */
+/** Steps between two yields to the caller's runtime. */
 const stepsPerTurn = 4096
 
 /**
- * Virtual time stands still while ever more happens in it, as when calls repeat without end and take no time: more than
+ * Virtual time is stuck, as when calls repeat without end and take no time: more than
  * 250,000 steps at one moment, and 50 for each client.
  *
  * @category errors
  * @since 0.1.0
  */
 export class SimulationStalled extends Data.TaggedError("SimulationStalled")<{
-  /** Where virtual time stands. */
+  /** The virtual time at which it is stuck. */
   readonly atMillis: number
 }> {
   override get message(): string {
@@ -30,13 +30,13 @@ export class SimulationStalled extends Data.TaggedError("SimulationStalled")<{
 }
 
 /**
- * How far a simulation is.
+ * The progress of a simulation.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Progress {
-  /** How far virtual time has come, in milliseconds. */
+  /** The virtual time it has reached, in milliseconds. */
   readonly virtualMillis: number
   /** The share of it that is done, from 0 to 1. The end may come earlier, when all calls have ended. */
   readonly fraction: number
@@ -44,13 +44,13 @@ export interface Progress {
   readonly attempts: number
   /** How long the simulation has run, in milliseconds of the caller's clock. */
   readonly elapsedMillis: number
-  /** How long it will still run if it goes on like this; `null` while unknown. */
+  /** How long it will still run at this pace; `null` while unknown. */
   readonly leftMillis: number | null
 }
 
-/** What a run tells, and whom. */
+/** Callbacks of a run. */
 export interface RunOptions {
-  /** Told after every few thousand steps. */
+  /** Called after every few thousand steps. */
   readonly onProgress?: ((progress: Progress) => Effect.Effect<void>) | undefined
 }
 
@@ -106,7 +106,7 @@ export class Running {
     for (const fleet of fleets) fleet.start()
   }
 
-  /** Lets it go on for some steps; answers whether it is over. */
+  /** Runs some steps; returns whether it is over. */
   private turn(): boolean {
     const { time } = this.world
     const limit = Math.min(this.bucketFromMillis + this.bucketMillis, this.endMillis)
@@ -125,7 +125,7 @@ export class Running {
     this.bucketFromMillis += this.bucketMillis
   }
 
-  /** Goes on until the bucket that runs has ended; `undefined` when the run is over. */
+  /** Runs until the current bucket has ended; `undefined` when the run is over. */
   nextBucket(): Look | undefined {
     const fromMillis = this.bucketFromMillis
     while (!this.over && this.bucketFromMillis === fromMillis) this.over = this.turn()
@@ -142,7 +142,7 @@ export class Running {
     return { virtualMillis, fraction, attempts: this.world.attempts, elapsedMillis, leftMillis }
   }
 
-  /** Runs to the end, and goes on where it stopped when it was interrupted. */
+  /** Runs to the end; continues where it stopped if it was interrupted. */
   readonly run = Effect.fnUntraced(function*(this: Running, { onProgress }: RunOptions) {
     const clock = yield* Clock.Clock
     const since = clock.monotonicTimeNanosUnsafe()
@@ -156,7 +156,7 @@ export class Running {
     return this.result
   })
 
-  /** What has been seen so far. */
+  /** The result so far. */
   get result(): SimulationResult {
     const now = this.world.time.nowMillis
     const begun = now > this.bucketFromMillis || this.bucketFromMillis === 0 ? this.bucketFromMillis : undefined

@@ -1,5 +1,5 @@
 /**
- * What several runs say of one figure.
+ * One figure over several runs.
  *
  * @category models
  * @since 0.1.0
@@ -15,7 +15,7 @@ export interface Spread {
   readonly of: number
 }
 
-/** A percentile of sorted values, in a straight line between the two nearest. Source: Hyndman and Fan, 1996, type 7. */
+/** A percentile of sorted values, linear between the two nearest. Source: Hyndman and Fan, 1996, type 7. */
 const between = (sorted: ReadonlyArray<number>, share: number): number => {
   const place = share * (sorted.length - 1)
   const below = sorted[Math.floor(place)]!

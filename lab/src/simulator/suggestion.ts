@@ -1,4 +1,4 @@
-/** How many letters have to be changed, left out, put in or swapped to make one word of the other. */
+/** How many letters must be changed, removed, added or swapped to turn one word into the other. */
 const distance = (a: string, b: string): number => {
   let previous: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {
@@ -12,7 +12,7 @@ const distance = (a: string, b: string): number => {
   return previous[b.length]!
 }
 
-/** The names that were perhaps meant, the nearest first. */
+/** The names that may have been meant, the nearest first. */
 export const nearest = (name: string, names: ReadonlyArray<string>): ReadonlyArray<string> => {
   const wanted = name.slice(0, 100).toLowerCase()
   return names
@@ -27,7 +27,7 @@ export const nearest = (name: string, names: ReadonlyArray<string>): ReadonlyArr
     .map(({ candidate }) => candidate)
 }
 
-/** What to say after a name that is none: what was perhaps meant, otherwise all there are. */
+/** A hint for an unknown name: what may have been meant, otherwise all there are. */
 export const suggestion = (name: string, names: ReadonlyArray<string>): string => {
   const near = nearest(name, names)
   return near.length === 0 ? `use one of ${names.join(", ")}` : `did you mean ${near.join(" or ")}?`

@@ -46,7 +46,7 @@ export interface Sweep {
   readonly points: ReadonlyArray<SweepPoint>
 }
 
-/** What is swept. */
+/** The options of a sweep. */
 export interface SweepOptions {
   /** A path into the scenario, as that of an `Axis`. */
   readonly path: string
@@ -54,14 +54,14 @@ export interface SweepOptions {
   readonly to: number
   /** The precision of the answer. Default: 1 between whole numbers, otherwise about a thousandth of the range. */
   readonly step?: number | undefined
-  /** Runs of each value, each with a seed of its own. Default: as many as `recoversInRuns` names, otherwise 20. */
+  /** Runs of each value, each with a seed of its own. Default: the number in `recoversInRuns`, otherwise 20. */
   readonly runs?: number | undefined
-  /** Told after each value, and of how many there will be about. */
+  /** Called after each value, with the expected number of values. */
   readonly onProgress?: ((point: SweepPoint, done: number, of: number) => Effect.Effect<void>) | undefined
 }
 
 const usualRuns = 20
-/** So many stretches of the range are looked at before any is halved: a change inside of one that changes back is not seen. */
+/** Stretches of the range tried before any is halved: a change that reverses within one goes unseen. */
 const stretches = 6
 
 const usualStep = (from: number, to: number): number => {
@@ -84,7 +84,7 @@ type Points = ReadonlyMap<number, SweepPoint>
 const inOrder = (points: Points): ReadonlyArray<readonly [index: number, point: SweepPoint]> =>
   [...points].sort(([a], [b]) => a - b)
 
-/** Neighbors of which the expectations hold for one alone. */
+/** Neighbors where the expectations hold for only one. */
 const changesOf = (points: Points): ReadonlyArray<readonly [below: number, above: number]> => {
   const sorted = inOrder(points)
   return sorted.slice(1).flatMap(([above, point], n) => {
@@ -93,7 +93,7 @@ const changesOf = (points: Points): ReadonlyArray<readonly [below: number, above
   })
 }
 
-/** The change that answers: the one next to an end at which they hold, otherwise the first. */
+/** The change that is the answer: the one next to an end at which they hold, otherwise the first. */
 const decisive = (points: Points, last: number): readonly [below: number, above: number] | undefined => {
   const changes = changesOf(points)
   return points.get(last)!.holds ? changes.at(-1) : changes[0]
@@ -111,10 +111,10 @@ const found = (points: Points, last: number): Pick<Sweep, "kind" | "value" | "be
     : { kind: "largest", value: low.value, beside: high.value }
 }
 
-/** What cannot be looked for. */
+/** Refuses a range that cannot be swept. */
 const problemOf = ({ expect }: Scenario, { from, path, step, to }: SweepOptions): InvalidScenario | undefined => {
   const refuse = (path: string, problem: string) => new InvalidScenario({ problems: [{ path, problem }] })
-  if (expect === undefined) return refuse("expect", "is missing: it says what to look for")
+  if (expect === undefined) return refuse("expect", "is missing: the sweep looks for where it holds")
   if (!(from < to)) return refuse(path, `cannot go from ${from} to ${to}: it must increase`)
   return step === undefined || (step > 0 && step <= to - from)
     ? undefined

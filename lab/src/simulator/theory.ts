@@ -5,7 +5,7 @@ import type { Policy } from "./policySchema.ts"
 import type { Fleet, Scenario, ServiceSettings } from "./scenario.ts"
 import { millis } from "./units.ts"
 
-/** What a service that bears so much is left with by a budget, where the attempts of a policy alone leave it so much. */
+/** The rate that recovers with a budget, given the capacity and the rate that recovers by the policy's attempts alone. */
 const boundedBy = (budget: BudgetOptions, capacity: number, alone: number): number | undefined => {
   switch (budget.kind) {
     case "finagle":
@@ -32,7 +32,7 @@ const thresholdOf = (policy: Policy, capacity: number): number | undefined => {
   return budget === undefined ? alone : boundedBy(budget, capacity, alone)
 }
 
-/** A queue that is worked off at a pace, and nothing else that would keep a request away. */
+/** A queue served at a rate, with nothing else that refuses requests. */
 const isPlainQueue = (
   { admitWithin, costs, dropsAbandoned, instances, limit, queue, queueTimeout }: ServiceSettings
 ): boolean =>
@@ -41,14 +41,14 @@ const isPlainQueue = (
 
 const isFree = (costs: ServiceSettings["costs"]): boolean => Object.values(costs).every((cost) => millis(cost) === 0)
 
-/** Calls at a rate, which are given up after a while. */
+/** Calls at a rate, with a timeout. */
 const isPlainLoad = ({ patience, rate, timeout }: Fleet): boolean =>
   rate !== undefined && timeout !== undefined && patience === undefined
 
 /**
  * The rate below which a scenario of one fleet and one service with a capacity recovers, once the service is behind by more
  * than the timeout: then every attempt fails, so each call is sent as often as its policy lets it when all fail, and the
- * service catches up only where that is below what it bears. `undefined` where that is not told so simply.
+ * service catches up only if that is below its capacity. `undefined` where theory has no simple answer.
  *
  * Source: the state that Bronson et al. describe ("Metastable Failures in Distributed Systems", HotOS 2021), as a balance
  * of rates.

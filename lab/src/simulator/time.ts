@@ -8,7 +8,7 @@ import { Lane } from "./lane.ts"
 
 /** How a stretch of virtual time ended. */
 export type Stretch =
-  /** Time has come to the limit; there may be more after it. */
+  /** Time has reached the limit; there may be more after it. */
   | "reached"
   /** Nothing is left that could happen. */
   | "idle"
@@ -34,13 +34,13 @@ class Timer implements Actor {
 
 /**
  * Time that passes only when nothing is left to do now. It is the clock and the scheduler of the fibers that run in it:
- * it runs all that is ready, then goes on to what its agenda has next. One program, one order: nothing depends on the
- * machine.
+ * it runs everything that is ready, then moves on to the next event in its agenda. The order is always the same: nothing
+ * depends on the machine.
  */
 export class VirtualTime implements Clock.Clock {
   /** Milliseconds since the beginning. */
   nowMillis = 0
-  /** Ends the stretch that runs after the step that runs. */
+  /** Ends the current stretch after the current step. */
   halted = false
   private readonly agenda = new Agenda()
   private ready: Array<() => void> = []
@@ -48,12 +48,12 @@ export class VirtualTime implements Clock.Clock {
   private readonly maxStepsAtMoment: number
   readonly scheduler: SharedQueue = new SharedQueue((run) => this.enqueue(run))
 
-  /** More steps than the number given at one moment are taken for a loop in which no time passes. */
+  /** More steps than this at one moment count as a loop in which no time passes. */
   constructor(maxStepsAtMoment = Infinity) {
     this.maxStepsAtMoment = maxStepsAtMoment
   }
 
-  /** What happens at this moment leads somewhere, though no time passes. */
+  /** Reports progress at this moment, though no time passes. */
   progresses(): void {
     this.stepsAtMoment = 0
   }
@@ -63,12 +63,12 @@ export class VirtualTime implements Clock.Clock {
     this.agenda.add(atMillis > this.nowMillis ? atMillis : this.nowMillis, this.agenda.nextOrder(), who, what)
   }
 
-  /** For what comes so long after it was planned, always the same, and is mostly canceled. */
+  /** For events that always come equally long after they were planned, and are mostly canceled. */
   lane(what: number): Lane {
     return new Lane(this.agenda, what)
   }
 
-  /** Has something happen at this moment, after all that is ready. */
+  /** Plans something for this moment, after everything that is ready. */
   soon(run: () => void): void {
     this.scheduler.soon(run)
   }
@@ -103,7 +103,7 @@ export class VirtualTime implements Clock.Clock {
     return "reached"
   }
 
-  /** Runs what is ready, and what that makes ready; answers how many steps it took. */
+  /** Runs what is ready, and what that makes ready; returns how many steps it took. */
   private settle(steps: number): number {
     let taken = 0
     while (this.ready.length > 0 && taken < steps) {
@@ -166,7 +166,7 @@ class SharedQueue extends Scheduler.MixedScheduler {
   }
 }
 
-/** Runs an effect to its end immediately; `undefined` when it waits for what no time brings. */
+/** Runs an effect to its end immediately; `undefined` when it waits. */
 export const runVirtually = <A, E>(effect: Effect.Effect<A, E>, time: VirtualTime): Exit.Exit<A, E> | undefined => {
   const fiber = Effect.runFork(Effect.provideService(effect, Clock.Clock, time), { scheduler: time.scheduler })
   fiber.addObserver(() => {

@@ -1,4 +1,4 @@
-// What a trace takes note of.
+// The kinds of events in a trace.
 export const called = 1
 export const sent = 2
 export const received = 3
@@ -11,7 +11,7 @@ export const ended = 8
 const hex = (word: number): string => (word >>> 0).toString(16).padStart(8, "0")
 
 /**
- * The hash of everything that has happened, in its order. Nothing is stored: the hash is the whole memory of it.
+ * The hash of everything that has happened, in order. Nothing but the hash is stored.
  * Source: the mixing of MurmurHash3, Appleby, public domain, in two lanes.
  */
 export class Trace {
@@ -22,7 +22,7 @@ export class Trace {
   /** How many events there have been. */
   events = 0
 
-  /** Takes note of an event: when, what, at whom, and a whole number that says more. */
+  /** Adds an event: when, what, at which actor, and a whole number with details. */
   add(atMillis: number, event: number, id: number, detail = 0): void {
     this.time[0] = atMillis
     this.events++

@@ -13,7 +13,7 @@ import type { SimulationStalled } from "./simulation.ts"
 import { withPolicy } from "./withPolicy.ts"
 
 /**
- * What a policy comes to: means of the runs.
+ * The results of a policy: means of the runs.
  *
  * @category models
  * @since 0.1.0
@@ -49,14 +49,14 @@ export interface TunedPolicy {
   /** The figures of each outage, in the order of `outages`. */
   readonly figures: ReadonlyArray<TuningFigures>
   /**
-   * Whether no other is better in one of three, and no worse in the others: how far it is behind, and the load and the latency
+   * Whether no other is better in one of three and no worse in the others: how far it is behind, and the load and the latency
    * of its worst case. Of those that are alike, the one with the least load.
    */
   readonly isOnFront: boolean
 }
 
 /**
- * What becomes of the chosen policy in its worst outage when one parameter is a tenth lower, and a tenth higher.
+ * The chosen policy in its worst outage when one parameter is a tenth lower, and a tenth higher.
  *
  * @category models
  * @since 0.1.0
@@ -68,31 +68,31 @@ export interface Sensitivity {
 }
 
 /**
- * Policies for a scenario, by what becomes of them in outages like its own.
+ * Policies for a scenario, by their results in outages like its own.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Tuning {
   readonly runs: number
-  /** What the outages are called. */
+  /** The names of the outages. */
   readonly outages: ReadonlyArray<string>
   /** Every policy that was tried: those on the front first, by how far they are behind. */
   readonly policies: ReadonlyArray<TunedPolicy>
   readonly chosen: TunedPolicy
-  /** Of the parameters of the scenario and the policy, that which changes success the most first. */
+  /** The parameters of the scenario and the policy, those that change success the most first. */
   readonly sensitivity: ReadonlyArray<Sensitivity>
 }
 
-/** What is tuned. */
+/** The options of tuning. */
 export interface TuneOptions {
   /** The policies to choose from. Default: full jitter with three bases, two to four attempts, three costs of a retry, and none. */
   readonly policies?: ReadonlyArray<Policy> | undefined
-  /** Other scenarios to be good in. Default: outages like those of the scenario, shorter, longer, and of other kinds. */
+  /** The scenarios to do well in. Default: outages like those of the scenario, shorter, longer, and of other kinds. */
   readonly others?: ReadonlyArray<Scenario> | undefined
   /** Runs of each policy in each outage, with the same seeds. Default 5. */
   readonly runs?: number | undefined
-  /** Told after each policy in each outage, and after each change of a parameter. */
+  /** Called after each policy in each outage, and after each change of a parameter. */
   readonly onProgress?: ((done: number, of: number, label: string) => Effect.Effect<void>) | undefined
 }
 
@@ -107,7 +107,7 @@ const jittered = (base: number, attempts: number, cost: number): unknown => ({
   ]
 })
 
-/** What is tried where nobody says what. */
+/** The policies tried by default. */
 const usualPolicies: ReadonlyArray<unknown> = [
   "none",
   ...[25, 100, 500].flatMap((base) =>
@@ -139,7 +139,7 @@ const worstOf = (figures: ReadonlyArray<TuningFigures>): TuningFigures => {
 
 type Tried = Omit<TunedPolicy, "isOnFront">
 
-/** What is compared: differences that are smaller than what chance leaves are none. */
+/** The figures compared: differences within random variation count as none. */
 const compared = ({ behind, worst: { p99Millis, sendsPerCall } }: Tried): readonly [number, number, number] => [
   Number(behind.toFixed(3)),
   Number(sendsPerCall.toFixed(2)),
@@ -183,7 +183,7 @@ const membersOf = (scenario: Scenario, others: TuneOptions["others"]): ReadonlyA
     ? familyOf(scenario)
     : [scenario, ...others].map((one) => ({ name: one.name, scenario: one }))
 
-/** What policies come to, from their figures in each outage. */
+/** The results of policies, from their figures in each outage. */
 const triedOf = (
   policies: ReadonlyArray<Policy>,
   members: ReadonlyArray<Member>,
@@ -231,7 +231,7 @@ const sensitivityOf = Effect.fnUntraced(function*(
   return found.sort((a, b) => swingOf(b) - swingOf(a))
 })
 
-/** The policies that are tried where nobody says which. */
+/** The policies tried by default. */
 const usual = (scenario: Scenario, { decode }: Runner) =>
   Effect.map(
     decode({

@@ -12,10 +12,10 @@ const lognormally = (median: number, sigma: number): Sampler => (chance) => medi
 
 const uniformly = (from: number, to: number): Sampler => (chance) => from + (to - from) * chance.nextDoubleUnsafe()
 
-/** The standard normal distribution stays below it 99 times of 100. */
+/** The 99th percentile of the standard normal distribution. */
 const z99 = 2.3263478740408408
 
-/** Straight lines between the quantiles; beyond the ends what stands there. */
+/** Linear between the quantiles; constant beyond the ends. */
 const measured = (quantiles: ReadonlyArray<readonly [share: number, time: Time]>): Sampler => {
   const points = quantiles.map(([share, time]) => ({ share, at: millis(time) }))
   const last = points.at(-1)!
@@ -28,7 +28,7 @@ const measured = (quantiles: ReadonlyArray<readonly [share: number, time: Time]>
   }
 }
 
-/** What draws the durations of a distribution; `undefined` when they are always 0. */
+/** Draws the durations of a distribution; `undefined` when they are always 0. */
 export const sampler = (distribution: Distribution): Sampler | undefined => {
   if (typeof distribution !== "object") {
     const fixed = millis(distribution)

@@ -36,7 +36,7 @@ type Point<A> = A & { readonly at: Time }
 const neverAnswers = (outage: Outage): boolean =>
   outage.kind === "drop" || (outage.kind === "hold" && outage.backlog !== undefined)
 
-/** Looks for what a schema cannot see: what does not go together. */
+/** Finds what a schema cannot: settings that do not go together. */
 class Inspection {
   readonly problems: Array<Problem> = []
   private readonly scenario: Scenario
@@ -126,7 +126,7 @@ class Inspection {
   }
 
   private growing(path: Path, points: Points<{ readonly ramp: boolean }>): void {
-    if (points[0].ramp) this.report([...path, 0, "ramp"], "has no point before it to come from")
+    if (points[0].ramp) this.report([...path, 0, "ramp"], "has no earlier point to start from")
     this.inOrder(path, points)
   }
 
@@ -173,7 +173,7 @@ class Inspection {
     if (this.leadsBack(service.name)) this.report([...path, "calls"], `lead back to ${JSON.stringify(service.name)}`)
   }
 
-  /** What is there for a queue that is worked off at a pace, or for workers. */
+  /** Settings that need a capacity, or workers. */
   private inside(path: Path, { admitWithin, capacity, costs, workers }: ServiceSettings): void {
     this.positive([...path, "admitWithin"], admitWithin)
     if (admitWithin !== undefined && capacity === undefined) {
@@ -216,7 +216,7 @@ class Inspection {
     if (millis(outage.to) <= millis(outage.from)) this.report([...path, "to"], "must be later than from")
   }
 
-  /** Services that call each other in a circle would never answer. */
+  /** Services that call each other in a cycle would never answer. */
   private leadsBack(name: string): boolean {
     const reached = new Set([name])
     for (const from of reached) {
@@ -229,7 +229,7 @@ class Inspection {
   }
 }
 
-/** What is there for nothing. */
+/** Settings without effect. */
 const problemOfUnused = ({ limiter, quota }: PolicySettings, limits: RetryPolicy.Limits): Problem | undefined => {
   if (quota !== undefined && limits.quota === undefined) {
     return { path: "quota", problem: "is not used: no step is quotaGated" }
@@ -265,7 +265,7 @@ const under = (key: string, make: () => unknown): Problem | undefined => {
 const problemText = ({ constructorName, field, message }: InvalidOption): string =>
   message.slice(`${constructorName}: ${field} `.length)
 
-/** What goes wrong with a budget: what is called otherwise in the library, then what its constructor says. */
+/** Problems of a budget: options with other names in the library, then what its constructor reports. */
 const problemOfBudget = (budget: PolicySettings["budget"]): Problem | undefined => {
   if (budget === undefined) return undefined
   if (budget.kind === "finagle" && millis(budget.ttl) === 0) return { path: "budget.ttl", problem: "must be above 0" }
@@ -294,7 +294,7 @@ const problemOfGates = (policy: PolicySettings): Problem | undefined => {
     under("throttle", () => throttle && ClientThrottle.make(throttleOf(throttle)))
 }
 
-/** What is wrong with a policy, if anything is: its constructors are the judges. */
+/** What is wrong with a policy, if anything: its constructors decide. */
 export const problemOf = (policy: Policy): Problem | undefined => {
   if (typeof policy === "string") return undefined
   const made = Effect.runSync(Effect.result(fromJson({ steps: policy.steps })))
@@ -308,5 +308,5 @@ export const problemOf = (policy: Policy): Problem | undefined => {
     problemOfHedge(policy.hedge)
 }
 
-/** What does not go together in a scenario. */
+/** The settings of a scenario that do not go together. */
 export const inspect = (scenario: Scenario): ReadonlyArray<Problem> => new Inspection(scenario).inspect()

@@ -10,7 +10,7 @@ const draws = 1001
 
 const seconds = (millis: number): string => `${Number((millis / 1000).toPrecision(3))} s`
 
-/** Half of the attempts take longer than this when nothing is wrong and nobody waits: both ways, and the work. */
+/** Half of the attempts take longer than this when nothing is wrong and no queue exists: both ways, and the work. */
 const usualMillis = ({ network }: Edge, { latency, slowdown }: ServiceSettings): number => {
   const [travel, work] = [sampler(network), sampler(latency)]
   const chance = new Chance(1, "warnings")
@@ -58,7 +58,7 @@ const ofRuns = (results: ReadonlyArray<SimulationResult>): ReadonlyArray<Problem
     : [{ path: "", problem: `recovers in ${runs} of ${of} runs: it is on the edge, where a small change decides` }]
 }
 
-/** What is allowed, and probably not meant or not to be relied on. */
+/** Settings that are allowed but probably a mistake, and results that are not reliable. */
 export const warningsOf = (scenario: Scenario, results: ReadonlyArray<SimulationResult>): ReadonlyArray<Problem> => {
   const { fleets, services } = scenario
   return [

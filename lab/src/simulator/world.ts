@@ -2,11 +2,11 @@ import { Chance } from "./chance.ts"
 import { VirtualTime } from "./time.ts"
 import { Trace } from "./trace.ts"
 
-/** So many steps at one moment are taken for a loop in which no time passes: all clients may begin at the same time. */
+/** This many steps at one moment count as a loop in which no time passes: all clients may begin at the same time. */
 const stepsAtMoment = 250_000
 const stepsPerClient = 50
 
-/** What all parts of a simulation share. */
+/** State shared by all parts of a simulation. */
 export class World {
   readonly time: VirtualTime
   readonly trace = new Trace()
@@ -14,12 +14,12 @@ export class World {
   private ids = 0
   /** Attempts of all clients. */
   attempts = 0
-  /** Calls of fleets that have ended well, and badly. */
+  /** Calls of fleets that have succeeded, and failed. */
   succeeded = 0
   failed = 0
   /** Calls of fleets that have not ended. */
   inFlight = 0
-  /** Fleets that still begin calls. */
+  /** Fleets that still start calls. */
   generating = 0
   /** A defect of a call: a mistake of the library or the simulator. */
   defect: { readonly cause: unknown } | undefined = undefined
@@ -29,7 +29,7 @@ export class World {
     this.time = new VirtualTime(stepsAtMoment + stepsPerClient * clients)
   }
 
-  /** A stream of chance of its own. */
+  /** Its own stream of random numbers. */
   chance(name: string): Chance {
     return new Chance(this.seed, name)
   }
@@ -39,7 +39,7 @@ export class World {
     return this.ids++
   }
 
-  /** Everything has been called, and every call has ended. */
+  /** All calls have started, and all have ended. */
   get isOver(): boolean {
     return this.generating === 0 && this.inFlight === 0
   }
@@ -50,7 +50,7 @@ export class World {
     this.look()
   }
 
-  /** Ends the run when there is nothing more to see. */
+  /** Ends the run when nothing more will happen. */
   look(): void {
     if (this.isOver || this.defect !== undefined) this.time.halted = true
   }

@@ -69,7 +69,7 @@ describe("a scenario with arrivals in a file", () => {
       undefined,
       `cannot read "${join(here, "none.json")}": no such file or folder`
     ],
-    ["is a folder", "days", undefined, `cannot read "${join(here, "days")}": it is no file`],
+    ["is a folder", "days", undefined, `cannot read "${join(here, "days")}": it is not a file`],
     [
       "is broken JSON",
       "bad.json",
@@ -93,12 +93,12 @@ describe("a scenario with arrivals in a file", () => {
     ["is a list", "bad.json", "[1]", ": line 1, column 1: expected object, got a list"],
     ["is CSV with half a call", "bad.csv", "calls\n1\n0.5\n", ": line 3: calls is \"0.5\", not a whole number from 0"],
     ["is CSV with no time", "bad.csv", "x,at\n1,5\n1,\n", ": line 3: at is \"\", not a number of milliseconds from 0"],
-    ["is CSV with other names", "bad.csv", "time\n1\n", ": line 1: its head needs either at (milliseconds) or calls"],
+    ["is CSV with other names", "bad.csv", "time\n1\n", ": line 1: its header needs either at (milliseconds) or calls"],
     [
       "has a bucket that the scenario has, too",
       "bad.json",
       "{\"bucket\":\"1s\",\"calls\":[1]}",
-      "fleets[0].arrivals.bucket: the file \"bad.json\" has it, too",
+      "fleets[0].arrivals.bucket: the file \"bad.json\" has it too",
       { bucket: "2s" }
     ],
     [
@@ -119,7 +119,7 @@ describe("a scenario with arrivals in a file", () => {
     })
   }
 
-  it("is refused where the file is larger than anyone needs", async () => {
+  it("is refused if the file is too large", async () => {
     const path = at("large.json", "")
     truncateSync(path, 32 * 1024 * 1024 + 1)
     assert.include(await refused(["simulate", scenario({ file: "large.json" })]), "it is larger than 32 MB")
@@ -151,7 +151,7 @@ describe("fit --arrivals", () => {
     })
   }
 
-  it("refuses a file that the scenario cannot name, or that is there", async () => {
+  it("refuses a file that the scenario cannot name, or that exists", async () => {
     const out = join(here, "new.json")
     const calls = join(here, "there.csv")
     const fit = (...flags: ReadonlyArray<string>) => refused(["fit", log, ...flags])

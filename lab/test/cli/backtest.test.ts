@@ -36,7 +36,7 @@ const csv = at(
 )
 
 describe("backtest", () => {
-  it("prints each figure as it was measured and foreseen, and both over time", async () => {
+  it("prints each figure as measured and as predicted, and both over time", async () => {
     const { code, err, out } = await run(["backtest", scenario, "--measured", json])
     assert.deepStrictEqual([code, err], [0, ""])
     assert.include(out, "shop: measured, and predicted with the same calls in 20 runs")
@@ -73,7 +73,7 @@ describe("backtest", () => {
     assert.strictEqual(drawn.match(/ fill-opacity="0.2"/g)!.length, 2)
   })
 
-  it("writes a page of several series, each with its policy, on the same axes and beside the capacity", async () => {
+  it("writes a page of several series, each with its policy, on the same axes and with the capacity", async () => {
     const [before, after] = [
       at("before.json", JSON.stringify({ series })),
       at("after.json", JSON.stringify({ series }))
@@ -107,7 +107,7 @@ describe("backtest", () => {
   it.each([
     { asked: ["--svg", join(here, "x.svg")], expected: "--svg draws one series" },
     { asked: ["--policy", "none", "--policy", "naive", "--policy", "none"], expected: "--policy is given 3 times" }
-  ])("refuses what does not go with two series: $expected", async ({ asked, expected }) => {
+  ])("refuses flags that do not fit two series: $expected", async ({ asked, expected }) => {
     const { code, err } = await run(["backtest", scenario, "--measured", json, "--measured", csv, ...asked])
     assert.strictEqual(code, 2)
     assert.include(err, expected)
@@ -142,7 +142,7 @@ describe("an edge", () => {
     })
   )
 
-  it("is told after the table, and in the data, and not where there is none", async () => {
+  it("is reported after the table and in the data, and only if there is one", async () => {
     const line = /^near an edge: none (recovers|limps), but collapses with 10 % less capacity/m
     assert.match((await run(["simulate", edgy, "--runs", "2"])).out, line)
     const compared = (await run(["compare", edgy, "--policy", "naive", "--runs", "2"])).out

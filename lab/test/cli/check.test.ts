@@ -55,7 +55,7 @@ const parsed = (xml: string): Element => {
 }
 
 describe("check", () => {
-  it("ends with 0 where every expectation holds, and says what was found", async () => {
+  it("exits with 0 if every expectation holds, and prints the figures", async () => {
     const { code, err, out } = await run(["check", good, "--runs", "3"])
     assert.deepStrictEqual([code, err], [0, ""])
     assert.match(out, /^small \(.*good\.json\): 3 runs, seeds 1 to 3\n/)
@@ -63,7 +63,7 @@ describe("check", () => {
     assert.match(out, /\n2 of 2 expectations hold\n$/)
   })
 
-  it("ends with 3 where one does not, and tells of all", async () => {
+  it("exits with 3 if one does not, and reports all", async () => {
     const { code, err, out } = await run(["check", good, bad, "--runs", "2"])
     assert.strictEqual(code, 3)
     assert.strictEqual(err, "effect-retry: 2 of 5 expectations failed\n")
@@ -71,7 +71,7 @@ describe("check", () => {
     assert.match(out, /\np99 <= 1 ms +FAILED +\d/)
   })
 
-  it("runs as often as recoversInRuns says, unless it is told otherwise", async () => {
+  it("makes as many runs as recoversInRuns says, or as --runs says", async () => {
     const path = written("seven.json", { expect: { recoversInRuns: "5 of 7" } })
     assert.include((await run(["check", path])).out, "7 runs, seeds 1 to 7")
     assert.include((await run(["check", path, "--runs", "2", "--seed", "5"])).out, "2 runs, seeds 5 to 6")
@@ -85,7 +85,7 @@ describe("check", () => {
     assert.deepStrictEqual([scenarios[0].source, scenarios[0].warnings], [bad, []])
   })
 
-  it("tells mistakes of all files before it runs any, with 2", async () => {
+  it("reports the mistakes of all files before it runs any, and exits with 2", async () => {
     const nothing = written("nothing.json", { expect: undefined })
     const wrong = written("wrong.json", { expect: { succeeds: 1 } })
     const { code, err, out } = await run(["check", good, nothing, wrong, "nowhere.json"])
@@ -98,7 +98,7 @@ describe("check", () => {
     assert.strictEqual((await run(["check", good, "--junit", inHere("no/such.xml")])).code, 2)
   })
 
-  it("tells warnings with the file that they are about", async () => {
+  it("prints warnings with their file", async () => {
     const path = written("late.json", {
       services: [{ name: "db", outages: [{ kind: "fail", from: "1h", to: "2h" }] }]
     })
@@ -107,7 +107,7 @@ describe("check", () => {
     assert.match(err, /^effect-retry: warning: .*late\.json: services\[0\]\.outages\[0\]\.from: is outside the run/)
   })
 
-  it("writes neither file when it is interrupted, and ends with 130", async () => {
+  it("writes neither file when it is interrupted, and exits with 130", async () => {
     const long = written("long.json", { duration: "10000s", drain: "0s", bucket: "10s" })
     const { code } = await run(["check", long, "--junit", inHere("never.xml")], {
       onProgress: (interrupt) => interrupt()
@@ -145,7 +145,7 @@ describe("warnings", () => {
     assert.deepStrictEqual(runs.map(({ warnings }: { warnings: unknown }) => warnings), [[warning], [warning]])
   })
 
-  it("name the policy that recovers in some of the runs only", async () => {
+  it("name the policy that recovers in only some of the runs", async () => {
     const { err } = await run(["compare", "spike", "--policy", "none", "--runs", "8"])
     assert.match(
       err,
@@ -174,7 +174,7 @@ describe("JUnit XML", () => {
     assert.match(second!.children[0]!.text, /; 2 runs, seeds 1 to 2$/)
   })
 
-  it("is well-formed whatever a scenario is called, and says what it is called", async () => {
+  it("is well-formed whatever the scenario's name, and contains the name", async () => {
     const names = [hostile.fleet, hostile.name, `]]>&amp;<!--`, `a|b\`c\`\`d`]
     const paths = names.map((name, n) =>
       written(`hostile${n}.json`, {

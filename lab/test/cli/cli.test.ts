@@ -38,7 +38,7 @@ const commands = [
 ]
 
 describe("effect-retry", () => {
-  it("shows its help when it is given nothing, and its version", async () => {
+  it("shows its help without arguments, and its version", async () => {
     const help = await run([])
     assert.strictEqual(help.code, 0)
     for (const command of commands) {
@@ -47,7 +47,7 @@ describe("effect-retry", () => {
     assert.strictEqual(await good(["--version"]), "effect-retry v1.2.3\n")
   })
 
-  it("has a help of each command, without colour where no terminal is, in 100 columns but for the shells", async () => {
+  it("has help for each command, without color outside a terminal, in 100 columns except for the shells", async () => {
     for (const command of commands) {
       const out = await good([command, "--help"])
       assert.include(out, `effect-retry ${command}`)
@@ -59,7 +59,7 @@ describe("effect-retry", () => {
 })
 
 describe("explain", () => {
-  it("prints what Explain tells", async () => {
+  it("prints what Explain returns", async () => {
     const explanation = Explain.explain(awsStandard, { name: "awsStandard" })
     assert.strictEqual(await good(["explain", "awsStandard"]), `${Explain.toTable(explanation)}\n`)
     assert.deepStrictEqual(JSON.parse(await good(["explain", "awsStandard", "--json"])), explanation)
@@ -101,7 +101,7 @@ describe("explain", () => {
     }
   })
 
-  it("counts one attempt as one, in the table and in the picture", async () => {
+  it("writes one attempt in the singular, in the table and in the picture", async () => {
     const path = inHere("none.svg")
     const { out } = await run(["explain", "none", "--svg", path])
     assert.match(out, /^none: at most 1 attempt, /)
@@ -121,12 +121,12 @@ describe("explain", () => {
     assert.deepStrictEqual(quota.costs, { transient: 14, timeout: 14, throttling: 14 })
   })
 
-  it("says of a policy with a budget that the budget is left out", async () => {
+  it("notes that the budget of a policy is left out", async () => {
     assert.include(await good(["explain", "finagle"]), "The retry budget is left out")
     assert.notInclude(await good(["explain", "jitter"]), "budget")
   })
 
-  it("names what depends on all calls, and has a cool-down in what it tells", async () => {
+  it("names what depends on all calls, and includes a cool-down", async () => {
     const steps = [{ fixed: { delay: 0 } }, { maxAttempts: 2 }]
     const gated = JSON.stringify({ steps, concurrency: {}, throttle: {}, coolDown: { spread: 0 } })
     const out = await good(["explain", gated, "--failure", "throttled", "--retry-after", "1s"])
@@ -168,7 +168,7 @@ describe("simulate", () => {
     assert.isAtMost(Math.max(...out.split("\n").map((line) => line.length)), 100)
   })
 
-  it("counts calls that never end as not well", async () => {
+  it("counts calls that never end as failed", async () => {
     const path = inHere("endless.json")
     const endless = {
       ...small.fleets[0],
@@ -188,13 +188,13 @@ describe("simulate", () => {
     assert.include(text(page), `${(100 * succeeded / calls).toFixed(1)} %`)
   })
 
-  it("says what stops retries where a budget does", async () => {
+  it("says that a budget stops retries", async () => {
     const line = "quota-exhausted: retries that the quota or budget denied"
     assert.include(await good(["simulate", "--runs", "1", "finagle-budget"]), line)
     assert.notInclude(await good(["simulate", "--runs", "1", "next-second"]), line)
   })
 
-  it("says from when on it counts, whichever service has the outage", async () => {
+  it("says from when it counts, whichever service has the outage", async () => {
     const path = inHere("behind.json")
     const calls = [{ to: "store", policy: "none" }]
     const services = [{ name: "db", calls }, { ...small.services[0], name: "store" }]
@@ -287,7 +287,7 @@ describe("compare", () => {
     return lines.slice(head + 1, lines.indexOf("", head))
   }
 
-  it("has the scenario as it is written first, then each policy once", async () => {
+  it("has the scenario as written first, then each policy once", async () => {
     const out = await good([
       "compare",
       smallFile,
@@ -317,7 +317,7 @@ describe("compare", () => {
     assert.strictEqual(cells[7], "immediately")
   })
 
-  it("gives policies that are called the same names of their own, and long names a line", async () => {
+  it("tells policies of the same name apart, and gives long names their own line", async () => {
     const label = "a policy with a name that is long"
     const out = await good([
       "compare",
@@ -349,7 +349,7 @@ describe("compare", () => {
     ])
   })
 
-  it("tells what several runs say, and differences seed by seed", async () => {
+  it("summarizes several runs, with differences seed by seed", async () => {
     const args = ["compare", smallFile, "--policy", "none", "--runs", "4", "--seed", "3"]
     const { runs } = JSON.parse(await good([...args, "--json"]))
     assert.deepStrictEqual(runs[1].seeds, [3, 4, 5, 6])
@@ -367,7 +367,7 @@ describe("compare", () => {
     assert.strictEqual(await good(args), out)
   })
 
-  it("makes as many runs as are cheap, unless it is told how many", async () => {
+  it("makes as many runs as are cheap, or as many as asked for", async () => {
     assert.include(await good(["simulate", smallFile]), "20 runs, seeds 1 to 20")
     assert.include(await good(["simulate", smallFile, "--runs", "1"]), "seed 1: one run, one random sample")
   })
@@ -402,7 +402,7 @@ describe("compare", () => {
     assert.include(without.err, "--map adds a map to the --report page")
     const calm = await mapped("steady-failures", "--report", inHere("calm.html"))
     assert.deepStrictEqual([calm.code, calm.out], [2, ""])
-    assert.match(calm.err, /has no \w.* to map: `effect-retry map --[xy]` takes another parameter/)
+    assert.match(calm.err, /has no \w.* to map: give another parameter with `effect-retry map --[xy]`/)
   })
 })
 
@@ -443,7 +443,7 @@ describe("map", () => {
     assert.deepStrictEqual(await lengths("500..2000/2"), [500, 2000])
   })
 
-  it("refuses what is no parameter", async () => {
+  it("refuses what is not a parameter", async () => {
     const { code, err } = await run(["map", "outage", "--x", "fleets.0.speed=1..2"])
     assert.deepStrictEqual([code, err.trim()], [
       2,
@@ -453,7 +453,7 @@ describe("map", () => {
 })
 
 describe("scenarios", () => {
-  it("lists every key that a scenario can have, with what it is", async () => {
+  it("lists every key that a scenario can have, with its description", async () => {
     const out = await good(["scenarios", "--keys"])
     const schema = JSON.parse(await good(["scenarios", "--keys", "--json"]))
     for (const name of ["Scenario", "Fleet", "Arrivals", "Service", "Costs", "Balancer"]) {
@@ -467,7 +467,7 @@ describe("scenarios", () => {
 
   const shipped = readdirSync(join(lab, "scenarios")).map((name) => name.replace(".json", "")).sort()
 
-  it("lists what ships and what it shows, in 100 columns", async () => {
+  it("lists the built-in scenarios and what they show, in 100 columns", async () => {
     const out = await good(["scenarios"])
     assert.deepStrictEqual(out.split("\n").flatMap((line) => /^\S+/.exec(line) ?? []), shipped)
     assert.isAtMost(Math.max(...out.split("\n").map((line) => line.length)), 100)
@@ -476,7 +476,7 @@ describe("scenarios", () => {
     for (const { description } of data) assert.isAbove(description.length, 20)
   })
 
-  it("says where it looked if they are not there", async () => {
+  it("says where it looked if they are missing", async () => {
     const { code, err } = await run(["scenarios"], { folder: inHere("nowhere") })
     assert.strictEqual(code, 2)
     assert.include(err, "nowhere")
@@ -532,7 +532,7 @@ describe("init", () => {
     assert.include(await good(["init", spaced]), `next: effect-retry simulate '${spaced}'\n`)
   })
 
-  it("writes what is known of a service, and names what it guesses", async () => {
+  it("writes what is known about a service, and names what it guesses", async () => {
     const path = inHere("question.json")
     await good(["init", path, "--rate", "400", "--clients", "30", "--p99", "80ms", "--brownout", "20s"])
     const { description, fleets: [fleet], services: [service] } = JSON.parse(text(path))
@@ -556,7 +556,7 @@ describe("init", () => {
     ["hold", { kind: "hold", from: "20s", to: "80s" }]
   ]
   for (const [kind, outage] of outages) {
-    it(`guesses nothing that is said of a brownout that is ${kind}`, async () => {
+    it(`guesses nothing that was given about a brownout of kind ${kind}`, async () => {
       const path = inHere(`${kind}.json`)
       await good(["init", path, ...known, "--brownout", "1m", "--kind", kind])
       const { description, duration, fleets, services } = JSON.parse(text(path))
@@ -591,7 +591,7 @@ describe("init", () => {
     assert.deepStrictEqual(JSON.parse(text(path)).fleets[0].policy, settings)
   })
 
-  it("overwrites nothing unless it is forced to", async () => {
+  it("overwrites nothing without --force", async () => {
     const path = inHere("theirs.json")
     writeFileSync(path, "theirs")
     const { code, err } = await run(["init", path])
@@ -755,7 +755,7 @@ describe("what is refused", () => {
     }
   })
 
-  it("leaves a page that is there as it is when it cannot be replaced, and no other file", async () => {
+  it("leaves an existing page unchanged when it cannot be replaced, and no other file", async () => {
     const path = inHere("page")
     mkdirSync(path)
     const before = readdirSync(here)
@@ -763,7 +763,7 @@ describe("what is refused", () => {
     assert.deepStrictEqual(readdirSync(here), before)
   })
 
-  it("is a scenario in which time stands still", async () => {
+  it("is a scenario in which time is stuck", async () => {
     const path = inHere("still.json")
     const endless = { name: "c", to: "s", clients: 1, policy: retrying({ attempts: Infinity }) }
     writeFileSync(path, JSON.stringify({ name: "still", fleets: [endless], services: [{ name: "s", failureRate: 1 }] }))
@@ -774,7 +774,7 @@ describe("what is refused", () => {
 })
 
 describe("progress", () => {
-  it("is told on a terminal, with the time left, and cleared at the end", async () => {
+  it("is shown on a terminal, with the time left, and cleared at the end", async () => {
     const { code, progress } = await run(["simulate", "--runs", "1", "outage"], { onProgress: () => {} })
     assert.strictEqual(code, 0)
     assert.isAbove(progress.length, 1)
@@ -783,13 +783,13 @@ describe("progress", () => {
     assert.match(last, /^\d+(\.\d)? %, [\d.]+ (s|min) left: retry once, [\d,]+ attempts$/)
   })
 
-  it("is not told elsewhere", async () => {
+  it("is not shown elsewhere", async () => {
     assert.deepStrictEqual((await run(["simulate", smallFile])).progress, [])
   })
 })
 
 describe("Ctrl-C", () => {
-  it("leaves what there is, marked as partial", async () => {
+  it("keeps the results so far, marked as partial", async () => {
     const path = inHere("partial.html")
     const { code, err, out, progress } = await run([
       "simulate",
@@ -808,7 +808,7 @@ describe("Ctrl-C", () => {
     assert.strictEqual(progress.at(-1), "\r\u001b[2K")
   })
 
-  it("keeps the runs of a comparison that are whole", async () => {
+  it("keeps the complete runs of a comparison", async () => {
     const { code, out } = await run(["compare", "outage", "--policy", "awsStandard", "--policy", "none", "--json"], {
       onProgress: (interrupt, text) => {
         if (text.includes("(2 of 3)")) interrupt()

@@ -13,7 +13,7 @@ writeFileSync(inHere("access.log"), log)
 writeFileSync(inHere("access.log.gz"), gzipSync(log))
 
 describe("fit", () => {
-  it("tells what a log holds, and how sure it is", async () => {
+  it("reports the findings in a log, with their uncertainty", async () => {
     const out = await good(["fit", inHere("access.log")])
     for (
       const line of [
@@ -31,7 +31,7 @@ describe("fit", () => {
     assert.deepStrictEqual(out.split("\n").filter((line) => line.length > 110), [])
   })
 
-  it("reads what is packed alike, and what is damaged up to there", async () => {
+  it("reads compressed logs alike, and damaged ones up to the damage", async () => {
     const plain = JSON.parse(await good(["fit", inHere("access.log"), "--json"]))
     const packed = JSON.parse(await good(["fit", inHere("access.log.gz"), "--json"]))
     assert.deepStrictEqual(packed.fitted, plain.fitted)
@@ -40,7 +40,7 @@ describe("fit", () => {
     assert.match(out, /cut\.log\.gz is damaged; read up to the damage: /)
   })
 
-  it("writes a scenario that simulate runs, and none over a file that is there", async () => {
+  it("writes a scenario that simulate runs, but not over an existing file", async () => {
     const path = inHere("scenario.json")
     assert.include(await good(["fit", inHere("access.log"), "--out", path]), "next: effect-retry simulate")
     const scenario = JSON.parse(readFileSync(path, "utf8"))
@@ -61,7 +61,7 @@ describe("fit", () => {
     assert.notInclude(out, "\u001b")
   })
 
-  it("takes names of fields", async () => {
+  it("accepts field names", async () => {
     writeFileSync(
       inHere("own.csv"),
       written("csv").replace("time,request,agent,status,request_time", "at,what,who,code,t")
@@ -71,7 +71,7 @@ describe("fit", () => {
     assert.match(await good(["fit", inHere("own.csv"), ...fields, "--unit", "s"]), /^capacity +100\/s/m)
   })
 
-  it("refuses what is no log, and a file that is not there", async () => {
+  it("refuses a file that is not a log, or is missing", async () => {
     writeFileSync(inHere("novel.txt"), "It was a dark night.\n\u001bIt rained.\n")
     writeFileSync(inHere("empty.log"), "")
     const novel = await refused(["fit", inHere("novel.txt")])

@@ -119,7 +119,7 @@ describePages.each(["docs/cli.md", "docs/choosing-a-policy.md"])("%s", (page) =>
     cpSync(join(root, "examples", "check", "payments.json"), join(user, "payments.json"))
   })
   for (const { line, output } of consoles(page)) {
-    it(`has what is really printed: ${line}`, async () => {
+    it(`shows what is really printed: ${line}`, async () => {
       const path = `${join(user, "node_modules", ".bin")}${delimiter}${process.env["PATH"]}`
       const shell = line.replaceAll("npx ", "")
       const { err, out } = await ended(spawn("sh", ["-c", shell], { cwd: user, env: { ...process.env, PATH: path } }))
@@ -141,7 +141,7 @@ describe("docs/cli.md", () => {
 })
 
 describe("the command that is installed", () => {
-  it("reads a log of which it could keep less than half", async () => {
+  it("reads a log more than twice as large as its memory", async () => {
     const path = join(home, "long.log")
     const once = written("nginx")
     for (let n = 0; n < 100; n++) writeFileSync(path, once, { flag: "a" })
@@ -164,12 +164,12 @@ describe("the command that is installed", () => {
     })
   })
 
-  it("finds the scenarios that ship, and runs under npx", async () => {
+  it("finds the built-in scenarios, and runs under npx", async () => {
     const out = execFileSync("npx", ["--no-install", "effect-retry", "simulate", "layers"], { cwd: user, ...quietly })
     assert.match(out, /^layers\n20 runs, seeds 1 to 20: /)
   })
 
-  it("brings its licences along, and nothing but scenarios and the schema beside itself", () => {
+  it("includes its licenses, and nothing else but scenarios and the schema", () => {
     const installed = join(user, "node_modules", "@effect-retry", "lab")
     assert.deepStrictEqual(readdirSync(installed).sort(), [
       "LICENSE",
@@ -185,7 +185,7 @@ describe("the command that is installed", () => {
     assert.include(licences, readFileSync(join(root, "node_modules", "d3-scale", "LICENSE"), "utf8").trim())
   })
 
-  it("says which Effect it needs beside Effect 3, and where there is none", async () => {
+  it("says which Effect it needs, with Effect 3 or none installed", async () => {
     const three = { name: "effect", version: "3.22.4", exports: { "./package.json": "./package.json" } }
     for (const effect of [three, { name: "effect", version: "0.0.0" }]) {
       const { code, err, out } = await ended(besideOther(effect))
@@ -205,7 +205,7 @@ describe("the command that is installed", () => {
     rmSync(join(user, "scenario.json"))
   })
 
-  it("ends with 2 and a line where it cannot write, and with 0 when its reader goes", async () => {
+  it("exits with 2 and a line if it cannot write, and with 0 if its reader stops", async () => {
     const refused = await ended(started("simulate", "layers", "--report", "no/report.html"))
     assert.deepStrictEqual([refused.code, refused.out], [2, ""])
     assert.strictEqual(
@@ -240,7 +240,7 @@ describe("the command that is installed", () => {
     assert.match(out, /^<!doctype html>[^]*<\/html>\s*layers: /i)
   })
 
-  it("leaves a partial page after Ctrl-C, and ends with 130", async () => {
+  it("writes a partial page after Ctrl-C, and exits with 130", async () => {
     const { code, err, out } = await interrupted(1, "simulate", "ten-thousand-clients", "--report", "partial.html")
     assert.strictEqual(code, 130)
     assert.match(out, /^PARTIAL: /)
@@ -250,7 +250,7 @@ describe("the command that is installed", () => {
     rmSync(join(user, "partial.html"))
   }, 60_000)
 
-  it("ends at once at the second Ctrl-C, though it is about to write", async () => {
+  it("exits immediately at the second Ctrl-C, even when about to write", async () => {
     // Nobody reads from the pipe, so it takes no end of writing.
     execFileSync("mkfifo", [join(user, "pipe")])
     const { out, signal } = await interrupted(2, "simulate", "ten-thousand-clients", "--report", "pipe")

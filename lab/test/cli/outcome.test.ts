@@ -53,8 +53,8 @@ const said = (
     }
   ))
 
-describe("when calls are well again", () => {
-  it("is always, where nine of ten end well in every bucket", () => {
+describe("when calls have recovered", () => {
+  it("is always, if nine of ten succeed in every bucket", () => {
     assert.strictEqual(said([100, 90, 100]), "always healthy")
     assert.strictEqual(said([100, 89, 100]), "2 s")
   })
@@ -63,15 +63,15 @@ describe("when calls are well again", () => {
     assert.strictEqual(said([0, 0, 0, 100, 50, 100], "2 seconds"), "3 s")
   })
 
-  it("is at once, where nothing is bad after the outage", () => {
+  it("is immediately, if nothing is bad after the outage", () => {
     assert.strictEqual(said([0, 0, 100], "2 seconds"), "immediately")
   })
 
-  it("is told in whole seconds where it takes longer than ten", () => {
+  it("is in whole seconds if it takes longer than ten", () => {
     assert.strictEqual(said([...Array<number>(130).fill(0), 100], "1 second"), "129 s")
   })
 
-  it("is never, where the last calls that end do so badly, and not yet where the run has not ended", () => {
+  it("is never, if the last calls that end fail, and not yet if the run has not ended", () => {
     assert.strictEqual(said([100, 0]), "never")
     assert.strictEqual(said([0, 0]), "never")
     assert.strictEqual(said([100, 0, undefined]), "never")
@@ -84,14 +84,14 @@ describe("when calls are well again", () => {
     assert.strictEqual(said([undefined]), "-")
   })
 
-  it("is decided at the end by what ends after the last call has begun, too", () => {
+  it("is decided at the end, including calls that end after the last one began", () => {
     assert.strictEqual(said([100, 100], undefined, { late: 100 }), "always healthy")
     assert.strictEqual(said([100, undefined], undefined, { late: 0 }), "never")
     assert.strictEqual(said([100, 100], undefined, { late: 70 }), "never")
     assert.strictEqual(said([0, 100], "1 second", { late: 90 }), "immediately")
   })
 
-  it("is never, where calls that have not ended are many when the run is over", () => {
+  it("is never, if many calls have not ended when the run is over", () => {
     assert.strictEqual(said([100, 100], undefined, { open: 10 }), "always healthy")
     assert.strictEqual(said([100, 100], undefined, { open: 12 }), "never")
     assert.strictEqual(said([100, undefined], undefined, { open: 1 }), "never")

@@ -83,7 +83,7 @@ describe("report", () => {
       assertInert(page)
     }))
 
-  it.effect("escapes whatever others have named", () =>
+  it.effect("escapes all names from outside", () =>
     Effect.gen(function*() {
       const first = yield* runOf(hostile.label, hostileScenario)
       const second = yield* runOf(`${hostile.label}2`, hostileScenario, "naive")
@@ -141,7 +141,7 @@ describe("report", () => {
       assert.strictEqual(pictures("Balance of", "Retry budget").length, 1)
     }))
 
-  it.effect("tells the numbers of a time in all pictures at once, without a script", () =>
+  it.effect("shows the numbers of a time in all pictures together, without a script", () =>
     Effect.gen(function*() {
       const page = pageOf(yield* one)
       assert.include(page, "main:has(.h3:hover) .t3{visibility:visible}")
@@ -162,7 +162,7 @@ describe("report", () => {
       assert.include(page, ">limit 20</text>")
     }))
 
-  it.effect("leaves out what has no data, and the course of time where there is none", () =>
+  it.effect("leaves out what has no data, and charts over time if there is no time", () =>
     Effect.gen(function*() {
       const result = yield* simulate("layers")
       const page = pageOf({ label: "quota", result, results: [result] })
@@ -175,7 +175,7 @@ describe("report", () => {
       assert.notMatch(nothing, /NaN|Infinity|undefined/)
     }))
 
-  it.effect("says first what becomes of the calls, in the numbers that decide", () =>
+  it.effect("begins with what becomes of the calls, in the numbers that decide", () =>
     Effect.gen(function*() {
       const run = yield* one
       const { attemptsPerCall, share } = factsOf(run.result)
@@ -188,7 +188,7 @@ describe("report", () => {
       )
     }))
 
-  it.effect("says what is simulated: load, service, headroom, trouble, runs", () =>
+  it.effect("shows what is simulated: load, service, headroom, trouble, runs", () =>
     Effect.gen(function*() {
       const text = pageOf(yield* one).replace(/<[^>]*>/g, "")
       for (
@@ -204,7 +204,7 @@ describe("report", () => {
       }
     }))
 
-  it.effect("tells when the calls were well again, and when they were not", () =>
+  it.effect("says when the calls recovered, and when they did not", () =>
     Effect.gen(function*() {
       const { result } = yield* runOf("none", short, "none")
       const { recovery } = factsOf(result)
@@ -234,7 +234,7 @@ describe("report", () => {
       assert.notInclude(page, "<bdi>quota</bdi> (partial)")
     }))
 
-  it.effect("says how to make it again: command, seed, trace hash, scenario", () =>
+  it.effect("shows how to reproduce it: command, seed, trace hash, scenario", () =>
     Effect.gen(function*() {
       const run = yield* one
       const page = pageOf(run)
@@ -244,7 +244,7 @@ describe("report", () => {
       assert.include(page, "&quot;capacity&quot;: 60")
     }))
 
-  it.effect("is the same page of the same runs, whatever was drawn before", () =>
+  it.effect("is the same page for the same runs, whatever was drawn before", () =>
     Effect.gen(function*() {
       const [first, ...others] = yield* several
       const before = report([first, ...others], { command })
@@ -294,7 +294,7 @@ const verdictOf = (page: string): string =>
 
 describe("a page of several runs", () => {
   it.live(
-    "says which policy and why: ranks by recovery, then success, then load, and says what keeps the others down",
+    "names the best policy and why: ranks by recovery, then success, then load, and shows what keeps the others down",
     () =>
       Effect.gen(function*() {
         const naive = yield* outage("naive", 5)
@@ -303,7 +303,7 @@ describe("a page of several runs", () => {
         assert.match(verdictOf(page), /^awsStandard does best: it recovers in all 5 runs, \d+ s .*after the outage\. /)
         assert.match(
           verdictOf(page),
-          /naive never recovers: long after the outage 1[12]\d requests per second still reach database, which can handle 60\./
+          /naive \(the scenario&#39;s own policy\) never recovers: long after the outage 1[12]\d requests per second still reach database, which can handle 60\./
         )
         const [, table = ""] = page.split("<table class=\"rank\"")
         const rows = [...table.matchAll(/<th role="rowheader"[^>]*>.*?<bdi>(\w+)<\/bdi>/g)].map(([, label]) => label)
@@ -319,7 +319,7 @@ describe("a page of several runs", () => {
     60_000
   )
 
-  it.live("calls a difference that chance explains a tie", () =>
+  it.live("calls a difference within random variation a tie", () =>
     Effect.gen(function*() {
       const first = yield* outage("awsStandard", 4)
       const page = report([first, { ...first, label: "twin" }], { command: "x" })
@@ -370,7 +370,7 @@ describe("a page of several runs", () => {
 describe("explainSvg", () => {
   const explanation = Explain.explain(awsStandard, { name: "awsStandard", attempt: "2 seconds" })
 
-  it("is a picture of its own: well formed, with a title, what it shows in words, and colours for a dark ground", () => {
+  it("is a picture of its own: well-formed, with a title, a description in words, and colors for a dark background", () => {
     const svg = explainSvg(explanation)
     const [root] = tagsOf(svg)
     assert.strictEqual(root?.attributes.get("xmlns"), "http://www.w3.org/2000/svg")
@@ -398,7 +398,7 @@ describe("explainSvg", () => {
     assert.include(svg, "A failing call ends after at most 9 s.</text>")
   })
 
-  it("leaves out what there is none of: retries, a quota", () => {
+  it("leaves out what is missing: retries, a quota", () => {
     const none = explainSvg(Explain.explain(RetryPolicy.maxAttempts(1)(Backoff.fixed({ delay: 0 }))))
     assert.notInclude(none, "Delay before each retry")
     const free = explainSvg(Explain.explain(RetryPolicy.maxAttempts(3)(Backoff.fixed({ delay: 100 }))))

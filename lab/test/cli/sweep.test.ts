@@ -20,7 +20,7 @@ const sweep = (...args: ReadonlyArray<string>) =>
   run(["sweep", file, "services.0.limit.requests", "--runs", "1", ...args])
 
 describe("sweep", () => {
-  it("prints the values that were tried, and the smallest that will do", async () => {
+  it("prints the values that were tried, and the smallest that satisfies the expectations", async () => {
     const { code, err, out } = await sweep("--from", "10", "--to", "22")
     assert.deepStrictEqual([code, err], [0, ""])
     assert.strictEqual(
@@ -42,7 +42,7 @@ The smallest services.0.limit.requests that satisfies the expectations is 16; 15
     )
   })
 
-  it("looks for what it is asked for instead", async () => {
+  it("looks for the expectations given by flags instead", async () => {
     const { out } = await sweep(
       "--from",
       "10",
@@ -56,7 +56,7 @@ The smallest services.0.limit.requests that satisfies the expectations is 16; 15
     assert.include(out, "The largest services.0.limit.requests that satisfies the expectations is 12; 13 does not.")
   })
 
-  it("says where the answer is at an end of the range, or beyond it", async () => {
+  it("says when the answer is at an end of the range, or beyond it", async () => {
     assert.include(
       (await sweep("--from", "4", "--to", "16")).out,
       "satisfies the expectations is 16; 15 does not.\nIt is at the end of the range: there may be better values beyond it.\n"
@@ -67,7 +67,7 @@ The smallest services.0.limit.requests that satisfies the expectations is 16; 15
     )
   })
 
-  it("says where it is not monotone", async () => {
+  it("says when it is not monotonic", async () => {
     writeFileSync(
       join(here, "both.json"),
       JSON.stringify({
@@ -88,7 +88,7 @@ The smallest services.0.limit.requests that satisfies the expectations is 16; 15
     assert.include(out, "It is not monotonic: the expectations start and stop holding along the range")
   })
 
-  it("ends with 3 where no value will do", async () => {
+  it("exits with 3 if no value satisfies the expectations", async () => {
     const { code, err, out } = await sweep("--from", "1", "--to", "9")
     assert.strictEqual(code, 3)
     assert.strictEqual(

@@ -55,7 +55,7 @@ const overload: Traffic = {
 }
 
 describe("a log of the simulator", () => {
-  it.each(Object.keys(writers) as Array<Written>)("in the format of %s gives back what it was made from", (format) => {
+  it.each(Object.keys(writers) as Array<Written>)("in the format of %s yields what it was made from", (format) => {
     const log = logOf(format, overload, 1000)
     const fitted = fittedOf(log.meter)
     assert.strictEqual(log.chosen?.format, format)
@@ -117,7 +117,7 @@ describe("a log of the simulator", () => {
       }]
     ] as ReadonlyArray<readonly [string, Traffic["service"]]>
   ) {
-    it(`does not make up the capacity of a service ${name}`, () => {
+    it(`does not invent the capacity of a service ${name}`, () => {
       const { capacity } = fittedOf(logOf("json", { seconds: 240, rate: steady(100), service }).meter)
       assert.strictEqual(capacity.kind, "at least")
     })
@@ -129,7 +129,7 @@ describe("a log of the simulator", () => {
     isWithin(quantile(fitted, 0.99), 20 * Math.log(100) + 1000 / 300 + 0.7, 0.05, "p99")
   })
 
-  it("holds the truth between low and high in nineteen of twenty logs, nearly", () => {
+  it("has the truth between low and high in nearly nineteen of twenty logs", () => {
     let held = 0
     for (let seed = 1; seed <= 40; seed++) {
       const traffic = {
@@ -193,7 +193,7 @@ describe("a log", () => {
     assert.deepStrictEqual([log.lines, log.broken, log.meter.requests], [2, 1, 1])
   })
 
-  it("with a wrong clock in one line is not stretched by it, and with a gap goes on", () => {
+  it("with a wrong clock in one line is not stretched by it, and with a gap continues", () => {
     const log = new Log({})
     const aDay = 86_400_000
     for (const day of [0, 0, 40_000, 0, 2, 2, 2]) push(log, answered(beginMillis + day * aDay))
@@ -202,7 +202,7 @@ describe("a log", () => {
     assert.strictEqual(fittedOf(log.meter).seconds, 2 * 86_400)
   })
 
-  it("that goes back, as one of two put together does, loses nothing", () => {
+  it("that goes back in time, as two concatenated ones do, loses nothing", () => {
     const log = new Log({})
     for (const hour of [8, 0]) {
       for (let second = 0; second < 100; second++) push(log, answered(beginMillis + hour * 3_600_000 + second * 1000))
@@ -211,7 +211,7 @@ describe("a log", () => {
     assert.deepStrictEqual([log.meter.requests, log.meter.strays, log.meter.late], [199, 1, 0])
   })
 
-  it("of several files takes each for itself, in any order and format", () => {
+  it("of several files reads each by itself, in any order and format", () => {
     const log = new Log({})
     push(log, answered(beginMillis + 600_000))
     log.endOfFile()

@@ -152,7 +152,7 @@ describe("a line", () => {
     }
   })
 
-  it("is no line of a format where it only looks like one", () => {
+  it("is rejected if it only looks like a line of a format", () => {
     for (
       const line of [
         "hello",
@@ -174,13 +174,13 @@ describe("fields", () => {
   const lines = ["{\"at\":\"2026-03-03T12:00:00Z\",\"m\":{\"took\":\"3\"},\"code\":201,\"try\":2}"]
   const names = { time: "at", duration: "m.took", status: "code", attempt: "try", unit: "s" } as const
 
-  it("are found by the names that are given", () => {
+  it("are found by given names", () => {
     assert.deepStrictEqual(read("json", lines, names).entries, [
       entry(at("2026-03-03T12:00:00Z"), 3000, 201, { attempt: 2 })
     ])
   })
 
-  it("whose unit nobody knows are told", () => {
+  it("whose unit is unknown are reported", () => {
     const line = "{\"time\":\"2026-03-03T12:00:00Z\",\"latency\":3,\"status\":200}"
     assert.strictEqual(read("json", [line]).unclear, "latency")
     assert.strictEqual(read("json", lines, { ...names, unit: undefined }).unclear, "m.took")

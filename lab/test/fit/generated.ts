@@ -33,7 +33,7 @@ const statusOf = (failure: Failure | undefined): number => {
 /** A Tuesday. */
 export const beginMillis = Date.UTC(2026, 2, 3, 12)
 
-/** Has the simulator's own service answer requests that come by chance, in the order of its answers. */
+/** Has the simulator's own service answer requests that come at random, in the order of its answers. */
 export const generate = (
   { attempts = 1, rate, seconds, seed = 1, service: settings }: Traffic,
   onAnswer: (answered: Answered) => void

@@ -24,7 +24,7 @@ describe("what the playground exports", () => {
       }
     }))
 
-  it("names a policy that is as it ships, and says what is different about another", () => {
+  it("names a built-in policy, and lists the changed settings of another", () => {
     for (const name of choices) assert.strictEqual(policyOf({ name }), name)
     for (const choice of everyChoice) assert.strictEqual(resolve(policyOf(choice)).label, labelOf(choice))
     const changed = policyOf({ name: "awsStandard", attempts: 5, quota: 100, concurrency: 20 }) as Exclude<
@@ -79,7 +79,7 @@ describe("what the playground exports", () => {
 })
 
 describe("the page of the playground", () => {
-  it("is one file of less than 400 KB, compressed, that asks for nothing", async () => {
+  it("is one file of less than 400 KB, compressed, that requests nothing", async () => {
     const page = await playground()
     assert.isBelow(gzipSync(page).length, 400_000)
     assert.notMatch(page, /<(?:script|link|img)[^>]* (?:src|href)="(?!data:)/)

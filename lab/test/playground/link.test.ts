@@ -35,14 +35,14 @@ const problems = (link: string): ReadonlyArray<string> => {
 }
 
 describe("a link of the playground", () => {
-  it.prop("is read as the set-up that it was made of", [setups], ([{ kind, numbers, policies }]) => {
+  it.prop("is read as the set-up it was made from", [setups], ([{ kind, numbers, policies }]) => {
     // A slider knows no -0.
     const positive = Object.fromEntries(fieldNames.map((name) => [name, numbers[name] + 0]))
     const setup: Setup = { ...begin, ...positive, kind, policies: policies.map((n) => everyChoice[n]!) }
     assert.deepStrictEqual(readLink(`#${linkOf(setup)}`), { setup })
   })
 
-  it("is the usual set-up where it is empty", () => {
+  it("is the default set-up if it is empty", () => {
     for (const hash of ["", "#"]) assert.deepStrictEqual(readLink(hash), { setup: begin })
   })
 
@@ -54,7 +54,7 @@ describe("a link of the playground", () => {
     )
   })
 
-  it("is refused with everything that is wrong with it", () => {
+  it("is refused with all its errors", () => {
     assert.deepStrictEqual(
       problems("#rate=5000&capacity=&kind=quake&policy=awsStandart&policy=naive,attempts:x,tokens:3&x=1"),
       [

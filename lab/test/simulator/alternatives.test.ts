@@ -64,7 +64,7 @@ const cases: ReadonlyArray<readonly [why: string, input: unknown, lines: Readonl
   ]]
 ]
 
-describe("what is unknown is told with what there is", () => {
+describe("an unknown name is reported with the alternatives", () => {
   for (const [why, input, lines] of cases) {
     it.effect(why, () =>
       Effect.gen(function*() {

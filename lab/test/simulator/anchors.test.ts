@@ -134,7 +134,7 @@ describe("A2, token buckets and circuit breakers", () => {
       within(success(yield* run(strategies.breaker, 0.05)), 98.7, 0.5, "success")
     }))
 
-  it.live("with more clients of fewer calls the bucket comes to plain retries, the breaker to none", () =>
+  it.live("with more clients of fewer calls the bucket approaches plain retries, the breaker none", () =>
     Effect.gen(function*() {
       for (
         const [processes, bucketLoad, bucket, breaker] of [
@@ -168,7 +168,7 @@ describe("A2, token buckets and circuit breakers", () => {
 describe("A3, what backoff is for", () => {
   const source = { exponential: { base: 100, cap: "20 seconds" } }
 
-  it.live("clients that come from everywhere send as much with backoff as without", () =>
+  it.live("independent callers send as much with backoff as without", () =>
     Effect.gen(function*() {
       for (const [f, tries, expected] of [[0.5, 4, 187], [1, 4, 400]] as const) {
         const run = (policy: unknown) => simulate("token-buckets", { fleet: { policy }, service: { failureRate: f } })
@@ -229,7 +229,7 @@ describe("A4, spike and ramp", () => {
       }))
   }
 
-  it.live("3 tries at once: some spikes collapse, others do not; all ramps do", () =>
+  it.live("3 immediate tries: some spikes collapse, others do not; all ramps do", () =>
     Effect.gen(function*() {
       const seeds = Array.from({ length: 20 }, (_, seed) => seed)
       const spikes = yield* Effect.filter(seeds, (seed) => collapses("spike", "naive", seed))
@@ -238,7 +238,7 @@ describe("A4, spike and ramp", () => {
       assert.strictEqual(ramps.length, 3)
     }))
 
-  it.live("after a ramp with 3 tries at once nothing succeeds, although ever fewer callers come", () =>
+  it.live("after a ramp with 3 immediate tries nothing succeeds, although fewer and fewer callers come", () =>
     Effect.gen(function*() {
       const { series } = fleetOf(yield* simulate("ramp"))
       const late = series.filter(({ fromMillis }) => fromMillis >= 35_000 && fromMillis < 75_000)
@@ -378,7 +378,7 @@ describe("A6, layers", () => {
       assert.strictEqual(yield* atBottom(5, "none", 100, retrying()), 300)
     }))
 
-  it.live("the scenario that ships comes to 275 instead of 24,300", () =>
+  it.live("the built-in scenario has 275 instead of 24,300", () =>
     Effect.gen(function*() {
       assert.strictEqual(bottomOf(yield* simulate("layers")).totals.received, 275)
     }))
@@ -496,7 +496,7 @@ describe("A8, Google SRE", () => {
 // Source: Finagle, RetryBudgetTest.
 describe("A9, retry budgets", () => {
   for (const share of [0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.99, 0.999, 0.9999]) {
-    it.live(`of 10,000 calls at one moment ${share * 100} % are retried, and those that always may be, +- 1`, () =>
+    it.live(`of 10,000 calls at one moment ${share * 100} % are retried, plus those always allowed, +- 1`, () =>
       Effect.gen(function*() {
         for (const [ttl, minPerSecond] of [["10 seconds", 10], ["1 second", 0]] as const) {
           const result = yield* simulate("finagle-budget", {
@@ -519,7 +519,7 @@ describe("A9, retry budgets", () => {
 // Source: the AWS SDK for JavaScript 3.1162 in adaptive mode, ten workers, against nginx 1.22 with
 // `limit_req rate=20r/s burst=20 nodelay`: the successes of each second.
 describe("A10, the rate limiter of adaptive mode", () => {
-  it.live("lets ten workers through a leaky bucket as the SDK's does, second by second", () =>
+  it.live("gets ten workers through a leaky bucket as the SDK's does, second by second", () =>
     Effect.gen(function*() {
       const result = yield* simulate("adaptive")
       const seconds = bottomOf(result).series.map(({ succeeded }) => succeeded)

@@ -38,7 +38,7 @@ describe("recorded arrivals", () => {
   )
 
   it.effect.prop(
-    "calls begin at their times, in whatever order these stand",
+    "calls begin at their times, in whatever order those are listed",
     [
       Schema.Array(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 19_999 }))).check(
         Schema.isMaxLength(300)
@@ -96,7 +96,12 @@ describe("recorded arrivals", () => {
       ["half a call", { calls: [1, 0.5] }, {}, "fleets[0].arrivals.calls[1]: expected an integer, got 0.5"],
       ["a time before the run", { at: [5, -1] }, {}, "fleets[0].arrivals.at[1]: expected a number from 0"],
       ["too many calls", { calls: [1_000_000, 1] }, {}, "fleets[0].arrivals.calls: expected at most 1000000 calls"],
-      ["a bucket of times", { at: [1], bucket: "1s" }, {}, "fleets[0].arrivals: expected a bucket only where"],
+      [
+        "a bucket of times",
+        { at: [1], bucket: "1s" },
+        {},
+        "fleets[0].arrivals: expected a bucket only together with calls"
+      ],
       ["a bucket of nothing", { calls: [1], bucket: 0 }, {}, "fleets[0].arrivals.bucket: expected a duration above 0"],
       ["a rate besides", { calls: [1] }, { rate: 5 }, "fleets[0]: needs either a rate or recorded arrivals"],
       ["clients besides", { calls: [1] }, { clients: 5 }, "fleets[0]: needs either a rate or recorded arrivals"],

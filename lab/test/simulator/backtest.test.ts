@@ -37,7 +37,7 @@ const measurement = Effect.fnUntraced(function*(of: unknown) {
 })
 
 describe("Simulator.backtest", () => {
-  it.effect("finds a scenario right that is: every figure, and every second", () =>
+  it.effect("confirms a correct scenario: every figure, and every second", () =>
     Effect.gen(function*() {
       const measured = yield* measurement(input())
       const found = yield* Simulator.backtest(yield* Simulator.decode(input()), measured)
@@ -53,7 +53,7 @@ describe("Simulator.backtest", () => {
       assert.isAtLeast(inside.length, found.series.length * 0.85)
     }))
 
-  it.effect("tells of no recovery where nothing goes wrong", () =>
+  it.effect("reports no recovery if nothing goes wrong", () =>
     Effect.gen(function*() {
       const healthy = input({}, { outages: [] })
       const found = yield* Simulator.backtest(yield* Simulator.decode(healthy), yield* measurement(healthy), {
@@ -71,7 +71,7 @@ describe("Simulator.backtest", () => {
       assert.closeTo(series[25]!.attempts.foreseen!.mean / 90, 1, 0.2)
     }))
 
-  it.effect("takes the calls one by one where they were told so: bursts stay bursts", () =>
+  it.effect("replays the calls one by one if they were recorded that way: bursts stay bursts", () =>
     Effect.gen(function*() {
       // Ten calls at the beginning of each second, for a limit of five at a time.
       const arrivals = Array.from({ length: 200 }, (_, n) => Math.floor(n / 10) * 1000 + n % 10)
@@ -89,7 +89,7 @@ describe("Simulator.backtest", () => {
       assert.isAbove(blurred.succeeded.error!, 0.1)
     }))
 
-  it.effect("finds a scenario wrong whose service bears too much, and says by how much", () =>
+  it.effect("finds a scenario wrong whose capacity is too high, and says by how much", () =>
     Effect.gen(function*() {
       const outages = [{ kind: "hold", from: "10s", to: "15s" }]
       const measured = yield* measurement(input({}, { capacity: 75, outages }))
@@ -137,7 +137,7 @@ describe("Simulator.backtest", () => {
 })
 
 describe("Simulator.edge", () => {
-  it.effect("is near where a tenth of the capacity decides, and only there", () =>
+  it.effect("is near if a tenth of the capacity decides, and only then", () =>
     Effect.gen(function*() {
       const shop = (rate: number) => inputOf("outage", { fleet: { rate, policy: "none" } })
       const at = (rate: number) => Effect.flatMap(Simulator.decode(shop(rate)), (s) => Simulator.edge(s, { runs: 3 }))
@@ -152,7 +152,7 @@ describe("Simulator.edge", () => {
       })
     }))
 
-  it.effect("is nothing without an outage, or where nothing says what the service bears", () =>
+  it.effect("is undefined without an outage, or without a capacity", () =>
     Effect.gen(function*() {
       for (const service of [{ outages: [] }, { capacity: undefined, latency: 5 }]) {
         const { capacity, ...rest } = { ...input().services[0]!, ...service }
@@ -161,7 +161,7 @@ describe("Simulator.edge", () => {
       }
     }))
 
-  it.effect("bears less in every form that a capacity has", () =>
+  it.effect("scales every form that a capacity has", () =>
     Effect.gen(function*() {
       const scaled = (service: object) =>
         Effect.map(Simulator.decode(input({}, { capacity: undefined, ...service, outages: [] })), (scenario) => {

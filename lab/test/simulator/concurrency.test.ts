@@ -73,7 +73,7 @@ describe("the outage that retries keep alive", () => {
       }))
   }
 
-  it.live("does not end with a fixed limit that is too high for so many processes", () =>
+  it.live("does not end with a fixed limit that is too high for this many processes", () =>
     Effect.gen(function*() {
       assert.isBelow(served(yield* outage(100, 1, { limit: 20 })), 15)
     }))

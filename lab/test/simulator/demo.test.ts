@@ -11,7 +11,7 @@ const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => su
 
 describe("demo", () => {
   it.live(
-    "foresees what the program of `npm start` does in virtual time: within 3 points, and 5 % of the attempts",
+    "predicts what the program of `npm start` does in virtual time: within 3 points, and 5 % of the attempts",
     () =>
       Effect.gen(function*() {
         const runs = yield* Effect.forEach(
@@ -25,7 +25,7 @@ describe("demo", () => {
           const policy = yield* Simulator.decodePolicy(input)
           const foreseen = Simulator.summarize(yield* Simulator.runs(Simulator.withPolicy(scenario, policy)))
           const succeeded = mean(program.map(({ succeeded }) => succeeded))
-          const attempts = mean(program.map(({ attemptsPerCall }) => attemptsPerCall))
+          const attempts = mean(program.map(({ requestsPerCall }) => requestsPerCall))
           assert.closeTo(foreseen.succeeded!.mean, succeeded, 0.03, name)
           assert.closeTo(foreseen.sendsPerCall!.mean / attempts, 1, 0.05, name)
         }

@@ -106,7 +106,7 @@ describe("Simulator.judge", () => {
       }
     }))
 
-  it.live("asks for the recovery of all runs, or of as many as recoversInRuns says", () =>
+  it.live("requires the recovery of all runs, or of as many as recoversInRuns says", () =>
     Effect.gen(function*() {
       // Two of eight runs recover, see docs/simulator.md.
       const scenario = yield* Simulator.decode(
@@ -124,7 +124,7 @@ describe("Simulator.judge", () => {
       assert.strictEqual(judgedWith(some)[0]!.found, recovery.afterMillis!.high)
     }), 30_000)
 
-  it.live("fails what cannot be seen: the latency of no call", () =>
+  it.live("fails an expectation without data: the latency if no call succeeds", () =>
     Effect.gen(function*() {
       const input = inputOf("outage", {
         scenario: { duration: "2 seconds", expect: { p99: "< 1h", succeed: "<= 0" } },
@@ -137,7 +137,7 @@ describe("Simulator.judge", () => {
       ])
     }))
 
-  it.live("has nothing to say where nothing is expected", () =>
+  it.live("has no judgments without expectations", () =>
     Effect.gen(function*() {
       const scenario = yield* Simulator.decode(inputOf("outage", { scenario: { duration: "2 seconds" } }))
       assert.deepStrictEqual(Simulator.judge([yield* Simulator.run(scenario)]), [])
@@ -183,7 +183,7 @@ describe("Simulator.warnings", () => {
       }))
   }
 
-  it.effect("tells of a service that calls another with too short a timeout", () =>
+  it.effect("warns of a service that calls another with too short a timeout", () =>
     Effect.gen(function*() {
       const input = inputOf("outage")
       const told = Simulator.warnings(
@@ -198,7 +198,7 @@ describe("Simulator.warnings", () => {
       assert.deepStrictEqual(told.map(({ path }) => path), ["services[0].calls[0].timeout"])
     }))
 
-  it.live("tells of a case on the edge: runs that recover, and others that do not", () =>
+  it.live("warns of a case on the edge: runs that recover, and others that do not", () =>
     Effect.gen(function*() {
       const scenario = yield* Simulator.decode(inputOf("spike"))
       const results = yield* Simulator.runs(scenario, { runs: 8 })

@@ -30,7 +30,7 @@ describe("the cool-down of a process", () => {
       assert.strictEqual(failing.attempts + failing.failures.refused!, failing.calls)
     }))
 
-  it.live("has sends wait that the service will answer soon", () =>
+  it.live("makes sends wait if the service will answer soon", () =>
     Effect.gen(function*() {
       const waiting = totalsOf(yield* throttling({ maxWait: "10 seconds" }))
       const { succeeded } = totalsOf(yield* throttling({ maxWait: 0 }))
@@ -40,7 +40,7 @@ describe("the cool-down of a process", () => {
 })
 
 describe("the throttle of a process", () => {
-  it.live("is bounded unless it is asked for as published: one send in ten probes a service that is down", () =>
+  it.live("is bounded unless set as published: one send in ten probes a service that is down", () =>
     Effect.gen(function*() {
       const down = (throttle: object) =>
         simulate("client-throttling", {

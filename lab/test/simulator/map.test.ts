@@ -43,7 +43,7 @@ describe("Simulator.recoversBelow", () => {
       })
   )
 
-  it.effect("says nothing where a balance of rates does not tell", () =>
+  it.effect("has no answer where a balance of rates has none", () =>
     Effect.gen(function*() {
       for (const changes of [{ queue: 100 }, { dropsAbandoned: true }, { limit: { requests: 5 } }]) {
         const scenario = yield* Simulator.decode(inputOf("outage", { service: { ...changes } }))

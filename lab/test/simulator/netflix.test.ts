@@ -100,7 +100,7 @@ describe("the Vegas limit of Netflix", () => {
     assert.deepStrictEqual([limits[0], limits[1], limits.at(-1)], [20, 19, 1])
   })
 
-  it("takes the least time anew after 15 to 30 samples for each of its limit", () => {
+  it("measures the least time again after 15 to 30 samples per unit of its limit", () => {
     const rule = vegas({ initial: 4, max: 4 })
     let state = rule.next(rule.initial, sampleOf([1, 10, false]))
     let samples = 1

@@ -42,12 +42,16 @@ describe("brownout: half of the capacity is gone, and no code says so", () => {
   const p99 = ({ series }: Client, from: number, to: number) =>
     mean(series.slice(from, to).map(({ latency }) => latency.p99Millis ?? 0))
 
-  it.live("with a quota alone a quarter of the possible is served, and it never ends", () =>
-    Effect.gen(function*() {
-      const results = (yield* runs("brownout")).map(first)
-      assert.closeTo(mean(results.map((fleet) => share(fleet))) / possible, 25, 3)
-      assert.isBelow(mean(results.map((fleet) => share(fleet, 100, 150))), 1)
-    }), 60_000)
+  it.live(
+    "with a quota alone a quarter of the possible is served, and the outage never ends",
+    () =>
+      Effect.gen(function*() {
+        const results = (yield* runs("brownout")).map(first)
+        assert.closeTo(mean(results.map((fleet) => share(fleet))) / possible, 25, 3)
+        assert.isBelow(mean(results.map((fleet) => share(fleet, 100, 150))), 1)
+      }),
+    60_000
+  )
 
   // Source of the 95 %: the simulator that the rule was chosen by, 20 seeds.
   it.live(
@@ -136,7 +140,7 @@ describe("straggler: two in a hundred are slow", () => {
     }))
 })
 
-describe("noisy-neighbor: a job in the same process wants more than there is", () => {
+describe("noisy-neighbor: a job in the same process asks for more than the capacity", () => {
   const served = (fleet?: object, of = few) =>
     Effect.map(runs("noisy-neighbor", fleet, {}, of), (results) => ({
       shop: mean(results.map(({ clients }) => share(clients[0]!, 25, 50))),
@@ -173,7 +177,7 @@ describe("noisy-neighbor: a job in the same process wants more than there is", (
     }), 120_000)
 })
 
-describe("cool-down-herd: one hint sends all back to the same moment", () => {
+describe("cool-down-herd: one hint brings all callers back at the same moment", () => {
   const herd = (processes: number, policy: object, of = few) =>
     Effect.map(runs("cool-down-herd", { processes, policy }, {}, of), (results) => {
       const fleets = results.map(first)
@@ -186,7 +190,7 @@ describe("cool-down-herd: one hint sends all back to the same moment", () => {
 
   // Source of the bands: the simulator that the mechanisms were compared on; 0.0001 to 0.005 throttles a call.
   it.live(
-    "a cool-down in each of a hundred processes sends next to nothing, and all come back in order",
+    "a cool-down in each of a hundred processes sends almost nothing, and all come back in order",
     () =>
       Effect.gen(function*() {
         const { served, throttles } = yield* herd(100, { steps, coolDown: {} }, seeds)
@@ -250,7 +254,7 @@ describe("two-fleets: one has a limit, the other has none", () => {
     }), 60_000)
 
   it.live(
-    "next to calls that are repeated without a delay, nobody is served, polite or not",
+    "next to calls that are repeated without a delay, no call is served, polite or not",
     () =>
       Effect.gen(function*() {
         const { neighbor, polite } = yield* served("naive")

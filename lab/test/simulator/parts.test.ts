@@ -93,7 +93,7 @@ describe("Queue", () => {
 })
 
 describe("Chance", () => {
-  it("is uniform, and other for every name and seed", () => {
+  it("is uniform, and different for every name and seed", () => {
     const values = draws(20_000, ((chance) => () => chance.nextDoubleUnsafe())(new Chance(1, "a")))
     assert.isTrue(values.every((value) => value >= 0 && value < 1))
     assert.closeTo(mean(values), 0.5, 0.01)
@@ -124,7 +124,7 @@ describe("Chance", () => {
     })
   }
 
-  it("draws with the quantiles that are given", () => {
+  it("draws with the given quantiles", () => {
     const chance = new Chance(1, "quantiles")
     const draw = sampler({ p50: "12ms", p99: "80ms" })!
     const sorted = draws(50_000, () => draw(chance)).sort((a, b) => a - b)
@@ -187,7 +187,7 @@ describe("Histogram", () => {
     }
   })
 
-  it("says nothing of nothing, and 0 of zeros", () => {
+  it("is null when empty, and 0 for zeros", () => {
     const histogram = new Histogram()
     assert.deepStrictEqual([histogram.percentile(0.5), histogram.meanMillis], [null, null])
     histogram.add(0)
@@ -301,7 +301,7 @@ describe("the budget of a process", () => {
     }
   })
 
-  it("Envoy lets as many retries wait as a fifth of what is under way, and three at least", () => {
+  it("Envoy lets a fifth as many retries wait as attempts are in progress, at least three", () => {
     for (const [active, expected] of [[0, 3], [2, 3], [20, 4], [25, 5], [49, 9], [50, 10]] as const) {
       const { retry, send } = budgetOf({ kind: "envoy", share: 0.2, minConcurrency: 3 })
       for (let attempt = 0; attempt < active; attempt++) send(1)
@@ -314,7 +314,7 @@ describe("the budget of a process", () => {
     }
   })
 
-  it("a bucket puts in what a call and a success are worth, and has a retry back that is never sent", () => {
+  it("a bucket adds the value of a call and a success, and gets back a retry that is never sent", () => {
     const bucket = budgetOf({ kind: "bucket", capacity: 5, perCall: 0.25, perSuccess: 0.5, above: 0 })
     const seen = [bucket.balance()]
     const see = () => seen.push(bucket.balance())
@@ -333,7 +333,7 @@ describe("the budget of a process", () => {
     assert.deepStrictEqual(seen, [5, 4, 4.5, 4.75, 3.75, 4.75])
   })
 
-  it("a first send that is never made is no call", () => {
+  it("a first send that is never made does not count as a call", () => {
     for (const kind of ["bucket", "breaker"] as const) {
       const store = Effect.runSync(storeOf(
         kind === "bucket"

@@ -46,7 +46,7 @@ describe("portable functions", () => {
     }
   })
 
-  it("are those of mathematics", () => {
+  it("agree with mathematics", () => {
     for (const share of shares) {
       const x = share / 2 ** 32
       assert.isBelow(off(logOfShare(share) - 1, Math.log(x) - 1), 4e-16)

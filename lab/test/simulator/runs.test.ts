@@ -25,7 +25,7 @@ const outage = (seed: number, rate: number, policy: Simulator.Policy) =>
   )
 
 describe("Simulator.runs", () => {
-  it.live("has the seed of the scenario and those after it, wherever each is run", () =>
+  it.live("uses the seed of the scenario and those after it, wherever each is run", () =>
     Effect.gen(function*() {
       const scenario = yield* outage(5, 100, "none")
       const here = yield* Simulator.runs(scenario, { runs: 3 })
@@ -39,7 +39,7 @@ describe("Simulator.runs", () => {
       assert.strictEqual(here[0]!.traceHash, (yield* Simulator.run(scenario)).traceHash)
     }))
 
-  it.live("says in how many of them the calls recovered, and when", () =>
+  it.live("counts in how many of them the calls recovered, and when", () =>
     Effect.gen(function*() {
       const few = Simulator.summarize(yield* Simulator.runs(yield* outage(1, 100, "none"), { runs: 4 }))
       assert.deepStrictEqual([few.recovery.runs, few.recovery.of], [4, 4])
@@ -49,7 +49,7 @@ describe("Simulator.runs", () => {
       assert.deepStrictEqual([many.recovery.runs, many.recovery.of, many.recovery.afterMillis], [0, 4, undefined])
     }))
 
-  it.live("tells policies apart seed by seed, more narrowly than their ranges do", () =>
+  it.live("distinguishes policies seed by seed, more sharply than their ranges do", () =>
     Effect.gen(function*() {
       const none = yield* Simulator.runs(yield* outage(1, 150, "none"), { runs: 6 })
       const naive = yield* Simulator.runs(yield* outage(1, 150, "awsStandard"), { runs: 6 })

@@ -45,7 +45,7 @@ describe("overTime", () => {
 })
 
 describe("a service", () => {
-  it.effect("serves as many as its capacity at each time lets it", () =>
+  it.effect("serves as many as its capacity at each time allows", () =>
     Effect.gen(function*() {
       const capacity = [{ at: 0, capacity: 20 }, { at: "3s", capacity: 5 }, { at: "6s", capacity: 5 }, {
         at: "8s",
@@ -61,7 +61,7 @@ describe("a service", () => {
       assert.strictEqual(totals(result).succeeded, 100)
     }))
 
-  it.effect("throttles by the limit at each time, and the burst of the one goes on in the next", () =>
+  it.effect("throttles by the limit at each time, and a burst carries over to the next limit", () =>
     Effect.gen(function*() {
       const limit = [{ at: "2s", requests: 4, burst: 0 }, { at: "5s", requests: 7 }, {
         at: "8s",
@@ -89,7 +89,7 @@ describe("a service", () => {
       }
     }))
 
-  it.effect("takes no more than it can do within the bound of its line", () =>
+  it.effect("accepts no more than it can do within the bound of its queue", () =>
     Effect.gen(function*() {
       // Turns of 200 ms, calls each 100 ms: from the sixth place on the line would be longer than a second.
       const result = yield* run({ capacity: 5, admitWithin: "1s" })
@@ -101,7 +101,7 @@ describe("a service", () => {
     }))
 
   describe("costs", () => {
-    it.effect("a connection for each send at once, and again after each that was given up", () =>
+    it.effect("a connection for each concurrent send, and a new one after each that was given up", () =>
       Effect.gen(function*() {
         const calm = yield* run({ capacity: 100, costs: { connecting: 50 } })
         // The first call makes a connection, which the others use.
@@ -124,7 +124,7 @@ describe("a service", () => {
         assert.strictEqual(totals(paid).succeeded, 50)
       }))
 
-    it.effect("the end of the wait of a client is work, too; dropped, it is no more than that", () =>
+    it.effect("a client that has given up still costs work; dropped, only the cost of noticing", () =>
       Effect.gen(function*() {
         const hold = { kind: "hold", from: 0, to: "2s" }
         const after = (service: object) =>
@@ -152,7 +152,7 @@ describe("a service", () => {
     }))
 
   describe("of several instances", () => {
-    it.effect("bears as many times as much, whoever gets a request", () =>
+    it.effect("handles as many times as much, whichever instance gets a request", () =>
       Effect.gen(function*() {
         for (const choice of ["round-robin", "least", "random"] as const) {
           const result = yield* run({ instances: 4, capacity: 5, balancer: { choice } }, { rate: 16 })
@@ -171,7 +171,7 @@ describe("a service", () => {
         assert.deepStrictEqual(succeeded(seeing), [40, 40, 30, 40, 40, 40, 40, 40, 40, 40])
       }))
 
-    it.effect("gives an instance that is in again its share little by little", () =>
+    it.effect("gives a returning instance its share little by little", () =>
       Effect.gen(function*() {
         // The instance that was out is slow from then on, so that its share is seen.
         const outages = [{ kind: "fail", from: 0, to: "2s", instance: 0 }, {
@@ -198,7 +198,7 @@ describe("a service", () => {
         assert.closeTo((shares[0]![9]! - 1) / 99, 0.5, 0.02)
       }))
 
-    it.effect("sends to all when none is in", () =>
+    it.effect("sends to all when all are out", () =>
       Effect.gen(function*() {
         const outages = [0, 1].map((instance) => ({ kind: "fail", from: 0, to: "10s", instance }))
         const result = yield* run({ instances: 2, outages, balancer: { notices: 0 } })

@@ -25,7 +25,7 @@ const limited = (expect: object, limit: object) =>
   })
 
 describe("Simulator.sweep", () => {
-  it.live("finds the largest load that recovers where theory has it", () =>
+  it.live("finds the largest load that recovers where theory predicts it", () =>
     Effect.gen(function*() {
       const scenario = yield* outage({ recoversInRuns: "1 of 1" })
       const { beside, kind, monotone, points, value } = yield* Simulator.sweep(scenario, rates)
@@ -49,7 +49,7 @@ describe("Simulator.sweep", () => {
       assert.deepInclude(fine, { kind: "nowhere", value: undefined, step: 0.001 })
     }), 30_000)
 
-  it.live("says where the whole range will do, and where none of it does", () =>
+  it.live("says if the expectations hold in the whole range, or nowhere", () =>
     Effect.gen(function*() {
       const options = { path: "services.0.limit.requests", runs: 1 }
       const scenario = yield* limited({ succeed: ">= 80 %" }, { requests: 1 })
@@ -79,7 +79,7 @@ describe("Simulator.sweep", () => {
       assert.strictEqual(found.kind, "smallest")
     }), 30_000)
 
-  it.live("changes what a policy by name stands for", () =>
+  it.live("changes the settings that a policy's name stands for", () =>
     Effect.gen(function*() {
       const scenario = yield* outage({ sendsPerCall: "<= 1.02" }, { policy: "awsStandard" })
       const found = yield* Simulator.sweep(scenario, {
@@ -92,7 +92,7 @@ describe("Simulator.sweep", () => {
       assert.strictEqual(found.kind, "largest")
     }), 30_000)
 
-  it.live("looks as often as recoversInRuns says, and tells of each value", () =>
+  it.live("runs as often as recoversInRuns says, and reports each value", () =>
     Effect.gen(function*() {
       const told: Array<number> = []
       const scenario = yield* limited({ succeed: 0.1, recoversInRuns: "0 of 2" }, { requests: 30 })

@@ -20,7 +20,7 @@ describe("the trace of a run", () => {
       }), 60_000)
   }
 
-  it("is known of all scenarios that ship but the one that the simulator is measured with", () => {
+  it("is known for all built-in scenarios but the benchmark's", () => {
     assert.deepStrictEqual([...Object.keys(traces), "ten-thousand-clients"].sort(), [...shipped].sort())
   })
 })

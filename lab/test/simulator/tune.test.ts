@@ -21,7 +21,7 @@ const short = (changes: object = {}) => Simulator.decode({ ...input, ...changes 
 
 describe("Simulator.tune", () => {
   it.live(
-    "runs each policy in outages like that of the scenario, with as much time after them",
+    "runs each policy in outages like that of the scenario, with the same time after them",
     () =>
       Effect.gen(function*() {
         const { outages, policies, runs } = yield* Simulator.tune(yield* short(), {
@@ -65,7 +65,7 @@ describe("Simulator.tune", () => {
     30_000
   )
 
-  it.live("the front has what nothing else beats, and the choice is on it", () =>
+  it.live("the front has the policies that no other beats, and the choice is on it", () =>
     Effect.gen(function*() {
       const { chosen, policies } = yield* Simulator.tune(yield* short(), {
         policies: ["none", "naive", "jitter", "awsStandard", "awsStandard2026", retrying({ attempts: 9 })] as any,
@@ -136,7 +136,7 @@ describe("Simulator.tune", () => {
     60_000
   )
 
-  it.live("takes other scenarios in place of the family, and tells how far it is", () =>
+  it.live("accepts other scenarios in place of the family, and reports its progress", () =>
     Effect.gen(function*() {
       const told: Array<string> = []
       const { outages } = yield* Simulator.tune(yield* short(), {

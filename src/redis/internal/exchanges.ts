@@ -213,7 +213,7 @@ export class Exchanges {
             this.lost = { fiber, untilMillis: this.nowMillis + lostMillis }
             return `no answer within ${timeoutMillis} ms`
           }
-          return Exit.isFailure(exit) ? reasonOf(exit.cause) : replyOf(exit.value) ?? "an answer that is none"
+          return Exit.isFailure(exit) ? reasonOf(exit.cause) : replyOf(exit.value) ?? "an invalid answer"
         })
     )
   }

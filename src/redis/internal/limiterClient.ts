@@ -9,7 +9,7 @@ export interface LimiterTerms {
   readonly lookMillis: number
 }
 
-/** What a process tells the others of its sends, and what part of the rate it has. A process that sends nothing asks nothing. */
+/** Reports the sends of a process, and asks for its part of the rate. A process that sends nothing asks nothing. */
 export class LimiterClient implements Peers, Topic<LimiterReply> {
   private readonly gate: SharedAdaptiveGate<any>
   private readonly terms: LimiterTerms

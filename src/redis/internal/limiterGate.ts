@@ -6,7 +6,7 @@ import type { FleetCurve, LimiterReply } from "./limiterScript.ts"
 
 /** The other processes of a fleet. */
 export interface Peers {
-  /** They do not decide: this process does, by its own throttles. */
+  /** Redis does not decide: this process does, by its own throttles. */
   readonly isAlone: boolean
   /** A send waits for a token. */
   waits(): void
@@ -14,7 +14,7 @@ export interface Peers {
   ended(isThrottled: boolean): void
 }
 
-/** The gate of a limiter whose rate is a share of that of a fleet. Alone it goes on from there by its own throttles. */
+/** The gate of a limiter whose rate is a share of a fleet's. Without Redis it continues by its own throttles. */
 export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
   peers: Peers | undefined = undefined
   /** The curve of the fleet, as this process knows it, and when it was cut. */
@@ -39,12 +39,12 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
     return { cuts, lastMaxRate, millis: cuts === 0 ? 0 : nowMillis - this.cutAtMillis }
   }
 
-  /** Goes along the curve of the fleet, at a share of its rate. */
+  /** Follows the curve of the fleet, at a share of its rate. */
   follow({ cuts, lastMaxRate, millis, share }: LimiterReply, nowMillis: number): void {
     this.cuts = cuts
     this.lastMaxRate = lastMaxRate
     this.cutAtMillis = nowMillis - millis
-    // The cubic of a share, which takes as long as the whole.
+    // The cubic of a share takes as long as that of the whole.
     const { minFillRate, scaleConstant } = this.cubic
     const cubic = { ...this.cubic, scaleConstant: scaleConstant * share, minFillRate: minFillRate * share }
     this.options = { ...this.options, cubic }
@@ -91,7 +91,7 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
     if (this.state.fillRate > before) this.waiters?.wakeHead()
   }
 
-  /** One that has measured nothing yet has its part all the same. */
+  /** A limiter that has measured nothing yet still has its part. */
   private cubicOf(isAlone: boolean): Cubic.CubicConfig {
     const isMeasuredElsewhere = !isAlone || (this.state.enabled && this.measuredTxRate === 0)
     const { cubic } = this.options

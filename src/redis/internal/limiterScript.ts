@@ -1,6 +1,6 @@
 import * as Redis from "effect/persistence/Redis"
 
-/** What a shared limiter is made of, as every exchange brings it along. Rates in sends per second. */
+/** The settings of a shared limiter, sent with every exchange. Rates in sends per second. */
 export interface LimiterSettings {
   /** The key in Redis. */
   readonly key: string
@@ -11,11 +11,11 @@ export interface LimiterSettings {
   readonly memberMillis: number
   /** How long a cut takes to reach all: throttles in that time are part of it. */
   readonly cutMillis: number
-  /** How long the rate is kept when nobody sends. */
+  /** How long the rate is kept while no process sends. */
   readonly idleMillis: number
 }
 
-/** The rate of the fleet: since when it follows its curve, and from where. */
+/** The rate of the fleet: when its curve began, and from which rate. */
 export interface FleetCurve {
   /** How often the rate was cut: 0 before the first throttle. */
   readonly cuts: number
@@ -29,13 +29,13 @@ export interface LimiterExchange extends FleetCurve {
   readonly client: string
   /** What it sends. */
   readonly rate: number
-  /** Sends wait for tokens: it would send more. */
+  /** Whether sends wait for tokens: it would send more. */
   readonly isHungry: boolean
-  /** A send was throttled that left after the last cut. */
+  /** Whether a send made after the last cut was throttled. */
   readonly isThrottled: boolean
 }
 
-/** What Redis answers. */
+/** The response of Redis. */
 export interface LimiterReply extends FleetCurve {
   /** The part of the fleet's rate that a process may use: above 0. */
   readonly share: number
@@ -61,18 +61,18 @@ const exchangeArguments = (settings: LimiterSettings, exchange: LimiterExchange)
 ]
 
 /**
- * The one script there is, on one key, on the clock of Redis. The key is a hash: `cuts`, `last` and `at` are the curve;
- * `c:<client>` is what a process sends, whether it would send more, and when it said so; `level` and `measured` are what
- * followed from those at `leveled`.
+ * The only script, on one key, on the clock of Redis. The key is a hash: `cuts`, `last` and `at` are the curve;
+ * `c:<client>` is what a process sends, whether it would send more, and when it reported that; `level` and `measured` were
+ * computed from those at `leveled`.
  *
- * The level is that of max-min fairness: who sends less than it has what it sends, the others have the same. All processes
- * are read for it, so that is done a few times a second and the more seldom the more there are, and at each cut.
+ * The level is that of max-min fairness: a process that sends less gets what it sends, the others get the level. Computing it
+ * reads all processes, so that happens a few times per second, less often the more there are, and at each cut.
  *
- * While sends wait for tokens anywhere, the fleet sends at its rate. Otherwise it sends what is measured: then its rate is at
- * most twice that, and what is cut is what it sends.
+ * While sends wait for tokens in any process, the fleet sends at its rate. Otherwise it sends what is measured: then its rate
+ * is at most twice that, and a cut starts from what it sends.
  *
- * A throttle counts if its send left after all processes knew of the last cut: those before it have been answered by that
- * cut. A process that knows of more cuts than Redis brings back what Redis has lost.
+ * A throttle counts if its send left after all processes knew of the last cut, which already answered the earlier ones. A
+ * process that knows of more cuts than Redis restores what Redis has lost.
  */
 export const limiterScript = Redis.script(exchangeArguments, {
   numberOfKeys: 1,
@@ -157,7 +157,7 @@ return { cuts, exact(last), exact(math.max(0, now - at)), exact(level / curve())
 `
 }).withReturnType<unknown>()
 
-/** The reply, or `undefined` when it is none. */
+/** The reply, or `undefined` if it is invalid. */
 export const limiterReplyOf = (answer: unknown): LimiterReply | undefined => {
   if (!Array.isArray(answer) || answer.length !== 5) return undefined
   const [cuts = NaN, lastMaxRate = NaN, millis = NaN, share = NaN, measured = NaN] = answer.map((value: unknown) =>

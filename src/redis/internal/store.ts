@@ -72,7 +72,7 @@ export class RedisStore implements RetryQuotaStore {
     return Math.min(this.capacity, local === undefined ? tokens : local.balance(clock))
   }
 
-  /** Asks Redis. A lease expires if nothing more is heard about it. */
+  /** Asks Redis. A lease expires without further reports about it. */
   private ask(cost: number, clock: Clock.Clock, patienceMillis: number, hold: Hold): Effect.Effect<Shortage> {
     if (cost > this.capacity) return Effect.succeed("refused")
     if (patienceMillis <= 0) return Effect.void

@@ -22,9 +22,9 @@ const refills = (subject: Subject) =>
     const before = yield* subject.balance
     yield* time.elapse(100)
     const after = yield* subject.balance
-    within("what flows in at 100 tokens per second in 100 milliseconds", after - before, 10, 10 + slack)
+    within("the refill of 100 milliseconds at 100 tokens per second", after - before, 10, 10 + slack)
     yield* time.elapse(400)
-    yield* subject.expect("the balance when more has flowed in than there can be", store.capacity)
+    yield* subject.expect("the balance when the refill exceeds the capacity", store.capacity)
   })
 
 const waitsForRefill = (subject: Subject) =>
@@ -36,10 +36,10 @@ const waitsForRefill = (subject: Subject) =>
       yield* waiting(subject, cost, () => order.push(who))
     }
     yield* time.elapse(120)
-    same("who has tokens when 6 of 8 have flowed in", order.join(), "")
+    same("the callers with tokens when 6 of 8 are refilled", order.join(), "")
     yield* time.elapse(230)
-    same("who has tokens when 17 of 12 have flowed in", order.join(), "big,small,middle")
-    within("the balance when 17.5 have flowed in and 12 were taken", yield* subject.balance, 5, 5.5 + slack)
+    same("the callers with tokens when 17 of 12 are refilled", order.join(), "big,small,middle")
+    within("the balance when 17.5 are refilled and 12 were taken", yield* subject.balance, 5, 5.5 + slack)
   })
 
 const forgetsAtRefill = (subject: Subject) =>
@@ -52,7 +52,7 @@ const forgetsAtRefill = (subject: Subject) =>
     first.fiber.interruptUnsafe()
     yield* time.elapse(40)
     same("how often hold was called for one behind an interrupted waiter", second.asker.holds, 1)
-    within("the balance when 5 have flowed in and 2 were taken", yield* subject.balance, 3, 3.2 + slack)
+    within("the balance when 5 are refilled and 2 were taken", yield* subject.balance, 3, 3.2 + slack)
   })
 
 const waiter = { capacity: 10, initial: 0, refillPerSecond: 50, whenExhausted: "wait" } as const
@@ -66,8 +66,8 @@ const arithmetic: ReadonlyArray<
 > = [
   ["begins with its initial tokens", { capacity: 10, initial: 7 }, begins],
   ["refills over time, up to the capacity", { capacity: 30, initial: 0, refillPerSecond: 100 }, refills],
-  ["has callers wait for the refill, first come, first served, whatever they cost", waiter, waitsForRefill],
-  ["serves the one behind an interrupted waiter at the refill", waiter, forgetsAtRefill]
+  ["makes callers wait for the refill, first come, first served, whatever their cost", waiter, waitsForRefill],
+  ["serves the caller behind an interrupted waiter at the refill", waiter, forgetsAtRefill]
 ]
 
 /**

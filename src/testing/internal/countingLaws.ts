@@ -129,10 +129,10 @@ export const countingLawsOf = <R>(
   whenExhausted: "stop" | "wait"
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const bodies: Readonly<Record<string, Body>> = {
-    "says what it is": members(whenExhausted),
+    "describes itself": members(whenExhausted),
     "counts one retry, whatever it costs": oneEach,
-    "grants a cost of 0, whatever there is, and takes nothing": free,
-    "takes nothing of a retry that is never sent": unsent,
+    "grants a cost of 0 at any balance, and takes nothing": free,
+    "takes nothing for a retry that is never sent": unsent,
     "settles a retry once": once,
     "ignores deposits": deposits,
     "loses nothing to a clock that goes back": backwards

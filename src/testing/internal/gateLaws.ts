@@ -243,7 +243,7 @@ const refuses: Body = (subject, twin) =>
     for (let count = 0; count < 3; count++) {
       const { entry, fiber } = yield* subject.waiter
       yield* Fiber.join(fiber)
-      same("how many passes one gets that is refused", entry.passes.length, 0)
+      same("how many passes a refused send gets", entry.passes.length, 0)
     }
     for (const pass of [...own.passes, ...others.passes]) pass.cancel()
     same("how many sends pass after others were refused", yield* subject.room, yield* twin.room)
@@ -264,34 +264,34 @@ const neverSends = (driver: Driver): Body => (subject) =>
     const fiber = yield* Effect.forkChild(Effect.exit(through(driver(call.send), noting)))
     yield* ended(virtual, hourMillis, fiber)
     const exit = yield* Fiber.join(fiber)
-    same("how often a call is sent that is refused", call.sends, 0)
+    same("how often a refused call is sent", call.sends, 0)
     const error = Exit.isFailure(exit) && exit.cause.reasons[0]?._tag === "Fail" ? exit.cause.reasons[0].error : exit
-    same("what a call fails with that is refused", error, refusal)
+    same("the error of a refused call", error, refusal)
   })
 
 const ofOne = (whenFull: WhenFull): Readonly<Record<string, Body>> => ({
-  "has a place among the gates": hasPlace,
-  "gives one pass to a send that it lets go, and none to another": givesOne,
+  "has a place in the order of gates": hasPlace,
+  "gives one pass to each send it admits, and none to others": givesOne,
   [whenFull === "never" ? "holds no send back" : "holds a send back when it is full"]: holdsBack(whenFull),
-  "undoes what passing has changed when a pass is canceled": undoes,
+  "undoes the effect of passing when a pass is canceled": undoes,
   "makes no send without a pass, among concurrent fibers": concurrent
 })
 
 const inTime: Readonly<Record<string, Body>> = {
-  "lets sends pass again when those before have ended, in whatever way": recovers,
+  "lets sends pass again when those before have ended in any way": recovers,
   "lets sends pass again when a clock has gone back": backwards
 }
 
 const whereItWaits: Readonly<Record<string, Body>> = {
   "gives a waiter its pass when the sends before it have ended": passesLater,
-  "lets waiters pass in the order in which they came": inOrder,
+  "lets waiters pass in order of arrival": inOrder,
   "forgets a waiter that is interrupted": gone
 }
 
 const whereItRefuses: Readonly<Record<string, Body>> = {
   "refuses with an error that is marked, and takes nothing": refuses,
-  "has a call that is refused never sent by withRetry": neverSends(drivers["withRetry"]!),
-  "has a call that is refused never sent by Effect.retry": neverSends(drivers["Effect.retry"]!)
+  "keeps withRetry from sending a refused call": neverSends(drivers["withRetry"]!),
+  "keeps Effect.retry from sending a refused call": neverSends(drivers["Effect.retry"]!)
 }
 
 /**

@@ -126,8 +126,8 @@ const tooMuch: Body = (subject, twin) =>
     const asker = new Asker()
     if (typeof answer === "object") asker.hold(answer)
     if (typeof answer === "function") yield* subject.asked(answer, asker, patienceMillis)
-    same("how often hold was called for more tokens than there can be", asker.holds, 0)
-    yield* subject.expectAs("the balance after more was asked for than there can be", twin)
+    same("how often hold was called for more tokens than the capacity", asker.holds, 0)
+    yield* subject.expectAs("the balance after a request above the capacity", twin)
   })
 
 const deposits: Body = (subject) =>
@@ -280,7 +280,7 @@ const waits: Body = (subject, twin) =>
     yield* until(time, patienceMillis, () => asker.holds > 0)
     same("how often hold was called when the tokens had come", asker.holds, 1)
     yield* until(time, patienceMillis, () => fiber.pollUnsafe() !== undefined)
-    same("whether the caller goes on", fiber.pollUnsafe() !== undefined, true)
+    same("whether the caller continues", fiber.pollUnsafe() !== undefined, true)
     yield* subject.expectAs("the balance after a waiter got its tokens", twin, -unit)
   })
 
@@ -356,13 +356,13 @@ const refusesForGood: Body = (subject) =>
     const { capacity } = subject.store
     if (!Number.isFinite(capacity)) return
     const said = yield* refusal(subject, 2 * capacity, patienceMillis)
-    same("what it says of more tokens than there can be", said, "refused")
+    same("its answer for more tokens than the capacity", said, "refused")
   })
 
 const refusesForNow: Body = (subject) =>
   Effect.gen(function*() {
     const said = yield* refusal(subject, subject.size, 50)
-    same("what it says of tokens that only the patience is too short for", said, undefined)
+    same("its answer for tokens that only the patience is too short for", said, undefined)
   })
 
 const backwards: Body = (subject) =>
@@ -429,7 +429,7 @@ const pays = (driver: keyof typeof drivers): Body => (subject, twin) =>
     }
     if (subject.waits) return
     yield* both(firstAttemptCost + unit / 2)
-    same("how often a call is sent for whose retry there is too little", yield* called(subject, driver, [transient]), 1)
+    same("how often a call is sent whose retry costs too much", yield* called(subject, driver, [transient]), 1)
     yield* subject.expectAs("the balance after a retry was refused", twin, -firstAttemptCost)
     if (firstAttemptCost === 0) return
     yield* both(firstAttemptCost / 2)
@@ -455,13 +455,13 @@ const swept = <R>(make: Make<R>) =>
   })
 
 const always: Readonly<Record<string, Body>> = {
-  "takes what is there": takes,
-  "puts back once what is given back": givesBackOnce,
+  "takes available tokens": takes,
+  "puts back, once, what is given back": givesBackOnce,
   "keeps what is spent, once": spendsOnce,
-  "takes nothing where there is too little": short,
-  "grants a cost of 0, whatever there is": nothing,
-  "grants no more than there can be, however patient the caller": tooMuch,
-  "puts in what is deposited, up to the capacity": deposits,
+  "takes nothing if there are too few tokens": short,
+  "grants a cost of 0 at any balance": nothing,
+  "grants no more than its capacity, however patient the caller": tooMuch,
+  "adds deposits, up to the capacity": deposits,
   "adds fractions without loss": fractions,
   "conserves tokens, whatever is taken, settled and deposited": conserved,
   "grants no token twice to concurrent fibers": concurrent,
@@ -472,12 +472,12 @@ const always: Readonly<Record<string, Body>> = {
 }
 
 const whereItWaits: Readonly<Record<string, Body>> = {
-  "grants a waiter its tokens when they are there": waits,
-  "serves waiters in the order in which they came": inOrder,
+  "grants a waiter its tokens when there are enough": waits,
+  "serves waiters in order of arrival": inOrder,
   "forgets a waiter that is interrupted": gone,
   "grants nothing when the patience has ended": impatient,
-  "says that it refuses what it can never grant": refusesForGood,
-  "says that it refuses nothing that it could grant to a more patient caller": refusesForNow
+  "reports that it refuses what it can never grant": refusesForGood,
+  "does not report a refusal of what it could grant to a more patient caller": refusesForNow
 }
 
 /** The laws that need a `TestClock`. */
@@ -486,7 +486,7 @@ const virtually = <R>(
 ): Readonly<Record<string, () => Effect.Effect<unknown, unknown, R | Scope.Scope>>> => ({
   "has taken nothing when a caller that asks is interrupted, at any step": () => interrupted(make, 1),
   "has taken nothing when a caller that asks for too much is interrupted, at any step": () => interrupted(make, 0),
-  "loses nothing of a call that is interrupted, at any step": () => swept(make)
+  "loses nothing to a call that is interrupted, at any step": () => swept(make)
 })
 
 /**
@@ -500,7 +500,7 @@ export const lawsOf = <R>(
   whenExhausted: "stop" | "wait"
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const bodies = {
-    "says what it is": members(whenExhausted),
+    "describes itself": members(whenExhausted),
     ...always,
     ...(whenExhausted === "wait" ? whereItWaits : {})
   }

@@ -49,7 +49,7 @@ interface DelayOptions {
   readonly customBackoff?: ((retryCount: number, error?: unknown) => number) | undefined
 }
 
-/** The greatest number that chance gives. */
+/** The greatest random number. */
 const almostOne = 1 - 2 ** -53
 
 const transient = sdkError({ status: 500 })

@@ -67,7 +67,7 @@ interface Bucket {
 const percentile = (sorted: ReadonlyArray<number>, share: number): number =>
   sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!
 
-/** Calls at a rate, by chance, whatever becomes of those before, and counts what comes of them second by second. */
+/** Makes calls at random times at a rate, whatever becomes of earlier ones, and counts their outcomes second by second. */
 export const measure = Effect.fnUntraced(function*(load: Load, retrying: Retrying) {
   const { rate, seconds } = load
   const agent = yield* Effect.acquireRelease(

@@ -21,7 +21,7 @@ interface Both {
   readonly foreseen: Spread | undefined
 }
 
-/** What was measured and what was foreseen, in one panel. */
+/** What was measured and what was predicted, in one panel. */
 export const panelOf = (name: string, both: ReadonlyArray<Both>): Panel => ({
   name,
   look: lookOf(0),

@@ -10,7 +10,7 @@ import { page } from "./page.ts"
 import { reference } from "./palette.ts"
 import { shadesOf } from "./shades.ts"
 
-/** A measured series, and what was foreseen of it. */
+/** A measured series, and its prediction. */
 export interface Series {
   readonly name: string
   readonly scenario: Scenario
@@ -20,7 +20,7 @@ export interface Series {
 
 export type AllSeries = readonly [Series, ...Array<Series>]
 
-/** The longest of the series says where the axes end. */
+/** The axes end with the longest series. */
 const longest = (all: AllSeries): Backtest =>
   all.map(({ found }) => found).reduce((a, b) =>
     b.series.length * b.bucketMillis > a.series.length * a.bucketMillis ? b : a
@@ -97,7 +97,7 @@ const summary = (all: AllSeries): Html =>
     ])
   })
 
-/** One page of one measured series or of several, each next to what was foreseen of it. */
+/** One page of one measured series or of several, each next to its prediction. */
 export const backtestReport = (all: AllSeries): string => {
   const [{ scenario }] = all
   const title = `${scenario.name}: measured and predicted`

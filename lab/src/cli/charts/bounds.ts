@@ -3,7 +3,7 @@ import { type AtTime, capacityOf, limitOf } from "../../simulator/bounds.ts"
 import { Chance } from "../../simulator/chance.ts"
 import { millis, sampler } from "../../simulator/units.ts"
 
-/** Something that a service bears no more than, in requests per second. */
+/** An upper bound of what a service can handle, in requests per second. */
 export interface Bound {
   readonly label: "capacity" | "limit"
   readonly at: AtTime
@@ -13,7 +13,7 @@ export interface Bound {
 
 type Service = Scenario["services"][number]
 
-/** Draws that tell the mean of a distribution to two digits. */
+/** Draws enough for the mean of a distribution to two digits. */
 const draws = 10_000
 
 /** How long the work on a request takes on average, alone at its service. */
@@ -26,17 +26,17 @@ const meanMillis = ({ latency, name, slowdown }: Service): number => {
   return sum / draws + millis(slowdown)
 }
 
-/** What workers get done who never rest. */
+/** The throughput of workers that are never idle. */
 const ofWorkers = (service: Service): ReadonlyArray<Bound> => {
   const { calls, instances, workers } = service
   const mean = meanMillis(service)
-  // Workers wait for the services that they call, and nobody knows how long that takes.
+  // Workers wait for the services that they call: how long is unknown here.
   if (workers === undefined || mean === 0 || calls.length > 0) return []
   const perSecond = Number((instances * workers * 1000 / mean).toPrecision(2))
   return [{ label: "capacity", at: () => perSecond, isEstimated: true }]
 }
 
-/** What the scenario says a service bears: its capacity or that of its workers, and its limit. */
+/** What the scenario says a service can handle: its capacity or that of its workers, and its limit. */
 export const boundsOf = ({ services }: Scenario, name: string): ReadonlyArray<Bound> => {
   const service = services.find((one) => one.name === name)
   if (service === undefined) return []
@@ -47,6 +47,6 @@ export const boundsOf = ({ services }: Scenario, name: string): ReadonlyArray<Bo
   ]
 }
 
-/** The least that a service bears no more than at a time; `Infinity` where nothing is said. */
+/** The lowest bound of a service at a time; `Infinity` without any. */
 export const leastBound = (scenario: Scenario, name: string, atMillis: number): number =>
   Math.min(...boundsOf(scenario, name).map(({ at }) => at(atMillis) ?? Infinity))

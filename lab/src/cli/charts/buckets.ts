@@ -40,8 +40,8 @@ export const timesOf = ({ bucketMillis, perPoint, points, untilMillis }: Raster,
 export type Reading<Bucket> = (buckets: ReadonlyArray<Bucket>, seconds: number) => number | null
 
 /**
- * Reads a series point by point. The last one is left out when it was cut short to less than half: a rate of so short a
- * time says nothing.
+ * Reads a series point by point. The last one is left out when it was cut short to less than half: a rate over so short a
+ * time means nothing.
  */
 export const read = <Bucket extends ClientBucket | ServiceBucket>(
   { bucketMillis, perPoint, points }: Raster,
@@ -62,7 +62,7 @@ export interface Readings {
   readonly band?: { readonly low: ReadonlyArray<number | null>; readonly high: ReadonlyArray<number | null> }
 }
 
-/** The readings of several runs, together; a point that less than half of them have is none. */
+/** The readings of several runs, together; a point that fewer than half of them have is left out. */
 export const across = (readings: ReadonlyArray<ReadonlyArray<number | null>>): Readings => {
   const [first = [], ...others] = readings
   if (others.length === 0) return { values: first }

@@ -6,7 +6,7 @@ import { panelsOf } from "./panels.ts"
 import { over, type Plan } from "./plan.ts"
 import type { Run } from "./run.ts"
 
-/** The clients of the first run that answer for the page: those with most attempts. */
+/** The clients of the first run that the page shows: those with the most attempts. */
 export const busiest = (clients: ReadonlyArray<ClientResult>, most: number): ReadonlyArray<ClientResult> =>
   [...clients].sort((a, b) => b.totals.attempts - a.totals.attempts).slice(0, most)
 
@@ -55,7 +55,7 @@ const amplification: Reading<ClientBucket> = (buckets) => {
   return calls === 0 ? null : buckets.reduce((sum, bucket) => sum + bucket.attempts, 0) / calls
 }
 
-/** Nobody sends more than this for each call: nothing to see. */
+/** No client sends more than this per call: nothing to see. */
 const noAmplification = 1.02
 
 /** What is drawn of clients first: how many of their calls succeed, and what they send for each. */
@@ -134,7 +134,7 @@ const gaugesOf = (plan: Plan, name: string, isOnly: boolean): ReadonlyArray<Figu
     )
   )
 
-/** What else is drawn of clients: nothing of what they do not have. */
+/** What else is drawn of clients, if they have it. */
 export const clientFigures = (plan: Plan, { name }: ClientResult, isOnly: boolean): ReadonlyArray<Figure> => [
   ...latency(plan, name),
   ...gaugesOf(plan, name, isOnly)

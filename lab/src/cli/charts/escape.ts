@@ -6,7 +6,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;"
 }
 
-/** What no document may hold, control characters and halves of surrogate pairs, and what turns the order of the text around it. */
+/** Characters that no document may hold, control characters and lone surrogates, and those that reverse the order of text. */
 const forbidden =
   // oxlint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufffe\uffff]|\p{Surrogate}/gu

@@ -15,7 +15,7 @@ const floor = panelHeight - plot.bottom
 
 /** The longest name that fits above the charts, in characters. */
 const longestName = 60
-/** More retries do not bear their numbers. */
+/** With more retries than this, not every one is numbered. */
 const mostNumbers = 8
 
 /** A picture within the picture. */
@@ -42,7 +42,7 @@ const frame = (
 const column = (retries: ReadonlyArray<Retry>, n: number): number =>
   plot.left + (n + 0.5) * (right - plot.left) / retries.length
 
-/** As many numbers of retries as fit. */
+/** The retries whose numbers fit. */
 const retryLabels = (retries: ReadonlyArray<Retry>): ReadonlyArray<Html> => {
   const step = Math.ceil(retries.length / 25)
   return retries.flatMap(({ retry }, n) =>
@@ -55,7 +55,7 @@ const keyHeight = 42
 const half = (x: number, y: number): Html => dot(x, y, 4.5, blue)
 const late = (x: number, y: number): Html => diamond(x, y, 5, orange)
 
-/** A delay of samples says so. */
+/** Marks a delay that comes from samples. */
 const delayText = (exact: boolean, value: number | null): string =>
   exact || value === null ? millis(value === null ? null : Number(value.toPrecision(3))) : sampled(value, millis)
 
@@ -173,7 +173,7 @@ const load = ({ load, quota }: Explanation): Panel => {
   }
 }
 
-/** What does not depend on seeing it. */
+/** The chart in words, for readers who cannot see it. */
 const description = ({ latency, load, quota, retries }: Explanation): string =>
   [
     ...retries.map(({ delay, latestMillis, retry }) =>
@@ -192,7 +192,7 @@ const description = ({ latency, load, quota, retries }: Explanation): string =>
 
 /** An explanation as an SVG document: delays, the worst case, and the load by failure rate. */
 export const explainSvg = (all: Explanation): string => {
-  // What not one of the samples does would fill the picture, of a policy with a deadline and no other end.
+  // With only a deadline to end it, a policy would fill the picture with retries that not one sample makes.
   const explanation = { ...all, retries: all.retries.filter(({ share }) => share > 0) }
   const { attemptMillis, failure, maxAttempts, name } = explanation
   const panels = [

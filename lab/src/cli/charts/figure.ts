@@ -7,7 +7,7 @@ export interface Line {
   readonly look: Look
   /** One for each of the times; `null` where there is none. */
   readonly values: ReadonlyArray<number | null>
-  /** Between what most runs lie, if there are several. */
+  /** The range of most runs, if there are several. */
   readonly band?: Readings["band"]
 }
 
@@ -39,7 +39,7 @@ export interface Figure {
   /** What the numbers are, such as `requests per second`. */
   readonly axis: string
   readonly unit: Unit
-  /** What it means that there is no value for a while. */
+  /** What a gap without values means. */
   readonly gap?: string | undefined
   /** Where the values lie, in milliseconds. */
   readonly times: ReadonlyArray<number>
@@ -56,7 +56,7 @@ const valuesOf = ({ panels }: Figure): ReadonlyArray<number> =>
 export const greatest = (values: ReadonlyArray<number | null>): number =>
   values.reduce<number>((most, value) => value !== null && value > most ? value : most, 0)
 
-/** A peak this many times as high as nearly all the rest would leave nothing of the rest to see. */
+/** A peak this many times as high as nearly all the rest would flatten the rest. */
 const peakFrom = 3
 const nearlyAll = 0.98
 
@@ -79,7 +79,7 @@ export const isLogarithmic = (figure: Figure): boolean => {
   return greatest(values) > least * logarithmicFrom
 }
 
-/** Between what the values of all pictures lie. */
+/** The range of the values of all pictures. */
 export const domainOf = (figure: Figure): readonly [number, number] => {
   if (figure.unit === "share") return [0, 1]
   const values = valuesOf(figure)

@@ -23,7 +23,7 @@ export const panelsHtml = (title: string, columns: number, panels: ReadonlyArray
   }>${panels}</div>
 `
 
-/** As wide as a column is, up to a limit: so text has its size. */
+/** As wide as a column, up to a limit, so that text keeps its size. */
 const widths: { readonly [columns: number]: number } = { 2: 520, 3: 390, 4: 295, 5: 238 }
 
 const columnName = (panel: Panel, label: string, figure: Figure): string =>

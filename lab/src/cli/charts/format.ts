@@ -10,10 +10,10 @@ export const counted = (value: number): string => {
   return fraction === undefined ? grouped : `${grouped}.${fraction}`
 }
 
-/** Three digits of a number: what is measured in buckets has no more to tell. */
+/** Three digits of a number: figures measured in buckets are no more exact. */
 const threeDigits = (value: number): number => Number(value.toPrecision(3))
 
-/** A count of which the fraction means nothing once it is large. */
+/** A count, whose fraction is dropped once it is large. */
 export const rounded = (value: number): string => counted(Math.abs(value) < 10 ? threeDigits(value) : Math.round(value))
 
 /** A share in percent, always with one place: `84.0 %`. */

@@ -19,7 +19,7 @@ const markupOf = (part: Part): string => {
 export const html = (strings: TemplateStringsArray, ...parts: ReadonlyArray<Part>): Html =>
   raw(strings.map((text, n) => n === 0 ? text : markupOf(parts[n - 1]!) + text).join(""))
 
-/** A name that others chose: what it holds turns no text around it. */
+/** A name that others chose, isolated so that it cannot reverse the text around it. */
 export const name = (text: string): Html => html`<bdi>${text}</bdi>`
 
 /** A table: the first column names its row. */

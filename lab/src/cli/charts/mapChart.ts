@@ -110,13 +110,13 @@ const axesOf = ({ bottom, map: { x, y }, right, scenario, toX, toY }: Drawing): 
 const isWithin = (value: number | undefined, edges: ReadonlyArray<number>): value is number =>
   value !== undefined && value >= edges[0]! && value <= edges.at(-1)!
 
-/** Where theory has the edge, if it speaks of what is across. */
+/** Where theory puts the edge, if the x axis is the rate. */
 const edgeOf = ({ across, bottom, map: { recoversBelow, x }, toX }: Drawing): ReadonlyArray<Html> =>
   x.path.endsWith("rate") && isWithin(recoversBelow, across)
     ? [stroke(`M${at(toX(recoversBelow))} ${margin.top}V${bottom}`, ink.light, { width: 1.5, dash: [5, 3] })]
     : []
 
-/** Where the scenario is, as it is written. */
+/** Marks the scenario as written. */
 const hereOf = ({ across, map: { x, y }, scenario, toX, toY, up }: Drawing): ReadonlyArray<Html> => {
   const [here, there] = [numberAt(scenario, x.path), numberAt(scenario, y.path)]
   if (!isWithin(here, across) || !isWithin(there, up)) return []
@@ -157,7 +157,7 @@ const verdicts = ["recovers", "limps", "collapses"] as const
 
 const theory = ({ recoversBelow }: PolicyMap): string =>
   recoversBelow === undefined
-    ? "no bound in theory"
+    ? "theory gives no bound"
     : `in theory below ${rounded(Math.floor(recoversBelow))} per second`
 
 const size = { width: 300, height: 230 }
@@ -168,7 +168,7 @@ const key = (color: string): Html =>
 /** The maps as a figure of a page. */
 export const mapHtml = (all: Maps): Html =>
   html`<figure><figcaption><h3>Where each policy recovers</h3>
-<p>What becomes of the calls after an outage, for each load and each length of it; the dashed line is where theory has the edge.</p>
+<p>What becomes of the calls after an outage, for each load and each length of it; the dashed line is where theory puts the edge.</p>
 <ul class="legend">${verdicts.map((one) => html`<li>${key(cells[one].light)}${words[one]}</li>`)}</ul></figcaption>
 ${
     panelsHtml(

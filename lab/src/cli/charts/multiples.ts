@@ -4,7 +4,7 @@ import { type Colour, colours, grid, ink, shade, soft } from "./palette.ts"
 import { widthOf } from "./shortened.ts"
 import { at, bandThrough, box, document, dot, fill, heading, lineThrough, type Size, stroke, text } from "./svg.ts"
 
-/** Where a line goes, and between what most runs lie. */
+/** A line, and the range of most runs. */
 export interface Point {
   readonly x: number
   readonly mean: number
@@ -24,7 +24,7 @@ interface SharedAxis {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** What has a line and a label. */
+  /** A value with a line and a label. */
   readonly ticks: ReadonlyArray<number>
   readonly label: (value: number) => string
 }

@@ -6,7 +6,7 @@ import { type Html, html, name } from "./html.ts"
 import { figure } from "./rankTable.ts"
 import type { Run, Runs } from "./run.ts"
 
-/** Clients and services of which there are numbers: the busiest. */
+/** How many clients and services the table shows: the busiest. */
 const mostParts = 12
 
 /** A number of a run; `null` where it has none. */
@@ -25,7 +25,7 @@ const long = (value: number): string => cell("duration", value)
 const inAll = (tally: Tally<string>): number =>
   Object.values(tally).reduce<number>((sum, count) => sum + (count ?? 0), 0)
 
-/** What something came to in a run that has it. */
+/** A figure of a run that has it. */
 const of = <A extends { readonly name: string }>(
   list: (result: SimulationResult) => ReadonlyArray<A>,
   wanted: string,

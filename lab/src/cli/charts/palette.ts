@@ -1,5 +1,5 @@
 /**
- * A colour on white paper and on dark. The colours of lines are those of Okabe and Ito, "Color Universal Design", 2008,
+ * A color on white paper and on dark. The colors of lines are those of Okabe and Ito, "Color Universal Design", 2008,
  * in an order for each ground. No two lines differ by color alone: each has its name at its end, or a picture of its own.
  */
 export interface Colour {
@@ -58,7 +58,7 @@ export const reference = (place: number): Look => ({
 
 const everything: ReadonlyArray<Colour> = [ink, soft, grid, paper, shade, shadeInk, ...colours, ...Object.values(cells)]
 
-/** Rules that turn the colours of the charts inside `scope` into those on dark ground. */
+/** Rules that turn the colors of the charts inside `scope` into those on dark ground. */
 export const darkRules = (scope: string): string =>
   everything
     .map(({ dark, light }) => `${scope} [fill="${light}"]{fill:${dark}}${scope} [stroke="${light}"]{stroke:${dark}}`)

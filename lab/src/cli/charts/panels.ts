@@ -4,8 +4,8 @@ import type { Plan } from "./plan.ts"
 import type { Run } from "./run.ts"
 
 /**
- * A panel for each run; of one run, one panel named like its figure. A run of which there is no value has none, and no
- * picture of nothing is drawn.
+ * A panel for each run; a single run has one panel, named like its figure. A run without values has none, and no empty
+ * picture is drawn.
  */
 export const panelsOf = (
   { runs }: Plan,

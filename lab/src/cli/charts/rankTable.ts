@@ -28,7 +28,7 @@ const range = (found: Spread | undefined, write: (value: number) => string): Htm
   return low === high ? html`` : html` <small>${low} to ${high}</small>`
 }
 
-/** A figure, and below it between what most runs have it. */
+/** A figure, and below it the range of most runs. */
 export const figure = (found: Spread | undefined, write: (value: number) => string): Html =>
   html`${found === undefined ? "\u2013" : write(found.mean)}${range(found, write)}`
 
@@ -44,7 +44,7 @@ const bar = (found: Spread | undefined): Html =>
 
 interface Column {
   readonly head: string
-  /** What the column is, where that is not clear. */
+  /** Explains the column, where its head does not. */
   readonly what?: string
   readonly of: (one: Ranked) => Html
 }
@@ -91,7 +91,7 @@ const columnsFor = (ranks: ReadonlyArray<Ranked>): ReadonlyArray<Column> => [
     : []
 ]
 
-/** The policies by rank, with all that they are ranked by. On narrow screens each row is a card. */
+/** The policies by rank, with every figure they are ranked by. On narrow screens each row is a card. */
 export const rankTable = (ranks: ReadonlyArray<Ranked>): Html => {
   const columns = columnsFor(ranks)
   const row = (one: Ranked, place: number): Html =>

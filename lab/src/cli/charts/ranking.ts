@@ -13,19 +13,21 @@ import { millis } from "../../simulator/units.ts"
 import { leastBound } from "./bounds.ts"
 import type { Run, Runs } from "./run.ts"
 
-/** What becomes of the calls with a policy: they recover in all runs, in some, in none; or were never ill, or never well. */
+/** What becomes of the calls with a policy: they recover in all runs, in some, in none; or were always healthy, or never. */
 export type Fate = "undisturbed" | "always" | "sometimes" | "never" | "ill" | "not yet" | "unknown"
 
 /** A policy, and what counts when it is compared. */
 export interface Ranked {
   readonly run: Run
+  /** Whether it is the scenario as written, next to others with another policy. */
+  readonly isWritten: boolean
   readonly found: Summary
   readonly fate: Fate
-  /** The service that gets most, what reaches it when the trouble is over, and what it bears, in requests a second. */
+  /** The busiest service, the requests per second that reach it after the trouble, and those that it can handle. */
   readonly afterwards:
     | { readonly service: string; readonly perSecond: Spread; readonly bears: number | undefined }
     | undefined
-  /** Calls a second below which it recovers from any outage, as theory has it. */
+  /** Calls a second below which it recovers from any outage, in theory. */
   readonly below: number | undefined
   readonly isPartial: boolean
 }
@@ -71,12 +73,13 @@ const meanOf = (spread: Spread | undefined): number => spread?.mean ?? 0
 
 const shareRecovered = ({ found: { recovery: { of, runs } } }: Ranked): number => runs / of
 
-/** The policies by rank: who recovers in most runs, then who has most calls succeed, then who sends least. */
+/** The policies, of which the first is that of the scenario as written, by rank: first by runs that recover, then by calls that succeed, then by the fewest sends. */
 export const ranked = (runs: Runs): readonly [Ranked, ...Array<Ranked>] => {
-  const [first, ...others] = runs.map((run): Ranked => {
+  const [first, ...others] = runs.map((run, place): Ranked => {
     const found = summarize(run.results)
     return {
       run,
+      isWritten: place === 0 && runs.length > 1,
       found,
       fate: fateOf(run.results, found),
       afterwards: afterwardsOf(run.results),
@@ -91,11 +94,11 @@ export const ranked = (runs: Runs): readonly [Ranked, ...Array<Ranked>] => {
   return [first!, ...others]
 }
 
-/** What the first has more successes than the second, in shares: run by run, with the same seeds. */
+/** How many more calls succeed with the first than with the second, in shares: run by run, with the same seeds. */
 export const lead = (first: Ranked, second: Ranked): Spread | undefined =>
   difference(second.run.results, first.run.results).succeeded
 
-/** Whether chance may have decided who of two is ahead. */
+/** Whether the lead of one over the other is within random variation. */
 export const isTie = (first: Ranked, second: Ranked): boolean => {
   const found = lead(first, second)
   return shareRecovered(first) === shareRecovered(second) && found !== undefined && found.low <= 0

@@ -18,7 +18,7 @@ import { verdict } from "./verdict.ts"
 
 export type { Run } from "./run.ts"
 
-/** What is drawn of so many; all are in the tables. */
+/** The most that is drawn; the tables have all. */
 const mostServices = 6
 const mostFleets = 4
 const mostBars = 24
@@ -43,7 +43,7 @@ const loads = (runs: Runs): ReadonlyArray<Bars> => {
   }]
 }
 
-/** What there is to see, the load first and what is held last. */
+/** All figures: the load first, quotas and limiters last. */
 const timeFigures = (plan: Plan) => {
   if (plan.raster.points < 2) return []
   const { result } = plan.runs[0]

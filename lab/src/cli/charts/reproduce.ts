@@ -32,12 +32,12 @@ const hashes = (runs: Runs): Html =>
     )
   }</dl></details>`
 
-/** What one needs to make the page once more. */
+/** All that is needed to make the page again. */
 export const again = (runs: Runs, command: string): Html =>
   html`<pre><code>${command}</code></pre>
 <p>The same scenario with the same seed, ${`${
     runs[0].result.scenario.seed
-  }`}, gives the same run, to the last event: the trace hash tells.</p>
+  }`}, gives the same run, to the last event: compare the trace hash.</p>
 ${hashes(runs)}
 ${
     runs.length === 1

@@ -7,10 +7,10 @@ import { panelsOf } from "./panels.ts"
 import { over, type Plan } from "./plan.ts"
 import type { Run } from "./run.ts"
 
-/** What a service bears is drawn unless it is so many times what it is given that nothing else were to see. */
+/** A service's bound is drawn unless it is so far above the load that it would flatten everything else. */
 const farAway = 4
 
-/** Lines where the scenario says what the service bears. */
+/** Lines for the bounds of the service in the scenario. */
 const boundLines = ({ raster, runs: [{ result }] }: Plan, name: string): ReadonlyArray<Line> =>
   boundsOf(result.scenario, name).map(({ at, label }, n) => ({
     label,
@@ -18,7 +18,7 @@ const boundLines = ({ raster, runs: [{ result }] }: Plan, name: string): Readonl
     values: timesOf(raster, "middle").map((time) => at(time) ?? null)
   }))
 
-/** Calls that began, of all who call the service. With several runs only where all make the same. */
+/** Calls that began, of all clients of the service. With several runs only where all make the same. */
 const offeredTo = ({ raster, runs }: Plan, name: string): ReadonlyArray<Line> => {
   const [{ result }] = runs
   const callers = result.clients.filter(({ to }) => to === name)
@@ -97,7 +97,7 @@ const ofService = (
 /** What is drawn of a service first: its load. */
 export const loadFigure = loadOf
 
-/** What else is drawn of a service, if there ever was any: work for nobody, and the queue. */
+/** What else is drawn of a service, if there was any: wasted work, and the queue. */
 export const serviceFigures = (plan: Plan, name: string): ReadonlyArray<Figure> => [
   ...ofService(plan, name, wasted, {
     title: `Wasted work at ${name}`,

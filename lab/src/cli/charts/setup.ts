@@ -11,7 +11,7 @@ const most = 3
 
 type Fleet = Scenario["fleets"][number]
 
-/** The most calls a second that a fleet makes whatever becomes of them. */
+/** The highest rate of a fleet's calls, in an open loop. */
 const rateOf = ({ arrivals, rate }: Fleet): number | undefined => {
   if (typeof arrivals === "object") return peakOf(arrivals)
   return rate === undefined || typeof rate === "number" ? rate : Math.max(...rate.map((point) => point.rate))
@@ -68,7 +68,7 @@ const troubles = ({ duration, services }: Scenario): ReadonlyArray<Html> =>
     })
   )
 
-/** What is left of what the services bear once the fleets have made their calls: of the service with the least of it. */
+/** The capacity that the fleets' calls leave unused: of the service with the least of it. */
 const headroom = (scenario: Scenario): ReadonlyArray<Html> => {
   const found = scenario.services.flatMap(({ name: service }) => {
     const bears = leastBound(scenario, service, 0)
@@ -93,7 +93,7 @@ const entry = (term: string, parts: ReadonlyArray<Html>): Html =>
   parts.length === 0 ? html`` : html`<div><dt>${term}</dt>${parts.map((part) => html`<dd>${part}</dd>`)}</div>
 `
 
-/** What is simulated, in the numbers that matter. */
+/** The numbers of the scenario that matter. */
 export const setup = (runs: Runs): Html => {
   const { results, result: { scenario } } = runs[0]
   const seeds = results.map((result) => result.scenario.seed)

@@ -2,10 +2,10 @@ import type { Scenario } from "../../Simulator.ts"
 import { millis } from "../../simulator/units.ts"
 import type { Shade } from "./figure.ts"
 
-/** Stretches that lie closer than this share of the time become one. */
+/** Stretches closer together than this share of the time become one. */
 const closest = 1 / 500
 
-/** When something was wrong with any service: in order, none over another. */
+/** When something was wrong with any service: in order, without overlaps. */
 export const shadesOf = ({ services }: Scenario, untilMillis: number): ReadonlyArray<Shade> => {
   const outages = services
     .flatMap((service) => service.outages)

@@ -17,9 +17,9 @@ interface Type {
   readonly fill?: string
   readonly size?: number
   readonly bold?: boolean
-  /** Paper around the letters, where lines may lie under them. */
+  /** Paper around the letters, where lines may run under them. */
   readonly halo?: boolean
-  /** Read from below. */
+  /** Reads from bottom to top. */
   readonly upright?: boolean
 }
 
@@ -107,7 +107,7 @@ export const key = (x: number, y: number, sign: Html, words: string): Html => ht
 export const box = (x: number, y: number, width: number, height: number): string =>
   `M${at(x)} ${at(y)}h${at(width)}v${at(height)}h${at(-width)}z`
 
-/** What a picture says to those who do not see it. */
+/** The picture in words, for readers who cannot see it. */
 export interface Caption {
   readonly title: string
   readonly description: string
@@ -119,7 +119,7 @@ const font = html`font-family="system-ui, sans-serif" font-size="11"`
 export const inPage = ({ height, width }: Size, { description, title }: Caption, content: ReadonlyArray<Html>): Html =>
   html`<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}. ${description}" ${font}>${content}</svg>`
 
-/** A picture that stands by itself: a file. It is dark where its reader's screen is. */
+/** A picture as a file of its own. It is dark where its reader's screen is. */
 export const document = (
   { height, width }: Size,
   { description, title }: Caption,
@@ -130,7 +130,7 @@ export const document = (
   }</style>${fill(box(0, 0, width, height), paper.light)}${content}</svg>
 `.markup
 
-/** Texts below each other that do not lie upon each other, each as near as can be to where it should be. */
+/** Moves labels apart so that none overlaps another, each as close as possible to its place. */
 export const apart = (places: ReadonlyArray<number>, least: number, bottom: number): ReadonlyArray<number> => {
   const order = places.map((_, n) => n).sort((a, b) => places[a]! - places[b]!)
   const found = [...places]
@@ -144,6 +144,6 @@ export const apart = (places: ReadonlyArray<number>, least: number, bottom: numb
   return found
 }
 
-/** The heading of a picture that stands by itself. */
+/** The heading of a picture that is a file of its own. */
 export const heading = (x: number, y: number, content: string, size: number): Html =>
   text(x, y, content, { fill: ink.light, bold: true, size })

@@ -19,7 +19,7 @@ import {
   text
 } from "./svg.ts"
 
-/** Stretches of time that tell their numbers. */
+/** Stretches of time that show their numbers. */
 const mostStops = 50
 const margin = { left: 46, top: 22, right: 10, bottom: 20 }
 /** The longest name at the end of a line. */
@@ -37,7 +37,7 @@ interface Drawing {
   readonly yTicks: ReadonlyArray<number>
 }
 
-/** Lines of which there are several bear their names; one alone is named by its panel. */
+/** Several lines have names; a single one is named by its panel. */
 const isNamed = ({ lines }: Panel): boolean => lines.length > 1
 
 const drawingOf = (figure: Figure, panel: Panel, size: Size): Drawing => {
@@ -103,7 +103,7 @@ const shades = ({ figure, size, x }: Drawing): ReadonlyArray<Html> =>
     return html`${area}${text(place, margin.top + height / 2, what, { ...look, anchor: "middle", upright: true })}`
   })
 
-/** How high a value stands, if there is one. */
+/** The height of a value, if there is one. */
 const heightOf = ({ y }: Drawing, value: number | null | undefined): number | null =>
   value === null || value === undefined ? null : y(value)
 
@@ -155,7 +155,7 @@ const names = (drawing: Drawing): ReadonlyArray<Html> => {
   )
 }
 
-/** Bounds bear their names where the line is not: above it where the values end below. */
+/** Names of bounds keep clear of the line: above it where the values end below. */
 const bounds = ({ figure, panel, right, y }: Drawing): ReadonlyArray<Html> => {
   const last = Math.max(...panel.lines.map(({ values }) => lastOf(values) ?? 0))
   return panel.references.flatMap(({ label, values }) => {
@@ -206,7 +206,7 @@ const gap = (drawing: Drawing): ReadonlyArray<Html> => {
     : [text((left + right) / 2, (margin.top + size.height - margin.bottom) / 2 + 4, gap, { anchor: "middle" })]
 }
 
-/** What a line says at a point, with its range. */
+/** A line at a point, with its range. */
 const saidOf = (unit: Figure["unit"], { band, values }: Line, n: number): string | undefined => {
   const value = values[n] ?? null
   if (value === null) return undefined
@@ -214,7 +214,7 @@ const saidOf = (unit: Figure["unit"], { band, values }: Line, n: number): string
   return `${cell(unit, value)}${band === undefined || low === high ? "" : ` (${low} to ${high})`}`
 }
 
-/** What a point of all lines says. */
+/** All lines at a point, in words. */
 const told = ({ figure: { times, unit, untilMillis }, panel }: Drawing, n: number): string => {
   const said = panel.lines.flatMap((line) => {
     const words = saidOf(unit, line, n)
@@ -248,7 +248,7 @@ export const stopRules = Array.from(
   ".h{fill:none;pointer-events:all}.t{visibility:hidden;pointer-events:none}.t path{stroke:var(--ink)}" +
   ".t text{fill:var(--ink);text-anchor:end;stroke:var(--paper);stroke-width:5px;paint-order:stroke}"
 
-/** A line in words: between what its values lie, and how it ends. */
+/** A line in words: the range of its values, and how it ends. */
 const inWords = ({ unit }: Figure, { label, values }: Line): string => {
   const numbers = values.filter((value) => value !== null)
   if (numbers.length === 0) return `${label}: no values.`
@@ -285,7 +285,7 @@ export const timePanel = (figure: Figure, panel: Panel, size: Size): Html => {
   return inPage(size, captionOf(figure, panel), [...marks(drawing), ...stops(drawing)])
 }
 
-/** The lines of a panel over time as a part of a file, and what they say. */
+/** The lines of a panel over time as a part of a file, and in words. */
 export const timeMarks = (
   figure: Figure,
   panel: Panel,

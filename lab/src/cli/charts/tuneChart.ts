@@ -22,7 +22,7 @@ const longestLabel = 30
 const blue = colours[0]!.light
 const orange = colours[1]!.light
 
-/** Points of success: of 100 calls, so many. */
+/** Points of success: calls out of 100. */
 const points = (share: number): number => share * 100
 
 /** Both axes of what is drawn: below and at the left. */

@@ -6,13 +6,13 @@ import { isLost, isTie, lead, type Ranked, retries, since } from "./ranking.ts"
 const listed = (parts: ReadonlyArray<Html>): Html =>
   html`${parts.map((part, n) => html`${n === 0 ? "" : n === parts.length - 1 ? " and " : ", "}${part}`)}`
 
-/** A policy by its name; `none` says what it is, or it would be read as nobody. */
-const policy = (one: Ranked): Html =>
-  html`<b>${name(one.run.label)}</b>${one.run.label === "none" ? " (no retries)" : ""}`
+/** A policy by its name. `none` would read as "no policy does best", and the scenario's own policy was not asked for. */
+const policy = ({ isWritten, run: { label } }: Ranked): Html =>
+  html`<b>${name(label)}</b>${label === "none" ? " (no retries)" : isWritten ? " (the scenario's own policy)" : ""}`
 
 const names = (ranks: ReadonlyArray<Ranked>): Html => listed(ranks.map(policy))
 
-/** A figure, and between what most runs have it. */
+/** A figure, and the range of most runs. */
 const ranged = (found: Spread | undefined, write: (value: number) => string): string => {
   if (found === undefined) return "\u2013"
   const [low, high] = [write(found.low), write(found.high)]
@@ -58,7 +58,7 @@ const figures = ({ found: { sendsPerCall, succeeded } }: Ranked): Html =>
     ranged(sendsPerCall, (value) => value.toFixed(2))
   }</strong> requests per call`
 
-/** Why nothing recovers: what goes on reaching the service. */
+/** Why nothing recovers: the load that still reaches the service. */
 const because = (ranks: ReadonlyArray<Ranked>): Html => {
   const [first] = ranks
   const bears = first?.afterwards?.bears
