@@ -45,6 +45,9 @@ const statuses: RetryClassifier.RetryClassifier = (error) => {
   )
 }
 
+/** A 429, whatever the code that comes with it and wherever the error has it. */
+const tooMany: RetryClassifier.RetryClassifier = (error) => statusOf(error) === 429 ? statuses(error) : Option.none()
+
 /** Effect's errors, except the statuses for which the reference differs from the default chain. */
 const effectErrors: RetryClassifier.RetryClassifier = (error) => {
   const status = get(error, "_tag") === "HttpClientError" ? statusOf(error) : undefined
@@ -70,6 +73,7 @@ export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.follo
   RetryClassifier.chain([
     RetryClassifier.carried,
     effectErrors,
+    tooMany,
     RetryClassifier.aws,
     statuses,
     RetryClassifier.network,

@@ -29,8 +29,9 @@ describe("ReferenceClassifier", () => {
 
     it(`vector: ${status} is what a code says`, () => {
       for (const { code, is } of referenceCodes) {
-        assert.strictEqual(kindOf(sdkError({ status, code })), status === 429 ? "throttled" : is)
-        assert.strictEqual(kindOf({ status, Code: code }), is)
+        for (const error of [sdkError({ status, code }), { status, Code: code }, { statusCode: status, code }]) {
+          assert.strictEqual(kindOf(error), status === 429 ? "throttled" : is, JSON.stringify(error))
+        }
       }
       assert.strictEqual(kindOf(sdkError({ status, code: "ValidationException" })), bare)
     })

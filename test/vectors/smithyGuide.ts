@@ -4,7 +4,7 @@ import type { Wire } from "../utils/vectors.ts"
 const tables = conformance("smithy-guide")
 
 /** What the guide calls RetryInfo. */
-export interface Facts {
+interface Facts {
   readonly retrySafe: "yes" | "maybe" | "no"
   readonly throttling?: boolean
   readonly timeout?: boolean
