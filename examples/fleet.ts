@@ -42,7 +42,7 @@ export const placeOrder = <A, E, R>(send: Effect.Effect<A, E, R>) => send.pipe(w
 /** For a dashboard: what the fleet has left, and whether this process decides on its own. */
 export const status = Effect.gen(function*() {
   const tokens = yield* RetryQuota.balance
-  const fallback = yield* Metric.value(Metric.withAttributes(RetryQuotaRedis.fallback, { quota: "orders" }))
+  const fallback = yield* Metric.value(Metric.withAttributes(RetryQuotaRedis.fallback, { resource: "orders" }))
   return { tokens, isAlone: fallback.value === 1 }
 })
 

@@ -10,6 +10,9 @@ const here = fileURLToPath(new URL(".", import.meta.url))
 const root = path.join(here, "..")
 const staged = path.join(here, "pages")
 const read = (name) => fs.readFileSync(path.join(root, name), "utf8")
+
+/** A page, whose links to what is published lead to the files here. */
+const readPage = (name) => read(name).replaceAll("](https://unpkg.com/effect-retry/", "](")
 const write = (name, text) => {
   const file = path.join(staged, name)
   fs.mkdirSync(path.dirname(file), { recursive: true })
@@ -54,7 +57,7 @@ const escaped = (text) =>
   ).join("")
 
 for (const page of listed) {
-  const text = read(page).replace(/^```ts excerpt=(\S+)$/gm, "```ts")
+  const text = readPage(page).replace(/^```ts excerpt=(\S+)$/gm, "```ts")
   write(`${placeOf(page)}.md`, escaped(linked(page, text)).replace(/\]\(docs\/([\w-]+\.(?:svg|png))\)/g, "](./$1)"))
 }
 

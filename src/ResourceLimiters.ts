@@ -326,6 +326,7 @@ class Built<R> extends Kept<R> {
           this.quota = Context.get(context, RetryQuota.RetryQuota)
         })
       ),
+      Effect.provideService(CurrentResource, this.key),
       Effect.onError(() => {
         const { scope } = this
         this.scope = Scope.forkUnsafe(this.home.scope)

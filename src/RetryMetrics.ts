@@ -21,6 +21,7 @@ import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { CoolDown } from "./CoolDown.ts"
 import { checks } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
+import { FirstWords, others } from "./internal/firstWords.ts"
 import type { StopReason } from "./RetryDecision.ts"
 import {
   type Caller,
@@ -228,27 +229,6 @@ export interface Options {
   readonly maxResources?: number | undefined
 }
 
-const others = "(others)"
-
-/** The first words seen, up to a maximum, and one for all others. */
-class Words {
-  private readonly known = new Set<string>()
-  private readonly most: number
-  private readonly other: string
-
-  constructor(most: number, other: string) {
-    this.most = most
-    this.other = other
-  }
-
-  of(word: string): string {
-    if (this.known.has(word)) return word
-    if (this.known.size >= this.most) return this.other
-    this.known.add(word)
-    return word
-  }
-}
-
 /** The metric with more attributes, made once for all their values. */
 const by = <Input, State, Values extends ReadonlyArray<string>>(
   metric: Metric.Metric<Input, State>,
@@ -383,8 +363,8 @@ class Series {
 
 /** The series in a registry. They live as long as it does: any number of observers share one limit. */
 class Registered {
-  readonly types = new Words(50, "_OTHER")
-  readonly gates = new Words(20, others)
+  readonly types = new FirstWords(50, "_OTHER")
+  readonly gates = new FirstWords(20, others)
   private readonly unnamed = new Series(undefined)
   private readonly others = new Series(others)
   private readonly named = new Map<string, Series>()

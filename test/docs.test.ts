@@ -16,7 +16,7 @@ const blocksOf = (page: string) =>
   Array.from(page.matchAll(/^```ts(.*)\n([^]*?)^```$/gm), ([, info, code]) => ({ info: info!.trim(), code: code! }))
 
 describe.each(pages)("%s", (path) => {
-  const page = read(path)
+  const page = read(path).replaceAll("](https://unpkg.com/effect-retry/", "](")
 
   it("has no TypeScript but excerpts of examples, as they are", () => {
     const blocks = blocksOf(page)

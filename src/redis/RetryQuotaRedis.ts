@@ -17,7 +17,7 @@
 
 import type * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -26,7 +26,9 @@ import type * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
 import { checks } from "../internal/checks.ts"
 import { configured } from "../internal/config.ts"
+import { FirstWords, others } from "../internal/firstWords.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
+import { CurrentResource } from "../RetryObserver.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import { MemoryStore, type StoreOptions } from "../state/memoryStore.ts"
 import { warnFallbackTooSmall, watchedQuota } from "../state/sharing.ts"
@@ -38,8 +40,8 @@ import { validKey, validTimes } from "./internal/options.ts"
 import { type Decider, RedisStore } from "./internal/store.ts"
 
 /**
- * Decisions about tokens; attributes `quota`, its name, and `by`: `"redis"`, or `"fallback"` while Redis does not
- * respond.
+ * Decisions about tokens; attributes `resource`: what `ResourceLimiters` made the quota for, or else its name, of 100
+ * of them, and `"(others)"` for the rest; and `by`: `"redis"`, or `"fallback"` while Redis does not respond.
  *
  * @category metrics
  * @since 0.1.0
@@ -50,7 +52,7 @@ export const decisions: Metric.Counter<number> = Metric.counter("retry_quota_dec
 })
 
 /**
- * 1 while the local fallback decides, else 0; attribute `quota`, its name.
+ * 1 while the local fallback decides, else 0; attribute `resource` as in {@link decisions}, without `"(others)"`.
  *
  * @category metrics
  * @since 0.1.0
@@ -193,15 +195,30 @@ const validated = (options: Options): Valid => {
   }
 }
 
-const show = (name: string, isOnFallback: boolean): Effect.Effect<void> =>
-  Metric.update(Metric.withAttributes(fallback, { quota: name }), isOnFallback ? 1 : 0)
+const maxResources = 100
+
+/** The resources seen by the metrics of a registry. */
+const seen = new WeakMap<object, FirstWords>()
+
+/** What the metrics call the quota. */
+const resourceOf = (name: string, context: Context.Context<never>): string => {
+  const registry = Context.get(context, Metric.MetricRegistry)
+  const known = seen.get(registry) ?? new FirstWords(maxResources, others)
+  seen.set(registry, known)
+  return known.of(Context.get(context, CurrentResource) ?? name)
+}
+
+const show = (resource: string, isOnFallback: boolean): Effect.Effect<void> =>
+  resource === others
+    ? Effect.void
+    : Metric.update(Metric.withAttributes(fallback, { resource }), isOnFallback ? 1 : 0)
 
 const log = deciderLog("retry quota", { shared: " and decides", alone: "the local fallback decides" })
 
-const counting = (name: string, context: Context.Context<never>): (by: Decider) => void => {
+const counting = (resource: string, context: Context.Context<never>): (by: Decider) => void => {
   const counters = {
-    redis: Metric.withAttributes(decisions, { quota: name, by: "redis" }),
-    fallback: Metric.withAttributes(decisions, { quota: name, by: "fallback" })
+    redis: Metric.withAttributes(decisions, { resource, by: "redis" }),
+    fallback: Metric.withAttributes(decisions, { resource, by: "fallback" })
   }
   return (by) => counters[by].updateUnsafe(1, context)
 }
@@ -209,20 +226,21 @@ const counting = (name: string, context: Context.Context<never>): (by: Decider) 
 /** The quota over a connection that exists, or may come to exist. */
 const over = ({ local, name, store, terms, times }: Valid, connect: Connect, isConnected: boolean) =>
   Effect.gen(function*() {
+    const context = yield* Effect.context<never>()
+    const resource = resourceOf(name, context)
     const onChange = (reason: string | undefined, isNews: boolean) =>
-      Effect.andThen(show(name, reason !== undefined), isNews ? log(name, reason) : Effect.void)
+      Effect.andThen(show(resource, reason !== undefined), isNews ? log(name, reason) : Effect.void)
     const exchanges = yield* Exchanges.make({ ...times, connect, onChange })
     const fallback = (tokens: number) => new MemoryStore(local(tokens), exchanges.nowMillis)
     const client = new Client({ ...terms, fallback }, exchanges)
     if (!isConnected) exchanges.decideAlone(client)
-    yield* show(name, !isConnected)
-    yield* Effect.addFinalizer(() => show(name, false))
+    yield* show(resource, !isConnected)
+    yield* Effect.addFinalizer(() => show(resource, false))
     yield* exchanges.start(client)
     yield* Effect.addFinalizer(() => client.finish)
-    const context = yield* Effect.context<never>()
     const { capacity } = local(0)
     const tooSmall = (cost: number, clock: Clock.Clock) => warnFallbackTooSmall(context, clock, cost, capacity)
-    return RetryQuota.fromStore(new RedisStore(store, client, counting(name, context), { capacity, tooSmall }))
+    return RetryQuota.fromStore(new RedisStore(store, client, counting(resource, context), { capacity, tooSmall }))
   }).pipe(Effect.uninterruptible)
 
 /**

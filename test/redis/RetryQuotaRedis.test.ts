@@ -19,6 +19,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
@@ -43,6 +44,51 @@ import {
 } from "../utils/sharedQuota.ts"
 
 describe("RetryQuotaRedis", () => {
+  describe("its metrics", () => {
+    const registry = () => Effect.provideService(Metric.MetricRegistry, new Map())
+    const attributes = Effect.map(
+      Metric.snapshot,
+      (metrics) =>
+        metrics.filter(({ id }) => id.startsWith("retry_quota_"))
+          .map(({ attributes, id }): Record<string, string> => ({ id, ...attributes }))
+    )
+
+    it.effect("carry the resource that ResourceLimiters made it for, or else its name", () =>
+      Effect.gen(function*() {
+        const redis = new FakeRedis()
+        const layer = ResourceLimiters.layer({ quota: (key) => RetryQuotaRedis.layer({ name: `quota of ${key}` }) })
+        const reserved = Effect.flatMap(RetryQuota.RetryQuota, (quota) => quota.reserve(5))
+        yield* inTime(Effect.provide(
+          reserved,
+          Layer.provide(ResourceLimiters.quota("orders"), layer).pipe(
+            Layer.provide(Layer.succeed(Redis.Redis, redis.service))
+          )
+        ))
+        yield* make(redis, { name: "customers" })
+        const ids = yield* attributes
+        assert.includeDeepMembers(ids, [
+          { id: "retry_quota_decisions", resource: "orders", by: "redis" },
+          { id: "retry_quota_fallback", resource: "orders" },
+          { id: "retry_quota_fallback", resource: "customers" }
+        ])
+        assert.isEmpty(ids.filter((id) => !("resource" in id)))
+      }).pipe(registry(), Effect.scoped))
+
+    it.effect("name 100 resources, and count the rest as (others), without a gauge", () =>
+      Effect.gen(function*() {
+        const redis = new FakeRedis()
+        for (let count = 0; count < 103; count++) {
+          const quota = yield* make(redis, { name: `q${count}` })
+          yield* inTime(quota.reserve(1))
+        }
+        const ids = yield* attributes
+        const of = (name: string) => ids.filter(({ id }) => id === name).map(({ resource }: any) => resource)
+        assert.lengthOf(of("retry_quota_fallback"), 100)
+        const named = Array.from({ length: 100 }, (_, count) => `q${count}`)
+        assert.sameMembers([...new Set(of("retry_quota_decisions"))], [...named, "(others)"])
+      }).pipe(registry(), Effect.scoped))
+  })
+
   describe("when Redis does not answer as it should", () => {
     for (const mood of badMoods) {
       it.effect(`(${mood}) decides locally within the timeout, logs it once, and neither loses nor doubles anything`, () => {

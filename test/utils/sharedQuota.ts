@@ -49,10 +49,16 @@ export const logged = () => {
 
 /** Decisions so far, by who decided. */
 export const decisions = (quota: string, by: "redis" | "fallback"): Effect.Effect<number> =>
-  Effect.map(Metric.value(Metric.withAttributes(RetryQuotaRedis.decisions, { quota, by })), ({ count }) => count)
+  Effect.map(
+    Metric.value(Metric.withAttributes(RetryQuotaRedis.decisions, { resource: quota, by })),
+    ({ count }) => count
+  )
 
 export const isOnFallback = (quota: string): Effect.Effect<boolean> =>
-  Effect.map(Metric.value(Metric.withAttributes(RetryQuotaRedis.fallback, { quota })), ({ value }) => value === 1)
+  Effect.map(
+    Metric.value(Metric.withAttributes(RetryQuotaRedis.fallback, { resource: quota })),
+    ({ value }) => value === 1
+  )
 
 /** Runs an effect while time passes. */
 export const inTime = <A, E, R>(self: Effect.Effect<A, E, R>, millis = 60_000) =>
