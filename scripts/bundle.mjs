@@ -44,7 +44,7 @@ const loadedBy = async (...names) => {
   return new Set(ids.filter((id) => !kept.some((file) => id === dist + file)))
 }
 
-// Two files, since a bundler drops a file as a whole more surely than its parts: what retrying takes, and the rest.
+// Two files, because bundlers drop whole files more reliably than parts of them: what retrying takes, and the rest.
 const core = await loadedBy("Attempt", "aws/AwsModes")
 const more = await loadedBy("index")
 

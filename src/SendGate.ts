@@ -129,14 +129,16 @@ export const found = <Tag extends Context.Key<any, any>>(
   gateOf: (service: Tag["Service"]) => SendGate | undefined
 ): Tag => {
   const { key } = tag
-  return Object.defineProperty(tag, "key", {
+  const service: object = tag
+  Object.defineProperty(service, "key", {
     configurable: true,
     get: () => {
-      Object.defineProperty(tag, "key", { value: key })
+      Object.defineProperty(service, "key", { value: key })
       if (shared.gates.every(({ tag }) => tag.key !== key)) shared.gates.push({ tag, gateOf })
       return key
     }
   })
+  return tag
 }
 
 /**

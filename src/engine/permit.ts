@@ -88,8 +88,7 @@ export class Permit implements Send {
 
   /** Holds a gate's pass from now on. If it comes too late, it goes back. */
   hold(pass: Pass): void {
-    if (this.state !== "taken") return pass.cancel()
-    // An empty array takes room for seventeen with the first: no further pass allocates.
+    if (this.state !== "taken") return pass.cancel() // An empty array takes room for seventeen with the first: no further pass allocates.
     ;(this.passes ??= []).push(pass)
   }
 
