@@ -181,6 +181,14 @@ describe.each(drivers)("$form", ({ run }) => {
       }
     }))
 
+  it.effect("ends when its observer has done with the success", () =>
+    Effect.gen(function*() {
+      let isDone = false
+      const onAttempt = () => Effect.delay(Effect.sync(() => void (isDone = true)), 10)
+      const seen = yield* inTime(Effect.map(observedBy({ onAttempt })(run(Effect.void, fixed)), () => isDone))
+      assert.deepStrictEqual(seen, Exit.succeed(true))
+    }))
+
   it.effect("tells each send the times of its schedule", () =>
     Effect.gen(function*() {
       yield* TestClock.adjust("1 hour")
