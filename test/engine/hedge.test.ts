@@ -1,0 +1,373 @@
+/** What one hedged call does at each of its turns: only mutation testing found these to be unheld. */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  attempt,
+  Backoff,
+  Hedge,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  type RetryQuotaStore,
+  SendGate,
+  withRetry
+} from "effect-retry"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import { type HedgeOptions, hedging, type Home } from "../../src/engine/hedge.ts"
+import { Latencies } from "../../src/state/latencies.ts"
+import { countedClock } from "../reliability/utils/clocks.ts"
+import { Terminal, Transient } from "../utils/call.ts"
+import { inTime } from "../utils/drivers.ts"
+
+const unlimited: RetryQuotaStore.RetryQuotaStore = {
+  capacity: Infinity,
+  successIncrement: 0,
+  firstAttemptCost: 0,
+  whenExhausted: "stop",
+  reserve: (cost) => ({ cost, giveBack: () => true, spend: () => true }),
+  deposit: () => {},
+  balance: () => Infinity
+}
+const paid = Hedge.layer({ budget: unlimited })
+
+class Gate extends SendGate.Service<Gate, unknown>()("test/engine/hedge/Gate") {}
+
+type Turn = readonly [millis: number, end?: Effect.Effect<unknown, unknown>]
+
+/** A call whose sends go as the turns say, in order, the last one from then on. */
+const serving = (turns: ReadonlyArray<Turn>) => {
+  const at: Array<number> = []
+  const send = Effect.gen(function*() {
+    const [millis, end = Effect.void] = turns[Math.min(at.length, turns.length - 1)]!
+    at.push(yield* Clock.currentTimeMillis)
+    yield* Effect.sleep(millis)
+    return yield* end
+  })
+  return { at, send }
+}
+
+const failing = Effect.fail(new Transient())
+const boom = new Error("boom")
+
+/** What observers and a gate are told of a hedged call, and how it ends. */
+const told = (
+  turns: ReadonlyArray<Turn>,
+  options: Hedge.CallOptions = {},
+  around: (self: Effect.Effect<unknown, unknown, any>) => Effect.Effect<unknown, unknown, any> = (self) => self,
+  wait: (attempt: number) => Effect.Effect<void, unknown> | void = () => {}
+) =>
+  Effect.gen(function*() {
+    const seen = { attempts: [] as Array<boolean>, hedges: [] as Array<string>, sends: 0, gate: [] as Array<number> }
+    const gate: SendGate.SendGate<unknown> = {
+      order: 1,
+      enter: (send) => {
+        seen.gate.push(send.attempt)
+        return wait(send.attempt)
+      }
+    }
+    const { at, send } = serving(turns)
+    const call = around(send.pipe(Hedge.hedged({ after: 20, ...options }))).pipe(
+      Effect.provideService(Gate, gate),
+      Effect.provideService(RetryObserver.CurrentObserver, {
+        onAttempt: (succeeded) => void seen.attempts.push(succeeded),
+        onHedge: ({ event, hedge, reason }) =>
+          void seen.hedges.push(`${hedge} ${event}${reason === undefined ? "" : ` ${reason}`}`),
+        onSend: () => void seen.sends++
+      })
+    )
+    const exit = yield* inTime(call as Effect.Effect<unknown, unknown>, "10 seconds")
+    return { ...seen, at, exit }
+  }).pipe(Effect.provide(paid))
+
+const fixed = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.whileRetryable)
+const within = (millis: number) => fixed.pipe(RetryPolicy.maxAttempts(1), RetryPolicy.deadline(millis))
+
+describe("what is told of a hedged call", () => {
+  it.effect("alone: each outcome that is known, once", () =>
+    Effect.gen(function*() {
+      const outcomes = (turns: ReadonlyArray<Turn>) => Effect.map(told(turns), ({ attempts }) => attempts)
+      assert.deepStrictEqual(yield* outcomes([[10]]), [true])
+      assert.deepStrictEqual(yield* outcomes([[100], [10, failing]]), [false, true])
+      assert.deepStrictEqual(yield* outcomes([[50, failing], [10, failing]]), [false, false])
+      assert.deepStrictEqual(yield* outcomes([[50, failing], [100, failing]]), [false, false])
+      assert.deepStrictEqual(yield* outcomes([[10, Effect.die(boom)]]), [])
+    }))
+
+  const drivers: Readonly<
+    Record<string, (self: Effect.Effect<unknown, unknown, any>) => Effect.Effect<any, any, any>>
+  > = {
+    "alone": (self) => self,
+    "withRetry": (self) => withRetry(self, fixed),
+    "Effect.retry": (self) => Effect.retry(attempt(self), fixed)
+  }
+  for (const [name, driver] of Object.entries(drivers)) {
+    it.effect(`${name}: each send once, which says which attempt it is`, () =>
+      Effect.gen(function*() {
+        const { gate, sends } = yield* told([[100], [10]], {}, driver)
+        assert.deepStrictEqual([sends, gate], [2, [1, 2]])
+      }))
+  }
+
+  it.effect("a hedge that fails for good has not won", () =>
+    Effect.gen(function*() {
+      const { hedges } = yield* told([[100], [10, Effect.fail(new Terminal())]])
+      assert.deepStrictEqual(hedges, ["1 sent", "1 lost"])
+    }))
+
+  it.effect("a gate that refuses the first send ends the call with its refusal", () =>
+    Effect.gen(function*() {
+      const { at, exit } = yield* told([[10]], {}, undefined, () => Effect.fail(boom))
+      assert.deepStrictEqual([at, exit], [[], Exit.fail(boom)])
+    }))
+
+  const late = fixed.pipe(RetryPolicy.maxAttempts(2), RetryPolicy.deadline(150))
+  const retrying: Readonly<Record<string, (self: Effect.Effect<any, any, any>) => Effect.Effect<any, any, any>>> = {
+    "withRetry": (self) => withRetry(self, late),
+    "Effect.retry": (self) => Effect.retry(attempt(self), late)
+  }
+  for (const [name, driver] of Object.entries(retrying)) {
+    it.effect(`${name}: a hedge of a retry that is due after the deadline is refused for it`, () =>
+      Effect.gen(function*() {
+        let tries = 0
+        const { at, hedges } = yield* told(
+          [[100], [10]],
+          { after: 60 },
+          (self) => driver(Effect.suspend(() => tries++ === 0 ? failing : self))
+        )
+        assert.deepStrictEqual([at, hedges], [[100], ["1 refused deadline"]])
+      }))
+  }
+
+  it.effect("a hedge that waits for its gate until the deadline is refused for it", () =>
+    Effect.gen(function*() {
+      const wait = (attempt: number) => attempt > 1 ? Effect.sleep(60) : undefined
+      const { at, hedges } = yield* told([[200], [10]], {}, (self) => withRetry(self, within(50)), wait)
+      assert.deepStrictEqual([at, hedges], [[0], ["1 refused deadline"]])
+    }))
+
+  it.effect("the first send waits for a gate of its own past the deadline", () =>
+    Effect.gen(function*() {
+      const { at, send } = serving([[10]])
+      const inner = send.pipe(
+        Hedge.hedged({ after: 1000 }),
+        Effect.provideService(Gate, { order: 1, enter: () => Effect.sleep(60) })
+      )
+      const exit = yield* inTime(withRetry(inner, within(50)))
+      assert.deepStrictEqual([at, exit], [[60], Exit.void])
+    }).pipe(Effect.provide(paid)))
+})
+
+describe("an attempt inside a hedged call", () => {
+  it.effect("alone passes each gate once", () =>
+    Effect.gen(function*() {
+      let entered = 0
+      const call = Hedge.hedged(attempt(Effect.void), { after: 20 })
+      yield* Effect.provideService(call, Gate, { order: 1, enter: () => void entered++ })
+      assert.strictEqual(entered, 1)
+    }).pipe(Effect.provide(paid)))
+
+  it.effect("that is retried earns one success", () =>
+    Effect.gen(function*() {
+      yield* withRetry(Hedge.hedged(attempt(Effect.void), { after: 20 }), fixed)
+      assert.strictEqual(yield* RetryQuota.balance, 101)
+    }).pipe(Effect.provide([paid, RetryQuota.layer({ initial: 100 })])))
+})
+
+describe("timers", () => {
+  const sleeps = (after: Duration.Input) =>
+    Effect.gen(function*() {
+      const counted = yield* countedClock
+      const call = Hedge.hedged(Effect.never, { after, atMost: 2 })
+      const fiber = yield* Effect.forkChild(counted.provide(call))
+      yield* TestClock.adjust("1 hour")
+      yield* Fiber.interrupt(fiber)
+      return [counted.sleeps, counted.asleep]
+    }).pipe(Effect.provide(paid))
+
+  it.effect("none for hedges that are made immediately, or never", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* sleeps(0), [0, 0])
+      assert.deepStrictEqual(yield* sleeps(Duration.infinity), [0, 0])
+      assert.deepStrictEqual(yield* sleeps(20), [2, 0])
+    }))
+
+  it.effect("a clock that fails ends the hedges, not the call", () =>
+    Effect.gen(function*() {
+      const clock = yield* Clock.Clock
+      const error = new Transient()
+      let sends = 0
+      const call = Hedge.hedged(
+        Effect.suspend(() => {
+          sends++
+          return Effect.andThen(Effect.provideService(Effect.sleep(100), Clock.Clock, clock), Effect.fail(error))
+        }),
+        { after: 20 }
+      )
+      const dying: Clock.Clock = { ...clock, sleep: () => Effect.die(boom) }
+      const exit = yield* inTime(Effect.provideService(call, Clock.Clock, dying))
+      assert.deepStrictEqual([exit, sends], [Exit.fail(error), 1])
+    }).pipe(Effect.provide(paid)))
+
+  it.effect("an interrupted call sends no more", () =>
+    Effect.gen(function*() {
+      const { at, send } = serving([[1000]])
+      const fiber = yield* Effect.forkChild(Hedge.hedged(send, { after: 20 }))
+      yield* TestClock.adjust(10)
+      yield* Fiber.interrupt(fiber)
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(at, [0])
+    }).pipe(Effect.provide(paid)))
+})
+
+describe("a budget that has to be asked", () => {
+  for (const whenExhausted of ["stop", "wait"] as const) {
+    for (const [answer, grants] of [["pays", true], ["does not pay", false]] as const) {
+      it.effect(`and ${answer}, for one whose callers ${whenExhausted}`, () =>
+        Effect.gen(function*() {
+          const spent: Array<number> = []
+          let patience = Number.NaN
+          const budget: RetryQuotaStore.RetryQuotaStore = {
+            ...unlimited,
+            whenExhausted,
+            reserve: (cost) => (given, hold) => {
+              patience = Duration.toMillis(given)
+              if (grants) hold({ cost, giveBack: () => true, spend: () => spent.push(cost) > 0 })
+              return Effect.void
+            }
+          }
+          const hedges: Array<string> = []
+          const { at, send } = serving([[100], [10]])
+          yield* inTime(
+            send.pipe(
+              Hedge.hedged({ after: 20 }),
+              Effect.provide(Hedge.layer({ budget })),
+              Effect.provideService(RetryObserver.CurrentObserver, {
+                onHedge: ({ event, reason }) => void hedges.push(reason ?? event)
+              })
+            )
+          )
+          assert.deepStrictEqual(hedges, grants ? ["sent", "won"] : ["budget"])
+          assert.deepStrictEqual([at, spent], grants ? [[0, 20], [1]] : [[0], []])
+          assert.strictEqual(patience, whenExhausted === "wait" ? 0 : Infinity)
+        }))
+    }
+  }
+})
+
+/** Latencies that are kept as they come. */
+class Kept extends Latencies {
+  readonly recorded: Array<number> = []
+  constructor() {
+    super(30_000)
+  }
+  override record(millis: number, nowMillis: number): void {
+    this.recorded.push(millis)
+    super.record(millis, nowMillis)
+  }
+}
+
+const options: HedgeOptions = {
+  after: 20,
+  atMost: 1,
+  cost: 1,
+  react: () => "next",
+  waitsOut: false,
+  release: undefined
+}
+
+const home = Effect.gen(function*() {
+  const latencies = new Kept()
+  const scope = yield* Scope.make()
+  return { budget: unlimited, latencies, quantile: 0.9, scope } satisfies Home
+})
+
+describe("the latencies", () => {
+  it.effect("take a send that is given up exactly at the delay for one that took at least as long", () =>
+    Effect.gen(function*() {
+      const { latencies, ...others } = yield* home
+      const { send } = serving([[100], [0]])
+      yield* inTime(hedging(send, options, { latencies, ...others }))
+      assert.deepStrictEqual(latencies.recorded, [0, 20])
+    }))
+
+  for (const [quantile, least] of [[0.5, 2], [0.9, 10], [0.95, 20], [0.99, 100]] as const) {
+    it.effect(`are enough for the quantile ${quantile} from ${least} on`, () =>
+      Effect.gen(function*() {
+        const own = yield* home
+        const sends = Effect.gen(function*() {
+          const { at, send } = serving([[1000]])
+          const after = { quantile, warmUp: undefined, atLeastMillis: 50, firstMillis: 20 }
+          const start = yield* Clock.currentTimeMillis
+          const fiber = yield* Effect.forkChild(hedging(send, { ...options, after }, own))
+          yield* TestClock.adjust(60)
+          yield* Fiber.interrupt(fiber)
+          return at[1]! - start
+        })
+        for (let n = 1; n < least; n++) own.latencies.record(1, 0)
+        assert.strictEqual(yield* sends, 20)
+        const enough = yield* home
+        for (let n = 1; n <= least; n++) enough.latencies.record(1, 60)
+        Object.assign(own, enough)
+        assert.strictEqual(yield* sends, 50)
+      }))
+  }
+})
+
+describe("what no caller sees is released, once", () => {
+  const released = (turns: ReadonlyArray<Turn>, interruptedAt?: number) =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      const release = (exit: Exit.Exit<unknown, unknown>) =>
+        Effect.sync(() => {
+          if (exit === undefined) return void seen.push("nothing")
+          const interrupted = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+          const error = Exit.findErrorOption(exit)
+          seen.push(interrupted ? "interrupted" : Option.isSome(error) ? "failure" : "success")
+        })
+      const { send } = serving(turns)
+      const fiber = yield* Effect.forkChild(hedging(send, { ...options, release }, yield* home))
+      if (interruptedAt !== undefined) {
+        yield* TestClock.adjust(interruptedAt)
+        yield* Fiber.interrupt(fiber)
+      }
+      yield* TestClock.adjust("1 second")
+      return seen
+    })
+
+  it.effect("nothing of a call that is sent once", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* released([[10]]), [])
+      assert.deepStrictEqual(yield* released([[10, Effect.die(boom)]]), [])
+    }))
+
+  it.effect("the failure of the first send, if a hedge succeeds", () =>
+    Effect.map(released([[30, failing], [30]]), (seen) => assert.deepStrictEqual(seen, ["failure"])))
+
+  it.effect("the send that loses", () =>
+    Effect.map(released([[100], [30]]), (seen) => assert.deepStrictEqual(seen, ["interrupted"])))
+
+  it.effect("all that has failed, and all in flight, of a call that is interrupted", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* released([[10]], 5), ["interrupted"])
+      assert.deepStrictEqual(yield* released([[30, failing], [100]], 40), ["failure", "interrupted"])
+    }))
+
+  it.effect("no later than when the resource closes", () =>
+    Effect.gen(function*() {
+      const own = yield* home
+      let isInterrupted = false
+      const release = () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (isInterrupted = true)))
+      const { send } = serving([[30, failing], [10]])
+      yield* inTime(hedging(send, { ...options, release }, own))
+      assert.isFalse(isInterrupted)
+      yield* Scope.close(own.scope, Exit.void)
+      assert.isTrue(isInterrupted)
+    }))
+})

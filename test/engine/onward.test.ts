@@ -1,0 +1,43 @@
+/** What each send tells on, in a process in which no policy asks whether it is nested. */
+import { assert, describe, it } from "@effect/vitest"
+import { attempt, Backoff, RetryPolicy, withRetry } from "effect-retry"
+import * as Effect from "effect/Effect"
+import { CurrentOnward, type Onward } from "../../src/internal/onward.ts"
+import { Transient } from "../utils/call.ts"
+import { inTime } from "../utils/drivers.ts"
+
+const names = { deadline: "deadline", attempt: "attempt", maxAttempts: "max", criticality: "criticality" }
+const came: Onward = { names, attempt: 3, maxAttempts: 7, deadlineAtMillis: 10_000, isRetried: false }
+
+const fixed = Backoff.fixed({ delay: 100 })
+const drivers = [
+  {
+    form: "Effect.retry(attempt)",
+    run: (self: Effect.Effect<unknown, Transient>, policy: typeof fixed) => Effect.retry(attempt(self), policy)
+  },
+  {
+    form: "withRetry",
+    run: (self: Effect.Effect<unknown, Transient>, policy: typeof fixed) => withRetry(self, policy)
+  }
+]
+const cases = [
+  ["a call of one attempt", fixed.pipe(RetryPolicy.maxAttempts(1)), [[3, 7, 10_000]]],
+  ["a call of two", fixed.pipe(RetryPolicy.maxAttempts(2)), [[1, 2, 10_000], [2, 2, 10_000]]],
+  ["a call with a deadline", fixed.pipe(RetryPolicy.deadline(150)), [[1, Infinity, 150], [2, Infinity, 150]]]
+] as const
+
+describe.each(drivers)("$form", ({ run }) => {
+  for (const [name, policy, expected] of cases) {
+    it.effect(`${name}: its attempt, its limit and its deadline`, () =>
+      Effect.gen(function*() {
+        const seen: Array<unknown> = []
+        const send = Effect.gen(function*() {
+          const onward = yield* CurrentOnward
+          seen.push([onward!.attempt, onward!.maxAttempts, onward!.deadlineAtMillis])
+          return yield* Effect.fail(new Transient())
+        })
+        yield* inTime(Effect.provideService(run(send, policy), CurrentOnward, came))
+        assert.deepStrictEqual(seen, expected)
+      }))
+  }
+})

@@ -1,0 +1,697 @@
+/** When and how often what a send holds is settled, to the step: only mutation testing found these to be unheld. */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  attempt,
+  Backoff,
+  RetryClassifier,
+  RetryInfo,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  type RetryQuotaStore,
+  SendGate,
+  withRetry,
+  withRetryOrElse
+} from "effect-retry"
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as TestClock from "effect/testing/TestClock"
+import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
+import { inTime } from "../utils/drivers.ts"
+
+type Policy = RetryPolicy.RetryPolicy<any, RetryQuota.RetryQuota>
+type Call = Effect.Effect<unknown, unknown, any>
+
+const drivers = [
+  { form: "Effect.retry(attempt)", run: (self: Call, policy: Policy): Call => Effect.retry(attempt(self), policy) },
+  { form: "withRetry", run: (self: Call, policy: Policy): Call => withRetry(self, policy) }
+] as const
+
+const fixed = Backoff.fixed({ delay: 100 })
+const gated = fixed.pipe(RetryPolicy.quotaGated({ cost: 5 }))
+
+class Gate extends SendGate.Service<Gate, unknown>()("test/reliability/settling/Gate") {}
+class Before extends SendGate.Service<Before, unknown>()("test/reliability/settling/Before") {}
+
+/** A gate that says how its passes end, and waits as it is told. */
+const watching = (told: Array<string>, wait: (attempt: number) => Effect.Effect<void, unknown> | void = () => {}) => {
+  const gate: SendGate.SendGate<unknown> = {
+    order: 1,
+    enter: (send) => {
+      send.hold({ settle: ({ _tag }) => told.push(_tag), cancel: () => told.push("canceled") })
+      return wait(send.attempt)
+    }
+  }
+  return gate
+}
+
+/** A store that says how each reservation ends. */
+const ledger = (told: Array<string>, answersLater = false): RetryQuotaStore.RetryQuotaStore => {
+  const reservation = (cost: number): RetryQuotaStore.Reservation => ({
+    cost,
+    giveBack: () => told.push("back") > 0,
+    spend: () => told.push("spent") > 0
+  })
+  return {
+    capacity: 10,
+    successIncrement: 0,
+    firstAttemptCost: 0,
+    whenExhausted: "stop",
+    reserve: (cost) => {
+      told.push("taken")
+      return answersLater
+        ? (_, hold) => Effect.delay(Effect.sync(() => hold(reservation(cost))), 10)
+        : reservation(cost)
+    },
+    deposit: () => {},
+    balance: () => 10
+  }
+}
+
+const paidBy = (store: RetryQuotaStore.RetryQuotaStore) =>
+  Effect.provideService(RetryQuota.RetryQuota, RetryQuota.fromStore(store))
+const observedBy = (observer: RetryObserver.RetryObserver) =>
+  Effect.provideService(RetryObserver.CurrentObserver, observer)
+
+describe.each(drivers)("$form", ({ run }) => {
+  const boom = new Error("boom")
+  const both = Cause.fromReasons<unknown>([...Cause.fail(new Transient()).reasons, ...Cause.die(boom).reasons])
+  const ends: ReadonlyArray<readonly [string, Cause.Cause<unknown>, string]> = [
+    ["dies", Cause.die(boom), "Unknown"],
+    ["is interrupted from inside", Cause.interrupt(), "Unknown"],
+    ["fails and dies", both, "Unknown"],
+    ["fails for good", Cause.fail(new Terminal()), "Failure"],
+    ["fails with nothing", Cause.empty, "Unknown"]
+  ]
+  for (const [name, cause, end] of ends) {
+    for (const retry of [0, 1]) {
+      it.effect(`a send that ${name} is settled before its fiber goes on: ${retry === 0 ? "the first" : "a retry"}`, () =>
+        Effect.gen(function*() {
+          const told: Array<string> = []
+          let sends = 0
+          const send = Effect.suspend(() => sends++ < retry ? Effect.fail(new Transient()) : Effect.failCause(cause))
+          const call = Effect.exit(run(send, gated.pipe(RetryPolicy.maxAttempts(2), RetryPolicy.whileRetryable)))
+          const seen = yield* inTime(
+            Effect.map(call, (exit) => {
+              if (name === "fails with nothing") assert.deepStrictEqual(exit, Exit.failCause(cause))
+              return [...told]
+            }).pipe(Effect.provideService(Gate, watching(told)), paidBy(ledger(told)))
+          )
+          assert.deepStrictEqual(
+            seen,
+            Exit.succeed(retry === 0 ? [end] : ["Failure", "taken", "spent", end])
+          )
+        }))
+    }
+  }
+
+  it.effect("a retry that a gate holds until the deadline is settled before its fiber goes on", () =>
+    Effect.gen(function*() {
+      const told: Array<string> = []
+      const policy = gated.pipe(RetryPolicy.deadline("1 second"))
+      const gate = watching(told, (attempt) => attempt > 1 ? Effect.sleep("1 minute") : undefined)
+      const seen = yield* inTime(
+        Effect.map(Effect.exit(run(Effect.fail(new Transient()), policy)), () => [...told]).pipe(
+          Effect.provideService(Gate, gate),
+          paidBy(ledger(told))
+        )
+      )
+      assert.deepStrictEqual(seen, Exit.succeed(["Failure", "taken", "back", "canceled"]))
+    }))
+
+  it.effect("a first send waits for its gate past the deadline", () =>
+    Effect.gen(function*() {
+      const gate = watching([], () => Effect.sleep("1 minute"))
+      const call = scripted([])
+      const exit = yield* inTime(
+        Effect.provideService(run(call.effect, fixed.pipe(RetryPolicy.deadline("1 second"))), Gate, gate)
+      )
+      assert.deepStrictEqual([exit, call.sends], [Exit.succeed("ok"), 1])
+    }))
+
+  const broken: ReadonlyArray<readonly [string, () => Effect.Effect<void>]> = [
+    ["throws", () => {
+      throw boom
+    }],
+    ["dies while a send waits", () => Effect.die(boom)]
+  ]
+  for (const [name, wait] of broken) {
+    it.effect(`what a retry holds goes back before its fiber goes on if a gate ${name}`, () =>
+      Effect.gen(function*() {
+        const told: Array<string> = []
+        const gate = watching(told, (attempt) => attempt > 1 ? wait() : undefined)
+        const call = Effect.exit(run(Effect.fail(new Transient()), gated))
+        const seen = yield* inTime(
+          Effect.map(call, (exit) => [Exit.isFailure(exit) && Cause.squash(exit.cause), ...told]).pipe(
+            Effect.provideService(Gate, gate),
+            paidBy(ledger(told))
+          )
+        )
+        assert.deepStrictEqual(seen, Exit.succeed([boom, "Failure", "taken", "back", "canceled"]))
+      }))
+  }
+
+  it.effect("leaves the context of its fiber as it was, however it ends", () =>
+    Effect.gen(function*() {
+      const before = yield* Effect.context<never>()
+      const calls: ReadonlyArray<ReadonlyArray<Effect.Effect<unknown, unknown>>> = [
+        [Effect.void],
+        [Effect.fail(new Terminal())],
+        [Effect.die(boom)],
+        [Effect.fail(new Transient()), Effect.void],
+        [Effect.fail(new Transient()), Effect.fail(new Terminal())],
+        [Effect.fail(new Transient()), Effect.die(boom)]
+      ]
+      for (const turns of calls) {
+        let sends = 0
+        const policy = RetryPolicy.fromDelay(() => 0).pipe(RetryPolicy.whileRetryable)
+        const call = run(Effect.suspend(() => turns[sends++]!), policy) as Effect.Effect<unknown>
+        const fiber = yield* Effect.forkChild(
+          Effect.andThen(Effect.exit(call), Effect.withFiber(({ context }) => Effect.succeed(context)))
+        )
+        yield* TestClock.adjust("1 second")
+        const after = yield* Fiber.join(fiber)
+        assert.strictEqual(sends, turns.length)
+        assert.deepStrictEqual([...after.mapUnsafe.keys()].sort(), [...before.mapUnsafe.keys()].sort())
+      }
+    }))
+
+  it.effect("ends when its observer has done with the success", () =>
+    Effect.gen(function*() {
+      let isDone = false
+      const onAttempt = () => Effect.delay(Effect.sync(() => void (isDone = true)), 10)
+      const seen = yield* inTime(Effect.map(observedBy({ onAttempt })(run(Effect.void, fixed)), () => isDone))
+      assert.deepStrictEqual(seen, Exit.succeed(true))
+    }))
+
+  it.effect("tells each send the times of its schedule", () =>
+    Effect.gen(function*() {
+      yield* TestClock.adjust("1 hour")
+      const seen: Array<unknown> = []
+      const send = Effect.gen(function*() {
+        const { attempt, duration, elapsed, elapsedSincePrevious, now, start } = yield* Schedule.CurrentMetadata
+        seen.push([attempt, Duration.toMillis(duration), start, now, elapsed, elapsedSincePrevious])
+        yield* Effect.sleep(10)
+        return yield* Effect.fail(new Transient())
+      })
+      yield* inTime(run(send, fixed.pipe(RetryPolicy.maxAttempts(3))))
+      const at = 3_600_010
+      assert.deepStrictEqual(seen.slice(1), [[1, 100, at, at, 0, 0], [2, 100, at, at + 110, 110, 110]])
+    }))
+
+  it.effect("needs no quota where its policy has none", () =>
+    Effect.gen(function*() {
+      const exit = yield* inTime(run(Effect.succeed(1), fixed))
+      assert.deepStrictEqual(exit, Exit.succeed(1))
+      const failing = scripted([new Transient()])
+      assert.deepStrictEqual(yield* inTime(run(failing.effect, fixed)), Exit.succeed("ok"))
+    }))
+
+  for (const form of ["throws", "dies"] as const) {
+    it.effect(`ends with what an observer ${form}, also without a quota`, () =>
+      Effect.gen(function*() {
+        const onRetry = () => {
+          if (form === "throws") throw boom
+          return Effect.die(boom)
+        }
+        const exit = yield* inTime(observedBy({ onRetry })(run(Effect.fail(new Transient()), fixed)))
+        assert.deepStrictEqual(exit, Exit.die(boom))
+      }))
+  }
+
+  it.effect("notifies the observer of each send, with and without a quota, with and without a gate", () =>
+    Effect.gen(function*() {
+      for (const policy of [fixed, gated]) {
+        for (const hasGate of [false, true]) {
+          let sends = 0
+          const observed = observedBy({ onSend: () => void sends++ })(
+            run(scripted([new Transient(), new Transient()]).effect, policy)
+          )
+          yield* inTime(hasGate ? Effect.provideService(observed, Gate, watching([])) : observed)
+          assert.strictEqual(sends, 3)
+        }
+      }
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("an observer that makes calls of its own leaves the retry that it is notified of alone", () =>
+    Effect.gen(function*() {
+      let isInside = false
+      const onRetry = () => {
+        if (isInside) return
+        isInside = true
+        return Effect.ignore(run(scripted([new Transient()]).effect, gated) as Effect.Effect<unknown, unknown>)
+      }
+      const policy = gated.pipe(RetryPolicy.maxAttempts(2))
+      yield* inTime(observedBy({ onRetry })(run(Effect.fail(new Transient()), policy)))
+      assert.strictEqual(yield* RetryQuota.balance, 495)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("asks no store for more than its capacity", () =>
+    Effect.gen(function*() {
+      const told: Array<string> = []
+      const store: RetryQuotaStore.RetryQuotaStore = { ...ledger(told), reserve: () => () => Effect.never }
+      const reasons: Array<string> = []
+      const fiber = yield* Effect.forkChild(
+        Effect.exit(run(Effect.fail(new Transient()), fixed.pipe(RetryPolicy.quotaGated({ cost: 11 })))).pipe(
+          paidBy(store),
+          observedBy({ onStop: ({ reason }) => reasons.push(reason) })
+        )
+      )
+      yield* TestClock.adjust(0)
+      assert.isDefined(fiber.pollUnsafe())
+      assert.deepStrictEqual(reasons, ["quota-exhausted"])
+    }))
+
+  for (const whenExhausted of ["stop", "wait"] as const) {
+    for (const limit of [undefined, "1 minute"] as const) {
+      it.effect(`tokens that come after their call has ended go back: ${whenExhausted}, deadline ${limit}`, () =>
+        Effect.gen(function*() {
+          const told: Array<string> = []
+          let late = () => {}
+          let patience = Number.NaN
+          yield* TestClock.adjust("1 hour")
+          const store: RetryQuotaStore.RetryQuotaStore = {
+            ...ledger(told),
+            whenExhausted,
+            reserve: () => (given, hold) => {
+              patience = Duration.toMillis(given)
+              late = () => hold({ cost: 5, giveBack: () => told.push("back") > 0, spend: () => told.push("spent") > 0 })
+              return limit === undefined ? Effect.void : Effect.never
+            }
+          }
+          const policy = limit === undefined ? gated : gated.pipe(RetryPolicy.deadline(limit))
+          const waits: Array<string | undefined> = []
+          const call = Effect.exit(run(Effect.fail(new Transient()), policy)).pipe(
+            paidBy(store),
+            observedBy({ onWait: (self, gate) => (waits.push(gate), self) })
+          )
+          const fiber = yield* Effect.forkChild(
+            Effect.andThen(call, Effect.sync(() => late())).pipe(Effect.andThen(Effect.never))
+          )
+          yield* TestClock.adjust("2 minutes")
+          assert.deepStrictEqual(told, ["back"])
+          assert.deepStrictEqual(waits, ["RetryQuota"])
+          assert.strictEqual(patience, limit === undefined ? Infinity : whenExhausted === "wait" ? 59_900 : 60_000)
+          yield* Fiber.interrupt(fiber)
+        }))
+    }
+  }
+
+  it.effect("holds a long poll back for its delay where the quota refuses the retry", () =>
+    Effect.gen(function*() {
+      const stops: Array<unknown> = []
+      const policy = fixed.pipe(RetryPolicy.quotaGated({ cost: 5, longPolling: true }))
+      const fiber = yield* Effect.forkChild(
+        observedBy({ onStop: ({ delayMillis, reason }) => void stops.push([reason, delayMillis]) })(
+          Effect.exit(run(Effect.fail(new Transient()), policy))
+        )
+      )
+      yield* TestClock.adjust(99)
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust(1)
+      assert.isDefined(fiber.pollUnsafe())
+      assert.deepStrictEqual(stops, [["quota-exhausted", 100]])
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 0 }))))
+
+  for (const [name, changes] of [["is full", { isFull: true }], ["earns nothing", { successIncrement: 0 }]] as const) {
+    it.effect(`deposits nothing in a quota that ${name}`, () =>
+      Effect.gen(function*() {
+        const deposits: Array<number> = []
+        const store = {
+          ...ledger([]),
+          successIncrement: 1,
+          deposit: (tokens: number) => void deposits.push(tokens),
+          ...changes
+        }
+        yield* paidBy(store)(run(Effect.void, gated))
+        assert.deepStrictEqual(deposits, [])
+      }))
+  }
+
+  it.effect("heeds the hint of no error that the classifier does not know, and one that delays a retry of 0 ms", () =>
+    Effect.gen(function*() {
+      const policy = RetryPolicy.fromDelay(() => 0).pipe(RetryPolicy.honorRetryAfter({ atMost: "1 minute" }))
+      const delays: Array<number> = []
+      const errors = ["unknown", new Throttled({ retryAfter: 40 })]
+      yield* inTime(
+        observedBy({ onRetry: ({ delay }) => void delays.push(Duration.toMillis(delay)) })(
+          run(scripted<unknown>(errors).effect, policy)
+        )
+      )
+      assert.deepStrictEqual(delays, [0, 40])
+    }))
+
+  it.effect("tells the cost of a retry that had to wait for its tokens", () =>
+    Effect.gen(function*() {
+      const costs: Array<number> = []
+      yield* inTime(
+        observedBy({ onRetry: ({ cost }) => void costs.push(cost) })(run(scripted([new Transient()]).effect, gated))
+      )
+      assert.deepStrictEqual(costs, [5])
+    }).pipe(
+      Effect.provide(RetryQuota.layer({ capacity: 5, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))
+    ))
+
+  it.effect("sends nothing whose fee a remote quota refuses", () =>
+    Effect.gen(function*() {
+      const store = { ...ledger([]), firstAttemptCost: 1, reserve: () => () => Effect.void }
+      const call = scripted([])
+      const exit = yield* inTime(paidBy(store)(run(call.effect, fixed)))
+      const error = Exit.isFailure(exit) ? Option.getOrUndefined(Exit.findErrorOption(exit)) : exit
+      assert.instanceOf(error, RetryQuota.QuotaExhausted)
+      assert.strictEqual(call.sends, 0)
+    }))
+
+  it.effect("a retry pays no fee of a first send", () =>
+    Effect.gen(function*() {
+      const call = run(Effect.fail(new Transient()), fixed.pipe(RetryPolicy.maxAttempts(2)))
+      yield* inTime(Effect.provideService(call, Gate, watching([])))
+      assert.strictEqual(yield* RetryQuota.balance, 9)
+    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 10, firstAttemptCost: 1, successIncrement: 0 }))))
+
+  it.effect("asks the gates of its store once for each send, next to those of the context", () =>
+    Effect.gen(function*() {
+      const entered: Array<string> = []
+      const gates: ReadonlyArray<SendGate.SendGate> = [{ order: 2, enter: () => void entered.push("store") }]
+      const context: SendGate.SendGate = { order: 1, enter: () => void entered.push("context") }
+      const call = Effect.suspend(() => run(Effect.void, fixed)).pipe(
+        Effect.provideService(Gate, context),
+        paidBy({ ...ledger([]), gates })
+      )
+      yield* inTime(call)
+      yield* inTime(call)
+      assert.deepStrictEqual(entered, ["context", "store", "context", "store"])
+      assert.strictEqual(gates.length, 1)
+    }))
+
+  it.effect("a success says nothing of an error, whatever the classifier knows", () =>
+    Effect.gen(function*() {
+      const infos: Array<unknown> = []
+      const gate: SendGate.SendGate = {
+        order: 1,
+        enter: (send) => send.hold({ settle: ({ info }) => void infos.push(info?.throttling), cancel: () => {} })
+      }
+      const all = () => Option.some(RetryInfo.make({ throttling: true }))
+      yield* inTime(
+        run(scripted(["any"]).effect, fixed).pipe(
+          Effect.provideService(Gate, gate),
+          Effect.provideService(RetryClassifier.CurrentClassifier, all)
+        )
+      )
+      assert.deepStrictEqual(infos, [true, undefined])
+    }))
+})
+
+describe("a retry that fails before its attempt begins", () => {
+  const policy = gated.pipe(RetryPolicy.maxAttempts(3))
+  /** Its first try is an attempt; the others fail before theirs, as late as they are told. */
+  const early = (before: Effect.Effect<void> = Effect.void) => {
+    let tries = 0
+    const failing = Effect.fail(new Transient())
+    return Effect.suspend((): Call => tries++ === 0 ? attempt(failing) : Effect.andThen(before, failing))
+  }
+  const retried = (self: Call): Effect.Effect<unknown> => Effect.exit(Effect.retry(self, policy as any)) as any
+
+  for (const answers of ["immediately", "later"] as const) {
+    for (const observer of ["a function", "an effect"] as const) {
+      it.effect(`is told to ${observer}, paid for, and no send, where the quota answers ${answers}`, () =>
+        Effect.gen(function*() {
+          const told: Array<string> = []
+          const tell = (word: string) => observer === "an effect" ? Effect.sync(() => told.push(word)) : told.push(word)
+          const ended = yield* inTime(
+            Effect.map(retried(early()), () => [...told]).pipe(
+              paidBy(ledger(told, answers === "later")),
+              observedBy({
+                onRetry: ({ retry }) => tell(`retry ${retry}`),
+                onSend: () => void told.push("sent"),
+                onStop: ({ reason }) => tell(reason)
+              })
+            )
+          )
+          const round = (retry: string) =>
+            observer === "an effect" ? ["taken", "spent", retry] : ["taken", retry, "spent"]
+          assert.deepStrictEqual(
+            ended,
+            Exit.succeed(["sent", ...round("retry 1"), ...round("retry 2"), "max-attempts"])
+          )
+        }))
+    }
+
+    it.effect(`pays again if its tokens have lapsed, where the quota answers ${answers}`, () =>
+      Effect.gen(function*() {
+        const told: Array<string> = []
+        const quota = RetryQuota.fromStore(ledger(told, answers === "later"))
+        const fiber = yield* Effect.forkChild(
+          Effect.map(retried(early(Effect.sleep("10 seconds"))), () => [...told]).pipe(
+            Effect.provideService(RetryQuota.RetryQuota, quota)
+          )
+        )
+        for (let second = 0; second < 30; second++) {
+          yield* TestClock.adjust("1 second")
+          yield* quota.balance
+        }
+        const round = ["taken", "back", "taken", "spent"]
+        assert.deepStrictEqual(yield* Fiber.join(fiber), [...round, ...round])
+      }))
+  }
+})
+
+describe("attempts that share a retry", () => {
+  /** The first try fails; in the second, all attempts run at once, and their failures are ignored. */
+  const together = (attempts: ReadonlyArray<Call>) => {
+    let tries = 0
+    return Effect.suspend(() =>
+      tries++ === 0 ?
+        attempt(Effect.fail(new Transient())) :
+        Effect.all(attempts.map((one) => Effect.ignore(one)), { concurrency: "unbounded" })
+    )
+  }
+  const failing = Effect.fail(new Transient())
+  const waits = (attempt: number) => attempt > 1 ? Effect.sleep("1 minute") : undefined
+  const late = Effect.timeout(attempt(Effect.provideService(Effect.void, Before, watching([]))), "10 seconds")
+  const cases: ReadonlyArray<readonly [string, ReadonlyArray<Call>, ReadonlyArray<string>, boolean]> = [
+    ["spend it once if all fail", [attempt(failing), attempt(Effect.delay(failing, 10))], ["taken", "spent"], false],
+    [
+      "give it back once if all succeed",
+      [attempt(Effect.sleep(10)), attempt(Effect.sleep(20))],
+      ["taken", "back"],
+      false
+    ],
+    ["give it back if none is sent", [late], ["taken", "back"], true]
+  ]
+  for (const [name, attempts, expected, isGated] of cases) {
+    it.effect(name, () =>
+      Effect.gen(function*() {
+        const told: Array<string> = []
+        const call = Effect.map(Effect.retry(together(attempts), gated as any), () => [...told])
+        const paid = paidBy(ledger(told))(isGated ? Effect.provideService(call, Gate, watching([], waits)) : call)
+        assert.deepStrictEqual(yield* inTime(paid as Effect.Effect<unknown>), Exit.succeed(expected))
+      }))
+  }
+
+  it.effect("spend it if one has failed and the other is never sent", () =>
+    Effect.gen(function*() {
+      const told: Array<string> = []
+      const held = Effect.provideService(Effect.timeout(attempt(Effect.void), "10 seconds"), Gate, watching([], waits))
+      const call = Effect.map(
+        Effect.retry(together([attempt(Effect.delay(failing, 10)), held]), gated as any),
+        () => [...told]
+      )
+      const ended = yield* inTime(paidBy(ledger(told))(call) as Effect.Effect<unknown>)
+      assert.deepStrictEqual(ended, Exit.succeed(["taken", "spent"]))
+    }))
+
+  it.effect("keep it while one of them may still be sent", () =>
+    Effect.gen(function*() {
+      const told: Array<string> = []
+      const held = Effect.provideService(Effect.timeout(attempt(Effect.void), "10 seconds"), Gate, watching([], waits))
+      const slow = attempt(Effect.delay(failing, "20 seconds"))
+      const call = Effect.map(Effect.retry(together([held, slow]), gated as any), () => [...told])
+      const ended = yield* inTime(paidBy(ledger(told))(call) as Effect.Effect<unknown>)
+      assert.deepStrictEqual(ended, Exit.succeed(["taken", "spent"]))
+    }))
+
+  it.effect("earn nothing by their successes, also if both wait for a gate", () =>
+    Effect.gen(function*() {
+      const waiting = (attempt: number) => attempt > 1 ? Effect.sleep(10) : undefined
+      const call = Effect.retry(together([attempt(Effect.void), attempt(Effect.void)]), gated as any)
+      yield* inTime(Effect.provideService(call, Gate, watching([], waiting)) as Effect.Effect<unknown>)
+      assert.strictEqual(yield* RetryQuota.balance, 100)
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+
+  it.effect("are no retry any more once one has succeeded: the next in a row is a first success", () =>
+    Effect.gen(function*() {
+      let tries = 0
+      const call = Effect.suspend(() =>
+        tries++ === 0 ? attempt(failing) : Effect.andThen(attempt(Effect.void), attempt(Effect.void))
+      )
+      yield* inTime(Effect.retry(call, gated))
+      assert.strictEqual(yield* RetryQuota.balance, 101)
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+
+  it.effect("are notified as one send each", () =>
+    Effect.gen(function*() {
+      let sends = 0
+      const call = Effect.retry(together([attempt(failing), attempt(Effect.void)]), gated as any)
+      yield* inTime(observedBy({ onSend: () => void sends++ })(paidBy(ledger([]))(call)) as Effect.Effect<unknown>)
+      assert.strictEqual(sends, 3)
+    }))
+})
+
+describe("what is provided inside a retried effect", () => {
+  it.effect("an observer is notified of retries too", () =>
+    Effect.gen(function*() {
+      const told: Array<boolean> = []
+      const inner = observedBy({ onAttempt: (succeeded) => void told.push(succeeded) })(
+        attempt(scripted([new Transient()]).effect)
+      )
+      yield* inTime(Effect.retry(inner, gated))
+      assert.deepStrictEqual(told, [false, true])
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("a gate is asked before retries too", () =>
+    Effect.gen(function*() {
+      const told: Array<string> = []
+      const inner = Effect.provideService(attempt(scripted([new Transient()]).effect), Gate, watching(told))
+      yield* inTime(Effect.retry(inner, gated))
+      assert.deepStrictEqual(told, ["Failure", "Success"])
+    }).pipe(Effect.provide(RetryQuota.layer())))
+})
+
+it.effect("a retry that is interrupted while it pays again keeps no token that comes later", () =>
+  Effect.gen(function*() {
+    const told: Array<string> = []
+    const reservation: RetryQuotaStore.Reservation = {
+      cost: 5,
+      giveBack: () => told.push("back") > 0,
+      spend: () => told.push("spent") > 0
+    }
+    let asked = 0
+    let pay = () => {}
+    const quota = RetryQuota.fromStore({
+      ...ledger([]),
+      reserve: () => (_, hold) => {
+        pay = () => hold(reservation)
+        return asked++ === 0 ? Effect.sync(pay) : Effect.never
+      }
+    })
+    const slow = Schedule.addDelay(gated, () => Effect.succeed("10 seconds"))
+    const call = Effect.retry(attempt(Effect.fail(new Transient())), slow)
+    const fiber = yield* Effect.forkChild(Effect.provideService(call, RetryQuota.RetryQuota, quota))
+    yield* TestClock.adjust("5 seconds")
+    yield* quota.balance
+    yield* TestClock.adjust("10 seconds")
+    assert.deepStrictEqual([asked, told], [2, ["back"]])
+    yield* Fiber.interrupt(fiber)
+    pay()
+    assert.deepStrictEqual(told, ["back", "back"])
+  }))
+
+for (const [answer, reason] of [["says no", "quota-exhausted"], ["says nothing", "deadline"]] as const) {
+  it.effect(`a retry that pays again at a remote quota which ${answer} ends for "${reason}"`, () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const quota = RetryQuota.fromStore({
+        ...ledger([]),
+        reserve: (cost) => (_, hold) => {
+          if (asked++ > 0) return answer === "says no" ? Effect.void : Effect.never
+          return Effect.sync(() => hold({ cost, giveBack: () => true, spend: () => true }))
+        }
+      })
+      const reasons: Array<string> = []
+      const slow = Schedule.addDelay(gated.pipe(RetryPolicy.deadline("20 seconds")), () => Effect.succeed("10 seconds"))
+      const call = scripted([new Transient()])
+      const fiber = yield* Effect.forkChild(
+        Effect.exit(Effect.retry(attempt(call.effect), slow)).pipe(
+          Effect.provideService(RetryQuota.RetryQuota, quota),
+          observedBy({ onStop: ({ reason }) => reasons.push(reason) })
+        )
+      )
+      yield* TestClock.adjust("5 seconds")
+      yield* quota.balance
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual([yield* Fiber.join(fiber), call.sends], [Exit.fail(new Transient()), 1])
+      assert.deepStrictEqual([asked, reasons], [2, [reason]])
+    }))
+}
+
+it.effect("a fiber that ends well gives back at once what it holds for a retry that never came", () =>
+  Effect.gen(function*() {
+    const stopped = Effect.ignore(
+      Effect.retry(attempt(Effect.fail(new Transient())), Schedule.while(gated, () => Effect.succeed(false)))
+    )
+    yield* Fiber.join(yield* Effect.forkChild(stopped))
+    yield* Effect.yieldNow
+    assert.strictEqual(yield* RetryQuota.balance, 10)
+  }).pipe(Effect.provide(RetryQuota.layer({ capacity: 10 }))))
+
+describe("an attempt under a schedule of another kind", () => {
+  it.effect("fails as it does", () =>
+    Effect.gen(function*() {
+      const call = scripted([new Transient(), new Terminal(), new Terminal()])
+      const exit = yield* inTime(Effect.retry(attempt(call.effect), Schedule.recurs(1)))
+      assert.deepStrictEqual([call.sends, exit], [2, Exit.fail(new Terminal())])
+    }))
+
+  const outputs: ReadonlyArray<readonly [string, unknown]> = [["a number", 1], ["null", null], ["a tag", {
+    _tag: "Go"
+  }]]
+  for (const [name, output] of outputs) {
+    it.effect(`accounts for itself inside a call that retries, whatever the schedule returns: ${name}`, () =>
+      Effect.gen(function*() {
+        const attempts: Array<boolean> = []
+        const schedule = Schedule.map(Schedule.recurs(2), () => Effect.succeed(output))
+        const inner = Effect.retry(attempt(scripted([new Transient(), new Transient()]).effect), schedule)
+        const exit = yield* inTime(
+          observedBy({ onAttempt: (succeeded) => void attempts.push(succeeded) })(withRetry(inner, fixed))
+        )
+        assert.deepStrictEqual([exit, attempts], [Exit.succeed("ok"), [false, false, true, true]])
+      }))
+  }
+
+  it.effect("is that of the call which retries inside it", () =>
+    Effect.gen(function*() {
+      let tries = 0
+      const inner = Effect.suspend(() =>
+        tries++ === 0 ? Effect.fail(new Transient()) : withRetry(attempt(Effect.void), fixed)
+      )
+      yield* inTime(Effect.retry(inner, Schedule.recurs(1)))
+      assert.strictEqual(yield* RetryQuota.balance, 101)
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+})
+
+describe("an attempt inside a send of withRetry", () => {
+  it.effect("accounts for a quota of its own", () =>
+    Effect.gen(function*() {
+      const own = yield* RetryQuota.make({ initial: 100 })
+      yield* withRetry(Effect.provideService(attempt(Effect.void), RetryQuota.RetryQuota, own), fixed)
+      assert.deepStrictEqual([yield* own.balance, yield* RetryQuota.balance], [101, 201])
+    }).pipe(Effect.provide(RetryQuota.layer({ initial: 200 }))))
+
+  it.effect("passes a gate of its own", () =>
+    Effect.gen(function*() {
+      const told: Array<string> = []
+      yield* withRetry(Effect.provideService(attempt(Effect.void), Gate, watching(told)), fixed)
+      assert.deepStrictEqual(told, ["Success"])
+    }))
+})
+
+it.effect("an attempt in a fiber of its own is the retry that its token is for, whatever changes the delay", () =>
+  Effect.gen(function*() {
+    const slower = Schedule.modifyDelay(gated, () => Effect.succeed(500))
+    const call = Effect.flatMap(Effect.forkChild(attempt(scripted([new Transient()]).effect)), Fiber.join)
+    assert.isTrue(Exit.isSuccess(yield* inTime(Effect.retry(call, slower))))
+    assert.strictEqual(yield* RetryQuota.balance, 100)
+  }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+
+it.effect("a failure that is final immediately is handed to the fallback, with the reason", () =>
+  Effect.gen(function*() {
+    const policy = fixed.pipe(RetryPolicy.whileRetryable)
+    const ended = yield* withRetryOrElse(Effect.fail(new Terminal()), policy, (_, { reason }) => Effect.succeed(reason))
+    assert.strictEqual(ended, "final")
+  }))
