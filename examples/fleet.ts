@@ -22,6 +22,9 @@ export const layer = RetryQuotaRedis.layer({
   fallback: { capacity: 20 }
 })
 
+/** The layer for the program: with the connection to Redis. */
+export const connectedTo = (url: string) => layer.pipe(Layer.provide(NodeRedis.layer({ url })))
+
 /**
  * The same, with settings that differ between deployments: `RETRY_QUOTA_CAPACITY=2000`,
  * `RETRY_QUOTA_TIMEOUT="20 millis"`.
@@ -64,5 +67,5 @@ main(
   import.meta.url,
   REDIS_URL === undefined
     ? print("Needs Redis: REDIS_URL=redis://127.0.0.1:6379 npx tsx examples/fleet.ts")
-    : oneOfMany.pipe(Effect.provide(Layer.provide(layer, NodeRedis.layer({ url: REDIS_URL }))))
+    : oneOfMany.pipe(Effect.provide(connectedTo(REDIS_URL)))
 )

@@ -37,9 +37,12 @@ const cluster = Effect.fnUntraced(function*(urls: ReadonlyArray<string>) {
   })
 })
 
+/** For anything that a fleet shares. */
+export const redisLayer = (urls: ReadonlyArray<string>) => Layer.effect(Redis.Redis, cluster(urls))
+
 /** A quota on the node that has its key. */
 export const layer = (options: RetryQuotaRedis.Options, urls: ReadonlyArray<string>) =>
-  RetryQuotaRedis.layerConnecting(options, Layer.effect(Redis.Redis, cluster(urls)))
+  RetryQuotaRedis.layerConnecting(options, redisLayer(urls))
 
 const { REDIS_URLS } = process.env
 

@@ -249,18 +249,21 @@ export const fromStore = (store: RetryQuotaStore): Service => overStore(store, n
  * @internal
  */
 export const overStore = (store: RetryQuotaStore, lapses: Lapses): Service => {
-  const { capacity } = store
   const check = checks("RetryQuota.reserve")
   const asked = Effect.andThen(withClock((clock) => lapses.lapse(clock)), store.refresh ?? Effect.void)
   const balance = Effect.andThen(asked, withClock((clock) => store.balance(clock)))
   return {
-    capacity,
-    whenExhausted: store.whenExhausted,
+    get capacity() {
+      return store.capacity
+    },
+    get whenExhausted() {
+      return store.whenExhausted
+    },
     store,
     lapses,
     reserve: (cost) =>
       Effect.flatMap(
-        attempted(() => check.between("cost", check.amount("cost", cost), 0, capacity)),
+        attempted(() => check.between("cost", check.amount("cost", cost), 0, store.capacity)),
         () => reserved(store, cost, lapses)
       ),
     deposit: (tokens) =>

@@ -180,3 +180,25 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     assert.deepStrictEqual(heavy, [])
   })
 })
+
+it("a program with a document has nothing of Redis in its bundle, unless it shares a section", async () => {
+  const modules = async (files: ReadonlyArray<string>) => {
+    const { metafile } = await build({
+      stdin: {
+        contents: files.map((file, index) => `export * as module${index} from "./src/${file}"`).join("\n"),
+        resolveDir: root
+      },
+      absWorkingDir: root,
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      write: false,
+      metafile: true,
+      logLevel: "silent",
+      tsconfigRaw: "{}"
+    })
+    return Object.keys(metafile.inputs).filter((path) => /^src\/redis\/|effect\/dist\/persistence\/Redis/.test(path))
+  }
+  assert.deepStrictEqual(await modules(["json/RetryConfig.ts", "json/RetryConfigSchema.ts"]), [])
+  assert.isAbove((await modules(["json/RetryConfig.ts", "redis/RetryConfigRedis.ts"])).length, 5)
+})

@@ -30,6 +30,9 @@
  * {@link hedged}. Without `quota` a resource has one with the defaults, without the others it is not held back. A
  * resource without an entry uses `default`, with its own quota and gates.
  *
+ * With the key `redis`, a `quota`, a `limiter` or a `coolDown` is shared by all processes: `RetryConfigRedis` has the
+ * layer for that, and a document with the key is refused without it.
+ *
  * The short keys of a policy, with their defaults: `base` (100 milliseconds), `factor` (2), `cap` (20 seconds),
  * `jitter` (`"full"`), `maxAttempts` (3), `deadline` (none), `cost` (5), `timeoutCost` and `throttlingCost` (the cost),
  * `idempotent` (`false`; with `true`, failures that are only maybe safe to retry are retried too), `outermostOnly`
@@ -62,6 +65,7 @@ import type { AnyContext } from "../internal/shared.ts"
 import { InvalidOption } from "../InvalidOption.ts"
 import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
+import { CurrentFleet } from "../state/fleet.ts"
 import { type Document, documentOf } from "./internal/document.ts"
 import { policyConfig } from "./internal/environment.ts"
 import { documentsOf, jsonOf, NotJson } from "./internal/file.ts"
@@ -113,23 +117,25 @@ const problemOf = (json: unknown, found: Refusal | undefined, constructorName: s
     ? new InvalidOption({ constructorName, field: "document", value: json.problem, expected: "JSON" })
     : errorOf(found!, constructorName)
 
-const read = (json: unknown, constructorName: string): Document | InvalidOption => {
-  const found = json instanceof NotJson ? undefined : documentOf(json)
+const read = (json: unknown, context: AnyContext, constructorName: string): Document | InvalidOption => {
+  const found = json instanceof NotJson ? undefined : documentOf(json, Context.get(context, CurrentFleet))
   return found === undefined || found instanceof Refusal ? problemOf(json, found, constructorName) : found
 }
 
 class Current implements Service {
   readonly lives: Lives
+  private readonly context: AnyContext
   private version = 1
   private problem: InvalidOption | undefined = undefined
 
   constructor(document: Document, context: AnyContext) {
     this.lives = new Lives(document, context)
+    this.context = context
   }
 
   readonly set: Service["set"] = (json) =>
     Effect.suspend(() => {
-      const document = read(json, "RetryConfig.set")
+      const document = read(json, this.context, "RetryConfig.set")
       if (document instanceof InvalidOption) {
         this.problem = document
         return Effect.fail(document)
@@ -145,7 +151,7 @@ class Current implements Service {
 
 const made = (json: unknown, constructorName: string): Effect.Effect<Service, InvalidOption, Scope.Scope> =>
   Effect.contextWith((context: Context.Context<Scope.Scope>) => {
-    const document = read(json, constructorName)
+    const document = read(json, context as AnyContext, constructorName)
     return document instanceof InvalidOption
       ? Effect.fail(document)
       : Effect.acquireRelease(
@@ -474,13 +480,13 @@ export const policy = (name: string): Config.Config<Policy> => {
 
 /**
  * Checks a document without putting it into effect: for a test of the deployed file. Fails with `InvalidOption`, whose
- * `field` is the path of the problem.
+ * `field` is the path of the problem. A document with sections in Redis is checked with a layer of `RetryConfigRedis`.
  *
  * @category guards
  * @since 0.1.0
  */
 export const check = (json: unknown): Effect.Effect<void, InvalidOption> =>
-  Effect.suspend(() => {
-    const document = read(json, "RetryConfig.check")
+  Effect.contextWith((context: AnyContext) => {
+    const document = read(json, context, "RetryConfig.check")
     return document instanceof InvalidOption ? Effect.fail(document) : Effect.void
   })

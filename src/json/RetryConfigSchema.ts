@@ -44,6 +44,53 @@ const Policy = Schema.Union([Preset, RetryPolicySchema.Json, Short]).annotate({
   title: "A policy: its name, its steps, or short keys"
 })
 
+/** How a section is shared through Redis: what is the same for all. */
+const inRedis = (prefix: string) => ({
+  name: maybe(
+    Schema.String.check(Schema.isMinLength(1, expecting("a non-empty string"))),
+    "What the processes that share it have in common. Default: the name of the resource. Not in the default."
+  ),
+  prefix: maybe(Schema.String, `What the key in Redis begins with. Default "${prefix}".`),
+  timeout: maybe(Time, "How long Redis has to respond. Default 50 milliseconds."),
+  fallbackTime: maybe(Time, "How long the process decides alone before Redis is tried again. Default 1 second.")
+})
+
+const lookInterval = maybe(Time, "How often a process that sends asks Redis. Default 250 milliseconds.")
+
+const QuotaRedis = Schema.Struct({
+  ...inRedis("retry-quota:"),
+  leaseTime: maybe(Time, "How long a retry can hold tokens before Redis takes them back. Default 2 minutes."),
+  idleTimeToLive: maybe(Time, "How long Redis keeps an unused quota. Default 1 hour."),
+  flushInterval: maybe(Time, "How long returned tokens are buffered. Default 100 milliseconds."),
+  leaseAhead: maybe(
+    Schema.Finite.check(
+      Schema.isInt(),
+      Schema.isBetween({ minimum: 0, maximum: 400 }, expecting("a whole number from 0 to 400"))
+    ),
+    "For how many retries tokens are taken ahead. Default 0."
+  ),
+  fallback: maybe(
+    Schema.Struct({
+      capacity: maybe(Above, "The maximum number of tokens. Default that of the quota."),
+      initial: maybe(Amount, "The initial number of tokens. Default: the tokens that Redis last reported."),
+      refillPerSecond: maybe(Amount, "Tokens added per second. Default that of the quota.")
+    }),
+    "The quota of the process while Redis does not respond."
+  )
+}).annotate({ identifier: "QuotaRedis", title: "Shares the quota with all processes, through Redis" })
+
+const LimiterRedis = Schema.Struct({
+  ...inRedis("rate-limit:"),
+  lookInterval,
+  idleTimeToLive: maybe(Time, "How long Redis keeps the rate while no process sends. Default 10 minutes.")
+}).annotate({ identifier: "LimiterRedis", title: "Shares the rate with all processes, through Redis" })
+
+const CoolDownRedis = Schema.Struct({
+  ...inRedis("cool-down:"),
+  lookInterval,
+  probeTime: maybe(Time, "How long the first send has to succeed before another process tries. Default 10 seconds.")
+}).annotate({ identifier: "CoolDownRedis", title: "Shares the cool-down with all processes, through Redis" })
+
 const Quota = Schema.Struct({
   capacity: maybe(Above, "The maximum number of tokens. Default 500."),
   initial: maybe(Amount, "The initial number of tokens. Default: the capacity."),
@@ -54,7 +101,8 @@ const Quota = Schema.Struct({
     Schema.Literals(["stop", "wait"]),
     "What a retry does if there are too few tokens. Default \"stop\"."
   ),
-  maxWaiters: maxWaiters("100,000")
+  maxWaiters: maxWaiters("100,000"),
+  redis: maybe(QuotaRedis, "Shares it with other processes. Default: each process has its own.")
 }).annotate({ identifier: "Quota", title: "The retry quota of the resource" })
 
 const Limiter = Schema.Struct({
@@ -68,7 +116,8 @@ const Limiter = Schema.Struct({
     Schema.Literals(["wait", "fail"]),
     "What a send does if there is no token. Default \"wait\"."
   ),
-  maxWaiters: maxWaiters("100,000")
+  maxWaiters: maxWaiters("100,000"),
+  redis: maybe(LimiterRedis, "Shares it with other processes. Default: each process has its own.")
 }).annotate({ identifier: "Limiter", title: "The adaptive rate limiter of the resource" })
 
 const Concurrency = Schema.Struct({
@@ -89,7 +138,8 @@ const CoolDown = Schema.Struct({
   atMost: maybe(Time, "The longest hint to follow. Default 1 minute."),
   spread: maybe(Share, "How far callers are spread out after the hint, as a share of it. Default 0.2."),
   maxWait: maybe(Time, "How much longer the resource may stay closed for a send to wait. Default 2 seconds."),
-  maxWaiters: maxWaiters("10,000")
+  maxWaiters: maxWaiters("10,000"),
+  redis: maybe(CoolDownRedis, "Shares it with other processes. Default: each process has its own.")
 }).annotate({ identifier: "CoolDown", title: "What a server's hint means for all callers of the resource" })
 
 const Throttle = Schema.Struct({

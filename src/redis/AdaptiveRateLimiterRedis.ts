@@ -23,13 +23,14 @@ import type * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
 import * as AdaptiveRateLimiter from "../AdaptiveRateLimiter.ts"
 import { checks } from "../internal/checks.ts"
+import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/config.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type { AdaptiveOptions } from "../state/adaptive.ts"
 import { watchedGate } from "../state/sharing.ts"
 import { type Connect, connected, connecting } from "./internal/connection.ts"
 import { deciderLog } from "./internal/deciderLog.ts"
-import { Exchanges, type Terms } from "./internal/exchanges.ts"
+import { Exchanges, type Times } from "./internal/exchanges.ts"
 import { LimiterClient, type LimiterTerms } from "./internal/limiterClient.ts"
 import { SharedAdaptiveGate } from "./internal/limiterGate.ts"
 import { validKey, validTimes } from "./internal/options.ts"
@@ -65,10 +66,15 @@ interface Valid {
   readonly name: string
   readonly gate: AdaptiveOptions<AdaptiveRateLimiter.RateLimitExceeded>
   readonly terms: LimiterTerms
-  readonly times: Pick<Terms, "timeoutMillis" | "retryMillis">
+  readonly times: Times
 }
 
-const validated = (options: Options): Valid => {
+/**
+ * Options with their defaults, checked.
+ *
+ * @internal
+ */
+export const validated = (options: Options): Valid => {
   const constructorName = "AdaptiveRateLimiterRedis.make"
   const check = checks(constructorName)
   const key = validKey(check, options, "rate-limit:")
@@ -88,13 +94,35 @@ const validated = (options: Options): Valid => {
 
 const log = deciderLog("rate limiter")
 
-const over = ({ gate: settings, name, terms, times }: Valid, connect: Connect) =>
+/**
+ * Makes a gate one of a fleet, and returns what changes its options.
+ *
+ * @internal
+ */
+export const joined = (
+  gate: SharedAdaptiveGate<AdaptiveRateLimiter.RateLimitExceeded>,
+  { name, terms, times }: Valid,
+  connect: Connect
+) =>
   Effect.gen(function*() {
     const exchanges = yield* Exchanges.make({ ...times, connect, onChange: (reason) => log(name, reason) })
-    const gate = new SharedAdaptiveGate(settings, exchanges.nowMillis)
-    yield* exchanges.start(new LimiterClient(gate, terms, exchanges))
-    return AdaptiveRateLimiter.serviceOf(gate)
+    const client = new LimiterClient(gate, terms, exchanges)
+    yield* exchanges.start(client)
+    return ({ terms, times }: Valid) => {
+      exchanges.change(times)
+      client.change(terms)
+    }
   }).pipe(Effect.uninterruptible)
+
+const over = (valid: Valid, connect: Connect) =>
+  Effect.gen(function*() {
+    const gate = new SharedAdaptiveGate(
+      valid.gate,
+      yield* Effect.withFiber((fiber) => Effect.succeed(monotonicMillis(clockOf(fiber))))
+    )
+    yield* joined(gate, valid, connect)
+    return AdaptiveRateLimiter.serviceOf(gate)
+  })
 
 /**
  * Makes a limiter shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is invalid.

@@ -20,6 +20,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
+import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import * as CoolDown from "../CoolDown.ts"
 import { checks } from "../internal/checks.ts"
@@ -30,7 +31,7 @@ import { watchedGate } from "../state/sharing.ts"
 import { type Connect, connected, connecting } from "./internal/connection.ts"
 import { CoolDownClient, type CoolDownTerms } from "./internal/coolDownClient.ts"
 import { deciderLog } from "./internal/deciderLog.ts"
-import { Exchanges, type Terms } from "./internal/exchanges.ts"
+import { Exchanges, type Times } from "./internal/exchanges.ts"
 import { validKey, validTimes } from "./internal/options.ts"
 
 /**
@@ -64,10 +65,15 @@ interface Valid {
   readonly name: string
   readonly gate: CoolDownOptions<CoolDown.CoolingDown>
   readonly terms: CoolDownTerms
-  readonly times: Pick<Terms, "timeoutMillis" | "retryMillis">
+  readonly times: Times
 }
 
-const validated = (options: Options): Valid => {
+/**
+ * Options with their defaults, checked.
+ *
+ * @internal
+ */
+export const validated = (options: Options): Valid => {
   const constructorName = "CoolDownRedis.make"
   const check = checks(constructorName)
   const key = validKey(check, options, "cool-down:")
@@ -84,13 +90,28 @@ const validated = (options: Options): Valid => {
 
 const log = deciderLog("cool-down")
 
-const over = ({ gate: settings, name, terms, times }: Valid, connect: Connect) =>
+/**
+ * Makes a gate one of a fleet, and returns what changes its options.
+ *
+ * @internal
+ */
+export const joined = (gate: CoolDownGate<CoolDown.CoolingDown>, { name, terms, times }: Valid, connect: Connect) =>
   Effect.gen(function*() {
     const exchanges = yield* Exchanges.make({ ...times, connect, onChange: (reason) => log(name, reason) })
-    const gate = new CoolDownGate(settings, exchanges.random)
-    yield* exchanges.start(new CoolDownClient(gate, terms, exchanges))
-    return CoolDown.serviceOf(gate)
+    const client = new CoolDownClient(gate, terms, exchanges)
+    yield* exchanges.start(client)
+    return ({ terms, times }: Valid) => {
+      exchanges.change(times)
+      client.change(terms)
+    }
   }).pipe(Effect.uninterruptible)
+
+const over = (valid: Valid, connect: Connect) =>
+  Effect.gen(function*() {
+    const gate = new CoolDownGate(valid.gate, yield* Random.Random)
+    yield* joined(gate, valid, connect)
+    return CoolDown.serviceOf(gate)
+  })
 
 /**
  * Makes a cool-down shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is

@@ -30,12 +30,12 @@ import { FirstWords, others } from "../internal/firstWords.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import * as RetryQuota from "../RetryQuota.ts"
-import { MemoryStore, type StoreOptions } from "../state/memoryStore.ts"
+import type { StoreOptions } from "../state/memoryStore.ts"
 import { warnFallbackTooSmall, watchedQuota } from "../state/sharing.ts"
 import { Client, type QuotaTerms } from "./internal/client.ts"
 import { type Connect, connected, connecting } from "./internal/connection.ts"
 import { deciderLog } from "./internal/deciderLog.ts"
-import { Exchanges, type Terms } from "./internal/exchanges.ts"
+import { Exchanges, type Times } from "./internal/exchanges.ts"
 import { validKey, validTimes } from "./internal/options.ts"
 import { type Decider, RedisStore } from "./internal/store.ts"
 
@@ -132,16 +132,15 @@ export interface Options extends RetryQuota.Options {
 interface Valid {
   readonly name: string
   readonly store: StoreOptions
-  readonly local: (tokens: number) => StoreOptions
-  readonly terms: Omit<QuotaTerms, "fallback">
-  readonly times: Pick<Terms, "timeoutMillis" | "retryMillis">
+  readonly terms: QuotaTerms
+  readonly times: Times
 }
 
 const constructorName = "RetryQuotaRedis.make"
 const hourMillis = 3_600_000
 
 /** The options of the fallback, given the tokens last seen. */
-const validFallback = (shared: StoreOptions, given: FallbackOptions): Valid["local"] => {
+const validFallback = (shared: StoreOptions, given: FallbackOptions): QuotaTerms["local"] => {
   const check = checks(constructorName)
   const capacity = check.positive("fallback.capacity", given.capacity ?? shared.capacity)
   if (capacity < shared.firstAttemptCost) {
@@ -175,7 +174,12 @@ const validLease = (options: Options) => {
   return { leaseMillis, idleMillis }
 }
 
-const validated = (options: Options): Valid => {
+/**
+ * Options with their defaults, checked.
+ *
+ * @internal
+ */
+export const validated = (options: Options): Valid => {
   const check = checks(constructorName)
   const key = validKey(check, options, "retry-quota:")
   const store = RetryQuota.validated(options, constructorName)
@@ -184,8 +188,8 @@ const validated = (options: Options): Valid => {
   return {
     name: options.name,
     store,
-    local: validFallback(store, options.fallback ?? {}),
     terms: {
+      local: validFallback(store, options.fallback ?? {}),
       maxWaiters,
       leaseAhead: check.between("leaseAhead", check.count("leaseAhead", options.leaseAhead ?? 0, 0), 0, 400),
       settings: { key, capacity, initial, refillPerSecond, ...validLease(options), inOrder },
@@ -223,25 +227,42 @@ const counting = (resource: string, context: Context.Context<never>): (by: Decid
   return (by) => counters[by].updateUnsafe(1, context)
 }
 
-/** The quota over a connection that exists, or may come to exist. */
-const over = ({ local, name, store, terms, times }: Valid, connect: Connect, isConnected: boolean) =>
+/**
+ * The store over a connection that exists, or may come to exist, and what changes its options.
+ *
+ * @internal
+ */
+export const opened = ({ name, store: options, terms, times }: Valid, connect: Connect, tokens?: number) =>
   Effect.gen(function*() {
     const context = yield* Effect.context<never>()
     const resource = resourceOf(name, context)
     const onChange = (reason: string | undefined, isNews: boolean) =>
       Effect.andThen(show(resource, reason !== undefined), isNews ? log(name, reason) : Effect.void)
     const exchanges = yield* Exchanges.make({ ...times, connect, onChange })
-    const fallback = (tokens: number) => new MemoryStore(local(tokens), exchanges.nowMillis)
-    const client = new Client({ ...terms, fallback }, exchanges)
+    const client = new Client(terms, exchanges, tokens)
+    const isConnected = connect.isConnected()
     if (!isConnected) exchanges.decideAlone(client)
     yield* show(resource, !isConnected)
     yield* Effect.addFinalizer(() => show(resource, false))
     yield* exchanges.start(client)
     yield* Effect.addFinalizer(() => client.finish)
-    const { capacity } = local(0)
-    const tooSmall = (cost: number, clock: Clock.Clock) => warnFallbackTooSmall(context, clock, cost, capacity)
-    return RetryQuota.fromStore(new RedisStore(store, client, counting(resource, context), { capacity, tooSmall }))
+    const tooSmall = (cost: number, capacity: number, clock: Clock.Clock) =>
+      warnFallbackTooSmall(context, clock, cost, capacity)
+    const optionsOf = ({ store, terms }: Pick<Valid, "store" | "terms">) => ({
+      ...store,
+      fallbackCapacity: terms.local(0).capacity
+    })
+    const store = new RedisStore(optionsOf({ store: options, terms }), client, counting(resource, context), tooSmall)
+    const change = (valid: Valid, clock: Clock.Clock) => {
+      exchanges.change(valid.times)
+      client.change(valid.terms, clock)
+      store.change(optionsOf(valid))
+    }
+    return { store, change }
   }).pipe(Effect.uninterruptible)
+
+const over = (valid: Valid, connect: Connect) =>
+  Effect.map(opened(valid, connect), ({ store }) => RetryQuota.fromStore(store))
 
 /**
  * Makes a quota shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is
@@ -251,7 +272,8 @@ const over = ({ local, name, store, terms, times }: Valid, connect: Connect, isC
  *
  * Redis keeps the tokens under one key, which expires if unused. The options travel with each exchange, so processes
  * with different options can share a quota for a while, for example during a deployment: each adds the refill at its
- * own rate since the last exchange, and cuts anything above its own capacity. With `"wait"` the retries of one process
+ * own rate since the last exchange, and with another capacity the quota keeps its share of tokens: half full stays half
+ * full. With `"wait"` the retries of one process
  * are served first come, first served, and `maxWaiters` of them may wait; between processes, the first to ask once
  * there are tokens gets them. A process with a waiting retry asks again when its own refill is due, and at least once
  * per second, since others may add tokens.
@@ -273,7 +295,7 @@ const over = ({ local, name, store, terms, times }: Valid, connect: Connect, isC
  */
 export const make = (options: Options): Effect.Effect<RetryQuota.Service, never, Redis.Redis | Scope.Scope> => {
   const valid = validated(options)
-  return Effect.flatMap(connected, (connect) => over(valid, connect, true))
+  return Effect.flatMap(connected, (connect) => over(valid, connect))
 }
 
 const makeShared = (options: Options) => watchedQuota(make(options))
@@ -325,6 +347,6 @@ export const layerConnecting = <E, R>(
   const valid = validated(options)
   return Layer.effect(
     RetryQuota.RetryQuota,
-    watchedQuota(Effect.flatMap(connecting(redis), (connect) => over(valid, connect, false)))
+    watchedQuota(Effect.flatMap(connecting(redis), (connect) => over(valid, connect)))
   )
 }

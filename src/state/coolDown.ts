@@ -98,6 +98,12 @@ export class CoolDownGate<E> implements SendGate<E> {
     this.line.change({ maxWaiters: options.maxWaiters, maxWaitMillis: 2 * options.maxWaitMillis })
   }
 
+  /** The process is no longer one of a fleet: it opens by itself. */
+  leave(): void {
+    this.peers = undefined
+    this.line.signal()
+  }
+
   enter(send: Send): void | Effect.Effect<void, E> {
     if (this.phase === "free") {
       this.peers?.sent()

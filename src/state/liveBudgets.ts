@@ -1,4 +1,5 @@
 import type * as Clock from "effect/Clock"
+import type * as Effect from "effect/Effect"
 import { monotonicMillis } from "../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { SendGate } from "../SendGate.ts"
@@ -47,6 +48,10 @@ export class LiveBudgets implements RetryQuotaStore {
 
   get capacity(): number {
     return this.bucket.capacity
+  }
+
+  get refresh(): Effect.Effect<void> | undefined {
+    return this.bucket.refresh
   }
 
   get successIncrement(): number {

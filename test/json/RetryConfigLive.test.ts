@@ -208,6 +208,14 @@ describe("a live policy", () => {
       assert.strictEqual(inFlight, 0)
     }).pipe(Effect.provide(RetryConfig.layer(orders({ concurrency: { limit: 50, maxWait: "1 hour" } })))))
 
+  it.effect("code that keeps the quota of a resource sees its new capacity, and what happens without tokens", () =>
+    Effect.gen(function*() {
+      const quota = yield* RetryQuota.RetryQuota.pipe(Effect.provide(RetryConfig.resource("orders")))
+      yield* RetryConfig.set(orders({ quota: { capacity: 900, refillPerSecond: 1, whenExhausted: "wait" } }))
+      assert.deepStrictEqual([quota.capacity, quota.whenExhausted], [900, "wait"])
+      assert.strictEqual((yield* quota.reserve(700))._tag, "Some")
+    }).pipe(Effect.provide(RetryConfig.layer(orders({ quota: { capacity: 500 } })))))
+
   it.effect("a gate that is named later holds calls back, one that is not named any more does not", () =>
     Effect.gen(function*() {
       const gates = Effect.contextWith((context: Context.Context<never>) =>

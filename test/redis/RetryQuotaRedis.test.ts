@@ -546,16 +546,16 @@ describe("RetryQuotaRedis", () => {
       assert.strictEqual(yield* Fiber.join(looked), 5)
     }))
 
-  it.effect("lets processes with different options share: the smaller capacity cuts, each refills at its own rate", () =>
+  it.effect("lets processes with different options share: half full is half full for all, each refills at its own rate", () =>
     Effect.gen(function*() {
       const redis = new FakeRedis()
       const big = yield* make(redis, { capacity: 100, initial: 80, refillPerSecond: 0 })
       const small = yield* make(redis, { capacity: 50, refillPerSecond: 2 })
       assert.strictEqual(yield* big.balance, 80)
-      assert.strictEqual(yield* small.balance, 50)
+      assert.strictEqual(yield* small.balance, 40)
       yield* big.reserve(20)
       yield* TestClock.adjust("5 seconds")
-      assert.strictEqual(yield* big.balance, 30)
+      assert.strictEqual(yield* big.balance, 60)
       yield* TestClock.adjust("5 seconds")
       assert.closeTo(yield* small.balance, 40, 1e-9)
     }))

@@ -67,13 +67,13 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ])
   ),
   ...Object.fromEntries(
-    ["layer", "layerConfig", "layerConnecting", "make"].map((name) => [
+    ["joined", "layer", "layerConfig", "layerConnecting", "make"].map((name) => [
       `CoolDownRedis.${name}`,
       ["redis/CoolDownRedis.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
     ])
   ),
   ...Object.fromEntries(
-    ["layer", "layerConfig", "layerConnecting", "make"].map((name) => [
+    ["joined", "layer", "layerConfig", "layerConnecting", "make"].map((name) => [
       `AdaptiveRateLimiterRedis.${name}`,
       ["redis/AdaptiveRateLimiterRedis.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
     ])
@@ -84,6 +84,16 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
       ["json/RetryConfigLive.test.ts", "while documents change, it leaves no slot taken"] as const
     ])
   ),
+  ...Object.fromEntries(
+    ["layer", "layerConnecting"].map((name) => [
+      `RetryConfigRedis.${name}`,
+      [
+        "redis/RetryConfigRedis.test.ts",
+        name === "layer" ? "while the quota moves to and fro, no token is lost" : "nothing of it keeps running"
+      ] as const
+    ])
+  ),
+  "RetryQuotaRedis.opened": ["redis/RetryConfigRedis.test.ts", "while the quota moves to and fro, no token is lost"],
   "RetryConfig.hedged": [
     "json/RetryConfigParts.test.ts",
     "whatever interrupts a hedged call while the document changes, no send goes on"
@@ -118,6 +128,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
   "a class of errors or a guard of options": [
     "AdaptiveRateLimiter.RateLimitExceeded",
     "AdaptiveRateLimiter.validated",
+    "AdaptiveRateLimiterRedis.validated",
     "AwsSdk.StreamUsed",
     "Chaos.ChaosFailure",
     "CircuitBreakerGate.CircuitRefused",
@@ -126,6 +137,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "ConcurrencyLimiter.ConcurrencyLimitExceeded",
     "ConcurrencyLimiter.validated",
     "CoolDown.CoolingDown",
+    "CoolDownRedis.validated",
     "Hedge.validated",
     "Hedge.validatedCall",
     "CoolDown.validated",
@@ -263,7 +275,8 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryMetrics.stops",
     "RetryMetrics.waits",
     "RetryQuotaRedis.decisions",
-    "RetryQuotaRedis.fallback"
+    "RetryQuotaRedis.fallback",
+    "RetryQuotaRedis.validated"
   ],
   "reads or calculates, and holds nothing": [
     "AwsRetryConfig.make",

@@ -6,6 +6,7 @@ import type * as Scope from "effect/Scope"
 /** What the one script of a shared quota knows: leases by name, with their cost and their end. */
 interface State {
   tokens: number
+  capacity: number
   at: number
   readonly leases: Map<string, { readonly cost: number; readonly expires: number }>
   readonly clients: Map<string, number>
@@ -123,7 +124,9 @@ class Exchange {
   /** The reply, or `undefined` for a copy that comes late. */
   run(states: Map<string, State>): ReadonlyArray<string | number> | undefined {
     this.state = states.get(this.key) ??
-      { tokens: this.initial, at: this.now, leases: new Map(), clients: new Map() }
+      { tokens: this.initial, capacity: this.capacity, at: this.now, leases: new Map(), clients: new Map() }
+    this.state.tokens *= this.capacity / this.state.capacity
+    this.state.capacity = this.capacity
     this.last = this.state.clients.get(this.client) ?? 0
     if (this.sequence <= this.last) return undefined
     states.set(this.key, this.state)

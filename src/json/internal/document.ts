@@ -1,6 +1,9 @@
 import { partsOf } from "../../engine/policy/policy.ts"
 import { type Fields, isObject, type Path, type Refusal, refuse } from "../../internal/refusal.ts"
+import type { Fleet } from "../../state/fleet.ts"
+import type { StoreOptions } from "../../state/memoryStore.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
+import type { Shareable } from "./fleet.ts"
 import { known, made, reading, revived } from "./reading.ts"
 import { sections } from "./sections.ts"
 import { policyAt } from "./shortPolicy.ts"
@@ -31,24 +34,24 @@ const isOff = (given: unknown, path: Path): boolean =>
 const object = (given: unknown, path: Path, expected = "an object"): Fields =>
   given === undefined ? {} : isObject(given) ? given : refuse(path, given, expected)
 
-const part = (key: string, given: unknown, path: Path) => {
+const part = (key: string, given: unknown, path: Path, fleet: Fleet | undefined) => {
   if (given === undefined) return undefined
   const section = sections[key]!
   const fields = object(given, path)
   known(fields, section.keys, path)
   const values = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, revived(value)]))
-  return { options: made(() => section.check(values, path), path, given), json: JSON.stringify(fields) }
+  return { options: made(() => section.check(values, path, fleet), path, given), json: JSON.stringify(fields) }
 }
 
-const entry = (given: unknown, path: Path, offForAll: boolean): Entry => {
+const entry = (given: unknown, path: Path, offForAll: boolean, fleet: Fleet | undefined): Entry => {
   const fields = object(given, path)
   known(fields, ["retries", "policy", ...Object.keys(sections)], path)
   const policy = policyAt(fields["policy"] ?? {}, [...path, "policy"])
   const needed = { ...fields, limiter: fields["limiter"] ?? (partsOf(policy).adaptive ? {} : undefined) }
   const parts = Object.fromEntries(
-    Object.keys(sections).map((key) => [key, part(key, (needed as Fields)[key], [...path, key])])
+    Object.keys(sections).map((key) => [key, part(key, (needed as Fields)[key], [...path, key], fleet)])
   )
-  affordable(policy, parts["quota"]?.options as { readonly capacity: number } | undefined, path)
+  affordable(policy, (parts["quota"]?.options as Shareable<StoreOptions> | undefined)?.options, path)
   return {
     isGuess: given === undefined,
     isOff: isOff(fields["retries"], [...path, "retries"]) || offForAll,
@@ -64,17 +67,18 @@ const affordable = (policy: Policy, quota: { readonly capacity: number } | undef
   if (cost > capacity) refuse([...path, "quota", "capacity"], capacity, `at least ${cost}, the cost of a retry`)
 }
 
-const document = (json: unknown): Document => {
+const document = (json: unknown, fleet: Fleet | undefined): Document => {
   if (!isObject(json)) return refuse([], json, "an object with resources")
   known(json, ["$schema", "retries", "default", "resources"], [])
   const offForAll = isOff(json["retries"], ["retries"])
   const resources = Object.entries(object(json["resources"], ["resources"], "an object with a key for each resource"))
   if (resources.length > maxResources) refuse(["resources"], resources.length, `at most ${maxResources} resources`)
   return {
-    others: entry(json["default"], ["default"], offForAll),
-    resources: new Map(resources.map(([name, given]) => [name, entry(given, ["resources", name], offForAll)]))
+    others: entry(json["default"], ["default"], offForAll, fleet),
+    resources: new Map(resources.map(([name, given]) => [name, entry(given, ["resources", name], offForAll, fleet)]))
   }
 }
 
 /** The document from its JSON, or what is wrong with it. */
-export const documentOf = (json: unknown): Document | Refusal => reading(json, () => document(json))
+export const documentOf = (json: unknown, fleet: Fleet | undefined): Document | Refusal =>
+  reading(json, () => document(json, fleet))

@@ -7,11 +7,14 @@ import { monotonicMillis } from "../../internal/clock.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { CurrentResource } from "../../RetryObserver.ts"
 import { RetryQuota } from "../../RetryQuota.ts"
+import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import { LiveBudgets } from "../../state/liveBudgets.ts"
 import { MemoryStore } from "../../state/memoryStore.ts"
+import { MovingStore } from "../../state/movingStore.ts"
 import { warnUnsharedQuotas } from "../../state/sharing.ts"
 import type { Document, Entry } from "./document.ts"
-import { type Hedging, type Part, sections } from "./sections.ts"
+import type { Hedging, Part } from "./part.ts"
+import { sections } from "./sections.ts"
 
 /** What a call of a resource uses. A call keeps it; a change makes a new one. */
 export interface Version {
@@ -36,8 +39,9 @@ export class Live {
     this.name = name
     this.isGuess = entry.isGuess
     this.entry = entry
+    const owner = { resource: name, context }
     this.parts = Object.fromEntries(
-      Object.entries(sections).map(([key, section]) => [key, section.make(entry.parts[key]?.options, context)])
+      Object.entries(sections).map(([key, section]) => [key, section.make(entry.parts[key]?.options, owner)])
     )
     this.services = this.with(Object.values(this.parts), Context.empty())
     this.version = this.versionOf(entry)
@@ -55,6 +59,11 @@ export class Live {
     }
     this.entry = entry
     this.version = this.versionOf(entry)
+  }
+
+  /** No call begins any more. */
+  close(clock: Clock.Clock): void {
+    for (const part of Object.values(this.parts)) part.close?.(clock)
   }
 
   private versionOf({ isOff, policy }: Entry): Version {
@@ -81,6 +90,12 @@ export class Live {
       Context.add(context, CurrentResource, this.name) as AnyContext
     )
   }
+}
+
+/** Where the tokens are. */
+const bucketOf = (store: RetryQuotaStore | undefined): RetryQuotaStore | undefined => {
+  if (store instanceof LiveBudgets) return bucketOf(store.bucket)
+  return store instanceof MovingStore ? store.store : store
 }
 
 /** How many resources that no document names are kept. */
@@ -120,8 +135,11 @@ export class Lives {
     const clock = Context.get(this.context, Clock.Clock)
     for (const live of this.lives.values()) {
       const isTooMany = this.lives.size > maxUnnamed + document.resources.size
-      if (isTooMany && !this.names(live.name)) this.lives.delete(live.name)
       live.change(this.entryOf(live.name), clock)
+      if (isTooMany && !this.names(live.name)) {
+        this.lives.delete(live.name)
+        live.close(clock)
+      }
     }
   }
 
@@ -129,7 +147,7 @@ export class Lives {
   dropped(context: AnyContext): void {
     const stores = [...this.lives.values()].flatMap(({ services }) => {
       const store = Context.getOrUndefined(services, RetryQuota)?.store
-      const bucket = store instanceof LiveBudgets ? store.bucket : store
+      const bucket = bucketOf(store)
       return bucket instanceof MemoryStore ? [bucket] : []
     })
     warnUnsharedQuotas(context, stores, this.madeAtMillis)

@@ -40,7 +40,9 @@ export const made = <A>(make: () => A, path: Path, value: unknown, only?: string
     return make()
   } catch (error) {
     if (!(error instanceof InvalidOption)) throw error
-    const inside = error.field === "proportional" && only !== "jitter" ? ["jitter", "proportional"] : [error.field]
+    const inside = error.field === "proportional" && only !== "jitter"
+      ? ["jitter", "proportional"]
+      : error.field.split(".")
     const at = error.field === only ? path : [...path, ...inside]
     return refuse(at, error.field === only ? value : error.value, error.expected)
   }
@@ -54,6 +56,13 @@ export const known = (fields: Fields, names: ReadonlyArray<string>, path: Path):
 
 /** Values that JSON cannot express: no limit, and durations in short units. */
 export const revived = (value: unknown): unknown => value === "Infinity" ? Infinity : spelledOut(value)
+
+/** The options of a nested object with its own keys. */
+export const below = (given: unknown, keys: ReadonlyArray<string>, path: Path): { readonly [key: string]: any } => {
+  const fields: Fields = isObject(given) ? given : refuse(path, given, "an object")
+  known(fields, keys, path)
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, revived(value)]))
+}
 
 /** A constructor or combinator without arguments. */
 const alone = (make: unknown): Reader => (given, path) =>

@@ -6,53 +6,29 @@ import * as AdaptiveRateLimiter from "../../AdaptiveRateLimiter.ts"
 import * as ClientThrottle from "../../ClientThrottle.ts"
 import * as ConcurrencyLimiter from "../../ConcurrencyLimiter.ts"
 import * as CoolDown from "../../CoolDown.ts"
-import type { HedgeOptions, Home } from "../../engine/hedge.ts"
+import type { Home } from "../../engine/hedge.ts"
 import * as Hedge from "../../Hedge.ts"
 import { checks } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
-import { type Fields, isObject, type Path, refuse } from "../../internal/refusal.ts"
+import { isObject, type Path } from "../../internal/refusal.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import * as RetryBudget from "../../RetryBudget.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { SendGate } from "../../SendGate.ts"
 import { AdaptiveGate, type AdaptiveOptions } from "../../state/adaptive.ts"
 import { ConcurrencyGate } from "../../state/concurrency.ts"
-import { CoolDownGate } from "../../state/coolDown.ts"
+import { CoolDownGate, type CoolDownOptions } from "../../state/coolDown.ts"
+import { CurrentFleet } from "../../state/fleet.ts"
 import { Lapses } from "../../state/lapses.ts"
 import type { Latencies } from "../../state/latencies.ts"
 import { type BudgetOptions, LiveBudgets } from "../../state/liveBudgets.ts"
-import { LiveStore } from "../../state/liveStore.ts"
+import type { StoreOptions } from "../../state/memoryStore.ts"
 import { ThrottleGate, type ThrottleOptions } from "../../state/throttle.ts"
 import type { TrafficShare } from "../../state/trafficShare.ts"
-import { known, made, revived } from "./reading.ts"
-
-/** What a resource has besides its policy, from its first use on, whatever the document says later. */
-export interface Part {
-  /** Whether it holds sends back, or may at any time. */
-  readonly isOn: boolean
-  /** Adds it to a context. */
-  readonly add: (context: AnyContext) => AnyContext
-  /** Switches to other options; `undefined` if the document no longer names it. */
-  readonly change: (options: any, clock: Clock.Clock) => void
-  /** How a call that asks for it is hedged. */
-  readonly hedge?: Hedging | undefined
-}
-
-/** How a call is hedged, and what the calls of its resource share. */
-export interface Hedging {
-  readonly options: HedgeOptions
-  readonly home: Home
-}
-
-/** One key of a resource: what can be set there, and what is made from it. */
-export interface Section {
-  readonly keys: ReadonlyArray<string>
-  /** Throws `InvalidOption`, naming the key, or rejects what is nested in it. */
-  readonly check: (given: any, path: Path) => unknown
-  /** Gets the checked options; `undefined` if the document does not name it. */
-  readonly make: (options: any, context: AnyContext) => Part
-}
+import { member, QuotaPart, type Shareable, shareable } from "./fleet.ts"
+import type { Hedging, Part, Section } from "./part.ts"
+import { below, made } from "./reading.ts"
 
 /** A gate whose options change while in use. */
 interface Live<E, Options> extends SendGate<E> {
@@ -100,6 +76,13 @@ class SwitchedLimiter<E> extends Switched<E, AdaptiveOptions<E>, AdaptiveGate<E>
   }
 }
 
+const ownQuota: Shareable<StoreOptions> = {
+  options: /* @__PURE__ */ RetryQuota.validated({}),
+  shared: undefined
+}
+
+type LimiterOptions = AdaptiveOptions<AdaptiveRateLimiter.RateLimitExceeded>
+
 const quota: Section = {
   keys: [
     "capacity",
@@ -108,16 +91,17 @@ const quota: Section = {
     "successIncrement",
     "firstAttemptCost",
     "whenExhausted",
-    "maxWaiters"
+    "maxWaiters",
+    "redis"
   ],
-  check: (given) => RetryQuota.validated(given),
-  make: (options = RetryQuota.validated({}), context) => {
-    const store = new LiveStore(options, monotonicMillis(Context.get(context, Clock.Clock)))
-    const service = RetryQuota.fromStore(store)
+  check: shareable("quota", RetryQuota.validated),
+  make: (given: Shareable<StoreOptions> | undefined, owner) => {
+    const part = new QuotaPart(given ?? ownQuota, owner)
     return {
       isOn: true,
-      add: (context) => Context.add(context, RetryQuota.RetryQuota, service) as AnyContext,
-      change: (options = RetryQuota.validated({}), clock) => store.change(options, clock)
+      add: (context) => part.add(context),
+      change: (next: Shareable<StoreOptions> | undefined, clock) => part.change(next ?? ownQuota, clock),
+      close: () => part.close()
     }
   }
 }
@@ -131,19 +115,22 @@ const limiter: Section = {
     "smoothing",
     "measurementBucketDuration",
     "whenExceeded",
-    "maxWaiters"
+    "maxWaiters",
+    "redis"
   ],
-  check: (given) => AdaptiveRateLimiter.validated(given),
-  make: (given, context) => {
-    const options = given ?? AdaptiveRateLimiter.validated({})
-    const seconds = monotonicMillis(Context.get(context, Clock.Clock)) / 1000
-    const gate = new AdaptiveGate<AdaptiveRateLimiter.RateLimitExceeded>(options, Cubic.initial(options.cubic, seconds))
+  check: shareable("limiter", AdaptiveRateLimiter.validated),
+  make: (given: Shareable<LimiterOptions> | undefined, owner) => {
+    const options = given?.options ?? AdaptiveRateLimiter.validated({})
+    const nowMillis = monotonicMillis(Context.get(owner.context, Clock.Clock))
+    const gate = Context.get(owner.context, CurrentFleet)?.limiter.gate(options, nowMillis) ??
+      new AdaptiveGate(options, Cubic.initial(options.cubic, nowMillis / 1000))
     const service = AdaptiveRateLimiter.serviceOf(gate)
-    return new SwitchedLimiter(
+    const switched = new SwitchedLimiter(
       gate,
       given !== undefined,
       (gate) => Context.make(AdaptiveRateLimiter.AdaptiveRateLimiter, { ...service, gate })
     )
+    return member(switched, given, owner, (fleet, options) => fleet.limiter.join(gate, options, owner))
   }
 }
 
@@ -183,7 +170,7 @@ class LiveConcurrency extends ConcurrencyGate<ConcurrencyLimiter.ConcurrencyLimi
 const concurrency: Section = {
   keys: ["limit", ...ruleKeys, "whenFull", "maxWait", "maxWaiters", "order"],
   check: limited,
-  make: (given: Limited | undefined, context) => {
+  make: (given: Limited | undefined, { context }) => {
     const gate = new LiveConcurrency(given ?? limited({}), Context.get(context, Random.Random))
     const service = ConcurrencyLimiter.serviceOf(gate)
     return new Switched(
@@ -195,22 +182,27 @@ const concurrency: Section = {
 }
 
 const coolDown: Section = {
-  keys: ["atMost", "spread", "maxWait", "maxWaiters"],
-  check: (given) => CoolDown.validated(given),
-  make: (given, context) => {
+  keys: ["atMost", "spread", "maxWait", "maxWaiters", "redis"],
+  check: shareable("coolDown", CoolDown.validated),
+  make: (given: Shareable<CoolDownOptions<CoolDown.CoolingDown>> | undefined, owner) => {
     const gate = new CoolDownGate<CoolDown.CoolingDown>(
-      given ?? CoolDown.validated({}),
-      Context.get(context, Random.Random)
+      given?.options ?? CoolDown.validated({}),
+      Context.get(owner.context, Random.Random)
     )
     const service = CoolDown.serviceOf(gate)
-    return new Switched(gate, given !== undefined, (gate) => Context.make(CoolDown.CoolDown, { ...service, gate }))
+    const switched = new Switched(
+      gate,
+      given !== undefined,
+      (gate) => Context.make(CoolDown.CoolDown, { ...service, gate })
+    )
+    return member(switched, given, owner, (fleet, options) => fleet.coolDown.join(gate, options, owner))
   }
 }
 
 const throttle: Section = {
   keys: ["k", "window", "maxRejection", "counts"],
   check: (given) => ClientThrottle.validated(given),
-  make: (given: ThrottleOptions<ClientThrottle.ClientThrottled> | undefined, context) => {
+  make: (given: ThrottleOptions<ClientThrottle.ClientThrottled> | undefined, { context }) => {
     const options = given ?? ClientThrottle.validated({})
     const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
     const gate = new ThrottleGate<ClientThrottle.ClientThrottled>(
@@ -225,13 +217,6 @@ const throttle: Section = {
       (gate) => Context.make(ClientThrottle.ClientThrottle, { ...service, gate })
     )
   }
-}
-
-/** The options of a nested object with its own keys. */
-const below = (given: unknown, keys: ReadonlyArray<string>, path: Path): { readonly [key: string]: any } => {
-  const fields: Fields = isObject(given) ? given : refuse(path, given, "an object")
-  known(fields, keys, path)
-  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, revived(value)]))
 }
 
 /** Checks a nested object, if given. */
@@ -249,7 +234,7 @@ const budgets: Section = {
     inFlight: maybeBelow(inFlight, ["share", "atLeast"], [...path, "inFlight"], RetryBudget.validatedInFlight),
     grpc: maybeBelow(grpc, ["maxTokens", "tokenRatio"], [...path, "grpc"], RetryBudget.validatedGrpc)
   }),
-  make: (given: BudgetOptions | undefined, context) => {
+  make: (given: BudgetOptions | undefined, { context }) => {
     const refused = (cost: number, balance: number) => new RetryQuota.QuotaExhausted({ cost, balance })
     const none: BudgetOptions = { share: undefined, inFlight: undefined, grpc: undefined }
     const isAny = (options = none) => Object.values(options).some((option) => option !== undefined)
@@ -347,7 +332,7 @@ class LiveHedge implements Part {
 const hedge: Section = {
   keys: [...callKeys, ...shareKeys],
   check: hedgeOptions,
-  make: (given: HedgeSection | undefined, context) =>
+  make: (given: HedgeSection | undefined, { context }) =>
     new LiveHedge(given, Context.get(context as Context.Context<any>, Scope.Scope))
 }
 

@@ -1,6 +1,8 @@
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
-import type { Exchange, Exchanges, Topic } from "./exchanges.ts"
+import { LiveStore } from "../../state/liveStore.ts"
+import type { StoreOptions } from "../../state/memoryStore.ts"
+import type { Exchange, Exchanges, Look, Topic } from "./exchanges.ts"
 import { Outbox } from "./outbox.ts"
 import { leaseOf, type Reply, replyOf, script, type Settings, type Wanted } from "./script.ts"
 
@@ -27,8 +29,8 @@ export interface QuotaTerms {
   readonly maxWaiters: number
   /** For how many retries leases are kept ready while calls are retried. */
   readonly leaseAhead: number
-  /** Makes the quota in memory for the time that Redis does not respond, given the tokens it last reported. */
-  readonly fallback: (tokens: number) => RetryQuotaStore
+  /** The quota in memory for the time that Redis does not respond, given the tokens it last reported. */
+  readonly local: (tokens: number) => StoreOptions
 }
 
 /** The most reservations in one exchange, which blocks Redis for all its users. */
@@ -54,11 +56,11 @@ interface Questions {
 /** What the retries of a process ask of the quota in Redis, and report to it. Only a request is urgent. */
 export class Client implements Topic<Reply> {
   /** The quota that decides while Redis does not respond. */
-  local: RetryQuotaStore | undefined = undefined
+  local: LiveStore | undefined = undefined
   /** The tokens that Redis last reported. */
   tokens: number
   readonly outbox: Outbox
-  private readonly terms: QuotaTerms
+  private terms: QuotaTerms
   private readonly exchanges: Exchanges
   private ids = 0
   /** The waiting requests, first come, first served. The exchange in progress asks for those at the front. */
@@ -71,21 +73,35 @@ export class Client implements Topic<Reply> {
   private readyCost = 0
   private retriedAtMillis = -Infinity
   private isClosing = false
-  private flushAtMillis = Infinity
+  /** When the outbox is sent; `undefined` while that is not planned. */
+  private flush: Look | undefined = undefined
   /** Whether the quota was full when Redis last responded. */
   private isFull = false
   /** The local quota that decided before. It is reused if needed again before this moment. */
-  private former: { readonly local: RetryQuotaStore; readonly untilMillis: number } | undefined = undefined
+  private former: { readonly local: LiveStore; readonly untilMillis: number } | undefined = undefined
+  /** Until Redis has responded, a quota that it does not have yet begins with the tokens known here. */
+  private isNew = true
 
-  constructor(terms: QuotaTerms, exchanges: Exchanges) {
+  constructor(terms: QuotaTerms, exchanges: Exchanges, tokens = terms.settings.initial) {
     this.terms = terms
     this.exchanges = exchanges
-    this.tokens = terms.settings.initial
+    this.tokens = tokens
     // Expired leases need no report any more.
     this.outbox = new Outbox(terms.settings.capacity, terms.settings.leaseMillis, (isLease) => {
-      const soonEnough = isLease ? this.nowMillis + terms.flushMillis : Infinity
-      if (this.flushAtMillis === Infinity || this.flushAtMillis > soonEnough) exchanges.signal()
+      const soonEnough = isLease ? this.nowMillis + this.terms.flushMillis : Infinity
+      if (this.flush === undefined || this.flush.atMillis > soonEnough) exchanges.signal()
     })
+  }
+
+  /** Follows other terms of the same quota, which keeps its share of tokens. Requests that wait ask again. */
+  change(terms: QuotaTerms, clock: Clock.Clock): void {
+    const { capacity, leaseMillis } = terms.settings
+    this.tokens *= capacity / this.terms.settings.capacity
+    this.terms = terms
+    this.outbox.change(capacity, leaseMillis)
+    for (const local of [this.local, this.former?.local]) local?.change(terms.local(this.tokens), clock)
+    this.first = undefined
+    this.exchanges.signal()
   }
 
   get nowMillis(): number {
@@ -164,7 +180,7 @@ export class Client implements Topic<Reply> {
     const { former } = this
     const goesOn = former !== undefined && this.nowMillis < former.untilMillis
     this.giveReadyBack()
-    this.local ??= goesOn ? former.local : this.terms.fallback(this.tokens)
+    this.local ??= goesOn ? former.local : new LiveStore(this.terms.local(this.tokens), this.nowMillis)
     this.first = undefined
     this.answer([...this.asks].map((ask) => [ask, "local"]), [...this.looks])
   }
@@ -196,11 +212,21 @@ export class Client implements Topic<Reply> {
   pauseMillis(now: number): number {
     if (this.local !== undefined) return 0
     const idleInMillis = this.idleInMillis(now)
-    if (this.outbox.isEmpty) this.flushAtMillis = Infinity
-    else this.flushAtMillis = Math.min(this.flushAtMillis, now + this.flushMillis)
+    this.flush = this.outbox.isEmpty ? undefined : this.sooner(this.nextFlush(now))
     if (this.looks.size > 0 || (this.asks.size === 0 && this.needsAhead)) return 0
-    const refill = this.asks.size > 0 ? (this.first?.atMillis ?? now) - now : Infinity
-    return Math.min(refill, this.flushAtMillis - now, idleInMillis)
+    return Math.min(this.askAtMillis(now) - now, (this.flush?.atMillis ?? Infinity) - now, idleInMillis)
+  }
+
+  private askAtMillis(now: number): number {
+    return this.asks.size > 0 ? this.first?.atMillis ?? now : Infinity
+  }
+
+  mayGoAlong(now: number): boolean {
+    return this.flush !== undefined && now >= this.flush.fromMillis
+  }
+
+  private sooner(next: Look): Look {
+    return this.flush !== undefined && this.flush.atMillis <= next.atMillis ? this.flush : next
   }
 
   /** Milliseconds until what is ready goes back, unless a retry comes. */
@@ -212,22 +238,28 @@ export class Client implements Topic<Reply> {
     return Infinity
   }
 
-  /** How long updates are buffered. While all is well, which is most of the time, deposits change nothing. */
-  private get flushMillis(): number {
+  /** When updates of now are sent. While all is well, which is most of the time, deposits change nothing. */
+  private nextFlush(now: number): Look {
     const { flushMillis } = this.terms
-    if (!this.isFull || this.outbox.hasLeases) return flushMillis
-    return Math.max(flushMillis, fullFlushMillis * (1 + this.exchanges.random.nextDoubleUnsafe() / 2))
+    if (!this.isFull || this.outbox.hasLeases) return { fromMillis: now + flushMillis / 2, atMillis: now + flushMillis }
+    const millis = fullFlushMillis * (1 + this.exchanges.random.nextDoubleUnsafe() / 2)
+    return {
+      fromMillis: now + Math.max(flushMillis / 2, fullFlushMillis),
+      atMillis: now + Math.max(flushMillis, millis)
+    }
   }
 
   next(now: number): Exchange<Reply> {
     const questions = { asks: this.nextAsks(), looks: [...this.looks] }
     const { sequence, sections } = this.outbox.close(now)
-    this.flushAtMillis = Infinity
+    this.flush = undefined
+    const settings = this.isNew ? { ...this.terms.settings, initial: this.tokens } : this.terms.settings
     const told = { client: this.exchanges.name, sequence, sections, wanted: questions.asks }
     return {
-      ask: (redis) => redis.eval(script)(this.terms.settings, told),
+      ask: (redis) => redis.eval(script)(settings, told),
       replyOf: (answer) => replyOf(answer, told.wanted.length),
       answered: (reply) => {
+        this.isNew = false
         this.outbox.arrived(sequence)
         this.settle(questions, reply)
       },

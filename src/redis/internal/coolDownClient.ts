@@ -1,6 +1,6 @@
 import type { CoolDownGate, Peers } from "../../state/coolDown.ts"
 import { type CoolDownReply, coolDownReplyOf, coolDownScript, type CoolDownSettings } from "./coolDownScript.ts"
-import type { Exchange, Exchanges, Topic } from "./exchanges.ts"
+import { anytime, type Exchange, type Exchanges, type Look, type Topic } from "./exchanges.ts"
 
 /** The settings of a shared cool-down. */
 export interface CoolDownTerms {
@@ -15,7 +15,7 @@ export interface CoolDownTerms {
  */
 export class CoolDownClient implements Peers, Topic<CoolDownReply> {
   private readonly gate: CoolDownGate<any>
-  private readonly terms: CoolDownTerms
+  private terms: CoolDownTerms
   private readonly exchanges: Exchanges
   /** Whether sends were made since Redis was last asked. */
   private isActive = false
@@ -30,13 +30,17 @@ export class CoolDownClient implements Peers, Topic<CoolDownReply> {
   private closedUntilMillis = -Infinity
   /** The closing known to the gate. */
   private closing = ""
-  private lookAtMillis = -Infinity
+  private look: Look = anytime
 
   constructor(gate: CoolDownGate<any>, terms: CoolDownTerms, exchanges: Exchanges) {
     this.gate = gate
     this.terms = terms
     this.exchanges = exchanges
     gate.peers = this
+  }
+
+  change(terms: CoolDownTerms): void {
+    this.terms = terms
   }
 
   sent(): void {
@@ -58,7 +62,7 @@ export class CoolDownClient implements Peers, Topic<CoolDownReply> {
     }
     if (!this.wantsToOpen) {
       this.wantsToOpen = true
-      this.lookAtMillis = -Infinity
+      this.look = anytime
       this.exchanges.signal()
     }
     return false
@@ -77,7 +81,15 @@ export class CoolDownClient implements Peers, Topic<CoolDownReply> {
 
   pauseMillis(now: number): number {
     if (this.closedUntilMillis > now || this.hasOpened) return 0
-    return this.wantsToOpen || this.isActive ? this.lookAtMillis - now : Infinity
+    return this.hasReason ? this.look.atMillis - now : Infinity
+  }
+
+  mayGoAlong(now: number): boolean {
+    return this.hasReason && now >= this.look.fromMillis
+  }
+
+  private get hasReason(): boolean {
+    return this.wantsToOpen || this.isActive
   }
 
   next(now: number): Exchange<CoolDownReply> {
@@ -91,15 +103,14 @@ export class CoolDownClient implements Peers, Topic<CoolDownReply> {
       answered: (reply) => {
         if (this.closedUntilMillis === closedUntilMillis) this.closedUntilMillis = -Infinity
         if (hasOpened) this.hasOpened = false
-        const { nowMillis } = this.exchanges
-        this.lookAtMillis = nowMillis + this.exchanges.jittered(this.terms.lookMillis)
-        this.follow(reply, closedMillis > 0, nowMillis)
+        this.look = this.exchanges.nextLook(this.terms.lookMillis)
+        this.follow(reply, closedMillis > 0, this.exchanges.nowMillis)
       }
     }
   }
 
   decideAlone(): void {
-    this.lookAtMillis = -Infinity
+    this.look = anytime
     this.wantsToOpen = this.isProbing = this.hasOpened = false
     this.gate.look(this.exchanges.nowMillis)
   }

@@ -7,18 +7,23 @@ import type * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
-import type { Connect, Connection } from "./connection.ts"
+import { closeWithin, type Connect, type Connection } from "./connection.ts"
 import { reasonOf } from "./reason.ts"
+import type { Turns } from "./turns.ts"
 
 /** An exchange without a response in time may still be on its way: for this long, nothing more is sent. */
 export const lostMillis = 30_000
 
-/** The settings of the exchanges with Redis. */
-export interface Terms {
+/** How long Redis has. */
+export interface Times {
   /** How long Redis has to respond. */
   readonly timeoutMillis: number
   /** How long the process decides alone before Redis is tried again. */
   readonly retryMillis: number
+}
+
+/** The settings of the exchanges with Redis. */
+export interface Terms extends Times {
   readonly connect: Connect
   /**
    * The process decides alone, for this reason, or with Redis; `isNews` is false if no observer was notified that it was
@@ -26,6 +31,17 @@ export interface Terms {
    */
   readonly onChange: (reason: string | undefined, isNews: boolean) => Effect.Effect<void>
 }
+
+/** When a topic that asks regularly asks again. */
+export interface Look {
+  /** From then on it goes along with other exchanges. */
+  readonly fromMillis: number
+  /** It asks by then. */
+  readonly atMillis: number
+}
+
+/** It asks as soon as there is a reason to. */
+export const anytime: Look = { fromMillis: -Infinity, atMillis: -Infinity }
 
 /** One exchange. */
 export interface Exchange<Reply extends object> {
@@ -41,6 +57,8 @@ export interface Exchange<Reply extends object> {
 export interface Topic<Reply extends object> {
   /** Milliseconds until there is something to send, unless a signal comes first. */
   readonly pauseMillis: (nowMillis: number) => number
+  /** Whether there is something to send that may go along with another exchange of the process. */
+  readonly mayGoAlong: (nowMillis: number) => boolean
   readonly next: (nowMillis: number) => Exchange<Reply>
   /** Redis does not respond, or is no longer asked. */
   readonly decideAlone: () => void
@@ -57,20 +75,6 @@ const exitWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effe
       : Effect.map(Effect.yieldNow, () => fiber.pollUnsafe()))
 
 /**
- * Closes what belongs to the exchanges. A connection that cannot be closed, for example to a stopped server, blocks
- * nothing.
- */
-const closeWithin = (
-  scope: Scope.Closeable,
-  exit: Exit.Exit<unknown, unknown>,
-  millis: number
-): Effect.Effect<void> =>
-  Effect.flatMap(
-    Effect.forkDetach(Scope.close(scope, exit), { startImmediately: true, uninterruptible: true }),
-    (fiber) => Effect.asVoid(Effect.timeoutOption(Fiber.await(fiber), millis))
-  )
-
-/**
  * The one fiber that talks to Redis, one exchange at a time: what comes up during an exchange goes with the next. While
  * Redis does not respond, the process decides alone.
  */
@@ -78,17 +82,21 @@ export class Exchanges {
   readonly random: Random.Random
   /** The name of this process. */
   readonly name = crypto.randomUUID()
-  /** The maximum age of a response. */
-  readonly timeoutMillis: number
   /** Whether the process decides without Redis. */
   isAlone = false
   private readonly terms: Terms
+  private times: Times
   private readonly clock: Clock.Clock
   /**
    * A separate scope, because a closing scope lets nothing start any more, and there may be a last exchange to make.
    */
   private readonly scope: Scope.Closeable
   private readonly connection: Connection
+  private readonly turns: Turns
+  /** Whether another exchange of the process is made now, and this one goes along. */
+  private isAlong = false
+  private sentAtMillis = -Infinity
+  private spread = 0
   /** Whether Redis is known not to respond. */
   private isDown = false
   private retryAtMillis = -Infinity
@@ -101,11 +109,12 @@ export class Exchanges {
 
   private constructor(terms: Terms, fiber: Fiber.Fiber<unknown, unknown>, scope: Scope.Closeable) {
     this.terms = terms
-    this.timeoutMillis = terms.timeoutMillis
+    this.times = terms
     this.random = fiber.getRef(Random.Random)
     this.clock = clockOf(fiber)
     this.scope = scope
-    this.connection = terms.connect(scope)
+    this.connection = terms.connect.within(scope)
+    this.turns = terms.connect.turns
   }
 
   static make(terms: Terms): Effect.Effect<Exchanges> {
@@ -119,9 +128,21 @@ export class Exchanges {
     return monotonicMillis(this.clock)
   }
 
-  /** Half to all of an interval, at random: spreads out the processes of a fleet. */
-  jittered(millis: number): number {
-    return millis * (0.5 + this.random.nextDoubleUnsafe() / 2)
+  /** The maximum age of a response. */
+  get timeoutMillis(): number {
+    return this.times.timeoutMillis
+  }
+
+  change(times: Times): void {
+    this.times = times
+  }
+
+  /** The look after this one: half of the interval to all of it passes. */
+  nextLook(intervalMillis: number): Look {
+    return {
+      fromMillis: this.sentAtMillis + intervalMillis / 2,
+      atMillis: this.nowMillis + intervalMillis * (0.5 + this.spread / 2)
+    }
   }
 
   /** Runs exchanges until the scope is closed; then the process decides alone. */
@@ -155,13 +176,27 @@ export class Exchanges {
   }
 
   private run<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void> {
+    const member = { goAlong: () => this.goAlong(topic) }
     const loop: Effect.Effect<void> = Effect.suspend(() => {
+      this.turns.delete(member)
       if (this.isDone !== undefined && (this.isAlone || this.isDone())) return Effect.void
       this.isSignaled = false
+      if (this.isAlong) return Effect.andThen(this.exchange(topic), loop)
       const millis = Math.ceil(this.pauseMillis(topic))
-      return Effect.andThen(millis > 0 ? this.pause(millis) : this.exchange(topic), loop)
+      if (millis > 0) {
+        if (millis < Infinity) this.turns.add(member)
+        return Effect.andThen(this.pause(millis), loop)
+      }
+      // Other fibers that are ready may have something to send along.
+      return Effect.andThen(Effect.andThen(Effect.yieldNow, this.turn(topic)), loop)
     })
-    return loop
+    return Effect.ensuring(loop, Effect.sync(() => this.turns.delete(member)))
+  }
+
+  private goAlong(topic: Topic<any>): void {
+    if (this.isAlone || !topic.mayGoAlong(this.nowMillis)) return
+    this.isAlong = true
+    this.signal()
   }
 
   private pauseMillis(topic: Topic<any>): number {
@@ -174,7 +209,7 @@ export class Exchanges {
   /** Milliseconds until Redis is tried again: later while an exchange is lost. */
   private retryInMillis(now: number): number {
     if (now < this.retryAtMillis) return this.retryAtMillis - now
-    return this.isLost(now) ? this.terms.retryMillis : 0
+    return this.isLost(now) ? this.times.retryMillis : 0
   }
 
   private pause(millis: number): Effect.Effect<void> {
@@ -188,18 +223,24 @@ export class Exchanges {
     return millis === Infinity ? signal : Effect.raceFirst(Effect.sleep(millis), signal)
   }
 
+  /** Others of the process that have something to send go along. */
+  private turn<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.turns.begin(this.random)
+      return this.exchange(topic)
+    })
+  }
+
   private exchange<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void> {
-    // Other fibers that are ready may have something to send along.
-    return Effect.andThen(
-      Effect.yieldNow,
-      Effect.suspend(() => {
-        const exchange = topic.next(this.nowMillis)
-        return Effect.flatMap(
-          this.replyTo(exchange),
-          (reply) => typeof reply === "string" ? this.failed(topic, exchange, reply) : this.answered(exchange, reply)
-        )
-      })
-    )
+    return Effect.suspend(() => {
+      this.isAlong = false
+      this.spread = this.turns.spread
+      const exchange = topic.next(this.sentAtMillis = this.nowMillis)
+      return Effect.flatMap(
+        this.replyTo(exchange),
+        (reply) => typeof reply === "string" ? this.failed(topic, exchange, reply) : this.answered(exchange, reply)
+      )
+    })
   }
 
   /** The reply in time, or why there is none. A late response is not awaited, but known to be on its way. */
@@ -233,7 +274,7 @@ export class Exchanges {
   ): Effect.Effect<void> {
     const isNews = !this.isDown
     this.isAlone = this.isDown = true
-    this.retryAtMillis = this.nowMillis + this.terms.retryMillis
+    this.retryAtMillis = this.nowMillis + this.times.retryMillis
     exchange.failed?.()
     const alone = Effect.sync(() => topic.decideAlone())
     return isNews ? Effect.andThen(this.terms.onChange(reason, true), alone) : alone

@@ -1,4 +1,4 @@
-import type { Exchange, Exchanges, Topic } from "./exchanges.ts"
+import { anytime, type Exchange, type Exchanges, type Look, type Topic } from "./exchanges.ts"
 import type { Peers, SharedAdaptiveGate } from "./limiterGate.ts"
 import { type LimiterReply, limiterReplyOf, limiterScript, type LimiterSettings } from "./limiterScript.ts"
 
@@ -12,18 +12,22 @@ export interface LimiterTerms {
 /** Reports the sends of a process, and asks for its part of the rate. A process that sends nothing asks nothing. */
 export class LimiterClient implements Peers, Topic<LimiterReply> {
   private readonly gate: SharedAdaptiveGate<any>
-  private readonly terms: LimiterTerms
+  private terms: LimiterTerms
   private readonly exchanges: Exchanges
   /** Sends have ended since Redis was asked last. */
   private isActive = false
   private isThrottled = false
-  private lookAtMillis = -Infinity
+  private look: Look = anytime
 
   constructor(gate: SharedAdaptiveGate<any>, terms: LimiterTerms, exchanges: Exchanges) {
     this.gate = gate
     this.terms = terms
     this.exchanges = exchanges
     gate.peers = this
+  }
+
+  change(terms: LimiterTerms): void {
+    this.terms = terms
   }
 
   get isAlone(): boolean {
@@ -50,7 +54,15 @@ export class LimiterClient implements Peers, Topic<LimiterReply> {
 
   pauseMillis(now: number): number {
     if (this.isThrottled) return 0
-    return this.isActive || this.gate.waiting > 0 ? this.lookAtMillis - now : Infinity
+    return this.hasReason ? this.look.atMillis - now : Infinity
+  }
+
+  mayGoAlong(now: number): boolean {
+    return this.hasReason && now >= this.look.fromMillis
+  }
+
+  private get hasReason(): boolean {
+    return this.isActive || this.gate.waiting > 0
   }
 
   next(now: number): Exchange<LimiterReply> {
@@ -67,9 +79,8 @@ export class LimiterClient implements Peers, Topic<LimiterReply> {
       ask: (redis) => redis.eval(limiterScript)(this.terms.settings, told),
       replyOf: limiterReplyOf,
       answered: (reply) => {
-        const { nowMillis } = this.exchanges
-        this.lookAtMillis = nowMillis + this.exchanges.jittered(this.terms.lookMillis)
-        gate.follow(reply, nowMillis)
+        this.look = this.exchanges.nextLook(this.terms.lookMillis)
+        gate.follow(reply, this.exchanges.nowMillis)
       },
       failed: () => {
         this.isThrottled ||= isThrottled
@@ -81,6 +92,6 @@ export class LimiterClient implements Peers, Topic<LimiterReply> {
   decideAlone(): void {
     if (this.isThrottled) this.gate.cutAlone(this.exchanges.nowMillis)
     this.isThrottled = false
-    this.lookAtMillis = -Infinity
+    this.look = anytime
   }
 }

@@ -21,7 +21,9 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
   private cuts = 0
   private lastMaxRate = 0
   private cutAtMillis = -Infinity
-  private readonly cubic: Cubic.CubicConfig
+  /** That of the fleet, of which this process has a share. */
+  private cubic: Cubic.CubicConfig
+  private share = 1
 
   constructor(options: AdaptiveOptions<E>, nowMillis: number) {
     super(options, Cubic.initial(options.cubic, nowMillis / 1000))
@@ -44,14 +46,32 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
     this.cuts = cuts
     this.lastMaxRate = lastMaxRate
     this.cutAtMillis = nowMillis - millis
-    // The cubic of a share takes as long as that of the whole.
-    const { minFillRate, scaleConstant } = this.cubic
-    const cubic = { ...this.cubic, scaleConstant: scaleConstant * share, minFillRate: minFillRate * share }
+    this.share = share
+    const cubic = this.ownCubic
     this.options = { ...this.options, cubic }
     if (cuts === 0) return
     const curve = { enabled: true, lastMaxRate: lastMaxRate * share, lastThrottleTime: this.cutAtMillis / 1000 }
     this.state = Cubic.follow(this.state, cubic, curve, nowMillis / 1000)
     this.waiters?.wakeHead()
+  }
+
+  override change(options: AdaptiveOptions<E>): void {
+    this.cubic = options.cubic
+    super.change({ ...options, cubic: this.ownCubic })
+  }
+
+  /** The process is no longer one of a fleet: it keeps the rate it had as its part. */
+  leave(): void {
+    this.peers = undefined
+    this.share = 1
+    this.options = { ...this.options, cubic: this.cubic }
+    this.cuts = 0
+  }
+
+  /** The cubic of a share takes as long as that of the whole. */
+  private get ownCubic(): Cubic.CubicConfig {
+    const { cubic, share } = this
+    return { ...cubic, scaleConstant: cubic.scaleConstant * share, minFillRate: cubic.minFillRate * share }
   }
 
   override enter(send: Send): void | Effect.Effect<void, E> {
@@ -91,10 +111,10 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
     if (this.state.fillRate > before) this.waiters?.wakeHead()
   }
 
-  /** A limiter that has measured nothing yet still has its part. */
   private cubicOf(isAlone: boolean): Cubic.CubicConfig {
-    const isMeasuredElsewhere = !isAlone || (this.state.enabled && this.measuredTxRate === 0)
-    const { cubic } = this.options
+    const { measuredTxRate, options: { cubic }, peers, state } = this
+    // A process of a fleet that has measured nothing yet still has its part.
+    const isMeasuredElsewhere = !isAlone || (peers !== undefined && state.enabled && measuredTxRate === 0)
     return isMeasuredElsewhere ? { ...cubic, isMeasuredElsewhere } : cubic
   }
 }

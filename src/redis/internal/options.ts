@@ -1,6 +1,6 @@
 import type * as Duration from "effect/Duration"
 import type { checks } from "../../internal/checks.ts"
-import type { Terms } from "./exchanges.ts"
+import type { Times } from "./exchanges.ts"
 
 /** The options of everything shared through Redis. */
 export interface SharedOptions {
@@ -23,7 +23,7 @@ export const validKey = (check: Checks, { name, prefix }: SharedOptions, default
 export const validTimes = (
   check: Checks,
   { fallbackTime, timeout }: SharedOptions
-): Pick<Terms, "timeoutMillis" | "retryMillis"> => ({
+): Times => ({
   timeoutMillis: check.positiveDuration("timeout", timeout ?? 50),
   retryMillis: check.positiveDuration("fallbackTime", fallbackTime ?? 1000)
 })

@@ -33,8 +33,8 @@ export class Outbox {
   private open = new Draft()
   private closed: Array<Draft> = []
   private sequence = 0
-  private readonly capacity: number
-  private readonly keptMillis: number
+  private capacity: number
+  private keptMillis: number
   private readonly changed: (isLease: boolean) => void
 
   /**
@@ -44,6 +44,11 @@ export class Outbox {
     this.capacity = capacity
     this.keptMillis = keptMillis
     this.changed = changed
+  }
+
+  change(capacity: number, keptMillis: number): void {
+    this.capacity = capacity
+    this.keptMillis = keptMillis
   }
 
   get isEmpty(): boolean {

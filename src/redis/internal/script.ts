@@ -76,7 +76,7 @@ const exchangeArguments = (settings: Settings, exchange: Exchange): ReadonlyArra
  *
  * The key is a sorted set, so that expired members are found without looking at the rest. A score above 0 is the moment
  * at which its member expires: `lease:<client>:<id>:<cost>`, and `client:<client>`. Other scores are negated values:
- * `tokens`, `at` (when they were counted) and `seq:<client>`, the last sequence number of each client. An exchange with
+ * `tokens`, `capacity` (of which they are a share), `at` (when they were counted) and `seq:<client>`, the last sequence number of each client. An exchange with
  * a number not above that one is a late copy: its sender has given it up, so it must change nothing. A section with
  * such a number has already been applied and is resent because its response was lost. A client is remembered as long as
  * it may resend updates, or its messages may be on their way.
@@ -111,6 +111,8 @@ if sequence <= last then return redis.error_reply("STALE exchange") end
 local time = redis.call("TIME")
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local tokens = valueOf("tokens") or initial
+local before = valueOf("capacity") or capacity
+if before ~= capacity then tokens = tokens / before * capacity end
 local function add(amount) tokens = math.min(capacity, tokens + amount) end
 add(math.max(0, now - (valueOf("at") or now)) * refill)
 
@@ -170,6 +172,7 @@ end
 reply[1] = exact(tokens)
 
 set("tokens", -tokens)
+set("capacity", -capacity)
 set("at", -now)
 set("seq:" .. client, -sequence)
 set("client:" .. client, now + remembered)

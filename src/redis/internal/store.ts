@@ -9,41 +9,57 @@ import type { Client } from "./client.ts"
 /** Which side decided, for the metrics. */
 export type Decider = "redis" | "fallback"
 
-/** The quota that decides while Redis does not respond. */
-interface Fallback {
-  readonly capacity: number
-  /** A retry costs more than it ever holds. */
-  readonly tooSmall: (cost: number, clock: Clock.Clock) => void
+/** The options of a bucket in Redis, and the most tokens that the local one holds. */
+interface RedisStoreOptions extends StoreOptions {
+  readonly fallbackCapacity: number
 }
+
+/** A retry costs more than the local bucket ever holds. */
+type TooSmall = (cost: number, capacity: number, clock: Clock.Clock) => void
 
 type Hold = Parameters<Ask>[1]
 
 /** The bucket in Redis, and the local one while Redis does not respond. */
 export class RedisStore implements RetryQuotaStore {
-  readonly capacity: number
-  readonly successIncrement: number
-  readonly firstAttemptCost: number
-  readonly whenExhausted: "stop" | "wait"
+  capacity = 0
+  successIncrement = 0
+  firstAttemptCost = 0
+  whenExhausted: "stop" | "wait" = "stop"
   readonly refresh: Effect.Effect<void>
   private readonly client: Client
   private readonly decided: (by: Decider) => void
-  private readonly fallback: Fallback
+  private readonly tooSmall: TooSmall
+  private fallbackCapacity = 0
+  /** Leases that are not settled yet. */
+  private leases = 0
+  private settled: (() => void) | undefined = undefined
 
-  constructor(options: StoreOptions, client: Client, decided: (by: Decider) => void, fallback: Fallback) {
+  constructor(options: RedisStoreOptions, client: Client, decided: (by: Decider) => void, tooSmall: TooSmall) {
+    this.change(options)
+    this.refresh = client.refresh
+    this.client = client
+    this.decided = decided
+    this.tooSmall = tooSmall
+  }
+
+  change(options: RedisStoreOptions): void {
     this.capacity = options.capacity
     this.successIncrement = options.successIncrement
     this.firstAttemptCost = options.firstAttemptCost
     this.whenExhausted = options.whenExhausted
-    this.refresh = client.refresh
-    this.client = client
-    this.decided = decided
-    this.fallback = fallback
+    this.fallbackCapacity = options.fallbackCapacity
+  }
+
+  /** Calls back once all that was taken is settled, when no more is taken. */
+  whenSettled(callback: () => void): void {
+    if (this.leases === 0) callback()
+    else this.settled = callback
   }
 
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
     if (cost === 0) return uncounted(cost)
-    const { capacity, tooSmall } = this.fallback
-    if (cost > capacity && cost <= this.capacity) tooSmall(cost, clock)
+    const { fallbackCapacity } = this
+    if (cost > fallbackCapacity && cost <= this.capacity) this.tooSmall(cost, fallbackCapacity, clock)
     const { isLineFull, local } = this.client
     if (local !== undefined) return this.reserveLocally(local, cost, clock)
     const lease = this.client.takeAhead(cost)
@@ -58,7 +74,12 @@ export class RedisStore implements RetryQuotaStore {
 
   private taken(cost: number, lease: string): Reservation {
     const { outbox } = this.client
-    return new Taken(cost, (isBack) => isBack ? outbox.giveBack(lease) : outbox.spend(lease))
+    this.leases++
+    return new Taken(cost, (isBack) => {
+      if (isBack) outbox.giveBack(lease)
+      else outbox.spend(lease)
+      if (--this.leases === 0) this.settled?.()
+    })
   }
 
   deposit(tokens: number, clock: Clock.Clock): void {
