@@ -352,7 +352,7 @@ describe("AwsSdk.send", () => {
     }
 
     for (const value of [undefined, null, "text", 0, Symbol.for("s")]) {
-      it.effect(`that are no objects are wrapped: ${String(value)}`, () =>
+      it.effect(`that are not objects are wrapped: ${String(value)}`, () =>
         Effect.gen(function*() {
           const { client } = dynamo([{ throws: value }])
           const error = yield* Effect.flip(AwsSdk.send(client, getItem()))
