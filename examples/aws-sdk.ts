@@ -9,8 +9,8 @@ import {
   PutItemCommand
 } from "@aws-sdk/client-dynamodb"
 import { PutObjectCommand, type S3Client } from "@aws-sdk/client-s3"
-import { Effect } from "effect"
-import { awsAdaptive, awsDynamoDB2026, awsStandard2026, withRetry } from "effect-retry"
+import { Effect, Layer, ManagedRuntime } from "effect"
+import { AdaptiveRateLimiter, awsAdaptive, awsDynamoDB2026, awsStandard2026, RetryQuota, withRetry } from "effect-retry"
 import * as AwsSdk from "effect-retry/AwsSdk"
 import { createReadStream } from "node:fs"
 import { main, print } from "./support/program.ts"
@@ -51,6 +51,10 @@ export const makeClient = (config: DynamoDBClientConfig) =>
     client.middlewareStack.use(AwsSdk.abortPlugin)
     return client
   })
+
+/** For code without Effect: what the clients share, made once per process, and a client to call as usual. */
+const runtime = ManagedRuntime.make(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer()))
+export const plainClient = (config: DynamoDBClientConfig) => runtime.runPromise(makeClient(config))
 
 /** A stand-in for DynamoDB, which is unavailable twice. */
 const table = answering([503, 503], JSON.stringify({ Item: { id: { S: "1" } } }))

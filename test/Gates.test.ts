@@ -150,7 +150,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     assert.isAtMost(added, 16.5)
   })
 
-  it("is nothing of the adapters, of other modes, of simulation and testing", () => {
+  it("contains nothing of the adapters, of other modes, of simulation and testing", () => {
     const own = modules.filter((path) => path.startsWith("src/"))
     assert.include(own, "src/Attempt.ts")
     assert.deepStrictEqual(own.filter((path) => path.startsWith("src/aws/")), ["src/aws/AwsModes.ts"])
@@ -158,7 +158,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     assert.deepStrictEqual(own.filter((path) => rooms.test(path)), [])
   })
 
-  it("is nothing of a module that the index does not export", async () => {
+  it("contains nothing of a module that the index does not export", async () => {
     const { exports } = JSON.parse(await readFile(join(root, "package.json"), "utf8"))
     const index = await readFile(join(root, "src/index.ts"), "utf8")
     const opted = Object.values<string>(exports)
@@ -170,7 +170,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     assert.deepStrictEqual(opted.filter((file) => modules.includes(file)), [])
   })
 
-  it("is nothing of another package, and of Effect neither HTTP, nor persistence, nor schemas", () => {
+  it("contains nothing of another package, and of Effect neither HTTP, nor persistence, nor schemas", () => {
     const others = modules.filter((path) => path.includes("node_modules/") && !path.includes("node_modules/effect/"))
     assert.deepStrictEqual(others, [])
     const before = new Set(Object.keys(found.without.modules))

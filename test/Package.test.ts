@@ -14,7 +14,7 @@ describe("the package", () => {
     assert.isFalse(fs.existsSync(new URL("binding.gyp", root)))
   })
 
-  it("brings nothing along: effect is a peer, and there is no other dependency at run time", () => {
+  it("has no run-time dependency but its peer effect", () => {
     for (const kind of ["dependencies", "optionalDependencies", "bundleDependencies", "bundledDependencies"]) {
       assert.deepStrictEqual(Object.keys(manifest[kind] ?? {}), [], kind)
     }
@@ -46,7 +46,7 @@ describe("the package", () => {
     return tarball!.files.map(({ path }) => path)
   }
 
-  it("holds sources, what is built of them, pages and lessons, and nothing else", async () => {
+  it("contains sources, what is built from them, pages and examples, and nothing else", async () => {
     const paths = packed()
     // What `npm run build` makes is there, or not at all: declarations of each source, and JavaScript in few files.
     const sources = new Set(paths.filter((path) => path.startsWith("src/")).map((path) => path.slice(4, -3)))

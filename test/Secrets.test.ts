@@ -38,7 +38,7 @@ import { renderings, told } from "./utils/told.ts"
 
 const secret = "s3cr3t-planted"
 
-describe("secrets that are planted in requests and answers", () => {
+describe("secrets planted in requests and responses", () => {
   const request = HttpClientRequest.post(`https://${secret}:${secret}@host:8443/path?token=${secret}#${secret}`).pipe(
     HttpClientRequest.setUrlParam("key", secret),
     HttpClientRequest.setHash(secret),
@@ -84,7 +84,7 @@ describe("secrets that are planted in requests and answers", () => {
       assert.notInclude(text, secret)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("get into no error of an attempt that takes too long: it shows the method and the place", () =>
+  it.effect("get into no error of an attempt that takes too long: it shows the method and the path", () =>
     Effect.gen(function*() {
       const { heard, times } = http([...answers, "never"])
       const { exit, text } = yield* heard

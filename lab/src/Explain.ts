@@ -33,7 +33,7 @@ export type { Options } from "./explain/options.ts"
  * - The load per failure rate is that of a client in the long run, attempts failing independently: `1 + f + f^2 + ...`
  *  as far as the policy goes, and with the quota at most `1 + successIncrement * (1 - f) / (cost * f)`. Below
  *  `quota.bitesAt` more comes into the quota than is spent, and only a small one is empty now and then.
- * - With `coolDown` sends wait as a `CoolDown` has them wait after a hint; with `hedge` the load has up to as many hedges as
+ * - With `coolDown` sends wait as a `CoolDown` makes them wait after a hint; with `hedge` the load has up to as many hedges as
  *  their share allows. What other gates do depends on all calls of a client, not on one: `AdaptiveRateLimiter`,
  *  `ConcurrencyLimiter` and `ClientThrottle` are left out. `Simulator` runs them.
  *

@@ -89,7 +89,7 @@ export type { Sensitivity, TunedPolicy, TuneOptions, Tuning, TuningFigures } fro
 export type Scenario = ScenarioModel
 
 /**
- * A scenario as it is written, with no more than it has to say.
+ * A scenario as written, without its defaults.
  *
  * @category models
  * @since 0.1.0
@@ -113,7 +113,7 @@ export type Policy = PolicyModel
 export type Measured = MeasuredModel
 
 /**
- * A measured series as it is written.
+ * A measured series as written.
  *
  * @category models
  * @since 0.1.0
@@ -318,7 +318,7 @@ export const difference: (
  * - `succeed`, `sendsPerCall` and `p99` bound the mean of the runs. A bare value is the least share that succeeds, and the
  *  most of the others; `"< 1.2"` says otherwise.
  * - `recoversInRuns` is the least number of runs that recover: `"18 of 20"`, or the same share of another number.
- * - `recoveredWithin` bounds how long after the last outage so many runs have recovered: all, without `recoversInRuns`.
+ * - `recoveredWithin` bounds how long after the last outage that many runs have recovered: all, without `recoversInRuns`.
  *
  * **Example** (In a test)
  *
@@ -480,7 +480,7 @@ export const tune = (
 ): Effect.Effect<Tuning, InvalidScenario | SimulationStalled> => tuneOf(scenario, options ?? {}, runner)
 
 /**
- * The calls per second below which a scenario recovers from an outage, however long, as theory has it: while a service
+ * The calls per second below which a scenario recovers from an outage, however long, in theory: while a service
  * with a `capacity` is behind by more than the timeout all attempts fail, and it catches up only where the calls, sent as
  * often as the policy lets them then, are fewer than it can handle. `undefined` where theory has no simple answer: for more than
  * one fleet or service, bounded queues, limiters, Envoy's budget.

@@ -352,7 +352,7 @@ describe("AwsSdk.send", () => {
     }
 
     for (const value of [undefined, null, "text", 0, Symbol.for("s")]) {
-      it.effect(`that are no objects are wrapped: ${String(value)}`, () =>
+      it.effect(`that are not objects are wrapped: ${String(value)}`, () =>
         Effect.gen(function*() {
           const { client } = dynamo([{ throws: value }])
           const error = yield* Effect.flip(AwsSdk.send(client, getItem()))
@@ -874,6 +874,14 @@ describe("AwsSdk.send", () => {
         assert.deepStrictEqual([$metadata.attempts, requests.length], [2, 2])
         assert.strictEqual(headersOf(requests[1]!)[0], "attempt=2; max=3")
       }).pipe(withQuota, Effect.provide(AdaptiveRateLimiter.layer())))
+
+    it("plainClient is one for code without Effect", async () => {
+      const { handler, requests } = handlerOf([ok])
+      const client = await Example.plainClient({ ...settings, requestHandler: handler })
+      const { $metadata } = await client.send(getItem())
+      assert.deepStrictEqual([$metadata.attempts, requests.length], [1, 1])
+      assert.strictEqual(headersOf(requests[0]!)[0], "attempt=1; max=3")
+    })
   })
 
   it("types outputs by their command, and fails with SdkError only", () => {

@@ -38,7 +38,7 @@ describe("AwsSdk.sendHedged", () => {
       assert.strictEqual(new Set(requests.map(({ headers }) => headers["amz-sdk-invocation-id"])).size, 1)
     }).pipe(services))
 
-  it.effect("has the next made by a failure that passes, and ends with one that does not", () =>
+  it.effect("makes the next one after a transient failure, and ends with any other", () =>
     Effect.gen(function*() {
       const passing = dynamo([busy, ok])
       yield* played(AwsSdk.sendHedged(passing.client, getItem(), after))

@@ -53,7 +53,7 @@ describe("Operations", () => {
       assert.deepStrictEqual(Operations.settings({ service, operation }), settingsOf(is))
     })
 
-    it("takes names that are no text for unknown ones", () => {
+    it("treats names that are not strings as unknown", () => {
       const operation: Operations.Operation = { service: undefined, operation: 5 } as any
       assert.deepStrictEqual(Operations.settings(operation), settingsOf("ordinary"))
       assert.deepStrictEqual(Operations.settings({ service: "sqs", operation: null } as any), settingsOf("ordinary"))
@@ -127,14 +127,14 @@ describe("Operations", () => {
           driver
         ))
 
-      it.effect("does not hold a long poll back that is not retryable", () =>
+      it.effect("does not hold back a long poll that is not retryable", () =>
         Effect.gen(function*() {
           const error = sdkError({ status: 400, code: "QueueDoesNotExist" })
           const run = yield* played(driver, Operations.forOperation(receive), [error])
           assert.deepStrictEqual(run, { exit: Exit.fail(error), sentAt: [0], endedAt: 0, balance: 0 })
         }).pipe(Effect.provide(RetryQuota.layer({ initial: 0 }))))
 
-      it.effect("does not hold a long poll back that succeeds", () =>
+      it.effect("does not hold back a long poll that succeeds", () =>
         Effect.gen(function*() {
           const run = yield* played(driver, Operations.forOperation(receive), [])
           assert.deepStrictEqual(run, { exit: Exit.succeed(200), sentAt: [0], endedAt: 0, balance: 1 })

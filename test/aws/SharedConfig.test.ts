@@ -299,7 +299,7 @@ describe("SharedConfig", () => {
         return yield* test(files, yield* files.makeTempDirectoryScoped())
       }).pipe(Effect.scoped, Effect.provide([NodeFileSystem.layer, environment({})]))
 
-    it.effect("reads what is there: BOM, CRLF", () =>
+    it.effect("reads the file as it is: BOM, CRLF", () =>
       inDirectory((files, directory) =>
         Effect.gen(function*() {
           yield* files.writeFileString(`${directory}/config`, "\uFEFF[default]\r\nx = 1\r\n")
@@ -308,7 +308,7 @@ describe("SharedConfig", () => {
         })
       ))
 
-    it.effect("passes over a directory, and what is not there", () =>
+    it.effect("skips a directory, and a missing file", () =>
       inDirectory((_, directory) =>
         Effect.gen(function*() {
           assert.strictEqual((yield* SharedConfig.load({ configFile: directory })).profiles.size, 0)

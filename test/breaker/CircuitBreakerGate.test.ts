@@ -140,7 +140,7 @@ describe("CircuitBreakerGate", () => {
       assert.strictEqual(yield* tagOf, "Closed")
     }).pipe(Effect.provide(gated(1))))
 
-  it.effect("an answer that says no opens nothing; a hint of the server lengthens the time", () =>
+  it.effect("a negative answer does not open it; a hint of the server lengthens the time", () =>
     Effect.gen(function*() {
       yield* Effect.exit(withRetry(Effect.fail(new Terminal()), once))
       yield* Effect.exit(withRetry(Effect.fail("what"), once))
@@ -182,7 +182,7 @@ describe("CircuitBreakerGate", () => {
       assert.deepStrictEqual([yield* tagOf, (yield* CoolDown.snapshot).phase], ["Closed", "free"])
     }).pipe(Effect.provide(Layer.merge(CoolDown.layer(), gated(1, "1 second")))))
 
-  it.effect("a store that does not answer: sends go, or are refused, as the breaker is configured", () =>
+  it.effect("a store that does not respond: sends pass or are refused, as the breaker is configured", () =>
     Effect.gen(function*() {
       const down = Effect.fail(
         new CircuitBreaker.CircuitBreakerError({

@@ -423,7 +423,7 @@ describe("withRetry", () => {
       assert.strictEqual(yield* RetryQuota.balance, 101)
     }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
 
-  it.effect("is Effect.retry for a schedule that is no policy", () =>
+  it.effect("is Effect.retry for a schedule that is not a policy", () =>
     Effect.gen(function*() {
       const call = scripted([new Transient(), new Transient()])
       assert.strictEqual(yield* withRetry(call.effect, Schedule.recurs(2)), "ok")
@@ -571,7 +571,7 @@ describe("Effect.retry", () => {
       }
     }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
 
-  it.effect("two policies that both gave leave have their tokens back after a success", () =>
+  it.effect("two policies that both granted a retry get their tokens back after a success", () =>
     Effect.gen(function*() {
       const gated = (cost: number) => Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.quotaGated({ cost }))
       for (const both of [Schedule.min([gated(5), gated(7)]), Schedule.max([gated(7), gated(5)])]) {
@@ -594,7 +594,7 @@ describe("Effect.retry", () => {
       assert.isAtMost(observers?.length ?? 0, 3)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("finds a token without tokens of the quota, too: a retry is no first attempt that costs", () =>
+  it.effect("also finds a retry that holds no quota tokens: it does not pay as a first attempt", () =>
     Effect.gen(function*() {
       const policy = Schedule.map(
         Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(3)),
@@ -659,7 +659,7 @@ describe("types", () => {
     >()
   })
 
-  it("refuse what is no attempt, and a program without its services", () => {
+  it("refuse what is not an attempt, and a program without its services", () => {
     // @ts-expect-error the call is no attempt
     void (() => Effect.retry(call, awsStandard))
     // @ts-expect-error an effect of any error is no attempt

@@ -243,7 +243,7 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
         }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
     }
 
-    it.effect("that refuses has the passes of those before it canceled", () =>
+    it.effect("that refuses cancels the passes of those before it", () =>
       Effect.gen(function*() {
         const [first, second] = [new Gate(0), new Gate(1)]
         second.enter = (send) => Effect.delay(Effect.fail(new Closed({ attempt: send.attempt })), 50)
@@ -254,7 +254,7 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
         assert.deepStrictEqual(first.seen, ["enter 1", "cancel 1"])
       }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
 
-    it.effect("that has a send wait delays it", () =>
+    it.effect("that makes a send wait delays it", () =>
       Effect.gen(function*() {
         const gate = new Gate(0)
         gate.delayMillis = 1000
@@ -268,7 +268,7 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
         assert.deepStrictEqual(gate.seen.length, 4)
       }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
 
-    it.effect("has a retry wait no longer than until the deadline: it is never sent, and all goes back", () =>
+    it.effect("makes a retry wait no longer than until the deadline: it is never sent, and everything goes back", () =>
       Effect.gen(function*() {
         const gate = new Gate(0)
         const waiting = new Gate(1)
@@ -337,7 +337,7 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
         for (const { seen } of gates) assert.deepStrictEqual(seen, ["enter 1", "settle 1 Success"])
       }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
 
-    it.effect("has no pass left unsettled, at any step a call is interrupted", () =>
+    it.effect("leaves no pass unsettled, at any step a call is interrupted", () =>
       Effect.gen(function*() {
         const gates = [new Gate(0), new Gate(1)] as const
         gates[1].delayMillis = 50

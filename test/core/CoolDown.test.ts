@@ -179,7 +179,7 @@ describe("CoolDown", () => {
       Effect.provideService(Random.Random, constantRandom(0))
     ))
 
-  it.effect("a hint of nothing at all says nothing: the next in line follows the probe", () =>
+  it.effect("a hint of zero means nothing: the next in line follows the probe", () =>
     Effect.gen(function*() {
       const sends: Array<number> = []
       const send = Effect.gen(function*() {

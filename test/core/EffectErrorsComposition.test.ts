@@ -230,7 +230,7 @@ describe("an execution plan", () => {
       assert.deepStrictEqual(log, ["1", "2"])
     }).pipe(Effect.provide(Plan.layer)))
 
-  it.effect("fails with the very error of the last provider", () =>
+  it.effect("fails with the last provider's own error", () =>
     Effect.gen(function*() {
       const last = new Terminal()
       const { first, second } = providers(down, [last])

@@ -245,7 +245,7 @@ describe("who wins", () => {
   }
 })
 
-describe("the sends that lose", () => {
+describe("losing sends", () => {
   it.effect("are not waited for: one that needs 500 ms to abort adds less than 1 ms", () =>
     Effect.gen(function*() {
       let aborted = Number.NaN
@@ -370,7 +370,7 @@ describe("every send asks the gates, and reports to them how it ends, once", () 
         assert.deepStrictEqual(attempts, [false, true])
       }))
 
-    it.effect(`${name}: all that fail are failures, and each is notified once`, () =>
+    it.effect(`${name}: all that fail are failures, and each is reported once`, () =>
       Effect.gen(function*() {
         const { account, attempts, sends } = yield* played([[50, new Transient()], [10, new Terminal()]])
         assert.deepStrictEqual([sends, account.entered], [2, 2])
@@ -494,7 +494,7 @@ describe("gates that are strained", () => {
       assert.deepStrictEqual([value, told.at], [0, [0]])
     }).pipe(Effect.provide([paid, ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1) })])))
 
-  it.effect("nor a resource that wants to be left alone", () =>
+  it.effect("nor a resource that is cooling down", () =>
     Effect.gen(function*() {
       const { send, told } = serving([[100]])
       const fiber = yield* Effect.forkChild(send.pipe(Hedge.hedged({ after: 20 })), { startImmediately: true })
@@ -538,7 +538,7 @@ describe("an adaptive rate limiter is strained", () => {
     }))
 })
 
-describe("what stays behind", () => {
+describe("what is left over", () => {
   it.effect("no timer, whichever wins and whatever fails", () =>
     Effect.gen(function*() {
       const clock = yield* countedClock
@@ -620,7 +620,7 @@ describe("the share of the traffic", () => {
       })))
   }
 
-  it.effect("what is not used expires, the oldest is used first, and what was not sent comes back", () =>
+  it.effect("unused shares expire, the oldest are used first, and unsent ones come back", () =>
     Effect.scoped(Effect.gen(function*() {
       const { budget, snapshot } = yield* Hedge.make({ share: 0.5 })
       const clock = yield* Clock.Clock

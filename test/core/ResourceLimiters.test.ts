@@ -166,7 +166,7 @@ describe("ResourceLimiters", () => {
         assert.strictEqual(yield* first.quota.balance, 400)
       })).pipe(Effect.provide(ofThree)))
 
-    it.effect("is never above its bound, whatever is used in whatever order, and forgets nothing that it need not", () =>
+    it.effect("never exceeds its bound, in any order of use, and forgets nothing needlessly", () =>
       Effect.gen(function*() {
         const resources = yield* ResourceLimiters.ResourceLimiters
         const open: Array<{ readonly key: string; readonly scope: Scope.Closeable }> = []
@@ -217,7 +217,7 @@ describe("ResourceLimiters", () => {
         }).pipe(Effect.provide(ResourceLimiters.layer({ quota: shared, maxResources: 2, idleTimeToLive: "1 minute" })))
       }))
 
-    it.effect("builds the layer of a resource once for all who come at the same time, also when the first one goes", () =>
+    it.effect("builds the layer of a resource once for all concurrent callers, even if the first one leaves", () =>
       Effect.gen(function*() {
         let built = 0
         const slow = () =>
@@ -260,7 +260,7 @@ describe("ResourceLimiters", () => {
           Context.getOrUndefined(context, CoolDown.CoolDown)
         ].map((gate) => gate !== undefined))
 
-    it.effect("get has the gates that there are options for, by key too", () =>
+    it.effect("get has the gates with options, by key too", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* has("a"), [true, false, true])
         assert.deepStrictEqual(yield* has("b"), [true, false, false])
@@ -269,7 +269,7 @@ describe("ResourceLimiters", () => {
         coolDown: (key) => key === "a" ? {} : undefined
       }))))
 
-    it.effect("without options there is none", () =>
+    it.effect("has none without options", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* has("a"), [false, false, false])
         const { concurrency, coolDown, throttle } = yield* Effect.scoped(used("a"))

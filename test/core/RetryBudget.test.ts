@@ -587,7 +587,7 @@ describe("all", () => {
 
   const waiting = { capacity: 10, initial: 0, refillPerSecond: 5, whenExhausted: "wait" } as const
 
-  it.effect("waits for those that wait, when the others grant; nothing is held where one refuses", () =>
+  it.effect("waits for those that wait, if the others grant; nothing is held if one refuses", () =>
     Effect.gen(function*() {
       const clock = yield* Clock.Clock
       const share = yield* RetryBudget.share({ minPerSecond: 0.1 })

@@ -148,7 +148,7 @@ describe("RetryDriver", () => {
       assert.deepStrictEqual(reasons, ["deadline"])
     }))
 
-  it("a worker sends what is due, and gives up what the policy stops", () => {
+  it("a worker sends what is due, and abandons what the policy stops", () => {
     const worker = new Worker(
       Effect.runSync(RetryDriver.make(RetryPolicy.maxAttempts(2)(Backoff.fixed({ delay: 100 }))))
     )

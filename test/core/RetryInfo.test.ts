@@ -44,7 +44,7 @@ describe("RetryInfo", () => {
     })
 
     for (const retryAfter of [NaN, -1, "soon", "-1 seconds", null, {}, [1, NaN, 2]] as ReadonlyArray<any>) {
-      it(`takes a hint of ${JSON.stringify(retryAfter)} for none, or for zero, never for a negative or NaN`, () => {
+      it(`reads a hint of ${JSON.stringify(retryAfter)} as none or zero, never as negative or NaN`, () => {
         const hint = RetryInfo.make({ retryAfter }).retryAfter
         assert.isTrue(hint === undefined || Duration.toMillis(hint) === 0)
       })

@@ -211,7 +211,7 @@ describe("RetryMetrics, hedged", () => {
 })
 
 describe("RetryMetrics, gauges", () => {
-  it.effect("show the limiter, the cool-down and the quota as they are when somebody looks", () =>
+  it.effect("show the limiter, the cool-down and the quota as they are when read", () =>
     Effect.gen(function*() {
       const limiter = yield* ConcurrencyLimiter.ConcurrencyLimiter
       const coolDown = yield* CoolDown.CoolDown

@@ -119,7 +119,7 @@ describe("RetryObserver", () => {
       }).pipe(Effect.provide(RetryQuota.layer())))
   }
 
-  it.effect("a span gets 128 events, then one that says so, and no more; the next span gets its own", () =>
+  it.effect("a span gets 128 events, then one that marks the limit, and no more; the next span gets its own", () =>
     Effect.gen(function*() {
       const { events, tracer } = recording()
       const endless = Effect.retry(
@@ -277,7 +277,7 @@ describe("RetryMetrics", () => {
       Effect.provide(Layer.mergeAll(RetryQuota.layer(), AdaptiveRateLimiter.layer(), RetryMetrics.layer()))
     ))
 
-  it.effect("is nowhere until it is provided", () =>
+  it.effect("does nothing until it is provided", () =>
     Effect.gen(function*() {
       yield* inTime(withRetry(Effect.fail(new Transient()), awsStandard))
       assert.deepStrictEqual(yield* reading, {})

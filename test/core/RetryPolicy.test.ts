@@ -74,7 +74,7 @@ describe("RetryPolicy", () => {
         }))
     }
 
-    it.effect("stops when it answers nothing, and what was taken for the retry goes back", () =>
+    it.effect("stops when it returns nothing, and what was taken for the retry goes back", () =>
       Effect.gen(function*() {
         let stops: ReadonlyArray<string> = []
         const policy = Backoff.fixed({ delay: 1 }).pipe(
@@ -93,7 +93,7 @@ describe("RetryPolicy", () => {
         assert.strictEqual(yield* RetryQuota.balance, 500)
       }).pipe(Effect.provide(RetryQuota.layer())))
 
-    it("refuses what is no function", () => {
+    it("refuses what is not a function", () => {
       assert.throws(
         () => RetryPolicy.mapDelay(Backoff.fixed({ delay: 1 }), 100 as never),
         /RetryPolicy.mapDelay: f must be a function from a delay and a failure to a delay, got 100/
@@ -140,7 +140,7 @@ describe("RetryPolicy", () => {
       })
     })
 
-    it.effect("withoutDeadline takes the deadlines so far away, and none that comes later", () =>
+    it.effect("withoutDeadline removes earlier deadlines, and no later one", () =>
       Effect.gen(function*() {
         const hasty = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.deadline(1500))
         assert.deepStrictEqual(yield* decisions(hasty, repeated(transient, 3)), [1000, 1000, 1000])
@@ -322,7 +322,7 @@ describe("RetryPolicy", () => {
           Effect.provide(RetryQuota.layer({ capacity: 20, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))
         ))
 
-      it.effect("counts on the monotonic clock: a step of the wall clock moves it not", () =>
+      it.effect("counts on the monotonic clock: a step of the wall clock does not move it", () =>
         Effect.gen(function*() {
           yield* TestClock.adjust("1 hour")
           let sends = 0
@@ -571,7 +571,7 @@ describe("RetryPolicy", () => {
         [{ beyond: "stop" }, 6001, "retry-after-too-long"]
       ]
 
-      it.effect("says so too where other delays hold after a throttle", () =>
+      it.effect("applies to the delays after a throttle too", () =>
         Effect.gen(function*() {
           const policy = Backoff.fixed({ delay: 1 }).pipe(
             RetryPolicy.whenThrottled(
@@ -664,7 +664,7 @@ describe("RetryPolicy", () => {
       assert.deepStrictEqual(yield* decisions(odd, repeated(transient, 4)), [0, 0, 1, "schedule"])
     }))
 
-  it.effect("fromDelay takes any duration: no number of it is refused, and none is endless", () =>
+  it.effect("fromDelay accepts any duration: none is refused, and none is endless", () =>
     Effect.gen(function*() {
       const given: ReadonlyArray<Duration.Input> = [
         "2 seconds",
@@ -839,7 +839,7 @@ describe("RetryPolicy", () => {
       })
     }
 
-    it("nothing that is right", () => {
+    it("nothing valid", () => {
       RetryPolicy.maxAttempts(Infinity)
       RetryPolicy.maxAttempts(2 ** 53 - 1)
       Backoff.exponential({ base: 0, cap: 1 })

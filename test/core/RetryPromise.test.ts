@@ -166,7 +166,7 @@ describe("retryPromise", () => {
       ["a NaN", NaN]
     ] as const
   ) {
-    it(`rejects with the very failure: ${name}, rejected or thrown`, async () => {
+    it(`rejects with the failure itself: ${name}, rejected or thrown`, async () => {
       const fails = [() => Promise.reject(error), () => {
         throw error
       }]
@@ -178,7 +178,7 @@ describe("retryPromise", () => {
     })
   }
 
-  it("takes what is thrown, and a thenable that throws, for failures to be retried", async () => {
+  it("treats what is thrown, and a thenable that throws, as failures to retry", async () => {
     const { clock, context } = world()
     let sends = 0
     const result = await clock.until(retryPromise(
@@ -276,7 +276,7 @@ describe("retryPromise", () => {
     assert.strictEqual(sends, 0)
   })
 
-  it("takes null for no signal, as fetch does", async () => {
+  it("treats null as no signal, as fetch does", async () => {
     assert.strictEqual(await retryPromise(async () => 1, awsStandard, { signal: null }), 1)
     assert.strictEqual(await make(awsStandard)(async () => 1, { signal: null }), 1)
   })
@@ -371,7 +371,7 @@ describe("abort", () => {
   })
 
   for (const falsy of [null, 0, ""]) {
-    it(`rejects with the reason, be it ${JSON.stringify(falsy)}`, async () => {
+    it(`rejects with the reason, even ${JSON.stringify(falsy)}`, async () => {
       const controller = new AbortController()
       const result = retryPromise(() => new Promise(() => {}), awsStandard, { signal: controller.signal })
       controller.abort(falsy)

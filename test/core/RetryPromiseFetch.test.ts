@@ -113,7 +113,7 @@ describe("a response of fetch", () => {
     assert.deepStrictEqual(hints, [7])
   })
 
-  it("that is retried is let go: its connection does not stay open", async () => {
+  it("that is retried is released: its connection does not stay open", async () => {
     const endless: Answer = (response) => response.writeHead(503).write("more to come")
     script = [endless, status(200)]
     await (await retryPromise((attempt) => fetch(url, attempt), policy)).text()

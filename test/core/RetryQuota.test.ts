@@ -112,7 +112,7 @@ describe("RetryQuota", () => {
     }))
 
   describe("refill", () => {
-    it.effect("flows in over time, up to the capacity", () =>
+    it.effect("refills over time, up to the capacity", () =>
       Effect.gen(function*() {
         const quota = yield* RetryQuota.make({ capacity: 10, initial: 0, refillPerSecond: 2 })
         yield* TestClock.adjust("1500 millis")
@@ -295,7 +295,7 @@ describe("RetryQuota", () => {
         assert.strictEqual(yield* balance, 12)
       }))
 
-    it.effect("fails with a typed error for an impossible option, and for one that is not there", () =>
+    it.effect("fails with a typed error for an impossible option, and for a missing one", () =>
       Effect.gen(function*() {
         const impossible = yield* Effect.flip(snapshot({ CAPACITY: "9", INITIAL: "10", WHEN_EXHAUSTED: "stop" }))
         assert.instanceOf(impossible, InvalidOption)

@@ -57,7 +57,7 @@ describe("maxWaiters of a quota that waits", () => {
     }
   }
 
-  it.effect("never lets more wait than that, though all come at the same moment", () =>
+  it.effect("never lets more wait than that, even if all come at the same moment", () =>
     Effect.gen(function*() {
       const stops: Array<string> = []
       const observer = RetryObserver.layerOnly({ onStop: ({ reason }) => stops.push(reason) })
@@ -72,7 +72,7 @@ describe("maxWaiters of a quota that waits", () => {
       assert.strictEqual(stops.filter((reason) => reason === "max-attempts").length, 5)
     }).pipe(Effect.provide(waiting(5))))
 
-  it.effect("0 lets no caller wait, and takes what is there", () =>
+  it.effect("0 lets no caller wait, and takes available tokens", () =>
     Effect.gen(function*() {
       assert.isTrue(Option.isNone(yield* RetryQuota.reserve(1)))
       yield* TestClock.adjust("1 second")

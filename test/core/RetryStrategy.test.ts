@@ -223,7 +223,7 @@ describe("RetryStrategy", () => {
         assert.strictEqual(yield* RetryQuota.balance, 1)
       }).pipe(withQuota({ initial: 0 })))
 
-    it.effect("makes one attempt, with its own error, where the first attempt is too dear", () =>
+    it.effect("makes one attempt, with its own error, if the first attempt costs too much", () =>
       Effect.gen(function*() {
         const call = scripted([new Transient()])
         const exit = yield* inTime(requested(call.effect, awsStandard))

@@ -115,7 +115,7 @@ describe("untilFirst", () => {
       assert.deepStrictEqual([from.openedAt.length, from.open], [3, 0])
     }).pipe(quota))
 
-  it.effect("takes an empty stream for a success", () =>
+  it.effect("treats an empty stream as a success", () =>
     Effect.gen(function*() {
       const { observe, told } = observed()
       const { elements, exit } = yield* observe(collected(RetryStream.untilFirst(Stream.empty, policy)))

@@ -427,7 +427,7 @@ describe("an observer whose effect", () => {
   }
 })
 
-describe("a call that has begun before the first policy that asks whether it is nested", () => {
+describe("a call that began before the first policy that asks whether it is nested", () => {
   it.effect("continues as it began", () =>
     Effect.gen(function*() {
       const shared: { nesting: boolean } = (globalThis as any)[Symbol.for("effect-retry/shared")]

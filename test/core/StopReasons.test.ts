@@ -94,7 +94,7 @@ describe("why a failure is not retried", () => {
       }).pipe(Effect.provide(RetryQuota.layer())))
   }
 
-  it.effect("a policy for what may be repeated stops at what is final, and says so", () =>
+  it.effect("a policy for what may be repeated stops at a final error, with that reason", () =>
     Effect.gen(function*() {
       const bold = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.whileMaybeRetryable, RetryPolicy.maxAttempts(2))
       const run: Run = (call) => withRetry(call, bold)

@@ -70,7 +70,7 @@ describe("TokenLimiter", () => {
       assert.closeTo(yield* left("requests"), 58, 0.1)
     }).pipe(Effect.provide(limiter({ tokens: 1000, requests: 60 }))))
 
-  it.effect("those for whom there is not enough wait in line, however small, and each passes when it can", () =>
+  it.effect("calls without enough tokens wait in line, however small, and each passes when it can", () =>
     Effect.gen(function*() {
       const { send, sends } = sending()
       // 1,000 a minute: 100 flow in in 6 s.
@@ -92,7 +92,7 @@ describe("TokenLimiter", () => {
       assert.deepStrictEqual(sends, [0, 1000])
     }).pipe(Effect.provide(limiter({ tokens: 1000 }))))
 
-  it.effect("one that needs more than there ever is passes when all is there, and the others wait for it", () =>
+  it.effect("one that needs more than the capacity passes when it is full, and the others wait for it", () =>
     Effect.gen(function*() {
       const { send, sends } = sending()
       yield* send(2500, Effect.void)
@@ -375,7 +375,7 @@ describe("what headers say", () => {
       assert.deepStrictEqual(sends, [0, 0, 6000])
     }).pipe(Effect.provide(limiter({}))))
 
-  it.effect("what others use is seen; what was counted too much comes back; no more than was allowed", () =>
+  it.effect("what others use is seen; overcounted tokens come back; never more than the limit", () =>
     Effect.gen(function*() {
       const { send } = sending()
       const answered = (limit: number, remaining: number) =>
@@ -390,7 +390,7 @@ describe("what headers say", () => {
       assert.deepStrictEqual((yield* TokenLimiter.snapshot).tokens, { limit: 200, remaining: 100 })
     }).pipe(Effect.provide(limiter({ tokens: 1000 }))))
 
-  it.effect("an answer that took long neither takes what has flowed in since, nor gives what others took since", () =>
+  it.effect("a slow response neither takes what was refilled since, nor returns what others took since", () =>
     Effect.gen(function*() {
       const { send } = sending()
       const slow = yield* fork(
@@ -581,7 +581,7 @@ describe("laws", () => {
   const perMilli = 1000 / 60_000
 
   it.effect.prop(
-    "in no window is more let through than flows in in it, and a full bucket",
+    "no window admits more than its refill and a full bucket",
     [Calls],
     ([calls]) =>
       Effect.gen(function*() {
@@ -600,7 +600,7 @@ describe("laws", () => {
   )
 
   it.effect.prop(
-    "a server with the same limits refuses nothing that is let through",
+    "a server with the same limits refuses nothing that is admitted",
     [Calls],
     ([calls]) =>
       Effect.gen(function*() {
@@ -616,7 +616,7 @@ describe("laws", () => {
   )
 
   it.effect.prop(
-    "tokens are conserved: what is left is what flowed in, less what was used",
+    "tokens are conserved: what is left is the refill minus what was used",
     [Calls],
     ([calls]) =>
       Effect.gen(function*() {

@@ -81,7 +81,7 @@ describe("a quota for each call", () => {
     assert.deepStrictEqual(down.warnings, [unshared])
   })
 
-  it("in a runtime: 20 calls send 22 times, and nothing is said", async () => {
+  it("in a runtime: 20 calls send 22 times, without a warning", async () => {
     const down = outage()
     const runtime = ManagedRuntime.make(RetryQuota.layer(options).pipe(Layer.merge(down.logs)))
     for (let call = 0; call < 20; call++) await runtime.runPromise(down.call)
@@ -109,7 +109,7 @@ describe("a quota for each call", () => {
       )
   }
   for (const [name, provided] of Object.entries(perCall)) {
-    it.effect(`${name}, provided in one program: said at the tenth, once`, () => {
+    it.effect(`${name}, provided in one program: a warning at the tenth, once`, () => {
       const down = outage()
       return Effect.gen(function*() {
         for (let call = 1; call <= 30; call++) {
@@ -147,7 +147,7 @@ describe("a quota for each call", () => {
     }).pipe(Effect.provide(down.logs))
   })
 
-  it.effect("is said of calls at the same time too", () => {
+  it.effect("warns for concurrent calls too", () => {
     const down = outage()
     const call = Effect.provide(down.call, RetryQuota.layer(options))
     return Effect.gen(function*() {
@@ -156,7 +156,7 @@ describe("a quota for each call", () => {
     }).pipe(Effect.provide(down.logs))
   })
 
-  it.effect("is said once what they spent together would have emptied one", () => {
+  it.effect("warns once their total spending would have emptied one", () => {
     const down = outage()
     return Effect.gen(function*() {
       for (let call = 1; call <= 20; call++) {
@@ -167,7 +167,7 @@ describe("a quota for each call", () => {
   })
 })
 
-describe("nothing is said of", () => {
+describe("no warning for", () => {
   const quiet: Record<string, (down: ReturnType<typeof outage>) => Effect.Effect<unknown, unknown>> = {
     "calls that succeed": ({ fine }) => Effect.provide(fine, RetryQuota.layer(options)),
     "quotas that are kept for more than a minute": ({ call }) =>
@@ -311,7 +311,7 @@ describe("promises", () => {
 })
 
 describe("a quota that holds less than a retry costs", () => {
-  it.effect("is said at the first retry that it cannot pay for, once for each cost", () => {
+  it.effect("gets a warning at the first retry that it cannot pay for, once for each cost", () => {
     const down = outage()
     return Effect.gen(function*() {
       const quota = Effect.provide(RetryQuota.layer({ capacity: 13 }))
@@ -323,7 +323,7 @@ describe("a quota that holds less than a retry costs", () => {
     }).pipe(Effect.provide(down.logs))
   })
 
-  it.effect("is not said of one that holds just as much", () => {
+  it.effect("gets no warning if it holds exactly as much", () => {
     const down = outage()
     return Effect.gen(function*() {
       yield* moves(down.call)

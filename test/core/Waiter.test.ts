@@ -328,7 +328,7 @@ describe("Waiter", () => {
         }
       }))
 
-    it.effect("have words for unmatched outcomes and for missing reasons", () =>
+    it.effect("has words for unmatched outcomes and for missing reasons", () =>
       Effect.gen(function*() {
         const waiter = Waiter.make({ acceptors: [ready, Waiter.errorType("failure", "NotFound")], maxWait: 10_000 })
         const known = yield* play({ waiter, script: [success, notFound] })
@@ -498,7 +498,7 @@ describe("Waiter", () => {
         assert.isAbove(steps, 10)
       }))
 
-    it.effect("are no outcomes: no acceptor sees them", () =>
+    it.effect("are not outcomes: no acceptor sees them", () =>
       Effect.gen(function*() {
         const bug = new Error("bug")
         assert.deepStrictEqual(yield* Effect.exit(Waiter.waitUntil(Effect.die(bug), waiter)), Exit.die(bug))
@@ -600,7 +600,7 @@ describe("Waiter", () => {
       })
     }
 
-    it("nothing that is right", () => {
+    it("nothing valid", () => {
       Waiter.make({ acceptors: [ready], minDelay: 1, maxDelay: 1, maxWait: 2 })
       Waiter.make({ acceptors: [ready], minDelay: "2 seconds", maxDelay: "2 seconds", maxWait: 2001 })
     })
@@ -723,7 +723,7 @@ describe("Waiter next to createWaiter of @smithy/core/client, which @smithy/util
   }
 
   it.effect.each(vectors.options)(
-    "validates alike but for delays below 1 ms: $minDelay, $maxDelay, $maxWait",
+    "validates alike except for delays below 1 ms: $minDelay, $maxDelay, $maxWait",
     ({ field, ...options }) =>
       Effect.gen(function*() {
         const exit = yield* Effect.exit(Effect.tryPromise(() => smithy(options, [0], ["success"])))

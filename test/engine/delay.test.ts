@@ -8,7 +8,7 @@ describe("delay arithmetic", () => {
       1e15 + 1
     ]] as const
   ) {
-    it(`takes ${delay} ms for ${expected} whole ones: up, but for float noise`, () =>
+    it(`rounds ${delay} ms to ${expected} whole ones: up, except for float noise`, () =>
       assert.strictEqual(Delays.wholeMillis(delay), expected))
   }
 

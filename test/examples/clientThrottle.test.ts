@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Example from "../../examples/client-throttle.ts"
 
 describe("examples/client-throttle", () => {
-  it.effect("serves something else for what a service that is down need not see", () =>
+  it.effect("serves a fallback in place of calls to a service that is down", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
       const load = Effect.orElseSucceed(Example.loadOr(Effect.as(call.send, "fresh"), "stale"), () => "failed")

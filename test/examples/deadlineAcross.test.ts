@@ -14,7 +14,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../../examples/deadline-across.ts"
 
 describe("deadline-across", () => {
-  it.effect("a page takes two seconds at most, and says so; a prefetch says that no user waits for it", () =>
+  it.effect("a page sends its limit of two seconds; a prefetch says that no user waits for it", () =>
     Effect.gen(function*() {
       const told: Array<string> = []
       const hanging = HttpClient.make((request) => {
@@ -31,7 +31,7 @@ describe("deadline-across", () => {
       assert.deepStrictEqual(told, ["2000 normal", "2000 sheddable"])
     }).pipe(Effect.provide([RetryQuota.layer(), Example.CallerLive])))
 
-  it("the server gives what it calls what is left, and leaves retrying to its caller", async () => {
+  it("the server passes on the time that is left, and leaves retrying to its caller", async () => {
     const told: Array<string> = []
     const down = HttpClient.make((request) => {
       told.push(`${request.headers["x-retry-attempt"]} of ${request.headers["x-retry-max-attempts"]}`)

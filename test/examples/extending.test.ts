@@ -46,7 +46,7 @@ describe("examples/own-gate", () => {
     for (const law of laws) it.effect(law.name, () => law.run)
   })
 
-  it.effect("lets ten sends in, has twenty wait and refuses the others, which are not sent", () =>
+  it.effect("admits ten sends, makes twenty wait and refuses the others, which are not sent", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.ok()], { afterwards: "repeat", latency: "1 second" })
       const calls = Array.from({ length: 40 }, () => Effect.flip(OwnGate.load(call.send)))

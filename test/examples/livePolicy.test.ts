@@ -33,7 +33,7 @@ describe("live-policy", () => {
       assert.isUndefined(yield* Example.problem)
     }).pipe(Effect.provide(Example.ConfigLive)))
 
-  it.effect("both forms go by it, until the switch is thrown", () =>
+  it.effect("both forms follow it, until the switch is thrown", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* sendsOf(Example.placeOrder), 4)
       assert.strictEqual(yield* sendsOf(Example.longForm), 4)
@@ -51,13 +51,13 @@ describe("live-policy", () => {
       assert.strictEqual(yield* sends, 6)
     }).pipe(Effect.provide([RetryQuota.layer(), AdaptiveRateLimiter.layer()])))
 
-  it("the schema that is shipped is that of the module", () => {
+  it("the shipped schema is that of the module", () => {
     const shipped = new URL("../../dist/json/retry-config.schema.json", import.meta.url)
     if (!fs.existsSync(shipped)) return
     assert.deepStrictEqual(JSON.parse(fs.readFileSync(shipped, "utf8")), RetryConfigSchema.jsonSchema())
   })
 
-  it("the page shows the file, but for where the schema is", () => {
+  it("the page shows the file, except for the path of the schema", () => {
     const page = fs.readFileSync(new URL("../../docs/live.md", import.meta.url), "utf8")
     const shown = JSON.parse(/^```json\n([^]*?)^```$/m.exec(page)![1]!)
     assert.deepStrictEqual({ ...shown, $schema: "" }, { ...file, $schema: "" })

@@ -6,7 +6,7 @@ import { server } from "../../examples/metrics.ts"
 import { freePort } from "../utils/peers.ts"
 
 describe("examples/metrics.ts", () => {
-  it.live("serves what retrying does, by resource", () =>
+  it.live("serves the metrics of retries, by resource", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       yield* Layer.build(server(port))

@@ -170,7 +170,7 @@ describe("p-retry", () => {
     assert.deepStrictEqual(await aborted((send, signal) => Migrating.getPage(send, () => {}, signal)), [1, reason, 100])
   })
 
-  it("a time of all: it shortens the last delay, a deadline leaves the retry out", async () => {
+  it("a total time: it shortens the last delay, a deadline skips the retry", async () => {
     const ours = await failing(
       [failed],
       (send) => retryPromise(send, Backoff.exponential({ base: 1000 }).pipe(RetryPolicy.deadline(5000)))
@@ -179,7 +179,7 @@ describe("p-retry", () => {
     assert.deepStrictEqual([ours.delays, its.delays], [[1000, 2000], [1000, 2000, 2000]])
   })
 
-  it("a TypeError and what is no Error end it immediately; a policy without `whileRetryable` retries both", async () => {
+  it("a TypeError and a value that is not an Error end it immediately; a policy without `whileRetryable` retries both", async () => {
     const retries = (error: unknown) =>
       failing([error], (send) => retryPromise(send, RetryPolicy.maxAttempts(Backoff.fixed({ delay: 1 }), 3)))
     const bug = new TypeError("x is not a function")
@@ -402,7 +402,7 @@ describe("HttpClient.retryTransient", () => {
     assert.deepStrictEqual([ours.sends, its.sends], [4, 13])
   })
 
-  it("a POST that may have been carried out is sent again there, and here after a mark or with a key", async () => {
+  it("a POST that may have been processed is sent again there, and here if marked or with a key", async () => {
     const [ours, its] = [await answering([500], Migrating.patient, "post"), await answering([500], theirs, "post")]
     assert.deepStrictEqual([ours.sends, its.sends], [1, 4])
   })

@@ -142,7 +142,7 @@ describe("outage", () => {
       assert.isEmpty(Fleet.all().filter(({ name }) => name.length > 17))
     })
 
-    it("nothing is made up before a call has ended", () => {
+    it("nothing is invented before a call has ended", () => {
       const none = Report.figures("naive", new Fleet.Tally(), 0)
       assert.deepStrictEqual(Report.verdict([none], 0), ["No call has ended, so the table shows nothing."])
       assert.strictEqual(Report.table([none])[2], "naive      0        -              -    -    -        -")

@@ -1,4 +1,5 @@
 import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
+import type * as OutageNow from "../../examples/outage-now.ts"
 
 const statusOf = (status: number, headers: Record<string, string> = {}) => async () =>
   new Response(null, { status, headers })
@@ -14,7 +15,7 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 describe("outage-now", () => {
   let sends = 0
-  let guardedFetch: typeof import("../../examples/outage-now.ts").guardedFetch
+  let guardedFetch: typeof OutageNow.guardedFetch
 
   const answering = (answer: () => Promise<Response>) => {
     vi.stubGlobal("fetch", () => {

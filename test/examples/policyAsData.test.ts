@@ -34,7 +34,7 @@ describe("policy-as-data", () => {
       assert.isTrue(Equal.equals(yield* Data.again, Data.ownDelays))
     }))
 
-  it.effect("stands among other settings", () =>
+  it.effect("fits among other settings", () =>
     Effect.gen(function*() {
       const ORDERS = JSON.stringify({ url: "https://orders", retry: Data.policy })
       const { retry, url } = yield* Data.settings.pipe(

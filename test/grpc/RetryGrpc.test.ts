@@ -321,7 +321,7 @@ describe("google.rpc.RetryInfo in grpc-status-details-bin", () => {
     }
   })
 
-  it("is read in no time, however long it is", () => {
+  it("is read quickly, however long it is", () => {
     const start = performance.now()
     for (const length of [65_536, 1_000_000]) {
       const many = new Uint8Array(length).fill(26).map((byte, index) => index % 2 === 0 ? byte : 0)
@@ -461,7 +461,7 @@ describe("unary", () => {
     readonly set = (key: string, value: string) => this.values.set(key, value)
   }
 
-  it.effect("fails with the very error, succeeds with the value, whenever it is called back", () =>
+  it.effect("fails with the error itself, succeeds with the value, whenever it is called back", () =>
     Effect.gen(function*() {
       const error = failure(14)
       const cancel = () => {}

@@ -82,7 +82,7 @@ describe("a client that hedges", () => {
       assert.deepStrictEqual([told.at, told.closed], [[0, 50], [2]])
     }))
 
-  it.effect("takes an answer that is no failure, such as 404, for one", () =>
+  it.effect("treats a response that is not a failure, such as 404, as a success", () =>
     Effect.gen(function*() {
       const { client, told } = server([[1000, 200], [10, 404]])
       assert.deepStrictEqual(yield* run(hedge(client), get), { status: 404, send: "2" })

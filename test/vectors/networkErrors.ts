@@ -283,7 +283,7 @@ export const noNetworkErrors: ReadonlyArray<readonly [why: string, error: object
   ["words of fetch, and more", new TypeError("Failed to fetch the order of the customer")],
   ["words of fetch in an error of no fetch", new Error("Load failed")],
   ["words of Deno further on", new Error("order 7: error sending request for url (x): tcp connect error")],
-  ["a message that is no text", { name: "TypeError", message: ["Failed to fetch"] }]
+  ["a message that is not a string", { name: "TypeError", message: ["Failed to fetch"] }]
 ]
 
 /** How `fetch` says that it does not send such a request: no retry makes it right. */

@@ -96,7 +96,7 @@ const filled = Effect.fnUntraced(function*(fleet: unknown, place: string, scenar
   return { ...fleet, arrivals: { ...besides, ...read } }
 })
 
-/** A scenario as it is written in a file, with the arrivals of the files that it names. */
+/** A scenario as written in a file, with the arrivals of the files that it names. */
 export const withFiles = Effect.fnUntraced(function*(input: unknown, scenario: string) {
   if (!isKeyed(input) || !Array.isArray(input.fleets)) return input
   const left: Allowance = { bytes: mostBytes }

@@ -18,7 +18,7 @@ export const policyNamed = Effect.fnUntraced(function*(text: string) {
   return yield* refusal(`unknown policy ${quoted(text)}: ${suggestion(text, [...Simulator.policies, example])}`)
 })
 
-/** A policy as it is written on the command line: a name, or its steps as JSON. */
+/** A policy as written on the command line: a name, or its steps as JSON. */
 export const policyFrom = Effect.fnUntraced(function*(text: string) {
   const input = text.trimStart().startsWith("{") ? yield* parsed("policy", text) : yield* policyNamed(text)
   return yield* Effect.mapError(

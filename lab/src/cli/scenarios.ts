@@ -47,7 +47,7 @@ export const shipped = Effect.fnUntraced(function*(name: string) {
 
 const looksLikeAFile = (text: string): boolean => /[/\\]|\.json$/i.test(text)
 
-/** A scenario as it is written on the command line: the name of a built-in one, otherwise a file. */
+/** A scenario as written on the command line: the name of a built-in one, otherwise a file. */
 export const scenarioFrom = Effect.fnUntraced(function*(text: string) {
   const fs = yield* FileSystem.FileSystem
   const names = yield* shippedNames

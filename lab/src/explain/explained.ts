@@ -182,7 +182,7 @@ const latencyOf = (subject: Subject): Model.Spread => {
   return finiteSpread({ ...spread, maxMillis })
 }
 
-/** How far one call is followed that goes on until its deadline. */
+/** How far a call is followed that continues until its deadline. */
 const furthest = 10_000
 
 /**
@@ -235,7 +235,7 @@ const quotaOf = (
   }
 }
 
-/** What a retry after the failure costs, be it refused or not. */
+/** What a retry after the failure costs, refused or not. */
 const priceOf = ({ asked, limits, setting }: Subject): Load.Price | undefined => {
   if (limits.quota === undefined) return undefined
   const policy = RetryPolicy.withoutDeadline(setting.policy)

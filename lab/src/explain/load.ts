@@ -20,7 +20,7 @@ export interface Price {
   readonly waits: boolean
 }
 
-/** `1 + f + f^2 + ...`, of so many terms. */
+/** `1 + f + f^2 + ...`, up to a number of terms. */
 const geometric = (f: number, terms: number): number => {
   if (f === 1) return terms
   return (1 - power(f, terms)) / (1 - f)

@@ -59,7 +59,7 @@ const keptPace = (groups: ReadonlyArray<Group>): boolean => {
   return imbalance < 1.3 * chance
 }
 
-/** The most that was served in at least so many seconds. */
+/** The most that was served in at least this many seconds. */
 const highest = (groups: ReadonlyArray<Group>): number => {
   let seconds = 0
   for (const group of [...groups].sort((a, b) => b.served - a.served)) {

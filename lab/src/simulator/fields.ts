@@ -24,7 +24,7 @@ export const maybe = <S extends Schema.Constraint>(schema: S, description: strin
 /** A key that must be there. */
 export const required = <S extends Schema.Top>(schema: S, description: string) => schema.annotateKey({ description })
 
-/** A list of at most so many. */
+/** A list of limited length. */
 export const upTo = (most: number) => Schema.isMaxLength(most, expecting(`a list of at most ${most}`))
 
 /** The messages for refused values. */

@@ -12,9 +12,9 @@ export type Stretch =
   | "reached"
   /** Nothing is left that could happen. */
   | "idle"
-  /** The steps are used up; the stretch goes on with the next call. */
+  /** The steps are used up; the stretch continues with the next call. */
   | "paused"
-  /** So much has happened at one moment that it seems to happen for ever. */
+  /** So much has happened at one moment that it seems to be a loop. */
   | "stalled"
 
 /** A step in the life of a fiber that waits for it. */
@@ -80,7 +80,7 @@ export class VirtualTime implements Clock.Clock {
     }
   }
 
-  /** Lets time pass up to the limit, in at most so many steps. */
+  /** Lets time pass up to the limit, in a limited number of steps. */
   pass(limitMillis: number, steps: number): Stretch {
     const { agenda } = this
     let left = steps

@@ -45,7 +45,7 @@ export const sampler = (distribution: Distribution): Sampler | undefined => {
     : lognormally(millis(p50), log(millis(p99) / millis(p50)) / z99)
 }
 
-/** A distribution whose every duration is so many times as long. */
+/** A distribution with every duration this many times as long. */
 export const scaled = (distribution: Distribution, times: number): Distribution => {
   const time = (value: Time) => millis(value) * times
   if (typeof distribution !== "object") return time(distribution)

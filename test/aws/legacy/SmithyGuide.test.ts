@@ -382,7 +382,7 @@ describe("SmithyGuide", () => {
         }
       }).pipe(withRandom(0.5)))
 
-    it.effect("retries no client's fault", () =>
+    it.effect("retries no client error", () =>
       Effect.gen(function*() {
         const missing = new Example.NoSuchOrder({ id: "7" })
         for (const layer of [Example.standard, Example.example]) {

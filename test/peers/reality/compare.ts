@@ -60,7 +60,7 @@ const recovered = (
   return `${seconds(measured)} / ${seconds(mean)}${often}${signed(error, " %")}`
 }
 
-/** A row of the table: real, then foreseen, with its error. */
+/** A row of the table: real, then predicted, with its error. */
 export const row = ({ backtest, load, policy, system }: Comparison): string => {
   const { p50Millis, p99Millis, recoveredMillis, recovery, sendsPerCall, succeeded } = backtest
   const error = (value: number | undefined) => signed(value, " %")
@@ -78,6 +78,6 @@ export const row = ({ backtest, load, policy, system }: Comparison): string => {
 }
 
 export const head = [
-  "| real system | policy | succeed, real / foreseen | sends/call, real / foreseen | recovers after, real / foreseen | p50 | p99 | load |",
+  "| real system | policy | succeed, real / predicted | sends/call, real / predicted | recovers after, real / predicted | p50 | p99 | load |",
   "| --- | --- | --- | --- | --- | --- | --- | --- |"
 ]

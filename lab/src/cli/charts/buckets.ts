@@ -92,7 +92,7 @@ export const highest = <Bucket>(value: (bucket: Bucket) => number | null): Readi
 export const last = <Bucket>(value: (bucket: Bucket) => number | null): Reading<Bucket> => (buckets) =>
   value(buckets.at(-1)!)
 
-/** The share of the calls that ended in the buckets which ended well; `null` when none ended. */
+/** The share of successes among the calls that ended in the buckets; `null` when none ended. */
 export const successShare: Reading<ClientBucket> = (buckets) => {
   const succeeded = buckets.reduce((sum, bucket) => sum + bucket.succeeded, 0)
   const ended = succeeded + buckets.reduce((sum, bucket) => sum + bucket.failed, 0)

@@ -60,7 +60,7 @@ export const greatest = (values: ReadonlyArray<number | null>): number =>
 const peakFrom = 3
 const nearlyAll = 0.98
 
-/** Where the value axis ends although a short peak goes on; `undefined` where it shows everything. */
+/** Where the value axis ends although a short peak goes higher; `undefined` where it shows everything. */
 export const ceilingOf = (figure: Figure): number | undefined => {
   if (figure.unit === "share" || figure.unit === "duration") return undefined
   const values = [...valuesOf(figure)].sort((a, b) => a - b)
