@@ -37,7 +37,7 @@ describe.each(drivers)("$form", ({ run }) => {
           return yield* Effect.fail(new Transient())
         })
         yield* inTime(Effect.provideService(run(send, policy), CurrentOnward, came))
-        assert.deepStrictEqual(seen, expected)
+        assert.deepStrictEqual<unknown>(seen, expected)
       }))
   }
 })
