@@ -37,6 +37,8 @@ class Pending {
   hasFailed = false
   /** An attempt is making it, or has made it. */
   isClaimed = false
+  /** If it cannot pay: it waited for tokens that do not come before the deadline. */
+  isLate = false
   /** The quota is being asked again: racing attempts wait for the one answer. */
   private answered: Deferred.Deferred<void> | undefined = undefined
 
@@ -78,7 +80,11 @@ class Pending {
   private asked(ask: Ask, again: Permit): Effect.Effect<unknown> {
     const patience = this.call.patienceFor(again.world, 0)
     const answered = this.answered = Deferred.makeUnsafe<void>()
-    return Effect.ensuring(asking(ask, again, patience), Deferred.succeed(answered, undefined))
+    const waits = patience < Infinity && again.world.store!.whenExhausted === "wait"
+    const asked = Effect.map(asking(ask, again, patience), (shortage) => {
+      this.isLate = waits && shortage !== "refused"
+    })
+    return Effect.ensuring(asked, Deferred.succeed(answered, undefined))
   }
 
   /** Whether only this fiber holds it, so that the attempt needs no share. */
@@ -274,7 +280,8 @@ class Attempt {
   private joins(pending: Pending, watch: Watch): AnyEffect {
     const { permit } = pending
     if (permit !== undefined && permit.reservation === undefined) {
-      return this.ended(this.world.nowMillis < pending.call.deadlineAtMillis ? "quota-exhausted" : "deadline")
+      const isLate = pending.isLate || this.world.nowMillis >= pending.call.deadlineAtMillis
+      return this.ended(isLate ? "deadline" : "quota-exhausted")
     }
     if (this.world.gates.length === 0 && pending.isOnlyOf(watch)) {
       this.permit = permit

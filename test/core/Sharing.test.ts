@@ -187,12 +187,19 @@ describe("a retry that a condition around the policy has stopped", () => {
       )
       const late = Schedule.addDelay(policy, () => Effect.succeed("10 seconds"))
       const call = scripted([new Transient()])
-      const fiber = yield* Effect.forkChild(Effect.exit(Effect.retry(attempt(call.effect), late)))
+      const reasons: Array<string> = []
+      const fiber = yield* Effect.forkChild(
+        Effect.provideService(
+          Effect.exit(Effect.retry(attempt(call.effect), late)),
+          RetryObserver.CurrentObserver,
+          { onStop: ({ reason }) => reasons.push(reason) }
+        )
+      )
       yield* TestClock.adjust("5 seconds")
       yield* RetryQuota.reserve(5)
       yield* TestClock.adjust("15 seconds")
       assert.isTrue(Exit.isFailure(yield* Fiber.join(fiber)))
-      assert.strictEqual(call.sends, 1)
+      assert.deepStrictEqual([call.sends, reasons], [1, ["deadline"]])
     }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5, refillPerSecond: 0.05, whenExhausted: "wait" }))))
 })
 

@@ -226,6 +226,25 @@ describe("timers", () => {
     }).pipe(Effect.provide(paid)))
 })
 
+it.effect("a hedge is interrupted too if its own observer interrupts the call", () =>
+  Effect.gen(function*() {
+    let caller: Fiber.Fiber<unknown, unknown> | undefined
+    let [begun, interrupted] = [0, 0]
+    const send = Effect.suspend(() => {
+      begun++
+      return Effect.onInterrupt(Effect.never, () => Effect.sync(() => void interrupted++))
+    })
+    const observer: RetryObserver.RetryObserver = {
+      onHedge: ({ event }) => event === "sent" ? caller!.interruptUnsafe() : undefined
+    }
+    caller = yield* Effect.forkChild(
+      Effect.provideService(Hedge.hedged(send, { after: 20 }), RetryObserver.CurrentObserver, observer)
+    )
+    yield* TestClock.adjust("1 second")
+    assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(caller)))
+    assert.deepStrictEqual([begun, interrupted], [2, 2])
+  }).pipe(Effect.provide(paid)))
+
 describe("a budget that has to be asked", () => {
   for (const whenExhausted of ["stop", "wait"] as const) {
     for (const [answer, grants] of [["pays", true], ["does not pay", false]] as const) {

@@ -1,8 +1,9 @@
 /** What each send tells on, in a process in which no policy asks whether it is nested. */
 import { assert, describe, it } from "@effect/vitest"
 import { attempt, Backoff, RetryPolicy, withRetry } from "effect-retry"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { CurrentOnward, type Onward } from "../../src/internal/onward.ts"
+import { type Onward, onwardIn, telling } from "../../src/internal/onward.ts"
 import { Transient } from "../utils/call.ts"
 import { inTime } from "../utils/drivers.ts"
 
@@ -32,12 +33,14 @@ describe.each(drivers)("$form", ({ run }) => {
       Effect.gen(function*() {
         const seen: Array<unknown> = []
         const send = Effect.gen(function*() {
-          const onward = yield* CurrentOnward
+          const onward = onwardIn(yield* Effect.context<never>())
           seen.push([onward!.attempt, onward!.maxAttempts, onward!.deadlineAtMillis])
           return yield* Effect.fail(new Transient())
         })
-        yield* inTime(Effect.provideService(run(send, policy), CurrentOnward, came))
-        assert.deepStrictEqual(seen, expected)
+        yield* inTime(
+          Effect.updateContext(run(send, policy), (context: Context.Context<never>) => telling(context, came))
+        )
+        assert.deepStrictEqual<unknown>(seen, expected)
       }))
   }
 })

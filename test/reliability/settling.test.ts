@@ -189,6 +189,19 @@ describe.each(drivers)("$form", ({ run }) => {
       assert.deepStrictEqual(seen, Exit.succeed(true))
     }))
 
+  for (const [end, turn] of [["succeeds", Effect.void], ["fails", Effect.fail(new Terminal())]] as const) {
+    it.effect(`a fiber that outlives a send which ${end} is not nested any more, though its caller goes on`, () =>
+      Effect.gen(function*() {
+        const outermost = fixed.pipe(RetryPolicy.maxAttempts(2), RetryPolicy.outermostOnly, RetryPolicy.whileRetryable)
+        let sends = 0
+        const failing = Effect.suspend(() => (sends++, Effect.fail(new Transient())))
+        const later = Effect.delay(Effect.ignore(run(failing, outermost) as Effect.Effect<unknown, unknown>), 10)
+        yield* Effect.ignore(run(Effect.andThen(Effect.forkDetach(later), turn), outermost))
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual(sends, 2)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  }
+
   it.effect("tells each send the times of its schedule", () =>
     Effect.gen(function*() {
       yield* TestClock.adjust("1 hour")
@@ -592,15 +605,23 @@ it.effect("a retry that is interrupted while it pays again keeps no token that c
     assert.deepStrictEqual(told, ["back", "back"])
   }))
 
-for (const [answer, reason] of [["says no", "quota-exhausted"], ["says nothing", "deadline"]] as const) {
-  it.effect(`a retry that pays again at a remote quota which ${answer} ends for "${reason}"`, () =>
+const answers = [
+  ["stop", "says no", "quota-exhausted"],
+  ["stop", "says nothing", "deadline"],
+  ["wait", "says no", "deadline"],
+  ["wait", "refuses", "quota-exhausted"],
+  ["wait", "says nothing", "deadline"]
+] as const
+for (const [whenExhausted, answer, reason] of answers) {
+  it.effect(`a retry that pays again at a quota (${whenExhausted}) which ${answer} ends for "${reason}"`, () =>
     Effect.gen(function*() {
       let asked = 0
       const quota = RetryQuota.fromStore({
         ...ledger([]),
+        whenExhausted,
         reserve: (cost) => (_, hold) => {
-          if (asked++ > 0) return answer === "says no" ? Effect.void : Effect.never
-          return Effect.sync(() => hold({ cost, giveBack: () => true, spend: () => true }))
+          if (asked++ === 0) return Effect.sync(() => hold({ cost, giveBack: () => true, spend: () => true }))
+          return answer === "says nothing" ? Effect.never : Effect.succeed(answer === "refuses" ? "refused" : undefined)
         }
       })
       const reasons: Array<string> = []
