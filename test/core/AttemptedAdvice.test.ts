@@ -43,14 +43,16 @@ describe("what the compiler says where attempt is forgotten", () => {
     "Effect.retryOrElse(call, awsStandard, () => Effect.void)",
     "Stream.fromEffect(call).pipe(Stream.retry(awsStandard))"
   ]
+  const options = "Effect.retry(call, { schedule: awsStandard, times: 2 })"
   const right = [
+    options.replace("call", "attempt(call)"),
     "Effect.retry(attempt(call), awsStandard)",
     "call.pipe(attempt, Effect.retry(awsAdaptive))",
     "withRetry(call, awsStandard)",
     "Effect.retry(call, Backoff.fixed({ delay: 1 }))",
     "Effect.retry(call, Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.honorRetryAfter))"
   ]
-  const found = compiled([...wrong, ...right])
+  const found = compiled([...wrong, ...right, options])
 
   for (const [index, line] of wrong.entries()) {
     it(`${line}: what to do, within six lines`, () => {
@@ -63,4 +65,16 @@ describe("what the compiler says where attempt is forgotten", () => {
   for (const [index, line] of right.entries()) {
     it(`${line}: nothing`, () => assert.strictEqual(found[wrong.length + index], ""))
   }
+
+  it(`${options}: what docs/not-retried.md explains`, () => {
+    const page = fs.readFileSync(join(root, "docs/not-retried.md"), "utf8")
+    for (
+      const words of ["Attempted<\"wrap the call: Effect.retry(attempt(call), policy), or use withRetry\">", options]
+    ) {
+      assert.include(page, words)
+    }
+    const words = "'schedule' does not exist in type"
+    assert.include(found.at(-1), words)
+    assert.include(page, words)
+  })
 })

@@ -228,7 +228,7 @@ describe("timers", () => {
 
 it.effect("a hedge is interrupted too if its own observer interrupts the call", () =>
   Effect.gen(function*() {
-    let caller: Fiber.Fiber<unknown, unknown> | undefined
+    let caller: Fiber.Fiber<unknown, unknown> | undefined = undefined
     let [begun, interrupted] = [0, 0]
     const send = Effect.suspend(() => {
       begun++
