@@ -1,4 +1,4 @@
-/** A quota and a limiter for each of many resources: what a call costs, and what is left when nobody calls. */
+/** A quota and a limiter for each of many resources: what a call costs, and what is left without calls. */
 import { AdaptiveRateLimiter, awsStandard, ResourceLimiters, RetryQuota, withRetry } from "effect-retry"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -4,7 +4,7 @@
  * `npm run flow` prints a table; `--path` adds the files in the order of their visits, `--json` prints both as JSON.
  *
  * Five calls are followed, each throttled once and then answered. A debugger stops at every place in `src` where it can
- * stop: statements, calls, returns. That is the path of somebody who steps into everything, with the frames of Effect, the
+ * stop: statements, calls, returns. That is the path of stepping into everything, with the frames of Effect, the
  * SDK and Node skipped. It counts
  *
  * - files: those of `src` in which it stopped;
@@ -33,7 +33,7 @@ import { setImmediate } from "node:timers/promises"
 
 type Context = RetryQuota.RetryQuota
 
-/** A call: made anew for each run, then run. */
+/** A call: made again for each run, then run. */
 interface Call {
   readonly name: string
   readonly make: Effect.Effect<Effect.Effect<unknown, unknown, Context>, never, Context>

@@ -56,7 +56,7 @@ const Row = ({ place, slot }: { readonly place: number; readonly slot: Slot }) =
   )
 }
 
-/** What becomes of the calls with each policy: figures of all runs, the range from 5 to 95 % of them beside. */
+/** What becomes of the calls with each policy: figures of all runs, the range from 5 to 95 % of them next to it. */
 export const Comparison = ({ slots }: { readonly slots: ReadonlyArray<Slot> }) => (
   <div class="scroll" tabIndex={0} role="region" aria-label="Comparison">
     <table class="comparison">

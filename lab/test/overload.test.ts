@@ -33,7 +33,7 @@ describe("the page on overload", () => {
 })
 
 describe("the figures of the page are those of runs", () => {
-  // Runs that are cheap. A change of the simulator that moves a figure by more than chance wants the command again.
+  // Runs that are cheap. A change of the simulator that moves a figure by more than random variation wants the command again.
   for (
     const [scenario, mechanism, processes] of [
       ["outage", "limit", 1],

@@ -667,7 +667,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
   describe("next to the strategy of the SDK", () => {
     const wall = 1_700_000_000_000
 
-    /** Time that stands still: sleeps end at once. */
+    /** Time that does not pass: sleeps end immediately. */
     const still = {
       currentTimeMillisUnsafe: () => wall,
       currentTimeMillis: Effect.succeed(wall),
@@ -678,7 +678,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
       sleep: () => Effect.void
     }
 
-    /** Runs the SDK with its chance, clock and timers replaced; every sleep ends at once. */
+    /** Runs the SDK with its randomness, clock and timers replaced; every sleep ends immediately. */
     const replaced = <A>(chance: () => number, run: () => Promise<A>) =>
       Effect.promise(async () => {
         const { random } = Math

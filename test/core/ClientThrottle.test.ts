@@ -76,7 +76,7 @@ const driven = (options: ClientThrottle.Options, random: Random.Random = constan
     }
   })
 
-/** So many requests, of which so many are accepted, all under way together. */
+/** This many requests, of which so many are accepted, all in progress together. */
 const counted = (requests: number, accepts: number, options: ClientThrottle.Options) =>
   Effect.gen(function*() {
     const { end, enter, rejection } = yield* driven(options, constantRandom(1))

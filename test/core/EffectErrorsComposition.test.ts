@@ -34,7 +34,7 @@ const travel = <A, E, R>(program: Effect.Effect<A, E, R>, tick = 10) =>
 describe("a circuit breaker", () => {
   const orders = { inside: Breaker.order, outside: Breaker.orderTheOtherWayRound } as const
 
-  /** A service that answers after 100 ms, badly until it is well again; `times` says when it was asked. */
+  /** A service that answers after 100 ms, with errors until it has recovered; `times` says when it was asked. */
   const serviceUntil = (wellAt: number, error: unknown = new Transient()) => {
     const times: Array<number> = []
     const send = Effect.gen(function*() {

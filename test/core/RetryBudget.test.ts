@@ -334,7 +334,7 @@ describe("share", () => {
 })
 
 describe("inFlight, as Envoy", () => {
-  /** So many sends and retries are under way. */
+  /** This many sends and retries are in progress. */
   const underWay = (options: RetryBudget.InFlightOptions, retries: number, sends: number) =>
     Effect.gen(function*() {
       const budget = yield* driven(RetryBudget.inFlight(options))

@@ -320,7 +320,7 @@ describe("RetryStrategy", () => {
           const steps = yield* sweep(program, () =>
             Effect.gen(function*() {
               if (waits) {
-                // Whatever was spent flows back in; what was lost in the queue would block the next for ever.
+                // Whatever was spent flows back in; what was lost in the queue would block the next forever.
                 yield* TestClock.adjust("20 seconds")
                 assert.strictEqual(yield* quota.balance, 6)
                 const next = yield* Effect.forkChild(quota.reserve(6))

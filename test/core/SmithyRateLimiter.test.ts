@@ -72,7 +72,7 @@ describe("differential: AdaptiveRateLimiter and DefaultRateLimiter of @smithy/co
             yield* ours.acquire
             agree(yield* ours.snapshot, state, `step ${i}, sent`)
           } else {
-            // Theirs waits for ever now, and has taken nothing.
+            // Theirs waits forever now, and has taken nothing.
             waits++
             assert.closeTo((1 - capacity) / fillRate * 1000, delay, 1e-2 + delay * 1e-5, `step ${i}: the wait`)
           }

@@ -56,7 +56,7 @@ const serving = (turns: ReadonlyArray<Turn>) => {
 const failing = Effect.fail(new Transient())
 const boom = new Error("boom")
 
-/** What observers and a gate are told of a hedged call, and how it ends. */
+/** What observers and a gate see of a hedged call, and how it ends. */
 const told = (
   turns: ReadonlyArray<Turn>,
   options: Hedge.CallOptions = {},

@@ -55,7 +55,7 @@ const watched = async (run: (mark: () => void) => Promise<unknown>): Promise<See
   return { delays: times.slice(1).map((time, i) => time - times[i]!), sends: times.length, end: await ended }
 }
 
-/** The same with a function that fails with each of the errors in turn, then for ever with the last. */
+/** The same with a function that fails with each of the errors in turn, then forever with the last. */
 const failing = (errors: ReadonlyArray<unknown>, run: (send: Send) => Promise<unknown>): Promise<Seen> =>
   watched((mark) => {
     let sends = 0

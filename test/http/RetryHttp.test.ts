@@ -46,7 +46,7 @@ interface Sent {
   readonly signal: AbortSignal
 }
 
-/** A client that gives each of the answers in turn, the last one for ever. */
+/** A client that gives each of the answers in turn, the last one forever. */
 const scripted = (answers: ReadonlyArray<Answer>) => {
   const sends: Array<Sent> = []
   const client = HttpClient.make((request, _url, signal) =>

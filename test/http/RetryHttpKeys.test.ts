@@ -8,7 +8,7 @@ import * as HttpClientResponse from "effect/http/HttpClientResponse"
 
 const threeTimes = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
 
-/** A client whose server answers with each status in turn, the last one for ever. */
+/** A client whose server answers with each status in turn, the last one forever. */
 const clientOf = (...statuses: ReadonlyArray<number>) => {
   const requests: Array<HttpClientRequest.HttpClientRequest> = []
   const client = HttpClient.make((request) =>

@@ -17,7 +17,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Http from "../../examples/http.ts"
 
-/** A client whose server answers with each status in turn, the last one for ever. */
+/** A client whose server answers with each status in turn, the last one forever. */
 const clientOf = (statuses: ReadonlyArray<number>, body = `"tea"`) => {
   const requests: Array<HttpClientRequest.HttpClientRequest> = []
   const client = HttpClient.make((request) =>

@@ -219,7 +219,7 @@ listen queue
 
 type Treatment = "through" | "black hole" | "reset" | "reset in the body"
 
-/** A TCP proxy that treats each connection as it is told. */
+/** A TCP proxy that treats each connection as configured. */
 const proxy = (target: number, treatments: ReadonlyArray<Treatment>) =>
   Effect.gen(function*() {
     const port = yield* freePort

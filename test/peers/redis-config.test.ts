@@ -163,7 +163,7 @@ describePeers("a document in Redis", () => {
         yield* inside(one)(RetryConfig.set(shared(50)))
         yield* isSeen(one, 40)
         yield* isSeen(two, 80)
-        // A retry is under way while its quota moves out of Redis.
+        // A retry is in progress while its quota moves out of Redis.
         let sends = 0
         const send = Effect.suspend(() => ++sends === 1 ? Effect.fail(new Kit.Transient()) : Effect.sleep("500 millis"))
         const held = yield* Effect.forkChild(call(one, send))

@@ -34,7 +34,7 @@ const through = <A, E>(coolDown: CoolDown.Service, send: Effect.Effect<A, E>) =>
 const isIn = (coolDown: CoolDown.Service, phase: CoolDown.Snapshot["phase"]) =>
   Effect.map(coolDown.snapshot, (snapshot) => snapshot.phase === phase)
 
-/** Sends until it is told. */
+/** Sends until it is stopped. */
 const isTold = (coolDown: CoolDown.Service) =>
   Effect.flatMap(
     isIn(coolDown, "closed"),

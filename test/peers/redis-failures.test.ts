@@ -186,7 +186,7 @@ describePeers("a shared quota", () => {
       yield* Effect.sleep(700)
       server.kill("SIGCONT")
       yield* recovered(options)
-      // What Redis granted while nobody listened any more has gone back: 500 - 5 spent * 5 - 5 held * 5.
+      // What Redis granted while no caller listened any more has gone back: 500 - 5 spent * 5 - 5 held * 5.
       assert.strictEqual(yield* quota.balance, 450)
       for (const lease of before.slice(5)) yield* lease.giveBack
       assert.strictEqual(yield* quota.balance, 475)

@@ -15,7 +15,7 @@ const processes = 10
 const warmUp = 15
 const seconds = 30
 
-/** nginx that lets so many requests a second through, and throttles the rest. */
+/** nginx that lets this many requests a second through, and throttles the rest. */
 const limited = (port: number) => `
   limit_req_zone $binary_remote_addr zone=fleet:1m rate=${rate}r/s;
   limit_req_status 429;

@@ -31,7 +31,7 @@ import { World } from "./utils/world.ts"
 
 const given = process.env["SEED"]
 
-/** Runs a check for many seeds; what it throws is told with the seed. */
+/** Runs a check for many seeds; what it throws is reported with the seed. */
 const forSeeds = (count: number, check: (chance: Chance) => void): void => {
   const seeds = given === undefined ? Array.from({ length: count }, (_, n) => n) : [Number(given)]
   for (const seed of seeds) {

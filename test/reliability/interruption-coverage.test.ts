@@ -7,7 +7,7 @@ import { policySweeps } from "./sweeps/policies.ts"
 import { redisSweeps } from "./sweeps/redis.ts"
 import { quotaLayers, serviceSweeps } from "./sweeps/services.ts"
 
-/** Sweeps beside the tests of their module, by the file and a part of the test's name. */
+/** Sweeps next to the tests of their module, by the file and a part of the test's name. */
 const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>> = {
   ...Object.fromEntries(
     ["homeOf", "serviceOf"].map((name) => [

@@ -13,7 +13,7 @@ const resultOf = <A, E>(fiber: Fiber.Fiber<A, E>): A | undefined => {
   return exit !== undefined && Exit.isSuccess(exit) ? exit.value : undefined
 }
 
-/** Runs an effect that ends at once. */
+/** Runs an effect that ends immediately. */
 const now = <A, E>(world: World, self: Effect.Effect<A, E>): A => {
   const fiber = world.fork(self)
   world.settle()
@@ -161,7 +161,7 @@ const quotaSubject = (options: { capacity: number; initial: number; perMilli: nu
       }
     },
     finish: () => {
-      // What is still held goes back; then whoever waits is served in the time that the refill takes.
+      // What is still held goes back; then waiters are served in the time that the refill takes.
       for (const id of Array.from(model.held.keys())) settle("giveBack", id)
       const wanted = model.queue.reduce((sum, { cost }) => sum + cost, 0)
       if (options.waits) {

@@ -31,7 +31,7 @@ const drivers = [
   { form: "withRetry", run: <A, E>(self: Effect.Effect<A, E>, policy: Policy) => withRetry(self, policy) }
 ] as const
 
-/** What an observer hears of the end, and when the effect ended. */
+/** What an observer sees of the end, and when the effect ended. */
 const ending = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const stops: Array<RetryDecision.Stop> = []

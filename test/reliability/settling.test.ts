@@ -38,7 +38,7 @@ const gated = fixed.pipe(RetryPolicy.quotaGated({ cost: 5 }))
 class Gate extends SendGate.Service<Gate, unknown>()("test/reliability/settling/Gate") {}
 class Before extends SendGate.Service<Before, unknown>()("test/reliability/settling/Before") {}
 
-/** A gate that says how its passes end, and waits as it is told. */
+/** A gate that says how its passes end, and waits as configured. */
 const watching = (told: Array<string>, wait: (attempt: number) => Effect.Effect<void, unknown> | void = () => {}) => {
   const gate: SendGate.SendGate<unknown> = {
     order: 1,
@@ -422,7 +422,7 @@ describe.each(drivers)("$form", ({ run }) => {
 
 describe("a retry that fails before its attempt begins", () => {
   const policy = gated.pipe(RetryPolicy.maxAttempts(3))
-  /** Its first try is an attempt; the others fail before theirs, as late as they are told. */
+  /** Its first try is an attempt; the others fail before theirs, as late as configured. */
   const early = (before: Effect.Effect<void> = Effect.void) => {
     let tries = 0
     const failing = Effect.fail(new Transient())
@@ -475,7 +475,7 @@ describe("a retry that fails before its attempt begins", () => {
 })
 
 describe("attempts that share a retry", () => {
-  /** The first try fails; in the second, all attempts run at once, and their failures are ignored. */
+  /** The first try fails; in the second, all attempts run at the same time, and their failures are ignored. */
   const together = (attempts: ReadonlyArray<Call>) => {
     let tries = 0
     return Effect.suspend(() =>

@@ -90,7 +90,7 @@ const watch = Effect.gen(function*() {
   return samples
 })
 
-/** What is wrong with the quotas and limiters when nobody uses them any more. */
+/** What is wrong with the quotas and limiters when they are no longer used. */
 const atRest = Effect.gen(function*() {
   const problems: Array<string> = []
   for (let n = 0; n < resources; n++) {

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as TestClock from "effect/testing/TestClock"
 
-/** Sends so many at once, and tells when each ended and how. */
+/** Sends this many at the same time, and returns when and how each ended. */
 const burst = <E>(send: Effect.Effect<void, E>, count: number) =>
   Effect.forEach(
     Array.from({ length: count }),

@@ -47,7 +47,7 @@ const responseOf = ({ body = "", headers = {}, status = 200 }: Answer) => ({
 
 const abortError = () => Object.assign(new Error("Request aborted"), { name: "AbortError" })
 
-/** A request handler that gives the answers in turn, the last one for ever, and keeps the requests. */
+/** A request handler that gives the answers in turn, the last one forever, and keeps the requests. */
 export const handlerOf = (answers: ReadonlyArray<Answer>) => {
   const requests: Array<Request> = []
   const handle = async (request: Request, { abortSignal }: HttpHandlerOptions = {}) => {

@@ -14,7 +14,7 @@ export const describePeers = describe.skipIf(process.env["MODE"] !== "peers")
 /** A server that did not come up. */
 export class PeerError extends Data.TaggedError("PeerError")<{ readonly message: string }> {}
 
-/** A port of 127.0.0.1 that nobody listens on. */
+/** A port of 127.0.0.1 without a listener. */
 export const freePort: Effect.Effect<number> = Effect.callback<number>((resume) => {
   const server = net.createServer()
   server.listen(0, "127.0.0.1", () => {

@@ -43,7 +43,7 @@ interface Seen {
 /** The time at which all of a script happens, for hints, which are dates. */
 const now = 1_000_000
 
-/** Runs the other library with its own chance, clock and timer replaced; every sleep ends at once. */
+/** Runs the other library with its own randomness, clock and timer replaced; every sleep ends immediately. */
 const replaced = <A>(chance: number, run: () => Promise<A>) =>
   Effect.promise(async () => {
     const { random } = Math

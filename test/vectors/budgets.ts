@@ -144,7 +144,7 @@ export const towerShares: ReadonlyArray<readonly [share: number, atTower: number
   [1.0, 1.0]
 ]
 
-/** Envoy: retries and requests under way, in percent; whether one more retry passes. */
+/** Envoy: retries and requests in progress, in percent; whether one more retry passes. */
 export const envoy: ReadonlyArray<
   readonly [percent: number, atLeast: number, retries: number, requests: number, granted: boolean]
 > = [
@@ -160,7 +160,7 @@ export const envoy: ReadonlyArray<
   [20.0, 5, 5, 0, false]
 ]
 
-/** Envoy: requests under way, and the most retries. */
+/** Envoy: requests in progress, and the most retries. */
 export const envoyMost: ReadonlyArray<
   readonly [percent: number, atLeast: number, requests: number, most: number]
 > = [
@@ -235,7 +235,7 @@ export const grpcCalls: ReadonlyArray<readonly [ok: boolean, lastSend: number, a
   [false, 17, 1, 5.0]
 ]
 
-/** failsafe-go: first sends and retries under way, then retries that ask, or end. */
+/** failsafe-go: first sends and retries in progress, then retries that ask, or end. */
 export const failsafe: ReadonlyArray<{
   readonly share: number
   readonly atLeast: number

@@ -22,5 +22,5 @@ export const jitterModes = rows(cases)
 /** A backoff refuses a cap below its base: `RetryPolicy.capped` says what is meant. */
 export const capBelowScale = rows(maxBelowScale)
 
-/** A cap of 0 is refused everywhere: a policy that retries at once says so with a base of 0, not with a cap. */
+/** A cap of 0 is refused everywhere: a policy that retries immediately says so with a base of 0, not with a cap. */
 export const capOfZero = rows(maxOfZero)

@@ -34,7 +34,7 @@ export interface Ran {
   readonly progress: ReadonlyArray<string>
 }
 
-/** Runs a command line in this process. With a terminal, `onProgress` hears of its progress and may interrupt. */
+/** Runs a command line in this process. With a terminal, `onProgress` sees its progress and may interrupt. */
 export const run = (
   args: ReadonlyArray<string>,
   options: { readonly onProgress?: (interrupt: () => void, text: string) => void; readonly folder?: string } = {}

@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path"
 import { written } from "../fit/generated.ts"
 import { lab, root } from "./commandLine.ts"
 
-/** The package as it is published, installed in an empty folder beside `effect`. */
+/** The package as it is published, installed in an empty folder next to `effect`. */
 let home: string
 let user: string
 let command: string
@@ -73,7 +73,7 @@ const ended = (child: ChildProcess): Promise<Ended> =>
 const started = (...args: ReadonlyArray<string>): ChildProcess =>
   spawn(command, args, { cwd: user, stdio: ["ignore", "pipe", "pipe"] })
 
-/** The command beside a package that calls itself Effect and has nothing in it that the command imports. */
+/** The command next to a package that calls itself Effect and has nothing in it that the command imports. */
 const besideOther = (effect: object): ChildProcess => {
   const modules = join(home, "other", "node_modules")
   cpSync(join(user, "node_modules", "@effect-retry"), join(modules, "@effect-retry"), {

@@ -18,7 +18,7 @@ const input = (fleet: object = {}, service: object = {}) => ({
   }]
 })
 
-/** What somebody would have measured of a run. */
+/** What a measurement of a run would show. */
 const measuredOf = ({ clients: [client] }: Simulator.SimulationResult): Simulator.MeasuredInput => {
   const { latency } = client!.totals
   const series = client!.series.map(({ attempts, calls, failed, succeeded }) => ({

@@ -20,7 +20,7 @@ const limitsOf = <State>(rule: Rule<State>, rows: ReadonlyArray<Row>): ReadonlyA
   })
 }
 
-// Source of the figures: Netflix/concurrency-limits 78a74b98, the tests beside AIMDLimit, VegasLimit and
+// Source of the figures: Netflix/concurrency-limits 78a74b98, the tests of AIMDLimit, VegasLimit and
 // ExpAvgMeasurement, unless said.
 describe("the AIMD limit of Netflix", () => {
   for (

@@ -263,7 +263,7 @@ describe("the budget of a process", () => {
     nowMillis: 0
   })
 
-  /** How many retries pass in a row, each of which fails, while the calls are under way. */
+  /** How many retries pass in a row, each of which fails, while the calls are in progress. */
   const passes = (options: BudgetOptions, calls: number) => {
     const { retry, send } = budgetOf(options)
     for (let call = 0; call < calls; call++) send(1)

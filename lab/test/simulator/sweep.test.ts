@@ -14,7 +14,7 @@ const outage = (expect: object | undefined, fleet: object = {}) =>
 
 const rates = { path: "fleets.0.rate", from: 10, to: 60, runs: 1 }
 
-/** A service whose answers come right at rates that are told: a limit of so many requests in each second. */
+/** A service whose answers come right at rates that are told: a limit of this many requests in each second. */
 const limited = (expect: object, limit: object) =>
   Simulator.decode({
     name: "limited",

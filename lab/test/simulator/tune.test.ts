@@ -84,7 +84,7 @@ describe("Simulator.tune", () => {
           assert.isFalse(b.every((value, n) => value < a[n]! * 0.9 - 0.01), `${other.label} beats ${one.label}`)
         }
       }
-      // Nine attempts at once collapse the service: no worse policy was tried.
+      // Nine immediate attempts collapse the service: no worse policy was tried.
       assert.isFalse(policies.at(-1)!.isOnFront && chosen.label === policies.at(-1)!.label)
       assert.strictEqual(chosen.worst.recovered, 1)
       const most = chosen.figures.map((_, n) => Math.max(...policies.map(({ figures }) => figures[n]!.succeeded)))

@@ -38,7 +38,7 @@ export const simulate = (name: string, changes?: Changes) =>
 export const simulateInput = (input: unknown) =>
   Effect.flatMap(Simulator.decode(input), (scenario) => Simulator.run(scenario))
 
-/** What a policy of the tests has: three attempts at once, unless it says otherwise. */
+/** What a policy of the tests has: three immediate attempts, unless it says otherwise. */
 export interface Retrying {
   readonly label?: string
   /** Attempts, the first included; `Infinity` for no limit. Default 3. */

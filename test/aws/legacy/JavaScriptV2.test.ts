@@ -307,7 +307,7 @@ describe("JavaScriptV2", () => {
 
     afterAll(() => new Promise((resolve) => server.close(resolve)))
 
-    /** What the SDK does with these responses: its delays, and whether it ended well. Its timers fire at once. */
+    /** What the SDK does with these responses: its delays, and whether it succeeded. Its timers fire immediately. */
     const theirs = async (
       given: ReadonlyArray<Response>,
       next: () => number,

@@ -68,7 +68,7 @@ const wallClock: Effect.Effect<WallClock, PeerError, Scope.Scope> = Effect.gen(f
 const tells = ({ courses, heldUpMillis }: Steady): boolean =>
   heldUpMillis < 20 || courses.every((course) => isOurs(course) ? misses(course).length === 0 : !isIdle(course))
 
-/** Repeated, but not for ever, on a busy machine. */
+/** Repeated, but not forever, on a busy machine. */
 const untilItTells = (self: Effect.Effect<Steady, PeerError>): Effect.Effect<Steady, PeerError> =>
   Effect.repeat(self, { times: 4, until: tells })
 

@@ -17,7 +17,7 @@ export interface Meaning {
 /** What a limiter with an impossible option does. */
 export interface Limiting {
   readonly option: string
-  /** How many of 100 sends got through at once, after 20 throttles and a success. */
+  /** How many of 100 sends got through immediately, after 20 throttles and a success. */
   readonly sdkLetThrough: number
   readonly ours: string
 }

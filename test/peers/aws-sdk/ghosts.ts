@@ -52,7 +52,7 @@ const waits = async (side: Side, ports: Ports, aborted: number, now: Now) => {
   return { isClean: isOneHalf && sent === 0, seen }
 }
 
-/** Both at once. */
+/** Both at the same time. */
 const beside = async (make: () => Promise<Side>, ports: Ports, now: Now, lateness: number): Promise<Ghosts> => {
   const sides = [await make(), await make()] as const
   // So that the clients have read their configuration.
@@ -65,8 +65,8 @@ const beside = async (make: () => Promise<Side>, ports: Ports, now: Now, latenes
 }
 
 /**
- * The worst clean one of four, of different times within a half second: who wakes first is chance where nobody keeps an
- * order. Tried again while none is clean, but not for ever.
+ * The worst clean one of four, of different times within a half second: who wakes first is random unless someone keeps an
+ * order. Tried again while none is clean, but not forever.
  */
 export const ghosts = async (make: () => Promise<Side>, ports: Ports, now: Now, again = 3): Promise<Ghosts> => {
   const seen = await Promise.all([0, 60, 120, 180].map((lateness) => beside(make, ports, now, lateness)))

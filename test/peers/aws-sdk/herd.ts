@@ -35,7 +35,7 @@ const overtakenMillis = (servedAt: ReadonlyArray<number>): number => {
   return longest
 }
 
-/** `waiters` calls that all ask at once, at a strategy whose limiter gives 200 tokens a second. */
+/** `waiters` calls that all ask at the same time, at a strategy whose limiter gives 200 tokens a second. */
 export const herd = async (name: string, strategy: RetryStrategyV2, waiters: number): Promise<Herd> => {
   const error = { name: "ThrottlingException", message: "Slow down", $fault: "client", $metadata: {} } as const
   const token = await strategy.acquireInitialRetryToken("")

@@ -72,7 +72,7 @@ const countingOddTimers = async (run: () => Promise<void>): Promise<number> => {
   return odd
 }
 
-/** One call for each header, all at once. */
+/** One call for each header, all at the same time. */
 export const hints = async (side: Side): Promise<Hints> => {
   const gaps: Array<number | "none"> = headers.map(() => "none")
   const server = await startServer(gaps)

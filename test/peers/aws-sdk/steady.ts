@@ -29,7 +29,7 @@ export interface Options {
   readonly step?: { readonly at: number; readonly by: number; readonly file: string } | undefined
 }
 
-/** All sides at once, each against an endpoint of its own. */
+/** All sides at the same time, each against an endpoint of its own. */
 export const steady = async (
   sides: ReadonlyArray<Side>,
   ports: ReadonlyArray<number>,

@@ -5,7 +5,7 @@ import * as Backoff from "effect-retry/Backoff"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
 import * as Effect from "effect/Effect"
 
-/** A scenario as it is written, and the policies that it is run with; `"written"` is its own. */
+/** A scenario as written, and the policies that it is run with; `"written"` is its own. */
 export interface Case {
   readonly name: string
   readonly scenario: unknown

@@ -5,7 +5,7 @@ import { measure } from "./client.ts"
 import { type SubjectName, subjects } from "./policies.ts"
 import { network, type System } from "./systems.ts"
 
-/** What was measured of a real system, and what the simulator foresees of it. */
+/** What was measured of a real system, and what the simulator predicts for it. */
 export interface Comparison {
   readonly system: string
   readonly policy: SubjectName

@@ -19,7 +19,7 @@ import type { Retrying } from "./client.ts"
 /** A policy as it is on real sends, and as a scenario has it. */
 export interface Subject {
   readonly scenario: Simulator.Policy
-  /** Made anew for each run: what calls share begins as a process does. */
+  /** Made again for each run: what calls share begins as a process does. */
   readonly real: Effect.Effect<Retrying, never, Scope.Scope>
 }
 

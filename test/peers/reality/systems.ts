@@ -10,7 +10,7 @@ import type { SubjectName } from "./policies.ts"
 /** Half of what a request and its answer take between two processes, in milliseconds: sockets and event loops. */
 export const network = 0.5
 
-/** A real system, and what the simulator is told of it. */
+/** A real system, and its description for the simulator. */
 export interface System {
   readonly name: string
   readonly policies: ReadonlyArray<SubjectName>

@@ -25,7 +25,7 @@ const policy = Backoff.fixed({ delay: "1 millis" }).pipe(
   RetryPolicy.quotaGated({ cost: 5 })
 )
 
-/** An outage: calls, four at once, each of which fails whatever it does. Prints the retries. */
+/** An outage: calls, four at the same time, each of which fails whatever it does. Prints the retries. */
 const outage = (calls: number, pauseMillis: number) =>
   Effect.gen(function*() {
     let sends = 0

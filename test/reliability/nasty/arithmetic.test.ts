@@ -46,7 +46,7 @@ describe("arithmetic", () => {
         assert.strictEqual(call.sends, 201)
       }
       assert.strictEqual(fieldOf(() => RetryPolicy.maxAttempts(2 ** 53)), "maxAttempts")
-      // What nobody asked for is bounded.
+      // What no caller asked for is bounded.
       const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
       yield* Effect.exit(Kit.runToEnd(withRetry(call.send, AwsModes.standard())))
       assert.strictEqual(call.sends, 3)

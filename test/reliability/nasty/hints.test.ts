@@ -186,7 +186,7 @@ describe("hints of servers", () => {
           Effect.clockWith((clock) => Effect.succeed(clock.currentTimeMillisUnsafe()))
         )
       ))
-      // It is not slept on either: the call ends at once.
+      // It is not slept on either: the call ends immediately.
       assert.strictEqual(late.sends, 1)
       assert.strictEqual(exit._tag === "Success" ? exit.value - late.timeline.at("attempt")[0]! : -1, 0)
     }).pipe(Effect.provide(Kit.TestQuota.layer({ initial: 4 }))))

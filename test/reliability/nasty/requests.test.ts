@@ -118,7 +118,7 @@ describe("requests", () => {
         Effect.andThen(Effect.exit(call), Effect.clockWith((clock) => Effect.succeed(clock.currentTimeMillisUnsafe())))
       ))
       assert.deepStrictEqual(times, [0, 3000, 6000])
-      // The attempt at 6 s fails at 7 s; the next would begin at 9 s, so the call ends at once.
+      // The attempt at 6 s fails at 7 s; the next would begin at 9 s, so the call ends immediately.
       assert.deepStrictEqual(exit, Exit.succeed(7000))
     }))
 

@@ -46,7 +46,7 @@ class Account {
     }
   }
 
-  /** A gate that lets pass, later if it is told to wait. */
+  /** A gate that lets pass, later if configured to wait. */
   gate(waits: boolean): SendGate.SendGate {
     const hold = (send: SendGate.Send) => {
       this.passes++
@@ -89,7 +89,7 @@ interface Setting {
   readonly isDeep?: boolean
 }
 
-/** Hedged calls over an account that has to be even when they, and whoever lost, have ended. */
+/** Hedged calls over an account that has to be even when they, and those that lost, have ended. */
 const settled = (program: (send: Send) => Effect.Effect<unknown, unknown, any>, setting: Setting = {}) =>
   Effect.suspend(() => {
     const { isAround = false, isDeep = false, isAsked = false, limit, waits = false } = setting

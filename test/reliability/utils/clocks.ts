@@ -30,7 +30,7 @@ export const steppedClock: Effect.Effect<SteppedClock> = Effect.clockWith((clock
   Effect.sync(() => new SteppedClock(clock))
 )
 
-/** The clock, which counts who sleeps now, who ever did, how many slept at once, and readings of the monotonic time. */
+/** The clock, which counts who sleeps now, who ever did, how many slept at the same time, and readings of the monotonic time. */
 export class CountedClock {
   asleep = 0
   sleeps = 0

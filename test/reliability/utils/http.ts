@@ -23,7 +23,7 @@ export const responseOf = (
     status: { value: status }
   })
 
-/** A client that gives each of the answers in turn, the last one for ever, and notes when it was asked. */
+/** A client that gives each of the answers in turn, the last one forever, and notes when it was asked. */
 export const clientOf = (answers: ReadonlyArray<Answer>) => {
   const times: Array<number> = []
   const client = HttpClient.make((request) =>

@@ -251,7 +251,7 @@ class Simulation {
       (_, id) => world.fork(Effect.provideContext(this.client(id), this.context))
     )
     while (fibers.some((fiber) => fiber.pollUnsafe() === undefined)) {
-      // Once it is calm, whoever is still there is done in an hour, or never.
+      // Once it is calm, those still there are done in an hour, or never.
       if (world.nowMillis > calmMillis + 3_600_000) throw new Error("somebody never comes to an end")
       this.disturb(fibers)
       world.advance(1 + chance.below(2000))

@@ -78,7 +78,7 @@ export class World {
     return this.sleepers.size
   }
 
-  /** Starts a fiber, which runs as far as it can at once. */
+  /** Starts a fiber, which runs as far as it can immediately. */
   fork<A, E>(self: Effect.Effect<A, E>): Fiber.Fiber<A, E> {
     return Effect.runForkWith(this.context)(self)
   }
@@ -113,7 +113,7 @@ export class World {
     this.advance(0)
   }
 
-  /** Milliseconds until somebody wakes; `undefined` when nobody sleeps. */
+  /** Milliseconds until the next sleeper wakes; `undefined` when there is none. */
   get untilNext(): number | undefined {
     const next = this.next()
     return next === undefined ? undefined : Math.max(0, next.atMillis - this.nowMillis)
