@@ -1,4 +1,5 @@
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -14,7 +15,19 @@ import { type AnyEffect, asking, Call, deadlineAt, earn, failed, sentOn, succeed
 import { type Parts, partsIn } from "./parts.ts"
 import { Permit, type Watch, watchOf } from "./permit.ts"
 import { failAgain, guarded, send, settling } from "./send.ts"
-import { type AnyFiber, current, fresh, InsideCall, isAround, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
+import {
+  type AnyFiber,
+  current,
+  fresh,
+  hasMarks,
+  InsideCall,
+  isAround,
+  isQuiet,
+  Mark,
+  quotaOf,
+  World,
+  worldOf
+} from "./world.ts"
 
 /** How long after its delay a pending retry is still expected, in milliseconds: a process may be busy. */
 const graceMillis = 1000
@@ -331,7 +344,7 @@ class Attempt {
     this.permit!.leave()
     if (this.pending !== undefined && this.pending.permit !== this.permit) this.pending.permit?.leave(false)
     const { call, world } = this
-    const marks = shared.nesting || shared.hedging
+    const marks = hasMarks()
     if (!marks && world.onward === undefined) return this.self
     if (marks) {
       const deadlineAtMillis = call?.deadlineAtMillis ?? Infinity
@@ -364,7 +377,8 @@ class Attempt {
 /** A successful first attempt that only the quota needs to know about. */
 const bookFirstSuccess = <A>(value: A): A => {
   const { context } = current()
-  earn(quotaOf(context)?.store, context)
+  const store = quotaOf(context)?.store
+  if (store?.isFull !== true) earn(store, Context.get(context, Clock.Clock))
   return value
 }
 
@@ -385,6 +399,10 @@ const isOfLoop = (metadata: Schedule.Metadata | undefined): boolean =>
 const worldFor = (found: Pending | undefined, context: AnyContext): World =>
   found !== undefined && isAround(found.world, context) ? found.world : worldOf(context)
 
+/** Only the quota and gates need to know about a first send. */
+const isPlain = (found: Pending | undefined, { isUnseen }: World): boolean =>
+  found === undefined && isUnseen && !hasMarks()
+
 /** One send of a call that a schedule retries. */
 export const attempting = (self: AnyEffect): AnyEffect => {
   const body = Effect.map(self, bookFirstSuccess)
@@ -402,9 +420,7 @@ export const attempting = (self: AnyEffect): AnyEffect => {
     const marks = metadata !== undefined && shared.nesting
     if (found === undefined && !marks && isQuiet(context)) return body
     const world = worldFor(found, context)
-    if (found === undefined && world.isUnseen && !shared.nesting && !shared.hedging) {
-      return guarded(self, world, context, fiber)
-    }
+    if (isPlain(found, world)) return guarded(self, world, context, fiber)
     return new Attempt(self, world, openTo(world.store, found)).begin(fiber)
   })
 }

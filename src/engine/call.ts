@@ -1,4 +1,4 @@
-import * as Clock from "effect/Clock"
+import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -284,14 +284,15 @@ export const succeeded = (
   value: unknown
 ): Effect.Effect<void> | undefined => {
   if (permit !== undefined) permit.succeeded(value)
-  if (!isRetry) earn(world.store, world.context)
+  if (!isRetry) earn(world.store, world.clock)
   return notified(world, true, undefined)
 }
 
 /** A call has succeeded without a retry. */
-export const earn = (store: RetryQuotaStore | undefined, context: AnyContext): void => {
-  if (store === undefined || store.successIncrement === 0 || store.isFull === true) return
-  store.deposit(store.successIncrement, Context.get(context, Clock.Clock))
+export const earn = (store: RetryQuotaStore | undefined, clock: Clock.Clock): void => {
+  if (store !== undefined && store.successIncrement > 0 && store.isFull !== true) {
+    store.deposit(store.successIncrement, clock)
+  }
 }
 
 /** A send has failed: what its retry holds is spent. */

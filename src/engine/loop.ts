@@ -9,7 +9,7 @@ import { type AnyEffect, Call, deadlineAt, type Decision, earn, failed, sentOn, 
 import { type Parts, partsIn } from "./parts.ts"
 import { permitOf } from "./permit.ts"
 import { framed, guarded, handling, send, settling } from "./send.ts"
-import { type AnyFiber, current, fresh, InsideCall, Mark, type World, worldOf } from "./world.ts"
+import { type AnyFiber, current, fresh, hasMarks, InsideCall, Mark, type World, worldOf } from "./world.ts"
 
 /** What to do with a call that is not retried. Without it, the call fails as its last attempt did. */
 export type OrElse = (error: any, stop: Stop) => AnyEffect
@@ -182,7 +182,7 @@ export class Loop {
   private leave(): AnyContext {
     this.call.permit?.leave()
     const { retry, world } = this
-    const marked = shared.nesting || shared.hedging
+    const marked = hasMarks()
       ? Context.add(world.context, InsideCall, this.mark = new Mark(world, current(), this.call))
       : world.inside
     const inside = sentOn(this.call, world, marked)
@@ -205,7 +205,7 @@ export class Loop {
 /** A successful first attempt that only the quota needs to know about. */
 const quietly = (value: any): AnyEffect => {
   const world = back(current())?.world
-  if (world !== undefined) earn(world.store, world.context)
+  if (world !== undefined) earn(world.store, world.clock)
   return Effect.succeed(value)
 }
 
@@ -215,6 +215,9 @@ const back = (fiber: AnyFiber): Mark | undefined => {
   if (mark !== undefined) fiber.setContext(mark.world.context)
   return mark
 }
+
+/** A call, as reported to the observer. */
+const observed = (call: AnyEffect, { context, observer }: World): AnyEffect => observer.onCall?.(call, context) ?? call
 
 /** Retries an effect: its first attempt runs bare or in a guard, and nothing else is set up until it fails. */
 export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEffect => {
@@ -239,17 +242,16 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
   const timed = parts.deadlineMillis !== Infinity
   return Effect.withFiber((fiber) => {
     const world = worldOf(fiber.context)
-    const isBare = !timed && world.isUnseen && world.metadata === undefined && !shared.nesting
-    if (isBare && world.isQuiet) {
+    const isUnseen = !timed && world.isUnseen && world.metadata === undefined
+    if (isUnseen && world.isQuiet && !shared.nesting) {
       fiber.setContext(world.inside)
       return body
     }
-    if (isBare && !shared.hedging) {
+    if (isUnseen && !hasMarks()) {
       frame ??= Effect.catchCause(self, handling((error, cause) => failed(worldOf(current().context), error, cause)))
       framed(frame, fiber)
       return guarded(self, world, world.inside, fiber)
     }
-    const loop = new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run()
-    return world.observer.onCall?.(loop, world.context) ?? loop
+    return observed(new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run(), world)
   })
 }

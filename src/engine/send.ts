@@ -144,7 +144,7 @@ export const guarded = (self: AnyEffect, world: World, inside: AnyContext, fiber
   const ended = (exit: Exit.Exit<unknown, unknown>): undefined => {
     fiber.setContext(context)
     permit.settle(exit)
-    if (permit.state === "returned") earn(world.store, context)
+    if (permit.state === "returned") earn(world.store, world.clock)
   }
   framed(Effect.onExitPrimitive(self, ended), fiber)
   const sent = () => {

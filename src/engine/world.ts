@@ -142,6 +142,9 @@ export class Mark {
   }
 }
 
+/** Whether sends that nobody observes have marks of their own. */
+export const hasMarks = (): boolean => shared.nesting || shared.hedging === true
+
 /** The send around this context. */
 export const InsideCall = /* @__PURE__ */ Context.Reference<Mark | undefined>("effect-retry/InsideCall", {
   defaultValue: () => undefined

@@ -180,8 +180,9 @@ export class JoinedStore implements RetryQuotaStore {
   /** Distributes a deposit in proportion to the stores' success increments. */
   deposit(tokens: number, clock: Clock.Clock): void {
     for (const store of this.stores) {
+      if (store.isFull === true) continue
       const share = this.successIncrement === 0 ? 1 : store.successIncrement / this.successIncrement
-      if (share > 0 && store.isFull !== true) store.deposit(tokens * share, clock)
+      if (share > 0) store.deposit(tokens * share, clock)
     }
   }
 

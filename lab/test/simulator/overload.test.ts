@@ -66,22 +66,59 @@ describe("brownout: half of the capacity is gone, and no code says so", () => {
     60_000
   )
 
+  /** Calls that are not retried, in the seconds before it, and from five seconds after it began to its end. */
+  const lasting = Effect.fnUntraced(function*(concurrency: object, service: object = {}, of = seeds) {
+    const found = yield* Effect.forEach(of, (seed) => {
+      const input = inputOf("brownout", {
+        scenario: { seed },
+        fleet: { policy: { steps: once, concurrency } },
+        service
+      })
+      // Keys without a value go.
+      return Effect.map(simulateInput(JSON.parse(JSON.stringify(input))), first)
+    })
+    return {
+      used: mean(found.map(goodput)),
+      p99: mean(found.map((fleet) => p99(fleet, 35, 90))),
+      unloaded: mean(found.map((fleet) => p99(fleet, 5, 30))),
+      servedBefore: mean(found.map((fleet) => share(fleet, 5, 30)))
+    }
+  })
+
   it.live(
     "latencies go up to the timeout, unless slow successes count as drops: then all of the capacity is used",
     () =>
       Effect.gen(function*() {
-        const tail = Effect.fnUntraced(function*(concurrency: object) {
-          const results = (yield* runs("brownout", { policy: { steps: once, concurrency } }, {}, few)).map(first)
-          return { used: mean(results.map(goodput)), p99: mean(results.map((fleet) => p99(fleet, 35, 90))) }
-        })
-        const usual = yield* tail({})
-        assert.isAbove(usual.p99, 1000)
-        const bounded = yield* tail({ slowerThan: "600 millis" })
+        assert.isAbove((yield* lasting({}, {}, few)).p99, 1000)
+        const bounded = yield* lasting({ slowerThan: "600 millis" })
         assert.isAbove(bounded.used, 0.98)
         assert.isBelow(bounded.p99, 1050)
+        assert.isAbove(bounded.servedBefore, 99.9)
         // The work itself takes twice as long: 564 of 282 milliseconds, before anybody waits.
+        const short = yield* lasting({ slowerThan: "500 millis", maxWait: "50 millis" })
+        assert.isAbove(short.used, 0.98)
+        assert.isBelow(short.p99, 2.7 * short.unloaded)
+        assert.isAbove(short.servedBefore, 99.9)
       }),
-    120_000
+    180_000
+  )
+
+  it.live(
+    "if half is gone and the rest as fast as before, a tight limit on latency keeps the tail below twice the unloaded one",
+    () =>
+      Effect.gen(function*() {
+        // Half of the turns, which keep others waiting; what a call takes besides is as before.
+        const service = { workers: undefined, capacity: 300 }
+        const tight = yield* lasting({ slowerThan: "400 millis", maxWait: "50 millis" }, service)
+        assert.isAbove(tight.used, 0.98)
+        assert.isBelow(tight.p99, 2 * tight.unloaded)
+        // What it costs on a good day.
+        assert.closeTo(tight.servedBefore, 99.4, 0.3)
+        const usual = yield* lasting({}, service, few)
+        assert.isBelow(usual.used, 0.8)
+        assert.isAbove(usual.p99, 1000)
+      }),
+    180_000
   )
 })
 

@@ -32,8 +32,9 @@ describePeers("the simulator and reality", () => {
           rows.push(row(comparison))
           keep(comparison)
           // The row has the load of the machine: other work is in the real run, and not in the simulated one.
-          if (!system.isSet || load > availableParallelism()) return
+          if (system.asserts === "nothing" || load > availableParallelism()) return
           assert.closeTo(succeeded.error!, 0, 0.03)
+          if (system.asserts === "success") return
           assert.closeTo(sendsPerCall.error!, 0, 0.05)
           if (recovery === undefined) return
           const often = recovery.foreseen.runs / recovery.foreseen.of

@@ -14,8 +14,11 @@ export const network = 0.5
 export interface System {
   readonly name: string
   readonly policies: ReadonlyArray<SubjectName>
-  /** Whether its capacity is a setting. One that has to be measured first moves with whatever else the machine does. */
-  readonly isSet: boolean
+  /**
+   * What is asserted: everything where the capacity is a setting. One that has to be measured first moves with whatever
+   * else the machine does.
+   */
+  readonly asserts: "everything" | "success" | "nothing"
   /** Starts it: whom to send what, what happens meanwhile, and the scenario of the same. */
   readonly start: Effect.Effect<Started, PeerError, Scope.Scope>
 }
@@ -132,65 +135,97 @@ const pooling: System["start"] = Effect.gen(function*() {
 })
 
 const burnMillis = 4
-const stop = { fromSeconds: 10, seconds: 8 }
-const share = 0.7
+const stopMillis = 8000
+
+/** nginx that passes on what comes, and closes the connection to the server when its own client gives up. */
+const passing = (upstream: number) =>
+  Effect.gen(function*() {
+    const port = yield* freePort
+    yield* startNginx(
+      `upstream burner { server 127.0.0.1:${upstream}; keepalive 256; }
+      server { listen 127.0.0.1:${port} backlog=4096; location / { proxy_pass http://burner; ${pass} } }`,
+      port
+    )
+    return port
+  })
+
+interface Stopping {
+  /** The load, as a share of what the server bears. The nearer to 1, the more a small error of that moves the recovery. */
+  readonly share: number
+  readonly seconds: number
+  /** When it is stopped. */
+  readonly fromSeconds: number
+  /** How long each measurement of what it bears takes. */
+  readonly measuringSeconds: number
+  /** Starts what stands in front of the server; returns its port. */
+  readonly front: (port: number) => Effect.Effect<number, PeerError, Scope.Scope>
+}
 
 /** A server that burns CPU, stopped for a while. What it bears is measured first: with connections that are kept, and with new ones. */
-const burning: System["start"] = Effect.gen(function*() {
-  const port = yield* freePort
-  const url = `http://127.0.0.1:${port}/`
-  const server = yield* serve(port, "burner", burnMillis)
-  const measured = (keepAlive: boolean) => Effect.orDie(capacity(url, { keepAlive, clients: 8, seconds: 4 }))
-  // The first seconds of a process are slower than the rest.
-  yield* measured(true)
-  const kept = yield* measured(true)
-  const fresh = yield* measured(false)
-  const rate = Math.round(share * kept)
-  console.log(
-    `burner: ${kept.toFixed(1)} requests/s on connections that are kept, ${
-      fresh.toFixed(1)
-    } on new ones; ${rate} calls/s`
-  )
-  return {
-    load: { url, rate, seconds: 70, timeoutMillis: 1000 },
-    trouble: Effect.sleep(stop.fromSeconds * 1000).pipe(
-      Effect.andThen(Effect.sync(() => server.kill("SIGSTOP"))),
-      Effect.andThen(Effect.sleep(stop.seconds * 1000)),
-      Effect.andThen(Effect.sync(() => server.kill("SIGCONT"))),
-      Effect.asVoid
-    ),
-    service: {
-      capacity: kept,
-      costs: { connecting: Math.max(0, 1000 / fresh - 1000 / kept) },
-      outages: [{
-        kind: "hold",
-        from: `${stop.fromSeconds}s`,
-        to: `${stop.fromSeconds + stop.seconds}s`,
-        backlog: 4096
-      }]
+const burning = ({ fromSeconds, front, measuringSeconds, seconds, share }: Stopping): System["start"] =>
+  Effect.gen(function*() {
+    const port = yield* freePort
+    const server = yield* serve(port, "burner", burnMillis)
+    const url = `http://127.0.0.1:${yield* front(port)}/`
+    const measured = (at: string, keepAlive: boolean) =>
+      Effect.orDie(capacity(at, { keepAlive, clients: 8, seconds: measuringSeconds }))
+    // The first seconds of a process are slower than the rest.
+    yield* measured(url, true)
+    const kept = yield* measured(url, true)
+    // The connections of the server: a proxy keeps them, whatever its clients do.
+    const fresh = yield* measured(`http://127.0.0.1:${port}/`, false)
+    const rate = Math.round(share * kept)
+    console.log(
+      `burner: ${kept.toFixed(1)} requests/s on connections that are kept, ${
+        fresh.toFixed(1)
+      } on new ones; ${rate} calls/s`
+    )
+    return {
+      load: { url, rate, seconds, timeoutMillis: 1000 },
+      trouble: Effect.sleep(fromSeconds * 1000).pipe(
+        Effect.andThen(Effect.sync(() => server.kill("SIGSTOP"))),
+        Effect.andThen(Effect.sleep(stopMillis)),
+        Effect.andThen(Effect.sync(() => server.kill("SIGCONT"))),
+        Effect.asVoid
+      ),
+      service: {
+        capacity: kept,
+        costs: { connecting: Math.max(0, 1000 / fresh - 1000 / kept) },
+        outages: [{ kind: "hold", from: fromSeconds * 1000, to: fromSeconds * 1000 + stopMillis, backlog: 4096 }]
+      }
     }
-  }
-})
+  })
 
 export const systems: ReadonlyArray<System> = [
   {
     name: "Node, 4 ms of CPU each, stopped for 8 s",
     policies: ["none", "three attempts", "awsStandard", "awsStandard, D", "awsStandard, D, cool-down, budget"],
-    isSet: false,
-    start: burning
+    asserts: "nothing",
+    start: burning({ share: 0.7, seconds: 70, fromSeconds: 10, measuringSeconds: 4, front: Effect.succeed })
+  },
+  {
+    name: "nginx in front of it, stopped for 8 s",
+    policies: ["awsStandard", "awsStandard, D"],
+    asserts: "success",
+    start: burning({ share: 0.5, seconds: 42, fromSeconds: 5, measuringSeconds: 2.5, front: passing })
   },
   {
     name: "Node, 8 workers, queue of 200, slow for 10 s",
     policies: ["none", "three attempts", "awsStandard", "awsStandard, D"],
-    isSet: false,
+    asserts: "nothing",
     start: pooling
   },
   {
     name: "haproxy, queue of 200 ms, slow for 10 s",
     policies: ["none", "three attempts", "awsStandard"],
-    isSet: false,
+    asserts: "nothing",
     start: queueing
   },
-  { name: "nginx, limit of 40/s", policies: ["none", "full jitter", "awsStandard"], isSet: true, start: throttled(40) },
-  { name: "adaptive through nginx", policies: ["awsAdaptive"], isSet: true, start: throttled(60) }
+  {
+    name: "nginx, limit of 40/s",
+    policies: ["none", "full jitter", "awsStandard"],
+    asserts: "everything",
+    start: throttled(40)
+  },
+  { name: "adaptive through nginx", policies: ["awsAdaptive"], asserts: "everything", start: throttled(60) }
 ]
