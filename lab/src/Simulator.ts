@@ -285,8 +285,7 @@ export const run = (
 export const runs = (
   scenario: Scenario,
   options?: RunsOptions
-): Effect.Effect<ReadonlyArray<SimulationResult>, SimulationStalled> =>
-  runSeeds(scenario, options ?? {})
+): Effect.Effect<ReadonlyArray<SimulationResult>, SimulationStalled> => runSeeds(scenario, options ?? {})
 
 const runner: Runner = { decode, run: (changed, count) => runs(changed, { runs: count }) }
 
