@@ -111,8 +111,9 @@ describePeers("a document in Redis", () => {
         const process = yield* processOn(NodeRedis.layer({ url: urlOf(port) }), three)
         const { commands, messages } = yield* counted(process, [port], 5)
         console.log(`quota, limiter and cool-down of 3 resources, 5 s: ${commands} exchanges in ${messages} messages`)
-        assert.isAtLeast(commands, 100)
-        assert.isAtMost(messages, 65)
+        assert.isAtLeast(messages, 5)
+        // Nearly 1 if each goes by itself. In a turn, some of the nine are not due.
+        assert.isAtLeast(commands / messages, 4)
       }),
     60_000
   )
@@ -127,8 +128,9 @@ describePeers("a document in Redis", () => {
       console.log(
         `the same in a cluster of 3 nodes: ${commands} exchanges in ${messages} messages, of ${steps.count} turns in 6 s`
       )
-      assert.isAtLeast(commands, 100)
-      assert.isAtMost(steps.count, 90)
+      assert.isAtLeast(messages, 5)
+      // The turns are those of one second more.
+      assert.isAtLeast(commands / steps.count, 3)
       assert.isAtMost(messages, 3 * steps.count)
     }), 120_000)
 
