@@ -142,7 +142,7 @@ export class Mark {
   }
 }
 
-/** Whether sends that nobody observes have marks of their own. */
+/** Whether sends that no observer sees have marks of their own. */
 export const hasMarks = (): boolean => shared.nesting || shared.hedging === true
 
 /** The send around this context. */
