@@ -1,14 +1,21 @@
 /**
- * The simulator: what a wake costs on its clock and on `TestClock`, and the scenario of ten thousand clients.
+ * The simulator: what a wake costs on its clock and on `TestClock`, the scenario of ten thousand clients, and what a second
+ * thread brings to many runs of it.
  *
  * `npx tsx --expose-gc bench/simulator.ts`, with `--quick` in a minute. It measures the sources.
  */
 import * as Simulator from "@effect-retry/lab/Simulator"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as TestClock from "effect/testing/TestClock"
+import { build } from "esbuild"
 import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
 import { getHeapStatistics } from "node:v8"
+import { Worker } from "node:worker_threads"
+import { inThreads } from "../lab/src/cli/pool.ts"
+import { Threads, worthAThread } from "../lab/src/cli/Threads.ts"
 import { quotient, type Spread } from "./harness.ts"
 import { exactly, printTable, table, timed } from "./report.ts"
 
@@ -96,3 +103,34 @@ const run = async (seconds: number, again = "") => {
 
 await run(quick ? 25 : 101)
 for (const seconds of quick ? [25] : [25, 101]) await run(seconds, ", again")
+
+const worker = fileURLToPath(new URL("output/worker.mjs", import.meta.url))
+await build({
+  entryPoints: [fileURLToPath(new URL("../lab/src/cli/worker.ts", import.meta.url))],
+  outfile: worker,
+  bundle: true,
+  external: ["effect"],
+  format: "esm",
+  platform: "node",
+  tsconfig: fileURLToPath(new URL("../tsconfig.json", import.meta.url))
+})
+const threads = { available: 2, afterAttempts: worthAThread, start: () => new Worker(worker) }
+
+/** Elapsed nanoseconds of several runs, spread over threads. */
+const timeRuns = async (workers: number): Promise<number> => {
+  const began = performance.now()
+  await Effect.runPromise(
+    inThreads(Simulator.runs(scenario, { runs: quick ? 6 : 12 }), { workers: Option.some(workers) }).pipe(
+      Effect.provideService(Threads, threads)
+    )
+  )
+  return (performance.now() - began) * 1e6
+}
+
+const spread = new Map<string, Array<number>>([["1 thread", []], ["2 threads", []]])
+for (let round = 0; round < (quick ? 1 : 3); round++) {
+  for (const [index, nanos] of [...spread.values()].entries()) nanos.push(await timeRuns(index + 1))
+}
+printTable(timed("runs of ten thousand clients, elapsed", spread))
+const ratio = quotient(spread.get("1 thread")!, spread.get("2 threads")!)
+printTable(table("1 thread / 2 threads", "times", new Map([["ten thousand clients", ratio]])))

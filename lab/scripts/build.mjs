@@ -1,7 +1,7 @@
 /**
- * Builds the lab into dist of a folder, its own unless another is given: the command line as one file, with what it takes
- * from other packages inside and their licenses beside it; the JSON Schema of scenarios; and the playground. Into its own
- * folder it also builds the modules and their types, which import `effect` and `effect-retry`.
+ * Builds the lab into dist of a folder, its own unless another is given: the command line and what runs in its threads as one
+ * file each, with what they take from other packages inside and the licenses beside them; the JSON Schema of scenarios; and the
+ * playground. Into its own folder it also builds the modules and their types, which import `effect` and `effect-retry`.
  */
 import { build } from "esbuild"
 import { execFileSync } from "node:child_process"
@@ -41,8 +41,8 @@ import("./commandLine.js").catch((error) => {
 const buildCommandLine = async () => {
   const { metafile } = await build({
     ...common,
-    entryPoints: ["src/cli/bin.ts"],
-    outfile: join(dist, "commandLine.js"),
+    entryPoints: { commandLine: "src/cli/bin.ts", worker: "src/cli/worker.ts" },
+    outdir: dist,
     minify: true,
     metafile: true,
     // The main file of jsonc-parser requires its parts in a way that cannot be bundled.
@@ -53,7 +53,7 @@ const buildCommandLine = async () => {
   writeFileSync(join(dist, "bin.js"), launcher(peerDependencies.effect), { mode: 0o755 })
   writeFileSync(
     join(dist, "bin.licenses.txt"),
-    `commandLine.js contains parts of these packages.\n\n${licensesOf(metafile, lab)}\n`
+    `commandLine.js and worker.js contain parts of these packages.\n\n${licensesOf(metafile, lab)}\n`
   )
 }
 

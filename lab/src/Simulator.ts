@@ -24,7 +24,8 @@ import * as Schema from "effect/Schema"
 import { type Backtest, backtestOf, withArrivals } from "./simulator/backtest.ts"
 import { Chance } from "./simulator/chance.ts"
 import { type Edge, edgeOf } from "./simulator/edge.ts"
-import { judgeMost, type Verdict } from "./simulator/judge.ts"
+import { Executor } from "./simulator/executor.ts"
+import type { Verdict } from "./simulator/judge.ts"
 import { type Judgment, judgmentsOf } from "./simulator/judgment.ts"
 import { mapOf, type MapOptions, type VerdictMap } from "./simulator/map.ts"
 import {
@@ -285,7 +286,7 @@ export const runs = (
   scenario: Scenario,
   options?: RunsOptions
 ): Effect.Effect<ReadonlyArray<SimulationResult>, SimulationStalled> =>
-  runSeeds(scenario, options?.run ?? ((seeded) => run(seeded)), options ?? {})
+  runSeeds(scenario, options ?? {})
 
 const runner: Runner = { decode, run: (changed, count) => runs(changed, { runs: count }) }
 
@@ -357,7 +358,8 @@ export const warnings = (
 export const verdict = (
   scenario: Scenario,
   options?: { readonly runs?: number | undefined }
-): Effect.Effect<Verdict, SimulationStalled> => judgeMost(scenario, options?.runs ?? 5)
+): Effect.Effect<Verdict, SimulationStalled> =>
+  Effect.flatMap(Executor, (executor) => executor.judge(scenario, options?.runs ?? 5))
 
 /**
  * What becomes of the calls if the services can handle a tenth less, or a tenth more, than the scenario says: `undefined`

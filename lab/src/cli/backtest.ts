@@ -14,6 +14,7 @@ import { parsed } from "./json.ts"
 import { seriesOfCsv } from "./measuredCsv.ts"
 import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
+import { inThreads } from "./pool.ts"
 import { progressLine } from "./progress.ts"
 import { Refusal, refusal } from "./refusal.ts"
 import { scenarioFrom } from "./scenarios.ts"
@@ -93,6 +94,7 @@ export const backtest = Command.make(
     policy,
     seed: flags.seed,
     runs: flags.runs,
+    workers: flags.workers,
     json: flags.json,
     report: flags.report,
     svg: flags.svg
@@ -113,7 +115,7 @@ export const backtest = Command.make(
     yield* writeIfAsked(asked.svg, () => backtestSvg(all[0].scenario, all[0].found))
     yield* writeIfAsked(asked.report, () => backtestReport(all))
     yield* Console.log(textOf(all, asked.json))
-  })
+  }, inThreads)
 ).pipe(
   Command.withShortDescription("Compare a scenario with what was measured"),
   Command.withDescription(

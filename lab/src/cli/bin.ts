@@ -2,10 +2,14 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
 import { rmSync } from "node:fs"
+import { availableParallelism } from "node:os"
 import { fileURLToPath } from "node:url"
+import { Worker } from "node:worker_threads"
 import { unfinished, whyNot } from "./files.ts"
 import { Installed } from "./Installed.ts"
 import { exitCode, main } from "./main.ts"
+import { startSource } from "./sources.ts"
+import { Threads, worthAThread } from "./Threads.ts"
 
 /** The version in package.json, put in by the build. */
 declare const VERSION: string | undefined
@@ -15,6 +19,15 @@ const isBuilt = typeof VERSION === "string"
 const installed = {
   version: isBuilt ? VERSION : "not built",
   folder: fileURLToPath(new URL(isBuilt ? ".." : "../..", import.meta.url))
+}
+
+const threads = {
+  available: availableParallelism(),
+  afterAttempts: worthAThread,
+  start: () => {
+    if (isBuilt) return new Worker(new URL("./worker.js", import.meta.url))
+    return startSource(new URL("./worker.ts", import.meta.url))
+  }
 }
 
 // The reader of a pipe may stop reading: then there is nothing more to print.
@@ -40,6 +53,7 @@ process.on("SIGINT", () => {
 
 main.pipe(
   Effect.provideService(Installed, installed),
+  Effect.provideService(Threads, threads),
   Effect.provide(NodeServices.layer),
   NodeRuntime.runMain({
     disableErrorReporting: true,

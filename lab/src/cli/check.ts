@@ -13,6 +13,7 @@ import { checkText } from "./checkText.ts"
 import * as flags from "./flags.ts"
 import { type Checked, failedOf, failedText, seedsOf } from "./judgments.ts"
 import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
+import { inThreads } from "./pool.ts"
 import { Refusal } from "./refusal.ts"
 import { runAll } from "./runs.ts"
 import { scenarioFrom } from "./scenarios.ts"
@@ -86,6 +87,7 @@ export const check = Command.make(
     expect: flags.expect,
     seed: flags.seed,
     runs: flags.runs,
+    workers: flags.workers,
     json: flags.json,
     junit: flags.file("junit", "Write JUnit XML, for a CI system"),
     markdown: flags.file("markdown", "Write Markdown, for a pull request comment")
@@ -100,7 +102,7 @@ export const check = Command.make(
     const count = failedOf(all)
     yield* Console.log(json ? asJson({ ...count, scenarios: all }) : checkText(all))
     if (count.failed > 0) return yield* new ExpectationsFailed({ message: failedText(count) })
-  })
+  }, inThreads)
 ).pipe(
   Command.withShortDescription("Check scenarios against their expectations"),
   Command.withDescription(

@@ -10,6 +10,7 @@ import * as flags from "./flags.ts"
 import { pageMaps } from "./maps.ts"
 import { asJson, dataOf, finishing, writableIfAsked } from "./output.ts"
 import { labelOf, policyFrom } from "./policies.ts"
+import { inThreads } from "./pool.ts"
 import { refusal } from "./refusal.ts"
 import { type Plan, runAll } from "./runs.ts"
 import { scenarioFrom } from "./scenarios.ts"
@@ -72,6 +73,7 @@ export const compare = Command.make(
     policy,
     seed: flags.seed,
     runs: flags.runs,
+    workers: flags.workers,
     json: flags.json,
     report: flags.report,
     map: Flag.Boolean("map").pipe(
@@ -87,7 +89,7 @@ export const compare = Command.make(
     const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
     yield* writableIfAsked(asked.report)
     yield* compared(scenario, policies, asked)
-  })
+  }, inThreads)
 ).pipe(
   Command.withShortDescription("Run a scenario with several policies"),
   Command.withDescription(

@@ -1,5 +1,7 @@
 import * as Effect from "effect/Effect"
 import { type Edge, edge } from "../Simulator.ts"
+import { Executor } from "../simulator/executor.ts"
+import { inOrder } from "../simulator/inOrder.ts"
 import type { Runs } from "./charts/run.ts"
 import { type Refusal, refusal } from "./refusal.ts"
 import { plain } from "./text.ts"
@@ -11,11 +13,12 @@ const runsOfEach = 3
 
 /** Looks for the edges of all policies. */
 export const edgesOf = (runs: Runs): Effect.Effect<Edges, Refusal> =>
-  Effect.forEach(runs, ({ label, result: { scenario } }) =>
-    Effect.mapError(
-      edge(scenario, { runs: runsOfEach }),
-      ({ message }) => refusal(`${scenario.name} (${label}): ${message}`)
-    ))
+  Effect.flatMap(Executor, ({ concurrency }) =>
+    inOrder(runs, ({ label, result: { scenario } }) =>
+      Effect.mapError(
+        edge(scenario, { runs: runsOfEach }),
+        ({ message }) => refusal(`${scenario.name} (${label}): ${message}`)
+      ), concurrency))
 
 /** Reports which policies are on an edge: a measured capacity is rarely more exact than a tenth. */
 export const edgeLines = (runs: Runs, edges: Edges): ReadonlyArray<string> =>

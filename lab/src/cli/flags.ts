@@ -56,6 +56,14 @@ export const runsOf = (description: string) =>
 
 export const runs = runsOf("Runs, each with its own seed. Default 20, down to 5 if they are long").pipe(Flag.optional)
 
+/** Threads that runs are spread over. */
+export const workers = Flag.Int("workers").pipe(
+  Flag.filter((value) => value >= 1 && value <= 256, () => "a whole number from 1 to 256"),
+  Flag.withMetavar("NUMBER"),
+  Flag.withDescription("Threads for long or many runs; 1: none. Default: one for each core"),
+  Flag.optional
+)
+
 /** A duration: `2s`, `"2 seconds"`, or a number of milliseconds. */
 export const duration = (name: string, description: string) =>
   Flag.String(name).pipe(

@@ -24,6 +24,7 @@ import { Refusal } from "./refusal.ts"
 import { simulate } from "./simulate.ts"
 import { sweep } from "./sweep.ts"
 import { plain } from "./text.ts"
+import { ThreadFailed } from "./thread.ts"
 import { tune } from "./tune.ts"
 
 const effectRetry = Command.make("effect-retry").pipe(
@@ -70,6 +71,7 @@ export const main = Installed.use(({ version }) => Command.run(effectRetry, { ve
     if (Cause.hasInterruptsOnly(cause)) return Effect.void
     const error: unknown = Cause.squash(cause)
     if (error instanceof Refusal) return complain(error.lines)
+    if (error instanceof ThreadFailed) return complain([error.message])
     if (error instanceof ExpectationsFailed) return complain([error.message])
     return Cause.hasDies(cause)
       ? Console.error(`effect-retry has a bug, please report it:\n${Cause.pretty(cause)}`)

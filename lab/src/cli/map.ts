@@ -11,6 +11,7 @@ import { axesOf, mapsOf, spaced, usualSteps } from "./maps.ts"
 import { mapTable } from "./mapTable.ts"
 import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
+import { inThreads } from "./pool.ts"
 import { scenarioFrom } from "./scenarios.ts"
 import { seeded } from "./simulate.ts"
 import { tellWarningsOf } from "./warnings.ts"
@@ -42,6 +43,7 @@ export const map = Command.make(
     y: axis("y", "The y axis. Default: the length of the first outage, in milliseconds"),
     policy: flags.policies,
     runs: flags.runsOf("Runs of each cell; the majority decides. Default 5").pipe(Flag.withDefault(5)),
+    workers: flags.workers,
     seed: flags.seed,
     json: flags.json,
     svg: flags.svg
@@ -57,7 +59,7 @@ export const map = Command.make(
     yield* Console.log(
       asked.json ? asJson({ scenario: scenario.name, runs: asked.runs, maps }) : mapTable(scenario, maps)
     )
-  })
+  }, inThreads)
 ).pipe(
   Command.withShortDescription("Map where policies recover, limp and collapse"),
   Command.withDescription(

@@ -39,13 +39,20 @@ const tellingShare = 0.02
 
 const left = (millis: number): string => `, ${duration(Math.max(1, Math.ceil(millis / 1000)) * 1000)} left`
 
+/** The position of a run among all, and how many run at the same time. Default 1. */
+export interface Place {
+  readonly index: number
+  readonly of: number
+  readonly atOnce?: number
+}
+
 /** Shows the progress of one of several runs, and the time left for all: after a moment, and not too often. */
-export const toldOn = (line: ProgressLine, label: string, run: { readonly index: number; readonly of: number }) => {
+export const toldOn = (line: ProgressLine, label: string, run: Place) => {
   let nextMillis = quietMillis
   return ({ attempts, elapsedMillis, fraction, leftMillis }: Progress): Effect.Effect<void> => {
     if (elapsedMillis < nextMillis) return Effect.void
     nextMillis = elapsedMillis + betweenMillis
-    const more = (elapsedMillis + (leftMillis ?? 0)) * (run.of - 1 - run.index)
+    const more = (elapsedMillis + (leftMillis ?? 0)) * ((run.of - 1 - run.index) / (run.atOnce ?? 1))
     const rest = leftMillis === null || fraction < tellingShare ? "" : left(leftMillis + more)
     const which = run.of === 1 ? "" : ` (${run.index + 1} of ${run.of})`
     return line.show(

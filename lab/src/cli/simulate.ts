@@ -6,6 +6,7 @@ import { edgeLines } from "./edges.ts"
 import * as flags from "./flags.ts"
 import { asJson, dataOf, finishing, writableIfAsked } from "./output.ts"
 import { labelOf } from "./policies.ts"
+import { inThreads } from "./pool.ts"
 import { runAll } from "./runs.ts"
 import { scenarioFrom } from "./scenarios.ts"
 import { simulationTable } from "./simulationTable.ts"
@@ -23,7 +24,14 @@ export const writtenLabel = ({ fleets }: Scenario): string => {
 
 export const simulate = Command.make(
   "simulate",
-  { scenario: flags.scenario, seed: flags.seed, runs: flags.runs, json: flags.json, report: flags.report },
+  {
+    scenario: flags.scenario,
+    seed: flags.seed,
+    runs: flags.runs,
+    workers: flags.workers,
+    json: flags.json,
+    report: flags.report
+  },
   Effect.fnUntraced(function*(asked) {
     const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
     yield* writableIfAsked(asked.report)
@@ -41,7 +49,7 @@ export const simulate = Command.make(
         }
       )
     )
-  })
+  }, inThreads)
 ).pipe(
   Command.withShortDescription("Run a scenario"),
   Command.withDescription(

@@ -9,6 +9,7 @@ import { percent } from "./charts/format.ts"
 import { ExpectationsFailed } from "./check.ts"
 import * as flags from "./flags.ts"
 import { asJson } from "./output.ts"
+import { inThreads } from "./pool.ts"
 import { progressLine } from "./progress.ts"
 import { refusal, refusalOf } from "./refusal.ts"
 import { scenarioFrom } from "./scenarios.ts"
@@ -40,6 +41,7 @@ export const sweep = Command.make(
     ),
     expect: flags.expect,
     runs: flags.runsOf("Runs of each value. Default: the number in recoversInRuns, otherwise 20").pipe(Flag.optional),
+    workers: flags.workers,
     seed: flags.seed,
     json: flags.json
   },
@@ -61,7 +63,7 @@ export const sweep = Command.make(
     }).pipe(Effect.mapError(refusalOf), Effect.ensuring(line.clear))
     yield* Console.log(json ? asJson({ scenario: scenario.name, ...found }) : sweepText(scenario, found))
     if (found.kind === "nowhere") return yield* new ExpectationsFailed({ message: answerOf(found) })
-  })
+  }, inThreads)
 ).pipe(
   Command.withShortDescription("Find the smallest or largest value that satisfies the expectations"),
   Command.withDescription(

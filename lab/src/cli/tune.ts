@@ -10,6 +10,7 @@ import { tuneSvg } from "./charts/tuneChart.ts"
 import * as flags from "./flags.ts"
 import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
+import { inThreads } from "./pool.ts"
 import { progressLine } from "./progress.ts"
 import { refusalOf } from "./refusal.ts"
 import { scenarioFrom } from "./scenarios.ts"
@@ -28,6 +29,7 @@ export const tune = Command.make(
     policy: flags.policies,
     expect: flags.expect,
     runs: flags.runsOf("Runs of each policy in each outage. Default 5").pipe(Flag.withDefault(5)),
+    workers: flags.workers,
     seed: flags.seed,
     json: flags.json,
     svg: flags.svg,
@@ -57,7 +59,7 @@ export const tune = Command.make(
         ? asJson({ scenario: scenario!.name, ...tuning, code: codeOf(tuning.chosen.policy) })
         : tuneText(scenario!, tuning)
     )
-  })
+  }, inThreads)
 ).pipe(
   Command.withShortDescription("Choose a policy by its worst case over a family of outages"),
   Command.withDescription(

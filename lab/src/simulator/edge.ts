@@ -1,5 +1,7 @@
 import * as Effect from "effect/Effect"
-import { judgeMost, type Verdict } from "./judge.ts"
+import { Executor } from "./executor.ts"
+import { inOrder } from "./inOrder.ts"
+import type { Verdict } from "./judge.ts"
 import type { Scenario, ServiceSettings } from "./scenario.ts"
 import { millis, scaled } from "./units.ts"
 
@@ -48,9 +50,12 @@ export const edgeOf = Effect.fnUntraced(function*(scenario: Scenario, runs: numb
   const [weaker, stronger] = [bearingTimes(scenario, 1 - tenth), bearingTimes(scenario, 1 + tenth)]
   const hasOutage = scenario.services.some(({ outages }) => outages.length > 0)
   if (!hasOutage || weaker === undefined || stronger === undefined) return undefined
-  const written = yield* judgeMost(scenario, runs)
-  const less = yield* judgeMost(weaker, runs)
-  const more = yield* judgeMost(stronger, runs)
-  const edge: Edge = { less, written, more, isNear: less !== written || more !== written }
+  const executor = yield* Executor
+  const [written, less, more] = yield* inOrder(
+    [scenario, weaker, stronger],
+    (changed) => executor.judge(changed, runs),
+    executor.concurrency
+  )
+  const edge: Edge = { less: less!, written: written!, more: more!, isNear: less !== written || more !== written }
   return edge
 })

@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import type { Scenario } from "./scenario.ts"
-import { type Look, Running, type SimulationStalled, stalledOrDefect } from "./simulation.ts"
+import { type Look, Running, stalledOrDefect } from "./simulation.ts"
 import { millis } from "./units.ts"
 
 /**
@@ -80,9 +80,7 @@ class Judge {
   }
 }
 
-const judged = (scenario: Scenario): Verdict => {
-  const running = new Running(scenario)
-  const judge = new Judge(scenario)
+const judged = (running: Running, judge: Judge): Verdict => {
   while (true) {
     const now = running.nextBucket()
     if (now === undefined) return judge.atEnd
@@ -91,15 +89,21 @@ const judged = (scenario: Scenario): Verdict => {
   }
 }
 
-/** The verdict of one run, which ends as soon as it is clear. */
-const judgeOne = (scenario: Scenario): Effect.Effect<Verdict, SimulationStalled> =>
-  Effect.try({ try: () => judged(scenario), catch: stalledOrDefect })
-
-/** The majority verdict of several runs, each with its own seed. Runs that could no longer change it are skipped. */
-export const judgeMost = Effect.fnUntraced(function*(scenario: Scenario, runs: number) {
+/**
+ * The majority verdict of several runs, each with its own seed. A run ends as soon as its verdict is clear, and runs that could
+ * no longer change the majority are skipped. `onRun` gets the attempts of each run.
+ */
+export const judgeMost = Effect.fnUntraced(function*(
+  scenario: Scenario,
+  runs: number,
+  onRun?: (attempts: number) => void
+) {
   const counts = { recovers: 0, limps: 0, collapses: 0 }
   for (let run = 0; run < runs; run++) {
-    const verdict = yield* judgeOne({ ...scenario, seed: scenario.seed + run })
+    const seeded = { ...scenario, seed: scenario.seed + run }
+    const running = new Running(seeded)
+    const verdict = yield* Effect.try({ try: () => judged(running, new Judge(seeded)), catch: stalledOrDefect })
+    onRun?.(running.attempts)
     if (++counts[verdict] * 2 > runs) return verdict
     yield* Effect.yieldNow
   }

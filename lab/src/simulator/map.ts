@@ -1,5 +1,7 @@
 import * as Effect from "effect/Effect"
-import { judgeMost, type Verdict } from "./judge.ts"
+import { Executor } from "./executor.ts"
+import { inOrder } from "./inOrder.ts"
+import type { Verdict } from "./judge.ts"
 import { withValue } from "./paths.ts"
 import type { InvalidScenario } from "./problem.ts"
 import type { Scenario } from "./scenario.ts"
@@ -49,14 +51,13 @@ export const mapOf = Effect.fnUntraced(function*(
   decode: Decode,
   { onProgress, runs = 5, x, y }: MapOptions
 ) {
+  const executor = yield* Executor
   const rows: Array<ReadonlyArray<Verdict>> = []
   for (const height of y.values) {
     const high = yield* Effect.flatMap(withValue(scenario, y.path, height), decode)
-    const row: Array<Verdict> = []
-    for (const width of x.values) {
-      row.push(yield* judgeMost(yield* Effect.flatMap(withValue(high, x.path, width), decode), runs))
-    }
-    rows.push(row)
+    const cell = (width: number) =>
+      Effect.flatMap(Effect.flatMap(withValue(high, x.path, width), decode), (changed) => executor.judge(changed, runs))
+    rows.push(yield* inOrder(x.values, cell, executor.concurrency))
     if (onProgress !== undefined) yield* onProgress(rows.length * x.values.length, x.values.length * y.values.length)
   }
   return { x, y, rows, recoversBelow: recoversBelow(scenario) }

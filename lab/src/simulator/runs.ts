@@ -1,5 +1,7 @@
 import * as Effect from "effect/Effect"
+import { Executor } from "./executor.ts"
 import { factsOf, fleetsOf, type Recovery } from "./facts.ts"
+import { inOrder } from "./inOrder.ts"
 import type { SimulationResult } from "./result.ts"
 import type { Scenario } from "./scenario.ts"
 import type { SimulationStalled } from "./simulation.ts"
@@ -135,9 +137,11 @@ export const differenceOf = (
 }
 
 /** Runs a scenario with several seeds. */
-export const runSeeds = (
-  scenario: Scenario,
-  run: (scenario: Scenario) => Effect.Effect<SimulationResult, SimulationStalled>,
-  { concurrency = 1, runs = usualRuns }: RunsOptions
-): Effect.Effect<ReadonlyArray<SimulationResult>, SimulationStalled> =>
-  Effect.forEach(seedsOf(scenario, runs), run, { concurrency })
+export const runSeeds = Effect.fnUntraced(
+  function*(scenario: Scenario, { concurrency, run, runs = usualRuns }: RunsOptions) {
+    const seeds = seedsOf(scenario, runs)
+    if (run !== undefined) return yield* Effect.forEach(seeds, run, { concurrency: concurrency ?? 1 })
+    const executor = yield* Executor
+    return yield* inOrder(seeds, (seeded) => executor.run(seeded, {}), concurrency ?? executor.concurrency)
+  }
+)

@@ -135,6 +135,11 @@ export class Running {
     return { atMillis: time.nowMillis, succeeded, failed, waiting }
   }
 
+  /** Attempts so far. */
+  get attempts(): number {
+    return this.world.attempts
+  }
+
   private progress(elapsedMillis: number): Progress {
     const virtualMillis = this.world.time.nowMillis
     const fraction = this.over || this.endMillis === 0 ? 1 : Math.min(1, virtualMillis / this.durationMillis)

@@ -1,5 +1,7 @@
 import * as Effect from "effect/Effect"
+import { Executor } from "./executor.ts"
 import { familyOf, type Member } from "./family.ts"
+import { inOrder } from "./inOrder.ts"
 import { judgmentsOf } from "./judgment.ts"
 import { resolve } from "./policy.ts"
 import type { Policy } from "./policySchema.ts"
@@ -8,7 +10,7 @@ import type { SimulationResult } from "./result.ts"
 import type { Runner } from "./runner.ts"
 import { summaryOf } from "./runs.ts"
 import type { Scenario } from "./scenario.ts"
-import { parametersOf } from "./sensitivity.ts"
+import { type Parameter, parametersOf } from "./sensitivity.ts"
 import type { SimulationStalled } from "./simulation.ts"
 import { withPolicy } from "./withPolicy.ts"
 
@@ -218,16 +220,16 @@ const sensitivityOf = Effect.fnUntraced(function*(
   runner: { readonly decode: Runner["decode"]; readonly figures: (scenario: Scenario) => Figures },
   told: Told
 ) {
-  const found: Array<Sensitivity> = []
+  const { concurrency } = yield* Executor
   const parameters = parametersOf(withPolicy(scenario, policy), policy)
-  for (const { path, times } of parameters) {
-    const [lower, higher] = yield* Effect.forEach(
-      [1 - tenth, 1 + tenth],
-      (factor) => Effect.flatMap(runner.decode(times(factor)), runner.figures)
-    )
-    found.push({ path, lower: lower!, higher: higher! })
+  const swing = Effect.fnUntraced(function*({ path, times }: Parameter) {
+    const of = (factor: number) => Effect.flatMap(runner.decode(times(factor)), runner.figures)
+    const [lower, higher] = yield* inOrder([1 - tenth, 1 + tenth], of, concurrency)
+    const found: Sensitivity = { path, lower: lower!, higher: higher! }
     yield* told(parameters.length, path)
-  }
+    return found
+  })
+  const found = yield* inOrder(parameters, swing, concurrency)
   return found.sort((a, b) => swingOf(b) - swingOf(a))
 })
 
@@ -258,12 +260,14 @@ export const tuneOf = Effect.fnUntraced(function*(scenario: Scenario, options: T
   const policies = options.policies ?? (yield* usual(scenario, runner))
   const told = counting(onProgress)
   const figuresFor = (one: Scenario) => Effect.map(runner.run(one, runs), figuresOf)
-  const figures = yield* Effect.forEach(policies, (policy) =>
-    Effect.forEach(members, (member) =>
-      Effect.tap(
-        figuresFor(withPolicy(member.scenario, policy)),
-        () => told(policies.length * members.length, resolve(policy).label)
-      )))
+  const { concurrency } = yield* Executor
+  const pairs = policies.flatMap((policy) => members.map((member) => ({ policy, member })))
+  const found = yield* inOrder(pairs, ({ member, policy }) =>
+    Effect.tap(
+      figuresFor(withPolicy(member.scenario, policy)),
+      () => told(pairs.length, resolve(policy).label)
+    ), concurrency)
+  const figures = policies.map((_, n) => found.slice(n * members.length, (n + 1) * members.length))
   const tried = triedOf(policies, members, figures)
   const chosen = choiceOf(tried)
   const worst = members.find(({ name }) => name === chosen.worstOutage)!.scenario

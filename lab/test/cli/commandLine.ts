@@ -2,6 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -14,6 +15,7 @@ import { fileURLToPath } from "node:url"
 import { afterAll } from "vitest"
 import { Installed } from "../../src/cli/Installed.ts"
 import { exitCode, main } from "../../src/cli/main.ts"
+import { Threads } from "../../src/cli/Threads.ts"
 
 /** The folder of the lab, and that of the whole. */
 export const lab = fileURLToPath(new URL("../..", import.meta.url))
@@ -37,7 +39,11 @@ export interface Ran {
 /** Runs a command line in this process. With a terminal, `onProgress` sees its progress and may interrupt. */
 export const run = (
   args: ReadonlyArray<string>,
-  options: { readonly onProgress?: (interrupt: () => void, text: string) => void; readonly folder?: string } = {}
+  options: {
+    readonly onProgress?: (interrupt: () => void, text: string) => void
+    readonly folder?: string
+    readonly threads?: Context.Service.Shape<typeof Threads>
+  } = {}
 ): Promise<Ran> => {
   const out: Array<string> = []
   const err: Array<string> = []
@@ -66,6 +72,7 @@ export const run = (
   const fiber = Effect.runFork(main.pipe(
     Effect.provideService(Clock.Clock, clock),
     Effect.provideService(Installed, { version: "1.2.3", folder: options.folder ?? lab }),
+    Effect.provideService(Threads, options.threads),
     Effect.provideService(Console.Console, console),
     Effect.provide(Layer.merge(NodeServices.layer, stdio))
   ))

@@ -3,6 +3,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
+import { worthAThread } from "../../src/cli/Threads.ts"
 import { written } from "../fit/generated.ts"
 import { lab, root } from "./commandLine.ts"
 
@@ -168,6 +169,15 @@ describe("the command that is installed", () => {
     const out = execFileSync("npx", ["--no-install", "effect-retry", "simulate", "layers"], { cwd: user, ...quietly })
     assert.match(out, /^layers\n20 runs, seeds 1 to 20: /)
   })
+
+  it("spreads runs over threads, and prints the same", async () => {
+    const [alone, spread] = await Promise.all(
+      ["1", "2"].map((workers) => ended(started("simulate", "outage", "--json", "--runs", "5", "--workers", workers)))
+    )
+    assert.strictEqual(spread!.code, 0, spread!.err)
+    assert.isAbove(5 * JSON.parse(spread!.out).results[0].attempts, worthAThread)
+    assert.deepStrictEqual(spread, alone)
+  }, 120_000)
 
   it("includes its licenses, and nothing else but scenarios and the schema", () => {
     const installed = join(user, "node_modules", "@effect-retry", "lab")

@@ -1,0 +1,46 @@
+/** The program of a thread: it does one job after the other. */
+
+import * as NodeWorkerRunner from "@effect/platform-node/NodeWorkerRunner"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { WorkerRunnerPlatform } from "effect/workers/WorkerRunner"
+import { type Progress, run, type SimulationStalled, verdict } from "../Simulator.ts"
+import type { Ended, Job, Told } from "./jobs.ts"
+
+const betweenMillis = 50
+
+/** Reports progress, not too often. */
+const seldom = (tell: (progress: Progress) => Effect.Effect<void>) => {
+  let nextMillis = 0
+  return (progress: Progress): Effect.Effect<void> => {
+    if (progress.elapsedMillis < nextMillis) return Effect.void
+    nextMillis = progress.elapsedMillis + betweenMillis
+    return tell(progress)
+  }
+}
+
+const done = (job: Job, tell: (told: Told) => Effect.Effect<void>): Effect.Effect<Ended, SimulationStalled> => {
+  if (job.kind === "judge") {
+    return Effect.map(verdict(job.scenario, { runs: job.runs }), (verdict) => ({ kind: "judged", verdict }))
+  }
+  const onProgress = job.tells ? seldom((progress) => tell({ kind: "progress", progress })) : undefined
+  return Effect.map(run(job.scenario, { onProgress }), ({ scenario: _, ...shown }) => ({ kind: "shown", shown }))
+}
+
+const endedBadly = (cause: Cause.Cause<SimulationStalled>): Ended =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => ({ kind: "defect", problem: Cause.pretty(cause) }),
+    onSome: ({ atMillis }) => ({ kind: "stalled", atMillis })
+  })
+
+const work = Effect.gen(function*() {
+  const platform = yield* WorkerRunnerPlatform
+  const runner = yield* platform.start<Told, Job>()
+  const tell = (told: Told) => runner.send(0, told)
+  yield* runner.run((_, job) =>
+    Effect.flatMap(Effect.catchCause(done(job, tell), (cause) => Effect.succeed(endedBadly(cause))), tell)
+  )
+})
+
+Effect.runFork(Effect.provide(work, NodeWorkerRunner.layer))
