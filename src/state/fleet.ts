@@ -26,7 +26,7 @@ export interface Owner {
 }
 
 /** The quota of a fleet. */
-export interface FleetQuota extends FleetPart {
+interface FleetQuota extends FleetPart {
   readonly store: RetryQuotaStore
 }
 

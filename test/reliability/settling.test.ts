@@ -170,7 +170,7 @@ describe.each(drivers)("$form", ({ run }) => {
       for (const turns of calls) {
         let sends = 0
         const policy = RetryPolicy.fromDelay(() => 0).pipe(RetryPolicy.whileRetryable)
-        const call = run(Effect.suspend(() => turns[sends++]!), policy) as Effect.Effect<unknown>
+        const call = run(Effect.suspend(() => turns[sends++]!), policy)
         const fiber = yield* Effect.forkChild(
           Effect.andThen(Effect.exit(call), Effect.withFiber(({ context }) => Effect.succeed(context)))
         )
@@ -503,7 +503,7 @@ describe("attempts that share a retry", () => {
         const told: Array<string> = []
         const call = Effect.map(Effect.retry(together(attempts), gated as any), () => [...told])
         const paid = paidBy(ledger(told))(isGated ? Effect.provideService(call, Gate, watching([], waits)) : call)
-        assert.deepStrictEqual(yield* inTime(paid as Effect.Effect<unknown>), Exit.succeed(expected))
+        assert.deepStrictEqual(yield* inTime(paid), Exit.succeed([...expected]))
       }))
   }
 
@@ -515,7 +515,7 @@ describe("attempts that share a retry", () => {
         Effect.retry(together([attempt(Effect.delay(failing, 10)), held]), gated as any),
         () => [...told]
       )
-      const ended = yield* inTime(paidBy(ledger(told))(call) as Effect.Effect<unknown>)
+      const ended = yield* inTime(paidBy(ledger(told))(call))
       assert.deepStrictEqual(ended, Exit.succeed(["taken", "spent"]))
     }))
 
@@ -525,7 +525,7 @@ describe("attempts that share a retry", () => {
       const held = Effect.provideService(Effect.timeout(attempt(Effect.void), "10 seconds"), Gate, watching([], waits))
       const slow = attempt(Effect.delay(failing, "20 seconds"))
       const call = Effect.map(Effect.retry(together([held, slow]), gated as any), () => [...told])
-      const ended = yield* inTime(paidBy(ledger(told))(call) as Effect.Effect<unknown>)
+      const ended = yield* inTime(paidBy(ledger(told))(call))
       assert.deepStrictEqual(ended, Exit.succeed(["taken", "spent"]))
     }))
 
@@ -533,7 +533,7 @@ describe("attempts that share a retry", () => {
     Effect.gen(function*() {
       const waiting = (attempt: number) => attempt > 1 ? Effect.sleep(10) : undefined
       const call = Effect.retry(together([attempt(Effect.void), attempt(Effect.void)]), gated as any)
-      yield* inTime(Effect.provideService(call, Gate, watching([], waiting)) as Effect.Effect<unknown>)
+      yield* inTime(Effect.provideService(call, Gate, watching([], waiting)))
       assert.strictEqual(yield* RetryQuota.balance, 100)
     }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
 
@@ -551,7 +551,7 @@ describe("attempts that share a retry", () => {
     Effect.gen(function*() {
       let sends = 0
       const call = Effect.retry(together([attempt(failing), attempt(Effect.void)]), gated as any)
-      yield* inTime(observedBy({ onSend: () => void sends++ })(paidBy(ledger([]))(call)) as Effect.Effect<unknown>)
+      yield* inTime(observedBy({ onSend: () => void sends++ })(paidBy(ledger([]))(call)))
       assert.strictEqual(sends, 3)
     }))
 })

@@ -66,7 +66,8 @@ const ofPolicy = (scenario: Scenario, policy: Policy): ReadonlyArray<Parameter> 
     ),
     ...written.quota?.capacity === undefined ? [] : [{
       path: "policy.quota.capacity",
-      times: (factor: number) => set({ ...written, quota: { capacity: written.quota!.capacity * factor } })
+      times: (factor: number) =>
+        set({ ...written, quota: { ...written.quota, capacity: written.quota!.capacity * factor } })
     }]
   ]
 }

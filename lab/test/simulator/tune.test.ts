@@ -136,6 +136,18 @@ describe("Simulator.tune", () => {
     60_000
   )
 
+  it.live(
+    "changes the capacity of a quota and nothing else: one that stays empty still does",
+    () =>
+      Effect.gen(function*() {
+        const policy = { ...retrying({ cost: 5 }), quota: { capacity: 500, initial: 0, successIncrement: 0 } }
+        const { sensitivity } = yield* Simulator.tune(yield* short(), { policies: [policy as any], runs: 1 })
+        const { higher, lower } = sensitivity.find(({ path }) => path === "policy.quota.capacity")!
+        assert.deepStrictEqual([higher.sendsPerCall, lower.sendsPerCall], [1, 1])
+      }),
+    30_000
+  )
+
   it.live("accepts other scenarios in place of the family, and reports its progress", () =>
     Effect.gen(function*() {
       const told: Array<string> = []
