@@ -144,7 +144,7 @@ const now = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
  * @internal
  */
 export const homeOf = (valid: ReturnType<typeof validated>, scope: Scope.Scope): Home => {
-  shared.hedging = true
+  shared.marking = true
   return {
     budget: valid.budget ?? new TrafficShare(valid.share, valid.shareWindowMillis),
     latencies: new Latencies(valid.latencyWindowMillis),

@@ -361,7 +361,7 @@ class Resources<R> implements Service {
     this.madeAtMillis = monotonicMillis(Context.get(services, Clock.Clock))
     this.scope = Context.get(services, Scope.Scope)
     this.memoMap = Layer.CurrentMemoMap.forkOrCreate(services)
-    if (recipe.isHedged) shared.hedging = true
+    if (recipe.isHedged) shared.marking = true
   }
 
   /** Runs while the layer lives. */

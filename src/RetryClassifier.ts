@@ -17,8 +17,8 @@ import { wallMillis } from "./internal/clock.ts"
 import { factsOf, saidBy } from "./internal/facts/answer.ts"
 import * as codes from "./internal/facts/codes.ts"
 import * as GrpcHint from "./internal/facts/grpcHint.ts"
-import { hintMillis, retryAfterMillis } from "./internal/facts/hint.ts"
-import { answerOf, grpcStatusOf, isAnswer, isRetryStatus, statusOf } from "./internal/facts/wire.ts"
+import { hintMillis, retryAfterIn } from "./internal/facts/hint.ts"
+import { answerOf, grpcStatusOf, headersOf, isAnswer, isRetryStatus, statusOf } from "./internal/facts/wire.ts"
 import { get } from "./internal/safe.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
@@ -137,7 +137,8 @@ const ofObject = (f: (error: Opaque) => Option.Option<RetryInfo.RetryInfo>): Ret
   isObject(error) ? f(error) : none
 
 const withHint = (info: RetryInfo.RetryInfo, error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
-  const retryAfter = retryAfterMillis(error)
+  const headers = headersOf(error)
+  const retryAfter = headers && retryAfterIn(headers)
   return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
 }
 

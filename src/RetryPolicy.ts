@@ -350,7 +350,7 @@ export const withoutDeadline: Same = (self) =>
  * @since 0.1.0
  */
 export const outermostOnly: Same = (self) => {
-  shared.nesting = true
+  shared.nesting = shared.marking = true
   return Policy.extended(self, "RetryPolicy.outermostOnly", undefined, { outermostOnly: true })
 }
 

@@ -21,12 +21,12 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
 import { type AnyEffect, asEffect, Call, deadlineAt, failed, sentOn, succeeded } from "./engine/call.ts"
-import { type Parts, partsIn } from "./engine/parts.ts"
+import type { Parts } from "./engine/parts.ts"
 import { Permit, watchOf } from "./engine/permit.ts"
 import { partsOf } from "./engine/policy/policy.ts"
 import { admission, admissionUntil, settling } from "./engine/send.ts"
 import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./engine/world.ts"
-import { onwardIn, telling } from "./internal/onward.ts"
+import { type Onward, onwardIn, telling } from "./internal/onward.ts"
 import { type AnyContext, shared } from "./internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "./RetryDecision.ts"
 import * as RetryInfo from "./RetryInfo.ts"
@@ -238,7 +238,7 @@ class Strategy implements Service {
   readonly acquireInitialToken: Service["acquireInitialToken"] = (operation) =>
     Effect.withFiber((fiber) => {
       const world = this.worldOf(fiber.context)
-      const own = partsIn(this.parts, world.context)
+      const own = this.parts.live?.(world.context) ?? this.parts
       const parts = operation?.longPolling === true ? forLongPolling(own) : own
       const call = new Call(parts, deadlineAt(parts, world))
       const permit = new Permit(world, 0)
@@ -428,13 +428,10 @@ const following = (previous: Schedule.Metadata, input: unknown, output: Token, n
 }
 
 /** What the send of a token tells other processes. For a strategy that is not ours, the maximum is unknown. */
-const onwardOf = (token: Token, context: AnyContext): AnyContext => {
-  const onward = onwardIn(context)
-  if (onward === undefined) return context
-  return token instanceof Issued
-    ? sentOn(token.call, { context, onward }, context)
+const toldBy = (token: Token, onward: Onward, context: AnyContext): AnyContext =>
+  token instanceof Issued
+    ? sentOn(token.call, onward, context, context)
     : telling(context, { ...onward, attempt: token.attempt, maxAttempts: Infinity })
-}
 
 /** One send, with the metadata of its attempt and what it holds, if something inside it asks. */
 const sending = <A, E, R>(
@@ -445,11 +442,12 @@ const sending = <A, E, R>(
   Effect.withFiber((fiber) => {
     const around = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata)
     const isBare = metadata.attempt === 0 && around === undefined
-    const told = token === undefined || onwardIn(fiber.context) === undefined
+    const onward = onwardIn(fiber.context)
+    const told = token === undefined || onward === undefined
       ? send
-      : Effect.updateContext(send, (context: AnyContext) => onwardOf(token, context) as Context.Context<R>)
+      : Effect.updateContext(send, (context: AnyContext) => toldBy(token, onward, context) as Context.Context<R>)
     const counted = isBare ? told : Effect.provideService(told, Schedule.CurrentMetadata, metadata)
-    if (!shared.nesting && !shared.hedging) return counted
+    if (!shared.marking) return counted
     const mark = markOf(fiber, token)
     const sent = Effect.provideService(counted, InsideCall, mark)
     return Effect.ensuring(sent, Effect.sync(() => mark.ended()))

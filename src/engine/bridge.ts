@@ -12,22 +12,10 @@ import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Retry, RetryDecision } from "../RetryDecision.ts"
 import type { Ask, Reservation } from "../RetryQuotaStore.ts"
 import { type AnyEffect, asking, Call, deadlineAt, earn, failed, sentOn, succeeded } from "./call.ts"
-import { type Parts, partsIn } from "./parts.ts"
+import type { Parts } from "./parts.ts"
 import { Permit, type Watch, watchOf } from "./permit.ts"
 import { failAgain, guarded, send, settling } from "./send.ts"
-import {
-  type AnyFiber,
-  current,
-  fresh,
-  hasMarks,
-  InsideCall,
-  isAround,
-  isQuiet,
-  Mark,
-  quotaOf,
-  World,
-  worldOf
-} from "./world.ts"
+import { type AnyFiber, current, fresh, InsideCall, isAround, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
 
 /** How long after its delay a pending retry is still expected, in milliseconds: a process may be busy. */
 const graceMillis = 1000
@@ -189,8 +177,8 @@ export const toSchedule = (given: Parts): Schedule.Schedule<RetryDecision, unkno
   return Schedule.fromStep(Effect.withFiber((fiber) => {
     const watch: Watch | undefined = shared.watches.get(fiber)
     watch?.lapse()
-    const parts = partsIn(given, fiber.context)
-    const isOnward = onwardIn(fiber.context) !== undefined
+    const parts = given.live?.(fiber.context) ?? given
+    const isOnward = shared.telling === true && onwardIn(fiber.context) !== undefined
     const isTimed = isOnward || parts.deadlineMillis !== Infinity
     const deadlineAtMillis = isTimed ? deadlineAt(parts, worldOf(fiber.context)) : Infinity
     if (!isOnward) return Effect.succeed(stepper(parts, deadlineAtMillis))
@@ -344,9 +332,8 @@ class Attempt {
     this.permit!.leave()
     if (this.pending !== undefined && this.pending.permit !== this.permit) this.pending.permit?.leave(false)
     const { call, world } = this
-    const marks = hasMarks()
-    if (!marks && world.onward === undefined) return this.self
-    if (marks) {
+    if (!shared.marking && world.onward === undefined) return this.self
+    if (shared.marking) {
       const deadlineAtMillis = call?.deadlineAtMillis ?? Infinity
       this.mark = new Mark(world, current(), { permit: this.permit, deadlineAtMillis })
     }
@@ -357,7 +344,8 @@ class Attempt {
   private inside(context: AnyContext): AnyContext {
     const { call, mark, world } = this
     const marked = mark === undefined ? context : Context.add(context, InsideCall, mark)
-    return call === undefined ? marked : sentOn(call, world, marked)
+    const { context: around, onward } = world
+    return call === undefined || onward === undefined ? marked : sentOn(call, onward, around, marked)
   }
 
   private succeed(value: unknown): AnyEffect {
@@ -401,7 +389,7 @@ const worldFor = (found: Pending | undefined, context: AnyContext): World =>
 
 /** Only the quota and gates need to know about a first send. */
 const isPlain = (found: Pending | undefined, { isUnseen }: World): boolean =>
-  found === undefined && isUnseen && !hasMarks()
+  found === undefined && isUnseen && !shared.marking
 
 /** One send of a call that a schedule retries. */
 export const attempting = (self: AnyEffect): AnyEffect => {

@@ -7,7 +7,7 @@ import type * as Pull from "effect/Pull"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { catchDone } from "../internal/effect-retry needs effect 4.1 (npm install effect@4).ts"
-import { telling } from "../internal/onward.ts"
+import { type Onward, telling } from "../internal/onward.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import { Retry, type RetryDecision, Stop, type StopReason } from "../RetryDecision.ts"
@@ -229,18 +229,17 @@ export class Call implements Failing {
   }
 }
 
-/** The context of a send, with what it tells the process it goes to. */
+/** The context inside a send of a call made in the one around it, with what it tells the process it goes to. */
 export const sentOn = (
   { attempt, deadlineAtMillis, parts }: Call,
-  world: Pick<World, "context" | "onward">,
-  context: AnyContext
+  onward: Onward,
+  around: AnyContext,
+  inside: AnyContext
 ): AnyContext => {
-  const { onward } = world
-  if (onward === undefined) return context
   const { maxAttempts, outermostOnly } = parts
-  const retries = maxAttempts > 1 && !(outermostOnly && isNested(world.context))
+  const retries = maxAttempts > 1 && !(outermostOnly && isNested(around))
   const next = retries ? { ...onward, attempt: attempt + 1, maxAttempts } : onward
-  return telling(context, { ...next, deadlineAtMillis })
+  return telling(inside, { ...next, deadlineAtMillis })
 }
 
 export const asEffect = (decision: Decision): Effect.Effect<RetryDecision, unknown, unknown> =>

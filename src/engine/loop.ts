@@ -6,10 +6,10 @@ import * as Schedule from "effect/Schedule"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Retry, RetryDecision, Stop } from "../RetryDecision.ts"
 import { type AnyEffect, Call, deadlineAt, type Decision, earn, failed, sentOn, succeeded } from "./call.ts"
-import { type Parts, partsIn } from "./parts.ts"
+import type { Parts } from "./parts.ts"
 import { permitOf } from "./permit.ts"
 import { framed, guarded, handling, send, settling } from "./send.ts"
-import { type AnyFiber, current, fresh, hasMarks, InsideCall, Mark, type World, worldOf } from "./world.ts"
+import { type AnyFiber, current, fresh, InsideCall, Mark, type World, worldOf } from "./world.ts"
 
 /** What to do with a call that is not retried. Without it, the call fails as its last attempt did. */
 export type OrElse = (error: any, stop: Stop) => AnyEffect
@@ -182,10 +182,10 @@ export class Loop {
   private leave(): AnyContext {
     this.call.permit?.leave()
     const { retry, world } = this
-    const marked = hasMarks()
+    const marked = shared.marking
       ? Context.add(world.context, InsideCall, this.mark = new Mark(world, current(), this.call))
       : world.inside
-    const inside = sentOn(this.call, world, marked)
+    const inside = world.onward === undefined ? marked : sentOn(this.call, world.onward, world.context, marked)
     if (retry === undefined) {
       return world.metadata === undefined ? inside : Context.add(inside, Schedule.CurrentMetadata, fresh)
     }
@@ -221,9 +221,8 @@ const observed = (call: AnyEffect, { context, observer }: World): AnyEffect => o
 
 /** Retries an effect: its first attempt runs bare or in a guard, and nothing else is set up until it fails. */
 export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEffect => {
-  if (parts.live !== undefined) {
-    return Effect.withFiber(({ context }) => retrying(self, partsIn(parts, context), orElse))
-  }
+  const { live } = parts
+  if (live !== undefined) return Effect.withFiber(({ context }) => retrying(self, live(context), orElse))
   const failed = (world: World, error: unknown, cause: Cause.Cause<unknown>): AnyEffect => {
     const call = new Call(parts, Infinity)
     const decision = call.failed(world, error, current())
@@ -247,7 +246,7 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
       fiber.setContext(world.inside)
       return body
     }
-    if (isUnseen && !hasMarks()) {
+    if (isUnseen && !shared.marking) {
       frame ??= Effect.catchCause(self, handling((error, cause) => failed(worldOf(current().context), error, cause)))
       framed(frame, fiber)
       return guarded(self, world, world.inside, fiber)

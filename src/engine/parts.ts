@@ -45,9 +45,6 @@ export interface Parts {
   readonly live?: ((context: AnyContext) => Parts) | undefined
 }
 
-/** The parts a call in this context uses, from start to end. */
-export const partsIn = (parts: Parts, context: AnyContext): Parts => parts.live?.(context) ?? parts
-
 /** Parts with changes, even if they are looked up later. */
 export const changed = (parts: Parts, change: (parts: Parts) => Partial<Parts>): Parts => {
   const { live } = parts

@@ -33,9 +33,10 @@ export const settling = (
 
 /** The failure part of {@link settling}. */
 export const handling = (failed: Failed, died?: () => void) => (cause: Cause.Cause<unknown>): AnyEffect => {
-  const failure = failureIn(cause)
-  if (failure === undefined) died?.()
-  else if (cause.reasons.length === 1) return failed(failure.error, cause)
+  const { reasons } = cause
+  const reason = reasons[0]
+  if (reason?._tag === "Fail" && reasons.length === 1) return failed(reason.error, cause)
+  if (failureIn(cause) === undefined) died?.()
   return Effect.catch(Effect.failCause(cause), (error) => failed(error, Cause.fail(error)))
 }
 

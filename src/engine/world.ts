@@ -37,10 +37,13 @@ export const quotaOf = (context: AnyContext): RetryQuota["Service"] | undefined 
 const isUnseenBy = ({ onAttempt, onCall, onSend }: RetryObserver, onward: Onward | undefined): boolean =>
   (onAttempt ?? onSend ?? onCall ?? onward) === undefined
 
+/** What sends in this context tell other processes; `undefined` if nothing. */
+const onwardOf = (context: AnyContext): Onward | undefined => shared.telling ? onwardIn(context) : undefined
+
 export const isQuiet = (context: AnyContext): boolean => {
   const store = quotaOf(context)?.store
   return gatesOf(context, store).length === 0 && !store?.firstAttemptCost &&
-    isUnseenBy(Context.get(context, CurrentObserver), onwardIn(context))
+    isUnseenBy(Context.get(context, CurrentObserver), onwardOf(context))
 }
 
 /** Everything a call needs to know about its surroundings. Randomness and classifier are read when needed. */
@@ -70,7 +73,7 @@ export class World {
     this.gates = gates
     this.observer = Context.get(context, CurrentObserver)
     this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
-    this.onward = onwardIn(context)
+    this.onward = onwardOf(context)
     this.isUnseen = isUnseenBy(this.observer, this.onward)
     this.isQuiet = this.isUnseen && gates.length === 0 && !store?.firstAttemptCost
     this.inside = Context.add(context, InsideCall, new Mark(this))
@@ -110,8 +113,8 @@ interface Sent {
 }
 
 /**
- * Marks what is inside a send of a call, which that call accounts for. Sends have their own mark only once some policy
- * asks whether it is nested (`shared.nesting`): it costs as much as all the rest of a call that succeeds.
+ * Marks what is inside a send of a call, which that call accounts for. Sends have their own mark only once something
+ * asks for it (`shared.marking`): it costs as much as all the rest of a call that succeeds.
  */
 export class Mark {
   /** The surroundings of the call. */
@@ -142,9 +145,6 @@ export class Mark {
   }
 }
 
-/** Whether sends that no observer sees have marks of their own. */
-export const hasMarks = (): boolean => shared.nesting || shared.hedging === true
-
 /** The send around this context. */
 export const InsideCall = /* @__PURE__ */ Context.Reference<Mark | undefined>("effect-retry/InsideCall", {
   defaultValue: () => undefined
@@ -152,4 +152,4 @@ export const InsideCall = /* @__PURE__ */ Context.Reference<Mark | undefined>("e
 
 /** Whether an outer call retries: around this context, or in the process that called this one. */
 export const isNested = (context: AnyContext): boolean =>
-  Context.get(context, InsideCall)?.isActive === true || onwardIn(context)?.isRetried === true
+  Context.get(context, InsideCall)?.isActive === true || onwardOf(context)?.isRetried === true

@@ -35,9 +35,8 @@ export const telling = <Services>(context: Context.Context<Services>, onward: On
   return Context.add(context, CurrentOnward, onward)
 }
 
-/** What sends in this context tell; `undefined` if nothing. */
-export const onwardIn = (context: AnyContext): Onward | undefined =>
-  shared.telling ? Context.get(context, CurrentOnward) : undefined
+/** What sends in this context tell; `undefined` if nothing, as everywhere until `shared.telling`. */
+export const onwardIn = (context: AnyContext): Onward | undefined => Context.get(context, CurrentOnward)
 
 /** The time left until the deadline, in milliseconds: at least 0, or `Infinity` without one. */
 export const remainingIn = (context: AnyContext): number => {

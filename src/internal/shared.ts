@@ -9,13 +9,13 @@ export interface Shared {
   readonly pending: WeakMap<object, any>
   /** The services that are gates, and how to find the gate in each. */
   readonly gates: Array<GateKey>
+  /** Set by the first policy that asks whether it is nested. */
+  nesting: boolean
   /**
-   * Set by the first policy that asks whether it is nested; from then on attempts mark their context:
+   * Set by that policy too, and by the first hedged call; from then on sends have marks in their context:
    * `engine/world.ts`.
    */
-  nesting: boolean
-  /** Set by the first hedged call; from then on sends that passed gates say so in their context: `engine/hedge.ts`. */
-  hedging?: boolean
+  marking?: boolean
   /** Set by the first call that tells other processes of itself; from then on calls look for it: `onward.ts`. */
   telling?: boolean
 }

@@ -424,7 +424,7 @@ describe("ResourceLimiters", () => {
     it.effect("no hedge is made after the deadline, also of the first hedged call of a process, provided inside it", () =>
       Effect.gen(function*() {
         yield* Effect.sync(() => {
-          shared.hedging = false
+          shared.marking = false
         })
         yield* Layer.build(ResourceLimiters.layer({ hedge: {} }))
         let sends = 0

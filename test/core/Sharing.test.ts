@@ -27,6 +27,7 @@ import { build } from "esbuild"
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
+import type { Shared } from "../../src/internal/shared.ts"
 import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
 import { drivers, inTime } from "../utils/drivers.ts"
 
@@ -437,9 +438,9 @@ describe("an observer whose effect", () => {
 describe("a call that began before the first policy that asks whether it is nested", () => {
   it.effect("continues as it began", () =>
     Effect.gen(function*() {
-      const shared: { nesting: boolean } = (globalThis as any)[Symbol.for("effect-retry/shared")]
-      const before = shared.nesting
-      shared.nesting = false
+      const shared: Shared = (globalThis as any)[Symbol.for("effect-retry/shared")]
+      const { marking = false, nesting } = shared
+      shared.nesting = shared.marking = false
       const retries: Array<number> = []
       const call = Effect.flatMap(Effect.service(Schedule.CurrentMetadata), ({ attempt }) => {
         retries.push(attempt)
@@ -449,7 +450,7 @@ describe("a call that began before the first policy that asks whether it is nest
       yield* TestClock.adjust("15 seconds")
       RetryPolicy.outermostOnly(steady)
       yield* TestClock.adjust("1 minute")
-      shared.nesting = before
+      Object.assign(shared, { marking, nesting })
       assert.deepStrictEqual(retries, [0, 1, 2])
       assert.strictEqual(yield* RetryQuota.balance, 499)
       yield* Fiber.interrupt(worker)

@@ -10,7 +10,7 @@ import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import { retrying as loop } from "../../engine/loop.ts"
-import { type Parts, partsIn } from "../../engine/parts.ts"
+import type { Parts } from "../../engine/parts.ts"
 import { partsOf } from "../../engine/policy/policy.ts"
 import { headersIn, remainingIn } from "../../internal/onward.ts"
 import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
@@ -214,7 +214,8 @@ export const retrying = <Err, R2>(
 ): <E, R>(send: Send<E, R>, request: HttpClientRequest) => Send<E | HttpClientError | Err, R | R2> =>
 <E, R>(send: Send<E, R>, request: HttpClientRequest) =>
   Effect.withFiber((fiber) => {
-    const parts = partsIn(partsOf(policy), fiber.context)
+    const given = partsOf(policy)
+    const parts = given.live?.(fiber.context) ?? given
     const call = new HttpCall(settings, parts, request, fiber)
     const retried: Effect.Effect<HttpClientResponse, E | HttpClientError | Err | HttpClientResponse, R | R2> = loop(
       call.attempt(send),

@@ -174,7 +174,11 @@ const onlyValue = (headers: object, name: string, read: Read): number | undefine
  * The headers that the AWS SDKs read: `x-amz-retry-after` in milliseconds before `retry-after` in seconds, one value of
  * each.
  */
+export const retryAfterIn = (headers: object): number | undefined =>
+  onlyValue(headers, "x-amz-retry-after", millis) ?? onlyValue(headers, "retry-after", seconds)
+
+/** The same, of an error. */
 export const retryAfterMillis = (error: any): number | undefined => {
   const headers = headersOf(error)
-  return headers && (onlyValue(headers, "x-amz-retry-after", millis) ?? onlyValue(headers, "retry-after", seconds))
+  return headers && retryAfterIn(headers)
 }
