@@ -181,8 +181,8 @@ export const toSchedule = (given: Parts): Schedule.Schedule<RetryDecision, unkno
     const isOnward = shared.telling === true && onwardIn(fiber.context) !== undefined
     const isTimed = isOnward || parts.deadlineMillis !== Infinity
     const deadlineAtMillis = isTimed ? deadlineAt(parts, worldOf(fiber.context)) : Infinity
-    if (!isOnward) return Effect.succeed(stepper(parts, deadlineAtMillis))
-    // The first attempt, which no schedule sees, identifies the call too.
+    if (!isOnward && !(isTimed && shared.marking)) return Effect.succeed(stepper(parts, deadlineAtMillis))
+    // The first attempt, which no schedule sees, identifies the call too, and its deadline to hedges inside it.
     const steps = new Steps(parts, deadlineAtMillis)
     watchOf(fiber).begun = steps.call
     return Effect.succeed(stepper(parts, deadlineAtMillis, steps))
@@ -405,7 +405,7 @@ export const attempting = (self: AnyEffect): AnyEffect => {
         : new Attempt(self, world, undefined).begin(fiber)
     }
     const found = pendingOf(metadata, fiber)
-    const marks = metadata !== undefined && shared.nesting
+    const marks = shared.marking && (shared.nesting && metadata !== undefined || shared.watches.get(fiber)?.begun)
     if (found === undefined && !marks && isQuiet(context)) return body
     const world = worldFor(found, context)
     if (isPlain(found, world)) return guarded(self, world, context, fiber)

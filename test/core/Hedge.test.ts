@@ -459,13 +459,21 @@ describe("a hedge that is refused leaves those in flight alone", () => {
       assert.deepStrictEqual([errorOf(exit), end], [error, 50])
     }).pipe(Effect.provide(Hedge.layer({ budget: empty }))))
 
-  it.effect("none is made after the deadline of the policy around it", () =>
-    Effect.gen(function*() {
-      const { send, told } = serving([[100]])
-      const policy = awsStandard.pipe(RetryPolicy.deadline("20 millis"))
-      yield* timed(send.pipe(Hedge.hedged({ after: 20 }), withRetry(policy)))
-      assert.deepStrictEqual(told.at, [0])
-    }).pipe(Effect.provide([RetryQuota.layer(), paid])))
+  for (
+    const [name, retry] of [
+      ["withRetry", (call) => withRetry(call, awsStandard.pipe(RetryPolicy.deadline("20 millis")))],
+      ["attempt", (call) => Effect.retry(attempt(call), awsStandard.pipe(RetryPolicy.deadline("20 millis")))]
+    ] satisfies ReadonlyArray<
+      [string, (call: Effect.Effect<number, Transient, Hedge.Hedge>) => Effect.Effect<number, unknown, any>]
+    >
+  ) {
+    it.effect(`none is made after the deadline of the policy around it: ${name}`, () =>
+      Effect.gen(function*() {
+        const { send, told } = serving([[100]])
+        yield* timed(retry(send.pipe(Hedge.hedged({ after: 20 }))))
+        assert.deepStrictEqual(told.at, [0])
+      }).pipe(Effect.provide([RetryQuota.layer(), paid])))
+  }
 })
 
 describe("gates that are strained", () => {
