@@ -236,6 +236,14 @@ describe("sweepQuota", () => {
       }
     }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
 
+  it.live("brings the test clock that it needs, also for the limiter that it makes", () =>
+    Effect.gen(function*() {
+      const limiter = { fillRate: 2 }
+      const steps = yield* Kit.sweepQuota(scripted(withRetry(awsAdaptive)), { limiter })
+      const onOne = Kit.sweepQuota(scripted(withRetry(awsAdaptive)), { limiter })
+      assert.strictEqual(steps, yield* Effect.provide(onOne, TestClock.layer()))
+    }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
+
   const entering = (hold: (pass: SendGate.Pass) => void) =>
     Effect.gen(function*() {
       const { gate } = yield* AdaptiveRateLimiter.AdaptiveRateLimiter

@@ -12,7 +12,8 @@ import { Refusal, refusal } from "./refusal.ts"
 import { quoted } from "./text.ts"
 
 /** Of all files of a scenario: room for a million times of twenty digits. */
-const mostBytes = 32 * 1024 * 1024
+const mostMegabytes = 32
+const mostBytes = mostMegabytes * 1024 * 1024
 
 /** `at[3]` as keys. */
 const keysOf = (path: string): JSONPath =>
@@ -64,7 +65,7 @@ const arrivalsFrom = Effect.fnUntraced(function*(path: string, left: Allowance) 
   if (type !== "File") return yield* refusal(`cannot read ${quoted(path)}: it is not a file`)
   if (size > left.bytes) {
     const together = left.bytes < mostBytes ? "with the arrivals before it, " : ""
-    return yield* refusal(`cannot read ${quoted(path)}: ${together}it is larger than ${mostBytes / 2 ** 20} MB`)
+    return yield* refusal(`cannot read ${quoted(path)}: ${together}it is larger than ${mostMegabytes} MB`)
   }
   left.bytes -= Number(size)
   const text = yield* read(path)

@@ -1,6 +1,7 @@
 import type * as Duration from "effect/Duration"
 import { toMillis } from "effect/Duration"
 import type { Policy, ScenarioInput } from "../Simulator.ts"
+import { log } from "../simulator/portable.ts"
 
 type Outage = NonNullable<ScenarioInput["services"][number]["outages"]>[number]
 
@@ -21,7 +22,7 @@ export interface Question {
 }
 
 /** Between the quantiles of an exponential distribution. */
-const p50OfP99 = Math.LN2 / Math.log(100)
+const p50OfP99 = Math.LN2 / log(100)
 
 /** Milliseconds as people write them. */
 const short = (millis: number): string => millis % 1000 === 0 ? `${millis / 1000}s` : `${Number(millis.toFixed(3))}ms`

@@ -38,7 +38,7 @@ const worstHalf = (groups: ReadonlyArray<Group>): ReadonlyArray<Group> => {
 const found = (by: "backlog" | "refusals", groups: ReadonlyArray<Group>): Capacity => {
   const seconds = secondsOf(groups)
   const sum = groups.reduce((sum, group) => sum + group.seconds * group.served, 0)
-  const squares = groups.reduce((sum, group) => sum + group.seconds * group.served ** 2, 0)
+  const squares = groups.reduce((sum, group) => sum + group.seconds * group.served * group.served, 0)
   const abandoned = groups.reduce((sum, group) => sum + group.abandoned, 0)
   return {
     kind: "found",

@@ -1,4 +1,5 @@
 import { Histogram } from "../simulator/histogram.ts"
+import { exp, log } from "../simulator/portable.ts"
 import type { Second } from "./seconds.ts"
 
 /** Seconds with about the same load. */
@@ -25,6 +26,8 @@ export interface Group {
 const perDoubling = 8
 const waitsPerDoubling = 4
 
+const doublings = (value: number): number => log(value) / Math.LN2
+
 /** Three digits: finer than random variation, and few enough groups to keep. */
 const rounded = (value: number): number => value < 1000 ? value : Number(value.toPrecision(3))
 
@@ -37,7 +40,7 @@ export class Levels {
     const { abandoned, arrived, latency, refused, served } = second
     const load = Math.max(arrived, served)
     if (load > 0) {
-      const index = Math.round(Math.log2(load) * perDoubling)
+      const index = Math.round(doublings(load) * perDoubling)
       const level = this.levels.get(index) ?? new Level()
       level.seconds++
       level.requests += load
@@ -47,12 +50,12 @@ export class Levels {
     const least = latency.percentile(0.1)
     if (least === null) return
     const refusing = refused * 20 >= refused + served
-    const wait = Math.round(Math.log2(Math.max(least, 0.01)) * waitsPerDoubling)
+    const wait = Math.round(doublings(Math.max(least, 0.01)) * waitsPerDoubling)
     const key = `${rounded(served)}/${wait}/${refusing}`
     const group = this.found.get(key) ??
       {
         served: rounded(served),
-        leastMillis: 2 ** (wait / waitsPerDoubling),
+        leastMillis: exp(wait / waitsPerDoubling * Math.LN2),
         refusing,
         seconds: 0,
         abandoned: 0,

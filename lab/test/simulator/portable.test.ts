@@ -65,26 +65,31 @@ const exact = "abs ceil clz32 floor imul max min round sqrt trunc LN2 PI".split(
 /** What may differ between engines in a source, without its types and comments. */
 const inexactIn = (source: string): ReadonlyArray<string> =>
   (transformSync(source, { loader: "ts", target: "esnext", minifyWhitespace: true }).code.match(
-    /\*\*|\bMath\b(?:\.\w+)?/g
+    /(?<=[\w$)\]])\*\*|\bMath\b(?:\.\w+)?/g
   ) ?? [])
     .filter((found) => !exact.includes(found.slice("Math.".length)))
 
-describe("the sources of the simulator", () => {
+describe("the sources of what prints figures", () => {
   it("compute nothing in which engines differ, but for a logarithm that is corrected", () => {
     const folder = fileURLToPath(new URL("../../src", import.meta.url))
-    const found = ["simulator", "explain"].flatMap((room) =>
-      readdirSync(join(folder, room)).flatMap((file) =>
-        inexactIn(readFileSync(join(folder, room, file), "utf8")).map((what) => `${room}/${file}: ${what}`)
-      )
+    const found = ["simulator", "explain", "fit", "cli"].flatMap((room) =>
+      readdirSync(join(folder, room), { recursive: true, encoding: "utf8" })
+        .filter((file) => file.endsWith(".ts"))
+        .flatMap((file) =>
+          inexactIn(readFileSync(join(folder, room, file), "utf8")).map((what) => `${room}/${file}: ${what}`)
+        )
     )
     assert.deepStrictEqual(found, ["simulator/histogram.ts: Math.log2"])
   })
 
   it("are told from what only looks like it", () => {
-    assert.deepStrictEqual(inexactIn("/** Math.log */ const x = 2 ** y // **\nMath.floor(Math.cbrt(Math.PI))"), [
-      "**",
-      "Math.cbrt"
-    ])
+    assert.deepStrictEqual(
+      inexactIn("/** Math.log */ const x = 2 ** y // **\n`**${x}**`\nMath.floor(Math.cbrt(Math.PI))"),
+      [
+        "**",
+        "Math.cbrt"
+      ]
+    )
     assert.deepStrictEqual(inexactIn("const { log } = Math"), ["Math"])
   })
 })

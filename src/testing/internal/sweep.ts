@@ -101,7 +101,7 @@ const spread = (count: number): ReadonlyArray<number> => {
  * What it waits for may sleep in fibers forked elsewhere: while nothing sleeps in the effect itself, time moves in
  * steps of 100 milliseconds. If you give a `step`, no move is longer, so that what runs elsewhere is also interrupted
  * halfway. Of more than 100 moments of waiting, 100 are tried, evenly spaced. An effect that never ends dies with
- * `NotEnded`.
+ * `NotEnded`. Without a `TestClock`, as outside `it.effect`, it provides one.
  *
  * **Gotchas**
  *
@@ -240,29 +240,32 @@ export const sweepQuota: {
   self: Effect.Effect<A, E, R>,
   options?: SweepOptions & { readonly limiter?: SteadyLimiterOptions }
 ): Effect.Effect<number, never, Exclude<R, RetryQuota.RetryQuota>> =>
-  Effect.gen(function*() {
-    const quota = options?.store === undefined
-      ? makeQuota({ successIncrement: 0, ...options?.quota }, "sweepQuota")
-      : Effect.map(options.store, quotaOver)
-    const limiter = options?.limiter
-    const make: Effect.Effect<Given> = Effect.gen(function*() {
-      const made = yield* quota
-      const initial = yield* made.quota.balance
-      return { ...made, initial, steady: limiter === undefined ? undefined : yield* makeSteady(limiter) }
+  // Quota and limiter are made on the clock of the sweep.
+  withTestClock(() =>
+    Effect.gen(function*() {
+      const quota = options?.store === undefined
+        ? makeQuota({ successIncrement: 0, ...options?.quota }, "sweepQuota")
+        : Effect.map(options.store, quotaOver)
+      const limiter = options?.limiter
+      const make: Effect.Effect<Given> = Effect.gen(function*() {
+        const made = yield* quota
+        const initial = yield* made.quota.balance
+        return { ...made, initial, steady: limiter === undefined ? undefined : yield* makeSteady(limiter) }
+      })
+      let given = yield* make
+      const limited = Effect.suspend(() =>
+        given.steady === undefined
+          ? self
+          : Effect.provideService(self, AdaptiveRateLimiter.AdaptiveRateLimiter, given.steady.limiter)
+      )
+      return yield* sweep(
+        Effect.suspend(() => Effect.provideService(limited, RetryQuota.RetryQuota, given.quota)),
+        (step, sleeping, waited) =>
+          Effect.gen(function*() {
+            yield* checked({ step, sleeping, waited }, given)
+            given = yield* make
+          }),
+        options
+      )
     })
-    let given = yield* make
-    const limited = Effect.suspend(() =>
-      given.steady === undefined
-        ? self
-        : Effect.provideService(self, AdaptiveRateLimiter.AdaptiveRateLimiter, given.steady.limiter)
-    )
-    return yield* sweep(
-      Effect.suspend(() => Effect.provideService(limited, RetryQuota.RetryQuota, given.quota)),
-      (step, sleeping, waited) =>
-        Effect.gen(function*() {
-          yield* checked({ step, sleeping, waited }, given)
-          given = yield* make
-        }),
-      options
-    )
-  })
+  )
