@@ -362,5 +362,11 @@ describe("fromEnvoyRoute", () => {
       )
       assert.strictEqual(yield* refused(RetryPolicyImport.fromEnvoyRoute({ route: {} })), path)
       assert.strictEqual(yield* refused(RetryPolicyImport.fromEnvoyRoute(null)), "")
+      const said = (json: unknown) => Effect.map(Effect.flip(RetryPolicyImport.fromEnvoyRoute(json)), String)
+      assert.include(yield* said([]), "fromEnvoyRoute: it must be an object, got an array")
+      assert.include(
+        yield* said({ route: { retry_policy: { retry_on: {} } } }),
+        "retry_on must be a string, got an object"
+      )
     }))
 })
