@@ -11,10 +11,11 @@ import { attempt, awsStandard, withRetry } from "effect-retry"
 import * as RetryConfig from "effect-retry/RetryConfig"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import { FetchHttpClient } from "effect/http"
+import { fileURLToPath } from "node:url"
 import { down, main, show } from "./support/program.ts"
 
-/** The file must exist and be valid when the program starts. */
-export const ConfigLive = RetryConfig.layerFile("examples/retry.json").pipe(
+/** The document next to this file. It must exist and be valid when the program starts. */
+export const ConfigLive = RetryConfig.layerFile(fileURLToPath(new URL("retry.json", import.meta.url))).pipe(
   Layer.provide([NodeFileSystem.layer, NodePath.layer])
 )
 

@@ -17,7 +17,7 @@ import * as Duration from "effect/Duration"
 export class InvalidOption extends Data.TaggedError("InvalidOption")<{
   /** The constructor, such as `"RetryQuota.make"`. */
   readonly constructorName: string
-  /** The option, such as `"capacity"`. */
+  /** The option, such as `"capacity"`, or its path in a document; empty for all of it. */
   readonly field: string
   /** The value that was given. */
   readonly value: unknown
@@ -25,15 +25,17 @@ export class InvalidOption extends Data.TaggedError("InvalidOption")<{
   readonly expected: string
 }> {
   override get message(): string {
-    return `${this.constructorName}: ${this.field} must be ${this.expected}, got ${render(this.value)}`
+    return `${this.constructorName}: ${this.field || "it"} must be ${this.expected}, got ${render(this.value)}`
   }
 }
 
 const render = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(value)
   if (Duration.isDuration(value)) return Duration.format(value)
+  if (Array.isArray(value)) return "an array"
   try {
-    return String(value).replace(/\s+/g, " ")
+    const text = String(value)
+    return text === "[object Object]" ? "an object" : text.replace(/\s+/g, " ")
   } catch {
     return typeof value
   }

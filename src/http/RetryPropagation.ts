@@ -29,15 +29,13 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Scope from "effect/Scope"
 import type * as ConcurrencyLimiter from "../ConcurrencyLimiter.ts"
 import { CurrentCriticality } from "../Criticality.ts"
 import { checks } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { headersIn, type Names, type Onward, onwardIn, remainingIn, telling } from "../internal/onward.ts"
-import { get } from "../internal/safe.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { namesOf, until, working } from "./internal/journey.ts"
+import { limiting, namesOf, until, working } from "./internal/journey.ts"
 
 /**
  * The names of the headers: the same in all processes.
@@ -182,25 +180,6 @@ export interface ServerOptions {
   readonly limiter?: ConcurrencyLimiter.Service | undefined
 }
 
-/** Holds a slot of the limiter during the work. A refusal is answered before any work is done. */
-const limited = <A, E, R, B>(
-  limiter: ConcurrencyLimiter.Service | undefined,
-  work: Effect.Effect<A, E, R>,
-  refused: Effect.Effect<B>
-): Effect.Effect<A | B, E, R> => {
-  if (limiter === undefined) return work
-  return Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(
-      Scope.make(),
-      (scope) =>
-        Effect.matchEffect(restore(Effect.provideService(limiter.slot, Scope.Scope, scope)), {
-          onFailure: () => refused,
-          onSuccess: () => restore(work)
-        }).pipe(Effect.onExit((exit) => Scope.close(scope, exit)))
-    )
-  )
-}
-
 /** No caller waits for the response, or the server is too busy for it: a retry would make it worse. */
 const refusal = (status: number) => HttpServerResponse.empty({ status, headers: { "x-should-retry": "false" } })
 
@@ -237,10 +216,7 @@ const refusal = (status: number) => HttpServerResponse.empty({ status, headers: 
  * @since 0.1.0
  */
 export const server = (options: ServerOptions = {}) => {
-  const { limiter } = options
-  if (limiter !== undefined && get(limiter, "slot") === undefined) {
-    checks("RetryPropagation.server").reject("limiter", limiter, "a ConcurrencyLimiter")
-  }
+  const limited = limiting(options.limiter, "RetryPropagation.server")
   const names = namesOf(options.headers ?? {}, "RetryPropagation.server")
   const shed = Effect.withFiber((fiber) =>
     Effect.succeed(
@@ -251,6 +227,6 @@ export const server = (options: ServerOptions = {}) => {
     app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest> =>
     HttpServerRequest.HttpServerRequest.use((request) =>
-      working(limited(limiter, app, shed), request.headers, names, () => Effect.succeed(refusal(504)))
+      working(limited(app, shed), request.headers, names, () => Effect.succeed(refusal(504)))
     )
 }

@@ -13,10 +13,11 @@ import * as Layer from "effect/Layer"
 import * as RpcClient from "effect/rpc/RpcClient"
 import * as RpcMiddleware from "effect/rpc/RpcMiddleware"
 import * as Schema from "effect/Schema"
+import { CurrentCriticality } from "../Criticality.ts"
 import { headersIn } from "../internal/onward.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { namesOf, working } from "./internal/journey.ts"
-import type { HeaderNames } from "./RetryPropagation.ts"
+import { limiting, namesOf, working } from "./internal/journey.ts"
+import type { ServerOptions } from "./RetryPropagation.ts"
 
 /**
  * The deadline of the caller has passed: it no longer waits. It is never retried.
@@ -34,31 +35,53 @@ export class RpcDeadlineExceeded extends Schema.TaggedError<RpcDeadlineExceeded>
 }
 
 /**
+ * The server has no slot for the procedure: it was not begun. A sheddable one is never retried.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RpcOverloaded extends Schema.TaggedError<RpcOverloaded>()("RpcOverloaded", {
+  criticality: Schema.Literals(["sheddable", "normal", "critical"])
+}) {
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return this.criticality === "sheddable" ? RetryInfo.notRetryable : RetryInfo.transient
+  }
+  override get message(): string {
+    return `the server has no slot for a ${this.criticality} call`
+  }
+}
+
+/**
  * The middleware, for a group of procedures: `RpcGroup.make(...).middleware(Propagation)`. Its server is {@link layer};
- * a procedure whose deadline passes fails with {@link RpcDeadlineExceeded}.
+ * a procedure whose deadline passes fails with {@link RpcDeadlineExceeded}, one that finds no slot with
+ * {@link RpcOverloaded}.
  *
  * @category services
  * @since 0.1.0
  */
 export class Propagation extends RpcMiddleware.Service<Propagation>()(
   "effect-retry/http/RetryPropagationRpc/Propagation",
-  { error: RpcDeadlineExceeded }
+  { error: Schema.Union([RpcDeadlineExceeded, RpcOverloaded]) }
 ) {}
 
 /**
  * The server side: like `RetryPropagation.server`, using the headers of a procedure call. Throws `InvalidOption` for an
- * invalid header name.
+ * invalid header name, and for a limiter that is none.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layer = (headers: HeaderNames = {}): Layer.Layer<Propagation> => {
-  const names = namesOf(headers, "RetryPropagationRpc.layer")
+export const layer = (options: ServerOptions = {}): Layer.Layer<Propagation> => {
+  const names = namesOf(options.headers ?? {}, "RetryPropagationRpc.layer")
+  const limited = limiting(options.limiter, "RetryPropagationRpc.layer")
+  const shed = Effect.withFiber((fiber) =>
+    Effect.fail(new RpcOverloaded({ criticality: fiber.getRef(CurrentCriticality) }))
+  )
   return Layer.succeed(
     Propagation,
     (effect, { headers }) =>
       working(
-        effect,
+        limited(effect, shed),
         headers,
         names,
         (afterMillis) => Effect.fail(new RpcDeadlineExceeded({ afterMillis }))

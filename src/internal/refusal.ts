@@ -38,3 +38,10 @@ export interface Fields {
 
 export const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Refuses a key that means nothing: it may be misspelled. */
+export const known = (fields: Fields, names: ReadonlyArray<string>, path: Path): void => {
+  for (const field of Object.keys(fields)) {
+    if (!names.includes(field)) refuse([...path, field], fields[field], `left out: there is no such key`)
+  }
+}

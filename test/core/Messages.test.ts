@@ -39,7 +39,7 @@ const messages: ReadonlyArray<readonly [string, () => unknown, string]> = [
   [
     "withRetry with options of Effect.retry",
     () => untyped.withRetry(call, { schedule: awsStandard, times: 2 }),
-    `withRetry: policy ${scheduled}, got [object Object]`
+    `withRetry: policy ${scheduled}, got an object`
   ],
   ["withRetryOrElse()", () => untyped.withRetryOrElse(), `withRetryOrElse: policy ${scheduled}, got undefined`],
   [

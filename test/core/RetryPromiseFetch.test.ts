@@ -414,7 +414,7 @@ describe("misuse is one clear line", () => {
     [
       "options in place of a policy",
       () => (retryPromise as any)(f, { retries: 3 }),
-      "retryPromise: policy must be a RetryPolicy, got [object Object]"
+      "retryPromise: policy must be a RetryPolicy, got an object"
     ],
     [
       "an option of another library",

@@ -1,6 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Metadata } from "@grpc/grpc-js"
-import { AdaptiveRateLimiter, attempt, Backoff, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  Backoff,
+  RetryInfo,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import * as AwsSdk from "effect-retry/AwsSdk"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
@@ -21,6 +30,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Rpc from "effect/rpc/Rpc"
+import * as RpcClient from "effect/rpc/RpcClient"
 import * as RpcGroup from "effect/rpc/RpcGroup"
 import * as RpcTest from "effect/rpc/RpcTest"
 import * as Schema from "effect/Schema"
@@ -177,7 +187,7 @@ describe("what a send tells", () => {
     it(`no header is called ${JSON.stringify(names)}`, () => {
       assert.throws(() => RetryPropagation.layer(names), new RegExp(`${field} must be`))
       assert.throws(() => RetryPropagation.server({ headers: names }), new RegExp(`${field} must be`))
-      assert.throws(() => RetryPropagationRpc.layer(names), new RegExp(`${field} must be`))
+      assert.throws(() => RetryPropagationRpc.layer({ headers: names }), new RegExp(`${field} must be`))
     })
   }
 
@@ -515,5 +525,39 @@ describe("RPC", () => {
       sends = 0
       yield* timed(call("a"))
       assert.strictEqual(sends, 3)
+    }).pipe(Effect.scoped))
+
+  it.effect("sheds what matters least, and a shed procedure is retried unless it is sheddable", () =>
+    Effect.gen(function*() {
+      const limiter = yield* ConcurrencyLimiter.make({
+        rule: ConcurrencyLimiter.fixed(1),
+        maxWaiters: 1,
+        maxWait: "1 hour"
+      })
+      const handlers = group.toLayer({ Get: ({ id }) => Effect.as(Effect.sleep("1 second"), id) })
+      const client = yield* RpcTest.makeClient(group).pipe(
+        Effect.provide([handlers, RetryPropagationRpc.layer({ limiter })])
+      )
+      const answers: Array<string> = []
+      const ask = (id: string, criticality: string) =>
+        client.Get({ id }).pipe(
+          RpcClient.withHeaders({ "x-criticality": criticality }),
+          Effect.match({
+            onSuccess: (value) => answers.push(value),
+            onFailure: (error) => {
+              const safety = Option.getOrThrow(RetryInfo.fromError(error)).safety
+              answers.push(`${id} ${(error as { readonly _tag: string })._tag} ${safety}`)
+            }
+          }),
+          (asked) => Effect.forkChild(asked, { startImmediately: true })
+        )
+      yield* ask("a", "normal")
+      yield* ask("b", "sheddable")
+      yield* ask("c", "critical")
+      yield* ask("d", "normal")
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(answers, ["d RpcOverloaded Yes", "b RpcOverloaded No", "a", "c"])
+      assert.deepStrictEqual(yield* limiter.snapshot, { limit: 1, inFlight: 0, waiting: 0 })
+      assert.throws(() => RetryPropagationRpc.layer({ limiter: {} as never }), /limiter/)
     }).pipe(Effect.scoped))
 })

@@ -110,6 +110,8 @@ describe("fromTemporal", () => {
       assert.strictEqual(yield* field({ backoffCoefficient: 0.5 }), "backoffCoefficient")
       assert.strictEqual(yield* field({ maximumAttempts: 1.5 }), "maximumAttempts")
       assert.strictEqual(yield* field({ nonRetryableErrorTypes: ["a", 1] }), "nonRetryableErrorTypes[1]")
+      assert.strictEqual(yield* field({ maxAttempts: 3 }), "maxAttempts")
+      assert.strictEqual(yield* field({ initial_interval: "5s" }), "initial_interval")
     }))
 })
 
@@ -174,6 +176,8 @@ describe("fromStepFunctions", () => {
       assert.strictEqual(yield* field({ ...all, MaxDelaySeconds: 31_622_400 }), "Retry[0].MaxDelaySeconds")
       assert.strictEqual(yield* field({ ...all, JitterStrategy: "HALF" }), "Retry[0].JitterStrategy")
       assert.strictEqual(yield* field({ ...all, IntervalSeconds: 0 }), "Retry[0].IntervalSeconds")
+      assert.strictEqual(yield* field({ ...all, MaxAttempt: 1 }), "Retry[0].MaxAttempt")
+      yield* RetryPolicyImport.fromStepFunctions([{ ...all, Comment: "all of them" }])
     }))
 })
 
@@ -231,7 +235,7 @@ describe("fromGrpcServiceConfig", () => {
         loadBalancingConfig: [],
         methodConfig: [
           { name: [{ service: "orders", method: "Place" }, { service: "orders", method: "Cancel" }], retryPolicy },
-          { name: [{}], timeout: "1s" },
+          { name: [{ service: "stock" }], timeout: "1s" },
           { name: [{}], retryPolicy }
         ],
         retryThrottling: { maxTokens: 10, tokenRatio: 0.5466 }
@@ -255,6 +259,10 @@ describe("fromGrpcServiceConfig", () => {
       assert.strictEqual(yield* field({ retryableStatusCodes: ["DOWN"] }), `${policy}.retryableStatusCodes[0]`)
       assert.strictEqual(yield* field({}, { hedgingPolicy: {} }), "methodConfig[0].hedgingPolicy")
       assert.strictEqual(yield* field({}, { name: [{ method: "Place" }] }), "methodConfig[0].name[0].service")
+      assert.strictEqual(yield* field({ perAttemptRecvTimeout: "1s" }), `${policy}.perAttemptRecvTimeout`)
+      const place = { service: "orders", method: "Place" }
+      const twice = [{ name: [{ service: "orders" }, place], retryPolicy }, { name: [{}, place], timeout: "1s" }]
+      assert.strictEqual(yield* refused(imported({ methodConfig: twice })), "methodConfig[1].name[1]")
       const throttle = (retryThrottling: object) => refused(imported({ retryThrottling }))
       assert.strictEqual(yield* throttle({ maxTokens: 1001, tokenRatio: 0.1 }), "retryThrottling.maxTokens")
       assert.strictEqual(yield* throttle({ maxTokens: 0, tokenRatio: 0.1 }), "retryThrottling.maxTokens")
@@ -347,7 +355,18 @@ describe("fromEnvoyRoute", () => {
       for (const name of ["retriableHeaders", "retryHostPredicate", "per_try_idle_timeout", "retryOptionsPredicates"]) {
         assert.strictEqual(yield* refused(imported({ [name]: [] })), `${path}.${name}`)
       }
+      assert.strictEqual(yield* refused(imported({ num_retrys: 3 })), `${path}.num_retrys`)
+      assert.strictEqual(
+        yield* refused(imported({ retry_back_off: { base_interval: "1s", jitter: 0 } })),
+        `${path}.retry_back_off.jitter`
+      )
       assert.strictEqual(yield* refused(RetryPolicyImport.fromEnvoyRoute({ route: {} })), path)
       assert.strictEqual(yield* refused(RetryPolicyImport.fromEnvoyRoute(null)), "")
+      const said = (json: unknown) => Effect.map(Effect.flip(RetryPolicyImport.fromEnvoyRoute(json)), String)
+      assert.include(yield* said([]), "fromEnvoyRoute: it must be an object, got an array")
+      assert.include(
+        yield* said({ route: { retry_policy: { retry_on: {} } } }),
+        "retry_on must be a string, got an object"
+      )
     }))
 })

@@ -4,12 +4,60 @@ import { RetryQuota } from "effect-retry"
 import * as RetryLlm from "effect-retry/RetryLlm"
 import { retryPromise } from "effect-retry/RetryPromise"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as http from "node:http"
 import type * as net from "node:net"
+import { setImmediate } from "node:timers/promises"
 import OpenAI from "openai"
+import { vi } from "vitest"
+
+/** Requests and answers on their way: neither held by the service nor in the hands of the SDK. */
+let moving = 0
+
+/** `fetch`, whose answer has arrived as a whole. */
+const fetched: typeof fetch = async (input, init) => {
+  moving++
+  try {
+    const response = await fetch(input, init)
+    return new Response(await response.arrayBuffer(), response)
+  } finally {
+    moving--
+  }
+}
+
+/** Turns of the event loop after which all that an answer set off has been done, up to the next request or timer. */
+const turns = 20
+
+const quiet = async () => {
+  for (let still = 0; still < turns; still++) {
+    await setImmediate()
+    if (moving > 0) still = 0
+  }
+}
+
+/** Runs real requests in virtual time: whenever nothing moves, it jumps to the next timer. */
+export const inVirtualTime = async <A>(run: () => Promise<A>): Promise<A> => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] })
+  try {
+    let isOver = false
+    const running = run().finally(() => {
+      isOver = true
+    })
+    running.catch(() => {})
+    for (await quiet(); !isOver; await quiet()) vi.advanceTimersToNextTimer()
+    return await running
+  } finally {
+    vi.useRealTimers()
+  }
+}
+
+/** The clock of the SDKs: that of Effect reads a timer that stays real. */
+const clock: Clock.Clock = Object.assign(Object.create(Effect.runSync(Clock.Clock)), {
+  monotonicTimeNanosUnsafe: () => BigInt(Math.round(performance.now() * 1e6))
+})
 
 /** What the service allows in a window. */
 const limits = { requests: 60, tokens: 20_000 }
@@ -64,7 +112,8 @@ interface Request {
 const serve = async (windowMillis: number) => {
   const requests = new Bucket(limits.requests, windowMillis)
   const tokens = new Bucket(limits.tokens, windowMillis)
-  const counts = { sends: 0, refused: 0, used: 0, firstMillis: 0, lastMillis: 0 }
+  let firstMillis: number | undefined
+  const counts = { sends: 0, refused: 0, used: 0, lastMillis: 0 }
 
   const headersOf = (path: string) => {
     const [left, tokensLeft] = [requests, tokens].map((bucket) => String(Math.max(0, Math.floor(bucket.now))))
@@ -98,12 +147,14 @@ const serve = async (windowMillis: number) => {
     requests.change(-1)
     tokens.change(-prompt - most)
     const now = performance.now()
-    counts.firstMillis ||= now
+    firstMillis ??= now
     counts.lastMillis = now
     const headers = headersOf(path)
     const written = Math.round(most * (0.3 + 0.6 * (counts.sends * 7 % 10) / 10))
     counts.used += prompt + written
+    moving--
     setTimeout(() => {
+      moving++
       tokens.change(most - written)
       respond.writeHead(200, { "content-type": "application/json", ...headers })
       respond.end(JSON.stringify(
@@ -115,7 +166,7 @@ const serve = async (windowMillis: number) => {
   }
 
   const server = http.createServer((request, respond) => {
-    if (request.method === "GET") return respond.writeHead(204).end()
+    if (request.method === "GET") return respond.end()
     let body = ""
     return request.setEncoding("utf8").on("data", (part) => body += part).on(
       "end",
@@ -135,7 +186,7 @@ const serve = async (windowMillis: number) => {
       succeeded,
       failed,
       throughput: counts.used /
-        (limits.tokens * (1 + (counts.lastMillis - counts.firstMillis) / windowMillis))
+        (limits.tokens * (1 + (counts.lastMillis - (firstMillis ?? 0)) / windowMillis))
     })
   }
 }
@@ -148,7 +199,7 @@ const prompts = (call: number) => [{ role: "user" as const, content: "word ".rep
 
 /** One call, by an SDK on its own or without its retries. */
 const clientOf = (sdk: typeof sdks[number], port: number) => {
-  const settings = { apiKey: "key", baseURL: `http://127.0.0.1:${port}` }
+  const settings = { apiKey: "key", baseURL: `http://127.0.0.1:${port}`, fetch: fetched }
   const [openai, anthropic] = [new OpenAI(settings), new Anthropic(settings)]
   return (
     call: number,
@@ -193,9 +244,9 @@ export const run = async (
   const server = await serve(windowMillis)
   try {
     // Connections are there before the first call.
-    await Promise.all(Array.from({ length: callers }, () => fetch(`http://127.0.0.1:${server.port}`)))
+    await Promise.all(Array.from({ length: callers }, () => fetched(`http://127.0.0.1:${server.port}`)))
     const client = clientOf(sdk, server.port)
-    const context = await sharedBy(windowMillis)
+    const context = Context.add(await sharedBy(windowMillis), Clock.Clock, clock)
     const ours = (call: number) =>
       retryPromise(({ signal }) => client(call, { maxRetries: 0, signal }), policies[sdk], {
         context: Context.add(

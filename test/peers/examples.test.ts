@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
+import { createRequire } from "node:module"
+import * as os from "node:os"
 import * as path from "node:path"
-import { fileURLToPath } from "node:url"
+import { fileURLToPath, pathToFileURL } from "node:url"
 import { assert, describe, it } from "vitest"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
@@ -25,13 +27,15 @@ const promisedOf = (name: string) =>
   rows.filter(({ file }) => file === name)
     .flatMap(({ prints }) => Array.from(prints.matchAll(/`([^`]+)`/g), ([, text]) => text!))
 
-/** Without the environment of this machine, and without warnings of Node and of the AWS SDK about its version. */
+const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href
+
+/** In any folder, without the environment of this machine, and without warnings of Node and of the AWS SDK about its version. */
 const started = (file: string) =>
   new Promise<{ readonly code: number | null; readonly out: string; readonly errors: string }>((resolve, reject) => {
     const { HOME, PATH } = process.env
-    const child = spawn(process.execPath, ["--import", "tsx", path.join(folder, file)], {
-      cwd: root,
-      env: { HOME, PATH, NODE_NO_WARNINGS: "1" },
+    const child = spawn(process.execPath, ["--import", tsx, path.join(folder, file)], {
+      cwd: os.tmpdir(),
+      env: { HOME, PATH, NODE_NO_WARNINGS: "1", TSX_TSCONFIG_PATH: path.join(root, "tsconfig.json") },
       stdio: ["ignore", "pipe", "pipe"],
       timeout: 100_000
     })

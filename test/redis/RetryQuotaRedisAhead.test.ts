@@ -76,15 +76,26 @@ describe("leases taken ahead", () => {
       assert.deepStrictEqual([redis.total(key), redis.leases(key)], [95, 0])
     }).pipe(Effect.scoped))
 
-  it.effect("a retry of another cost takes none of them: they go back", () =>
+  it.effect("retries of two costs have their own: after the first of each, none waits, however they mix", () =>
     Effect.gen(function*() {
-      const { quota, redis } = yield* shared(settings)
-      yield* waits(quota, 1)
-      yield* waits(quota, 1, 7)
+      const { quota, redis } = yield* shared({ ...settings, capacity: 1000 })
+      redis.latencyMillis = 20
+      const mixed = []
+      for (const cost of [5, 10, 5, 10, 10, 5, 5, 10, 5, 10]) mixed.push(...(yield* waits(quota, 1, cost)))
+      assert.deepStrictEqual(mixed, [20, 20, 0, 0, 0, 0, 0, 0, 0, 0])
+      assert.isAtMost(redis.exchanges, 8)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual([redis.total(key), redis.leases(key)], [1000 - 75, 0])
+    }).pipe(Effect.scoped))
+
+  it.effect("however many costs there are, few are kept ready, and no more leases than one cost would have", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({ ...settings, capacity: 10_000 })
+      for (const cost of [1, 2, 3, 4, 5, 6, 7]) yield* waits(quota, 1, cost)
       yield* TestClock.adjust("200 millis")
-      assert.strictEqual(redis.leases(key), 8)
-      assert.strictEqual(redis.total(key), 88)
-      assert.strictEqual(yield* quota.balance, 88 - 8 * 7)
+      assert.isAtMost(redis.leases(key), 16)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual([redis.total(key), redis.leases(key)], [10_000 - 28, 0])
     }).pipe(Effect.scoped))
 
   it.effect("one process that retries leaves the other what it does not keep ready", () =>

@@ -148,6 +148,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryInfo.vetoed",
     "RetryPropagation.DeadlineExceeded",
     "RetryPropagationRpc.RpcDeadlineExceeded",
+    "RetryPropagationRpc.RpcOverloaded",
     "RetryQuota.QuotaExhausted",
     "RequestHeaders.noteDate",
     "RetryBudget.validatedGrpc",

@@ -1,9 +1,12 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
+import type * as ConcurrencyLimiter from "../../ConcurrencyLimiter.ts"
 import { type Criticality, CurrentCriticality } from "../../Criticality.ts"
 import { checks } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { grpcTimeout, type Names, type Onward, telling } from "../../internal/onward.ts"
+import { get } from "../../internal/safe.ts"
 
 /** The header names. */
 export interface NameOptions {
@@ -94,6 +97,29 @@ export const until = <A, E, R, B, E2>(
 ): Effect.Effect<A | B, E | E2, R> => {
   if (millis === Infinity) return self
   return millis <= 0 ? late(0) : Effect.timeoutOrElse(self, { duration: millis, orElse: () => late(millis) })
+}
+
+/** Holds a slot of the limiter, if any, during the work. A refusal is answered before any work is done. */
+export const limiting = (limiter: ConcurrencyLimiter.Service | undefined, constructorName: string) => {
+  if (limiter !== undefined && get(limiter, "slot") === undefined) {
+    checks(constructorName).reject("limiter", limiter, "a ConcurrencyLimiter")
+  }
+  return <A, E, R, B, E2>(
+    work: Effect.Effect<A, E, R>,
+    refused: Effect.Effect<B, E2>
+  ): Effect.Effect<A | B, E | E2, R> => {
+    if (limiter === undefined) return work
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(
+        Scope.make(),
+        (scope) =>
+          Effect.matchEffect(restore(Effect.provideService(limiter.slot, Scope.Scope, scope)), {
+            onFailure: () => refused,
+            onSuccess: () => restore(work)
+          }).pipe(Effect.onExit((exit) => Scope.close(scope, exit)))
+      )
+    )
+  }
 }
 
 /** The work on a request, with what the request says in its context, and only until the deadline. */

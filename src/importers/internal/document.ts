@@ -1,5 +1,5 @@
 import * as Effect from "effect/Effect"
-import { errorOf, type Fields, isObject, type Path, Refusal, refuse } from "../../internal/refusal.ts"
+import { errorOf, type Fields, isObject, known, type Path, Refusal, refuse } from "../../internal/refusal.ts"
 import type { InvalidOption } from "../../InvalidOption.ts"
 
 /** Reads a document of another system, or fails with the path of the problem. */
@@ -14,6 +14,13 @@ export const importing = <A>(constructorName: string, read: () => A): Effect.Eff
 
 export const fieldsOf = (value: unknown, path: Path): Fields =>
   isObject(value) ? value : refuse(path, value, "an object")
+
+/** An object that may have only these keys. */
+export const onlyOf = (value: unknown, path: Path, names: ReadonlyArray<string>): Fields => {
+  const fields = fieldsOf(value, path)
+  known(fields, names, path)
+  return fields
+}
 
 export const listOf = (value: unknown, path: Path): ReadonlyArray<unknown> =>
   Array.isArray(value) ? value : refuse(path, value, "an array")

@@ -3,7 +3,7 @@ import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { isNeverSent, isRefusedStream } from "../../internal/facts/codes.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
-import { type Fields, type Path, refuse } from "../../internal/refusal.ts"
+import { type Fields, known, type Path, refuse } from "../../internal/refusal.ts"
 import { get } from "../../internal/safe.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
@@ -49,12 +49,18 @@ const conditions: { readonly [name: string]: Condition } = {
   "unavailable": isGrpc(14)
 }
 
+const inCamel = (snake: string): string => snake.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+
 /** Envoy's names use underscores; in JSON written by a program they are in camel case. */
 const either = (fields: Fields, snake: string, path: Path): readonly [value: unknown, path: Path] => {
-  const camel = snake.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+  const camel = inCamel(snake)
   const name = fields[snake] === undefined && fields[camel] !== undefined ? camel : snake
   return [fields[name], [...path, name]]
 }
+
+/** No other keys, in either spelling. */
+const only = (fields: Fields, path: Path, names: ReadonlyArray<string>): void =>
+  known(fields, [...names, ...names.map(inCamel)], path)
 
 const conditionOf = (fields: Fields, path: Path): Condition => {
   const [listed, where] = either(fields, "retriable_status_codes", path)
@@ -73,6 +79,7 @@ const conditionOf = (fields: Fields, path: Path): Condition => {
 const backOff = (fields: Fields, path: Path): RetryPolicy.RetryPolicy => {
   const [given, where] = either(fields, "retry_back_off", path)
   const intervals = given === undefined ? {} : fieldsOf(given, where)
+  only(intervals, where, ["base_interval", "max_interval"])
   const [base, basePath] = either(intervals, "base_interval", where)
   const [most, mostPath] = either(intervals, "max_interval", where)
   const baseMillis = positiveDurationOf(base, basePath, given === undefined ? 25 : undefined)
@@ -107,6 +114,7 @@ export const envoyRoute = (json: unknown): Route => {
   const [given, path] = either(action, "retry_policy", ["route"])
   const fields = fieldsOf(given, path)
   without(fields, path, unsupported)
+  only(fields, path, ["retry_on", "retriable_status_codes", "num_retries", "per_try_timeout", "retry_back_off"])
   const isRetried = conditionOf(fields, path)
   const [retries, retriesPath] = either(fields, "num_retries", path)
   const attempts = wholeOf(retries, retriesPath, 0, 1) + 1

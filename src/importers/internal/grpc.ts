@@ -7,7 +7,7 @@ import { get } from "../../internal/safe.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { fieldsOf, listOf, numberOf, positiveDurationOf, textOf, wholeOf } from "./document.ts"
+import { fieldsOf, listOf, numberOf, onlyOf, positiveDurationOf, textOf, wholeOf } from "./document.ts"
 import type { Imported } from "./temporal.ts"
 
 /**
@@ -63,8 +63,10 @@ const byStatus = (retried: ReadonlySet<number>): RetryClassifier.RetryClassifier
 /** Clients allow no more than this, whatever the service says. */
 const mostAttempts = 5
 
+const keys = ["maxAttempts", "initialBackoff", "maxBackoff", "backoffMultiplier", "retryableStatusCodes"]
+
 const policyOf = (json: unknown, path: Path): Imported => {
-  const fields = fieldsOf(json, path)
+  const fields = onlyOf(json, path, keys)
   const attempts = wholeOf(fields["maxAttempts"], [...path, "maxAttempts"], 2)
   const initialMillis = positiveDurationOf(fields["initialBackoff"], [...path, "initialBackoff"])
   const capMillis = positiveDurationOf(fields["maxBackoff"], [...path, "maxBackoff"])
@@ -93,10 +95,20 @@ const nameOf = (json: unknown, path: Path): Method["names"][number] => {
   }
 }
 
-const methodOf = (json: unknown, path: Path): Method | undefined => {
+/** Refuses names that another entry has: clients reject such a config. */
+const unique = (names: Method["names"], path: Path, seen: Set<string>): void => {
+  for (const [index, { method, service }] of names.entries()) {
+    const name = JSON.stringify([service, method])
+    if (seen.has(name)) refuse([...path, index], { service, method }, "a method that no other entry names")
+    seen.add(name)
+  }
+}
+
+const methodOf = (json: unknown, path: Path, seen: Set<string>): Method | undefined => {
   const fields = fieldsOf(json, path)
   const names = [...path, "name"]
   const named = listOf(fields["name"] ?? [], names).map((name, index) => nameOf(name, [...names, index]))
+  unique(named, names, seen)
   const { hedgingPolicy, retryPolicy, timeout } = fields
   if (hedgingPolicy !== undefined) {
     refuse([...path, "hedgingPolicy"], hedgingPolicy, "left out: hedges are not retries")
@@ -113,7 +125,7 @@ const methodOf = (json: unknown, path: Path): Method | undefined => {
 }
 
 const throttlingOf = (json: unknown, path: Path): Throttling => {
-  const { maxTokens, tokenRatio } = fieldsOf(json, path)
+  const { maxTokens, tokenRatio } = onlyOf(json, path, ["maxTokens", "tokenRatio"])
   const most = wholeOf(maxTokens, [...path, "maxTokens"], 1)
   if (most > 1000) refuse([...path, "maxTokens"], maxTokens, "a whole number from 1 to 1000")
   // More than three decimals are truncated, not rounded.
@@ -127,8 +139,9 @@ const throttlingOf = (json: unknown, path: Path): Throttling => {
 export const serviceConfig = (json: unknown): ServiceConfig => {
   const { methodConfig, retryThrottling } = fieldsOf(json, [])
   const configs = listOf(methodConfig ?? [], ["methodConfig"])
+  const seen = new Set<string>()
   return {
-    methods: configs.flatMap((config, index) => methodOf(config, ["methodConfig", index]) ?? []),
+    methods: configs.flatMap((config, index) => methodOf(config, ["methodConfig", index], seen) ?? []),
     throttling: retryThrottling === undefined ? undefined : throttlingOf(retryThrottling, ["retryThrottling"])
   }
 }

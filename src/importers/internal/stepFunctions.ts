@@ -3,7 +3,7 @@ import * as Backoff from "../../Backoff.ts"
 import { type Fields, type Path, refuse } from "../../internal/refusal.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { fieldsOf, listOf, numberOf, textOf, wholeOf } from "./document.ts"
+import { fieldsOf, listOf, numberOf, onlyOf, textOf, wholeOf } from "./document.ts"
 import { isCalled, retryingIf } from "./errors.ts"
 import type { Imported } from "./temporal.ts"
 
@@ -51,8 +51,18 @@ const backOff = (fields: Fields, path: Path): RetryPolicy.RetryPolicy => {
   return jitter === "FULL" ? capped.pipe(RetryPolicy.jittered("full")) : capped
 }
 
+const keys = [
+  "ErrorEquals",
+  "IntervalSeconds",
+  "BackoffRate",
+  "MaxAttempts",
+  "MaxDelaySeconds",
+  "JitterStrategy",
+  "Comment"
+]
+
 const retrier = (json: unknown, index: number, isLast: boolean, path: Path): Retrier => {
-  const fields = fieldsOf(json, path)
+  const fields = onlyOf(json, path, keys)
   const errors = [...path, "ErrorEquals"]
   const errorEquals = listOf(fields["ErrorEquals"], errors).map((name, n) => textOf(name, [...errors, n]))
   if (errorEquals.length === 0) refuse(errors, errorEquals, "an array with at least one name")

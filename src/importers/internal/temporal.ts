@@ -1,7 +1,7 @@
 import * as Backoff from "../../Backoff.ts"
 import type { RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { fieldsOf, listOf, numberOf, positiveDurationOf, textOf, wholeOf } from "./document.ts"
+import { listOf, numberOf, onlyOf, positiveDurationOf, textOf, wholeOf } from "./document.ts"
 import { isCalled, retryingIf } from "./errors.ts"
 
 /**
@@ -15,9 +15,11 @@ export interface Imported {
   readonly classifier: RetryClassifier
 }
 
+const keys = ["initialInterval", "backoffCoefficient", "maximumInterval", "maximumAttempts", "nonRetryableErrorTypes"]
+
 /** @see service/history/workflow/retry.go */
 export const temporal = (json: unknown): Imported => {
-  const fields = fieldsOf(json, [])
+  const fields = onlyOf(json, [], keys)
   const initialMillis = positiveDurationOf(fields["initialInterval"], ["initialInterval"], 1000)
   const factor = numberOf(fields["backoffCoefficient"], ["backoffCoefficient"], 1, 2)
   const capMillis = positiveDurationOf(fields["maximumInterval"], ["maximumInterval"], 100 * initialMillis)

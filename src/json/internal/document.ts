@@ -1,10 +1,10 @@
 import { partsOf } from "../../engine/policy/policy.ts"
-import { type Fields, isObject, type Path, type Refusal, refuse } from "../../internal/refusal.ts"
+import { type Fields, isObject, known, type Path, type Refusal, refuse } from "../../internal/refusal.ts"
 import type { Fleet } from "../../state/fleet.ts"
 import type { StoreOptions } from "../../state/memoryStore.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
 import type { Shareable } from "./fleet.ts"
-import { known, made, reading, revived } from "./reading.ts"
+import { made, reading, revived } from "./reading.ts"
 import { sections } from "./sections.ts"
 import { policyAt } from "./shortPolicy.ts"
 

@@ -1,7 +1,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import { monotonicMillis } from "../../internal/clock.ts"
-import { isObject, type Path, refuse } from "../../internal/refusal.ts"
+import { isObject, known, type Path, refuse } from "../../internal/refusal.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import { CurrentFleet, type Fleet, type FleetOptions, type FleetPart, type Owner } from "../../state/fleet.ts"
@@ -9,7 +9,7 @@ import { LiveStore } from "../../state/liveStore.ts"
 import type { StoreOptions } from "../../state/memoryStore.ts"
 import { MovingStore } from "../../state/movingStore.ts"
 import type { Part } from "./part.ts"
-import { below, known, made } from "./reading.ts"
+import { below, made } from "./reading.ts"
 
 /** The options of a section that a fleet may share. */
 export interface Shareable<Options> {

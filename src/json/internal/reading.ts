@@ -3,7 +3,7 @@ import { equalJitterBackoff, exponentialBackoff, fullJitterBackoff } from "../..
 import { exponentialBackoffWithJitter } from "../../aws/legacy/Kotlin.ts"
 import { decorrelated, exponential, fibonacci, fixed, linear } from "../../Backoff.ts"
 import { honorPushback } from "../../grpc/RetryGrpc.ts"
-import { type Fields, isObject, type Path, Refusal, refuse } from "../../internal/refusal.ts"
+import { type Fields, isObject, known, type Path, Refusal, refuse } from "../../internal/refusal.ts"
 import { InvalidOption } from "../../InvalidOption.ts"
 import {
   capped,
@@ -45,12 +45,6 @@ export const made = <A>(make: () => A, path: Path, value: unknown, only?: string
       : error.field.split(".")
     const at = error.field === only ? path : [...path, ...inside]
     return refuse(at, error.field === only ? value : error.value, error.expected)
-  }
-}
-
-export const known = (fields: Fields, names: ReadonlyArray<string>, path: Path): void => {
-  for (const field of Object.keys(fields)) {
-    if (!names.includes(field)) refuse([...path, field], fields[field], `left out: there is no such key`)
   }
 }
 

@@ -1,6 +1,6 @@
 import { awsAdaptive, awsDynamoDB2026, awsStandard, awsStandard2026 } from "../../aws/AwsModes.ts"
 import { exponential } from "../../Backoff.ts"
-import { type Fields, isObject, type Path, refuse } from "../../internal/refusal.ts"
+import { type Fields, isObject, known, type Path, refuse } from "../../internal/refusal.ts"
 import {
   deadline,
   honorRetryAfter,
@@ -11,7 +11,7 @@ import {
   whileRetryable
 } from "../../RetryPolicy.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
-import { known, made, revived, stepped } from "./reading.ts"
+import { made, revived, stepped } from "./reading.ts"
 
 /** Policies known by name. */
 export const presets: { readonly [name: string]: Policy } = {

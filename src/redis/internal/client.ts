@@ -2,6 +2,7 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { LiveStore } from "../../state/liveStore.ts"
 import type { StoreOptions } from "../../state/memoryStore.ts"
+import { Ahead } from "./ahead.ts"
 import type { Exchange, Exchanges, Look, Topic } from "./exchanges.ts"
 import { Outbox } from "./outbox.ts"
 import { leaseOf, type Reply, replyOf, script, type Settings, type Wanted } from "./script.ts"
@@ -39,9 +40,6 @@ const mostAsks = 500
 /** Others may add tokens that a retry waits for here: Redis is asked again at least this often. */
 const mostWaitMillis = 1000
 
-/** Leases that no retry has used for this long are given back. */
-const idleAheadMillis = 1000
-
 /**
  * How rarely deposits are sent to a quota that was full when Redis last responded: this, or up to half as long again.
  */
@@ -68,10 +66,7 @@ export class Client implements Topic<Reply> {
   private readonly looks = new Set<() => void>()
   /** The first request that waits for tokens, and the moment before which there are none for it. */
   private first: { readonly ask: Ask; readonly atMillis: number } | undefined = undefined
-  /** Leases of one cost that are ready for the next retries, the oldest first, and when a retry last came. */
-  private readonly ready: Array<{ readonly lease: string; readonly atMillis: number }> = []
-  private readyCost = 0
-  private retriedAtMillis = -Infinity
+  private readonly ahead: Ahead
   private isClosing = false
   /** When the outbox is sent; `undefined` while that is not planned. */
   private flush: Look | undefined = undefined
@@ -91,6 +86,7 @@ export class Client implements Topic<Reply> {
       const soonEnough = isLease ? this.nowMillis + this.terms.flushMillis : Infinity
       if (this.flush === undefined || this.flush.atMillis > soonEnough) exchanges.signal()
     })
+    this.ahead = new Ahead((lease) => this.outbox.giveBack(lease))
   }
 
   /** Follows other terms of the same quota, which keeps its share of tokens. Requests that wait ask again. */
@@ -133,28 +129,14 @@ export class Client implements Topic<Reply> {
   takeAhead(cost: number): string | undefined {
     const { leaseAhead, settings } = this.terms
     if (leaseAhead === 0) return undefined
-    const now = this.nowMillis
-    this.retriedAtMillis = now
-    if (cost !== this.readyCost) {
-      this.giveReadyBack()
-      this.readyCost = cost
-    }
-    while (this.ready[0] !== undefined && now - this.ready[0].atMillis > settings.leaseMillis / 2) {
-      this.outbox.giveBack(this.ready.shift()!.lease)
-    }
-    const lease = this.asks.size === 0 ? this.ready.shift()?.lease : undefined
+    this.ahead.retried(cost, this.nowMillis, settings.leaseMillis / 2)
+    const lease = this.asks.size === 0 ? this.ahead.take(cost) : undefined
     if (lease !== undefined && this.needsAhead) this.exchanges.signal()
     return lease
   }
 
-  /** Half of the ready leases are used, and the quota seems to have more. */
   private get needsAhead(): boolean {
-    return this.ready.length * 2 <= this.terms.leaseAhead && this.readyCost > 0 && this.tokens >= this.readyCost &&
-      this.nowMillis < this.retriedAtMillis + idleAheadMillis
-  }
-
-  private giveReadyBack(): void {
-    for (const { lease } of this.ready.splice(0)) this.outbox.giveBack(lease)
+    return this.ahead.isLow(this.terms.leaseAhead, this.tokens, this.nowMillis)
   }
 
   /** The caller has stopped waiting. Tokens granted anyway go back when the response is read. */
@@ -179,7 +161,7 @@ export class Client implements Topic<Reply> {
   decideAlone(): void {
     const { former } = this
     const goesOn = former !== undefined && this.nowMillis < former.untilMillis
-    this.giveReadyBack()
+    this.ahead.clear()
     this.local ??= goesOn ? former.local : new LiveStore(this.terms.local(this.tokens), this.nowMillis)
     this.first = undefined
     this.answer([...this.asks].map((ask) => [ask, "local"]), [...this.looks])
@@ -204,14 +186,14 @@ export class Client implements Topic<Reply> {
   readonly finish: Effect.Effect<void> = Effect.suspend(() => {
     this.isClosing = true
     return this.exchanges.finish(() => {
-      this.giveReadyBack()
+      this.ahead.clear()
       return this.outbox.isEmpty
     })
   })
 
   pauseMillis(now: number): number {
     if (this.local !== undefined) return 0
-    const idleInMillis = this.idleInMillis(now)
+    const idleInMillis = this.ahead.idleInMillis(now)
     this.flush = this.outbox.isEmpty ? undefined : this.sooner(this.nextFlush(now))
     if (this.looks.size > 0 || (this.asks.size === 0 && this.needsAhead)) return 0
     return Math.min(this.askAtMillis(now) - now, (this.flush?.atMillis ?? Infinity) - now, idleInMillis)
@@ -227,15 +209,6 @@ export class Client implements Topic<Reply> {
 
   private sooner(next: Look): Look {
     return this.flush !== undefined && this.flush.atMillis <= next.atMillis ? this.flush : next
-  }
-
-  /** Milliseconds until what is ready goes back, unless a retry comes. */
-  private idleInMillis(now: number): number {
-    if (this.ready.length === 0) return Infinity
-    const millis = this.retriedAtMillis + idleAheadMillis - now
-    if (millis > 0) return millis
-    this.giveReadyBack()
-    return Infinity
   }
 
   /** When updates of now are sent. While all is well, which is most of the time, deposits change nothing. */
@@ -279,15 +252,14 @@ export class Client implements Topic<Reply> {
 
   /** Asks for leases of the next retries along with the present ones, without waiting. */
   private asksAhead(most: number): ReadonlyArray<Ask> {
+    if (this.isClosing) return []
     const now = this.nowMillis
-    const { leaseAhead } = this.terms
-    if (this.isClosing || this.readyCost === 0 || now >= this.retriedAtMillis + idleAheadMillis) return []
-    return Array.from({ length: Math.min(most, leaseAhead - this.ready.length) }, () => ({
+    return this.ahead.missing(this.terms.leaseAhead, now).slice(0, most).map((cost) => ({
       isAbandoned: false,
       id: ++this.ids,
-      cost: this.readyCost,
+      cost,
       untilMillis: -Infinity,
-      granted: (lease) => void this.ready.push({ lease, atMillis: now }),
+      granted: (lease) => this.ahead.add(cost, lease, now),
       resume: () => undefined
     }))
   }
