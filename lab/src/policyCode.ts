@@ -1,5 +1,6 @@
 import type { Policy } from "./Simulator.ts"
-import { resolve } from "./simulator/policy.ts"
+import { concurrencyIn, resolve } from "./simulator/policy.ts"
+import { millis } from "./simulator/units.ts"
 
 type Settings = ReturnType<typeof resolve>
 
@@ -10,6 +11,7 @@ const sources: ReadonlyArray<readonly [name: string, from: string]> = [
   ["ClientThrottle", "effect-retry/ClientThrottle"],
   ["ConcurrencyLimiter", "effect-retry/ConcurrencyLimiter"],
   ["CoolDown", "effect-retry/CoolDown"],
+  ["Hedge", "effect-retry/Hedge"],
   ["JavaScriptV2", "effect-retry/aws/legacy/JavaScriptV2"],
   ["JavaV1", "effect-retry/aws/legacy/JavaV1"],
   ["Kotlin", "effect-retry/aws/legacy/Kotlin"],
@@ -66,9 +68,9 @@ const quotaCode = ({ budget, quota }: Settings): ReadonlyArray<string> => {
 }
 
 const concurrencyCode = (policy: Policy): ReadonlyArray<string> => {
-  if (typeof policy === "string" || policy.concurrency === undefined) return []
-  const { limit, maxWait, maxWaiters, order, published, whenFull, ...adaptive } = policy.concurrency
-  if (published !== undefined) return []
+  const settings = concurrencyIn(policy)
+  if (settings === undefined || settings.published !== undefined) return []
+  const { limit, maxWait, maxWaiters, order, published: _, whenFull, ...adaptive } = settings
   const rule = limit === undefined
     ? applied("ConcurrencyLimiter.adaptive", adaptive)
     : `ConcurrencyLimiter.fixed(${limit})`
@@ -79,7 +81,7 @@ const concurrencyCode = (policy: Policy): ReadonlyArray<string> => {
 /** What only the lab has, for comparison. */
 const missing = (policy: Policy): ReadonlyArray<string> => {
   const { budget } = resolve(policy)
-  const published = typeof policy === "string" ? undefined : policy.concurrency?.published
+  const published = concurrencyIn(policy)?.published
   return [
     ...budget === undefined || budgetCode(budget) !== undefined ? [] : [`the budget "${budget.kind}"`],
     ...published === undefined ? [] : [`the concurrency limit "${published}"`]
@@ -94,8 +96,20 @@ const layersOf = (policy: Policy): ReadonlyArray<string> => {
     ...settings.limiter === undefined ? [] : [applied("AdaptiveRateLimiter.layer", settings.limiter)],
     ...settings.coolDown === undefined ? [] : [applied("CoolDown.layer", settings.coolDown)],
     ...settings.throttle === undefined ? [] : [applied("ClientThrottle.layer", settings.throttle)],
-    ...concurrencyCode(policy)
+    ...concurrencyCode(policy),
+    ...settings.hedge === undefined ? [] : [applied("Hedge.layer", settings.hedge.process)]
   ]
+}
+
+/** The call whose failures are retried: hedged, if the policy is. */
+const callCode = (policy: Policy): string => {
+  const settings = typeof policy === "string" ? undefined : policy.hedge
+  if (settings === undefined) return "call"
+  const { after, atMost, first, quantile } = settings
+  const options = first === undefined ? [] : [literal({ first: millis(first) })]
+  const share = quantile === undefined && first === undefined ? [] : [String(quantile)]
+  const late = after === undefined ? `Hedge.quantile(${[...share, ...options].join(", ")})` : millis(after)
+  return `Hedge.hedged(call, { ${atMost === undefined ? "" : `atMost: ${atMost}, `}after: ${late} })`
 }
 
 const policyCode = (policy: Policy): string => {
@@ -126,7 +140,7 @@ export const codeOf = (policy: Policy): string => {
   }
   lines.push(
     "",
-    "export const retried = <A, E, R>(call: Effect.Effect<A, E, R>) => withRetry(call, policy)",
+    `export const retried = <A, E, R>(call: Effect.Effect<A, E, R>) => withRetry(${callCode(policy)}, policy)`,
     ""
   )
   const body = [...missing(policy), ...lines].join("\n")

@@ -1,7 +1,7 @@
-import { type Recovery, recoveryFrom } from "./facts.ts"
+import { recoveryFrom } from "./facts.ts"
 import type { Measured } from "./measured.ts"
 import type { SimulationResult } from "./result.ts"
-import { type Summary, summaryOf } from "./runs.ts"
+import { afterOf, type Summary, summaryOf } from "./runs.ts"
 import type { Scenario } from "./scenario.ts"
 import { type Spread, spreadOf } from "./spread.ts"
 import { millis } from "./units.ts"
@@ -84,13 +84,6 @@ const compared = (measured: number | undefined, foreseen: Spread | undefined, is
     isInside: measured >= foreseen.low && measured <= foreseen.high
   }
 }
-
-const afterOf = (recovery: Recovery): number | undefined =>
-  recovery.kind === "recovered"
-    ? recovery.afterMillis ?? recovery.atMillis
-    : recovery.kind === "always well"
-    ? 0
-    : undefined
 
 const sum = <A>(items: ReadonlyArray<A>, of: (item: A) => number): number =>
   items.reduce((total, item) => total + of(item), 0)

@@ -17,7 +17,7 @@ export type Recovery =
   | {
     readonly kind: "recovered"
     readonly atMillis: number
-    /** After the end of the last outage before; `undefined` without one. */
+    /** After the end of the latest outage that had begun: 0 if it had not ended. `undefined` without one. */
     readonly afterMillis: number | undefined
   }
 
@@ -92,11 +92,16 @@ const usual = (scenario: Scenario, ended: ReadonlyArray<Ended>): number => {
   return first === Infinity || succeeded === 0 ? 1 : succeeded / (succeeded + failed)
 }
 
-const endOfOutage = (scenario: Scenario, byMillis: number): number | undefined => {
-  const ends = scenario.services
-    .flatMap(({ outages }) => outages.map(({ to }) => millisOf(to)))
-    .filter((to) => to <= byMillis)
-  return ends.length === 0 ? undefined : Math.max(...ends)
+/**
+ * How long after the latest outage that had begun by then; 0 before its end, or before the first. `undefined` without
+ * outages.
+ */
+const afterOutage = (scenario: Scenario, atMillis: number): number | undefined => {
+  const outages = scenario.services.flatMap(({ outages }) => outages)
+  if (outages.length === 0) return undefined
+  const begun = outages.filter(({ from }) => millisOf(from) < atMillis)
+  const [latest] = begun.sort((a, b) => millisOf(b.from) - millisOf(a.from) || millisOf(b.to) - millisOf(a.to))
+  return latest === undefined ? 0 : Math.max(0, atMillis - millisOf(latest.to))
 }
 
 /**
@@ -128,12 +133,7 @@ export const recoveryFrom = (scenario: Scenario, ended: ReadonlyArray<Ended>): R
   if (!ill.includes(false)) return { kind: "never well" }
   const next = ended[ill.lastIndexOf(true) + 1]
   if (next === undefined) return { kind: "ill at the end" }
-  const end = endOfOutage(scenario, next.fromMillis)
-  return {
-    kind: "recovered",
-    atMillis: next.fromMillis,
-    afterMillis: end === undefined ? undefined : next.fromMillis - end
-  }
+  return { kind: "recovered", atMillis: next.fromMillis, afterMillis: afterOutage(scenario, next.fromMillis) }
 }
 
 const peakOf = (result: SimulationResult, service: ServiceResult): Peak | undefined => {

@@ -46,22 +46,23 @@ export interface HedgeOptions {
   readonly call: Hedge.CallOptions
 }
 
-const nothing = {
+/** What a name stands for. */
+interface Named extends Pick<Retrying, "policy" | "quota" | "limiter" | "budget"> {
+  readonly concurrency?: Concurrency
+}
+
+const nothing: Named = {
   policy: undefined,
   quota: undefined,
   limiter: undefined,
-  concurrency: undefined,
-  coolDown: undefined,
-  throttle: undefined,
-  budget: undefined,
-  hedge: undefined
+  budget: undefined
 }
 
 const thrice = (policy: AnyPolicy): AnyPolicy => policy.pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
 const jittered = thrice(Backoff.exponential({ base: "100 millis", cap: "20 seconds", jitter: "full" }))
 
-const named: { readonly [Name in PolicyName]: Omit<Retrying, "label"> } = {
+const named: { readonly [Name in PolicyName]: Named } = {
   none: nothing,
   naive: { ...nothing, policy: thrice(Backoff.fixed({ delay: 0 })) },
   backoff: { ...nothing, policy: thrice(Backoff.exponential({ base: "100 millis", cap: "20 seconds" })) },
@@ -171,19 +172,20 @@ const describe = ({ budget, concurrency, coolDown, hedge, steps, throttle }: Pol
     ...hedge === undefined ? [] : ["hedges"]
   ].join(", ")
 
-/** The gates that steps do not ask for, the budget, and the hedging. */
-const around = ({ budget, concurrency, coolDown, hedge, throttle }: PolicySettings) => ({
+/** The gates that steps do not ask for, and the hedging. */
+const around = (
+  { concurrency, coolDown, hedge, throttle }: Pick<PolicySettings, "concurrency" | "coolDown" | "hedge" | "throttle">
+) => ({
   concurrency: concurrency && concurrencyOf(concurrency),
   coolDown: coolDown && coolDownOf(coolDown),
   throttle: throttle && throttleOf(throttle),
-  budget: budget && budgetOf(budget),
   hedge: hedge && hedgeOf(hedge)
 })
 
 /** The policy of a scenario, and the quotas and gates of each process. Throws `InvalidOption` when its steps do not go together. */
 export const resolve = (policy: Policy): Retrying => {
-  if (typeof policy === "string") return { label: policy, ...named[policy] }
-  const { label, limiter, quota, steps } = policy
+  if (typeof policy === "string") return { label: policy, ...named[policy], ...around(named[policy]) }
+  const { budget, label, limiter, quota, steps } = policy
   const made = Effect.runSync(fromJson({ steps }))
   const limits = RetryPolicy.limits(made)
   return {
@@ -191,9 +193,14 @@ export const resolve = (policy: Policy): Retrying => {
     policy: made,
     quota: quota ?? (limits.quota && {}),
     limiter: limiter ?? (limits.requiresRateLimiter ? {} : undefined),
+    budget: budget && budgetOf(budget),
     ...around(policy)
   }
 }
+
+/** The settings of the concurrency limiter of each process, as written or as the name has them. */
+export const concurrencyIn = (policy: Policy): Concurrency | undefined =>
+  (typeof policy === "string" ? named[policy] : policy).concurrency
 
 /** The policy, whose retries are paid for: by its own step, or one at a time where it has none. */
 export const paying = (policy: AnyPolicy): AnyPolicy =>
@@ -216,12 +223,13 @@ const budgetSettings = (budget: BudgetOptions): unknown => {
 
 /** The settings that a name stands for, to copy and change. `undefined` if it stands for no retries. */
 export const settingsOf = (name: PolicyName): unknown => {
-  const { budget, limiter, policy, quota } = named[name]
+  const { budget, concurrency, limiter, policy, quota } = named[name]
   return policy && {
     label: name,
     ...policy.toJSON(),
     ...quota && { quota },
     ...limiter && { limiter },
+    ...concurrency && { concurrency },
     ...budget && { budget: budgetSettings(budget) }
   }
 }

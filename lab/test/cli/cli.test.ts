@@ -502,9 +502,16 @@ describe("policies", () => {
   })
 
   it("prints settings that do what the name does", async () => {
+    // Overload, so that every quota, budget and gate matters.
+    const service = { name: "service", capacity: 30, queue: 20, outages: [{ kind: "fail", from: "2s", to: "4s" }] }
     for (const name of Simulator.policies) {
       const settings = await good(["policies", name])
-      const scenario = (policy: unknown) => ({ ...small, fleets: [{ ...small.fleets[0], policy }] })
+      const scenario = (policy: unknown) => ({
+        name: "overloaded",
+        duration: "10s",
+        fleets: [{ name: "clients", to: "service", rate: 60, timeout: "500ms", policy }],
+        services: [service]
+      })
       writeFileSync(inHere("named.json"), JSON.stringify(scenario(name)))
       writeFileSync(inHere("settings.json"), JSON.stringify(scenario(JSON.parse(settings))))
       const [first, second] = [

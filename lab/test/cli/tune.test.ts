@@ -65,7 +65,10 @@ describe("the code of a policy", () => {
       ...retrying({ cost: 5, quota: { capacity: 40 }, coolDown: { maxWait: "1s" }, throttle: {} }),
       label: "*/ own"
     }))
-    const policies = [...Simulator.policies, settings]
+    const hedged = (hedge: object) => Effect.runSync(Simulator.decodePolicy({ ...retrying(), hedge }))
+    const hedging = hedged({ quantile: 0.99, first: "1s", atMost: 2, share: 0.1, shareWindow: "20s" })
+    const others = [hedged({ after: "200ms" }), hedged({ first: "1s" }), hedged({ share: 0.01 })]
+    const policies = [...Simulator.policies, settings, hedging, ...others]
     symlinkSync(join(root, "node_modules"), join(here, "node_modules"))
     writeFileSync(join(here, "package.json"), `{ "type": "module" }`)
     const checks = policies.map((policy, n) => {
@@ -107,6 +110,12 @@ ${checks.join("\n")}
     assert.include(codeOf("awsAdaptive"), "RetryQuota.layer(),\n  AdaptiveRateLimiter.layer()")
     assert.include(codeOf("finagle"), "RetryBudget.share(")
     assert.include(codeOf("tokenBucket"), `// Not in the library, so not in this code: the budget "bucket".`)
+    assert.include(codeOf("limited"), "ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.adaptive() })")
+    assert.include(codeOf(hedging), `Hedge.layer({ share: 0.1, shareWindow: 20000 })`)
+    assert.include(
+      codeOf(hedging),
+      `withRetry(Hedge.hedged(call, { atMost: 2, after: Hedge.quantile(0.99, { first: 1000 }) }), policy)`
+    )
     const adaptive = Effect.runSync(
       Simulator.decodePolicy({ ...retrying(), concurrency: { initial: 5, maxWait: "1s" } })
     )

@@ -1,6 +1,7 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { recoveryFrom } from "../../src/simulator/facts.ts"
 import { spreadOf } from "../../src/simulator/spread.ts"
 import { inputOf } from "../utils/simulate.ts"
 
@@ -16,6 +17,40 @@ describe("spreadOf", () => {
     assert.deepStrictEqual(spreadOf([3, null, undefined, 1]), { mean: 2, low: 1.1, median: 2, high: 2.9, of: 2 })
     assert.isUndefined(spreadOf([null]))
   })
+})
+
+describe("recoveryFrom", () => {
+  const none: ReadonlyArray<readonly [from: string, to: string]> = []
+  const one = [["20s", "40s"]] as const
+  const two = [["20s", "40s"], ["60s", "80s"]] as const
+  for (
+    const [what, outages, illSeconds, after] of [
+      ["the end of an outage", one, [21, 44], 5000],
+      ["an outage that was endured before it ended: at its end", one, [21, 36], 0],
+      ["an outage whose last second went well", one, [38], 0],
+      ["the second of two", two, [25, 84], 5000],
+      ["the second of two, endured before it ended", two, [25, 64], 0],
+      ["the first of two, if the second did no harm", two, [25, 44], 5000],
+      ["what went wrong before any outage", one, [3], 0],
+      ["what went wrong without an outage", none, [3], undefined]
+    ] as const
+  ) {
+    it.effect(`counts from ${what}`, () =>
+      Effect.gen(function*() {
+        const scenario = yield* Simulator.decode(inputOf("outage", {
+          service: { outages: outages.map(([from, to]) => ({ kind: "fail", from, to })) }
+        }))
+        const ended = Array.from({ length: 100 }, (_, second) => {
+          const isIll = illSeconds.some((ill) => ill === second)
+          return { fromMillis: second * 1000, succeeded: isIll ? 50 : 100, failed: isIll ? 50 : 0 }
+        })
+        assert.deepStrictEqual(recoveryFrom(scenario, ended), {
+          kind: "recovered",
+          atMillis: (illSeconds.at(-1)! + 1) * 1000,
+          afterMillis: after
+        })
+      }))
+  }
 })
 
 const outage = (seed: number, rate: number, policy: Simulator.Policy) =>
