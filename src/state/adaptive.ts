@@ -23,7 +23,8 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
   /** The sends waiting for a token, created for the first. */
   protected waiters: Waiters | undefined = undefined
   protected options: AdaptiveOptions<E>
-  protected state: Cubic.Cubic
+  /** Its own: it changes in place. */
+  protected readonly state: Cubic.Cubic
   /** The pass of a send that took a token, created for the first. */
   private paid: Pass | undefined = undefined
 
@@ -50,8 +51,14 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
 
   /** Switches to other options, keeping the rate it has found. */
   change(options: AdaptiveOptions<E>): void {
-    this.options = options
+    this.use(options)
     this.waiters?.wakeHead()
+  }
+
+  /** From now on along the curve of these options. */
+  protected use(options: AdaptiveOptions<E>): void {
+    this.options = options
+    Cubic.aim(this.state, options.cubic)
   }
 
   enter(send: Send): void | Effect.Effect<void, E> {
@@ -70,17 +77,18 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
     const { enabled, lastThrottleTime } = this.state
     if (!enabled) return false
     return nowMillis < lastThrottleTime * 1000 + strainedMillis || this.waiting > 0 ||
-      Cubic.take(this.stateAt(nowMillis)) === undefined
+      !Cubic.isToken(this.tokensAt(nowMillis))
   }
 
   update(throttled: boolean, nowMillis: number): void {
     const before = this.state.fillRate
-    this.state = Cubic.update(this.state, this.options.cubic, nowMillis / 1000, throttled)
+    Cubic.update(this.state, this.options.cubic, nowMillis / 1000, throttled)
     if (this.state.fillRate > before) this.waiters?.wakeHead()
   }
 
+  /** A copy of its state, refilled. */
   stateAt(nowMillis: number): Cubic.Cubic {
-    return this.state.lastTimestamp === undefined ? this.state : Cubic.refill(this.state, nowMillis / 1000)
+    return { ...this.state, tokens: this.tokensAt(nowMillis) }
   }
 
   /** A send has ended. The gate itself is the pass of sends that took no token. */
@@ -91,17 +99,18 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
   /** No token, nothing to return. */
   cancel(): void {}
 
+  private tokensAt(nowMillis: number): number {
+    return Cubic.tokensAt(this.state, nowMillis / 1000)
+  }
+
   private putBack(): void {
-    this.state = Cubic.putBack(this.state)
+    Cubic.putBack(this.state)
     this.waiters?.wakeHead()
   }
 
   private take(clock: Clock.Clock): number {
-    this.state = Cubic.refill(this.state, monotonicMillis(clock) / 1000)
-    const taken = Cubic.take(this.state)
-    if (taken === undefined) return Cubic.millisUntilToken(this.state)
-    this.state = taken
-    return 0
+    Cubic.refill(this.state, monotonicMillis(clock) / 1000)
+    return Cubic.take(this.state) ? 0 : Cubic.millisUntilToken(this.state)
   }
 
   private refusal(millis: number): E | undefined {

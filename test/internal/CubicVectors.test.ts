@@ -4,6 +4,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import * as Cubic from "../../src/internal/math/cubic.ts"
+import { AdaptiveGate } from "../../src/state/adaptive.ts"
 import { millis } from "../utils/vectors.ts"
 import { clientSendingRate, constants, cubic } from "../vectors/cubic.ts"
 
@@ -29,28 +30,39 @@ const unbounded = ({ lastMaxRate, lastThrottleTime }: (typeof cubic)[number]["gi
   enabled: true,
   lastMaxRate,
   lastThrottleTime,
+  timeWindow: Cubic.timeWindow(config, lastMaxRate),
   measuredTxRate: 1e6,
   lastTxRateBucket: 1e6
 })
 
 describe("cubic", () => {
   it("a token that is put back fills the bucket up to what it can hold", () => {
-    const holding = (tokens: number): Cubic.Cubic => ({ ...Cubic.initial(config, 0), tokens, maxTokens: 3 })
-    assert.deepStrictEqual([0, 1.5, 2.5, 3].map((tokens) => Cubic.putBack(holding(tokens)).tokens), [1, 2.5, 3, 3])
+    const putBack = (tokens: number): number => {
+      const state: Cubic.Cubic = { ...Cubic.initial(config, 0), tokens, maxTokens: 3 }
+      Cubic.putBack(state)
+      return state.tokens
+    }
+    assert.deepStrictEqual([0, 1.5, 2.5, 3].map(putBack), [1, 2.5, 3, 3])
   })
 
   it("less than a token by less than a clock tick is a token", () => {
     const holding = (tokens: number): Cubic.Cubic => ({ ...Cubic.initial(config, 0), tokens })
     for (const tokens of [1, 1 - 1e-10]) assert.strictEqual(Cubic.millisUntilToken(holding(tokens)), 0)
-    for (const tokens of [1, 1 - 1e-10, 1 - 1e-9]) assert.strictEqual(Cubic.take(holding(tokens))?.tokens, 0)
-    assert.isUndefined(Cubic.take(holding(1 - 2e-9)))
-    assert.strictEqual(Cubic.millisUntilToken(holding(1 - 2e-9)), 1)
+    for (const tokens of [1, 1 - 1e-10, 1 - 1e-9]) {
+      const state = holding(tokens)
+      assert.isTrue(Cubic.take(state))
+      assert.strictEqual(state.tokens, 0)
+    }
+    const state = holding(1 - 2e-9)
+    assert.isFalse(Cubic.take(state))
+    assert.deepStrictEqual(state, holding(1 - 2e-9))
+    assert.strictEqual(Cubic.millisUntilToken(state), 1)
   })
 
   it.each(cubic)("vector: $name", ({ given, steps }) => {
-    let state = unbounded(given)
+    const state = unbounded(given)
     for (const { rate, response, timestamp } of steps) {
-      state = Cubic.update(state, config, timestamp, response === "throttle")
+      Cubic.update(state, config, timestamp, response === "throttle")
       isNear(state.fillRate, rate, `rate at ${timestamp}`)
     }
   })
@@ -68,9 +80,21 @@ describe("cubic", () => {
     { measuredTxRate: 5, fillRate: 10 },
     { measuredTxRate: 5.1, fillRate: 10.000030849917364 }
   ])("bounds the rate by twice the measured $measuredTxRate", ({ fillRate, measuredTxRate }) => {
-    const state = Cubic.update({ ...unbounded(cubic[0].given), measuredTxRate }, config, 7, false)
+    const state = { ...unbounded(cubic[0].given), measuredTxRate }
+    Cubic.update(state, config, 7, false)
     isNear(state.fillRate, fillRate, "rate at 7")
     isNear(state.maxTokens, fillRate, "capacity at 7")
+  })
+
+  it("continues on another curve from the next response on, if the constants change", () => {
+    const [{ given }] = cubic
+    const options = AdaptiveRateLimiter.validated({})
+    const gate = new AdaptiveGate({ ...options, cubic: config }, unbounded(given))
+    const other = { ...config, beta: 0.5, scaleConstant: 1 }
+    gate.change({ ...options, cubic: other })
+    gate.update(false, 7000)
+    const timeWindow = Cubic.timeWindow(other, given.lastMaxRate)
+    assert.strictEqual(gate.fillRate, Cubic.cubicRate(other, { ...given, timeWindow }, 7))
   })
 })
 

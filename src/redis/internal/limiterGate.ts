@@ -48,10 +48,10 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
     this.cutAtMillis = nowMillis - millis
     this.share = share
     const cubic = this.ownCubic
-    this.options = { ...this.options, cubic }
+    this.use({ ...this.options, cubic })
     if (cuts === 0) return
     const curve = { enabled: true, lastMaxRate: lastMaxRate * share, lastThrottleTime: this.cutAtMillis / 1000 }
-    this.state = Cubic.follow(this.state, cubic, curve, nowMillis / 1000)
+    Cubic.follow(this.state, cubic, curve, nowMillis / 1000)
     this.waiters?.wakeHead()
   }
 
@@ -64,7 +64,7 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
   leave(): void {
     this.peers = undefined
     this.share = 1
-    this.options = { ...this.options, cubic: this.cubic }
+    this.use({ ...this.options, cubic: this.cubic })
     this.cuts = 0
   }
 
@@ -95,8 +95,8 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
   /** A throttle that was recorded as one for the fleet is one for this process alone. */
   cutAlone(nowMillis: number): void {
     // Recorded once: the response has been counted.
-    const counted = { ...this.state, requestCount: this.state.requestCount - 1 }
-    this.state = Cubic.update(counted, this.cubicOf(true), nowMillis / 1000, true)
+    this.state.requestCount--
+    Cubic.update(this.state, this.cubicOf(true), nowMillis / 1000, true)
   }
 
   private ended(outcome: Outcome, cuts: number): void {
@@ -107,7 +107,7 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
     const isAlone = this.peers?.isAlone !== false
     this.peers?.ended(throttled && cuts === this.cuts)
     const before = this.state.fillRate
-    this.state = Cubic.update(this.state, this.cubicOf(isAlone), nowMillis / 1000, isAlone && throttled)
+    Cubic.update(this.state, this.cubicOf(isAlone), nowMillis / 1000, isAlone && throttled)
     if (this.state.fillRate > before) this.waiters?.wakeHead()
   }
 
