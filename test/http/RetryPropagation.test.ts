@@ -560,4 +560,22 @@ describe("RPC", () => {
       assert.deepStrictEqual(yield* limiter.snapshot, { limit: 1, inFlight: 0, waiting: 0 })
       assert.throws(() => RetryPropagationRpc.layer({ limiter: {} as never }), /limiter/)
     }).pipe(Effect.scoped))
+
+  it.effect("whatever interrupts a procedure, it holds no slot", () =>
+    Effect.gen(function*() {
+      const limiter = yield* ConcurrencyLimiter.make({ rule: ConcurrencyLimiter.fixed(1), maxWait: "1 second" })
+      const handlers = group.toLayer({ Get: ({ id }) => Effect.as(Effect.sleep(10), id) })
+      const client = yield* RpcTest.makeClient(group).pipe(
+        Effect.provide([handlers, RetryPropagationRpc.layer({ limiter })])
+      )
+      const one = RpcClient.withHeaders(Effect.exit(client.Get({ id: "a" })), { "x-deadline-ms": "15" })
+      const call = Effect.all([one, one], { concurrency: 2 })
+      const steps = yield* sweep(call, () =>
+        Effect.gen(function*() {
+          yield* TestClock.adjust("1 minute")
+          const { inFlight, waiting } = yield* limiter.snapshot
+          assert.deepStrictEqual([inFlight, waiting], [0, 0])
+        }))
+      assert.isAtLeast(steps, 20)
+    }).pipe(Effect.scoped))
 })

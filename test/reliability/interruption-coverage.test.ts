@@ -104,6 +104,7 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
       ["http/RetryPropagation.test.ts", "whatever interrupts it, it holds no slot"] as const
     ])
   ),
+  "RetryPropagationRpc.layer": ["http/RetryPropagation.test.ts", "whatever interrupts a procedure, it holds no slot"],
   ...Object.fromEntries(
     ["layerFile", "layerStream"].map((name) => [
       `RetryConfig.${name}`,
@@ -297,7 +298,6 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryPolicyImport.fromStepFunctions",
     "RetryPolicyImport.fromTemporal",
     "RetryPropagationRpc.Propagation",
-    "RetryPropagationRpc.layer",
     "RetryPropagationRpc.telling",
     "RetryPolicyJson.duration",
     "RetryPolicyJson.fromJson",
