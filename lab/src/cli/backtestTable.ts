@@ -68,5 +68,5 @@ export const backtestTable = ({ name }: Scenario, found: Backtest): string =>
     ),
     "",
     "predicted: mean (5 to 95 % of the runs); inside: whether the measured value is in that range",
-    "recovers after: how long after the last outage, and in how many runs"
+    ...found.recovery === undefined ? [] : ["recovers after: how long after the last outage, and in how many runs"]
   ].join("\n")

@@ -65,10 +65,10 @@ const leftOut = ({ budget, concurrency, throttle }: Retrying): ReadonlyArray<str
 
 const explained = (name: string, policy: Policy, options: Explain.Options): Explain.Explanation => {
   const resolved = resolve(policy)
-  const { coolDown, policy: retrying, quota } = resolved
+  const { coolDown, hedge, policy: retrying, quota } = resolved
   const explanation = Explain.explain(
     retrying ?? RetryPolicy.maxAttempts(1)(Backoff.fixed({ delay: 0 })),
-    { ...options, name, quota, coolDown }
+    { ...options, name, quota, coolDown, hedge: hedge?.process }
   )
   return { ...explanation, notes: [...explanation.notes, ...leftOut(resolved)] }
 }

@@ -41,13 +41,21 @@ const tornado = (base: number, sensitivity: ReadonlyArray<Sensitivity>): Readonl
   return lines.map((line, n) => n === 0 ? line : `${line}  ${bar(changes[n - 1]!)}`.trimEnd())
 }
 
+/** How many policies are not in the table, if any. */
+const leftOut = (count: number): ReadonlyArray<string> =>
+  count === 0 ? [] : [
+    `${counted(count)} more ${count === 1 ? "is" : "are"} no better in behind, sends or p99: --json lists ${
+      count === 1 ? "it" : "them"
+    } too`
+  ]
+
 /** Policies by their worst case, what the chosen one depends on, and its code, as plain text. */
 export const tuneText = ({ name, seed }: Scenario, tuning: Tuning): string => {
   const { chosen, outages, policies, runs, sensitivity } = tuning
   const front = policies.filter((one) => one.isOnFront || one === chosen)
   const base = chosen.worst.succeeded
   return [
-    `${plain(name)}: ${counted(policies.length)} policies, ${runs} ${
+    `${plain(name)}: ${counted(policies.length)} ${policies.length === 1 ? "policy" : "policies"}, ${runs} ${
       runs === 1 ? "run" : "runs"
     } each, seeds ${seed} to ${seed + runs - 1}`,
     `outages: ${outages.map(plain).join(", ")}`,
@@ -56,7 +64,7 @@ export const tuneText = ({ name, seed }: Scenario, tuning: Tuning): string => {
       .map((line) => line.trimEnd()),
     "",
     "behind: the most points of success behind the best policy of an outage; other columns: the worst over all outages",
-    `${counted(policies.length - front.length)} more are no better in behind, sends or p99: --json lists them too`,
+    ...leftOut(policies.length - front.length),
     "",
     `${plain(chosen.label)}, ${plain(chosen.worstOutage)}: ${
       percent(base)

@@ -56,11 +56,7 @@ export const shareOf = (
 }
 
 /** The sums of several series, bucket by bucket. */
-const together = (
-  all: ReadonlyArray<ReadonlyArray<ClientBucket>>
-): ReadonlyArray<
-  { readonly fromMillis: number; readonly calls: number; readonly succeeded: number; readonly failed: number }
-> =>
+const together = (all: ReadonlyArray<ReadonlyArray<ClientBucket>>): ReadonlyArray<Counted> =>
   (all[0] ?? []).map(({ fromMillis }, n) => {
     const sum = { fromMillis, calls: 0, succeeded: 0, failed: 0 }
     for (const series of all) {
@@ -104,6 +100,18 @@ const afterOutage = (scenario: Scenario, atMillis: number): number | undefined =
   return latest === undefined ? 0 : Math.max(0, atMillis - millisOf(latest.to))
 }
 
+interface Counted extends Ended {
+  readonly calls: number
+}
+
+/** Puts a last bucket with few calls, such as the rest of a second, into the one before: it would be a matter of chance. */
+const withoutRest = (buckets: ReadonlyArray<Counted>): ReadonlyArray<Ended> => {
+  const [before, last] = buckets.slice(-2)
+  if (before === undefined || last === undefined || last.calls * 2 >= before.calls) return buckets
+  const succeeded = before.succeeded + last.succeeded
+  return [...buckets.slice(0, -2), { ...before, succeeded, failed: before.failed + last.failed }]
+}
+
 /**
  * The calls that ended in each bucket while calls were made. What ends after the last of them, and what has not ended when
  * the run is over, counts there: otherwise hanging calls would look healthy.
@@ -119,9 +127,8 @@ const endingsOf = (result: SimulationResult): ReadonlyArray<Ended> => {
   const succeeded = late.reduce((sum, bucket) => sum + bucket.succeeded, last.succeeded)
   const failed = late.reduce((sum, bucket) => sum + bucket.failed, last.failed)
   const open = result.partial ? 0 : openOf(fleets)
-  return [...endings, { ...last, succeeded, failed: failed + open }].filter((ended) =>
-    ended.succeeded + ended.failed > 0
-  )
+  return withoutRest([...endings, { ...last, succeeded, failed: failed + open }])
+    .filter((ended) => ended.succeeded + ended.failed > 0)
 }
 
 /** How the share of successes developed in a scenario, from the calls that ended in the buckets in which calls were made. */

@@ -134,6 +134,14 @@ describe("explain", () => {
     assert.include(out, "A failing call ends after 1 s.")
   })
 
+  it("includes the hedges of a policy in the load", async () => {
+    const steps = [{ fixed: { delay: 0 } }, { maxAttempts: 2 }]
+    const hedged = JSON.stringify({ steps, hedge: { after: "50ms", share: 0.1 } })
+    const out = await good(["explain", hedged, "--failure-rate", "0"])
+    assert.match(out, /^0 % +1\.10 /m)
+    assert.include(out, "The load includes hedges: at most 10 of 100 calls have one.")
+  })
+
   it("writes a picture", async () => {
     const { code, err } = await run(["explain", "awsStandard", "--svg", inHere("policy.svg")])
     assert.strictEqual(code, 0)

@@ -19,6 +19,17 @@ const short = {
 }
 writeFileSync(file, JSON.stringify(short))
 
+it("tells how many policies are left out of the table, if there are any", async () => {
+  const textOf = async (...names: ReadonlyArray<string>) =>
+    (await run(["tune", file, ...names.flatMap((name) => ["--policy", name]), "--runs", "1"])).out
+  const twice = JSON.stringify({
+    label: "twice",
+    steps: [{ fixed: { delay: 0 } }, { maxAttempts: 9 }, "whileRetryable"]
+  })
+  assert.include(await textOf("none", "jitter", twice, "naive"), "no better in behind, sends or p99: --json lists")
+  assert.notInclude(await textOf("none"), "no better in behind")
+})
+
 const args = ["tune", file, "--policy", "none", "--policy", "awsStandard", "--policy", "naive", "--runs", "2"]
 
 describe("tune", () => {

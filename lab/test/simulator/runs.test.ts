@@ -1,7 +1,7 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { recoveryFrom } from "../../src/simulator/facts.ts"
+import { factsOf, recoveryFrom } from "../../src/simulator/facts.ts"
 import { spreadOf } from "../../src/simulator/spread.ts"
 import { inputOf } from "../utils/simulate.ts"
 
@@ -51,6 +51,42 @@ describe("recoveryFrom", () => {
         })
       }))
   }
+})
+
+describe("a run that ends within a bucket", () => {
+  it.live("is not judged by the few calls of its last moment", () =>
+    Effect.gen(function*() {
+      const calls = [...Array.from({ length: 20 }, () => 40), 4]
+      const arrivals = { bucket: "1s", calls }
+      const scenario = yield* Simulator.decode({
+        name: "log",
+        duration: "21s",
+        fleets: [{ name: "app", to: "db", arrivals, timeout: "500ms", policy: "none" }],
+        services: [{ name: "db", failureRate: 0.03 }]
+      })
+      const results = yield* Simulator.runs(scenario, { runs: 30 })
+      const failedLast = results.filter(({ clients }) => clients[0]!.series[20]!.failed > 0)
+      assert.isAbove(failedLast.length, 0)
+      for (const result of failedLast) assert.notStrictEqual(factsOf(result).recovery.kind, "ill at the end")
+    }))
+
+  it.live("is judged by them too if they hang", () =>
+    Effect.gen(function*() {
+      const result = yield* Simulator.run(
+        yield* Simulator.decode({
+          name: "hanging",
+          duration: "10s",
+          fleets: [{
+            name: "app",
+            to: "db",
+            arrivals: { bucket: "1s", calls: [...Array.from({ length: 9 }, () => 40), 4] },
+            policy: "none"
+          }],
+          services: [{ name: "db", outages: [{ kind: "hold", from: "8s", to: "1 hour" }] }]
+        })
+      )
+      assert.strictEqual(factsOf(result).recovery.kind, "ill at the end")
+    }))
 })
 
 const outage = (seed: number, rate: number, policy: Simulator.Policy) =>
