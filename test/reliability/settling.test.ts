@@ -156,6 +156,17 @@ describe.each(drivers)("$form", ({ run }) => {
       }))
   }
 
+  it.effect("pays with what its fiber holds for a retry that a schedule decided on and never makes", () =>
+    Effect.gen(function*() {
+      const failed = Effect.exit(Effect.retry(attempt(Effect.fail(new Transient())), { schedule: gated, times: 0 }))
+      const { effect } = scripted([new Transient()])
+      const quota = yield* RetryQuota.make({ capacity: 5 })
+      const exit = yield* inTime(Effect.andThen(failed, Effect.exit(run(effect, gated)))).pipe(
+        Effect.provideService(RetryQuota.RetryQuota, quota)
+      )
+      assert.deepStrictEqual(exit, Exit.succeed(Exit.succeed("ok")))
+    }))
+
   it.effect("leaves the context of its fiber as it was, however it ends", () =>
     Effect.gen(function*() {
       const before = yield* Effect.context<never>()
