@@ -16,7 +16,7 @@ import { gated } from "../utils/gated.ts"
 describe("inFlight", () => {
   it.effect("its rule sees all sends, the first sends among them, and the retries", () =>
     Effect.gen(function*() {
-      const seen: Array<readonly number[]> = []
+      const seen: Array<ReadonlyArray<number>> = []
       const store = new InFlightStore(({ firstSends, retries, sends }) => {
         seen.push([sends, firstSends, retries])
         return 2

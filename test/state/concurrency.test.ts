@@ -1,7 +1,7 @@
 /** The gate of a concurrency limiter, driven by hand: what the public tests cannot see to the step. */
 import { assert, describe, it } from "@effect/vitest"
 import { RetryInfo } from "effect-retry"
-import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import type * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { validated } from "../../src/ConcurrencyLimiter.ts"

@@ -1,6 +1,6 @@
 /** The gate of a client throttle, driven by hand: what it keeps when its options change, and what it asks for. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ClientThrottle from "effect-retry/ClientThrottle"
+import type * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"

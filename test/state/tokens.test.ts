@@ -11,22 +11,12 @@ import { gated } from "../utils/gated.ts"
 
 class Answered extends Data.TaggedError("Answered")<{ readonly status?: number; readonly headers?: object }> {}
 
-/** A limiter of 1,000 tokens a second, unless told otherwise. */
-const subject = (options: TokenLimiter.Options = {}) =>
+/** A limiter of 1,000 tokens a second, unless told otherwise, and sends that are expected to use so much. */
+const subject = (options: TokenLimiter.Options, estimate: unknown) =>
   Effect.gen(function*() {
     const { gate, snapshot } = yield* TokenLimiter.make({ slack: 0, tokens: 1000, per: "1 second", ...options })
-    const driven = yield* gated(gate)
-    /** A send that is expected to use so much. */
-    const send = (name: string, estimate?: unknown) =>
-      Effect.suspend(() => driven.send(name)).pipe(
-        Effect.provideService(TokenLimiter.CurrentEstimate, estimate as never)
-      )
-    return { ...driven, snapshot, send, left: Effect.map(snapshot, ({ tokens }) => tokens.remaining) }
-  })
-
-/** As `subject`, with the estimate of each send in its context. */
-const withEstimate = (options: TokenLimiter.Options, estimate: unknown) =>
-  subject(options).pipe(Effect.provideService(TokenLimiter.CurrentEstimate, estimate as never))
+    return { ...(yield* gated(gate)), snapshot, left: Effect.map(snapshot, ({ tokens }) => tokens.remaining) }
+  }).pipe(Effect.provideService(TokenLimiter.CurrentEstimate, estimate as never))
 
 const usage = (input?: unknown, output?: unknown) => ({ value: { usage: { input, output } } })
 const told = ({ usage }: any) => usage
@@ -47,8 +37,8 @@ describe("the gate of a token limiter", () => {
   for (const [estimate, reserved] of estimates) {
     it.effect(`an estimate of ${JSON.stringify(estimate)} reserves ${reserved}`, () =>
       Effect.gen(function*() {
-        const { left, send } = yield* withEstimate({ estimate: { input: 300, output: 100 } }, estimate)
-        yield* send("a", estimate)
+        const { left, send } = yield* subject({ estimate: { input: 300, output: 100 } }, estimate)
+        yield* send("a")
         assert.strictEqual(yield* left, 1000 - reserved)
       }))
   }
@@ -68,8 +58,8 @@ describe("the gate of a token limiter", () => {
         const estimate = { input: 300, output: 200 }
         for (const [cachedInput, more] of [["free", 0], ["counted", (used as any)?.cached ?? 0]] as const) {
           const options = { usage: () => used as never, cachedInput }
-          const { end, left, send } = yield* withEstimate(options, estimate)
-          yield* send("a", estimate)
+          const { end, left, send } = yield* subject(options, estimate)
+          yield* send("a")
           end("a")
           assert.strictEqual(yield* left, 1000 - tokens - more)
         }
@@ -91,8 +81,8 @@ describe("the gate of a token limiter", () => {
   for (const [what, error, info, back] of refusals) {
     it.effect(`${what} ${back ? "gives the tokens back" : "counts as expected"}`, () =>
       Effect.gen(function*() {
-        const { end, left, send } = yield* withEstimate({}, 600)
-        yield* send("a", 600)
+        const { end, left, send } = yield* subject({}, 600)
+        yield* send("a")
         end("a", "Failure", { error, info })
         assert.strictEqual(yield* left, back ? 1000 : 400)
       }))
@@ -102,8 +92,8 @@ describe("the gate of a token limiter", () => {
     Effect.gen(function*() {
       const leftAfter = (headers: object) =>
         Effect.gen(function*() {
-          const { end, left, send } = yield* withEstimate({}, 600)
-          yield* send("a", 600)
+          const { end, left, send } = yield* subject({}, 600)
+          yield* send("a")
           end("a", "Failure", { error: new Answered({ status: 429, headers }), info: throttle })
           return yield* left
         })
@@ -114,8 +104,14 @@ describe("the gate of a token limiter", () => {
 
   it.effect("expects the 95th percentile of what the last hundred calls have used, in whatever order they came", () =>
     Effect.gen(function*() {
-      const options = { tokens: 10_000_000, usage: told, estimate: { input: 7, output: 0 } }
-      const { end, left, send } = yield* subject(options)
+      const { gate, snapshot } = yield* TokenLimiter.make({
+        slack: 0,
+        tokens: 10_000_000,
+        usage: told,
+        estimate: { input: 7, output: 0 }
+      })
+      const { end, send } = yield* gated(gate)
+      const left = Effect.map(snapshot, ({ tokens }) => tokens.remaining)
       const expected = Effect.gen(function*() {
         const before = yield* left
         yield* send("look")
@@ -132,8 +128,12 @@ describe("the gate of a token limiter", () => {
           return yield* expected
         })
       assert.strictEqual(yield* expected, 7)
-      yield* send("silent")
-      end("silent", "Success", usage())
+      const silent = yield* Effect.provideService(gated(gate), TokenLimiter.CurrentEstimate, {
+        input: 500,
+        output: 500
+      })
+      yield* silent.send("a")
+      silent.end("a", "Success", usage())
       assert.strictEqual(yield* expected, 7)
       assert.deepStrictEqual([yield* use(1, 90), yield* use(1, 1000), yield* use(1, 200)], [90, 1000, 1000])
       yield* use(100, 5)
@@ -145,7 +145,7 @@ describe("the gate of a token limiter", () => {
 
   it.effect("after a failure, a refund lets the next pass in the same step, or sooner", () =>
     Effect.gen(function*() {
-      const { end, left, log, send } = yield* withEstimate({ maxWait: "1 minute" }, 500)
+      const { end, left, log, send } = yield* subject({ maxWait: "1 minute" }, 500)
       const refused = { error: new Answered({ status: 400 }), info: RetryInfo.notRetryable }
       yield* send("a")
       yield* send("b")
@@ -187,7 +187,7 @@ describe("the gate of a token limiter", () => {
 
   it.effect("a success that used less lets the next pass in the same step", () =>
     Effect.gen(function*() {
-      const { end, log, send } = yield* withEstimate({ usage: told }, 1000)
+      const { end, log, send } = yield* subject({ usage: told }, 1000)
       yield* send("a")
       yield* send("b")
       end("a", "Success", usage(0, 0))
@@ -226,7 +226,7 @@ describe("the gate of a token limiter", () => {
 
   it.effect("what is used beyond what was reserved is a debt from then on, not from when it was sent", () =>
     Effect.gen(function*() {
-      const { end, left, send } = yield* withEstimate({ usage: told }, 600)
+      const { end, left, send } = yield* subject({ usage: told }, 600)
       yield* send("a")
       yield* TestClock.adjust(60_000)
       end("a", "Success", usage(1200, 0))
@@ -238,7 +238,7 @@ describe("the gate of a token limiter", () => {
       const clock = yield* Clock.Clock
       const meter = new Meter(clock)
       meter.see({ usage: { input: 1 } })
-      const { end, left, send, snapshot } = yield* withEstimate({ usage: told }, 400).pipe(
+      const { end, left, send, snapshot } = yield* subject({ usage: told }, 400).pipe(
         Effect.provideService(TokenLimiter.CurrentMeter, meter)
       )
       const inFlight = Effect.map(snapshot, ({ inFlight }) => inFlight)

@@ -3,7 +3,7 @@ import { type Criticality, CurrentCriticality } from "effect-retry/Criticality"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
+import type * as Fiber from "effect/Fiber"
 
 interface SendOptions {
   readonly attempt?: number
