@@ -155,7 +155,7 @@ export class CoolDownGate<E> implements SendGate<E> {
     this.untilMillis = Math.min(until, now + this.options.atMostMillis)
     this.spreadMillis = (this.untilMillis - now) * this.options.spread
     this.opensMillis = this.untilMillis + this.random.nextDoubleUnsafe() * this.spreadMillis
-    if (this.phase !== "closed") this.demand = 0
+    if (this.phase !== "closed") this.demand = this.line.size
     this.phase = "closed"
     this.passage = new Passage(this)
     this.line.signal()

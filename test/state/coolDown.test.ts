@@ -1,0 +1,352 @@
+/** The gate of a cool-down, driven by hand: what the public tests cannot see to the step. */
+import { assert, describe, it } from "@effect/vitest"
+import { RetryInfo } from "effect-retry"
+import type * as CoolDown from "effect-retry/CoolDown"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+import { validated } from "../../src/CoolDown.ts"
+import { CoolDownGate, type Peers } from "../../src/state/coolDown.ts"
+import { countedClock } from "../reliability/utils/clocks.ts"
+import { constantRandom } from "../utils/call.ts"
+import { gated } from "../utils/gated.ts"
+
+const subject = (options: CoolDown.Options = {}, random = 0.5) =>
+  Effect.suspend(() => gated(new CoolDownGate(validated({ spread: 0, ...options }), constantRandom(random))))
+
+const hint = (millis: number) => ({ info: RetryInfo.make({ throttling: true, retryAfter: Duration.millis(millis) }) })
+const throttled = { info: RetryInfo.make({ throttling: true }) }
+
+/** Processes of a fleet that answer what they are told to. */
+class FakePeers implements Peers {
+  readonly told: Array<string> = []
+  asked = 0
+  may = false
+  isAsked = false
+  sent(): void {
+    this.told.push("sent")
+  }
+  closed(untilMillis: number): void {
+    this.told.push(`closed until ${untilMillis}`)
+  }
+  mayOpen(): boolean {
+    this.asked++
+    if (!this.may) this.isAsked = true
+    return this.may
+  }
+  opened(): void {
+    this.told.push("opened")
+  }
+}
+
+describe("the gate of a cool-down", () => {
+  it.effect("is strained from the hint until it is free again", () =>
+    Effect.gen(function*() {
+      const { end, gate, send } = yield* subject()
+      const seen = [gate.isStrained()]
+      gate.close(0, 100)
+      seen.push(gate.isStrained())
+      yield* TestClock.adjust(100)
+      yield* send("a")
+      seen.push(gate.isStrained())
+      end("a")
+      seen.push(gate.isStrained())
+      assert.deepStrictEqual(seen, [false, true, true, false])
+      assert.strictEqual(gate.name, "CoolDown")
+    }))
+
+  it.effect("opens somewhere in the spread after the hint, wherever the clock stands", () =>
+    Effect.gen(function*() {
+      const { gate, log, send } = yield* subject({ spread: 0.5 })
+      yield* TestClock.adjust(1000)
+      gate.close(1000, 400)
+      yield* send("a")
+      yield* TestClock.adjust(499)
+      assert.deepStrictEqual(log, [])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(log, ["a at 1500"])
+    }))
+
+  it.effect("lets one pass, then one more with each success; a throttle sets it back to one, another failure does not", () =>
+    Effect.gen(function*() {
+      const { end, gate, log, send } = yield* subject({ maxWait: "1 minute" })
+      gate.close(0, 100)
+      for (const name of "abcdefghijk") yield* send(name)
+      const after = (step: () => void) =>
+        Effect.gen(function*() {
+          log.length = 0
+          step()
+          yield* TestClock.adjust(20)
+          return log.map((line) => line[0]).join("")
+        })
+      assert.strictEqual(yield* after(() => {}), "")
+      yield* TestClock.adjust(80)
+      assert.deepStrictEqual(log, ["a at 100"])
+      assert.strictEqual(yield* after(() => end("a")), "bc")
+      assert.strictEqual(yield* after(() => end("b", "Failure")), "d")
+      assert.strictEqual(yield* after(() => end("c", "Failure", throttled)), "")
+      assert.strictEqual(yield* after(() => end("d")), "ef")
+      assert.strictEqual(yield* after(() => end("e", "Unknown")), "g")
+      assert.strictEqual(yield* after(() => end("f", "Failure", { info: undefined })), "h")
+    }))
+
+  it.effect("who waits passes in the step in which the one before ends, if its gap is over", () =>
+    Effect.gen(function*() {
+      const { end, gate, log, send } = yield* subject()
+      gate.close(0, 100)
+      for (const name of "abc") yield* send(name)
+      yield* TestClock.adjust(110)
+      end("a")
+      assert.deepStrictEqual(log, ["a at 100", "b at 110"])
+    }))
+
+  it.effect("a probe that was never made makes way for the next immediately", () =>
+    Effect.gen(function*() {
+      const { cancel, gate, log, send } = yield* subject({ spread: 1 })
+      gate.close(0, 100)
+      for (const name of "ab") yield* send(name)
+      yield* TestClock.adjust(150)
+      assert.deepStrictEqual(log, ["a at 150"])
+      cancel("a")
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(log, ["a at 150", "b at 150"])
+    }))
+
+  for (const how of ["end", "cancel"] as const) {
+    it.effect(`a send from before the hint frees no place: ${how}`, () =>
+      Effect.gen(function*() {
+        const { gate, log, send, ...subjected } = yield* subject()
+        for (const name of ["early", "earlier"]) yield* send(name)
+        gate.close(0, 100)
+        subjected[how]("early")
+        for (const name of "abcd") yield* send(name)
+        yield* TestClock.adjust(110)
+        subjected[how]("earlier")
+        yield* TestClock.adjust(100)
+        assert.deepStrictEqual(log.slice(2), ["a at 100"])
+        subjected.end("a")
+        yield* TestClock.adjust(100)
+        assert.deepStrictEqual(log.slice(3), ["b at 210", "c at 211"])
+      }))
+  }
+
+  it.effect("none overtakes one that waits, whatever time it is told", () =>
+    Effect.gen(function*() {
+      const { gate, log, send } = yield* subject()
+      gate.close(0, 100)
+      yield* send("a")
+      yield* send("b", { nowMillis: 100 })
+      assert.deepStrictEqual(log, [])
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual(log, ["a at 100"])
+    }))
+
+  it.effect("who is refused while it is closed will come back: it opens step by step for these too", () =>
+    Effect.gen(function*() {
+      const { end, gate, log, send } = yield* subject({ maxWait: 50 })
+      gate.close(0, 100)
+      for (const name of "abc") yield* send(name)
+      assert.deepStrictEqual(log.splice(0), ["a closed at 0", "b closed at 0", "c closed at 0"])
+      yield* TestClock.adjust(100)
+      for (const name of "de") {
+        yield* send(name)
+        assert.strictEqual(gate.phase, "opening")
+        end(name)
+        yield* TestClock.adjust(1)
+      }
+      assert.deepStrictEqual(log, ["d at 100", "e at 101"])
+      assert.strictEqual(gate.phase, "free")
+    }))
+
+  it.effect("waits for its turn as long again as for the hint, then is refused; so is one too many", () =>
+    Effect.gen(function*() {
+      const { gate, log, send } = yield* subject({ maxWait: 1000, maxWaiters: 2 })
+      gate.close(0, 500)
+      for (const name of "abc") yield* send(name)
+      assert.deepStrictEqual(log, ["c queue-full at 0"])
+      yield* TestClock.adjust(1999)
+      assert.deepStrictEqual(log, ["c queue-full at 0", "a at 500"])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(log, ["c queue-full at 0", "a at 500", "b closed at 2000"])
+    }))
+
+  it.effect("the spread is shared by all who want to send, also when the hint grows while it is closed", () =>
+    Effect.gen(function*() {
+      const timesOf = (untilMillis: number) =>
+        Effect.gen(function*() {
+          const began = yield* Clock.currentTimeMillis
+          const { end, gate, log, send } = yield* subject({ spread: 0.5, maxWait: "1 minute", maxWaiters: 3 }, 0)
+          gate.close(began, 400)
+          for (const name of "abcd") yield* send(name)
+          gate.close(began, untilMillis)
+          yield* TestClock.adjust(1000)
+          end("a")
+          yield* TestClock.adjust(1000)
+          assert.match(log.shift()!, /^d queue-full/)
+          return log.map((line) => Number(line.slice(5)) - began)
+        })
+      assert.deepStrictEqual(yield* timesOf(400), [400, 1000, 1050])
+      assert.deepStrictEqual(yield* timesOf(800), [800, 1000, 1100])
+    }))
+
+  it.effect("closed again while it opens, it spreads those who are in line, and no others", () =>
+    Effect.gen(function*() {
+      const { end, gate, log, send } = yield* subject({ spread: 0.5, maxWait: "1 minute" }, 0)
+      gate.close(0, 100)
+      for (const name of "abcde") yield* send(name)
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual(log.splice(0), ["a at 100"])
+      end("a", "Failure", hint(400))
+      yield* TestClock.adjust(400)
+      assert.deepStrictEqual(log.splice(0), ["b at 500"])
+      end("b")
+      yield* TestClock.adjust(200)
+      // Half of 400 ms for four.
+      assert.deepStrictEqual(log.splice(0), ["c at 550", "d at 600"])
+    }))
+
+  it.effect("a send that asked while it opened, and waits only when it is free, passes then", () =>
+    Effect.gen(function*() {
+      const { end, enter, fork, gate, log, send } = yield* subject()
+      gate.close(0, 100)
+      yield* TestClock.adjust(100)
+      yield* send("a")
+      const late = [enter("b"), enter("c")]
+      for (const name of "de") yield* send(name)
+      end("a")
+      yield* TestClock.adjust(2)
+      end("d")
+      end("e")
+      assert.strictEqual(gate.phase, "free")
+      yield* TestClock.adjust(100)
+      log.length = 0
+      for (const wait of late) yield* fork(wait)
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(log, ["b at 203", "c at 203"])
+    }))
+
+  it.effect("a send that asked while it was closed, and waits only after that, is the probe", () =>
+    Effect.gen(function*() {
+      const { enter, fork, gate, log } = yield* subject()
+      gate.close(0, 100)
+      const late = enter("a")
+      yield* TestClock.adjust(200)
+      yield* fork(late)
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(log, ["a at 201"])
+    }))
+
+  it.effect("who waits sleeps: it does not look again and again", () =>
+    Effect.gen(function*() {
+      const clock = yield* countedClock
+      const { end, gate, log, send } = yield* subject({ spread: 1, maxWait: "1 minute" }, 0)
+      const peers = gate.peers = new FakePeers()
+      gate.close(0, 1000)
+      for (const name of "abcd") yield* clock.provide(send(name))
+      yield* TestClock.adjust(2000)
+      assert.deepStrictEqual([log.length, clock.sleeps], [0, 2])
+      peers.may = true
+      gate.look(2000)
+      yield* TestClock.adjust(2000)
+      assert.deepStrictEqual([log.length, clock.sleeps], [1, 3])
+      end("a")
+      yield* TestClock.adjust(2000)
+      assert.deepStrictEqual(log, ["a at 2000", "b at 4000", "c at 4250"])
+      assert.isAtMost(clock.sleeps, 7)
+    }))
+
+  it.effect("changed, what is closed stays closed, and later sends wait by the new options", () =>
+    Effect.gen(function*() {
+      const { gate, log, send } = yield* subject({ maxWait: 1000 })
+      gate.close(0, 500)
+      gate.change(validated({ maxWait: 600, maxWaiters: 2, atMost: 2000, spread: 0 }))
+      for (const name of "abc") yield* send(name)
+      assert.deepStrictEqual(log, ["c queue-full at 0"])
+      yield* TestClock.adjust(1199)
+      assert.deepStrictEqual(log.slice(1), ["a at 500"])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(log.slice(2), ["b closed at 1200"])
+      gate.close(1200, 60_000)
+      assert.strictEqual(gate.untilMillis, 3200)
+    }))
+
+  describe("of a fleet", () => {
+    it.effect("tells its peers of free sends, of each new closing and of the first success since", () =>
+      Effect.gen(function*() {
+        const { end, gate, send } = yield* subject()
+        const peers = gate.peers = new FakePeers()
+        peers.may = true
+        yield* send("a")
+        end("a")
+        yield* send("b")
+        yield* send("c")
+        end("b", "Failure", hint(100))
+        end("c", "Failure", hint(100))
+        yield* TestClock.adjust(100)
+        yield* send("d")
+        end("d", "Failure")
+        yield* TestClock.adjust(1)
+        yield* send("e")
+        end("e")
+        assert.deepStrictEqual(peers.told, ["sent", "sent", "sent", "closed until 100", "opened"])
+      }))
+
+    it.effect("opens when its peers agree, in the step in which they answer", () =>
+      Effect.gen(function*() {
+        const { gate, log, send } = yield* subject()
+        const peers = gate.peers = new FakePeers()
+        gate.close(0, 100)
+        yield* send("a")
+        yield* TestClock.adjust(200)
+        assert.deepStrictEqual(log, [])
+        peers.may = true
+        gate.look(200)
+        assert.deepStrictEqual(log, ["a at 200"])
+      }))
+
+    it.effect("asks its peers again after an answer that leaves the question open", () =>
+      Effect.gen(function*() {
+        const { gate, send } = yield* subject()
+        const peers = gate.peers = new FakePeers()
+        gate.close(0, 100)
+        yield* send("a")
+        yield* TestClock.adjust(1000)
+        assert.strictEqual(peers.asked, 1)
+        peers.isAsked = false
+        peers.mayOpen = () => {
+          peers.asked++
+          return false
+        }
+        gate.look(1000)
+        const asked = peers.asked
+        yield* TestClock.adjust(1)
+        assert.isAbove(peers.asked, asked)
+      }))
+
+    it.effect("closed again while its peers are asked, it asks them again when that is over", () =>
+      Effect.gen(function*() {
+        const { gate, log, send } = yield* subject()
+        const peers = gate.peers = new FakePeers()
+        gate.close(0, 100)
+        yield* send("a")
+        yield* TestClock.adjust(150)
+        gate.close(150, 200)
+        peers.may = true
+        yield* TestClock.adjust(200)
+        assert.deepStrictEqual(log, ["a at 350"])
+      }))
+
+    it.effect("opens by itself once it has left", () =>
+      Effect.gen(function*() {
+        const { gate, log, send } = yield* subject()
+        gate.peers = new FakePeers()
+        gate.close(0, 100)
+        yield* send("a")
+        yield* TestClock.adjust(200)
+        gate.leave()
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(log, ["a at 200"])
+      }))
+  })
+})
