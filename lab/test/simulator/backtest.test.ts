@@ -141,7 +141,7 @@ describe("Simulator.edge", () => {
     Effect.gen(function*() {
       const shop = (rate: number) => inputOf("outage", { fleet: { rate, policy: "none" } })
       const at = (rate: number) => Effect.flatMap(Simulator.decode(shop(rate)), (s) => Simulator.edge(s, { runs: 3 }))
-      // It bears 300: with 270 it cannot keep up with 280 any more.
+      // It can handle 300: with 270 it cannot keep up with 280 any more.
       assert.deepStrictEqual(yield* at(280), { less: "collapses", written: "recovers", more: "recovers", isNear: true })
       assert.deepStrictEqual(yield* at(200), { less: "recovers", written: "recovers", more: "recovers", isNear: false })
       assert.deepStrictEqual(yield* at(310), {

@@ -56,7 +56,9 @@ const recovered = (
   { predicted }: NonNullable<Simulator.Backtest["recovery"]>
 ): string => {
   const mean = predicted.runs === 0 ? undefined : predicted.afterMillis?.mean
-  const often = predicted.runs === 0 || predicted.runs === predicted.of ? "" : ` in ${predicted.runs} of ${predicted.of}`
+  const often = predicted.runs === 0 || predicted.runs === predicted.of
+    ? ""
+    : ` in ${predicted.runs} of ${predicted.of}`
   return `${seconds(measured)} / ${seconds(mean)}${often}${signed(error, " %")}`
 }
 
