@@ -42,11 +42,11 @@ export const groups = [
     ]
   },
   {
-    text: "Foresee",
+    text: "Predict",
     pages: [
       ["docs/cli.md", "See it before it happens"],
       ["docs/simulator.md", "The simulator"],
-      ["docs/reality.md", "Foreseen, and real"],
+      ["docs/reality.md", "Prediction and reality"],
       ["lab/README.md", "The lab"]
     ]
   },

@@ -67,7 +67,7 @@ export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
 export interface Snapshot {
   /** Whether a throttle has been seen, so that sends take tokens. */
   readonly enabled: boolean
-  /** The maximum number of send tokens. */
+  /** The send tokens available now. */
   readonly capacity: number
   /** The most send tokens there can be. */
   readonly maxCapacity: number

@@ -5,7 +5,6 @@
  * down use up what the rest needs, and one throttled table slows down all of them. Here each key has its own quota and
  * limiter, made on first use and forgotten when idle, or when there are too many. The key is on the span events,
  * metrics and logs of its retries. Options of the layer add a concurrency limit, a throttle, a cool-down, and hedging.
- * where the layer has options for them, and its hedging where that is asked for.
  *
  * @since 0.1.0
  */

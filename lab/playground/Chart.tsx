@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import uPlot from "uplot"
-import { type Colour, grid as gridColour, ink, lookOf, shade, soft } from "../src/cli/charts/palette.ts"
+import { type Color, grid as gridColor, ink, lookOf, shade, soft } from "../src/cli/charts/palette.ts"
 import type { Line } from "./messages.ts"
 
 /** A line of a chart, and its name. */
@@ -95,12 +95,12 @@ const dataOf = ({ lines, seconds }: ChartProps): uPlot.AlignedData => {
   return [times, ...lines.flatMap(({ line: { band, values } }) => [values, band?.low, band?.high].map(padded))]
 }
 
-const seriesOf = (lines: ReadonlyArray<Named>, tint: (colour: Colour) => string): Array<uPlot.Series> =>
+const seriesOf = (lines: ReadonlyArray<Named>, tint: (color: Color) => string): Array<uPlot.Series> =>
   lines.flatMap(({ label, place }) => {
-    const { colour, dash } = lookOf(place)
+    const { color, dash } = lookOf(place)
     const bound: uPlot.Series = { width: 0, points: { show: false } }
     return [
-      { label, stroke: tint(colour), width: 2, dash: [...dash], points: { show: false }, spanGaps: true },
+      { label, stroke: tint(color), width: 2, dash: [...dash], points: { show: false }, spanGaps: true },
       bound,
       bound
     ]
@@ -108,11 +108,11 @@ const seriesOf = (lines: ReadonlyArray<Named>, tint: (colour: Colour) => string)
 
 const optionsOf = (props: ChartProps, width: number, onPoint: (at: number | null) => void): uPlot.Options => {
   const { isDark, lines, outage, reference, seconds, top, write } = props
-  const tint = (colour: Colour) => isDark ? colour.dark : colour.light
+  const tint = (color: Color) => isDark ? color.dark : color.light
   const axis = {
     stroke: tint(ink),
     font: `${textSize}px system-ui, sans-serif`,
-    grid: { stroke: tint(gridColour), width: 1 },
+    grid: { stroke: tint(gridColor), width: 1 },
     ticks: { stroke: tint(soft), width: 1, size: 4 }
   }
   return {
@@ -133,7 +133,7 @@ const optionsOf = (props: ChartProps, width: number, onPoint: (at: number | null
     series: [{}, ...seriesOf(lines, tint)],
     bands: lines.map(({ place }, index) => ({
       series: [index * 3 + 3, index * 3 + 2],
-      fill: `${tint(lookOf(place).colour)}2e`
+      fill: `${tint(lookOf(place).color)}2e`
     })),
     hooks: {
       drawClear: outage === undefined ? [] : [shaded(outage, tint(shade))],

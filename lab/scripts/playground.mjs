@@ -33,7 +33,7 @@ const bundled = async (entry) => {
 /** The colors of the lines of policies. */
 const lines = async () => {
   const { lookOf } = await tsImport("../src/cli/charts/palette.ts", { parentURL: import.meta.url, tsconfig })
-  const rules = (ground) => [0, 1, 2, 3].map((place) => `.line-${place}{stroke:${lookOf(place).colour[ground]}}`).join("")
+  const rules = (ground) => [0, 1, 2, 3].map((place) => `.line-${place}{stroke:${lookOf(place).color[ground]}}`).join("")
   return `${rules("light")}@media (prefers-color-scheme: dark){${rules("dark")}}`
 }
 

@@ -126,7 +126,7 @@ const fleetOver = (connect: Connect): Fleet => ({
 })
 
 /**
- * A layer for those of `RetryConfig`: sections with the key `redis` are shared through the `Redis` service.
+ * Provide this layer to a layer of `RetryConfig`: sections with the key `redis` are shared through the `Redis` service.
  *
  * **Details**
  *
@@ -153,7 +153,7 @@ export const layer: Layer.Layer<never, never, Redis.Redis> = /* @__PURE__ */ Lay
 )
 
 /**
- * A layer for those of `RetryConfig`, which connects in the background as soon as a section is shared: each process
+ * Like {@link layer}, but connects in the background as soon as a section is shared: each process
  * decides alone until then, and if Redis cannot be reached, it is tried again. `RetryConfig.check` with this layer
  * checks a document without connecting.
  *

@@ -40,8 +40,8 @@ import { validKey, validTimes } from "./internal/options.ts"
 import { type Decider, RedisStore } from "./internal/store.ts"
 
 /**
- * Decisions about tokens; attributes `resource`: what `ResourceLimiters` made the quota for, or else its name, of 100
- * of them, and `"(others)"` for the rest; and `by`: `"redis"`, or `"fallback"` while Redis does not respond.
+ * Decisions about tokens; attributes `resource`: the key in `ResourceLimiters`, or else the name of the quota, for the first
+ * 100, and `"(others)"` for the rest; and `by`: `"redis"`, or `"fallback"` while Redis does not respond.
  *
  * @category metrics
  * @since 0.1.0

@@ -9,13 +9,13 @@ type Row = readonly [string, ...Array<string>]
 
 const rowOf = (
   name: string,
-  { error, foreseen, isInside, measured }: Compared,
+  { error, predicted, isInside, measured }: Compared,
   write: (value: number) => string,
   unit = "%"
 ): Row => [
   name,
   measured === undefined ? "-" : write(measured),
-  spread(foreseen, write),
+  spread(predicted, write),
   error === undefined ? "-" : signed(error, unit),
   isInside === undefined ? "-" : isInside ? "yes" : "no"
 ]
@@ -32,12 +32,12 @@ const perSecond = (value: number): string => counted(Math.round(value))
 
 const recoveryRows = ({ recoveredMillis, recovery }: Backtest): ReadonlyArray<Row> => {
   if (recovery === undefined) return []
-  const { foreseen, measured } = recovery
+  const { predicted, measured } = recovery
   const [name, , mean, error, inside] = rowOf("recovers after", recoveredMillis, duration)
   return [[
     name,
     measured ? duration(recoveredMillis.measured ?? 0) : "never",
-    `${mean === "-" ? "never" : mean}, ${foreseen.runs} of ${foreseen.of}`,
+    `${mean === "-" ? "never" : mean}, ${predicted.runs} of ${predicted.of}`,
     error ?? "-",
     inside ?? "-"
   ]]
@@ -46,7 +46,7 @@ const recoveryRows = ({ recoveredMillis, recovery }: Backtest): ReadonlyArray<Ro
 /** A measured series next to what was predicted, as plain text. */
 export const backtestTable = ({ name }: Scenario, found: Backtest): string =>
   [
-    `${plain(name)}: measured, and predicted with the same calls in ${found.succeeded.foreseen?.of ?? 0} runs`,
+    `${plain(name)}: measured, and predicted with the same calls in ${found.succeeded.predicted?.of ?? 0} runs`,
     "",
     ...table(["", "measured", "predicted", "error", "inside"], [
       rowOf("succeed", found.succeeded, percent, "points"),
@@ -61,9 +61,9 @@ export const backtestTable = ({ name }: Scenario, found: Backtest): string =>
       some(found.series).map(({ attempts, fromMillis, succeeded }) => [
         duration(fromMillis),
         perSecond(succeeded.measured),
-        spread(succeeded.foreseen, perSecond),
+        spread(succeeded.predicted, perSecond),
         perSecond(attempts.measured),
-        spread(attempts.foreseen, perSecond)
+        spread(attempts.predicted, perSecond)
       ])
     ),
     "",

@@ -15,7 +15,7 @@ import { millis } from "./units.ts"
 export interface Compared {
   /** `undefined` where it was not measured, or there was none. */
   readonly measured: number | undefined
-  readonly foreseen: Spread | undefined
+  readonly predicted: Spread | undefined
   /** The mean of the runs minus the measured value: of shares in shares, of all else as a share of the measured value. */
   readonly error: number | undefined
   /** Whether the measured value is within the range from 5 to 95 percent of the runs. */
@@ -31,9 +31,9 @@ export interface Compared {
 export interface ComparedBucket {
   readonly fromMillis: number
   /** Calls that succeeded, per second. */
-  readonly succeeded: { readonly measured: number; readonly foreseen: Spread | undefined }
+  readonly succeeded: { readonly measured: number; readonly predicted: Spread | undefined }
   /** Attempts that were sent, per second. */
-  readonly attempts: { readonly measured: number; readonly foreseen: Spread | undefined }
+  readonly attempts: { readonly measured: number; readonly predicted: Spread | undefined }
 }
 
 /**
@@ -51,7 +51,7 @@ export interface Backtest {
   /** How long after the last outage calls recovered; of the runs only those that did. */
   readonly recoveredMillis: Compared
   /** Whether the measured calls recovered, and in how many runs; `undefined` without an outage. */
-  readonly recovery: { readonly measured: boolean; readonly foreseen: Summary["recovery"] } | undefined
+  readonly recovery: { readonly measured: boolean; readonly predicted: Summary["recovery"] } | undefined
   readonly bucketMillis: number
   readonly series: ReadonlyArray<ComparedBucket>
 }
@@ -72,16 +72,16 @@ export const withArrivals = (scenario: Scenario, measured: Measured): Scenario =
   }
 }
 
-const compared = (measured: number | undefined, foreseen: Spread | undefined, isShare: boolean): Compared => {
-  if (measured === undefined || foreseen === undefined) {
-    return { measured, foreseen, error: undefined, isInside: undefined }
+const compared = (measured: number | undefined, predicted: Spread | undefined, isShare: boolean): Compared => {
+  if (measured === undefined || predicted === undefined) {
+    return { measured, predicted, error: undefined, isInside: undefined }
   }
-  const difference = foreseen.mean - measured
+  const difference = predicted.mean - measured
   return {
     measured,
-    foreseen,
+    predicted,
     error: isShare ? difference : measured === 0 ? undefined : difference / measured,
-    isInside: measured >= foreseen.low && measured <= foreseen.high
+    isInside: measured >= predicted.low && measured <= predicted.high
   }
 }
 
@@ -118,12 +118,12 @@ export const backtestOf = (
     p50Millis: compared(measured.p50 === undefined ? undefined : millis(measured.p50), p50Millis, false),
     p99Millis: compared(measured.p99 === undefined ? undefined : millis(measured.p99), p99Millis, false),
     recoveredMillis: hasOutage ? compared(back, recovery.afterMillis, false) : compared(undefined, undefined, false),
-    recovery: hasOutage ? { measured: back !== undefined, foreseen: recovery } : undefined,
+    recovery: hasOutage ? { measured: back !== undefined, predicted: recovery } : undefined,
     bucketMillis: width,
     series: measured.series.map((bucket, index) => ({
       fromMillis: index * width,
-      succeeded: { measured: bucket.succeeded * 1000 / width, foreseen: perSecond(index, "succeeded") },
-      attempts: { measured: bucket.attempts * 1000 / width, foreseen: perSecond(index, "attempts") }
+      succeeded: { measured: bucket.succeeded * 1000 / width, predicted: perSecond(index, "succeeded") },
+      attempts: { measured: bucket.attempts * 1000 / width, predicted: perSecond(index, "attempts") }
     }))
   }
 }

@@ -59,11 +59,11 @@ class Judge {
     if (this.wells === wellBuckets) return "recovers"
     if (now.atMillis < this.settledMillis) return undefined
     this.settled ??= now
-    return now.atMillis - this.settled.atMillis < watchedMillis ? undefined : this.foreseen(this.settled, now)
+    return now.atMillis - this.settled.atMillis < watchedMillis ? undefined : this.predicted(this.settled, now)
   }
 
   /** Whether the backlog shrinks, and how long that takes at this pace. */
-  private foreseen(from: Look, now: Look): Verdict {
+  private predicted(from: Look, now: Look): Verdict {
     const perMilli = (from.waiting - now.waiting) / (now.atMillis - from.atMillis)
     // NaN where no time has passed: then nothing has shrunk.
     if (!(perMilli > 0)) return "collapses"
@@ -76,7 +76,7 @@ class Judge {
       ? "recovers"
       : this.settled === undefined
       ? "collapses"
-      : this.foreseen(this.settled, this.last)
+      : this.predicted(this.settled, this.last)
   }
 }
 

@@ -100,8 +100,8 @@ describe("backtest", () => {
     }
     const [none, naive] = JSON.parse((await run([...asked, ...policies, "--json"])).out)
     assert.deepStrictEqual([none.name, naive.name], ["before", "after"])
-    assert.strictEqual(none.sendsPerCall.foreseen.mean, 1)
-    assert.isAbove(naive.sendsPerCall.foreseen.mean, 1.2)
+    assert.strictEqual(none.sendsPerCall.predicted.mean, 1)
+    assert.isAbove(naive.sendsPerCall.predicted.mean, 1.2)
   })
 
   it.each([

@@ -47,8 +47,8 @@ describe("Simulator.backtest", () => {
       assert.closeTo(found.recoveredMillis.error ?? 0, 0, 0.5)
       assert.isTrue(found.recovery!.measured)
       assert.strictEqual(found.series.length, measured.series.length)
-      const inside = found.series.filter(({ succeeded: { foreseen, measured } }) =>
-        measured >= foreseen!.low - 5 && measured <= foreseen!.high + 5
+      const inside = found.series.filter(({ succeeded: { predicted, measured } }) =>
+        measured >= predicted!.low - 5 && measured <= predicted!.high + 5
       )
       assert.isAtLeast(inside.length, found.series.length * 0.85)
     }))
@@ -59,7 +59,7 @@ describe("Simulator.backtest", () => {
       const found = yield* Simulator.backtest(yield* Simulator.decode(healthy), yield* measurement(healthy), {
         runs: 2
       })
-      assert.deepStrictEqual([found.recovery, found.recoveredMillis.foreseen], [undefined, undefined])
+      assert.deepStrictEqual([found.recovery, found.recoveredMillis.predicted], [undefined, undefined])
     }))
 
   it.effect("judges what became of the calls, not how many came: with the calls of the day, in its steps", () =>
@@ -68,7 +68,7 @@ describe("Simulator.backtest", () => {
       const { sendsPerCall, series, succeeded } = yield* Simulator.backtest(yield* Simulator.decode(input()), measured)
       assert.closeTo(succeeded.error!, 0, 0.02)
       assert.closeTo(sendsPerCall.error!, 0, 0.02)
-      assert.closeTo(series[25]!.attempts.foreseen!.mean / 90, 1, 0.2)
+      assert.closeTo(series[25]!.attempts.predicted!.mean / 90, 1, 0.2)
     }))
 
   it.effect("replays the calls one by one if they were recorded that way: bursts stay bursts", () =>
@@ -85,7 +85,7 @@ describe("Simulator.backtest", () => {
         runs: 2
       })
       assert.closeTo(exact.succeeded.error!, 0, 0.01)
-      assert.strictEqual(exact.series[7]!.attempts.foreseen!.mean, 10)
+      assert.strictEqual(exact.series[7]!.attempts.predicted!.mean, 10)
       assert.isAbove(blurred.succeeded.error!, 0.1)
     }))
 
@@ -107,7 +107,7 @@ describe("Simulator.backtest", () => {
       const dead = input({ policy: "none" }, { outages: [{ kind: "fail", from: 0, to: "1h" }] })
       const found = yield* Simulator.backtest(yield* Simulator.decode(dead), measured, { runs: 2 })
       assert.deepStrictEqual([found.p50Millis.measured, found.p50Millis.error], [undefined, undefined])
-      assert.deepStrictEqual([found.recovery!.measured, found.recovery!.foreseen.runs], [false, 0])
+      assert.deepStrictEqual([found.recovery!.measured, found.recovery!.predicted.runs], [false, 0])
       assert.strictEqual(found.recoveredMillis.error, undefined)
       assert.deepStrictEqual([found.succeeded.measured, found.succeeded.error], [0, 0])
     }))
@@ -141,7 +141,7 @@ describe("Simulator.edge", () => {
     Effect.gen(function*() {
       const shop = (rate: number) => inputOf("outage", { fleet: { rate, policy: "none" } })
       const at = (rate: number) => Effect.flatMap(Simulator.decode(shop(rate)), (s) => Simulator.edge(s, { runs: 3 }))
-      // It bears 300: with 270 it cannot keep up with 280 any more.
+      // It can handle 300: with 270 it cannot keep up with 280 any more.
       assert.deepStrictEqual(yield* at(280), { less: "collapses", written: "recovers", more: "recovers", isNear: true })
       assert.deepStrictEqual(yield* at(200), { less: "recovers", written: "recovers", more: "recovers", isNear: false })
       assert.deepStrictEqual(yield* at(310), {

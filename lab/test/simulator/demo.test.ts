@@ -23,11 +23,11 @@ describe("demo", () => {
           const program = runs.map((figures) => figures[index]!)
           assert.strictEqual(program[0]!.name, name)
           const policy = yield* Simulator.decodePolicy(input)
-          const foreseen = Simulator.summarize(yield* Simulator.runs(Simulator.withPolicy(scenario, policy)))
+          const predicted = Simulator.summarize(yield* Simulator.runs(Simulator.withPolicy(scenario, policy)))
           const succeeded = mean(program.map(({ succeeded }) => succeeded))
           const attempts = mean(program.map(({ requestsPerCall }) => requestsPerCall))
-          assert.closeTo(foreseen.succeeded!.mean, succeeded, 0.03, name)
-          assert.closeTo(foreseen.sendsPerCall!.mean / attempts, 1, 0.05, name)
+          assert.closeTo(predicted.succeeded!.mean, succeeded, 0.03, name)
+          assert.closeTo(predicted.sendsPerCall!.mean / attempts, 1, 0.05, name)
         }
       }),
     120_000

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { retrying } from "../utils/simulate.ts"
 
-/** A service that bears 60 a second and is asked 40, held for two seconds. */
+/** A service that can handle 60 a second and is asked 40, held for two seconds. */
 const input = {
   name: "short",
   duration: "30s",

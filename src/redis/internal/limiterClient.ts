@@ -88,7 +88,7 @@ export class LimiterClient implements Peers, Topic<LimiterReply> {
     }
   }
 
-  /** A throttle that Redis may not have heard of cuts the rate of this process. */
+  /** A throttle that Redis may not know of cuts the rate of this process. */
   decideAlone(): void {
     if (this.isThrottled) this.gate.cutAlone(this.exchanges.nowMillis)
     this.isThrottled = false

@@ -53,10 +53,12 @@ const signed = (value: number | undefined, unit: string): string =>
 
 const recovered = (
   { error, measured }: Simulator.Backtest["recoveredMillis"],
-  { foreseen }: NonNullable<Simulator.Backtest["recovery"]>
+  { predicted }: NonNullable<Simulator.Backtest["recovery"]>
 ): string => {
-  const mean = foreseen.runs === 0 ? undefined : foreseen.afterMillis?.mean
-  const often = foreseen.runs === 0 || foreseen.runs === foreseen.of ? "" : ` in ${foreseen.runs} of ${foreseen.of}`
+  const mean = predicted.runs === 0 ? undefined : predicted.afterMillis?.mean
+  const often = predicted.runs === 0 || predicted.runs === predicted.of
+    ? ""
+    : ` in ${predicted.runs} of ${predicted.of}`
   return `${seconds(measured)} / ${seconds(mean)}${often}${signed(error, " %")}`
 }
 
@@ -67,8 +69,8 @@ export const row = ({ backtest, load, policy, system }: Comparison): string => {
   const cells = [
     system,
     policy,
-    `${percent(succeeded.measured)} / ${percent(succeeded.foreseen?.mean)}${signed(succeeded.error, " pp")}`,
-    `${ratio(sendsPerCall.measured)} / ${ratio(sendsPerCall.foreseen?.mean)}${error(sendsPerCall.error)}`,
+    `${percent(succeeded.measured)} / ${percent(succeeded.predicted?.mean)}${signed(succeeded.error, " pp")}`,
+    `${ratio(sendsPerCall.measured)} / ${ratio(sendsPerCall.predicted?.mean)}${error(sendsPerCall.error)}`,
     recovery === undefined ? "-" : recovered(recoveredMillis, recovery),
     error(p50Millis.error).trim(),
     error(p99Millis.error).trim(),

@@ -37,11 +37,11 @@ describePeers("the simulator and reality", () => {
           if (system.asserts === "success") return
           assert.closeTo(sendsPerCall.error!, 0, 0.05)
           if (recovery === undefined) return
-          const often = recovery.foreseen.runs / recovery.foreseen.of
+          const often = recovery.predicted.runs / recovery.predicted.of
           assert.isTrue(recovery.measured ? often > 0 : often < 1)
           if (recovery.measured) {
-            const { foreseen, measured } = recoveredMillis
-            assert.closeTo(foreseen!.mean, measured!, Math.max(2000, measured! * 0.15))
+            const { predicted, measured } = recoveredMillis
+            assert.closeTo(predicted!.mean, measured!, Math.max(2000, measured! * 0.15))
           }
         }), 300_000)
     }

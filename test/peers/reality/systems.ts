@@ -88,7 +88,7 @@ const slowOutage = {
   factor: 10
 } as const
 
-/** haproxy with a queue of 200 ms before a server that bears all. */
+/** haproxy with a queue of 200 ms before a server that can handle all. */
 const queueing: System["start"] = Effect.gen(function*() {
   const [port, upstream] = [yield* freePort, yield* freePort]
   const pool = yield* serve(upstream, "pool", 1000, workMillis, 0)
@@ -150,18 +150,18 @@ const passing = (upstream: number) =>
   })
 
 interface Stopping {
-  /** The load, as a share of what the server bears. The nearer to 1, the more a small error of that moves the recovery. */
+  /** The load, as a share of what the server can handle. The nearer to 1, the more a small error of that moves the recovery. */
   readonly share: number
   readonly seconds: number
   /** When it is stopped. */
   readonly fromSeconds: number
-  /** How long each measurement of what it bears takes. */
+  /** How long each measurement of its capacity takes. */
   readonly measuringSeconds: number
   /** Starts what stands in front of the server; returns its port. */
   readonly front: (port: number) => Effect.Effect<number, PeerError, Scope.Scope>
 }
 
-/** A server that burns CPU, stopped for a while. What it bears is measured first: with connections that are kept, and with new ones. */
+/** A server that burns CPU, stopped for a while. Its capacity is measured first: with connections that are kept, and with new ones. */
 const burning = ({ fromSeconds, front, measuringSeconds, seconds, share }: Stopping): System["start"] =>
   Effect.gen(function*() {
     const port = yield* freePort

@@ -18,7 +18,7 @@ export const what = "Measured, and predicted: the median and the range from 5 to
 
 interface Both {
   readonly measured: number
-  readonly foreseen: Spread | undefined
+  readonly predicted: Spread | undefined
 }
 
 /** What was measured and what was predicted, in one panel. */
@@ -30,10 +30,10 @@ export const panelOf = (name: string, both: ReadonlyArray<Both>): Panel => ({
     {
       label: "predicted",
       look: lookOf(1),
-      values: both.map(({ foreseen }) => foreseen?.median ?? null),
+      values: both.map(({ predicted }) => predicted?.median ?? null),
       band: {
-        low: both.map(({ foreseen }) => foreseen?.low ?? null),
-        high: both.map(({ foreseen }) => foreseen?.high ?? null)
+        low: both.map(({ predicted }) => predicted?.low ?? null),
+        high: both.map(({ predicted }) => predicted?.high ?? null)
       }
     }
   ],

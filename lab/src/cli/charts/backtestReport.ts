@@ -80,9 +80,9 @@ const figuresOf = (all: AllSeries): ReadonlyArray<Figure> => [
   })
 ]
 
-const figures = ({ foreseen, measured }: Compared, unit: Figure["unit"]): ReadonlyArray<string> => [
+const figures = ({ predicted, measured }: Compared, unit: Figure["unit"]): ReadonlyArray<string> => [
   cell(unit, measured ?? null),
-  cell(unit, foreseen?.mean ?? null)
+  cell(unit, predicted?.mean ?? null)
 ]
 
 const summary = (all: AllSeries): Html =>

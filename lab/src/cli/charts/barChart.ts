@@ -1,6 +1,6 @@
 import { scaleLinear } from "d3-scale"
 import type { Html } from "./html.ts"
-import { colours, ink } from "./palette.ts"
+import { colors, ink } from "./palette.ts"
 import { shortened, widthOf } from "./shortened.ts"
 import { box, fill, inPage, text } from "./svg.ts"
 
@@ -37,7 +37,7 @@ export const barChart = ({ bars, title }: Bars): Html => {
       const top = 3 + n * rowHeight
       return [
         text(left - 6, top + 14, labels[n]!, { anchor: "end", fill: ink.light }),
-        fill(box(left, top + 2, x(value), rowHeight - 6), colours[0]!.light),
+        fill(box(left, top + 2, x(value), rowHeight - 6), colors[0]!.light),
         text(left + x(value) + 6, top + 14, note, { fill: ink.light })
       ]
     })

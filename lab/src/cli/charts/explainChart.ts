@@ -2,7 +2,7 @@ import { scaleLinear } from "d3-scale"
 import type { Explanation, Retry } from "../../Explain.ts"
 import { limit, millis, percent, sampled, ticks } from "./format.ts"
 import { type Html, html } from "./html.ts"
-import { colours, grid, ink, soft } from "./palette.ts"
+import { colors, grid, ink, soft } from "./palette.ts"
 import { shortened } from "./shortened.ts"
 import { at, diamond, document, dot, heading, key, levels, lineThrough, stroke, text } from "./svg.ts"
 
@@ -25,8 +25,8 @@ interface Panel {
   readonly content: ReadonlyArray<Html>
 }
 
-const blue = colours[0]!.light
-const orange = colours[1]!.light
+const blue = colors[0]!.light
+const orange = colors[1]!.light
 
 const frame = (
   axis: string,

@@ -7,8 +7,8 @@ import { timePanel } from "./timePanel.ts"
 const mostRows = 25
 
 /** The color of a policy, next to its name. */
-export const swatch = ({ colour }: Look): Html =>
-  raw(`<svg class="key" viewBox="0 0 12 12" aria-hidden="true"><path d="M0 0h12v12H0z" fill="${colour.light}"/></svg>`)
+export const swatch = ({ color }: Look): Html =>
+  raw(`<svg class="key" viewBox="0 0 12 12" aria-hidden="true"><path d="M0 0h12v12H0z" fill="${color.light}"/></svg>`)
 
 /** How many pictures stand next to each other on a wide screen. */
 export const columnsOf = (count: number): number => {

@@ -1,6 +1,6 @@
 import { type ScaleLinear, scaleLinear } from "d3-scale"
 import { type Html, html } from "./html.ts"
-import { type Colour, colours, grid, ink, shade, soft } from "./palette.ts"
+import { type Color, colors, grid, ink, shade, soft } from "./palette.ts"
 import { widthOf } from "./shortened.ts"
 import { at, bandThrough, box, document, dot, fill, heading, lineThrough, type Size, stroke, text } from "./svg.ts"
 
@@ -99,12 +99,12 @@ const frameOf = ({ x, y }: Multiples, { size, toX, toY }: Scales): Html =>
     grid.light
   )
 
-const bandOf = ({ toX, toY }: Scales, { points }: Panel, { light }: Colour): ReadonlyArray<Html> =>
+const bandOf = ({ toX, toY }: Scales, { points }: Panel, { light }: Color): ReadonlyArray<Html> =>
   points.some(({ high, low }) => high > low)
     ? [fill(bandThrough(points.map(({ high, low, x }) => [toX(x), toY(low), toY(high)])), light, 0.25)]
     : []
 
-const lineOf = ({ toX, toY }: Scales, { points }: Panel, { light }: Colour): ReadonlyArray<Html> => [
+const lineOf = ({ toX, toY }: Scales, { points }: Panel, { light }: Color): ReadonlyArray<Html> => [
   stroke(lineThrough(points.map(({ mean, x }) => [toX(x), toY(mean)])), light, { width: 2 }),
   ...points.length < marksBelow ? points.map(({ mean, x }) => dot(toX(x), toY(mean), 2.5, light)) : []
 ]
@@ -115,11 +115,11 @@ const cellsOf = (all: Multiples): ReadonlyArray<Html> => {
     row.flatMap((panel, c) => {
       if (panel === undefined) return []
       const { left, top } = placeOf(all, r, c)
-      const colour = all.columns[c] === all.strong ? colours[0]! : soft
+      const color = all.columns[c] === all.strong ? colors[0]! : soft
       return [
         html`<g transform="translate(${left} ${top})">${faultOf(scales, panel)}${frameOf(all, scales)}${
-          bandOf(scales, panel, colour)
-        }${lineOf(scales, panel, colour)}</g>`
+          bandOf(scales, panel, color)
+        }${lineOf(scales, panel, color)}</g>`
       ]
     })
   )
@@ -156,7 +156,7 @@ const namesOf = (all: Multiples): ReadonlyArray<Html> => {
       const isStrong = column === strong
       return text(placeOf(all, 0, n).left, top - 9, column, {
         bold: isStrong,
-        fill: isStrong ? colours[0]!.light : ink.light,
+        fill: isStrong ? colors[0]!.light : ink.light,
         size: usual
       })
     }),

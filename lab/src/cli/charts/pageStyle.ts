@@ -52,7 +52,7 @@ th,td{padding:.3rem .9rem .3rem 0;text-align:right;border-bottom:1px solid var(-
 th:last-child,td:last-child{padding-right:0}
 th[scope=row],th[scope=rowgroup]{font-weight:600;text-align:left}
 table bdi{white-space:normal;overflow-wrap:anywhere;display:inline-block;width:max-content;max-width:min(18rem,40vw);vertical-align:top}
-thead th{color:var(--soft);font-weight:500;white-space:normal;overflow-wrap:anywhere;min-width:4.6rem;max-width:12rem;vertical-align:bottom}
+thead th{color:var(--soft);font-weight:500;white-space:normal;overflow-wrap:break-word;min-width:4.6rem;max-width:12rem;vertical-align:bottom}
 thead th:first-child{text-align:left}
 .rank{width:100%}
 .rank td,.rank th{padding:.45rem .75rem .45rem 0}

@@ -51,8 +51,8 @@ interface Column {
 
 const afterwards = ({ afterwards }: Ranked): Html => {
   if (afterwards === undefined) return html`\u2013`
-  const { bears, perSecond } = afterwards
-  const over = bears !== undefined && perSecond.mean > bears
+  const { capacity, perSecond } = afterwards
+  const over = capacity !== undefined && perSecond.mean > capacity
   return html`${over ? html`<strong>${rounded(perSecond.mean)}</strong>` : rounded(perSecond.mean)}${
     range(perSecond, rounded)
   }`

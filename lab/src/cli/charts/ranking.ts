@@ -25,7 +25,7 @@ export interface Ranked {
   readonly fate: Fate
   /** The busiest service, the requests per second that reach it after the trouble, and those that it can handle. */
   readonly afterwards:
-    | { readonly service: string; readonly perSecond: Spread; readonly bears: number | undefined }
+    | { readonly service: string; readonly perSecond: Spread; readonly capacity: number | undefined }
     | undefined
   /** Calls a second below which it recovers from any outage, in theory. */
   readonly below: number | undefined
@@ -61,11 +61,11 @@ const afterwardsOf = (results: Run["results"]): Ranked["afterwards"] => {
     return last.length === 0 ? [] : [received * 1000 / (last.length * result.bucketMillis)]
   })
   const perSecond = spreadOf(rates)
-  const bears = leastBound(scenario, busiest.name, until)
+  const capacity = leastBound(scenario, busiest.name, until)
   return perSecond && {
     service: busiest.name,
     perSecond,
-    bears: bears === Infinity ? undefined : bears
+    capacity: capacity === Infinity ? undefined : capacity
   }
 }
 

@@ -71,15 +71,15 @@ const troubles = ({ duration, services }: Scenario): ReadonlyArray<Html> =>
 /** The capacity that the fleets' calls leave unused: of the service with the least of it. */
 const headroom = (scenario: Scenario): ReadonlyArray<Html> => {
   const found = scenario.services.flatMap(({ name: service }) => {
-    const bears = leastBound(scenario, service, 0)
+    const capacity = leastBound(scenario, service, 0)
     const rates = scenario.fleets.filter(({ to }) => to === service).map(rateOf)
     const known = rates.filter((rate) => rate !== undefined)
-    if (bears === Infinity || known.length === 0 || known.length < rates.length) return []
-    return [{ service, bears, calls: known.reduce((sum, rate) => sum + rate, 0) }]
-  }).sort((a, b) => b.calls / b.bears - a.calls / a.bears)
-  return found.slice(0, 1).map(({ bears, calls, service }) =>
-    html`<strong>${counted(Math.round(100 * (1 - calls / bears)))} %</strong>: ${rounded(calls)} of ${
-      rounded(bears)
+    if (capacity === Infinity || known.length === 0 || known.length < rates.length) return []
+    return [{ service, capacity, calls: known.reduce((sum, rate) => sum + rate, 0) }]
+  }).sort((a, b) => b.calls / b.capacity - a.calls / a.capacity)
+  return found.slice(0, 1).map(({ capacity, calls, service }) =>
+    html`<strong>${counted(Math.round(100 * (1 - calls / capacity)))} %</strong>: ${rounded(calls)} of ${
+      rounded(capacity)
     } per second at ${name(service)} before any retry`
   )
 }

@@ -110,7 +110,7 @@ const heightOf = ({ y }: Drawing, value: number | null | undefined): number | nu
 const curve = (drawing: Drawing, { look, values }: Line): Html =>
   stroke(
     lineThrough(drawing.figure.times.map((millis, n) => [drawing.x(millis), heightOf(drawing, values[n])])),
-    look.colour.light,
+    look.color.light,
     look
   )
 
@@ -123,7 +123,7 @@ const band = (drawing: Drawing, { band, look }: Line): ReadonlyArray<Html> => {
       heightOf(drawing, band.high[n])
     ])
   )
-  return found === "" ? [] : [fill(found, look.colour.light, 0.2)]
+  return found === "" ? [] : [fill(found, look.color.light, 0.2)]
 }
 
 const lastOf = (values: ReadonlyArray<number | null>): number | undefined =>
@@ -151,7 +151,7 @@ const names = (drawing: Drawing): ReadonlyArray<Html> => {
   })
   const places = apart(ended.map(({ height }) => height), 12, size.height - margin.bottom)
   return ended.map(({ isEarly, line: { label, look }, place }, n) =>
-    text(place + 5, places[n]!, shortened(label, longestName), { fill: look.colour.light, bold: true, halo: isEarly })
+    text(place + 5, places[n]!, shortened(label, longestName), { fill: look.color.light, bold: true, halo: isEarly })
   )
 }
 
@@ -178,7 +178,7 @@ const peak = ({ figure, panel, right, top, x }: Drawing): ReadonlyArray<Html> =>
   return [
     text(place + (onLeft ? -6 : 6), margin.top + 10, onLeft ? `${rounded(most)} \u2191` : `\u2191 ${rounded(most)}`, {
       anchor: onLeft ? "end" : "start",
-      fill: highest.look.colour.light,
+      fill: highest.look.color.light,
       bold: true,
       halo: true
     })

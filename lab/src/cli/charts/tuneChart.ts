@@ -2,7 +2,7 @@ import { scaleLinear } from "d3-scale"
 import type { Sensitivity, TunedPolicy, Tuning } from "../../Simulator.ts"
 import { counted, percent } from "./format.ts"
 import { type Html, html } from "./html.ts"
-import { colours, ink, soft } from "./palette.ts"
+import { colors, ink, soft } from "./palette.ts"
 import { shortened, widthOf } from "./shortened.ts"
 import { at, below, box, diamond, document, dot, fill, heading, key, levels, stroke, text } from "./svg.ts"
 
@@ -19,8 +19,8 @@ const bars = { width: 300, rowHeight: 26, thickness: 9 }
 const longestPath = 36
 const longestLabel = 30
 
-const blue = colours[0]!.light
-const orange = colours[1]!.light
+const blue = colors[0]!.light
+const orange = colors[1]!.light
 
 /** Points of success: calls out of 100. */
 const points = (share: number): number => share * 100

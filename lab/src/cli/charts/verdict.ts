@@ -61,15 +61,15 @@ const figures = ({ found: { sendsPerCall, succeeded } }: Ranked): Html =>
 /** Why nothing recovers: the load that still reaches the service. */
 const because = (ranks: ReadonlyArray<Ranked>): Html => {
   const [first] = ranks
-  const bears = first?.afterwards?.bears
+  const capacity = first?.afterwards?.capacity
   const overloaded = ranks.filter(({ afterwards }) =>
-    afterwards !== undefined && bears !== undefined && afterwards.perSecond.mean > bears
+    afterwards !== undefined && capacity !== undefined && afterwards.perSecond.mean > capacity
   )
-  if (first?.afterwards === undefined || bears === undefined || overloaded.length < ranks.length) return html``
+  if (first?.afterwards === undefined || capacity === undefined || overloaded.length < ranks.length) return html``
   return html`: long after the outage ${
     listed(ranks.map(({ afterwards }) => html`<strong>${rounded(afterwards!.perSecond.mean)}</strong>`))
   } requests per second still reach ${name(first.afterwards.service)}, which can handle <strong>${
-    rounded(bears)
+    rounded(capacity)
   }</strong>`
 }
 
