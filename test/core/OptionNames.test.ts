@@ -51,6 +51,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import { filesOf } from "../utils/files.ts"
 
 type All<Options> = { readonly [K in keyof Options]-?: Exclude<Options[K], undefined> }
 
@@ -461,7 +462,9 @@ describe("the names of options", () => {
       sendToken: "wait"
     }
     const { expected } = refusal("AwsRetryConfig.make", "capacty", () => {
-      const exit = Effect.runSyncExit(AwsRetryConfig.make({ ...all, capacty: 10 } as any) as Effect.Effect<unknown>)
+      const exit = Effect.runSyncExit(
+        Effect.provide(AwsRetryConfig.make({ ...all, capacty: 10 } as any), filesOf({}).layer)
+      )
       if (Exit.isFailure(exit)) throw Cause.squash(exit.cause)
     })
     for (const option of Object.keys(all)) assert.include(expected, option)

@@ -257,16 +257,16 @@ describe("what limits nothing when each call has its own, without a warning", ()
   )
   const twice = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 1 }))
   // By what limits: the sends of ten calls at the same time, each with its own, and with one for all.
-  const rows: Readonly<Record<string, readonly [Layer.Layer<never, unknown, never>, number, number]>> = {
+  const rows: Readonly<Record<string, readonly [Layer.Layer<RetryQuota.RetryQuota>, number, number]>> = {
     "RetryBudget.inFlight": [
-      RetryQuota.layerStore(RetryBudget.inFlight({ share: 0, atLeast: 1 })) as Layer.Layer<any>,
+      RetryQuota.layerStore(RetryBudget.inFlight({ share: 0, atLeast: 1 })),
       20,
       11
     ],
     "ConcurrencyLimiter.fixed": [
       ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1), whenFull: "fail" }).pipe(
         Layer.merge(RetryQuota.layerUnlimited)
-      ) as Layer.Layer<any>,
+      ),
       20,
       2
     ],
@@ -274,11 +274,11 @@ describe("what limits nothing when each call has its own, without a warning", ()
       CircuitBreakerGate.layer({ key: "orders" }).pipe(
         Layer.provide(breaker),
         Layer.merge(RetryQuota.layerUnlimited)
-      ) as Layer.Layer<any>,
+      ),
       20,
       10
     ],
-    "a gate of one's own": [Layer.merge(own, RetryQuota.layerUnlimited) as Layer.Layer<any>, 10, 1]
+    "a gate of one's own": [Layer.merge(own, RetryQuota.layerUnlimited), 10, 1]
   }
   for (const [name, [layer, apart, together]] of Object.entries(rows)) {
     it.effect(name, () => {
@@ -286,8 +286,8 @@ describe("what limits nothing when each call has its own, without a warning", ()
       const call = Effect.suspend(() => {
         down.sends++
         return Effect.delay(Effect.fail(new Transient()), 1)
-      }).pipe(withRetry(twice), Effect.exit) as Effect.Effect<unknown>
-      const ten = (one: Effect.Effect<unknown>) =>
+      }).pipe(withRetry(twice), Effect.exit)
+      const ten = <R>(one: Effect.Effect<unknown, never, R>) =>
         Effect.gen(function*() {
           down.sends = 0
           yield* moves(Effect.all(Array.from({ length: 10 }, () => one), { concurrency: "unbounded" }))
@@ -295,7 +295,7 @@ describe("what limits nothing when each call has its own, without a warning", ()
         })
       return Effect.gen(function*() {
         for (let round = 0; round < 3; round++) {
-          assert.strictEqual(yield* ten(Effect.orDie(Effect.provide(call, layer))), apart)
+          assert.strictEqual(yield* ten(Effect.provide(call, layer)), apart)
         }
         assert.strictEqual(yield* Effect.provide(ten(call), layer), together)
         assert.deepStrictEqual(down.warnings, [])
