@@ -23,7 +23,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { checks } from "./internal/checks.ts"
+import { checks, known } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import * as Cubic from "./internal/math/cubic.ts"
@@ -152,18 +152,21 @@ export interface Options {
  *
  * @internal
  */
-export const validated = ({
-  beta = 0.7,
-  maxWaiters = 100_000,
-  measurementBucketDuration = 500,
-  minCapacity = 1,
-  minFillRate = 0.5,
-  scaleConstant = 0.4,
-  smoothing = 0.8,
-  whenExceeded = "wait"
-}: Options, constructorName = "AdaptiveRateLimiter.make"): AdaptiveOptions<RateLimitExceeded> => {
-  const check = checks(constructorName)
-  return {
+export const validated = (
+  options: Options,
+  check = checks("AdaptiveRateLimiter.make")
+): AdaptiveOptions<RateLimitExceeded> => {
+  const {
+    beta = 0.7,
+    maxWaiters = 100_000,
+    measurementBucketDuration = 500,
+    minCapacity = 1,
+    minFillRate = 0.5,
+    scaleConstant = 0.4,
+    smoothing = 0.8,
+    whenExceeded = "wait"
+  } = options
+  return known(check, options, {
     cubic: {
       beta: check.inside("beta", beta, 0, 1),
       minFillRate: check.positive("minFillRate", minFillRate),
@@ -175,7 +178,7 @@ export const validated = ({
     whenExceeded: check.oneOf("whenExceeded", whenExceeded, ["wait", "fail"]),
     maxWaiters: check.count("maxWaiters", maxWaiters, 0),
     refused: (reason, millis) => new RateLimitExceeded({ reason, retryAfter: Duration.millis(millis) })
-  }
+  })
 }
 
 /**

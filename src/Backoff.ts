@@ -11,7 +11,7 @@ import type * as Duration from "effect/Duration"
 import * as Delays from "./engine/delay.ts"
 import { jitterOf } from "./engine/policy/jitter.ts"
 import { fromSource } from "./engine/policy/policy.ts"
-import { type Checks, checks } from "./internal/checks.ts"
+import { type Checks, checks, flag, known } from "./internal/checks.ts"
 import type { Jitter, RetryPolicy } from "./RetryPolicy.ts"
 
 /**
@@ -30,12 +30,14 @@ export interface CommonOptions {
 
 const backoff = (
   check: Checks,
-  { cap, jitter }: CommonOptions,
+  options: CommonOptions,
   baseMillis: number,
   ceiling: (retry: number) => number
 ): RetryPolicy => {
-  const capMillis = capOf(check, baseMillis, cap)
-  return fromSource(check.tag, check.given, Delays.growing(ceiling, jitterOf(check, jitter, "none"), capMillis))
+  const capMillis = capOf(check, baseMillis, options.cap)
+  const jitter = jitterOf(check, options.jitter, "none")
+  known(check, options)
+  return fromSource(check.tag, check.given, Delays.growing(ceiling, jitter, capMillis))
 }
 
 const capOf = (check: Checks, baseMillis: number, cap: Duration.Input | undefined): number => {
@@ -67,6 +69,7 @@ export const exponential = (
 ): RetryPolicy => {
   const check = checks("Backoff.exponential")
   const baseMillis = check.duration("base", options.base)
+  check.names.add("factor")
   const factor = options.factor === undefined ? 2 : check.between("factor", options.factor, 1, Number.MAX_VALUE)
   return backoff(check, options, baseMillis, Delays.exponential(baseMillis, factor))
 }
@@ -124,6 +127,8 @@ export const fixed = (
 ): RetryPolicy => {
   const check = checks("Backoff.fixed")
   const delayMillis = check.duration("delay", options.delay)
+  check.names.add("jitter")
+  known(check, options)
   return backoff(check, { jitter: options.jitter }, delayMillis, () => delayMillis)
 }
 
@@ -150,7 +155,7 @@ export const decorrelated = (options: {
   const check = checks("Backoff.decorrelated")
   const baseMillis = check.duration("base", options.base)
   const capMillis = capOf(check, baseMillis, options.cap)
-  const additive = options.additive === true
-  if (additive) check.given.additive = true
+  const additive = flag(check, "additive", options.additive)
+  known(check, options)
   return fromSource(check.tag, check.given, Delays.decorrelated(baseMillis, capMillis, additive))
 }

@@ -17,7 +17,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { type Checks, checks } from "./internal/checks.ts"
+import { also, type Checks, checks, known } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
@@ -185,6 +185,9 @@ const timeOf = (time: Duration.Input | string | undefined) => time as Duration.I
 const validOutage = (check: Checks, outage: Outage, index: number): Valid => {
   const field = `outages[${index}]`
   if (typeof outage !== "object" || outage === null) return check.reject(field, outage, "an outage")
+  const own = checks(check.tag)
+  also(own, ...["kind", "from", "to", "share", "factor", "by"].map((name) => `${field}.${name}`))
+  known(own, outage, undefined, `${field}.`)
   const { from, kind, to } = outage
   check.oneOf(`${field}.kind`, kind, kinds)
   const fromMillis = check.duration(`${field}.from`, timeOf(from), 0)
@@ -207,8 +210,11 @@ interface Settings {
   readonly only: ReadonlySet<string> | undefined
 }
 
-const validated = ({ only, outages, seed = 1 }: Options): Settings => {
+const validated = (options: Options): Settings => {
   const check = checks("Chaos.layer")
+  const { only, outages, seed = 1 } = options
+  also(check, "outages", "seed", "only")
+  known(check, options)
   if (!Array.isArray(outages)) check.reject("outages", outages, "an array of outages")
   if (typeof seed !== "string" && !Number.isFinite(seed)) check.reject("seed", seed, "a string or a finite number")
   if (only !== undefined && !(Array.isArray(only) && only.every((name) => typeof name === "string"))) {

@@ -20,7 +20,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { checks } from "./internal/checks.ts"
+import { callable, checks, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { Refused } from "./internal/refused.ts"
@@ -142,15 +142,14 @@ export class ClientThrottle extends SendGate.found(
 export const validated = (options: Options): ThrottleOptions<ClientThrottled> => {
   const check = checks("ClientThrottle.make")
   const { isRejection = isRejected, k = 2, maxRejection = 0.9, window = 10_000 } = options
-  if (typeof isRejection !== "function") check.reject("isRejection", isRejection, "a function of an outcome")
-  return {
+  return known(check, options, {
     k: check.between("k", k, 1, Number.MAX_VALUE),
     windowMillis: check.positiveDuration("window", window),
     maxRejection: check.between("maxRejection", maxRejection, 0, 1),
     counts: check.oneOf("counts", options.counts, ["settled", "sent"], "settled"),
-    isRejection,
+    isRejection: callable(check, "isRejection", isRejection, "a function of an outcome"),
     refused: (rejection) => new ClientThrottled({ rejection })
-  }
+  })
 }
 
 /**

@@ -20,7 +20,7 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { passing } from "./engine/scoped.ts"
-import { type Checks, checks } from "./internal/checks.ts"
+import { callable, type Checks, checks, known } from "./internal/checks.ts"
 import { configured } from "./internal/config.ts"
 import { saysOverloaded } from "./internal/facts/resource.ts"
 import * as Concurrency from "./internal/math/concurrency.ts"
@@ -153,6 +153,7 @@ export const adaptive = (options: AdaptiveOptions = {}): Rule => {
     maxPauseMillis: 1000
   }
   const slowMillis = check.positiveDuration("slowerThan", options.slowerThan, Infinity)
+  known(check, options)
   return {
     initial: Concurrency.initial(config),
     limit: ({ limit }: Concurrency.Concurrency) => limit,
@@ -285,16 +286,16 @@ const ruleOf = (check: Checks, rule: Rule) => {
 export const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
   const check = checks("ConcurrencyLimiter.make")
   const { isDrop = isOverload, maxWait = 250, maxWaiters = 10_000, rule = adaptive() } = options
-  if (typeof isDrop !== "function") check.reject("isDrop", isDrop, "a function of an outcome")
-  return {
+  check.names.add("rule")
+  return known(check, options, {
     rule: ruleOf(check, rule),
-    isDrop,
+    isDrop: callable(check, "isDrop", isDrop, "a function of an outcome"),
     whenFull: check.oneOf("whenFull", options.whenFull, ["wait", "fail"], "wait"),
     maxWaitMillis: check.positiveDuration("maxWait", maxWait),
     maxWaiters: check.count("maxWaiters", maxWaiters, 0),
     order: check.oneOf("order", options.order, ["fifo", "lifo"], "fifo"),
     refused: (reason, limit) => new ConcurrencyLimitExceeded({ reason, limit })
-  }
+  })
 }
 
 /**

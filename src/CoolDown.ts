@@ -18,7 +18,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { checks } from "./internal/checks.ts"
+import { callable, checks, known } from "./internal/checks.ts"
 import { monotonicMillis, wallMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { askedByError, askedByValue } from "./internal/facts/resource.ts"
@@ -145,18 +145,16 @@ const hintOf = ({ _tag, error, info, value }: SendGate.Outcome): Duration.Durati
  *
  * @internal
  */
-export const validated = (options: Options, constructorName = "CoolDown.make"): CoolDownOptions<CoolingDown> => {
-  const check = checks(constructorName)
+export const validated = (options: Options, check = checks("CoolDown.make")): CoolDownOptions<CoolingDown> => {
   const { atMost = 60_000, hint = hintOf, maxWait = 2000, maxWaiters = 10_000, spread = 0.2 } = options
-  if (typeof hint !== "function") check.reject("hint", hint, "a function of an outcome")
-  return {
+  return known(check, options, {
     atMostMillis: check.positiveDuration("atMost", atMost),
     spread: check.between("spread", spread, 0, 1),
     maxWaitMillis: check.duration("maxWait", maxWait),
     maxWaiters: check.count("maxWaiters", maxWaiters, 0),
-    hint,
+    hint: callable(check, "hint", hint, "a function of an outcome"),
     refused: (reason, millis) => new CoolingDown({ reason, retryAfter: Duration.millis(Math.ceil(millis)) })
-  }
+  })
 }
 
 /**

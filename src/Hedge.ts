@@ -24,7 +24,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { type AtQuantile, type HedgeOptions, hedging, type Home, InsideHedge } from "./engine/hedge.ts"
-import { type Checks, checks } from "./internal/checks.ts"
+import { callable, type Checks, checks, known } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { Refused } from "./internal/refused.ts"
@@ -124,15 +124,16 @@ const defaultShare = 0.02
 export const validated = (options: Options) => {
   const check = checks("Hedge.make")
   const { budget, latencyWindow = 30_000, share = defaultShare, shareWindow = 10_000 } = options
+  check.names.add("budget")
   if (budget !== undefined && typeof get(budget, "reserve") !== "function") {
     check.reject("budget", budget, "a RetryQuotaStore")
   }
-  return {
+  return known(check, options, {
     budget,
     share: check.between("share", check.positive("share", share), 0, 1),
     shareWindowMillis: check.positiveDuration("shareWindow", shareWindow),
     latencyWindowMillis: check.positiveDuration("latencyWindow", latencyWindow)
-  }
+  })
 }
 
 const now = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
@@ -278,13 +279,14 @@ export interface QuantileOptions {
  */
 export const quantile = (quantile?: number, options: QuantileOptions = {}): Quantile => {
   const check = checks("Hedge.quantile")
-  return {
+  check.names.add("warmUp")
+  return known(check, options, {
     _tag: "Quantile",
-    quantile: quantile === undefined ? undefined : check.inside("quantile", quantile, 0, 1),
+    quantile: quantile === undefined ? undefined : checks(check.tag).inside("quantile", quantile, 0, 1),
     warmUp: options.warmUp === undefined ? undefined : check.count("warmUp", options.warmUp, 1),
     atLeastMillis: check.duration("atLeast", options.atLeast, 1),
     firstMillis: check.duration("first", options.first, Infinity)
-  }
+  })
 }
 
 /**
@@ -340,18 +342,18 @@ const delayOf = (check: Checks, after: CallOptions["after"] = quantile()): numbe
  *
  * @internal
  */
-export const validatedCall = (constructorName: string, options: CallOptions): HedgeOptions => {
-  const check = checks(constructorName)
+export const validatedCall = (check: Checks, options: CallOptions): HedgeOptions => {
   const { after, atMost = 1, cost = 1, isRetryable = asFacts } = options
-  if (typeof isRetryable !== "function") check.reject("isRetryable", isRetryable, "a function of an error")
-  return {
+  check.names.add("after")
+  callable(check, "isRetryable", isRetryable, "a function of an error")
+  return known(check, options, {
     after: delayOf(check, after),
     atMost: check.between("atMost", check.count("atMost", atMost, 0), 0, 10),
     cost: check.positive("cost", cost),
     react: reactTo(isRetryable),
     waitsOut: false,
     release: undefined
-  }
+  })
 }
 
 const hedgedWith = <A, E, R>(
@@ -400,6 +402,6 @@ export const hedged: {
   <A, E, R>(self: Effect.Effect<A, E, R>, options?: CallOptions): Effect.Effect<A, E, R | Hedge>
 } = (...args: ReadonlyArray<any>): any => {
   const isFirst = Effect.isEffect(args[0])
-  const options = validatedCall("Hedge.hedged", args[isFirst ? 1 : 0] ?? {})
+  const options = validatedCall(checks("Hedge.hedged"), args[isFirst ? 1 : 0] ?? {})
   return isFirst ? hedgedWith(args[0], options) : (self: Effect.Effect<any, any, any>) => hedgedWith(self, options)
 }

@@ -18,7 +18,7 @@
 
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { checks } from "./internal/checks.ts"
+import { callable, checks, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { tokenEpsilon } from "./internal/math/bucket.ts"
 import * as RetryQuota from "./RetryQuota.ts"
@@ -38,7 +38,7 @@ import { ShareStore } from "./state/share.ts"
  * @since 0.1.0
  */
 export const bucket = (options?: RetryQuota.Options): Effect.Effect<RetryQuotaStore> => {
-  const valid = RetryQuota.validated(options ?? {}, "RetryBudget.bucket")
+  const valid = RetryQuota.validated(options ?? {}, checks("RetryBudget.bucket"))
   return Effect.clockWith((clock) => Effect.sync(() => new MemoryStore(valid, monotonicMillis(clock))))
 }
 
@@ -89,13 +89,13 @@ export const share = (options?: ShareOptions): Effect.Effect<RetryQuotaStore> =>
  *
  * @internal
  */
-export const validatedShare = ({ minPerSecond = 10, share = 0.2, window = 10_000 }: ShareOptions) => {
+export const validatedShare = (options: ShareOptions) => {
   const check = checks("RetryBudget.share")
-  return {
-    share: check.between("share", share, 0, 1),
-    minPerSecond: check.amount("minPerSecond", minPerSecond),
-    windowMillis: check.positiveDuration("window", window)
-  }
+  return known(check, options, {
+    share: check.between("share", options.share ?? 0.2, 0, 1),
+    minPerSecond: check.amount("minPerSecond", options.minPerSecond, 10),
+    windowMillis: check.positiveDuration("window", options.window, 10_000)
+  })
 }
 
 /**
@@ -162,25 +162,20 @@ export const inFlight = (options?: InFlightOptions): Effect.Effect<RetryQuotaSto
  *
  * @internal
  */
-export const validatedInFlight = (options: InFlightOptions): Most =>
-  options.most === undefined ? shareOf(options) : ruleOf(options)
+export const validatedInFlight = (options: InFlightOptions): Most => {
+  const check = checks("RetryBudget.inFlight")
+  const share = check.between("share", options.share ?? 0.2, 0, 1)
+  const atLeast = check.count("atLeast", options.atLeast, 0, 3)
+  check.names.add("most")
+  known(check, options)
+  if (options.most === undefined) return ({ sends }) => Math.max(atLeast, Math.floor(share * sends + tokenEpsilon))
+  const most = callable(check, "most", options.most, "a function of the sends in progress")
+  return options.share === undefined && options.atLeast === undefined
+    ? most
+    : check.reject("most", most, "undefined if share or atLeast is given")
+}
 
 type Most = (underWay: UnderWay) => number
-
-const shareOf = ({ atLeast = 3, share = 0.2 }: InFlightOptions): Most => {
-  const check = checks("RetryBudget.inFlight")
-  check.between("share", share, 0, 1)
-  check.count("atLeast", atLeast, 0)
-  return ({ sends }) => Math.max(atLeast, Math.floor(share * sends + tokenEpsilon))
-}
-
-const ruleOf = ({ atLeast, most, share }: InFlightOptions): Most => {
-  const { reject } = checks("RetryBudget.inFlight")
-  if (typeof most !== "function") return reject("most", most, "a function of the sends in progress")
-  return share === undefined && atLeast === undefined
-    ? most
-    : reject("most", most, "undefined if share or atLeast is given")
-}
 
 /**
  * Options of gRPC's throttle.
@@ -218,13 +213,16 @@ export const grpc = (options?: GrpcOptions): Effect.Effect<RetryQuotaStore> => {
  *
  * @internal
  */
-export const validatedGrpc = ({ isFailure = isRejected, maxTokens = 10, tokenRatio = 0.1 }: GrpcOptions) => {
+export const validatedGrpc = (options: GrpcOptions) => {
   const check = checks("RetryBudget.grpc")
+  const { isFailure = isRejected, maxTokens = 10, tokenRatio = 0.1 } = options
+  check.names.add("maxTokens")
   if (!Number.isInteger(maxTokens) || maxTokens < 1 || maxTokens > 1000) {
     check.reject("maxTokens", maxTokens, "a whole number from 1 to 1000")
   }
   check.between("tokenRatio", tokenRatio, 0.001, maxTokens)
-  if (typeof isFailure !== "function") check.reject("isFailure", isFailure, "a function of an outcome")
+  callable(check, "isFailure", isFailure, "a function of an outcome")
+  known(check, options)
   return { maxMilliTokens: maxTokens * 1000, milliRatio: Math.floor(tokenRatio * 1000 + tokenEpsilon), isFailure }
 }
 

@@ -395,6 +395,7 @@ export const quotaGated: {
   const timeoutCost = check.amount("timeoutCost", options.timeoutCost, cost)
   const throttlingCost = check.amount("throttlingCost", options.throttlingCost, cost)
   const longPolling = options.longPolling === true
+  check.names.add("longPolling")
   if (longPolling) check.given.longPolling = true
   return () => ({ quota: { cost, timeoutCost, throttlingCost, longPolling } })
 })

@@ -21,7 +21,7 @@ import * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 import { retrying } from "./engine/loop.ts"
 import { changed, type Parts } from "./engine/parts.ts"
 import { partsOf } from "./engine/policy/policy.ts"
-import { type Checks, checks } from "./internal/checks.ts"
+import { also, callable, type Checks, checks, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { get } from "./internal/safe.ts"
 import { callersOf, isSignal } from "./internal/signals.ts"
@@ -397,33 +397,20 @@ const call = <A>(
   })
 }
 
-/** Rejects unknown options. */
-const known = (options: object | undefined, names: ReadonlyArray<string>, { reject }: Checks): void => {
-  if (options === undefined) return
-  if (typeof options !== "object" || options === null) reject("options", options, "an object")
-  for (const name of Object.keys(options)) {
-    if (!names.includes(name)) reject("option", name, `one of ${names.join(", ")}`)
-  }
-}
-
 const valid = (
   policy: Policy<unknown>,
-  options: (ContextOptions & RetryOptions) | undefined,
-  names: ReadonlyArray<string>,
-  check: Checks
+  options: (ContextOptions & RetryOptions) | undefined = {},
+  check: Checks,
+  ...names: ReadonlyArray<string>
 ): void => {
   if (!isRetryPolicy(policy)) check.reject("policy", policy, "a RetryPolicy")
-  known(options, names, check)
-  const { context, retries, ...callbacks } = options ?? {}
+  also(check, ...names, "context", "retries", "classify", "onRetry", "onStop")
+  known(check, options)
+  const { context, retries, ...callbacks } = options
   if (context !== undefined && !Context.isContext(context)) check.reject("context", context, "a Context")
   check.count("retries", retries ?? 0, 0)
-  for (const name of ["classify", "onRetry", "onStop"] as const) {
-    const callback = callbacks[name] ?? (() => {})
-    if (typeof callback !== "function") check.reject(name, callback, "a function")
-  }
+  for (const name of ["classify", "onRetry", "onStop"] as const) callable(check, name, callbacks[name] ?? (() => {}))
 }
-
-const retryNames = ["context", "retries", "classify", "onRetry", "onStop"]
 
 /** Rejects a quota that cannot pay for a single retry: it would switch retries off. */
 const affordable = (policy: Policy<unknown>, quota: RetryQuota.Options | undefined): void => {
@@ -462,14 +449,16 @@ const promised = <A>(f: () => Promise<A>): Promise<A> => {
  * @since 0.1.0
  */
 export const make = <R>(policy: Policy<R>, ...[options]: Needing<R, Options>): Retry => {
-  valid(policy, options, ["quota", "limiter", ...retryNames], checks("RetryPromise.make"))
+  valid(policy, options, checks("RetryPromise.make"), "quota", "limiter")
   affordable(policy, options?.quota)
   const { env, owned } = completed(policy, options ?? {})
   const setting = settingOf(policy, env, options ?? {}, owned)
   const retry: Retry = (f, options) =>
     promised(() => {
       // All other options were given where the function was made.
-      known(options, ["signal"], checks("retryPromise"))
+      const check = checks("retryPromise")
+      check.names.add("signal")
+      known(check, options ?? {})
       return call(f, setting, signalOf(options))
     })
   watch(retry, owned, options?.context ?? none, "function of RetryPromise.make. Make it once")
@@ -538,7 +527,7 @@ export const retryPromise = <A, R>(
   ...[options]: Needing<R, CallOptions & RetryOptions & ContextOptions>
 ): Promise<A> =>
   promised(() => {
-    valid(policy, options, ["signal", ...retryNames], checks("retryPromise"))
+    valid(policy, options, checks("retryPromise"), "signal")
     const { own, owned, plain } = sharedOf(policy)
     const isPlain = Object.keys(options ?? {}).every((name) => name === "signal")
     if (isPlain) return call(f, plain, signalOf(options))

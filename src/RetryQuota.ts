@@ -21,7 +21,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { checks } from "./internal/checks.ts"
+import { checks, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { Refused } from "./internal/refused.ts"
@@ -142,20 +142,20 @@ export interface Options {
 }
 
 /**
- * Options with their defaults, checked.
+ * Options with their defaults, checked. `check` may know others.
  *
  * @internal
  */
-export const validated = ({
-  capacity = 500,
-  firstAttemptCost = 0,
-  initial = capacity,
-  maxWaiters = 100_000,
-  refillPerSecond = 0,
-  successIncrement = Math.min(1, capacity),
-  whenExhausted: exhausted
-}: Options, constructorName = "RetryQuota.make"): StoreOptions => {
-  const check = checks(constructorName)
+export const validated = (options: Options, check = checks("RetryQuota.make")): StoreOptions => {
+  const {
+    capacity = 500,
+    firstAttemptCost = 0,
+    initial = capacity,
+    maxWaiters = 100_000,
+    refillPerSecond = 0,
+    successIncrement = Math.min(1, capacity),
+    whenExhausted: exhausted
+  } = options
   check.positive("capacity", capacity)
   check.between("initial", initial, 0, capacity)
   check.amount("refillPerSecond", refillPerSecond)
@@ -163,6 +163,7 @@ export const validated = ({
   check.between("firstAttemptCost", firstAttemptCost, 0, capacity)
   const whenExhausted = check.oneOf("whenExhausted", exhausted, ["stop", "wait"], "stop")
   check.count("maxWaiters", maxWaiters, 0)
+  known(check, options)
   if (whenExhausted === "wait" && refillPerSecond === 0) {
     check.reject("refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
   }

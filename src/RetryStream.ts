@@ -24,7 +24,7 @@ import * as Stream from "effect/Stream"
 import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
 import { withRetry } from "./Attempt.ts"
 import { settling } from "./engine/send.ts"
-import { checks } from "./internal/checks.ts"
+import { checks, known } from "./internal/checks.ts"
 import type { Attempted, RetryPolicy } from "./RetryPolicy.ts"
 import * as RetryStrategy from "./RetryStrategy.ts"
 
@@ -256,7 +256,9 @@ export const resume = <A, E, R, Err extends RateLimitExceeded = never, R2 = neve
   from: (last: Option.Option<A>) => Stream.Stream<A, E, R>,
   options?: Options
 ): Stream.Stream<A, E | Err, R | R2> => {
-  const resetAfterMillis = checks("RetryStream.resume").duration("resetAfter", options?.resetAfter, 10_000)
+  const check = checks("RetryStream.resume")
+  const resetAfterMillis = check.duration("resetAfter", options?.resetAfter, 10_000)
+  known(check, options ?? {})
   return Stream.unwrap(
     Effect.gen(function*() {
       const scope = yield* Effect.scope

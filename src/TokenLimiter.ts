@@ -20,7 +20,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
-import { type Checks, checks } from "./internal/checks.ts"
+import { callable, type Checks, checks, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { type LimitName, limitNames } from "./internal/facts/tokenLimits.ts"
@@ -285,10 +285,11 @@ const timesOf = (check: Checks, { burst, maxWait, per = 60_000, share = 1, slack
 const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
   const check = checks("TokenLimiter.make")
   const { estimate = {}, maxWaiters = 10_000, usage = usageOf } = options
-  if (typeof usage !== "function") check.reject("usage", usage, "a function of a value")
+  callable(check, "usage", usage, "a function of a value")
   const ceilingOf = (name: LimitName) => check.count(name, options[name] ?? Infinity, 1)
   const { input = 1000, output = 1000 } = expectedOf(validEstimate(check, estimate))!
-  return {
+  check.names.add("estimate")
+  return known(check, options, {
     ...timesOf(check, options),
     ceilings: limitNames.map(ceilingOf),
     countsCached: check.oneOf("cachedInput", options.cachedInput, ["free", "counted"], "free") === "counted",
@@ -299,7 +300,7 @@ const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
     whenFull: check.oneOf("whenFull", options.whenFull, ["wait", "fail"], "wait"),
     maxWaiters: check.count("maxWaiters", maxWaiters, 0),
     refused
-  }
+  })
 }
 
 /**

@@ -24,7 +24,7 @@ import * as Schedule from "effect/Schedule"
 import * as Delays from "./engine/delay.ts"
 import { changed } from "./engine/parts.ts"
 import { fromParts, partsOf } from "./engine/policy/policy.ts"
-import { checks } from "./internal/checks.ts"
+import { also, checks, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { catchDone, Result } from "./internal/effect-retry needs effect 4.1 (npm install effect@4).ts"
 import { get } from "./internal/safe.ts"
@@ -286,6 +286,7 @@ export const make = <A, E, RDelay = never, RAttempt = never>(
 ): Waiter<A, E, RDelay | RAttempt> => {
   const check = checks("Waiter.make")
   const { acceptors, initialDelay = 0, maxDelay = "120 seconds", maxWait, minDelay = "2 seconds" } = options
+  also(check, "acceptors", "delay", "onAttempt")
   checkAcceptors(check, acceptors)
   const minDelayMillis = check.duration("minDelay", minDelay)
   if (minDelayMillis < 1) check.reject("minDelay", minDelay, "a finite duration of at least 1 ms")
@@ -295,6 +296,7 @@ export const make = <A, E, RDelay = never, RAttempt = never>(
   if (maxWaitMillis <= minDelayMillis) check.reject("maxWait", maxWait, "a duration above minDelay")
   const initialDelayMillis = check.duration("initialDelay", initialDelay)
   if (initialDelayMillis >= maxWaitMillis) check.reject("initialDelay", initialDelay, "a duration below maxWait")
+  known(check, options)
   return {
     acceptors,
     initialDelay: Duration.millis(initialDelayMillis),

@@ -10,7 +10,7 @@
 import type * as Duration from "effect/Duration"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import * as Backoff from "../Backoff.ts"
-import { checks } from "../internal/checks.ts"
+import { type Checks, checks, flag, known } from "../internal/checks.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
 
@@ -30,16 +30,13 @@ export interface Options {
 type Standard = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota>
 
 /** Rejects invalid options under their own names. */
-const valid = (
-  constructorName: string,
-  { base, maxAttempts, maxBackoff }: Required<Pick<Options2026, "base">> & Options
-) => {
-  const check = checks(constructorName)
-  const baseMillis = check.duration("base", base ?? NaN)
-  check.count("maxAttempts", maxAttempts ?? NaN, 1)
-  if (check.positiveDuration("maxBackoff", maxBackoff ?? NaN) < baseMillis) {
+const valid = (check: Checks, options: Options, baseMillis: number) => {
+  const { maxAttempts = 3, maxBackoff = "20 seconds" } = options
+  check.count("maxAttempts", maxAttempts, 1)
+  if (check.positiveDuration("maxBackoff", maxBackoff) < baseMillis) {
     check.reject("maxBackoff", maxBackoff, "a duration not below the base")
   }
+  return known(check, options, { maxAttempts, maxBackoff })
 }
 
 /**
@@ -60,8 +57,8 @@ const valid = (
  * @category constructors
  * @since 0.1.0
  */
-export const standard = ({ maxAttempts = 3, maxBackoff = "20 seconds" }: Options = {}): Standard => {
-  valid("AwsModes.standard", { base: "1 second", maxAttempts, maxBackoff })
+export const standard = (options: Options = {}): Standard => {
+  const { maxAttempts, maxBackoff } = valid(checks("AwsModes.standard"), options, 1000)
   return Backoff.exponential({ base: "1 second", factor: 2 }).pipe(
     RetryPolicy.jittered("full"),
     RetryPolicy.capped(maxBackoff),
@@ -106,10 +103,11 @@ export interface Options2026 extends Options {
  * @category constructors
  * @since 0.1.0
  */
-export const standard2026 = (
-  { base = "50 millis", longPolling = false, maxAttempts = 3, maxBackoff = "20 seconds" }: Options2026 = {}
-): Standard => {
-  valid("AwsModes.standard2026", { base, maxAttempts, maxBackoff })
+export const standard2026 = (options: Options2026 = {}): Standard => {
+  const check = checks("AwsModes.standard2026")
+  const base = check.duration("base", options.base, 50)
+  const longPolling = flag(check, "longPolling", options.longPolling)
+  const { maxAttempts, maxBackoff } = valid(check, options, base)
   return Backoff.exponential({ base, cap: maxBackoff, jitter: "full" }).pipe(
     RetryPolicy.whenThrottled(
       Backoff.exponential({ base: "1 second" }).pipe(

@@ -24,7 +24,7 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Limiter from "../AdaptiveRateLimiter.ts"
-import { checks } from "../internal/checks.ts"
+import { also, checks, known } from "../internal/checks.ts"
 import { InvalidOption } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
@@ -229,7 +229,8 @@ const rules: Readonly<Record<keyof Options, (check: Check, field: string, value:
 /** The options, each read once. */
 const validOptions = (given: Options): Options => {
   const check = checks("AwsRetryConfig.make")
-  if (typeof given !== "object" || given === null) check.reject("options", given, "an object")
+  also(check, ...Object.keys(rules))
+  known(check, given)
   const { configFile, credentialsFile, maxAttempts, mode, newRetries2026, operation, profile, sendToken, service } =
     given
   const files = { profile, configFile, credentialsFile }

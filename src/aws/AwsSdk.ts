@@ -26,6 +26,7 @@ import { withRetry } from "../Attempt.ts"
 import { hedging } from "../engine/hedge.ts"
 import { partsOf } from "../engine/policy/policy.ts"
 import { type CallOptions, Hedge, validatedCall } from "../Hedge.ts"
+import { checks, flag } from "../internal/checks.ts"
 import { remainingIn } from "../internal/onward.ts"
 import type { RetryClassifier } from "../RetryClassifier.ts"
 import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
@@ -243,7 +244,9 @@ export const sendHedged = <I extends object, In extends I, O extends MetadataBea
   { repeatable, ...hedge }: HedgeOptions = {},
   options?: SendOptions
 ): Effect.Effect<Out, SdkError, Hedge> => {
-  const valid = validatedCall("AwsSdk.sendHedged", hedge)
+  const check = checks("AwsSdk.sendHedged")
+  flag(check, "repeatable", repeatable)
+  const valid = validatedCall(check, hedge)
   const once = send(client, command, options)
   return Hedge.use(({ home }) => {
     const { constructor: operation, input } = typeof command === "function" ? command() : command

@@ -19,7 +19,7 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { partsOf } from "../engine/policy/policy.ts"
-import { checks } from "../internal/checks.ts"
+import { also, checks, known } from "../internal/checks.ts"
 import { remainingIn } from "../internal/onward.ts"
 import { isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 
@@ -163,8 +163,11 @@ export const observeDate = (date: string | undefined): Effect.Effect<void, never
   })
 
 /** Checks the options of {@link headers}. */
-const validated = ({ attempt, maxAttempts, maxInFirst = true, readTimeout, ttlPosition = "first" }: Options) => {
+const validated = (options: Options) => {
   const check = checks("RequestHeaders.headers")
+  const { attempt, maxAttempts, maxInFirst = true, readTimeout, ttlPosition = "first" } = options
+  also(check, "attempt", "maxAttempts", "maxInFirst", "readTimeout", "ttlPosition")
+  known(check, options)
   if (typeof maxInFirst !== "boolean") check.reject("maxInFirst", maxInFirst, "true or false")
   if (attempt !== undefined && !(Number.isSafeInteger(attempt) && attempt >= 1)) {
     check.reject("attempt", attempt, "a whole number of at least 1")

@@ -24,7 +24,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import * as Backoff from "../Backoff.ts"
-import { checks } from "../internal/checks.ts"
+import { checks, known } from "../internal/checks.ts"
 import * as codes from "../internal/facts/codes.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
@@ -76,14 +76,14 @@ interface Settings {
 
 const settingsOf = (
   constructorName: string,
-  { maxAttempts, maxBackoff = "20 seconds" }: Options,
+  options: Options,
   defaultAttempts = 3
 ): Settings => {
   const check = checks(constructorName)
-  return {
-    maxAttempts: check.count("maxAttempts", maxAttempts ?? defaultAttempts, 1),
-    maxMillis: check.positiveDuration("maxBackoff", maxBackoff)
-  }
+  return known(check, options, {
+    maxAttempts: check.count("maxAttempts", options.maxAttempts, 1, defaultAttempts),
+    maxMillis: check.positiveDuration("maxBackoff", options.maxBackoff, 20_000)
+  })
 }
 
 /** The parts of a mode. */

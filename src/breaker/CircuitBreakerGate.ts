@@ -21,7 +21,7 @@ import * as Layer from "effect/Layer"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type * as Scope from "effect/Scope"
 import { CoolDown } from "../CoolDown.ts"
-import { checks } from "../internal/checks.ts"
+import { callable, checks, known } from "../internal/checks.ts"
 import { Refused } from "../internal/refused.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import * as SendGate from "../SendGate.ts"
@@ -194,11 +194,14 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
  * @since 0.1.0
  */
 export const make = (
-  { isFailure = isRejected, key }: Options
+  options: Options
 ): Effect.Effect<SendGate.SendGate<CircuitRefused>, never, CircuitBreaker.CircuitBreaker | Scope.Scope> => {
   const check = checks("CircuitBreakerGate.make")
+  const { isFailure = isRejected, key } = options
+  check.names.add("key")
   if (typeof key !== "string") check.reject("key", key, "a string")
-  if (typeof isFailure !== "function") check.reject("isFailure", isFailure, "a function of an outcome")
+  callable(check, "isFailure", isFailure, "a function of an outcome")
+  known(check, options)
   return Effect.gen(function*() {
     return new CircuitGate(key, isFailure, yield* CircuitBreaker.CircuitBreaker, yield* Effect.scope)
   })

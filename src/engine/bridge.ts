@@ -391,6 +391,11 @@ const worldFor = (found: Pending | undefined, context: AnyContext): World =>
 const isPlain = (found: Pending | undefined, { isUnseen }: World): boolean =>
   found === undefined && isUnseen && !shared.marking
 
+/** Whether something inside a first send asks for its mark: who retries, or the deadline of its call. */
+const isMarked = (metadata: Schedule.Metadata | undefined, fiber: AnyFiber): boolean =>
+  shared.marking === true &&
+  ((shared.nesting && metadata !== undefined) || shared.watches.get(fiber)?.begun !== undefined)
+
 /** One send of a call that a schedule retries. */
 export const attempting = (self: AnyEffect): AnyEffect => {
   const body = Effect.map(self, bookFirstSuccess)
@@ -405,8 +410,7 @@ export const attempting = (self: AnyEffect): AnyEffect => {
         : new Attempt(self, world, undefined).begin(fiber)
     }
     const found = pendingOf(metadata, fiber)
-    const marks = shared.marking && (shared.nesting && metadata !== undefined || shared.watches.get(fiber)?.begun)
-    if (found === undefined && !marks && isQuiet(context)) return body
+    if (found === undefined && !isMarked(metadata, fiber) && isQuiet(context)) return body
     const world = worldFor(found, context)
     if (isPlain(found, world)) return guarded(self, world, context, fiber)
     return new Attempt(self, world, openTo(world.store, found)).begin(fiber)

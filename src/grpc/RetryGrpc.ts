@@ -17,7 +17,7 @@ import { adjusted, hintTooLong } from "../engine/delay.ts"
 import { type HedgeOptions, hedging } from "../engine/hedge.ts"
 import { combinator } from "../engine/policy/policy.ts"
 import { CurrentSend, Hedge, validatedCall } from "../Hedge.ts"
-import { checks } from "../internal/checks.ts"
+import { also, checks, known } from "../internal/checks.ts"
 import { clockOf } from "../internal/clock.ts"
 import * as codes from "../internal/facts/codes.ts"
 import * as Hint from "../internal/facts/grpcHint.ts"
@@ -184,9 +184,12 @@ export interface HedgingPolicy {
 
 const inSeconds = /^\d+(\.\d+)?s$/
 
-const hedgingOf = ({ hedgingDelay = 0, maxAttempts, nonFatalStatusCodes = [] }: HedgingPolicy): HedgeOptions => {
+const hedgingOf = (policy: HedgingPolicy): HedgeOptions => {
   const check = checks("RetryGrpc.hedged")
+  const { hedgingDelay = 0, maxAttempts, nonFatalStatusCodes = [] } = policy
   const attempts = check.count("maxAttempts", maxAttempts, 2)
+  also(check, "hedgingDelay", "nonFatalStatusCodes")
+  known(check, policy)
   if (!Array.isArray(nonFatalStatusCodes)) {
     check.reject("nonFatalStatusCodes", nonFatalStatusCodes, "an array of statuses")
   }
@@ -198,7 +201,7 @@ const hedgingOf = ({ hedgingDelay = 0, maxAttempts, nonFatalStatusCodes = [] }: 
   const after = typeof hedgingDelay === "string" && inSeconds.test(hedgingDelay)
     ? Number.parseFloat(hedgingDelay) * 1000
     : hedgingDelay as Duration.Input
-  const options = validatedCall("RetryGrpc.hedged", {
+  const options = validatedCall(checks(check.tag), {
     after,
     atMost: Math.min(5, attempts) - 1,
     isRetryable: (error) => nonFatal.has(get(error, "code") as number)
@@ -347,9 +350,9 @@ export const unary = <A>(
   call: (attempt: UnaryAttempt, callback: UnaryCallback<A>) => { readonly cancel: () => void },
   options?: UnaryOptions
 ): Effect.Effect<A, GrpcError> => {
-  const timeoutMillis = options?.timeout === undefined
-    ? Infinity
-    : checks("RetryGrpc.unary").positiveDuration("timeout", options.timeout)
+  const check = checks("RetryGrpc.unary")
+  const timeoutMillis = check.positiveDuration("timeout", options?.timeout, Infinity)
+  known(check, options ?? {})
   return Effect.withFiber((fiber) => {
     const { attempt: runs, input, output } = fiber.getRef(Schedule.CurrentMetadata)
     // A repeated effect has metadata too, with its last result as input.

@@ -24,7 +24,7 @@ import type * as Schedule from "effect/Schedule"
 import type { Parts } from "../engine/parts.ts"
 import { extended, partsOf } from "../engine/policy/policy.ts"
 import { type CallOptions, type Hedge, validatedCall } from "../Hedge.ts"
-import { checks } from "../internal/checks.ts"
+import { also, callable, type Checks, checks, flag, known } from "../internal/checks.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { type Attempted, fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { retrying, type Send, type Settings, telling } from "./internal/call.ts"
@@ -123,11 +123,15 @@ export interface Options extends ClassifierOptions {
  * @category constructors
  * @since 0.1.0
  */
-export const makeClassifier = (options?: ClassifierOptions): RetryClassifier.RetryClassifier =>
-  classifierOf({
-    hints: options?.hints ?? defaultHints,
-    retryStatus: options?.retryStatus ?? isRetryStatus
-  })
+export const makeClassifier = (options: ClassifierOptions = {}): RetryClassifier.RetryClassifier => {
+  const check = checks("RetryHttp.makeClassifier")
+  return known(check, options, classifierWith(check, options))
+}
+
+const classifierWith = (check: Checks, { hints = defaultHints, retryStatus = isRetryStatus }: ClassifierOptions) => {
+  check.names.add("hints")
+  return classifierOf({ hints, retryStatus: callable(check, "retryStatus", retryStatus, "a function of a status") })
+}
 
 /**
  * The classifier with its defaults: see {@link makeClassifier}.
@@ -139,11 +143,13 @@ export const classifier: RetryClassifier.RetryClassifier = makeClassifier()
 
 type AnySchedule<Err, R> = Schedule.Schedule<unknown, Attempted, Err, R>
 
-const settingsOf = (options: Options): Settings => {
-  const check = checks("RetryHttp.retry")
+const settingsOf = (options: Options, constructorName: string): Settings => {
+  const check = checks(constructorName)
   const { attemptTimeout, classifier, newConnection } = options
-  const own = makeClassifier(options)
-  return {
+  const own = classifierWith(check, options)
+  also(check, "attemptTimeout", "classifier", "newConnection")
+  flag(check, "disableProxyRetries", options.disableProxyRetries)
+  return known(check, options, {
     classifier: classifier === undefined ? own : RetryClassifier.orElse(classifier, own),
     attemptTimeoutMillis: attemptTimeout === undefined
       ? undefined
@@ -155,7 +161,7 @@ const settingsOf = (options: Options): Settings => {
     ]),
     newConnection,
     hintSpread: check.between("hintSpread", options.hintSpread ?? 0.1, 0, 1)
-  }
+  })
 }
 
 const askingParts = ({ whileRetryable }: Parts): Partial<Parts> =>
@@ -223,7 +229,7 @@ export const retry: {
     policy: Schedule.Schedule<unknown, Attempted, Err, R2>,
     options: Options = {}
   ): HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2> =>
-    HttpClient.transform(prepared(self, options), retrying(settingsOf(options), asking(policy)))
+    HttpClient.transform(prepared(self, options), retrying(settingsOf(options, "RetryHttp.retry"), asking(policy)))
 )
 
 /**
@@ -273,7 +279,9 @@ export const hedge: {
 } = (...args: ReadonlyArray<any>): any => {
   const isFirst = HttpClient.isHttpClient(args[0])
   const { classifier: own = classifier, ...options }: HedgeOptions = args[isFirst ? 1 : 0] ?? {}
-  const hedged = hedging(validatedCall("RetryHttp.hedge", options), own)
+  const check = checks("RetryHttp.hedge")
+  check.names.add("classifier")
+  const hedged = hedging(validatedCall(check, options), own)
   return isFirst
     ? HttpClient.transform(args[0], hedged)
     : <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.transform(self, hedged)
@@ -323,7 +331,7 @@ export const transform = <R>(
   policy: Schedule.Schedule<unknown, Attempted, never, R>,
   options?: Options
 ): Effect.Effect<Transform, never, R> => {
-  const settings = settingsOf(options ?? {})
+  const settings = settingsOf(options ?? {}, "RetryHttp.retry")
   const asked = asking(policy)
   return Effect.contextWith((built: Context.Context<R>) => {
     const bring = bringing(policy, built as Context.Context<never>)

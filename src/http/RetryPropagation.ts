@@ -31,7 +31,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as ConcurrencyLimiter from "../ConcurrencyLimiter.ts"
 import { CurrentCriticality } from "../Criticality.ts"
-import { checks } from "../internal/checks.ts"
+import { also, checks, known } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { headersIn, type Names, type Onward, onwardIn, remainingIn, telling } from "../internal/onward.ts"
 import * as RetryInfo from "../RetryInfo.ts"
@@ -216,6 +216,9 @@ const refusal = (status: number) => HttpServerResponse.empty({ status, headers: 
  * @since 0.1.0
  */
 export const server = (options: ServerOptions = {}) => {
+  const check = checks("RetryPropagation.server")
+  also(check, "headers", "limiter")
+  known(check, options)
   const limited = limiting(options.limiter, "RetryPropagation.server")
   const names = namesOf(options.headers ?? {}, "RetryPropagation.server")
   const shed = Effect.withFiber((fiber) =>

@@ -14,6 +14,7 @@ import * as RpcClient from "effect/rpc/RpcClient"
 import * as RpcMiddleware from "effect/rpc/RpcMiddleware"
 import * as Schema from "effect/Schema"
 import { CurrentCriticality } from "../Criticality.ts"
+import { also, checks, known } from "../internal/checks.ts"
 import { headersIn } from "../internal/onward.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import { limiting, namesOf, working } from "./internal/journey.ts"
@@ -72,6 +73,9 @@ export class Propagation extends RpcMiddleware.Service<Propagation>()(
  * @since 0.1.0
  */
 export const layer = (options: ServerOptions = {}): Layer.Layer<Propagation> => {
+  const check = checks("RetryPropagationRpc.layer")
+  also(check, "headers", "limiter")
+  known(check, options)
   const names = namesOf(options.headers ?? {}, "RetryPropagationRpc.layer")
   const limited = limiting(options.limiter, "RetryPropagationRpc.layer")
   const shed = Effect.withFiber((fiber) =>

@@ -15,9 +15,10 @@ const isPositive = (n: number): boolean => n > 0 && n < Infinity
 
 /** Checks of numbers and, in milliseconds, of durations. */
 const numbers =
-  (given: Given, reject: Reject) =>
+  (given: Given, names: Set<string>, reject: Reject) =>
   <A extends Duration.Input>(expected: string, valid: (n: number) => boolean, isTime = false) =>
   (field: string, value: A | undefined, otherwise?: number): number => {
+    names.add(field)
     if (value === undefined && otherwise !== undefined) return otherwise
     const number = isTime ? toMillis(value) : value
     if (typeof number !== "number" || !valid(number)) {
@@ -30,18 +31,21 @@ const numbers =
 
 /**
  * The checks of one constructor: each returns the value in the library's internal unit, or the default if it is
- * `undefined`, or throws `InvalidOption`. The given values are kept.
+ * `undefined`, or throws `InvalidOption`. The given values are kept. A checked option is a known one: `known` comes last.
  */
 export const checks = (constructorName: string) => {
   const given: Given = {}
   const reject: Reject = (field, value, expected) => {
     throw new InvalidOption({ constructorName, field, value, expected })
   }
-  const check = numbers(given, reject)
+  const names = new Set<string>()
+  const check = numbers(given, names, reject)
   return {
     tag: constructorName,
     given,
     reject,
+    /** The options that are known: those that were checked. */
+    names,
     /** A finite number of at least 0. */
     amount: check<number>("a finite number of at least 0", isAmount),
     /** A finite number above 0. */
@@ -58,17 +62,18 @@ export const checks = (constructorName: string) => {
     inside: (field: string, value: number, minimum: number, maximum: number): number =>
       check<number>(`a number above ${minimum} and below ${maximum}`, (n) => n > minimum && n < maximum)(field, value),
     /** A whole number of at least `minimum`, or `Infinity` for no limit. */
-    count: (field: string, value: number, minimum: number): number =>
+    count: (field: string, value: number | undefined, minimum: number, otherwise?: number): number =>
       check<number>(
         `a whole number of at least ${minimum}, or Infinity`,
         (n) => (Number.isSafeInteger(n) || n === Infinity) && n >= minimum
-      )(field, value),
+      )(field, value, otherwise),
     /** A finite duration of at least 0, in milliseconds. */
     duration: check<Duration.Input>("a finite duration of at least 0", isAmount, true),
     /** A finite duration above 0, in milliseconds. */
     positiveDuration: check<Duration.Input>("a finite duration above 0", isPositive, true),
     /** One of the listed words. */
     oneOf: <const A extends string>(field: string, value: A | undefined, of: ReadonlyArray<A>, otherwise?: A): A => {
+      names.add(field)
       if (value === undefined && otherwise !== undefined) return otherwise
       if (!of.includes(value!)) return reject(field, value, of.map((word) => `"${word}"`).join(" or "))
       given[field] = value
@@ -78,6 +83,34 @@ export const checks = (constructorName: string) => {
 }
 
 export type Checks = ReturnType<typeof checks>
+
+/** Returns what was made of the options. Rejects those that were not checked. */
+export const known = <A>({ names, reject }: Checks, options: object, made?: A, path = ""): A => {
+  if (Object(options) !== options) reject(path || "options", options, "an object")
+  for (const name of Object.keys(options)) {
+    if (!names.has(path + name)) reject("option", path + name, `one of ${[...names].join(", ")}`)
+  }
+  return made!
+}
+
+/** Names options that are checked elsewhere. */
+export const also = (check: Checks, ...names: ReadonlyArray<string>): void => {
+  for (const name of names) check.names.add(name)
+}
+
+/** True or false, by default false. */
+export const flag = (check: Checks, field: string, value: boolean | undefined): boolean => {
+  check.names.add(field)
+  if (value !== undefined && typeof value !== "boolean") return check.reject(field, value, "true or false")
+  if (value) check.given[field] = true
+  return value === true
+}
+
+/** A function. */
+export const callable = <F>(check: Checks, field: string, value: F, expected = "a function"): F => {
+  check.names.add(field)
+  return typeof value === "function" ? value : check.reject(field, value, expected)
+}
 
 /** `Duration` reads NaN as zero, so numbers, alone or in an array or object, are checked first. */
 const toMillis = (input: Duration.Input | undefined): number | undefined => {

@@ -12,6 +12,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Backoff from "../Backoff.ts"
+import { also, checks, known } from "../internal/checks.ts"
 import { get } from "../internal/safe.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
@@ -60,10 +61,14 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (
-  { atMost = "1 minute", deadline = "10 minutes", maxAttempts = 3 }: Options = {}
-): RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota> =>
+  options: Options = {}
+): RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota> => {
+  const { atMost = "1 minute", deadline = "10 minutes", maxAttempts = 3 } = options
+  const check = checks("RetryLlm.make")
+  also(check, "maxAttempts", "atMost", "deadline")
+  known(check, options)
   // A seventh up or down from seven eighths spans three quarters to the whole.
-  Backoff.exponential({ base: 437.5, factor: 2, cap: "7 seconds" }).pipe(
+  return Backoff.exponential({ base: 437.5, factor: 2, cap: "7 seconds" }).pipe(
     RetryPolicy.jittered({ proportional: 1 / 7 }),
     RetryPolicy.honorRetryAfter({ atMost, beyond: "stop" }),
     RetryPolicy.maxAttempts(maxAttempts),
@@ -71,6 +76,7 @@ export const make = (
     RetryPolicy.deadline(deadline),
     RetryPolicy.quotaGated({ cost: 5, timeoutCost: 10 })
   )
+}
 
 /**
  * For OpenAI: see {@link make}.

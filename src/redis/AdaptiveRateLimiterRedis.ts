@@ -75,12 +75,12 @@ interface Valid {
  * @internal
  */
 export const validated = (options: Options): Valid => {
-  const constructorName = "AdaptiveRateLimiterRedis.make"
-  const check = checks(constructorName)
+  const check = checks("AdaptiveRateLimiterRedis.make")
   const key = validKey(check, options, "rate-limit:")
-  const gate = AdaptiveRateLimiter.validated(options, constructorName)
   const lookMillis = check.positiveDuration("lookInterval", options.lookInterval ?? 250)
   const idleMillis = Math.ceil(check.positiveDuration("idleTimeToLive", options.idleTimeToLive ?? 600_000))
+  const times = validTimes(check, options)
+  const gate = AdaptiveRateLimiter.validated(options, check)
   const { beta, minFillRate, scaleConstant } = gate.cubic
   const memberMillis = 4 * lookMillis
   const cutMillis = 2 * lookMillis
@@ -88,7 +88,7 @@ export const validated = (options: Options): Valid => {
     name: options.name,
     gate,
     terms: { settings: { key, beta, scaleConstant, minFillRate, memberMillis, cutMillis, idleMillis }, lookMillis },
-    times: validTimes(check, options)
+    times
   }
 }
 

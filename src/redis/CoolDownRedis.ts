@@ -74,18 +74,13 @@ interface Valid {
  * @internal
  */
 export const validated = (options: Options): Valid => {
-  const constructorName = "CoolDownRedis.make"
-  const check = checks(constructorName)
+  const check = checks("CoolDownRedis.make")
   const key = validKey(check, options, "cool-down:")
-  const gate = CoolDown.validated(options, constructorName)
   const probeMillis = check.positiveDuration("probeTime", options.probeTime ?? 10_000)
   const lookMillis = check.positiveDuration("lookInterval", options.lookInterval ?? 250)
-  return {
-    name: options.name,
-    gate,
-    terms: { settings: { key, probeMillis }, lookMillis },
-    times: validTimes(check, options)
-  }
+  const times = validTimes(check, options)
+  const gate = CoolDown.validated(options, check)
+  return { name: options.name, gate, terms: { settings: { key, probeMillis }, lookMillis }, times }
 }
 
 const log = deciderLog("cool-down")

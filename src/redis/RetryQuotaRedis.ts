@@ -24,7 +24,7 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import type * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
-import { checks } from "../internal/checks.ts"
+import { type Checks, checks, known } from "../internal/checks.ts"
 import { configured } from "../internal/config.ts"
 import { FirstWords, others } from "../internal/firstWords.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
@@ -153,6 +153,8 @@ const validFallback = (shared: StoreOptions, given: FallbackOptions): QuotaTerms
   if (shared.whenExhausted === "wait" && refillPerSecond === 0) {
     check.reject("fallback.refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
   }
+  check.names.add("fallback.initial")
+  known(check, given, undefined, "fallback.")
   const successIncrement = Math.min(shared.successIncrement, capacity)
   return (tokens) => ({
     ...shared,
@@ -163,8 +165,7 @@ const validFallback = (shared: StoreOptions, given: FallbackOptions): QuotaTerms
   })
 }
 
-const validLease = (options: Options) => {
-  const check = checks(constructorName)
+const validLease = (check: Checks, options: Options) => {
   const leaseMillis = check.positiveDuration("leaseTime", options.leaseTime ?? 120_000)
   const idleDefault = Math.max(hourMillis, 2 * leaseMillis)
   const idleMillis = check.positiveDuration("idleTimeToLive", options.idleTimeToLive ?? idleDefault)
@@ -182,7 +183,12 @@ const validLease = (options: Options) => {
 export const validated = (options: Options): Valid => {
   const check = checks(constructorName)
   const key = validKey(check, options, "retry-quota:")
-  const store = RetryQuota.validated(options, constructorName)
+  const lease = validLease(check, options)
+  const leaseAhead = check.between("leaseAhead", check.count("leaseAhead", options.leaseAhead ?? 0, 0), 0, 400)
+  const flushMillis = check.duration("flushInterval", options.flushInterval ?? 100)
+  const times = validTimes(check, options)
+  check.names.add("fallback")
+  const store = RetryQuota.validated(options, check)
   const { capacity, initial, maxWaiters, refillPerSecond, whenExhausted } = store
   const inOrder = whenExhausted === "wait" && maxWaiters > 0
   return {
@@ -191,11 +197,11 @@ export const validated = (options: Options): Valid => {
     terms: {
       local: validFallback(store, options.fallback ?? {}),
       maxWaiters,
-      leaseAhead: check.between("leaseAhead", check.count("leaseAhead", options.leaseAhead ?? 0, 0), 0, 400),
-      settings: { key, capacity, initial, refillPerSecond, ...validLease(options), inOrder },
-      flushMillis: check.duration("flushInterval", options.flushInterval ?? 100)
+      leaseAhead,
+      settings: { key, capacity, initial, refillPerSecond, ...lease, inOrder },
+      flushMillis
     },
-    times: validTimes(check, options)
+    times
   }
 }
 

@@ -15,6 +15,7 @@
 
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { also, callable, checks, known } from "../internal/checks.ts"
 import type * as RetryQuota from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import { bucketLawsOf } from "./internal/bucketLaws.ts"
@@ -46,7 +47,13 @@ export interface Options {
   readonly slack?: number | undefined
 }
 
-const timeOf = ({ elapse }: Options): Time => elapse === undefined ? virtual : { elapse, isVirtual: false }
+const timeOf = (constructorName: string, options: Options, ...names: ReadonlyArray<keyof Options>): Time => {
+  const check = checks(`RetryQuotaStoreSuite.${constructorName}`)
+  also(check, "elapse", "slack", ...names)
+  known(check, options)
+  const { elapse } = options
+  return elapse === undefined ? virtual : { elapse: callable(check, "elapse", elapse), isVirtual: false }
+}
 
 /**
  * The laws of every store: tokens are conserved, a reservation is settled once, missing tokens are not granted, an
@@ -62,7 +69,7 @@ export const laws = <E, R>(
   options: Options = {}
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const { counts = "tokens", slack = 0, whenExhausted = "stop" } = options
-  const time = timeOf(options)
+  const time = timeOf("laws", options, "counts", "whenExhausted")
   const subject = Effect.map(Effect.orDie(make), (store) => new Subject(store, time, slack))
   return counts === "tokens" ? lawsOf(subject, time, whenExhausted) : countingLawsOf(subject, time, whenExhausted)
 }
@@ -78,7 +85,7 @@ export const bucketLaws = <E, R>(
   make: (options: RetryQuota.Options) => Effect.Effect<RetryQuotaStore, E, R>,
   options: Omit<Options, "counts" | "whenExhausted"> = {}
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
-  const time = timeOf(options)
+  const time = timeOf("bucketLaws", options)
   const subject = (bucket: RetryQuota.Options) => {
     const slack = bucket.refillPerSecond === undefined ? 0 : options.slack ?? 0
     return Effect.map(Effect.orDie(Effect.suspend(() => make(bucket))), (store) => new Subject(store, time, slack))

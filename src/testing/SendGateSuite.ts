@@ -16,7 +16,7 @@
 
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { checks } from "../internal/checks.ts"
+import { checks, flag, known } from "../internal/checks.ts"
 import type { SendGate } from "../SendGate.ts"
 import { gateLawsOf } from "./internal/gateLaws.ts"
 import { GateSubject } from "./internal/gates.ts"
@@ -52,10 +52,13 @@ export interface Options {
  */
 export const laws = <E, E2, R>(
   make: Effect.Effect<SendGate<E>, E2, R>,
-  { most = 100, reopens = true, whenFull = "waits" }: Options = {}
+  options: Options = {}
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const check = checks("SendGateSuite.laws")
+  const { most = 100, reopens = true, whenFull = "waits" } = options
   check.count("most", most, 1)
   check.oneOf("whenFull", whenFull, ["waits", "refuses", "never"])
+  flag(check, "reopens", reopens)
+  known(check, options)
   return gateLawsOf(Effect.map(Effect.orDie(make), (gate) => new GateSubject(gate, most)), whenFull, reopens)
 }

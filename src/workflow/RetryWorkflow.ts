@@ -25,7 +25,7 @@ import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import type { RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import type { Parts } from "../engine/parts.ts"
 import { partsOf } from "../engine/policy/policy.ts"
-import { checks } from "../internal/checks.ts"
+import { checks, known } from "../internal/checks.ts"
 import type { Stop } from "../RetryDecision.ts"
 import { type Attempted, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { NotSent } from "./internal/notSent.ts"
@@ -175,6 +175,7 @@ const retrying = (name: string, policy: unknown, options: Options = {}, orElse: 
   if (!isRetryPolicy(policy)) return check.reject("policy", policy, "a policy, such as awsStandard")
   const parts = partsOf(policy)
   const thresholdMillis = check.duration("inMemoryThreshold", options.inMemoryThreshold, 60_000)
+  known(check, options)
   return (activity: AnyActivity) => calling(activity, parts, orElse, thresholdMillis)
 }
 

@@ -12,7 +12,7 @@ import { Worker } from "../../examples/own-loop.ts"
 import { scripted, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
 import { driven } from "../utils/driven.ts"
 import { seeded } from "../utils/smithy.ts"
-import { type Driver, playVector, withRandom } from "../utils/vectors.ts"
+import { type Driver, optionsOf, playVector, withRandom } from "../utils/vectors.ts"
 import { standard2026 } from "../vectors/standard2026.ts"
 import { standardClassic } from "../vectors/standardClassic.ts"
 
@@ -31,12 +31,13 @@ const dynamoDB = (given: { readonly dynamoDB?: true }) => given.dynamoDB ? { bas
 describe("RetryDriver", () => {
   it.effect.each(standardClassic)(
     "vector: classic, $name",
-    (vector) => playVector(vector, AwsModes.standard(vector.given), loop)
+    (vector) => playVector(vector, AwsModes.standard(optionsOf(vector.given)), loop)
   )
 
   it.effect.each(standard2026)(
     "vector: 2026, $name",
-    (vector) => playVector(vector, AwsModes.standard2026({ ...vector.given, ...dynamoDB(vector.given) }), loop)
+    (vector) =>
+      playVector(vector, AwsModes.standard2026({ ...optionsOf(vector.given), ...dynamoDB(vector.given) }), loop)
   )
 
   for (

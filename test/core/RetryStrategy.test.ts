@@ -27,7 +27,7 @@ import { inspect } from "node:util"
 import { scripted, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
 import { compared, seeded, sides2026 } from "../utils/smithy.ts"
 import { sweep } from "../utils/sweep.ts"
-import { type Driver, playVector, withRandom } from "../utils/vectors.ts"
+import { type Driver, optionsOf, playVector, withRandom } from "../utils/vectors.ts"
 import { standard2026 } from "../vectors/standard2026.ts"
 import { standardClassic } from "../vectors/standardClassic.ts"
 
@@ -93,12 +93,13 @@ describe("RetryStrategy", () => {
   describe("request", () => {
     it.effect.each(standardClassic)(
       "vector: classic, $name",
-      (vector) => playVector(vector, AwsModes.standard(vector.given), loop)
+      (vector) => playVector(vector, AwsModes.standard(optionsOf(vector.given)), loop)
     )
 
     it.effect.each(standard2026)(
       "vector: 2026, $name",
-      (vector) => playVector(vector, AwsModes.standard2026({ ...vector.given, ...dynamoDB(vector.given) }), loop)
+      (vector) =>
+        playVector(vector, AwsModes.standard2026({ ...optionsOf(vector.given), ...dynamoDB(vector.given) }), loop)
     )
 
     for (

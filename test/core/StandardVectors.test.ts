@@ -3,7 +3,7 @@ import { awsDynamoDB2026, AwsModes, awsStandard, awsStandard2026, RetryQuota } f
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as TestClock from "effect/testing/TestClock"
-import { drivers, playVector, scriptedCall, withRandom } from "../utils/vectors.ts"
+import { drivers, optionsOf, playVector, scriptedCall, withRandom } from "../utils/vectors.ts"
 import { shared2026, standard2026 } from "../vectors/standard2026.ts"
 import { standardClassic } from "../vectors/standardClassic.ts"
 
@@ -12,7 +12,7 @@ describe("AwsModes", () => {
     describe(`standard, by ${driver.name}`, () => {
       it.effect.each(standardClassic)(
         "vector: $name",
-        (vector) => playVector(vector, AwsModes.standard(vector.given), driver)
+        (vector) => playVector(vector, AwsModes.standard(optionsOf(vector.given)), driver)
       )
     })
 
@@ -24,7 +24,11 @@ describe("AwsModes", () => {
       it.effect.each(standard2026)(
         "vector: $name",
         (vector) =>
-          playVector(vector, vector.given.dynamoDB ? awsDynamoDB2026 : AwsModes.standard2026(vector.given), driver)
+          playVector(
+            vector,
+            vector.given.dynamoDB ? awsDynamoDB2026 : AwsModes.standard2026(optionsOf(vector.given)),
+            driver
+          )
       )
 
       it.effect("vector: 9 shared multi-threaded scenarios", () =>

@@ -11,6 +11,7 @@ import {
   withRetry
 } from "effect-retry"
 import * as SdkModes from "effect-retry/aws/SdkModes"
+import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
 import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
@@ -19,6 +20,7 @@ import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryConfig from "effect-retry/RetryConfig"
 import * as RetryPromise from "effect-retry/RetryPromise"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as SendGate from "effect-retry/SendGate"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
@@ -27,6 +29,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
 import { setFlagsFromString } from "node:v8"
@@ -232,6 +235,71 @@ describe("a gate for each call", () => {
           assert.deepStrictEqual(said, call < most ? [] : [ownOf(`${name}. Build its layer once`)], String(call))
         }
       }).pipe(Effect.provide(Logger.layer([logger])))
+    })
+  }
+})
+
+describe("what limits nothing when each call has its own, without a warning", () => {
+  class OwnGate extends SendGate.Service<OwnGate>()("OwnGate") {}
+  const own = Layer.effect(
+    OwnGate,
+    Effect.sync((): SendGate.SendGate<never> => {
+      let sends = 0
+      return {
+        order: 1,
+        enter: (send) => sends++ > 0 ? Effect.interrupt : send.hold({ settle: () => {}, cancel: () => {} }),
+        isStrained: () => true
+      }
+    })
+  )
+  const breaker = CircuitBreaker.layer({ tripPolicy: CircuitBreaker.consecutive(5), openDuration: "1 minute" }).pipe(
+    Layer.provide(CircuitBreaker.layerStoreMemory())
+  )
+  const twice = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 1 }))
+  // By what limits: the sends of ten calls at the same time, each with its own, and with one for all.
+  const rows: Readonly<Record<string, readonly [Layer.Layer<RetryQuota.RetryQuota>, number, number]>> = {
+    "RetryBudget.inFlight": [
+      RetryQuota.layerStore(RetryBudget.inFlight({ share: 0, atLeast: 1 })),
+      20,
+      11
+    ],
+    "ConcurrencyLimiter.fixed": [
+      ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1), whenFull: "fail" }).pipe(
+        Layer.merge(RetryQuota.layerUnlimited)
+      ),
+      20,
+      2
+    ],
+    CircuitBreakerGate: [
+      CircuitBreakerGate.layer({ key: "orders" }).pipe(
+        Layer.provide(breaker),
+        Layer.merge(RetryQuota.layerUnlimited)
+      ),
+      20,
+      10
+    ],
+    "a gate of one's own": [Layer.merge(own, RetryQuota.layerUnlimited), 10, 1]
+  }
+  for (const [name, [layer, apart, together]] of Object.entries(rows)) {
+    it.effect(name, () => {
+      const down = outage()
+      const call = Effect.suspend(() => {
+        down.sends++
+        return Effect.delay(Effect.fail(new Transient()), 1)
+      }).pipe(withRetry(twice), Effect.exit)
+      const ten = <R>(one: Effect.Effect<unknown, never, R>) =>
+        Effect.gen(function*() {
+          down.sends = 0
+          yield* moves(Effect.all(Array.from({ length: 10 }, () => one), { concurrency: "unbounded" }))
+          return down.sends
+        })
+      return Effect.gen(function*() {
+        for (let round = 0; round < 3; round++) {
+          assert.strictEqual(yield* ten(Effect.provide(call, layer)), apart)
+        }
+        assert.strictEqual(yield* Effect.provide(ten(call), layer), together)
+        assert.deepStrictEqual(down.warnings, [])
+      }).pipe(Effect.provide(down.logs))
     })
   }
 })

@@ -242,7 +242,7 @@ describe("a shared quota whose retries wait", () => {
       }))
   }
 
-  /** Interrupts 100,000 fibers that all wait; how long it takes, in milliseconds. */
+  /** Interrupts 100,000 fibers that all wait; how much CPU time it takes, in milliseconds. */
   const interrupted = (waiting: Effect.Effect<unknown, unknown>, isBackwards: boolean) =>
     Effect.gen(function*() {
       const waiters = yield* Effect.forEach(
@@ -252,20 +252,22 @@ describe("a shared quota whose retries wait", () => {
       yield* TestClock.adjust(1)
       assert.isTrue(waiters.every((fiber) => fiber.pollUnsafe() === undefined))
       if (isBackwards) waiters.reverse()
-      const start = performance.now()
+      const before = process.cpuUsage()
       yield* Fiber.interruptAll(waiters)
-      return performance.now() - start
+      const { system, user } = process.cpuUsage(before)
+      return Math.round((system + user) / 1000)
     })
 
   for (const isBackwards of [false, true]) {
     const order = isBackwards ? "last to first" : "first to last"
-    it.effect(`lets 100,000 go in time linear in them, interrupted from the ${order}, and leaves no trace`, () =>
+    it.effect(`lets 100,000 go within a second of CPU time, interrupted from the ${order}, and leaves no trace`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ ...drained, capacity: 1e6, refillPerSecond: 0.001 })
         const millis = yield* interrupted(quota.reserve(5), isBackwards)
-        // Anything worse than linear would take minutes. A busy machine takes long for fibers that hold nothing, too.
+        // Anything worse than linear would take minutes. A slow machine takes long for fibers that hold nothing, too.
         const floor = yield* interrupted(Effect.never, isBackwards)
-        assert.isBelow(millis, Math.max(10_000, 50 * floor))
+        console.log(`100,000 waiters of a quota in Redis, ${order}: ${millis} ms of CPU; fibers alone: ${floor} ms`)
+        assert.isBelow(millis, Math.max(1000, 10 * floor))
         yield* TestClock.adjust("1 minute")
         const before = redis.exchanges
         yield* TestClock.adjust("1 hour")

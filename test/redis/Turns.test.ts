@@ -15,11 +15,11 @@ import { FakeShared } from "../utils/fakeShared.ts"
 const once = RetryPolicy.fromDelay(() => undefined)
 
 /** What one process shares for a resource: a quota that is not full, a limiter, a cool-down. */
-const resource = (redis: FakeShared, name: string, options: object = {}) =>
+const resource = (redis: FakeShared, name: string, initial = 0) =>
   Effect.gen(function*() {
-    const quota = yield* RetryQuotaRedis.make({ name, capacity: 1_000_000, initial: 0, ...options })
-    const limiter = yield* AdaptiveRateLimiterRedis.make({ name, ...options })
-    const coolDown = yield* CoolDownRedis.make({ name, ...options })
+    const quota = yield* RetryQuotaRedis.make({ name, capacity: 1_000_000, initial })
+    const limiter = yield* AdaptiveRateLimiterRedis.make({ name })
+    const coolDown = yield* CoolDownRedis.make({ name })
     return Context.make(RetryQuota.RetryQuota, quota).pipe(
       Context.add(AdaptiveRateLimiter.AdaptiveRateLimiter, limiter),
       Context.add(CoolDown.CoolDown, coolDown)
@@ -56,7 +56,7 @@ describe("all that a process shares over one connection", () => {
   it.effect("looks alone meet again, turn by turn, and stay apart at random from other processes", () =>
     Effect.gen(function*() {
       const redis = new FakeShared()
-      const full = { initial: 1_000_000 }
+      const full = 1_000_000
       const resources = yield* Effect.forEach(names, (name) => resource(redis, name, full))
       yield* traffic(resources, 20_000)
       const gaps = redis.atMillis.slice(1).map((at, index) => at - redis.atMillis[index]!)
@@ -69,7 +69,7 @@ describe("all that a process shares over one connection", () => {
   it.effect("an urgent exchange waits for nothing, and takes along only what is nearly due", () =>
     Effect.gen(function*() {
       const redis = new FakeShared()
-      const [first, ...others] = yield* Effect.forEach(names, (name) => resource(redis, name, { initial: 1_000_000 }))
+      const [first, ...others] = yield* Effect.forEach(names, (name) => resource(redis, name, 1_000_000))
       yield* traffic([first!, ...others], 2000)
       const { commands } = redis
       const quota = Context.get(first!, RetryQuota.RetryQuota) as RetryQuota.Service

@@ -235,6 +235,11 @@ export const playWith = (
     assert.strictEqual(script.sentAt.length, responses.length, "sends nothing more")
   })
 
+/** The options of a mode that a published case gives, without the rest of what it gives. */
+export const optionsOf = <Options extends object>(
+  { dynamoDB: _, tokens: __, ...options }: Options & { readonly dynamoDB?: true; readonly tokens?: number }
+) => options
+
 /** Plays a published case: after every response the outcome, the balance, and the delay to the millisecond. */
 export const playVector = <Given>(vector: StandardVector<Given>, policy: Policy, driver: Driver) => {
   const { given: { tokens = 500 }, responses } = vector

@@ -15,7 +15,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { maxDelayMillis } from "../../engine/delay.ts"
-import { checks } from "../../internal/checks.ts"
+import { also, checks, known } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
 import { get } from "../../internal/safe.ts"
@@ -249,14 +249,17 @@ export interface Options {
   readonly operation?: string | undefined
 }
 
-const limitOf = ({ maxAttempts, maxRetries }: Options, documented: number): number => {
+const limitOf = (options: Options, documented: number): number => {
   const check = checks("BotocoreLegacy.forService")
+  const { maxAttempts, maxRetries } = options
+  also(check, "maxAttempts", "maxRetries", "operation")
+  known(check, options)
   const retries = maxRetries === undefined ? undefined : check.count("maxRetries", maxRetries, 0)
   if (maxAttempts !== undefined) return check.count("maxAttempts", maxAttempts, 1)
   return retries === undefined ? documented : retries + 1
 }
 
-const known = {
+const facts = {
   throttled: Option.some(RetryInfo.throttled()),
   client: Option.some(RetryInfo.make({ fault: "client" })),
   server: Option.some(RetryInfo.transient),
@@ -289,29 +292,29 @@ const indexOf = (rules: Iterable<Rule>): Index => {
 
 const response = ({ statuses }: Index, status: number, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
   const wanted = statuses.get(status)
-  if (wanted === undefined) return known.veto
+  if (wanted === undefined) return facts.veto
   const found = codes.codesOf(error)
-  if (wanted !== "any" && !found.some((code) => wanted.has(code as string))) return known.veto
-  if (status === 429 || found.some((code) => codes.awsThrottlingCodes.has(code as string))) return known.throttled
-  return status >= 500 ? known.server : known.client
+  if (wanted !== "any" && !found.some((code) => wanted.has(code as string))) return facts.veto
+  if (status === 429 || found.some((code) => codes.awsThrottlingCodes.has(code as string))) return facts.throttled
+  return status >= 500 ? facts.server : facts.client
 }
 
 /** What botocore calls a general connection error: no connection, a broken one, or no response in time. */
 const connection: RetryClassifier.RetryClassifier = (error) => {
   const tag = get(error, "_tag")
-  if (tag === "TimeoutError" || get(error, "name") === "TimeoutError") return known.timedOut
-  if (tag === "HttpClientError" && get(get(error, "reason"), "_tag") === "TransportError") return known.server
+  if (tag === "TimeoutError" || get(error, "name") === "TimeoutError") return facts.timedOut
+  if (tag === "HttpClientError" && get(get(error, "reason"), "_tag") === "TransportError") return facts.server
   return RetryClassifier.network(error)
 }
 
 const classifierOf = (index: Index): RetryClassifier.RetryClassifier =>
   RetryClassifier.followingCause((error) => {
     if (get(error, "_tag") === "ChecksumError") {
-      return index.headers.has(get(error, "header") as string) ? known.server : known.veto
+      return index.headers.has(get(error, "header") as string) ? facts.server : facts.veto
     }
     const status = statusOf(error)
     if (status !== undefined) return response(index, status, error)
-    return index.socketErrors ? connection(error) : known.none
+    return index.socketErrors ? connection(error) : facts.none
   })
 
 const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {

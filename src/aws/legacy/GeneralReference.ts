@@ -18,7 +18,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { exponential } from "../../engine/delay.ts"
-import { checks } from "../../internal/checks.ts"
+import { callable, checks, known } from "../../internal/checks.ts"
 import { awsThrottlingCodes, shapeOf } from "../../internal/facts/codes.ts"
 import { retryAfterMillis } from "../../internal/facts/hint.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
@@ -115,10 +115,11 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const policy = ({ maxRetries = 3, maxWaitInterval = "20 seconds" }: Options = {}): RetryPolicy.RetryPolicy => {
+export const policy = (options: Options = {}): RetryPolicy.RetryPolicy => {
   const check = checks("GeneralReference.policy")
-  const retries = check.count("maxRetries", maxRetries, 0)
-  const maxMillis = check.positiveDuration("maxWaitInterval", maxWaitInterval)
+  const retries = check.count("maxRetries", options.maxRetries, 0, 3)
+  const maxMillis = check.positiveDuration("maxWaitInterval", options.maxWaitInterval, 20_000)
+  known(check, options)
   return Backoff.exponential({ base: baseMillis }).pipe(
     RetryPolicy.capped(maxMillis),
     RetryPolicy.maxAttempts(retries + 1),
@@ -187,13 +188,14 @@ export interface PollingOptions<in A> {
 export const polling = <A>(options: PollingOptions<A>): Waiter.Waiter<A> => {
   const { maxPolls = 10, maxWait = "10 minutes", maxWaitInterval = "20 seconds", status } = options
   const check = checks("GeneralReference.polling")
-  if (typeof status !== "function") check.reject("status", status, "a function from an output to its status")
+  callable(check, "status", status, "a function from an output to its status")
   const polls = check.count("maxPolls", maxPolls, 1)
   const maxMillis = check.duration("maxWaitInterval", maxWaitInterval)
   if (maxMillis < 1) check.reject("maxWaitInterval", maxWaitInterval, "a finite duration of at least 1 ms")
   const firstMillis = waitMillis(0, maxMillis)
   const maxWaitMillis = check.duration("maxWait", maxWait)
   if (maxWaitMillis <= firstMillis) check.reject("maxWait", maxWait, "a duration above the first wait")
+  known(check, options)
   const is = (expected: Status) => (output: A) => status(output) === expected
   return Waiter.make({
     acceptors: [

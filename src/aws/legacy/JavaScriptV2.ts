@@ -10,7 +10,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { type Delay, exponential, type Failing, fullJitter, noDelay } from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
-import { checks } from "../../internal/checks.ts"
+import { callable, type Checks, checks, flag, known } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { headerIn, statusOf } from "../../internal/facts/wire.ts"
 import { get } from "../../internal/safe.ts"
@@ -64,14 +64,15 @@ const delayOf = (baseMillis: number, custom: BackoffOptions["customBackoff"]): D
 
 const numberOf = (value: unknown): number => typeof value === "number" && !Number.isNaN(value) ? value : 0
 
-const backoffNamed = (constructorName: string, options: BackoffOptions): RetryPolicy.RetryPolicy => {
-  const { duration, given } = checks(constructorName)
+const backoffOf = (check: Checks, options: BackoffOptions): RetryPolicy.RetryPolicy => {
+  const { duration, given } = check
   const { addRetryAfter, customBackoff } = options
   const backoff = delayOf(duration("base", options.base, 100), customBackoff)
-  if (customBackoff !== undefined) given.customBackoff = named(customBackoff)
-  const addsRetryAfter = addRetryAfter === true
-  if (addsRetryAfter) given.addRetryAfter = true
+  check.names.add("customBackoff")
+  if (customBackoff !== undefined) given.customBackoff = named(callable(check, "customBackoff", customBackoff))
+  const addsRetryAfter = flag(check, "addRetryAfter", addRetryAfter)
   const maxHintMillis = duration("maxRetryAfter", options.maxRetryAfter, 20_000)
+  known(check, options)
   return fromSource("JavaScriptV2.backoff", given, (failing) => {
     if (Option.isSome(redirects(failing.error))) return 0
     const delay = backoff(failing)
@@ -91,7 +92,7 @@ const hintMillis = ({ info }: Failing): number =>
  * @since 0.1.0
  */
 export const backoff = (options: BackoffOptions = {}): RetryPolicy.RetryPolicy =>
-  backoffNamed("JavaScriptV2.backoff", options)
+  backoffOf(checks("JavaScriptV2.backoff"), options)
 
 /**
  * Makes a policy of the SDK: `random * 2^n * base`, `n` the retries made so far, from 0.
@@ -112,11 +113,15 @@ export const backoff = (options: BackoffOptions = {}): RetryPolicy.RetryPolicy =
  * @category constructors
  * @since 0.1.0
  */
-export const policy = ({ maxRetries = 3, ...options }: Options = {}): RetryPolicy.RetryPolicy =>
-  backoffNamed("JavaScriptV2.policy", options).pipe(
-    RetryPolicy.maxAttempts(checks("JavaScriptV2.policy").count("maxRetries", maxRetries, 0) + 1),
+export const policy = ({ maxRetries, ...options }: Options = {}): RetryPolicy.RetryPolicy => {
+  const retries = checks("JavaScriptV2.policy").count("maxRetries", maxRetries, 0, 3)
+  const check = checks("JavaScriptV2.policy")
+  check.names.add("maxRetries")
+  return backoffOf(check, options).pipe(
+    RetryPolicy.maxAttempts(retries + 1),
     RetryPolicy.whileRetryable
   )
+}
 
 /**
  * The policy of the SDK for most services: 3 retries, base 100 milliseconds. See {@link policy}.

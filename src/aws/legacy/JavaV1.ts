@@ -13,7 +13,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Delay, Failing } from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
-import { checks } from "../../internal/checks.ts"
+import { checks, known } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
 import { get } from "../../internal/safe.ts"
@@ -51,9 +51,11 @@ const backoff = (
   options: BackoffOptions,
   delayOf: (ceiling: Ceiling) => Delay
 ): RetryPolicy.RetryPolicy => {
-  const { given, positiveDuration } = checks(tag)
+  const check = checks(tag)
+  const { given, positiveDuration } = check
   const baseMillis = positiveDuration("baseDelay", options.baseDelay)
   const ceiling = ceilingOf(baseMillis, positiveDuration("maxBackoff", options.maxBackoff))
+  known(check, options)
   return fromSource(tag, given, delayOf(ceiling))
 }
 
@@ -136,14 +138,14 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const policy = (
-  { baseDelay = 100, maxBackoff = 20_000, maxRetries = 3, throttledBaseDelay = 500 }: Options = {}
-): RetryPolicy.RetryPolicy => {
+export const policy = (options: Options = {}): RetryPolicy.RetryPolicy => {
   const check = checks("JavaV1.policy")
+  const { baseDelay = 100, maxBackoff = 20_000, maxRetries = 3, throttledBaseDelay = 500 } = options
   check.positiveDuration("maxBackoff", maxBackoff)
   check.positiveDuration("baseDelay", baseDelay)
   check.positiveDuration("throttledBaseDelay", throttledBaseDelay)
   const retries = check.count("maxRetries", maxRetries, 0)
+  known(check, options)
   return fullJitterBackoff({ baseDelay, maxBackoff }).pipe(
     RetryPolicy.whenThrottled(equalJitterBackoff({ baseDelay: throttledBaseDelay, maxBackoff })),
     RetryPolicy.maxAttempts(retries + 1),

@@ -30,7 +30,7 @@ import * as Option from "effect/Option"
 import * as Limiter from "../../AdaptiveRateLimiter.ts"
 import * as Delays from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
-import { checks } from "../../internal/checks.ts"
+import { also, checks, flag, known } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { get } from "../../internal/safe.ts"
 import { InvalidOption } from "../../InvalidOption.ts"
@@ -235,10 +235,7 @@ export const defaults2026 = {
 
 type Check = ReturnType<typeof checks>
 
-const flag = (check: Check, field: string, value: boolean): boolean =>
-  typeof value === "boolean" ? value : check.reject(field, value, "true or false")
-
-const presetOf = (check: Check, { useNewRetries = false }: Preset) =>
+const presetOf = (check: Check, { useNewRetries }: Preset) =>
   flag(check, "useNewRetries", useNewRetries) ? defaults2026 : defaults
 
 type Settled<A> = { readonly [K in keyof A]-?: Exclude<A[K], undefined> }
@@ -252,7 +249,7 @@ const settled = <A extends object>(standard: Settled<A>, config: A): Settled<A> 
 /** Makes a part of a strategy; errors name it as a field of the strategy. */
 const part = <A>(constructorName: string, name: string, config: unknown, make: () => A): A => {
   if (typeof config !== "object" || config === null) {
-    return checks(constructorName).reject(name, config, "a configuration or the part itself")
+    return checks(constructorName).reject(name || "options", config, "a configuration or the part itself")
   }
   try {
     return make()
@@ -311,6 +308,7 @@ export const standardRetryTokenBucket = (config: StandardRetryTokenBucketConfig 
       : check.amount(field, valid[field])
   const cost = costOf("retryCost")
   const throttlingCost = costOf("timeoutRetryCost")
+  known(check, config)
   return {
     layer: once(RetryQuota.RetryQuota, RetryQuota.make(options)),
     costs: { cost, throttlingCost, timeoutCost: useNewRetries ? cost : throttlingCost }
@@ -344,7 +342,8 @@ export const exponentialBackoffWithJitter = (
 ): RetryPolicy.RetryPolicy => {
   const tag = "Kotlin.exponentialBackoffWithJitter"
   const check = checks(tag)
-  const { delayProvider, useNewRetries } = presetOf(check, config)
+  const { delayProvider, useNewRetries } = presetOf(checks(tag), config)
+  check.names.add("useNewRetries")
   const valid = settled<ExponentialBackoffWithJitterConfig>(delayProvider, config)
   const base = check.duration("initialDelay", valid.initialDelay)
   const factor = check.between("scaleFactor", valid.scaleFactor, 1, Number.MAX_VALUE)
@@ -352,6 +351,7 @@ export const exponentialBackoffWithJitter = (
   const cap = capOf(check, valid.maxBackoff)
   const throttlingBase = check.duration("throttlingBaseDelay", valid.throttlingBaseDelay)
   const overshoot = check.duration("retryAfterMaxOvershoot", valid.retryAfterMaxOvershoot)
+  known(check, config)
   check.given.useNewRetries = useNewRetries
   // The given options, without the defaults.
   const given = Object.fromEntries(
@@ -367,6 +367,7 @@ export const exponentialBackoffWithJitter = (
 }
 
 const capOf = (check: Check, maxBackoff: Duration.Input): number => {
+  check.names.add("maxBackoff")
   const duration = Option.getOrUndefined(Duration.fromInput(maxBackoff))
   if (duration === undefined || Duration.toMillis(duration) !== Infinity) {
     return check.duration("maxBackoff", maxBackoff)
@@ -392,7 +393,11 @@ export const adaptiveRateLimiter = (
 ): Layer.Layer<Limiter.AdaptiveRateLimiter> => {
   const { beta, measurementBucketDuration, minCapacity, minFillRate, scaleConstant, smoothing } = config
   const options = { beta, measurementBucketDuration, minCapacity, minFillRate, scaleConstant, smoothing }
-  return part("Kotlin.adaptiveRateLimiter", "", config, () => once(Limiter.AdaptiveRateLimiter, Limiter.make(options)))
+  return part("Kotlin.adaptiveRateLimiter", "", config, () => {
+    const check = checks("Kotlin.adaptiveRateLimiter")
+    also(check, ...Object.keys(options))
+    return known(check, config, once(Limiter.AdaptiveRateLimiter, Limiter.make(options)))
+  })
 }
 
 const bucketOf = (
@@ -430,6 +435,8 @@ const strategyOf = (
   const preset = presetOf(check, config)
   const { enableLongPollingBackoff = preset.enableLongPollingBackoff, maxAttempts = preset.maxAttempts } = config
   const longPolling = flag(check, "enableLongPollingBackoff", enableLongPollingBackoff)
+  also(check, "maxAttempts", "tokenBucket", "delayProvider", "rateLimiter")
+  known(check, config)
   const { costs, layer } = bucketOf(constructorName, config)
   const policy = delaysOf(constructorName, config).pipe(
     RetryPolicy.maxAttempts(check.count("maxAttempts", maxAttempts, 1)),

@@ -17,7 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { exponential, type Failing, fullJitter, maxDelayMillis } from "../../engine/delay.ts"
 import type { Parts } from "../../engine/parts.ts"
-import { checks } from "../../internal/checks.ts"
+import { checks, known } from "../../internal/checks.ts"
 import * as Traits from "../../internal/facts/traits.ts"
 import { faultOf } from "../../RetryInfo.ts"
 import type { RetryQuota } from "../../RetryQuota.ts"
@@ -148,6 +148,7 @@ const partsOf = (options: Options): Parts => {
   const maxAttempts = check.count("maxAttempts", options.maxAttempts ?? april2026.maxAttempts, 1)
   const maxBackoff = check.positiveDuration("maxBackoff", options.maxBackoff ?? april2026.maxBackoff)
   const scale = check.amount("scale", options.scale, april2026.scale)
+  known(check, options)
   const seconds = exponential(1000, 2)
   return {
     nodes: [["SmithyGuide.make", check.given]],

@@ -1,13 +1,15 @@
-import { type Checks, checks } from "../../internal/checks.ts"
+import { type Checks, checks, known } from "../../internal/checks.ts"
 import type { Jitter } from "../delay.ts"
 
 /** The checked jitter option. */
 export const jitterOf = (check: Checks, jitter: Jitter | undefined, otherwise?: "none"): Jitter => {
+  check.names.add("jitter")
   if (typeof jitter !== "object" || jitter === null) {
     return check.oneOf("jitter", jitter, ["none", "full", "equal"], otherwise)
   }
-  const { between, given } = checks(check.tag)
-  const proportional = between("proportional", jitter.proportional, 0, 1)
-  check.given.jitter = given
+  const nested = checks(check.tag)
+  const proportional = nested.between("proportional", jitter.proportional, 0, 1)
+  known(nested, jitter)
+  check.given.jitter = nested.given
   return { proportional }
 }

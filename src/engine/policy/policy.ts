@@ -2,7 +2,7 @@ import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schedule from "effect/Schedule"
-import { type Checks, checks } from "../../internal/checks.ts"
+import { type Checks, checks, known } from "../../internal/checks.ts"
 import { get } from "../../internal/safe.ts"
 import { toSchedule } from "../bridge.ts"
 import type { Adjust } from "../delay.ts"
@@ -82,6 +82,7 @@ export const combinator = (tag: string, compile: (check: Checks, option: any) =>
   const applied = (option: unknown) => {
     const check = checks(tag)
     const change = compile(check, option)
+    if (field === undefined) known(check, option ?? {})
     return (self: AnyPolicy) => extended(self, tag, field === undefined ? check.given : check.given[field], change)
   }
   return (...args: ReadonlyArray<unknown>) => isPolicy(args[0]) ? applied(args[1])(args[0]) : applied(args[0])

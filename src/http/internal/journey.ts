@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import type * as ConcurrencyLimiter from "../../ConcurrencyLimiter.ts"
 import { type Criticality, CurrentCriticality } from "../../Criticality.ts"
-import { checks } from "../../internal/checks.ts"
+import { also, checks, known } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { grpcTimeout, type Names, type Onward, telling } from "../../internal/onward.ts"
 import { get } from "../../internal/safe.ts"
@@ -31,6 +31,8 @@ export const namesOf = (options: NameOptions, constructorName: string): Names =>
     maxAttempts: name("maxAttempts", "x-retry-max-attempts"),
     criticality: name("criticality", "x-criticality")
   }
+  also(check, ...Object.keys(names))
+  known(check, options)
   const all = Object.values(names)
   const twice = all.find((name, index) => all.indexOf(name) !== index)
   if (twice !== undefined) check.reject("headers", twice, "a different name for each header")

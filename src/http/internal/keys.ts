@@ -1,5 +1,6 @@
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import { callable, checks, known } from "../../internal/checks.ts"
 import { hasKey, isIdempotent, keyHeader } from "./safety.ts"
 
 /**
@@ -43,7 +44,9 @@ export interface IdempotencyKeyOptions {
 export const idempotencyKey = (
   options?: IdempotencyKeyOptions
 ): <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E, R> => {
-  const make = options?.make ?? (() => crypto.randomUUID())
+  const check = checks("RetryHttp.idempotencyKey")
+  const make = callable(check, "make", options?.make ?? (() => crypto.randomUUID()))
+  known(check, options ?? {})
   return HttpClient.mapRequest((request) =>
     isIdempotent(request) || hasKey(request)
       ? request

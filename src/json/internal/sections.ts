@@ -11,7 +11,7 @@ import * as Hedge from "../../Hedge.ts"
 import { checks } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
-import { isObject, type Path } from "../../internal/refusal.ts"
+import { type Fields, isObject, type Path } from "../../internal/refusal.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import * as RetryBudget from "../../RetryBudget.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
@@ -138,7 +138,9 @@ const ruleKeys = ["initial", "minimum", "maximum", "increase", "decrease", "slow
 
 /** The options of a limiter, and the part of the JSON that its rule is made from. */
 const limited = ({ limit, ...given }: { readonly [key: string]: any }) => {
-  const ofRule = Object.fromEntries(Object.entries(given).filter(([key]) => ruleKeys.includes(key)))
+  const [ofRule, own] = [true, false].map((isRule) =>
+    Object.fromEntries(Object.entries(given).filter(([key]) => ruleKeys.includes(key) === isRule))
+  ) as [Fields, Fields]
   const [other] = Object.keys(ofRule)
   if (limit !== undefined && other !== undefined) {
     checks("ConcurrencyLimiter.fixed").reject(other, ofRule[other], "left out if there is a limit")
@@ -146,7 +148,7 @@ const limited = ({ limit, ...given }: { readonly [key: string]: any }) => {
   const rule = limit === undefined ? ConcurrencyLimiter.adaptive(ofRule) : ConcurrencyLimiter.fixed(limit)
   return {
     rule: JSON.stringify([limit, ofRule]),
-    options: ConcurrencyLimiter.validated({ ...given, rule })
+    options: ConcurrencyLimiter.validated({ ...own, rule })
   }
 }
 
@@ -283,7 +285,10 @@ const hedgeOptions = (given: { readonly [key: string]: any }, path: Path) => {
   const of = (keys: ReadonlyArray<string>) =>
     Object.fromEntries(Object.entries(given).filter(([key]) => keys.includes(key)))
   const after = afterOf(given["after"], [...path, "after"])
-  return { shared: Hedge.validated(of(shareKeys)), call: Hedge.validatedCall("Hedge", { ...of(callKeys), after }) }
+  return {
+    shared: Hedge.validated(of(shareKeys)),
+    call: Hedge.validatedCall(checks("Hedge"), { ...of(callKeys), after })
+  }
 }
 
 type HedgeSection = ReturnType<typeof hedgeOptions>

@@ -1,5 +1,5 @@
 import type * as Duration from "effect/Duration"
-import type { checks } from "../../internal/checks.ts"
+import { also, type Checks } from "../../internal/checks.ts"
 import type { Times } from "./exchanges.ts"
 
 /** The options of everything shared through Redis. */
@@ -10,10 +10,9 @@ export interface SharedOptions {
   readonly fallbackTime?: Duration.Input | undefined
 }
 
-type Checks = ReturnType<typeof checks>
-
 /** The key in Redis, checked. */
 export const validKey = (check: Checks, { name, prefix }: SharedOptions, defaultPrefix: string): string => {
+  also(check, "name", "prefix")
   if (typeof name !== "string" || name === "") check.reject("name", name, "a non-empty string")
   if (prefix !== undefined && typeof prefix !== "string") check.reject("prefix", prefix, "a string")
   return (prefix ?? defaultPrefix) + name

@@ -1,6 +1,6 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { checks } from "../../internal/checks.ts"
+import { checks, known } from "../../internal/checks.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { type Timeline, timeline } from "./timeline.ts"
 
@@ -233,6 +233,8 @@ export const outcomes = <const S extends Script, A = never, E = never>(
   const check = checks("outcomes")
   const latencyMillis = check.duration("latency", options?.latency ?? 0)
   const afterwards = options?.afterwards ?? "die"
+  check.names.add("afterwards")
+  known(check, options ?? {})
   checkScript(script)
   if (typeof afterwards === "string") {
     check.oneOf("afterwards", afterwards, ["die", "repeat", "restart"])

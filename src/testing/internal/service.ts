@@ -1,7 +1,7 @@
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { checks } from "../../internal/checks.ts"
+import { also, checks, known } from "../../internal/checks.ts"
 import { type Outcome, play, Throttled, type Transient, transient } from "./outcomes.ts"
 
 /**
@@ -68,12 +68,14 @@ interface Window {
   readonly outcome: Outcome<never, any>
 }
 
-const windowOf = ({ from, outcome, until }: Outage<unknown>): Window => {
+const windowOf = (outage: Outage<unknown>): Window => {
   const check = checks("service")
+  const { from, outcome, until } = outage
   const fromMillis = check.duration("from", from)
   const untilMillis = check.duration("until", until)
   if (untilMillis <= fromMillis) check.reject("until", until, "a duration longer than from")
-  return { fromMillis, untilMillis, outcome: outcome ?? transient }
+  check.names.add("outcome")
+  return known(check, outage, { fromMillis, untilMillis, outcome: outcome ?? transient })
 }
 
 /** How far a service that rejects lets sends run ahead of its capacity: one second. */
@@ -94,12 +96,15 @@ class Served implements Service<any> {
   private lineMillis = 0
   private latestMillis = 0
 
-  constructor({ capacity, latency, outages = [], overload = "reject", retryAfter }: ServiceOptions<unknown>) {
+  constructor(options: ServiceOptions<unknown>) {
+    const { capacity, latency, outages = [], overload = "reject", retryAfter } = options
     const check = checks("service")
     this.workMillis = 1000 / check.positive("capacity", capacity)
     this.rejects = check.oneOf("overload", overload, ["reject", "slow"]) === "reject"
     this.latencyMillis = check.duration("latency", latency ?? 0)
     if (retryAfter !== undefined) check.duration("retryAfter", retryAfter)
+    also(check, "retryAfter", "outages")
+    known(check, options)
     this.throttle = Effect.suspend(() => new Throttled({ retryAfter }))
     this.outages = outages.map(windowOf)
   }

@@ -238,15 +238,15 @@ export const sweepQuota: {
   ): Effect.Effect<number, never, Exclude<R, RetryQuota.RetryQuota>>
 } = <A, E, R>(
   self: Effect.Effect<A, E, R>,
-  options?: SweepOptions & { readonly limiter?: SteadyLimiterOptions }
+  options: SweepOptions & { readonly limiter?: SteadyLimiterOptions } = {}
 ): Effect.Effect<number, never, Exclude<R, RetryQuota.RetryQuota>> =>
   // Quota and limiter are made on the clock of the sweep.
   withTestClock(() =>
     Effect.gen(function*() {
-      const quota = options?.store === undefined
-        ? makeQuota({ successIncrement: 0, ...options?.quota }, "sweepQuota")
-        : Effect.map(options.store, quotaOver)
-      const limiter = options?.limiter
+      const { limiter, quota: bucket, store, ...time } = options
+      const quota = store === undefined
+        ? makeQuota({ successIncrement: 0, ...bucket }, "sweepQuota")
+        : Effect.map(store, quotaOver)
       const make: Effect.Effect<Given> = Effect.gen(function*() {
         const made = yield* quota
         const initial = yield* made.quota.balance
@@ -265,7 +265,7 @@ export const sweepQuota: {
             yield* checked({ step, sleeping, waited }, given)
             given = yield* make
           }),
-        options
+        time
       )
     })
   )

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { constFalse } from "effect/Function"
 import * as TestClock from "effect/testing/TestClock"
-import { checks } from "../../internal/checks.ts"
+import { checks, known } from "../../internal/checks.ts"
 
 /**
  * An effect that would never have ended under `TestClock`: a defect, since it is a mistake in the test.
@@ -83,13 +83,15 @@ type Interrupts = (movedMillis: number) => boolean
  *
  * @internal
  */
-const paceOf = (constructorName: string, { atMost, step }: TimeOptions): Pace => {
+const paceOf = (constructorName: string, options: TimeOptions): Pace => {
   const check = checks(constructorName)
-  return {
+  const { atMost, step } = options
+  check.names.add("step")
+  return known(check, options, {
     atMostMillis: check.positiveDuration("atMost", atMost ?? "1 day"),
     stepMillis: step === undefined ? undefined : check.positiveDuration("step", step),
     mostMillis: Infinity
-  }
+  })
 }
 
 /**

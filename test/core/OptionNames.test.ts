@@ -1,0 +1,493 @@
+/** Constructors accept every option that they document, and reject any other name. */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  AdaptiveRateLimiter,
+  AwsModes,
+  awsStandard,
+  Backoff,
+  Hedge,
+  InvalidOption,
+  ResourceLimiters,
+  RetryMetrics,
+  RetryPolicy,
+  RetryPromise,
+  RetryQuota,
+  Waiter
+} from "effect-retry"
+import * as AdaptiveRateLimiterRedis from "effect-retry/AdaptiveRateLimiterRedis"
+import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
+import * as BotocoreLegacy from "effect-retry/aws/legacy/BotocoreLegacy"
+import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
+import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
+import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
+import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
+import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
+import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
+import * as SdkModes from "effect-retry/aws/SdkModes"
+import * as Chaos from "effect-retry/Chaos"
+import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
+import * as ClientThrottle from "effect-retry/ClientThrottle"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
+import * as CoolDownRedis from "effect-retry/CoolDownRedis"
+import * as RetryBudget from "effect-retry/RetryBudget"
+import * as RetryConfig from "effect-retry/RetryConfig"
+import * as RetryGrpc from "effect-retry/RetryGrpc"
+import * as RetryHttp from "effect-retry/RetryHttp"
+import * as RetryLlm from "effect-retry/RetryLlm"
+import * as RetryPropagation from "effect-retry/RetryPropagation"
+import * as RetryPropagationRpc from "effect-retry/RetryPropagationRpc"
+import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as RetryStream from "effect-retry/RetryStream"
+import * as RetryWorkflow from "effect-retry/RetryWorkflow"
+import * as Kit from "effect-retry/testing"
+import * as TokenLimiter from "effect-retry/TokenLimiter"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import { filesOf } from "../utils/files.ts"
+
+type All<Options> = { readonly [K in keyof Options]-?: Exclude<Options[K], undefined> }
+
+/** A constructor, and a value for each of its options. */
+interface Row {
+  readonly name: string
+  readonly all: object
+  readonly make: (options: any) => unknown
+  /** Where the options are nested. */
+  readonly path: string
+}
+
+const row = <Options extends object>(
+  name: string,
+  make: (options: Options) => unknown,
+  all: All<Options>,
+  path = ""
+): Row => ({ name, make, all, path })
+
+const quota: All<RetryQuota.Options> = {
+  capacity: 10,
+  initial: 5,
+  refillPerSecond: 1,
+  successIncrement: 1,
+  firstAttemptCost: 0,
+  whenExhausted: "stop",
+  maxWaiters: 5
+}
+const limiter: All<AdaptiveRateLimiter.Options> = {
+  beta: 0.5,
+  minFillRate: 1,
+  minCapacity: 1,
+  scaleConstant: 0.4,
+  smoothing: 0.8,
+  measurementBucketDuration: 500,
+  whenExceeded: "fail",
+  maxWaiters: 1
+}
+const rule: All<ConcurrencyLimiter.AdaptiveOptions> = {
+  initial: 20,
+  minimum: 1,
+  maximum: 100,
+  increase: 1,
+  decrease: 0.5,
+  slowerThan: "1 second"
+}
+const concurrency: All<ConcurrencyLimiter.Options> = {
+  rule: ConcurrencyLimiter.fixed(2),
+  isDrop: () => false,
+  whenFull: "fail",
+  maxWait: 100,
+  maxWaiters: 1,
+  order: "lifo"
+}
+const throttle: All<ClientThrottle.Options> = {
+  k: 2,
+  window: 1000,
+  maxRejection: 0.5,
+  counts: "sent",
+  isRejection: () => false
+}
+const coolDown: All<CoolDown.Options> = {
+  atMost: 1000,
+  spread: 0,
+  maxWait: 10,
+  maxWaiters: 1,
+  hint: () => undefined
+}
+const hedge: All<Hedge.Options> = {
+  share: 0.1,
+  shareWindow: 1000,
+  budget: Effect.runSync(RetryBudget.bucket()),
+  latencyWindow: 1000
+}
+const call: All<Hedge.CallOptions> = { after: 10, atMost: 1, cost: 1, isRetryable: () => true }
+const backoff: All<Backoff.CommonOptions> = { cap: 100, jitter: "full" }
+const mode: All<AwsModes.Options> = { maxAttempts: 3, maxBackoff: "20 seconds" }
+const redis = { name: "orders", prefix: "a:", timeout: 50, fallbackTime: 1000 }
+const client: any = HttpClient.make(() => Effect.never)
+const http: All<RetryHttp.ClassifierOptions> = { hints: RetryHttp.defaultHints, retryStatus: () => true }
+const promise: All<RetryPromise.RetryOptions & RetryPromise.ContextOptions> = {
+  context: Context.empty(),
+  retries: 1,
+  classify: () => undefined,
+  onRetry: () => undefined,
+  onStop: () => undefined
+}
+const activity: any = Effect.void
+
+const rows: ReadonlyArray<Row> = [
+  row<RetryQuota.Options>("RetryQuota.make", RetryQuota.make, quota),
+  row<RetryQuota.Options>("RetryBudget.bucket", RetryBudget.bucket, quota),
+  row<RetryBudget.ShareOptions>("RetryBudget.share", RetryBudget.share, { share: 0.1, minPerSecond: 1, window: 10 }),
+  row<RetryBudget.InFlightOptions>(
+    "RetryBudget.inFlight",
+    ({ most: _, ...options }) => RetryBudget.inFlight(options),
+    { share: 0.1, atLeast: 1, most: () => 1 }
+  ),
+  row<RetryBudget.GrpcOptions>("RetryBudget.grpc", RetryBudget.grpc, {
+    maxTokens: 10,
+    tokenRatio: 1,
+    isFailure: () => true
+  }),
+  row<AdaptiveRateLimiter.Options>("AdaptiveRateLimiter.make", AdaptiveRateLimiter.make, limiter),
+  row<ConcurrencyLimiter.Options>("ConcurrencyLimiter.make", ConcurrencyLimiter.make, concurrency),
+  row<ConcurrencyLimiter.AdaptiveOptions>("ConcurrencyLimiter.adaptive", ConcurrencyLimiter.adaptive, rule),
+  row<ClientThrottle.Options>("ClientThrottle.make", ClientThrottle.make, throttle),
+  row<CoolDown.Options>("CoolDown.make", CoolDown.make, coolDown),
+  row<Hedge.Options>("Hedge.make", Hedge.make, hedge),
+  row<Hedge.CallOptions>("Hedge.hedged", (options) => Hedge.hedged(Effect.void, options), call),
+  row<Hedge.QuantileOptions>("Hedge.quantile", (options) => Hedge.quantile(0.9, options), {
+    warmUp: 10,
+    atLeast: 1,
+    first: 10
+  }),
+  row<ResourceLimiters.Options>("ResourceLimiters.layer", ResourceLimiters.layer, {
+    quota,
+    limiter,
+    concurrency,
+    throttle,
+    coolDown,
+    hedge,
+    idleTimeToLive: "1 minute",
+    maxResources: 5
+  }),
+  row<TokenLimiter.Options>("TokenLimiter.make", TokenLimiter.make, {
+    requests: 1,
+    tokens: 1,
+    inputTokens: 1,
+    outputTokens: 1,
+    per: 1000,
+    burst: 500,
+    slack: 1,
+    share: 1,
+    cachedInput: "free",
+    estimate: 5,
+    usage: () => undefined,
+    whenFull: "fail",
+    maxWait: 10,
+    maxWaiters: 1
+  }),
+  row<Parameters<typeof Backoff.exponential>[0]>("Backoff.exponential", Backoff.exponential, {
+    ...backoff,
+    base: 1,
+    factor: 2
+  }),
+  row<Parameters<typeof Backoff.linear>[0]>("Backoff.linear", Backoff.linear, { ...backoff, base: 1, increment: 2 }),
+  row<Parameters<typeof Backoff.fibonacci>[0]>("Backoff.fibonacci", Backoff.fibonacci, { ...backoff, base: 1 }),
+  row<Parameters<typeof Backoff.fixed>[0]>("Backoff.fixed", Backoff.fixed, { delay: 1, jitter: "full" }),
+  row<Parameters<typeof Backoff.decorrelated>[0]>("Backoff.decorrelated", Backoff.decorrelated, {
+    base: 1,
+    cap: 2,
+    additive: true
+  }),
+  row<{ readonly proportional: number }>("RetryPolicy.jittered", (jitter) => RetryPolicy.jittered(jitter), {
+    proportional: 0.1
+  }),
+  row<RetryPolicy.HonorOptions>("RetryPolicy.honorRetryAfter", (options) => RetryPolicy.honorRetryAfter(options), {
+    atMost: 1,
+    overshoot: 1,
+    beyond: "stop"
+  }),
+  row<RetryPolicy.QuotaOptions>("RetryPolicy.quotaGated", (options) => RetryPolicy.quotaGated(options), {
+    cost: 1,
+    timeoutCost: 1,
+    throttlingCost: 1,
+    longPolling: true
+  }),
+  row<RetryGrpc.PushbackOptions>("RetryGrpc.honorPushback", (options) => RetryGrpc.honorPushback(options), {
+    atMost: 1,
+    beyond: "stop"
+  }),
+  row<RetryGrpc.HedgingPolicy>("RetryGrpc.hedged", (options) => RetryGrpc.hedged(options), {
+    maxAttempts: 3,
+    hedgingDelay: "0.5s",
+    nonFatalStatusCodes: [14]
+  }),
+  row<{ readonly timeout?: Duration.Input }>("RetryGrpc.unary", (options) => RetryGrpc.unary(() => activity, options), {
+    timeout: 1
+  }),
+  row<AwsModes.Options>("AwsModes.standard", AwsModes.standard, mode),
+  row<AwsModes.Options2026>("AwsModes.standard2026", AwsModes.standard2026, { ...mode, base: 1, longPolling: true }),
+  row<SdkModes.Options>("SdkModes.go", SdkModes.go, mode),
+  row<RequestHeaders.Options>("RequestHeaders.headers", RequestHeaders.headers, {
+    maxAttempts: 3,
+    maxInFirst: false,
+    attempt: 2,
+    readTimeout: 10,
+    ttlPosition: "last"
+  }),
+  row<GeneralReference.Options>("GeneralReference.policy", GeneralReference.policy, {
+    maxRetries: 1,
+    maxWaitInterval: 10
+  }),
+  row<GeneralReference.PollingOptions<string>>("GeneralReference.polling", GeneralReference.polling, {
+    status: (output) => output,
+    maxPolls: 2,
+    maxWaitInterval: 10,
+    maxWait: 1000
+  }),
+  row<JavaScriptV2.BackoffOptions>("JavaScriptV2.backoff", JavaScriptV2.backoff, {
+    base: 1,
+    customBackoff: () => 1,
+    addRetryAfter: true,
+    maxRetryAfter: 1
+  }),
+  row<JavaScriptV2.Options>("JavaScriptV2.policy", JavaScriptV2.policy, {
+    base: 1,
+    customBackoff: () => 1,
+    addRetryAfter: true,
+    maxRetryAfter: 1,
+    maxRetries: 1
+  }),
+  row<JavaV1.BackoffOptions>("JavaV1.fullJitterBackoff", JavaV1.fullJitterBackoff, { baseDelay: 1, maxBackoff: 2 }),
+  row<JavaV1.Options>("JavaV1.policy", JavaV1.policy, {
+    baseDelay: 1,
+    throttledBaseDelay: 1,
+    maxBackoff: 2,
+    maxRetries: 1
+  }),
+  row<SmithyGuide.Options>("SmithyGuide.make", SmithyGuide.make, SmithyGuide.april2026),
+  row<BotocoreLegacy.Options>(
+    "BotocoreLegacy.forService",
+    (options) => BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb", options),
+    { maxAttempts: 1, maxRetries: 1, operation: "GetItem" }
+  ),
+  row<Kotlin.StandardRetryTokenBucketConfig>("Kotlin.standardRetryTokenBucket", Kotlin.standardRetryTokenBucket, {
+    useNewRetries: true,
+    useCircuitBreakerMode: true,
+    initialTryCost: 0,
+    initialTrySuccessIncrement: 1,
+    maxCapacity: 500,
+    refillUnitsPerSecond: 0,
+    retryCost: 5,
+    timeoutRetryCost: 5
+  }),
+  row<Kotlin.ExponentialBackoffWithJitterConfig>(
+    "Kotlin.exponentialBackoffWithJitter",
+    Kotlin.exponentialBackoffWithJitter,
+    {
+      useNewRetries: true,
+      initialDelay: 1,
+      scaleFactor: 2,
+      jitter: 1,
+      maxBackoff: 10,
+      throttlingBaseDelay: 1,
+      retryAfterMaxOvershoot: 1
+    }
+  ),
+  row<Kotlin.AdaptiveRateLimiterConfig>("Kotlin.adaptiveRateLimiter", Kotlin.adaptiveRateLimiter, {
+    beta: 0.5,
+    measurementBucketDuration: 500,
+    minCapacity: 1,
+    minFillRate: 1,
+    scaleConstant: 1,
+    smoothing: 0.5
+  }),
+  row<Kotlin.AdaptiveRetryStrategyConfig>("Kotlin.adaptiveRetryStrategy", Kotlin.adaptiveRetryStrategy, {
+    useNewRetries: true,
+    maxAttempts: 3,
+    tokenBucket: {},
+    delayProvider: {},
+    enableLongPollingBackoff: true,
+    rateLimiter: {}
+  }),
+  row<RetryHttp.Options>("RetryHttp.retry", (options) => RetryHttp.retry(client, awsStandard, options), {
+    ...http,
+    classifier: () => Option.none(),
+    attemptTimeout: 10,
+    reuseConnection: "never",
+    newConnection: (send) => send,
+    hintSpread: 0,
+    disableProxyRetries: true
+  }),
+  row<RetryHttp.ClassifierOptions>("RetryHttp.makeClassifier", RetryHttp.makeClassifier, http),
+  row<RetryHttp.HedgeOptions>("RetryHttp.hedge", (options) => RetryHttp.hedge(options), {
+    after: 10,
+    atMost: 1,
+    cost: 1,
+    classifier: () => Option.none()
+  }),
+  row<RetryHttp.IdempotencyKeyOptions>("RetryHttp.idempotencyKey", RetryHttp.idempotencyKey, { make: () => "key" }),
+  row<RetryPropagation.ServerOptions>("RetryPropagation.server", RetryPropagation.server, {
+    headers: { deadline: "a", attempt: "b", maxAttempts: "c", criticality: "d" },
+    limiter: Effect.runSync(ConcurrencyLimiter.make())
+  }),
+  row<RetryPropagation.ServerOptions>("RetryPropagationRpc.layer", RetryPropagationRpc.layer, {
+    headers: { deadline: "a", attempt: "b", maxAttempts: "c", criticality: "d" },
+    limiter: Effect.runSync(ConcurrencyLimiter.make())
+  }),
+  row<RetryPropagation.HeaderNames>("RetryPropagation.layer", RetryPropagation.layer, {
+    deadline: "a",
+    attempt: "b",
+    maxAttempts: "c",
+    criticality: "d"
+  }),
+  row<CircuitBreakerGate.Options>("CircuitBreakerGate.make", CircuitBreakerGate.make, {
+    key: "orders",
+    isFailure: () => true
+  }),
+  row<Waiter.Options<unknown, unknown>>("Waiter.make", Waiter.make, {
+    acceptors: [Waiter.output("success")],
+    maxWait: 1000,
+    initialDelay: 1,
+    minDelay: 10,
+    maxDelay: 20,
+    delay: Schedule.forever as any,
+    onAttempt: () => Effect.void
+  }),
+  row<RetryMetrics.Options>("RetryMetrics.make", RetryMetrics.make, { maxResources: 5 }),
+  row<RetryStream.Options>("RetryStream.resume", (o) => RetryStream.resume(awsStandard, () => Stream.empty, o), {
+    resetAfter: 1
+  }),
+  row<RetryWorkflow.Options>("RetryWorkflow.retry", (o) => RetryWorkflow.retry(activity, awsStandard, o), {
+    inMemoryThreshold: 1
+  }),
+  row<RetryConfig.FileOptions>("RetryConfig.layerFile", (options) => RetryConfig.layerFile("a.json", options), {
+    every: 1
+  }),
+  row<RetryLlm.Options>("RetryLlm.make", RetryLlm.make, { maxAttempts: 1, atMost: 1, deadline: 1 }),
+  row<RetryPromise.Options>("RetryPromise.make", (options) => RetryPromise.make(awsStandard, options), {
+    ...promise,
+    quota,
+    limiter
+  }),
+  row<RetryQuotaRedis.Options>("RetryQuotaRedis.make", RetryQuotaRedis.make, {
+    ...quota,
+    ...redis,
+    leaseTime: 1000,
+    idleTimeToLive: "1 minute",
+    flushInterval: 1,
+    leaseAhead: 1,
+    fallback: { capacity: 5, initial: 1, refillPerSecond: 1 }
+  }),
+  row<NonNullable<RetryQuotaRedis.Options["fallback"]>>(
+    "RetryQuotaRedis.make",
+    (fallback) => RetryQuotaRedis.make({ name: "orders", fallback }),
+    { capacity: 5, initial: 1, refillPerSecond: 1 },
+    "fallback."
+  ),
+  row<Chaos.Options>("Chaos.layer", Chaos.layer, {
+    outages: [{ kind: "fail", from: 0, to: 1, share: 0.5 }],
+    seed: 1,
+    only: ["orders"]
+  }),
+  row<Kit.OutcomesOptions>("outcomes", (options) => Kit.outcomes([], options), { latency: 1, afterwards: "die" }),
+  row<Kit.TestLimiterOptions>("AdaptiveRateLimiter.make", Kit.TestLimiter.layer, {
+    ...limiter,
+    fillRate: 5,
+    tokens: 1
+  }),
+  row<RetryQuota.Options>("TestQuota.layer", Kit.TestQuota.layer, quota),
+  row<Kit.ServiceOptions<any>>("service", Kit.service, {
+    capacity: 1,
+    overload: "slow",
+    latency: 1,
+    retryAfter: 1,
+    outages: [{ from: 0, until: 1, outcome: Kit.transient }]
+  }),
+  row<AdaptiveRateLimiterRedis.Options>("AdaptiveRateLimiterRedis.make", AdaptiveRateLimiterRedis.make, {
+    ...limiter,
+    ...redis,
+    lookInterval: 10,
+    idleTimeToLive: "1 minute"
+  }),
+  row<CoolDownRedis.Options>("CoolDownRedis.make", CoolDownRedis.make, {
+    ...coolDown,
+    ...redis,
+    lookInterval: 10,
+    probeTime: 10
+  })
+]
+
+const refusal = (name: string, option: string, run: () => unknown) => {
+  try {
+    run()
+  } catch (error) {
+    assert.instanceOf(error, InvalidOption)
+    assert.deepStrictEqual([error.constructorName, error.field, error.value], [name, "option", option])
+    return error
+  }
+  return assert.fail("it was accepted")
+}
+
+describe("the names of options", () => {
+  for (const { all, make, name, path } of rows) {
+    it(`${name} accepts ${Object.keys(all).map((option) => path + option).join(", ")}, and nothing else`, () => {
+      make(all)
+      const { expected } = refusal(name, `${path}capacty`, () => make({ ...all, capacty: 10 }))
+      for (const option of Object.keys(all)) assert.include(expected, path + option)
+    })
+
+    it(`${name} rejects a string in place of ${path === "" ? "options" : path.slice(0, -1)}`, () => {
+      assert.throws(() => void make("fast"), InvalidOption)
+    })
+  }
+
+  it("of AwsRetryConfig.make, which fails with it", () => {
+    const all: All<AwsRetryConfig.Options> = {
+      mode: "standard",
+      maxAttempts: 1,
+      newRetries2026: true,
+      profile: "default",
+      configFile: "a",
+      credentialsFile: "b",
+      service: "s3",
+      operation: "GetObject",
+      sendToken: "wait"
+    }
+    const { expected } = refusal("AwsRetryConfig.make", "capacty", () => {
+      const exit = Effect.runSyncExit(
+        Effect.provide(AwsRetryConfig.make({ ...all, capacty: 10 } as any), filesOf({}).layer)
+      )
+      if (Exit.isFailure(exit)) throw Cause.squash(exit.cause)
+    })
+    for (const option of Object.keys(all)) assert.include(expected, option)
+  })
+
+  it("of what is nested in ResourceLimiters.layer, Chaos.layer and RetryPromise.make", () => {
+    const nested = (options: object) => () => ResourceLimiters.layer(options)
+    refusal("RetryQuota.make", "capacty", nested({ quota: { capacty: 1 } }))
+    refusal("AdaptiveRateLimiter.make", "betta", nested({ limiter: { betta: 1 } }))
+    refusal("ConcurrencyLimiter.make", "maxWaiter", nested({ concurrency: { maxWaiter: 1 } }))
+    refusal("ClientThrottle.make", "kk", nested({ throttle: { kk: 1 } }))
+    refusal("CoolDown.make", "max", nested({ coolDown: { max: 1 } }))
+    refusal("Hedge.make", "shared", nested({ hedge: { shared: 1 } }))
+    refusal("RetryQuota.make", "capacty", () => RetryPromise.make(awsStandard, { quota: { capacty: 1 } as any }))
+    const outages: any = [{ kind: "fail", form: 0 }]
+    refusal("Chaos.layer", "outages[0].form", () => Chaos.layer({ outages }))
+  })
+
+  it("says which there are", () => {
+    assert.throws(
+      () => RetryQuota.make({ capacty: 10 } as any),
+      "RetryQuota.make: option must be one of capacity, initial, refillPerSecond, successIncrement, firstAttemptCost, " +
+        "whenExhausted, maxWaiters, got \"capacty\""
+    )
+  })
+})
