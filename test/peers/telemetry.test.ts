@@ -13,13 +13,14 @@ import * as TestClock from "effect/testing/TestClock"
 import * as fs from "node:fs"
 import * as http from "node:http"
 import * as path from "node:path"
+import { asked, serving, startBrowser } from "../utils/browsers.ts"
 import { describePeers, freePort } from "../utils/peers.ts"
 import { outage } from "./telemetry/outage.ts"
+import { type Drawn, pageOf } from "./telemetry/page.ts"
 import { promtool, shipped, startPrometheus } from "./telemetry/prometheus.ts"
 
-interface Panel {
-  readonly title: string
-  readonly type: string
+interface Panel extends Pick<Drawn, "title" | "type" | "gridPos"> {
+  readonly fieldConfig?: { readonly defaults: { readonly unit?: string } }
   readonly targets?: ReadonlyArray<{ readonly expr: string; readonly legendFormat: string }>
 }
 
@@ -27,16 +28,17 @@ const { panels }: { readonly panels: ReadonlyArray<Panel> } = JSON.parse(
   fs.readFileSync(path.join(shipped, "effect-retry.json"), "utf8")
 )
 
-/** The queries of the dashboard, for all resources. */
+/** A query of the dashboard, for all resources. */
+const queryOf = (expr: string): string => expr.replaceAll("$__rate_interval", "2m").replaceAll("$resource", ".*")
+
 const queries = panels.flatMap(({ targets = [], title }) =>
-  targets.map(({ expr, legendFormat }) => ({
-    title: `${title}: ${legendFormat}`,
-    query: expr.replaceAll("$__rate_interval", "2m").replaceAll("$resource", ".*")
-  }))
+  targets.map(({ expr, legendFormat }) => ({ title: `${title}: ${legendFormat}`, query: queryOf(expr) }))
 )
 
 const ownRegistry = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.provideService(self, Metric.MetricRegistry, new Map())
+
+const pictures = path.join(shipped, "../bench/output")
 
 const minute = 60_000
 const begin = 1_700_000_000_000
@@ -59,6 +61,12 @@ const scraped = Effect.gen(function*() {
   }
   return samples
 }).pipe(Effect.scoped, Random.withSeed("outage"), ownRegistry, Effect.provide(TestClock.layer()))
+
+/** The name of a series in the legend. */
+const labelOf = (format: string, metric: Series["metric"]): string =>
+  format.replaceAll(/\{\{(\w+)\}\}/g, (_, name) => metric[name] ?? "")
+
+const seconds = Array.from({ length: 241 }, (_, index) => begin / 1000 + 15 * index)
 
 interface Series {
   readonly metric: Readonly<Record<string, string>>
@@ -85,6 +93,32 @@ const raisedAt = (values: Series["values"], duration: number): ReadonlyArray<num
   return [...raised]
 }
 
+/** Opens the dashboard in Chromium, and leaves a picture of it in bench/output. */
+const looked = (html: string, drawn: ReadonlyArray<Drawn>) =>
+  Effect.gen(function*() {
+    const browser = yield* startBrowser("Chromium")
+    const origin = yield* serving({ "/": html })
+    const page = yield* asked(() => browser.newPage())
+    const problems: Array<string> = []
+    page.on("pageerror", (error) => problems.push(String(error)))
+    yield* asked(() => page.setViewport({ width: 1280, height: 1800 }))
+    yield* asked(() => page.goto(origin))
+    yield* asked(() => page.waitForNetworkIdle())
+    const shown: ReadonlyArray<ReadonlyArray<string>> = yield* asked(() =>
+      page.$$eval(".panel", (all) =>
+        all.map((panel) =>
+          [panel.querySelector("h2,h3"), ...panel.querySelectorAll(".u-legend .u-series:not(:first-child) .u-label")]
+            .map((node) =>
+              node?.textContent ?? ""
+            )
+        ))
+    )
+    assert.deepStrictEqual(problems, [])
+    assert.deepStrictEqual(shown, drawn.map(({ lines, title }) => [title, ...lines.map(({ label }) => label)]))
+    fs.mkdirSync(pictures, { recursive: true })
+    yield* asked(() => page.screenshot({ path: path.join(pictures, "dashboard.png"), fullPage: true }))
+  })
+
 describePeers("the dashboard and the alerts with Prometheus", () => {
   it("promtool takes the alerts, and their tests hold", () => {
     assert.include(promtool(["check", "rules", path.join(shipped, "alerts.yml")]), "4 rules found")
@@ -104,6 +138,22 @@ describePeers("the dashboard and the alerts with Prometheus", () => {
           }),
           ({ result }) => result
         )
+      const drawn = yield* Effect.forEach(panels, ({ fieldConfig, gridPos, targets = [], title, type }) =>
+        Effect.map(
+          Effect.forEach(targets, ({ expr, legendFormat }) =>
+            Effect.map(range(queryOf(expr)), (found) =>
+              found.map(({ metric, values }) => {
+                const at = new Map(values)
+                const valueAt = (second: number) =>
+                  Number(at.get(second) ?? "NaN")
+                return {
+                  label: labelOf(legendFormat, metric),
+                  values: seconds.map((second) => Number.isFinite(valueAt(second)) ? valueAt(second) : null)
+                }
+              }))),
+          (lines) => ({ title, type, gridPos, unit: fieldConfig?.defaults.unit ?? "", lines: lines.flat() })
+        ))
+      yield* looked(pageOf(seconds, drawn), drawn)
       assert.isAtLeast(queries.length, 17)
       for (const { query, title } of queries) {
         const points = (yield* range(query)).flatMap(({ values }) => values).filter(([, value]) => value !== "NaN")
