@@ -335,8 +335,13 @@ describe("HttpClientError", () => {
     ],
     ["`InvalidUrlError`", (method) => new HttpClientError.InvalidUrlError({ request: request(method) }), "No", "No"],
     ["`DecodeError`", received(HttpClientError.DecodeError, 200, new SyntaxError("no JSON")), "No", "No"],
-    ["... the body broke off", received(HttpClientError.DecodeError, 200, terminated), "Yes", "Maybe"],
-    ["... of a status above", received(HttpClientError.DecodeError, 503, new SyntaxError("no JSON")), "Yes", "Maybe"],
+    ["... the body was cut off", received(HttpClientError.DecodeError, 200, terminated), "Yes", "Maybe"],
+    [
+      "... of a response with a status above",
+      received(HttpClientError.DecodeError, 503, new SyntaxError("no JSON")),
+      "Yes",
+      "Maybe"
+    ],
     ["`EmptyBodyError`", received(HttpClientError.EmptyBodyError, 200), "No", "No"]
   ]
   for (const [name, reason, get, post] of rows) {
