@@ -3,7 +3,7 @@ import { createRequire } from "node:module"
 import * as path from "node:path"
 
 /** A line of a panel: a value for each moment, `null` where there is none. */
-export interface Line {
+interface Line {
   readonly label: string
   readonly values: ReadonlyArray<number | null>
 }
