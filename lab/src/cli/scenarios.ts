@@ -4,6 +4,7 @@ import * as Path from "effect/Path"
 import * as Simulator from "../Simulator.ts"
 import { suggestion } from "../simulator/suggestion.ts"
 import { withFiles } from "./arrivalsFile.ts"
+import { scenarioIn } from "./charts/reproduce.ts"
 import { read } from "./files.ts"
 import { Installed } from "./Installed.ts"
 import { parsed } from "./json.ts"
@@ -27,7 +28,17 @@ export const shippedNames = Effect.gen(function*() {
   return files.filter((file) => file.endsWith(".json")).map((file) => file.slice(0, -".json".length)).sort()
 })
 
-const decoded = Effect.fnUntraced(function*(path: string, json: string) {
+/** The JSON of a file with a scenario: all of it, or what a report page has of it. */
+const jsonOf = (path: string, text: string): Effect.Effect<string, Refusal> => {
+  if (!/^\s*<!doctype html/i.test(text)) return Effect.succeed(text)
+  const json = scenarioIn(text)
+  return json === undefined
+    ? Effect.fail(refusal(`${path}: is a page without a whole scenario: use the scenario's own file`))
+    : Effect.succeed(json)
+}
+
+const decoded = Effect.fnUntraced(function*(path: string, text: string) {
+  const json = yield* jsonOf(path, text)
   const input = yield* withFiles(yield* parsed(`${path}:`, json), path)
   return yield* Effect.mapError(
     Simulator.decode(input),
@@ -45,9 +56,9 @@ export const shipped = Effect.fnUntraced(function*(name: string) {
   return yield* decoded(path, yield* read(path))
 })
 
-const looksLikeAFile = (text: string): boolean => /[/\\]|\.json$/i.test(text)
+const looksLikeAFile = (text: string): boolean => /[/\\]|\.(?:json|html)$/i.test(text)
 
-/** A scenario as written on the command line: the name of a built-in one, otherwise a file. */
+/** A scenario as written on the command line: the name of a built-in one, otherwise a file, or a report with one. */
 export const scenarioFrom = Effect.fnUntraced(function*(text: string) {
   const fs = yield* FileSystem.FileSystem
   const names = yield* shippedNames

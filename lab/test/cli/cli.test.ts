@@ -210,6 +210,14 @@ describe("simulate", () => {
     assert.include(await good(["simulate", "--runs", "1", path]), "counted from the end of the last outage")
   })
 
+  it("runs the scenario of a page again", async () => {
+    const written = inHere("sent.html")
+    const scenario = inHere("sent.json")
+    writeFileSync(scenario, JSON.stringify({ ...small, description: "<b>\"5 > 4\" & '&lt;'</b>" }))
+    const first = await good(["simulate", scenario, "--runs", "2", "--json", "--report", written])
+    assert.deepStrictEqual(JSON.parse(await good(["simulate", written, "--runs", "2", "--json"])), JSON.parse(first))
+  })
+
   it("writes a page that names the command", async () => {
     const path = inHere("it's.html")
     const out = await run(["simulate", "--runs", "1", smallFile, "--report", path])
@@ -687,6 +695,7 @@ describe("what is refused", () => {
     ["{\n\"name\": \"a\tb\" }", "line 2, column 11: unexpected"]
   ]
   writeFileSync(inHere("file"), "")
+  writeFileSync(inHere("page.html"), "<!doctype html><p>nothing</p>")
   const report = (path: string) => ["simulate", smallFile, "--report", path]
 
   const cases: ReadonlyArray<readonly [why: string, args: ReadonlyArray<string>, lines: ReadonlyArray<string>]> = [
@@ -701,6 +710,9 @@ describe("what is refused", () => {
         `${path}: is not valid JSON: ${where}`
       ]] as const
     }),
+    ["a page without a scenario", ["simulate", inHere("page.html")], [
+      `${inHere("page.html")}: is a page without a whole scenario: use the scenario's own file`
+    ]],
     ["a file that is not there", ["simulate", inHere("none.json")], ["no such file or folder"]],
     ["a folder", ["simulate", here], ["it is a folder"]],
     ["a scenario that is spelt wrongly", ["simulate", "outag"], [

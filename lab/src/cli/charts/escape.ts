@@ -6,6 +6,10 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;"
 }
 
+/** The text of what {@link escaped} gave. */
+export const unescaped = (text: string): string =>
+  Object.entries(entities).reduceRight((rest, [character, entity]) => rest.replaceAll(entity, character), text)
+
 /** Characters that no document may hold, control characters and lone surrogates, and those that reverse the order of text. */
 const forbidden =
   // oxlint-disable-next-line no-control-regex

@@ -1,3 +1,4 @@
+import { unescaped } from "./escape.ts"
 import { counted, moment } from "./format.ts"
 import { type Html, html, name } from "./html.ts"
 import type { Run, Runs } from "./run.ts"
@@ -17,7 +18,13 @@ const scenarioOf = (runs: Runs): Html => {
   const which = runs.length === 1 ? "The scenario" : `The scenario, with the policy of the first run`
   return html`<details><summary>${which}, with all its defaults${
     cut ? ` (the first ${counted(tooLongText)} of ${counted(text.length)} characters)` : ""
-  }</summary><pre>${cut ? text.slice(0, tooLongText) : text}</pre></details>`
+  }</summary>${cut ? html`<pre>${text.slice(0, tooLongText)}</pre>` : html`<pre id="scenario">${text}</pre>`}</details>`
+}
+
+/** The scenario in the text of a report, as JSON; `undefined` if it is not there to its end. */
+export const scenarioIn = (page: string): string | undefined => {
+  const found = /<pre id="scenario">([^<]*)<\/pre>/.exec(page)
+  return found === null ? undefined : unescaped(found[1]!)
 }
 
 const policyOf = ({ label, result }: Run): Html =>
