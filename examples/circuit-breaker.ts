@@ -75,7 +75,7 @@ export const gated = CircuitBreakerGate.layer({ key: "orders" }).pipe(
 )
 
 /**
- * With a cool-down: an open circuit closes it, and once the circuit lets a probe through, sends follow one at a time.
+ * With a cool-down: an open circuit closes it, and once the circuit lets a probe through, sends follow a few at a time.
  */
 export const ramped = Layer.merge(gated, CoolDown.layer())
 

@@ -3,8 +3,8 @@
  *
  * Backing off after a throttle slows one call; the client's other calls continue. This limiter slows the client: once a
  * service has throttled, every send (first or retry) takes a token from a bucket whose fill rate follows the CUBIC
- * curve known from TCP, down by `beta` at a throttle, then back up to the rate that was throttled, then carefully
- * beyond. Until the first throttle it only measures.
+ * curve known from TCP: down to a share `beta` at a throttle, then back up to the rate that was throttled, then
+ * carefully beyond. Until the first throttle it only measures.
  *
  * It assumes that all its sends go to one resource: give each resource its own limiter ({@link layer}, or
  * `ResourceLimiters`).

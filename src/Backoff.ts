@@ -15,8 +15,7 @@ import { type Checks, checks, flag, known } from "./internal/checks.ts"
 import type { Jitter, RetryPolicy } from "./RetryPolicy.ts"
 
 /**
- * Options of every backoff: a cap, which bounds the delay before jitter and, since jitter never exceeds it, after; and
- * a jitter.
+ * Options of every backoff: a cap, which bounds the delay both before and after jitter, and a jitter.
  *
  * @category models
  * @since 0.1.0

@@ -169,8 +169,8 @@ export const adaptive = (options: AdaptiveOptions = {}): Rule => {
 }
 
 /**
- * A limit that never changes: a whole number of at least 1. A bulkhead: it keeps a slow service from using up
- * everything its callers share. Right only where the capacity is known and divided among all processes.
+ * A limit that never changes: a whole number of at least 1, or `Infinity`. A bulkhead: it keeps a slow service from
+ * using up everything its callers share. Right only where the capacity is known and divided among all processes.
  *
  * @category constructors
  * @since 0.1.0

@@ -66,7 +66,8 @@ export interface Options {
   readonly spread?: number | undefined
   /**
    * How much longer the resource may stay closed for a send to wait, and how long the send then waits its turn: a
-   * duration of at least 0. With 0, none waits. Default 2 seconds: callers that all wait out a long hint become a herd.
+   * finite duration of at least 0. With 0, none waits. Default 2 seconds: callers that all wait out a long hint become
+   * a herd.
    */
   readonly maxWait?: Duration.Input | undefined
   /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
@@ -89,7 +90,7 @@ export interface Options {
  * @since 0.1.0
  */
 export interface Snapshot {
-  /** Whether sends pass: freely, not at all, or one at a time. */
+  /** Whether sends pass: freely, not at all, or a few at a time. */
   readonly phase: "free" | "closed" | "opening"
   /** The rest of the server's hint; zero when it is over. */
   readonly remaining: Duration.Duration
@@ -104,7 +105,7 @@ export interface Snapshot {
  * @since 0.1.0
  */
 export interface Gate extends SendGate.SendGate<CoolingDown> {
-  /** Whether sends pass: freely, not at all, or one at a time. */
+  /** Whether sends pass: freely, not at all, or a few at a time. */
   readonly phase: "free" | "closed" | "opening"
 }
 

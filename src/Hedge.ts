@@ -249,8 +249,8 @@ export interface Quantile extends AtQuantile {
  */
 export interface QuantileOptions {
   /**
-   * How many latencies must be known: a whole number of at least 1. Default: `1 / (1 - quantile)`, so that one of them
-   * may lie above it.
+   * How many latencies must be known: a whole number of at least 1, or `Infinity`. Default: `1 / (1 - quantile)`, so
+   * that one of them may lie above it.
    */
   readonly warmUp?: number | undefined
   /** The shortest delay: a finite duration of at least 0. Default 1 millisecond. */
@@ -307,8 +307,9 @@ export interface CallOptions {
   /** What a hedge takes from the budget: a finite number above 0. Default 1, a whole send. */
   readonly cost?: number | undefined
   /**
-   * Whether such a failure has the next send made; otherwise it ends the call. It is given the classifier's facts,
-   * `undefined` for unknown errors. Default: whatever the facts do not rule out, since the call can run twice. */
+   * Whether a failure starts the next send; otherwise it ends the call. It is given the classifier's facts,
+   * `undefined` for unknown errors. Default: any known failure that is not final, since the call can run twice.
+   */
   readonly isRetryable?: ((error: any, info: RetryInfo.RetryInfo | undefined) => boolean) | undefined
 }
 

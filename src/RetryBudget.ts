@@ -122,7 +122,7 @@ export interface UnderWay {
 export interface InFlightOptions {
   /** Retries in progress, as a share of all sends in progress: from 0 to 1. Default 0.2. */
   readonly share?: number | undefined
-  /** How many retries may be in progress in any case: a whole number of at least 0. Default 3. */
+  /** How many retries may be in progress in any case: a whole number of at least 0, or `Infinity`. Default 3. */
   readonly atLeast?: number | undefined
   /**
    * Your own rule, in place of the two: how many retries may be in progress. A retry passes while there are fewer.

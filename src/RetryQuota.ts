@@ -60,8 +60,8 @@ export interface Service {
   /** What happens to a retry without enough tokens: it is refused, or it waits for the refill. */
   readonly whenExhausted: "stop" | "wait"
   /**
-   * Takes tokens. Returns none if there are too few and `whenExhausted` is `"stop"`; otherwise waits, first come, first
-   * served. Fails if `cost` is not a finite number of at least 0, or exceeds the capacity.
+   * Takes tokens. If there are too few, it returns none under `whenExhausted: "stop"`, and waits under `"wait"`, first
+   * come, first served. Fails if `cost` is not a finite number of at least 0, or exceeds the capacity.
    */
   readonly reserve: (cost: number) => Effect.Effect<Option.Option<Reservation>, InvalidOption>
   /** Adds tokens, up to the capacity. Fails if `tokens` is not a finite number of at least 0. */

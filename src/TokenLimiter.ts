@@ -91,7 +91,10 @@ export type Estimate = number | {
  * @since 0.1.0
  */
 export interface Options {
-  /** Requests per window: a whole number of at least 1. Default: what the service reports, and no limit until then. */
+  /**
+   * Requests per window: a whole number of at least 1, or `Infinity`. Default: what the service reports, and no limit
+   * until then.
+   */
   readonly requests?: number | undefined
   /** Input and output tokens per window, as OpenAI counts. Values and default as for `requests`. */
   readonly tokens?: number | undefined

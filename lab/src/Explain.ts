@@ -37,8 +37,8 @@ export type { Options } from "./explain/options.ts"
  *  their share allows. What other gates do depends on all calls of a client, not on one: `AdaptiveRateLimiter`,
  *  `ConcurrencyLimiter` and `ClientThrottle` are left out. `Simulator` runs them.
  *
- * Throws `InvalidOption` when an option is impossible, the policy is none, or the schedule waits for anything but time;
- * and what a function in the policy throws.
+ * Throws `InvalidOption` when an option is invalid, the policy is not a policy, or the schedule waits for anything but
+ * time. It also throws whatever a function in the policy throws.
  *
  * **Example** (How long can a call take?)
  *
@@ -58,7 +58,7 @@ export const explain = (
 ): Explanation => explained(policy, options ?? {})
 
 /**
- * Prints an explanation as plain text, aligned, every number with its unit, without a line end at the end.
+ * Prints an explanation as plain text, aligned, every number with its unit, without a final newline.
  *
  * **Example** (In a terminal)
  *

@@ -3,7 +3,7 @@
  *
  * A scenario is fleets of clients and the services they call: a rate of calls, a policy, processes with quotas of their
  * own; a capacity, a queue, timeouts, outages, layers. {@link run} has the library's own policies, quotas and gates decide
- * about every call, in a virtual time that jumps from one event to the next, and answers with time series and totals.
+ * about every call, in a virtual time that jumps from one event to the next, and returns time series and totals.
  * All randomness comes from the scenario's seed: the same scenario gives the same run, to the last event.
  *
  * The time is that of Effect's `Clock`. Any effect that waits for nothing but time can run in it, see
@@ -122,10 +122,11 @@ export type Measured = MeasuredModel
 export type MeasuredInput = MeasuredInputModel
 
 /**
- * The policies that a scenario can name. `"none"`, `"naive"` (three immediate attempts), `"backoff"` (100 milliseconds,
+ * The policies that a scenario can name. `"none"`, `"naive"` (two immediate retries), `"backoff"` (100 milliseconds,
  * doubling) and `"jitter"` (the same with full jitter) need nothing. Those of AWS are the library's own, with the quota
- * and the limiter that their SDK has, one in each process; the oldest SDKs have none. `"grpc"`, `"finagle"`, `"envoy"`,
- * `"sre"` and `"tokenBucket"` are `"jitter"` within the retry budget of that system, with its published defaults.
+ * and the limiter that their SDK has, one in each process; `"awsJavaScriptV2"` and `"awsGeneralReference"` have none.
+ * `"grpc"`, `"finagle"`, `"envoy"`, `"sre"` and `"tokenBucket"` are `"jitter"` within the retry budget of that system,
+ * with its published defaults.
  *
  * @category constructors
  * @since 0.1.0
@@ -199,7 +200,7 @@ export const decodeMeasured: (input: unknown) => Effect.Effect<Measured, Invalid
 )
 
 /**
- * The scenario with another policy in all its fleets. The policies with which services call each other stay.
+ * The scenario with another policy in all its fleets. The policies between services stay the same.
  *
  * @category combinators
  * @since 0.1.0
@@ -243,7 +244,7 @@ export const make = (scenario: Scenario): Effect.Effect<Simulation> =>
   })
 
 /**
- * Runs a scenario to its end. It ends when all calls have, at the latest with `duration` and `drain`.
+ * Runs a scenario to its end. It ends when all calls have ended, or after `duration` plus `drain`.
  *
  * **Example** (An outage, and who recovers)
  *
@@ -290,8 +291,8 @@ export const runs = (
 const runner: Runner = { decode, run: (changed, count) => runs(changed, { runs: count }) }
 
 /**
- * Summarizes several runs of a scenario: of each figure the mean, the median and the range from 5 to 95 percent of the
- * runs, and in how many of them the calls recovered.
+ * Summarizes several runs of a scenario: the mean, median and 5 to 95 percent range of each figure, and in how many
+ * runs the calls recovered.
  *
  * @category running
  * @since 0.1.0
@@ -337,7 +338,7 @@ export const judge: (results: ReadonlyArray<SimulationResult>) => ReadonlyArray<
 
 /**
  * What is allowed in a scenario, and probably not meant: an outage outside of the run, or one after which there is no time
- * to recover; a latency that is longer than the timeout. Of results also that they recover in some of the runs only.
+ * to recover; a latency that is longer than the timeout. Of results, also that only some of the runs recover.
  *
  * @category running
  * @since 0.1.0
@@ -429,8 +430,8 @@ export const map = (
 
 /**
  * Looks for the smallest value of a parameter, or the largest, with which the expectations of a scenario hold: at both ends
- * of the range and between them, then by halves. An answer holds for what was tried: where the expectations come and go
- * between two values, it cannot see it, and where it does (`monotone`), the answer is one of several.
+ * of the range and between them, then by halves. The answer holds for the values tried: a change back and forth between
+ * two of them goes unseen. If the expectations change more than once (`monotone` is false), it is one of several.
  *
  * **Example** (The smallest quota)
  *

@@ -21,7 +21,7 @@ import type { RetryQuota } from "../RetryQuota.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** Attempts, the first included: a whole number of at least 1. Default 3. */
+  /** Attempts, the first included: a whole number of at least 1, or `Infinity`. Default 3. */
   readonly maxAttempts?: number | undefined
   /** The longest backoff: a finite duration, not below the base. Default 20 seconds. */
   readonly maxBackoff?: Duration.Input | undefined

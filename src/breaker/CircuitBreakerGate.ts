@@ -5,8 +5,8 @@
  * retried. The breaker, its policy and its store are those of `effect/persistence`; this module only asks it.
  *
  * It comes after `CoolDown` and before every gate that makes sends wait, so that no send waits only to be refused. If a
- * `CoolDown` is also in the context, an open circuit closes it: once the circuit lets a probe through, sends follow one
- * at a time.
+ * `CoolDown` is also in the context, an open circuit closes it: once the circuit lets a probe through, sends follow a
+ * few at a time.
  *
  * @since 0.1.0
  */
@@ -171,7 +171,7 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
     })
   }
 
-  /** An open circuit closes the resource: the cool-down lets sends follow the probe one at a time. */
+  /** An open circuit closes the resource: the cool-down lets sends follow the probe a few at a time. */
   private closed(
     { context }: SendGate.Send,
     reason: { readonly _tag: string; readonly retryAfter?: Duration.Duration }

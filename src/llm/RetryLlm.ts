@@ -27,7 +27,7 @@ import { tokensIn } from "./internal/text.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** Attempts, the first included: a whole number of at least 1. Default 3, as in the SDKs. */
+  /** Attempts, the first included: a whole number of at least 1, or `Infinity`. Default 3, as in the SDKs. */
   readonly maxAttempts?: number | undefined
   /** The longest hint to follow: a finite duration of at least 0. Default 1 minute, the window of most limits. */
   readonly atMost?: Duration.Input | undefined

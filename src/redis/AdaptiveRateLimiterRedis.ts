@@ -49,8 +49,8 @@ export interface Options extends AdaptiveRateLimiter.Options {
   /** How long Redis has to respond: a finite duration above 0. No send waits for that. Default 50 milliseconds. */
   readonly timeout?: Duration.Input | undefined
   /**
-   * How often a sending process reports its rate and asks for its part: a finite duration above 0, of which half to
-   * all passes at random. A process counts for four times as long after its last send. Default 250 milliseconds.
+   * How often a sending process reports its rate and asks for its part: a finite duration above 0, shortened at
+   * random by up to half. A process counts for four times as long after its last send. Default 250 milliseconds.
    */
   readonly lookInterval?: Duration.Input | undefined
   /**

@@ -49,7 +49,7 @@ export interface Options extends CoolDown.Options {
   readonly timeout?: Duration.Input | undefined
   /**
    * How often a sending process checks whether another was asked to wait, and a process waiting for a probe whether it
-   * is over: a finite duration above 0, of which half to all passes at random. Default 250 milliseconds.
+   * is over: a finite duration above 0, shortened at random by up to half. Default 250 milliseconds.
    */
   readonly lookInterval?: Duration.Input | undefined
   /**

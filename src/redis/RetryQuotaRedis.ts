@@ -108,7 +108,7 @@ export interface Options extends RetryQuota.Options {
   readonly leaseTime?: Duration.Input | undefined
   /**
    * How long Redis keeps an unused quota: a finite duration of at least twice the `leaseTime`. After that it starts
-   * over. Default 1 hour, or twice the `leaseTime`.
+   * over. Default 1 hour, or twice the `leaseTime` if longer.
    */
   readonly idleTimeToLive?: Duration.Input | undefined
   /**

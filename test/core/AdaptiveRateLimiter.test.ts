@@ -78,7 +78,7 @@ describe("AdaptiveRateLimiter", () => {
       assert.deepStrictEqual(served, Array.from({ length: 20 }, (_, i) => i))
     }))
 
-  it.effect("has one timer for any number of waiters, and fires it once a grant", () =>
+  it.effect("has one timer for any number of waiters, and fires it once per grant", () =>
     Effect.gen(function*() {
       const clock = yield* Clock.clockWith(Effect.succeed)
       const count = { sleeping: 0, most: 0, fired: 0 }
@@ -111,7 +111,7 @@ describe("AdaptiveRateLimiter", () => {
       assert.isBelow(times[0]!, 1900)
     }))
 
-  it.effect("is not changed by being looked at", () =>
+  it.effect("does not change when it is read", () =>
     Effect.gen(function*() {
       const [watched, unwatched] = [yield* AdaptiveRateLimiter.make(), yield* AdaptiveRateLimiter.make()]
       const steps: ReadonlyArray<boolean> = [false, false, true, false, true, false, false]
@@ -222,7 +222,7 @@ describe("AdaptiveRateLimiter", () => {
   })
 
   describe("whenExceeded: fail", () => {
-    it.effect("fails immediately, says when, and takes nothing", () =>
+    it.effect("fails immediately, says when to try again, and takes nothing", () =>
       Effect.gen(function*() {
         const limiter = yield* throttled({ whenExceeded: "fail" })
         yield* TestClock.adjust("500 millis")
@@ -320,7 +320,7 @@ describe("AdaptiveRateLimiter", () => {
               assert.strictEqual(waiting, 0)
               const left = Math.round(tokens - capacity)
               assert.closeTo(tokens - left, capacity, 0.01)
-              // Between the moment in which a send leaves and its first step there are a few steps of the scheduler.
+              // A send takes its first step a few scheduler steps after it leaves.
               assert.include([sends, sends + 1], left)
               if (left > sends) inBetween.push(step)
               tokens = capacity

@@ -39,7 +39,7 @@ describe.each(drivers)("$form", ({ run }) => {
       assert.strictEqual(yield* RetryQuota.balance, 495)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("puts one token in when the call needs no retry", () =>
+  it.effect("adds one token when the call needs no retry", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* run(Effect.succeed(1), awsStandard), 1)
       assert.strictEqual(yield* RetryQuota.balance, 11)
@@ -245,7 +245,7 @@ describe.each(drivers)("$form", ({ run }) => {
             const spent = 500 - (yield* quota.balance)
             const retried = Math.max(0, sends - 1)
             assert.isAtMost(retried, handedOver)
-            // Between the hand-over of a retry and its first step there is one step of the scheduler: it counts as sent.
+            // A retry takes its first step one scheduler step after it is handed over: until then it counts as sent.
             if (spent !== retried * 5) lost.push(step)
             assert.isTrue(spent === retried * 5 || spent === (retried + 1) * 5)
             yield* Effect.orDie(quota.deposit(500))
@@ -339,7 +339,7 @@ describe("withRetry", () => {
     )
   ]
 
-  /** To the millionth: what the clock shows grows with every run, and with it the noise of a refill. */
+  /** To the millionth: the clock advances with every run, and the rounding error of a refill grows with it. */
   const micro = (tokens: number) => Math.round(tokens * 1e6) / 1e6
 
   /** All that a run shows: exit, sends and their times, metadata, stops, balances. */

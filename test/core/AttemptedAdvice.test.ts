@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** What the compiler says about the lines, each of which is a call with a policy. */
+/** What the compiler reports for the lines, each of which is a call with a policy. */
 const compiled = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
   const folder = fs.mkdtempSync(join(root, "test/.compiled-"))
   try {

@@ -11,7 +11,7 @@ import { capBelowScale, capOfZero, jitterModes, type JitterVector } from "../vec
 const transient = sdkError({ status: 500 })
 const throttling = sdkError({ status: 400, code: "Throttling" })
 
-/** Beyond this many retries the steps alone are looked at. */
+/** Beyond this many retries only the steps are checked. */
 const sendsAtMost = 50
 
 interface Delays {
@@ -21,7 +21,7 @@ interface Delays {
   readonly throttled?: true
 }
 
-/** Asserts the delays of a policy, as its schedule gives them and as a retried call keeps them. */
+/** Asserts the delays of a policy, both those of its schedule and those of a retried call. */
 const hasDelays = (policy: Policy, { delays, from = 1, random, throttled }: Delays) =>
   Effect.gen(function*() {
     const error = throttled ? throttling : transient

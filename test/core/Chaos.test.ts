@@ -19,7 +19,7 @@ const chaos = (options: Chaos.Options) => Layer.provide(Chaos.layer(options), Ch
 
 const send = Effect.succeed("answer")
 
-/** What becomes of sends in turn: a letter each. */
+/** The fate of each send in turn, as one letter. */
 const played = (count: number, name = "orders") =>
   Effect.map(
     Effect.replicateEffect(Effect.exit(Effect.timeoutOption(Chaos.around(send, name), 0)), count),
@@ -40,7 +40,7 @@ describe("Chaos", () => {
     assert.isTrue(Exit.isFailure(Effect.runSyncExit(Effect.scoped(Layer.build(unarmed)))))
   })
 
-  it.effect("says at Warning that it is armed", () =>
+  it.effect("logs at Warning that it is armed", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
       const logger = Logger.layer([Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${message}`))])
@@ -98,7 +98,7 @@ describe("Chaos", () => {
         )
       }
       yield* TestClock.adjust(10_000)
-      // Free; held until 2 s; failed; three times as long and 50 ms more, of which the work takes a part; free.
+      // Free; held until 2 s; failed; three times as long plus 50 ms, which includes the work itself; free.
       assert.deepStrictEqual(times, [100, 2100, 5100, 7100])
       assert.deepStrictEqual((yield* Chaos.counts).get("orders"), {
         sends: 5,
@@ -131,7 +131,7 @@ describe("Chaos", () => {
       assert.deepStrictEqual([...(yield* Chaos.counts).keys()], ["orders"])
     }).pipe(Effect.provide(chaos({ outages: [{ kind: "fail" }], only: ["orders"] }))))
 
-  it.effect("tells a maximum of names apart", () =>
+  it.effect("keeps a limited number of names apart", () =>
     Effect.gen(function*() {
       for (let name = 0; name < 1100; name++) yield* played(1, `name ${name}`)
       const counts = yield* Chaos.counts
@@ -149,7 +149,7 @@ describe("Chaos", () => {
     }))
 })
 
-describe("a failure on purpose is one of the send itself", () => {
+describe("an injected failure is a failure of the send itself", () => {
   const policy = Backoff.fixed({ delay: 100 }).pipe(
     RetryPolicy.maxAttempts(3),
     RetryPolicy.whileRetryable,

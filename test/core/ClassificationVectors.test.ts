@@ -23,7 +23,7 @@ const isClassified = (error: unknown, expected: vectors.BotocoreVector["is"], ti
   )
 }
 
-/** Where the protocols of AWS put the code of an error. */
+/** Where the AWS protocols put an error code. */
 const carriers: Record<string, (code: string | undefined) => object> = {
   name: (code) => ({ name: code ?? "UnknownError" }),
   Code: (code) => ({ name: "Error", Code: code }),

@@ -26,14 +26,14 @@ import { constantRandom, scripted, Terminal, Throttled, TimedOut, Transient } fr
 import { sweep } from "../utils/sweep.ts"
 import * as Vectors from "../vectors/clientThrottle.ts"
 
-/** Numbers that a seed determines. */
+/** Seeded random numbers. */
 const seeded = (seed: number): Random.Random => {
   let state = seed
   const draw = () => (state = state * 48271 % 2147483647) / 2147483647
   return { nextDoubleUnsafe: draw, nextIntUnsafe: () => Math.floor(draw() * 2 ** 31) }
 }
 
-/** A gate that notices how many sends are made. */
+/** A gate that counts the sends. */
 class Counting extends SendGate.Service<Counting>()("test/Counting") {}
 
 const once = RetryPolicy.fromDelay(() => undefined)
@@ -76,7 +76,7 @@ const driven = (options: ClientThrottle.Options, random: Random.Random = constan
     }
   })
 
-/** This many requests, of which so many are accepted, all in progress together. */
+/** A number of requests, all in progress together, some of which are accepted. */
 const counted = (requests: number, accepts: number, options: ClientThrottle.Options) =>
   Effect.gen(function*() {
     const { end, enter, rejection } = yield* driven(options, constantRandom(1))
@@ -115,7 +115,7 @@ describe("a service that accepts a number of sends, and rejects the rest", () =>
         Effect.gen(function*() {
           const throttle = yield* driven({ ...ClientThrottle.published, k }, seeded(7))
           let seen = 0
-          // What it has not used it can make up for: chance leaves gaps.
+          // It can use later what it has not used: randomness leaves gaps.
           let room = 0
           const steps = 3 * 120_000 / step
           for (let count = 0; count < steps; count++) {
@@ -151,7 +151,7 @@ describe("ClientThrottle", () => {
       assert.isUndefined(published.enter())
     }))
 
-  it.effect("sends one in ten at least when all fail, and recovers in a few windows", () =>
+  it.effect("sends at least one in ten when all fail, and recovers in a few windows", () =>
     Effect.gen(function*() {
       const throttle = yield* driven({}, seeded(3))
       const sentOf = (outcome: "Success" | "Failure") => {
@@ -200,7 +200,7 @@ describe("ClientThrottle", () => {
       assert.isDefined(throttle.enter())
     }))
 
-  it.effect("takes timeouts, throttles and what may be retried for rejected, not other failures", () =>
+  it.effect("counts timeouts, throttles and retryable failures as rejected, and no others", () =>
     Effect.gen(function*() {
       const throttle = yield* ClientThrottle.ClientThrottle
       const accepts = Effect.map(throttle.snapshot, ({ accepts, requests }) => [requests, accepts])
@@ -296,7 +296,7 @@ describe("ClientThrottle", () => {
       assert.strictEqual(yield* throttle.rejection, 0)
     }))
 
-  it.effect("asks for the time once a send, and not before it while nothing is rejected", () =>
+  it.effect("reads the clock once per send, and not before it while nothing is rejected", () =>
     Effect.gen(function*() {
       const clock = yield* countedClock
       yield* Effect.void.pipe(withRetry(once), clock.provide)
@@ -338,7 +338,7 @@ describe("ClientThrottle", () => {
         let random = 0
         const drawn = { nextDoubleUnsafe: () => random, nextIntUnsafe: () => 0 }
         const throttle = yield* driven({ k, maxRejection }, drawn)
-        // By hand: what each tenth of the window holds.
+        // Computed by hand: what each tenth of the window holds.
         const slices: Array<{ readonly at: number; readonly accepted: boolean }> = []
         let now = 0
         for (const [place, [ok, millis]] of sends.entries()) {

@@ -23,7 +23,7 @@ const once = RetryPolicy.fromDelay(() => undefined)
 class Unavailable extends Data.TaggedError("Unavailable")<{ readonly status: number }> {}
 class Wrapped extends Data.TaggedError("Wrapped")<{ readonly status?: number; readonly cause: unknown }> {}
 
-/** What a rule makes of samples in turn: an outcome and what is in flight, `late` for a drop that a cut has overtaken. */
+/** A rule applied to samples in turn: an outcome and the sends in flight; `late` is a drop sent before a cut. */
 const played = (rule: ConcurrencyLimiter.Rule, samples: ReadonlyArray<string>) => {
   let state = rule.initial
   return samples.map((sample) => {
@@ -142,7 +142,7 @@ describe("the adaptive limit", () => {
     })
   }
 
-  it("slowerThan makes a drop of a slow success", () => {
+  it("slowerThan counts a slow success as a drop", () => {
     const rule = adaptive({ slowerThan: "1 second" })
     const after = (rttMillis: number) =>
       rule.limit(rule.next(rule.initial, { outcome: "success", inFlight: 20, overtaken: false, rttMillis }))
@@ -182,7 +182,7 @@ describe("the adaptive limit", () => {
 })
 
 describe("ConcurrencyLimiter", () => {
-  /** Calls that take so long, behind a limiter. */
+  /** Calls of a given duration, behind a limiter. */
   const subject = (options: ConcurrencyLimiter.Options) =>
     Effect.gen(function*() {
       const limiter = yield* ConcurrencyLimiter.make(options)
@@ -243,7 +243,7 @@ describe("ConcurrencyLimiter", () => {
       }
     }))
 
-  it.effect("waits at most so long, then fails, never sent", () =>
+  it.effect("waits for a limited time, then fails, never sent", () =>
     Effect.gen(function*() {
       const { call, limiter, sent } = yield* subject({ rule: ConcurrencyLimiter.fixed(1) })
       yield* call("a", 1000)

@@ -30,18 +30,18 @@ import { responseOf } from "../reliability/utils/http.ts"
 
 type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
 
-/** A send, which a test counts and ends as it likes. */
+/** A send that a test counts, and ends as it chooses. */
 type Sending = Effect.Effect<string, unknown>
 
 interface Driver {
   readonly run: (send: Sending, policy: Policy) => Effect.Effect<unknown, unknown, RetryQuota.RetryQuota>
-  /** What a call fails with whose retry a gate refuses: the refusal, or its own last error. */
+  /** What a call fails with when a gate refuses its retry: the refusal, or its own last error. */
   readonly refused: "refusal" | "own"
-  /** The first send is made though a gate refuses it: that of a strategy's loop. */
+  /** Whether the first send is made even if a gate refuses it, as in the loop of a strategy. */
   readonly sendsAnyway?: boolean
 }
 
-/** A call that gives a promise, with the services of the test. */
+/** A call that returns a promise, with the services of the test. */
 const promised = (call: (context: Context.Context<never>, signal: AbortSignal) => Promise<unknown>) =>
   Effect.contextWith((context: Context.Context<RetryQuota.RetryQuota>) =>
     Effect.flatten(
@@ -104,7 +104,7 @@ const policy: Policy = RetryPolicy.fromDelay(() => 100).pipe(
 
 class Lost extends Data.TaggedError("Lost")<{ readonly code: string }> {}
 
-/** A call that is lost so often, then answered, and each send of which takes 10 ms. */
+/** A call whose sends take 10 ms each: some are lost, then one is answered. */
 const script = (losses: number) => {
   const call = { sends: 0, send: undefined as unknown as Sending }
   call.send = Effect.suspend(() =>
@@ -123,7 +123,7 @@ const ended = <A, E, R>(self: Effect.Effect<A, E, R>) => Kit.runToEnd(Effect.exi
 
 const failureOf = (exit: Exit.Exit<unknown, unknown>): unknown => Exit.isFailure(exit) ? Cause.squash(exit.cause) : exit
 
-/** A store that refuses all. */
+/** A store that refuses everything. */
 const store: RetryQuotaStore.RetryQuotaStore = {
   capacity: 10,
   successIncrement: 0,
@@ -294,7 +294,7 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
           const log: Array<string> = []
           const layers = places.map((place) => {
             const gate = new Gate(place)
-            // The others are asked when it has had the send wait.
+            // The others are asked after it has made the send wait.
             gate.delayMillis = place === 1 ? 5 : 0
             gate.log = (line) => log.push(`${place}: ${line}`)
             return SendGate.layer(services[2 - place]!, gate)
@@ -362,7 +362,7 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
   })
 })
 
-/** Lets what a promise has begun come to its end. */
+/** Lets the work that a promise started finish. */
 const flush = Effect.promise(async () => {
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
 })
@@ -377,7 +377,7 @@ class Second extends SendGate.Service<Second, unknown>()("test/Second") {}
 class Third extends SendGate.Service<Third, unknown>()("test/Third") {}
 const services = [First, Second, Third] as ReadonlyArray<typeof First>
 
-/** A gate that writes down what happens. */
+/** A gate that records what happens. */
 class Gate implements SendGate.SendGate {
   readonly order: number
   readonly seen: Array<string> = []

@@ -28,7 +28,7 @@ import { sweep } from "../utils/sweep.ts"
 
 const once = RetryPolicy.fromDelay(() => undefined)
 
-/** A server that refuses until a moment, and says how long that is; the times of the sends that reach it. */
+/** A server that refuses until a given time, and says how long to wait; the times of the sends that reach it. */
 const server = (untilMillis: number, rttMillis = 0) => {
   const sends: Array<number> = []
   const send = Effect.gen(function*() {
@@ -87,7 +87,7 @@ describe("the probe: ten calls in 0.9 s, asked at 0 to wait until 2 s", () => {
 })
 
 describe("CoolDown", () => {
-  it.effect("spreads a hundred callers over a tenth of the hint at least", () =>
+  it.effect("spreads a hundred callers over at least a tenth of the hint", () =>
     Effect.gen(function*() {
       const { send, sends } = server(2000)
       yield* Effect.forkChild(Effect.exit(withRetry(send, once)), { startImmediately: true })

@@ -33,7 +33,7 @@ const page = read("docs/effect-errors.md")
 const isInPage = (reason: string, expected: string): void =>
   assert.include(page, `| \`${reason}\` | ${expected === "No" || expected === "unknown" ? "-" : expected} |`)
 
-/** A row of the table of this error names the reason, with other reasons of the same kind. */
+/** A row of this error's table names the reason, together with others of its kind. */
 const isInTable = (error: string, reason: string, expected: string): void => {
   const table = page.slice(page.indexOf(`| \`${error}\` | retried |`)).split("\n\n")[0]!
   const row = table.split("\n").find((row) => row.includes(`\`${reason}\``))
@@ -183,7 +183,7 @@ describe("AiError", () => {
     ], [529, "Yes"]] as const
   ) {
     it(`of the status ${status}, as Effect makes it: ${expected}`, () => {
-      // Effect makes no InvalidRequestError of a 400 without a description.
+      // Effect does not turn a 400 without a description into an InvalidRequestError.
       assert.strictEqual(words(of(AiError.reasonFromHttpStatus({ status, description }))), expected)
     })
   }

@@ -18,7 +18,7 @@ const page = fs.readFileSync(new URL("../../docs/effect-errors.md", import.meta.
 
 const services = Layer.merge(CircuitBreaker.layerStoreMemory(), RetryQuota.layer())
 
-/** Runs a program to its end, moving time in small steps, with a constant chance. */
+/** Runs a program to its end, moving time in small steps, with a constant random number. */
 const travel = <A, E, R>(program: Effect.Effect<A, E, R>, tick = 10) =>
   Effect.gen(function*() {
     const fiber = yield* program.pipe(

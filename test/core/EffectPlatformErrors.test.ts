@@ -166,7 +166,7 @@ describe("SocketError and RpcClientError", () => {
   })
 })
 
-/** An error without the addresses that its class asks for. */
+/** An error without the addresses that its class requires. */
 const made = <A extends { readonly _tag: string }>(constructor: { new(...args: any): A }): A =>
   Object.assign(Object.create(constructor.prototype), {
     _tag: constructor.name,

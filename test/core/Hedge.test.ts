@@ -31,7 +31,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { countedClock } from "../reliability/utils/clocks.ts"
 import { Terminal, Throttled, TimedOut, Transient } from "../utils/call.ts"
 
-/** A budget that never runs out: for what is not about the budget. */
+/** A budget that never runs out, for tests of other things. */
 const unlimited: RetryQuotaStore.RetryQuotaStore = {
   capacity: Infinity,
   successIncrement: 0,
@@ -47,10 +47,10 @@ const empty: RetryQuotaStore.RetryQuotaStore = { ...unlimited, reserve: () => un
 
 const paid = Hedge.layer({ budget: unlimited })
 
-/** How one send goes: how long it takes, and what it fails with, if it does. */
+/** One send: how long it takes, and what it fails with, if it fails. */
 type Turn = readonly [millis: number, error?: unknown]
 
-/** A call whose sends go as the turns say, in order, the last one from then on. */
+/** A call whose sends follow the turns in order; the last turn repeats. */
 const serving = (turns: ReadonlyArray<Turn>) => {
   const told = { at: [] as Array<number>, interrupted: [] as Array<number>, open: 0 }
   const send: Effect.Effect<number, any> = Effect.gen(function*() {
@@ -282,7 +282,7 @@ describe("losing sends", () => {
     }))
 })
 
-/** A gate that keeps an account: what is open, and how each pass ended. */
+/** A gate that records which passes are open, and how each one ended. */
 const accounting = () => {
   const account = {
     open: 0,

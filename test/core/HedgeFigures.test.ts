@@ -22,7 +22,7 @@ const unlimited: RetryQuotaStore.RetryQuotaStore = {
   balance: () => Infinity
 }
 
-/** So many calls, a few each millisecond; how long each took, sorted, and how many sends they made. */
+/** Makes calls, a few each millisecond; returns how long each took, sorted, and how many sends they made. */
 const traffic = (
   many: number,
   latency: () => number,
@@ -164,7 +164,7 @@ describe("InfoQ", () => {
 
 class Handled extends RetryInfo.TaggedError("Handled")<{ readonly send: number }> {}
 
-/** Sends that take so long each; the answers of the sends that are in `wrong` are failures. */
+/** Sends with the given durations; those in `wrong` fail. */
 const played = (millis: ReadonlyArray<number>, options: Hedge.CallOptions, wrong: ReadonlyArray<number> = []) =>
   Effect.gen(function*() {
     let sends = 0
@@ -198,7 +198,7 @@ describe("failsafe-go", () => {
   }
 })
 
-// Source: App-vNext/Polly `docs/strategies/hedging.md`. Its default of one hedge after 2 seconds is asked for here.
+// Source: App-vNext/Polly `docs/strategies/hedging.md`. Its default, one hedge after 2 seconds, is set explicitly here.
 describe("Polly", () => {
   const rows: ReadonlyArray<
     [

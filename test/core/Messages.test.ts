@@ -1,4 +1,4 @@
-/** What a wrong option or a forgotten argument says: one line, with what would have been right. */
+/** What a wrong option or a forgotten argument reports: one line, which says what would be valid. */
 import { assert, describe, it } from "@effect/vitest"
 import { awsStandard, Backoff, InvalidOption, RetryPolicy, withRetry, withRetryOrElse } from "effect-retry"
 import * as Effect from "effect/Effect"

@@ -286,7 +286,7 @@ describe("share", () => {
             if (reservation === undefined) return
             assert.isTrue(reservation.giveBack())
             retries--
-            // What has expired meanwhile does not come back.
+            // What expired in the meantime does not come back.
             const least = before + (sinceLastWait.has(reservation) ? 1 : 0)
             assert.isAtLeast(budget.balance(), least - 1e-9)
             assert.isAtMost(budget.balance(), before + 1 + 1e-9)
@@ -334,7 +334,7 @@ describe("share", () => {
 })
 
 describe("inFlight, as Envoy", () => {
-  /** This many sends and retries are in progress. */
+  /** Puts this many sends and retries in progress. */
   const underWay = (options: RetryBudget.InFlightOptions, retries: number, sends: number) =>
     Effect.gen(function*() {
       const budget = yield* driven(RetryBudget.inFlight(options))
@@ -663,7 +663,7 @@ describe("all", () => {
     for (const [driverName, driver] of Object.entries(drivers)) {
       it.effect(`loses nothing of a call over ${name}, whatever interrupts it, under ${driverName}`, () =>
         Effect.gen(function*() {
-          // As the sweep sees it, each part on its own: nothing that was taken stays so without a send.
+          // What the sweep sees of each part: nothing stays taken without a send.
           const call = Effect.suspend(() =>
             driver(Effect.andThen(Effect.sleep(5), scripted([new Transient(), new Transient()]).effect))
           )

@@ -90,7 +90,7 @@ describe("RetryDriver", () => {
   }
   class Gate extends SendGate.Service<Gate, Closed>()("test/RetryDriver/Gate") {}
 
-  /** A gate that has each send wait a second, and counts what has passed and how it ended. */
+  /** A gate that makes each send wait a second, and counts passes and their outcomes. */
   const gate = (refuses = false) => {
     const seen: Array<string> = []
     const pass: SendGate.Pass = {

@@ -95,7 +95,7 @@ describe("RetryInfo", () => {
     })
   })
 
-  it("of knows nothing of other values", () => {
+  it("fromError finds nothing on other values", () => {
     for (const value of [undefined, null, 1, "x", {}, new Error("x"), Symbol("x"), { [RetryInfo.TypeId]: 1 }]) {
       assert.isTrue(Option.isNone(RetryInfo.fromError(value)))
     }

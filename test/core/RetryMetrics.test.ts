@@ -34,7 +34,7 @@ const nameOf = ({ attributes, id }: Metric.Metric.Snapshot): string =>
   [id, ...Object.entries(attributes ?? {}).filter(([key]) => key !== "unit").map((pair) => pair.join("=")).sort()]
     .join(" ")
 
-/** What the metrics show whose names match: sums of histograms, and how often. */
+/** The values of the metrics whose names match; of histograms, sum and count. */
 const reading = (pattern: RegExp) =>
   Effect.map(Metric.snapshot, (snapshots) =>
     Object.fromEntries(
@@ -49,10 +49,10 @@ const reading = (pattern: RegExp) =>
       })
     ))
 
-/** A second for each retry, three attempts. */
+/** Waits a second before each retry; three attempts. */
 const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
 
-/** A send that takes so long. */
+/** A send of this duration. */
 const taking = <A, E>(self: Effect.Effect<A, E>, millis: number) => Effect.andThen(Effect.sleep(millis), self)
 
 const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
@@ -163,7 +163,7 @@ describe("RetryMetrics, timed", () => {
 
   class Slow extends SendGate.Service<Slow>()("test/Slow") {}
 
-  it.effect("a gate without a name is one, and no more than 20 names are kept apart", () =>
+  it.effect("gates without a name count as one, and no more than 20 names are kept apart", () =>
     Effect.gen(function*() {
       const pass: SendGate.Pass = { settle: () => undefined, cancel: () => undefined }
       const gate = (name?: string): SendGate.SendGate<never> => ({

@@ -31,7 +31,7 @@ import { constantRandom, Terminal, Throttled, TimedOut, Transient, Unsure } from
 
 type AnyPolicy = RetryPolicy.RetryPolicy<any, any, any>
 
-/** What a policy decides about the errors in turn, in one call: delays in milliseconds, then perhaps the reason it stops. */
+/** What a policy decides about the errors of one call, in turn: delays in milliseconds, then why it stops. */
 const decisions = (policy: AnyPolicy, errors: ReadonlyArray<unknown>) =>
   Effect.gen(function*() {
     const step = yield* Schedule.toStep(policy)
@@ -471,7 +471,7 @@ describe("RetryPolicy", () => {
   })
 
   describe("delays", () => {
-    it.effect("capped bounds what jitter made when it comes after, and what jitter starts from when before", () =>
+    it.effect("capped bounds the result of jitter when applied after it, and its start when applied before", () =>
       Effect.gen(function*() {
         const base = Backoff.exponential({ base: "8 seconds" })
         const half = Effect.provideService(Random.Random, constantRandom(0.5))
@@ -622,7 +622,7 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* high, [900, 1000, 1000])
       }))
 
-    it.effect("decorrelated grows from its own delay, not from what is made of it", () =>
+    it.effect("decorrelated grows from its own delay, not from what later steps make of it", () =>
       Effect.gen(function*() {
         const policy = Backoff.decorrelated({ base: 100, cap: 10_000 }).pipe(RetryPolicy.capped(150))
         const { source } = partsOf(policy)

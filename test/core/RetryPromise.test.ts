@@ -34,7 +34,7 @@ import { constantRandom, Terminal, Throttled, TimedOut, Transient, Unsure } from
 const realImmediate = setImmediate
 const turn = () => new Promise<void>((resolve) => realImmediate(resolve))
 
-/** A clock that goes on to the next sleeper whenever nothing else is to be done. */
+/** A clock that jumps to the next sleeper whenever there is nothing else to do. */
 class VirtualClock implements Clock.Clock {
   now = 0
   readonly sleepers: Array<{ readonly at: number; readonly wake: () => void }> = []
@@ -89,7 +89,7 @@ const seeded = (seed: number) => {
   return { next, random: { nextDoubleUnsafe: next, nextIntUnsafe: () => Math.floor(next() * 2 ** 31) } }
 }
 
-/** A context with a quota, in a time of its own. */
+/** A context with a quota and a clock of its own. */
 const world = (options?: RetryQuota.Options, random: Random.Random = constantRandom(0.5)) => {
   const clock = new VirtualClock()
   const base = Context.make(Clock.Clock, clock).pipe(Context.add(Random.Random, random))
@@ -576,7 +576,7 @@ describe("abort", () => {
       assert.strictEqual(listeners(controller.signal), 0)
       assert.strictEqual(clock.sleepers.length, 0)
       const retries = Math.max(0, sends - 1)
-      // Between the hand-over of a retry and its first step there is one step of the scheduler: it counts as sent.
+      // A retry takes its first step one scheduler step after it is handed over: until then it counts as sent.
       if (500 - balance() !== retries * 5) lost.push(steps)
       assert.include([retries * 5, (retries + 1) * 5], 500 - balance())
       if (!controller.signal.aborted) break
@@ -613,7 +613,7 @@ describe("the law: retryPromise and withRetry send, wait, pay and end alike", ()
 
   type Outcome = (typeof errors)[number]
 
-  /** Twenty calls with random outcomes, and everything that can be seen of them. */
+  /** Twenty calls with random outcomes, and everything observable about them. */
   const story = async (
     seed: number,
     quota: RetryQuota.Options,
@@ -816,7 +816,7 @@ describe("examples/promises.ts", () => {
   })
 })
 
-// Last, since from `outermostOnly` on attempts are marked, and calls that succeed take another way.
+// Last, because once `outermostOnly` is used, attempts are marked and calls that succeed take another path.
 describe("nesting", () => {
   it("inside an attempt of another call multiplies, whatever the policy: it cannot be detected", async () => {
     const { clock, context } = world()

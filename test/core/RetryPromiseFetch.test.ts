@@ -26,7 +26,7 @@ const always = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(3))
 
 type Answer = (response: ServerResponse) => unknown
 
-/** Answers with what is left of the script, the last of it again and again. */
+/** Answers as the script says, in order; its last answer repeats. */
 let script: ReadonlyArray<Answer> = []
 let sends = 0
 let closed = 0

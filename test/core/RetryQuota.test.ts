@@ -182,7 +182,7 @@ describe("RetryQuota", () => {
         assert.closeTo(yield* quota.balance, 3, 1e-9)
       }))
 
-    it.effect("lets no one overtake, though there are tokens for the late one", () =>
+    it.effect("lets no one overtake, even if there are tokens for the late one", () =>
       Effect.gen(function*() {
         const quota = yield* waiting
         const big = yield* Effect.forkChild(quota.reserve(5))

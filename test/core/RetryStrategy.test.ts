@@ -41,7 +41,7 @@ const loop: Driver = {
     requested(call, policy).pipe(Effect.provideService(RetryObserver.CurrentObserver, { onStop: told }))
 }
 
-/** When a call was sent, and how it ended, in time that moves by itself. */
+/** When a call was sent, and how it ended, on a clock that advances by itself. */
 const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(self, { startImmediately: true })
@@ -71,7 +71,7 @@ const impatient = Backoff.fixed({ delay: 10 }).pipe(
   RetryPolicy.deadline("500 millis")
 )
 
-/** Who waits for the end of this fiber, from now on. */
+/** Records who waits for the end of this fiber, from now on. */
 const watchesOf = Effect.withFiber((fiber) =>
   Effect.map(Effect.yieldNow, () => {
     const watches = new Set<unknown>()
@@ -321,7 +321,7 @@ describe("RetryStrategy", () => {
           const steps = yield* sweep(program, () =>
             Effect.gen(function*() {
               if (waits) {
-                // Whatever was spent flows back in; what was lost in the queue would block the next forever.
+                // Whatever was spent is refilled; what was lost in the queue would block the next one forever.
                 yield* TestClock.adjust("20 seconds")
                 assert.strictEqual(yield* quota.balance, 6)
                 const next = yield* Effect.forkChild(quota.reserve(6))
@@ -330,7 +330,7 @@ describe("RetryStrategy", () => {
                 yield* TestClock.adjust("20 seconds")
               } else {
                 const spent = 500 - (yield* quota.balance)
-                // A retry that was sent is spent until its success is booked; the third one's success gives 5 back.
+                // The tokens of a sent retry are spent until its success is recorded; the third gives 5 back.
                 const retried = Math.max(0, sends - 1)
                 assert.isTrue(spent === retried * 5 || spent === (retried + 1) * 5 || (sends === 3 && spent === 5))
                 yield* Effect.orDie(quota.deposit(500))
@@ -352,7 +352,7 @@ describe("RetryStrategy", () => {
   describe("next to StandardRetryStrategy of @smithy/core 3.41.0", () => {
     // The same outcomes and random numbers; compared after every step. What differs, and is allowed for:
     // - a delay of theirs is cut to whole milliseconds, one of ours rounded up;
-    // - theirs sleeps it in the refresh, ours leaves that to the caller, but for a refused long poll;
+    // - theirs sleeps in the refresh, ours leaves that to the caller, except for a refused long poll;
     // - theirs takes a token twice, or never hears of one that is abandoned: no script does that.
     const cases = [
       {
@@ -477,7 +477,7 @@ describe("RetryStrategy", () => {
     it.effect("that hold something leave nothing at the fiber once they are settled", () =>
       Effect.gen(function*() {
         const strategy = yield* RetryStrategy.make(awsStandard)
-        // The engine keeps one watch at a fiber, from its first retry on.
+        // The engine keeps one watch per fiber, from its first retry on.
         const initial = yield* strategy.acquireInitialToken()
         yield* Effect.flatMap(strategy.refreshRetryToken(initial, new Transient()), (token) => token.abandon)
         const watches = yield* watchesOf
@@ -565,7 +565,7 @@ describe("RetryStrategy", () => {
   })
 
   describe("the quota", () => {
-    it.effect("takes what a first attempt costs, and has it back from one that never leaves", () =>
+    it.effect("takes what a first attempt costs, and gets it back from one that never leaves", () =>
       Effect.gen(function*() {
         const strategy = yield* RetryStrategy.make(awsStandard)
         const [first, second] = [yield* strategy.acquireInitialToken(), yield* strategy.acquireInitialToken()]
@@ -660,7 +660,7 @@ describe("RetryStrategy", () => {
           assert.isUndefined(waiting.pollUnsafe())
           yield* (yield* Fiber.join(fiber)).abandon
           yield* TestClock.adjust(0)
-          assert.isDefined(waiting.pollUnsafe(), "wakes who waits for it")
+          assert.isDefined(waiting.pollUnsafe(), "wakes whoever waits for it")
           assert.closeTo((yield* limiter.snapshot).capacity, 0, 0.01)
           assert.strictEqual(yield* RetryQuota.balance, 500)
         }).pipe(withRandom(0.5), withQuota(), Effect.provide(throttledLimiter)))

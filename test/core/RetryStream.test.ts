@@ -20,14 +20,14 @@ const policy = Backoff.exponential({ base: "1 second", factor: 2 }).pipe(
 
 type Failure = Transient | Terminal
 
-/** What a run gives, each element after `every` milliseconds, and how it ends. */
+/** What a run emits, each element after `every` milliseconds, and how it ends. */
 interface Script {
   readonly gives: number
   readonly every?: number
   readonly fails?: Failure
 }
 
-/** Streams of the numbers from `begin` on, one script for each run, the last again and again. */
+/** Streams of the numbers from `begin` on, one script for each run; the last one repeats. */
 const source = (...scripts: ReadonlyArray<Script>) => {
   const seen = { openedAt: Array<number>(), begins: Array<number>(), open: 0 }
   const run = (begin: number) =>
@@ -51,7 +51,7 @@ const source = (...scripts: ReadonlyArray<Script>) => {
   return Object.assign(seen, { run, resumed })
 }
 
-/** Collects what a stream gives, and its end, in time. */
+/** Collects what a stream emits, how it ends, and when. */
 const collected = <A, E, R>(stream: Stream.Stream<A, E, R>) =>
   Effect.gen(function*() {
     const elements: Array<A> = []
@@ -221,7 +221,7 @@ describe("resume", () => {
       assert.strictEqual(yield* RetryQuota.balance, 100)
     }).pipe(quota))
 
-  it.effect("stops at a final error, and when the quota is dry, with the error of the run", () =>
+  it.effect("stops at a final error, and when the quota is empty, with the error of the run", () =>
     Effect.gen(function*() {
       const terminal = new Terminal()
       const final = source({ gives: 2, fails: terminal })

@@ -1,4 +1,4 @@
-/** What calls and attempts hold of a shared quota while others race with them, stop them, outlive them, or copy the library. */
+/** What calls and attempts hold of a shared quota while others race with, stop or outlive them, or copy the library. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,

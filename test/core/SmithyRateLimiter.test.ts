@@ -16,7 +16,7 @@ interface Theirs {
   readonly availableTokens: number
 }
 
-/** Runs the SDK's limiter at a time of ours: it reads `Date.now`, and waits by its `setTimeoutFn`. */
+/** Runs the SDK's limiter on our clock: it reads `Date.now`, and waits with its `setTimeoutFn`. */
 const at = <A>(now: number, f: () => A): A => {
   const { now: real } = Date
   Date.now = () => now
@@ -37,7 +37,7 @@ const agree = (ours: AdaptiveRateLimiter.Snapshot, theirs: Theirs, step: string)
   ] as const
   assert.strictEqual(ours.enabled, theirs.enabled, step)
   for (const [name, our, their] of pairs) {
-    // The SDK rounds rates and windows to 8 decimals; a cubic curve makes more of it.
+    // The SDK rounds rates and windows to 8 decimals; a cubic curve amplifies that.
     assert.closeTo(our, their, 1e-5 * Math.max(1, Math.abs(their)), `${step}: ${name}`)
   }
 }
@@ -48,7 +48,7 @@ describe("differential: AdaptiveRateLimiter and DefaultRateLimiter of @smithy/co
   for (const seed of Array.from({ length: 40 }, (_, i) => i)) {
     it.effect(`seed ${seed}: the same rates, capacities and waits over 200 steps`, () =>
       Effect.gen(function*() {
-        // The SDK takes a time of 0 for none.
+        // The SDK treats a time of 0 as none.
         yield* TestClock.adjust("1000 seconds")
         const start = yield* Clock.currentTimeMillis
         const ours = yield* AdaptiveRateLimiter.make()

@@ -134,7 +134,7 @@ describe("RetryObserver.logger", () => {
       ["Effect.retry", (call: Effect.Effect<unknown, unknown>) => Effect.retry(attempt(call), four)]
     ] as const
   ) {
-    it.effect(`${form}: says each retry at Debug, and the final reason at Warning, once`, () =>
+    it.effect(`${form}: logs each retry at Debug, and the final reason at Warning, once`, () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* logged(run(Effect.fail(network("ECONNRESET")))), [
           "Debug: retry 1 of 3 in 240 ms after ECONNRESET",

@@ -31,7 +31,7 @@ const answer = (prompt: number, completion: number, cached = 0) => ({
   }
 })
 
-/** A send that is expected to use so much, and when it was made. */
+/** A send with this expected usage, and when it was made. */
 const sending = () => {
   const sends: Array<number> = []
   const send = <A, E>(estimate: TokenLimiter.Estimate, answer: Effect.Effect<A, E>) =>
@@ -73,7 +73,7 @@ describe("TokenLimiter", () => {
   it.effect("calls without enough tokens wait in line, however small, and each passes when it can", () =>
     Effect.gen(function*() {
       const { send, sends } = sending()
-      // 1,000 a minute: 100 flow in in 6 s.
+      // 1,000 a minute: 100 are refilled in 6 s.
       yield* send(1000, Effect.void)
       yield* fork(send(500, Effect.void))
       yield* fork(send(100, Effect.void))
@@ -100,7 +100,7 @@ describe("TokenLimiter", () => {
       yield* fork(send(100, Effect.void))
       yield* fork(send(1200, Effect.void))
       yield* TestClock.adjust("5 minutes")
-      // 1,600 flow in in 96 s; then 1,000 in 60 s more.
+      // 1,600 are refilled in 96 s, then 1,000 in 60 s more.
       assert.deepStrictEqual(sends, [0, 96_000, 156_000])
     }).pipe(Effect.provide(limiter({ tokens: 1000, maxWait: "1 hour" }))))
 
@@ -115,7 +115,7 @@ describe("TokenLimiter", () => {
       assert.deepStrictEqual(sends, [0, 60_000, 120_000, 180_000])
     }).pipe(Effect.provide(limiter({ requests: 1, inputTokens: 1000, outputTokens: 500, maxWait: "1 hour" }))))
 
-  it.effect("what was read from a cache does not count, unless it is said to", () =>
+  it.effect("input read from a cache does not count, unless configured to", () =>
     Effect.gen(function*() {
       for (const [cachedInput, expected] of [[undefined, 850], ["free", 850], ["counted", 50]] as const) {
         const used = Effect.gen(function*() {
@@ -403,7 +403,7 @@ describe("what headers say", () => {
       assert.strictEqual(yield* left("tokens"), 100)
       yield* TestClock.adjust(30_000)
       yield* Fiber.join(slow)
-      // 5,900 were left and 5,800 have gone since; 3,000 have flowed in.
+      // 5,900 were left and 5,800 have been used since; 3,000 have been refilled.
       assert.strictEqual(yield* left("tokens"), 3100)
     }).pipe(Effect.provide(limiter({ tokens: 6000 }))))
 
@@ -447,7 +447,7 @@ describe("what headers say", () => {
       })
     }).pipe(Effect.provide(limiter({}))))
 
-  it.effect("nonsense in them changes nothing", () =>
+  it.effect("invalid values in them change nothing", () =>
     Effect.gen(function*() {
       for (const value of ["", "-1", "1e3", "many", "1,2", "9".repeat(400)]) {
         const headers = { "x-ratelimit-limit-tokens": value, "x-ratelimit-remaining-tokens": value }
@@ -553,7 +553,7 @@ describe("laws", () => {
     readonly used: number
   }
 
-  /** Runs calls, and says in turn what leaves and what ends. */
+  /** Runs calls, and reports each send that leaves or ends, in order. */
   const run = (calls: typeof Calls.Type, part: (of: (typeof Calls.Type)[number]) => number) =>
     Effect.gen(function*() {
       const events: Array<Event> = []
@@ -589,7 +589,7 @@ describe("laws", () => {
         for (let from = 0; from < sent.length; from++) {
           let sum = 0
           for (let to = from; to < sent.length; to++) {
-            // One that is larger than the bucket passes when that is full: it is the last of its window.
+            // A send larger than the bucket passes when the bucket is full: it is the last of its window.
             const before = sum
             sum += sent[to]!.estimate
             const allowed = 1000 + (sent[to]!.at - sent[from]!.at) * perMilli

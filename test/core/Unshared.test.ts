@@ -1,4 +1,4 @@
-/** A quota that every call has to itself bounds nothing, and one that is smaller than a retry pays for none: both are said, once. */
+/** A quota of each call's own limits nothing, and one smaller than a retry pays for none: a warning says so, once. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
@@ -45,7 +45,7 @@ const policy = Backoff.fixed({ delay: 1 }).pipe(
 )
 const options = { capacity: 28 }
 
-/** A service that is down, and what is said meanwhile. */
+/** A service that is down, and what is logged meanwhile. */
 const outage = () => {
   const world = { sends: 0, warnings: Array<string>() }
   const call = Effect.suspend(() => {
@@ -307,7 +307,7 @@ describe("what limits nothing when each call has its own, without a warning", ()
 describe("promises", () => {
   setFlagsFromString("--expose-gc")
   const collect: () => void = runInNewContext("gc")
-  /** The garbage is collected, and those who wait for that are told. */
+  /** Collects garbage, and notifies whoever waits for that. */
   const collected = async () => {
     for (let turn = 0; turn < 3; turn++) {
       await new Promise((resolve) => setImmediate(resolve))
@@ -319,7 +319,7 @@ describe("promises", () => {
   const standard = () =>
     Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 14 }))
 
-  /** What `console.log` gets, as it is where an application has set up nothing. */
+  /** What `console.log` gets in an application that has set up no logger. */
   const printed = async (run: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
     const lines: Array<string> = []
     const { log } = console

@@ -801,7 +801,7 @@ const inMillis = (given: { readonly minDelay: number; readonly maxDelay: number;
   maxWait: given.maxWait * 1000
 })
 
-/** Chance that gives the numbers in turn, then the last one again and again. */
+/** Random numbers from a list, in turn; the last one repeats. */
 const inTurn = (numbers: ReadonlyArray<number>): () => number => {
   let drawn = 0
   return () => numbers[Math.min(drawn++, numbers.length - 1)]!
@@ -828,7 +828,7 @@ const travel = <A, E, R>(program: Effect.Effect<A, E, R>, end: Duration.Input) =
     return exit
   })
 
-/** Waits for a script of outcomes, of which the last repeats, and takes note of when polls began and how long it slept. */
+/** Waits for a script of outcomes, of which the last repeats, and records when polls began and how long it slept. */
 const play = (options: {
   readonly waiter: Waiter.Waiter<any, any, never>
   readonly script?: ReadonlyArray<Waiter.Outcome>

@@ -41,7 +41,7 @@ class Gate extends SendGate.Service<Gate, unknown>()("test/engine/hedge/Gate") {
 
 type Turn = readonly [millis: number, end?: Effect.Effect<unknown, unknown>]
 
-/** A call whose sends go as the turns say, in order, the last one from then on. */
+/** A call whose sends follow the turns in order; the last turn repeats. */
 const serving = (turns: ReadonlyArray<Turn>) => {
   const at: Array<number> = []
   const send = Effect.gen(function*() {

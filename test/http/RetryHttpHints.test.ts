@@ -10,7 +10,7 @@ import * as TestClock from "effect/testing/TestClock"
 
 const request = HttpClientRequest.get("http://a/")
 
-/** A response with these headers as they are, also such as no `Response` would let through. */
+/** A response with exactly these headers, including those that no `Response` would accept. */
 const responseOf = (headers: Record<string, unknown>, status = 429): HttpClientResponse.HttpClientResponse =>
   Object.create(HttpClientResponse.fromWeb(request, new Response(null, { status })), {
     headers: { value: headers },

@@ -111,7 +111,7 @@ describe("an interruption of a shared quota", () => {
               assert.strictEqual(redis.leases(key), 0)
               const spent = 500 - (redis.states.get(key)?.tokens ?? 500)
               const retried = Math.max(0, sends - 1)
-              // Between the hand-over of a retry and its first step there is one step of the scheduler: it counts as sent.
+              // A retry takes its first step one scheduler step after it is handed over: until then it counts as sent.
               assert.include([retried, retried + 1], Math.round(spent / 5))
               assert.closeTo(spent, Math.round(spent / 5) * 5, 0.01)
               yield* Effect.orDie(quota.deposit(500))

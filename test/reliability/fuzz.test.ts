@@ -223,7 +223,7 @@ describe("headers of any content", () => {
 
 const config = "[default]\nmax_attempts = 3\nretry_mode = standard\n\n[profile a]\ns3 =\n  max_attempts = 9\n"
 
-/** A text that is right, with some of it replaced. */
+/** A valid text, with some of it replaced. */
 const damaged = (chance: Chance, text: string): string => {
   let damagedText = text
   for (let n = 1 + chance.below(4); n > 0; n--) {
@@ -328,7 +328,7 @@ describe("files and variables of any content", () => {
   })
 })
 
-// Of a reader whose time grows with the square of its text each of these would take minutes, and the test its timeout.
+// A reader with quadratic time would need minutes for each of these, and the test would time out.
 describe("two megabytes of one character take linear time", () => {
   const size = 2 ** 21
   const texts = ["9", " ", ",", "a", "\t", "-", "(", "\n", "[", "=", "\u0000", "{", "Fri, ", "1,"].map((piece) =>

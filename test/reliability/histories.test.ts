@@ -48,7 +48,7 @@ class History {
     this.programs = programs
     this.counters = programs.map(() => 0)
     this.fibers = programs.map(() => undefined)
-    // So slow a refill that none comes in a history, in which no time passes.
+    // A refill so slow that none comes: no time passes in a history.
     const perMilli = waits ? 1 : 0
     this.model = new QuotaModel({ capacity, initial, perMilli, waits })
     const whenExhausted = waits ? "wait" : "stop"
@@ -62,7 +62,7 @@ class History {
     return this.model.queue.some(({ id }) => id === who)
   }
 
-  /** Who can make a step now. */
+  /** Which fibers can take a step now. */
   get enabled(): ReadonlyArray<number> {
     return this.programs.flatMap((program, who) => {
       const next = program[this.counters[who]!]
@@ -138,7 +138,7 @@ const everyHistory = (programs: Programs, settings: Settings): number => {
   let histories = 0
   const from = (steps: ReadonlyArray<number>): void => {
     const history = played(programs, settings, steps)
-    // Goes down along the first that is enabled, and comes back for the others.
+    // Follows the first enabled fiber, then backtracks to the others.
     const path = [...steps]
     const branches: Array<ReadonlyArray<number>> = []
     for (let { enabled } = history; enabled.length > 0; { enabled } = history) {
@@ -154,7 +154,7 @@ const everyHistory = (programs: Programs, settings: Settings): number => {
   return histories
 }
 
-/** Every step from every state that can be reached: each history is a way through these. */
+/** Every step from every reachable state: each history is a path through these. */
 const everyStep = (programs: Programs, settings: Settings): { readonly states: number; readonly steps: number } => {
   const first: ReadonlyArray<number> = []
   const reached = new Map([[played(programs, settings, first).state, first]])

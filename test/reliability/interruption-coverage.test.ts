@@ -124,7 +124,7 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
   )
 }
 
-/** What there is nothing to sweep of. */
+/** Exports with nothing to sweep. */
 const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
   "a class of errors or a guard of options": [
     "AdaptiveRateLimiter.RateLimitExceeded",
@@ -333,7 +333,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
 
 const root = new URL("../..", import.meta.url)
 
-/** Names as `Module.name`. `index` says again what others export; the kit is what sweeps. */
+/** Names as `Module.name`. `index` re-exports what others export; the kit does the sweeping. */
 const exported = async (): Promise<ReadonlyArray<string>> => {
   const files = [
     "src",

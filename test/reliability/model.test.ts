@@ -22,7 +22,7 @@ const now = <A, E>(world: World, self: Effect.Effect<A, E>): A => {
   return exit.value
 }
 
-/** Many times cheaper than an assertion of a library, of which there would be millions. */
+/** Many times cheaper than the assertions of a library: there would be millions of them. */
 const same = (what: string, actual: unknown, expected: unknown): void => {
   if (!Object.is(actual, expected)) throw new Error(`${what} is ${String(actual)}, not ${String(expected)}`)
 }
@@ -39,7 +39,7 @@ interface Subject<Command> {
   readonly run: (command: Command) => void
   /** Throws where the model and the real one differ. */
   readonly compare: () => void
-  /** After the last command: what has to come in the end. */
+  /** After the last command: what must hold in the end. */
   readonly finish: () => void
 }
 
@@ -57,7 +57,7 @@ const outcomeOf = <Command>(make: () => Subject<Command>, commands: ReadonlyArra
   }
 }
 
-/** The failing commands, without those that it does not take. */
+/** The failing commands, without those that are not needed. */
 const shrunk = <Command>(make: () => Subject<Command>, commands: ReadonlyArray<Command>): ReadonlyArray<Command> => {
   let failing = commands
   for (let size = Math.ceil(failing.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
@@ -268,7 +268,7 @@ const limiterSubject = () => {
       within("the timers", world.asleep, 0, 1)
     },
     finish: () => {
-      // Nobody waits longer than the line before it takes at the present rate.
+      // No waiter waits longer than the line ahead of it takes at the current rate.
       const millis = Math.ceil((model.queue.length + 1) / model.fillRate * 1000)
       model.advance(millis)
       world.advance(millis)

@@ -1,4 +1,4 @@
-/** Edges of the engine that only mutation testing found to be unheld. */
+/** Edge cases of the engine that only mutation testing found untested. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
@@ -194,7 +194,7 @@ describe.each(drivers)("$form", ({ run }) => {
 
 describe("a quota that answers late, or not", () => {
   const minute = RetryPolicy.deadline("1 minute")
-  /** A quota that has to be asked or waited for, and takes so long to say what it says. */
+  /** A quota that has to be asked or waited for, with a delayed answer. */
   const answering = (
     options: { readonly remote: boolean; readonly grants: boolean; readonly millis: number; readonly word?: "refused" }
   ) =>
@@ -256,7 +256,7 @@ describe("a quota that answers late, or not", () => {
 })
 
 describe("a retry that a combinator around the policy has stopped", () => {
-  /** The policy gives leave for a retry, which the schedule around it forbids. */
+  /** The policy permits a retry that the schedule around it forbids. */
   const forbidden = (policy: Policy) =>
     Effect.ignore(
       Effect.retry(attempt(Effect.fail(new Transient())), Schedule.while(policy, () => Effect.succeed(false)))

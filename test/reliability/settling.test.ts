@@ -1,4 +1,4 @@
-/** When and how often what a send holds is settled, to the step: only mutation testing found these to be unheld. */
+/** When and how often what a send holds is settled, to the step: only mutation testing found these untested. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   attempt,

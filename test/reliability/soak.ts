@@ -65,7 +65,7 @@ interface Sample {
   readonly megabytes: number
 }
 
-/** The most that was held in a stretch of the run, of which 0 is the beginning and 1 the end. */
+/** The peak heap in a part of the run, where 0 is its beginning and 1 its end. */
 const mostHeld = (samples: ReadonlyArray<Sample>, from: number, to: number): number => {
   const seconds = minutes * 60
   const inside = samples.filter((sample) => sample.seconds >= from * seconds && sample.seconds <= to * seconds + 5)
@@ -116,7 +116,7 @@ const before = heap()
 const runtime = ManagedRuntime.make(Layer.fresh(ResourceLimiters.layer({ limiter: { minFillRate: 150 } })))
 const { problems, samples } = await runtime.runPromise(soak)
 await runtime.dispose()
-// Fibers that have just ended have still to be told.
+// Fibers that have just ended must still be notified.
 await new Promise((resolve) => setTimeout(resolve, 200))
 const left = process.getActiveResourcesInfo().filter((name) => !/^(TTY|Pipe|FS|TCP)Wrap$|^FSReq/.test(name))
 // The first third is warm-up: lines fill, code is compiled. Each of the others has outages in it.

@@ -58,7 +58,7 @@ interface Allowance {
   bytes: number
 }
 
-/** What a file says of the times of calls. */
+/** The times of calls in a file. */
 const arrivalsFrom = Effect.fnUntraced(function*(path: string, left: Allowance) {
   const fs = yield* FileSystem.FileSystem
   const { size, type } = yield* Effect.mapError(fs.stat(path), unreadable(path))

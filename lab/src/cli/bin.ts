@@ -11,7 +11,7 @@ import { exitCode, main } from "./main.ts"
 import { startSource } from "./sources.ts"
 import { Threads, worthAThread } from "./Threads.ts"
 
-/** The version in package.json, put in by the build. */
+/** The version in package.json, inserted by the build. */
 declare const VERSION: string | undefined
 
 const isBuilt = typeof VERSION === "string"

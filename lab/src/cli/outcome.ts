@@ -13,7 +13,7 @@ export const share = (result: SimulationResult, { totals }: ClientResult): strin
 export const sendsPerCall = ({ totals: { attempts, calls } }: ClientResult): string =>
   calls === 0 ? "-" : (attempts / calls).toFixed(2)
 
-/** The most requests in a second that any service was sent. */
+/** The most requests in a second sent to any service. */
 export const peakOf = (result: SimulationResult, services: ReadonlyArray<ServiceResult>): string => {
   const perSecond = factsOf({ ...result, services }).peak?.perSecond
   if (perSecond === undefined) return "-"

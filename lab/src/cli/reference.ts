@@ -1,7 +1,7 @@
 import { jsonSchema } from "../Simulator.ts"
 import { described } from "./text.ts"
 
-/** What the JSON Schema of a scenario says of a place. */
+/** What the JSON Schema of a scenario says about a place. */
 export interface Place {
   readonly description?: string
   readonly enum?: ReadonlyArray<string>

@@ -124,7 +124,7 @@ const endsOf = (traces: Traces): ReadonlyArray<Model.End> => {
 /** More tokens than any call takes. */
 const boundless: RetryQuota.Options = { capacity: Number.MAX_SAFE_INTEGER }
 
-/** What every retry takes of the quota after a failure of each class. */
+/** What every retry takes from the quota after a failure of each class. */
 const costsOf = ({ retries, setting }: Subject): (retry: number) => Model.Costs => {
   const policy = RetryPolicy.withoutDeadline(setting.policy)
   const costs = (facts: Parameters<typeof errorOf>[0]) =>
@@ -186,8 +186,8 @@ const latencyOf = (subject: Subject): Model.Spread => {
 const furthest = 10_000
 
 /**
- * How many retries more the calls make that were not followed: as many as the policy allows, with a deadline as many as a
- * call whose draws are all in the middle.
+ * How many more retries the calls make beyond those followed: as many as the policy allows; with a deadline, as many as
+ * a call whose draws are all in the middle.
  */
 const moreOf = ({ deadlineMillis, limits, setting }: Subject, followed: number): number => {
   const most = limits.maxAttempts - 1 - followed

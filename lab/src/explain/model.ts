@@ -64,7 +64,7 @@ export interface Retry {
    * the percentiles are not those of samples.
    */
   readonly delay: Spread & { readonly exact: boolean }
-  /** Tokens that it takes of the quota, by the class of the failure before it. */
+  /** Tokens that it takes from the quota, by the class of the failure before it. */
   readonly costs: Costs
   /** Tokens that it takes after the failure that is explained. */
   readonly cost: number

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { between, millis, whole } from "./refusal.ts"
 
 /**
- * What is asked of a policy. All of it is optional.
+ * The options of an explanation. All are optional.
  *
  * @category models
  * @since 0.1.0

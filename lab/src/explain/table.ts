@@ -32,7 +32,7 @@ export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArr
   )
 }
 
-/** One number where all classes cost the same, otherwise one for each; where none is retried, the cost of the error itself. */
+/** One number if all classes cost the same, otherwise one each; if none is retried, the cost of the error itself. */
 const costs = ({ cost, costs: { throttling, timeout, transient } }: Retry): string => {
   if (transient === timeout && timeout === throttling) return `${transient ?? cost}`
   return [transient, timeout, throttling].map((cost) => cost === null ? "-" : `${cost}`).join("/")

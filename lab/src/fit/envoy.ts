@@ -10,7 +10,7 @@ const countsAt = (words: ReadonlyArray<string>): number => {
 }
 
 /**
- * Envoy's default format, and Istio's. The time in it is that of the beginning, the duration is in milliseconds.
+ * Envoy's default format, and Istio's. Its time is when the request began; its duration is in milliseconds.
  * Source: Envoy, "Access logging", default format string.
  */
 export const envoy: Reader = {

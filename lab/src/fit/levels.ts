@@ -9,11 +9,11 @@ export class Level {
   readonly latency = new Histogram()
 }
 
-/** Seconds in which as many requests were served, and waited as long. */
+/** Seconds in which equally many requests were served, and waited equally long. */
 export interface Group {
   /** Requests that were served in each of them. */
   readonly served: number
-  /** What nine of ten requests took at least, in milliseconds. */
+  /** What nine of ten requests took or exceeded, in milliseconds. */
   readonly leastMillis: number
   /** Whether requests were refused: at least one of twenty. */
   readonly refusing: boolean

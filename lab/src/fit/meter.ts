@@ -101,7 +101,7 @@ export class Meter {
     }
   }
 
-  /** Call it at the end of a file: the next may be of any time. */
+  /** Call it at the end of a file: the next one may be from any time. */
   endOfFile(): void {
     this.seconds.end()
     this.newestMillis = undefined

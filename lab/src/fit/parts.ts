@@ -76,7 +76,7 @@ const endOf = (line: string, from: number): number => {
   return end < 0 ? -1 : end + 1
 }
 
-/** The words of a line from a place on, without their quotes. `undefined` when a quote is not closed. */
+/** The words of a line from an index on, without their quotes. `undefined` when a quote is not closed. */
 export const wordsOf = (line: string, start: number): ReadonlyArray<string> | undefined => {
   const words: Array<string> = []
   for (let from = start; from < line.length;) {

@@ -1,4 +1,4 @@
-/** An actor that does something at a time: what it does is a small number of its own, below {@link fronts}. */
+/** An actor that does something at a planned time: a small number of its own, below {@link fronts}, says what. */
 export interface Actor {
   act(what: number): void
 }
@@ -114,7 +114,7 @@ export class Agenda {
     return this.orders++
   }
 
-  /** Plans; returns the place, by which it can be canceled until it is due. */
+  /** Plans; returns the place, which can cancel it until it is due. */
   add(atMillis: number, order: number, who: Actor, what: number): number {
     let place = this.free
     if (place < 0) {
@@ -162,7 +162,7 @@ export class Agenda {
     return this.at[place]!
   }
 
-  /** Takes out what {@link peek} has found, and lets it act. */
+  /** Removes what {@link peek} found, and lets it act. */
   act(place: number): void {
     const who = this.who[place]!
     const what = this.what[place]!

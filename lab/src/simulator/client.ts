@@ -117,7 +117,7 @@ export class Client {
     }
   }
 
-  /** What has been counted; `fromMillis` is the beginning of a bucket that runs. */
+  /** The counts so far; `fromMillis` is the start of the current bucket. */
   result(fromMillis: number | undefined): ClientResult {
     const { gauges, kind, meter, name } = this
     return {

@@ -69,7 +69,7 @@ const together = (all: ReadonlyArray<ReadonlyArray<ClientBucket>>): ReadonlyArra
     return sum
   })
 
-/** How the calls ended that ended in a bucket. */
+/** The outcomes of the calls that ended in a bucket. */
 export interface Ended {
   readonly fromMillis: number
   readonly succeeded: number

@@ -1,8 +1,8 @@
 import { type Actor, type Agenda, type Front, fronts } from "./agenda.ts"
 
 /**
- * What is planned for so long from now, always the same: the first to be planned is the first to come, so that only that
- * one is in the agenda. Made for timeouts, nearly all of which are canceled.
+ * Events that are all planned the same time ahead: the first to be planned is the first to come due, so only that one
+ * is in the agenda. Made for timeouts, nearly all of which are canceled.
  */
 export class Lane implements Front {
   private readonly agenda: Agenda
@@ -19,7 +19,7 @@ export class Lane implements Front {
     this.what = what
   }
 
-  /** Plans; answers a ticket, by which it can be canceled. */
+  /** Plans; returns a ticket that can cancel it. */
   add(atMillis: number, who: Actor): number {
     if (this.tail - this.head === this.at.length) this.grow()
     const ticket = this.tail++

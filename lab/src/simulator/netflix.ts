@@ -43,7 +43,7 @@ export interface Vegas {
   readonly estimated: number
   /** The least time of a send; 0 before the first. */
   readonly leastMillis: number
-  /** Samples since the least time was taken again. */
+  /** Samples since the least time was last reset. */
   readonly samples: number
   readonly probes: number
 }
@@ -102,7 +102,7 @@ export interface ExpAvg {
 
 export const nothingMeasured: ExpAvg = { value: 0, sum: 0, count: 0 }
 
-/** The mean with one sample more. */
+/** The mean with one more sample. */
 export const averaged = ({ count, sum, value }: ExpAvg, sample: number, window: number, warmup: number): ExpAvg => {
   if (count < warmup) return { value: (sum + sample) / (count + 1), sum: sum + sample, count: count + 1 }
   const weight = 2 / (window + 1)

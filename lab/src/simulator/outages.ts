@@ -37,7 +37,7 @@ export class Holds {
     this.windows = windows
   }
 
-  /** When what is sent at a time is delivered: at the end of the outages that hold it; `Infinity` beyond their backlog. */
+  /** When a send made at this time is delivered: when the outages that hold it end; `Infinity` beyond their backlog. */
   deliversAt(nowMillis: number, fresh: boolean): number {
     const hold = lasting(this.windows, nowMillis)
     if (hold === undefined) return nowMillis

@@ -1,7 +1,7 @@
 import type { Actor } from "./agenda.ts"
 import type { Failure } from "./failure.ts"
 
-/** One attempt, as a service sees it: what is planned for it is planned with it, and the service says what. */
+/** One attempt, as a service sees it. It is the actor of its own events, and the service says what they do. */
 export interface Request extends Actor {
   /** The client has its answer, or has given up. */
   readonly settled: boolean
@@ -9,11 +9,11 @@ export interface Request extends Actor {
   readonly fresh: boolean
   /** The instance that works on it. */
   server: number
-  /** By which its time in a queue can be canceled. */
+  /** The ticket that cancels its timeout in a queue. */
   ticket: number
-  /** How long its turn is, where that is settled when it comes; else below 0. */
+  /** How long its turn is, if that is decided on arrival; otherwise below 0. */
   turnMillis: number
-  /** How many services have been asked for it. */
+  /** How many services have been called for it. */
   asked: number
   /** The answer it will get. */
   outcome: Failure | undefined
@@ -30,7 +30,7 @@ export const firstOfService = 3
 /** A service, as its clients see it. */
 export interface Target {
   readonly name: string
-  /** When what is sent at a time leaves for the service: `Infinity` when it never does. */
+  /** When a send made at this time leaves for the service; `Infinity` if it never does. */
   readonly deliversAt: (nowMillis: number, fresh: boolean) => number
   /** A request arrives. */
   readonly receive: (request: Request) => void

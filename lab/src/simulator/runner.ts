@@ -4,7 +4,7 @@ import type { SimulationResult } from "./result.ts"
 import type { Scenario } from "./scenario.ts"
 import type { SimulationStalled } from "./simulation.ts"
 
-/** What reads changed scenarios and runs them, for those that look for something by changing one. */
+/** Reads and runs changed scenarios, for searches that change one. */
 export interface Runner {
   readonly decode: (input: unknown) => Effect.Effect<Scenario, InvalidScenario>
   readonly run: (

@@ -159,7 +159,7 @@ export class Service implements Target, Caller<Request>, Front {
     this.meter.roll(fromMillis, this.waiting, this.busy)
   }
 
-  /** What has been counted; `fromMillis` is the beginning of a bucket that runs. */
+  /** The counts so far; `fromMillis` is the start of the current bucket. */
   result(fromMillis: number | undefined): ServiceResult {
     const { busy, meter, name, waiting } = this
     return { name, totals: meter.totals, series: meter.series(fromMillis, waiting, busy) }

@@ -48,7 +48,7 @@ export interface Sweep {
 
 /** The options of a sweep. */
 export interface SweepOptions {
-  /** A path into the scenario, as that of an `Axis`. */
+  /** A path into the scenario, like that of an `Axis`. */
   readonly path: string
   readonly from: number
   readonly to: number

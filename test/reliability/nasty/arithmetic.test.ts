@@ -93,7 +93,7 @@ describe("arithmetic", () => {
       assert.closeTo(yield* tenths.balance, 0, 1e-9)
     }))
 
-  // Finagle's own property: 10,000 deposits, each followed by a withdrawal, in a time that stands.
+  // Finagle's own property: 10,000 deposits, each followed by a withdrawal, while time stands still.
   for (const share of [0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 0.6, 0.75, 0.99, 0.999, 0.9999]) {
     it.effect(`nasty 29: of 10,000 calls that deposit ${share} each, ${Math.round(10_000 * share)} ± 1 can retry`, () =>
       Effect.gen(function*() {

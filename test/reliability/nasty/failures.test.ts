@@ -30,7 +30,7 @@ const classifiers = [
   ["a chain with a veto", RetryClassifier.vetoing(RetryClassifier.defaultClassifier, () => false)]
 ] as const
 
-/** Chains of causes, of which none is worth a retry but perhaps the last. */
+/** Chains of causes; at most the last one is worth a retry. */
 const chained = (depth: number, last: unknown): unknown => {
   let error = last
   for (let n = 0; n < depth; n++) error = { message: `level ${n}`, cause: error }

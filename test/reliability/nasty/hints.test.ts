@@ -34,7 +34,7 @@ const ofHttp = (headers: Headers, status = 429): Effect.Effect<number | undefine
     Effect.sync(() => millisOf(RetryHttp.classifier, responseOf(headers, status)))
   )
 
-/** What the core reads of an error with headers: the same, but for the bound of a day. */
+/** What the core reads of an error with headers: the same, except for the limit of one day. */
 const ofCore = (headers: Headers): number | undefined =>
   millisOf(RetryClassifier.defaultClassifier, { status: 429, headers })
 

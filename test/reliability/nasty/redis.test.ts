@@ -20,7 +20,7 @@ const shared = (options?: Partial<RetryQuotaRedis.Options>, redis = new FakeRedi
     (quota) => ({ redis, quota })
   )
 
-/** Lets the clock go on until the effect has ended, and tells how long that took. */
+/** Advances the clock until the effect has ended, and returns how long that took. */
 const timed = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const begin = yield* Clock.currentTimeMillis
@@ -30,7 +30,7 @@ const timed = <A, E, R>(self: Effect.Effect<A, E, R>) =>
     return [yield* Fiber.join(fiber), (yield* Clock.currentTimeMillis) - begin] as const
   })
 
-/** A client over a send of our own, by which Effect runs scripts. */
+/** A client over our own send, which Effect uses to run scripts. */
 const sending = (send: (command: string) => Effect.Effect<unknown, Redis.RedisError>) =>
   Redis.make({
     send: ((command: string) => send(command)) as Redis.Redis["Service"]["send"],
@@ -169,7 +169,7 @@ describe("shared state", () => {
       redis.states.clear()
       const second = yield* drain
       assert.isAtMost(second.length, 20)
-      // What is given back that the new master never lent makes no tokens.
+      // Tokens given back that the new master never lent add nothing.
       for (const reservation of [...first, ...second]) yield* reservation.giveBack
       yield* TestClock.adjust("1 minute")
       assert.strictEqual((yield* timed(quota.balance))[0], 100)
@@ -203,7 +203,7 @@ describe("shared state", () => {
         assert.isTrue(Option.isSome(taken))
       }
       assert.match(lua, /redis\.call\(['"]TIME['"]\)/)
-      // Settings, ids and costs: nothing as large as a time since 1970.
+      // Settings, ids and costs: nothing as large as a Unix time.
       assert.isBelow(Math.max(...sent), 1e9)
     }))
 

@@ -142,7 +142,7 @@ describe("requests", () => {
       }
       for (let n = 0; n < 100; n++) yield* Effect.exit(Kit.runToEnd(call))
       assert.strictEqual(leaf.sends, 100 + 35 * 5)
-      // Last: from here on attempts of this process are marked.
+      // Last, because from here on the attempts of this process are marked.
       assert.strictEqual(yield* layered(withRetry(RetryPolicy.outermostOnly(immediate))), 3)
     }))
 

@@ -118,7 +118,7 @@ describe("resources", () => {
           ResourceLimiters.layer()
         ]))
       )
-      // A shared quota has told Redis nothing as long as there is nothing to tell.
+      // A shared quota sends Redis nothing while there is nothing to send.
       yield* counted.provide(
         Effect.andThen(TestClock.adjust("1 day"), Effect.sync(() => assert.strictEqual(counted.asleep, 0))).pipe(
           Effect.provide(Layer.fresh(

@@ -83,7 +83,7 @@ describe("time", () => {
       const perSecond = yield* served((clocks) => {
         clocks.monotonicMillis = -3_600_000
       })
-      // The second in which the clock goes back may lose what had flowed in since the last look.
+      // The second in which the clock goes back may lose what was refilled since the last reading.
       assert.isAtLeast(Math.min(...perSecond), 4)
       assert.isAtMost(Math.max(...perSecond), 5)
       const clocks = yield* steppedClock
@@ -97,7 +97,7 @@ describe("time", () => {
         const waiting = yield* Effect.forkChild(quota.reserve(8))
         yield* TestClock.adjust("1 second")
         clocks.monotonicMillis = -7_000_000
-        // What had flowed in since the last look, a second ago, is not known any more.
+        // What was refilled since the last reading, a second ago, is no longer known.
         yield* TestClock.adjust("3 seconds")
         assert.isDefined(waiting.pollUnsafe())
         yield* TestClock.adjust("1 hour")
@@ -210,7 +210,7 @@ describe("time", () => {
         })
         assert.isTrue(Option.isSome(yield* quota.reserve(1)))
         assert.strictEqual(counted.sleeps, 0)
-        // A third of a token three times over is a token, though its sum may be a little less.
+        // Three thirds of a token are a token, though their sum may be slightly less.
         const thirds = yield* RetryQuota.make({
           capacity: 1,
           initial: 0,

@@ -23,11 +23,11 @@ const unary = Effect.suspend(() => {
   return withRetry(call, awsAdaptive)
 })
 
-/** A promise with the signal of the interruption; what it has begun comes to its end before the sweep looks. */
+/** A promise with the signal of the interruption; the work it started ends before the sweep checks. */
 const promised = (call: (signal: AbortSignal) => PromiseLike<unknown>): Program<never> =>
   Effect.ensuring(Effect.tryPromise(call), flush)
 
-/** A client of the SDK that retries by a strategy of ours. */
+/** A client of the SDK that retries with our strategy. */
 const withStrategy = (policy: typeof awsAdaptive, plugin: boolean): Program =>
   Effect.flatMap(AwsSdk.makeRetryStrategy(policy), (retryStrategy) => {
     const { client } = dynamo([busy, throttle, ok], { retryStrategy, maxAttempts: retryStrategy.maxAttempts })
@@ -35,14 +35,14 @@ const withStrategy = (policy: typeof awsAdaptive, plugin: boolean): Program =>
     return promised((abortSignal) => client.send(getItem(), { abortSignal }))
   })
 
-/** A function that fails twice, then is well. */
+/** A function that fails twice, then succeeds. */
 const rejecting = () => {
   let sends = 0
   const errors = [new Kit.Transient(), new Kit.Throttled({})]
   return () => sends < errors.length ? Promise.reject(errors[sends++]) : Promise.resolve("ok")
 }
 
-/** What brings other people's clients to the library. */
+/** Adapters for clients of other libraries. */
 export const adapterSweeps: Sweeps = {
   "RetryHttp.retry": {
     program: Effect.suspend(() => {

@@ -52,7 +52,7 @@ const quotas: Readonly<Record<string, RetryQuota.Options>> = {
 
 const one = on((call) => withRetry(call, awsStandard))
 
-/** Calls at every kind of quota. */
+/** Calls under every kind of quota. */
 export const quotaSweeps: Sweeps = Object.fromEntries(
   Object.entries(quotas).flatMap(([name, quota]): ReadonlyArray<readonly [string, Sweep]> => [
     [`a call, at a quota ${name}`, { quota, program: on((call) => withRetry(call, awsAdaptive)) }],
@@ -68,7 +68,7 @@ export const quotaSweeps: Sweeps = Object.fromEntries(
   ])
 )
 
-/** Calls at other kinds of limiters than the one that has each send wait. */
+/** Calls behind limiters other than the one that makes each send wait. */
 export const limiterSweeps: Sweeps = Object.fromEntries(
   Object.entries(
     {
@@ -94,7 +94,7 @@ export const limiterSweeps: Sweeps = Object.fromEntries(
   ])
 )
 
-/** A skewed clock, as the SDK tells of it. */
+/** A skewed clock, as the SDK reports it. */
 class Skewed extends Data.TaggedError("Skewed") {
   readonly code = "RequestTimeTooSkewed"
 }
@@ -218,7 +218,7 @@ export const callSweeps: Sweeps = {
     })
   },
   "SmithyGuide.make, SmithyGuide.layer": {
-    // What a success of the guide puts in is never what its retry took.
+    // In the guide, a success never deposits what its retry took.
     quota: { initial: 100, successIncrement: 1 },
     program: on((call) => Effect.provide(RetryStrategy.run(call), SmithyGuide.layer()))
   },

@@ -14,7 +14,7 @@ import type { Send, Sweeps } from "./sweep.ts"
 
 class Gate extends SendGate.Service<Gate>()("test/sweeps/hedges/Gate") {}
 
-/** What budget and gate have handed out, and what runs. */
+/** What budget and gate have granted, and what runs. */
 class Account {
   reservations = 0
   passes = 0
@@ -46,7 +46,7 @@ class Account {
     }
   }
 
-  /** A gate that lets pass, later if configured to wait. */
+  /** A gate that lets sends pass, later if configured to wait. */
   gate(waits: boolean): SendGate.SendGate {
     const hold = (send: SendGate.Send) => {
       this.passes++
@@ -85,11 +85,11 @@ interface Setting {
   readonly limit?: number
   /** The hedging around it is the one that counts, and its budget. */
   readonly isAround?: boolean
-  /** There are steps between a send that leaves and what is counted. */
+  /** A send is counted a few steps after it leaves. */
   readonly isDeep?: boolean
 }
 
-/** Hedged calls over an account that has to be even when they, and those that lost, have ended. */
+/** Hedged calls over a ledger that must balance once they and the losing sends have ended. */
 const settled = (program: (send: Send) => Effect.Effect<unknown, unknown, any>, setting: Setting = {}) =>
   Effect.suspend(() => {
     const { isAround = false, isDeep = false, isAsked = false, limit, waits = false } = setting
@@ -119,7 +119,7 @@ const settled = (program: (send: Send) => Effect.Effect<unknown, unknown, any>, 
 
 const hedged = Hedge.hedged({ after: 5, atMost: 2 })
 
-/** Hedged calls. Tokens, passes, the hedges' budget and running sends are even after any interruption. */
+/** Hedged calls. Tokens, passes, the hedge budget and running sends balance after any interruption. */
 export const hedgeSweeps: Sweeps = {
   "Hedge.hedged, Hedge.layer, Hedge.layerConfig, Hedge.Hedge": { program: settled(hedged), least: 40 },
   "Hedge.hedged under withRetry": { program: settled((send) => withRetry(hedged(send), awsStandard)), least: 60 },

@@ -13,7 +13,7 @@ import type { Send } from "./sweep.ts"
 
 type Shared = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
 
-/** What is interrupted at every step and in every wait, at a quota in a Redis that takes 5 ms for an answer. */
+/** What is interrupted at every step and in every wait, with a quota in a Redis that takes 5 ms to answer. */
 export interface RedisSweep {
   readonly options?: Partial<RetryQuotaRedis.Options>
   readonly driver?: (call: Send) => Effect.Effect<unknown, unknown, Shared>
@@ -36,7 +36,7 @@ const policy = Backoff.fixed({ delay: 20 }).pipe(
 
 const waits = { whenExhausted: "wait", refillPerSecond: 1e-6 } as const
 
-/** Calls at a quota in Redis, by name. */
+/** Calls with a quota in Redis, by name. */
 export const redisSweeps: Readonly<Record<string, RedisSweep>> = {
   "RetryQuotaRedis.make: a call that fails": { outcomes: [] },
   "RetryQuotaRedis.make: a call that fails, at a quota that waits": { outcomes: [], options: waits },
@@ -79,7 +79,7 @@ const costs = (sends: number, firstAttemptCost: number, succeeds: boolean): Read
 const tokens = 100_000
 const limited = Kit.TestLimiter.layer({ fillRate: 1e-6, minFillRate: 1e-6, minCapacity: tokens, tokens })
 
-/** The limiter, but that responses change nothing: they would let tokens flow in. */
+/** The limiter, except that responses change nothing: they would add tokens. */
 const steady = (limiter: AdaptiveRateLimiter.Service): AdaptiveRateLimiter.Service => {
   const gate = limiter.gate!
   return {
@@ -96,7 +96,7 @@ const steady = (limiter: AdaptiveRateLimiter.Service): AdaptiveRateLimiter.Servi
   }
 }
 
-/** Interrupts; answers how often, and what was not as it should be. */
+/** Interrupts; returns how often, and what went wrong. */
 export const sweptInRedis = (sweep: RedisSweep) =>
   Effect.gen(function*() {
     const { driver = (call: Send) => withRetry(call, policy), layer, outcomes = script } = sweep

@@ -42,7 +42,7 @@ const polling = Effect.suspend(() => {
 
 class Gate extends SendGate.Service<Gate>()("test/sweeps/Gate") {}
 
-/** A call behind a gate that has each send wait. It dies if a pass is neither settled nor canceled when it has ended. */
+/** A call behind a gate that makes each send wait. It dies if a pass is neither settled nor canceled when it ends. */
 const gated = (call: Send) =>
   Effect.suspend(() => {
     let open = 0
@@ -64,7 +64,7 @@ const gated = (call: Send) =>
     return Effect.acquireUseRelease(
       Effect.forkChild(Effect.provide(withRetry(call, awsAdaptive), gate)),
       Fiber.join,
-      // What a fiber leaves is settled by its last observer, which comes after the one that waits here.
+      // What a fiber leaves behind is settled by its last observer, which runs after the one that waits here.
       (fiber) => Fiber.interrupt(fiber).pipe(Effect.andThen(Effect.yieldNow), Effect.andThen(check))
     )
   })
@@ -142,7 +142,7 @@ export const serviceSweeps: Sweeps = {
   }
 }
 
-/** Quotas as a program brings them itself: what is held and given back is there again. */
+/** Quotas that a program provides itself: what was held and given back is there again. */
 export const quotaLayers: Readonly<Record<string, Layer.Layer<RetryQuota.RetryQuota>>> = {
   "RetryQuota.layer": RetryQuota.layer(),
   "RetryQuota.make": Layer.effect(RetryQuota.RetryQuota, RetryQuota.make({ capacity: 10 })),

@@ -19,10 +19,10 @@ export interface Sweep {
   readonly least?: number
 }
 
-/** Sweeps by name. A name tells the exports that it is about, as `RetryPolicy.capped`: see `coverage.test.ts`. */
+/** Sweeps by name. A name has the exports it covers (`RetryPolicy.capped`): see `interruption-coverage.test.ts`. */
 export type Sweeps = Readonly<Record<string, Sweep>>
 
-/** A program over a call that fails twice, then is well: with a transient failure and with a throttle that has a hint. */
+/** A program over a call that fails twice, with a transient failure and a throttle that has a hint, then succeeds. */
 export const on = <E, R>(
   program: (send: Send) => Effect.Effect<unknown, E, R>,
   latency = 10
@@ -33,7 +33,7 @@ export const on = <E, R>(
 
 export const failing = Kit.outcomes([Kit.timeout], { afterwards: "repeat", latency: 10 }).send
 
-/** Balance, send tokens, what is held and who waits are looked at by the sweep itself; which timers are left, here. */
+/** The sweep itself checks balance, send tokens, what is held and who waits; leftover timers are checked here. */
 export const swept = ({ limiter = { fillRate: 3 }, program, quota }: Sweep) =>
   Effect.gen(function*() {
     const left: Array<string> = []

@@ -2,7 +2,7 @@ import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
-/** The clock, its wall time and its monotonic time moved by so many milliseconds. Sleeps last as long as they did. */
+/** The clock with its wall time and monotonic time shifted by these milliseconds. Sleeps last as long as before. */
 export class SteppedClock {
   wallMillis = 0
   monotonicMillis = 0

@@ -11,7 +11,7 @@ import { Chance } from "./random.ts"
 
 type Program = Effect.Effect<unknown, unknown, any>
 
-/** What happened in a program, to see that programs are not idle. */
+/** What happened in a program, to check that programs are not idle. */
 export interface Played {
   readonly text: string
   readonly faults: ReadonlyArray<string>
@@ -139,7 +139,7 @@ export const play = (seed: number): Effect.Effect<Played> =>
     const wasInterrupted = interrupts && root.pollUnsafe() === undefined
     if (wasInterrupted) root.interruptUnsafe()
     const living = () => [root, ...writer.forked].filter((fiber) => fiber.pollUnsafe() === undefined).length
-    // Some fibers make three steps a turn.
+    // Some fibers take three steps per turn.
     for (let turn = 0; turn < 10_000 && living() > 0; turn++) {
       yield* turn % 10 === 0 ? TestClock.adjust(20) : Effect.yieldNow
     }

@@ -162,7 +162,7 @@ const throwing = () => {
   throw new Error("no entry")
 }
 
-/** A proxy that throws at some of what is done to it. */
+/** A proxy that throws on some operations. */
 const trapped = (chance: Chance, target: object): object =>
   new Proxy(target, {
     get: (...args) => chance.isLikely(0.3) ? throwing() : Reflect.get(...args),
@@ -189,7 +189,7 @@ const scalar = (chance: Chance): unknown =>
     revoked
   ])()
 
-/** What a file of JSON can hold, and no more. */
+/** Only what a JSON file can hold. */
 export const hostileJson = (chance: Chance, depth = 0): unknown => {
   if (depth > 3 || chance.isLikely(0.4)) {
     return chance.pick<unknown>([chance.pick(numbers), hostileText(chance), chance.pick(words), true, null])
@@ -217,7 +217,7 @@ const descriptor = (chance: Chance, value: unknown): PropertyDescriptor => ({
   ...(chance.isLikely(0.1) ? { get: throwing } : { value, writable: true })
 })
 
-/** An error of any shape: objects in objects, cycles, getters that throw, proxies, prototypes that are none. */
+/** An error of any shape: objects in objects, cycles, getters that throw, proxies, invalid prototypes. */
 export const hostileError = (chance: Chance, depth = 0): unknown => {
   if (depth > 3 || chance.isLikely(depth === 0 ? 0.1 : 0.5)) return scalar(chance)
   const made = bare(chance)

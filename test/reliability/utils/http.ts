@@ -11,7 +11,7 @@ export type Answer =
   | { readonly error: unknown }
   | "never"
 
-/** A response with these headers as they are, also such as no `Response` would let through. */
+/** A response with exactly these headers, including those that no `Response` would accept. */
 export const responseOf = (
   headers: Record<string, unknown>,
   status = 429,

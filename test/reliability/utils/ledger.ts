@@ -6,7 +6,7 @@ import type { Chance } from "./random.ts"
 /** What one reservation or pass has been through, in order. */
 type Story = Array<"sent" | "giveBack" | "spend" | "settle" | "cancel">
 
-/** An account of what was handed out, and of how each piece of it was settled. */
+/** A record of what was granted, and of how each piece of it was settled. */
 export class Ledger {
   readonly capacity = 300
   readonly reservations: Array<{ readonly cost: number; readonly story: Story }> = []
@@ -71,7 +71,7 @@ export class Ledger {
     })
   }
 
-  /** A gate that lets pass, makes wait or refuses. */
+  /** A gate that lets sends pass, makes them wait, or refuses them. */
   gate(chance: Chance, order: number): SendGate.SendGate<GateClosed> {
     const pass = (send: SendGate.Send) => {
       const story: Story = []

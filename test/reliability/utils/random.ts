@@ -1,4 +1,4 @@
-/** Chance that a seed determines (mulberry32). */
+/** Seeded randomness (mulberry32). */
 export class Chance {
   private state: number
   constructor(seed: number) {
@@ -26,7 +26,7 @@ export class Chance {
     return this.next() < probability
   }
 
-  /** Whether the item is among those that a seed has drawn: each with the chance of one half. */
+  /** Whether a seed has drawn the item: each with a probability of one half. */
   some<A>(items: ReadonlyArray<A>): ReadonlyArray<A> {
     return items.filter(() => this.isLikely(0.5))
   }

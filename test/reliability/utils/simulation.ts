@@ -27,7 +27,7 @@ const serviceFaults = ["errors", "throttles", "latency", "loss", "defects", "cap
 const worldFaults = ["wall clock", "stalls", "storms", "order"] as const
 type Fault = typeof serviceFaults[number] | typeof worldFaults[number]
 
-/** When everything that goes wrong has gone wrong. */
+/** When the faults stop. */
 const calmMillis = 60_000
 
 const policies: ReadonlyArray<Policy> = [
@@ -72,7 +72,7 @@ export interface Run {
   readonly cancelled: number
 }
 
-/** A fault in the library, with the seed that shows it again. */
+/** A fault in the library, with the seed that reproduces it. */
 export class SeedFailure extends Error {
   constructor(seed: number, atMillis: number, what: unknown) {
     super(`SEED=${seed}: at ${atMillis} ms: ${String(what)}`, { cause: what })
@@ -287,5 +287,5 @@ class Simulation {
   }
 }
 
-/** One run: the engine, a faulty service, virtual time; all that chance decides is decided by the seed. */
+/** One run: the engine, a faulty service, virtual time; the seed determines everything random. */
 export const simulate = (seed: number): Run => new Simulation(seed).run()

@@ -13,8 +13,8 @@ interface Sleeper {
 }
 
 /**
- * Time and order of fibers, both in hand: what is ready runs when {@link settle} is called, in the order that `choose`
- * gives, and time passes when {@link advance} is called. Nothing in it depends on the machine.
+ * Full control over time and the order of fibers: what is ready runs when {@link settle} is called, in the order that
+ * `choose` gives, and time passes when {@link advance} is called. Nothing in it depends on the machine.
  */
 export class World {
   /** Milliseconds since the beginning. */
@@ -73,7 +73,7 @@ export class World {
     }
   }
 
-  /** How many sleep. */
+  /** How many fibers sleep. */
   get asleep(): number {
     return this.sleepers.size
   }
@@ -94,7 +94,7 @@ export class World {
     }
   }
 
-  /** Lets time pass, and wakes who sleeps, in order. */
+  /** Lets time pass, and wakes sleeping fibers in order. */
   advance(millis: number): void {
     this.settle()
     const end = this.nowMillis + millis
