@@ -17,6 +17,9 @@ export interface CoolDownOptions<E> {
   readonly refused: (reason: "closed" | "queue-full", millis: number) => E
 }
 
+/** One send per millisecond would hold back a process that has made so many in turn. */
+const unpacedAbove = 1000
+
 /** The other processes of a fleet that send to the same resource. */
 export interface Peers {
   /** A send has passed freely. */
@@ -66,8 +69,12 @@ export class CoolDownGate<E> implements SendGate<E> {
   private allowed = 0
   /** How many sends were wanted meanwhile. */
   private demand = 0
-  private gapMillis = 0
-  private nextMillis = -Infinity
+  /** How many of these were wanted while it was closed: gaps keep them from returning together. */
+  private heldBack = 0
+  /** The gaps end by then, or with as many successes as sends were held back: what comes later is only ramped up. */
+  private gapsEndMillis = Infinity
+  /** The last send since it began to open. */
+  private lastMillis = -Infinity
   private passage: Passage<E> = new Passage(this)
   peers: Peers | undefined = undefined
   private readonly line: Line<E>
@@ -113,6 +120,8 @@ export class CoolDownGate<E> implements SendGate<E> {
     if (this.line.size === 0 && this.opens(now)) return this.pass(send, now)
     this.demand++
     if (this.untilMillis - now > this.options.maxWaitMillis) return Effect.fail(this.refusal("closed", now))
+    // The more sends there are, the shorter the gaps: the one with the timer checks again.
+    if (this.phase === "opening" && this.allowed <= this.heldBack) this.line.signal()
     const clock = Context.get(send.context, Clock.Clock)
     return this.line.wait(send.context, () => this.pass(send, monotonicMillis(clock)))
   }
@@ -128,7 +137,7 @@ export class CoolDownGate<E> implements SendGate<E> {
     if (isCurrent) this.inFlight--
     if (hintMillis > 0) return this.close(outcome.nowMillis, hintMillis)
     if (!isCurrent) return
-    if (outcome._tag === "Success") this.succeeded()
+    if (outcome._tag === "Success") this.succeeded(outcome)
     else if (outcome.info?.throttling === true) this.allowed = 1
     if (this.line.size === 0) return
     this.line.admit(outcome)
@@ -138,7 +147,7 @@ export class CoolDownGate<E> implements SendGate<E> {
   canceled(passage: Passage<E>): void {
     if (passage !== this.passage || this.phase !== "opening") return
     this.inFlight--
-    this.nextMillis = -Infinity
+    this.lastMillis = -Infinity
     this.line.signal()
   }
 
@@ -177,8 +186,9 @@ export class CoolDownGate<E> implements SendGate<E> {
     }
   }
 
-  private succeeded(): void {
+  private succeeded(outcome: Outcome): void {
     this.peers?.opened()
+    if (this.gapsEndMillis === Infinity) this.gapsEndMillis = outcome.nowMillis + this.spreadMillis
     this.allowed++
     if (this.allowed >= this.demand && this.line.size === 0) this.phase = "free"
   }
@@ -190,10 +200,18 @@ export class CoolDownGate<E> implements SendGate<E> {
       this.phase = "opening"
       this.inFlight = 0
       this.allowed = 1
-      this.gapMillis = Math.max(1, this.spreadMillis / Math.max(1, this.demand))
-      this.nextMillis = now
+      this.heldBack = this.demand
+      this.gapsEndMillis = Infinity
+      this.lastMillis = -Infinity
     }
     return this.inFlight < this.allowed && now >= this.nextMillis
+  }
+
+  /** When the next send may follow the last, if there is room for it. */
+  private get nextMillis(): number {
+    const soonest = this.lastMillis + (this.allowed > unpacedAbove ? 0 : 1)
+    if (this.allowed > this.heldBack) return soonest
+    return Math.max(soonest, Math.min(this.gapsEndMillis, this.lastMillis + this.spreadMillis / this.demand))
   }
 
   private opensIn(now: number): number {
@@ -206,7 +224,7 @@ export class CoolDownGate<E> implements SendGate<E> {
 
   private pass(send: Send, now: number): void {
     this.inFlight++
-    this.nextMillis = now + this.gapMillis
+    this.lastMillis = now
     send.hold(this.passage)
   }
 

@@ -190,6 +190,47 @@ describe("the gate of a cool-down", () => {
       assert.deepStrictEqual(yield* timesOf(800), [800, 1000, 1100])
     }))
 
+  const loads = [[0, 60_000, 100, 150], [2, 60_000, 100, 150], [2, 1000, 2, 5]] as const
+  for (const [heldBack, hintMillis, everyMillis, rttMillis] of loads) {
+    it.effect(`is free soon under a load that begins when it opens: ${heldBack} held back, a send every ${everyMillis} ms`, () =>
+      Effect.gen(function*() {
+        const { end, gate, log, send } = yield* subject({ spread: 0.2 }, 0)
+        gate.close(0, hintMillis)
+        for (let index = 0; index < heldBack; index++) yield* send(`held${index}`)
+        yield* TestClock.adjust(hintMillis)
+        const answered = (line: string) =>
+          Effect.delay(
+            Effect.sync(() => line.includes(" at ") && !line.includes("closed") && end(line.split(" ")[0]!)),
+            rttMillis
+          )
+        let seen = 0
+        let millis = 0
+        for (; millis <= 40 * everyMillis && (millis === 0 || gate.phase !== "free"); millis++) {
+          if (millis % everyMillis === 0) yield* send(`late${millis}`)
+          for (; seen < log.length; seen++) yield* Effect.forkChild(answered(log[seen]!), { startImmediately: true })
+          yield* TestClock.adjust(1)
+        }
+        assert.strictEqual(gate.phase, "free", `${log.join(", ")}; ${gate.waiting} wait`)
+        assert.deepStrictEqual(log.filter((line) => /late\d+ closed/.test(line)), [])
+      }))
+  }
+
+  it.effect("two thousand held back, and two more each millisecond: it is free all the same", () =>
+    Effect.gen(function*() {
+      const { end, gate, log, send } = yield* subject({ spread: 0.2 }, 0)
+      gate.close(0, 1000)
+      for (let index = 0; index < 2000; index++) yield* send(`a${index}`)
+      yield* TestClock.adjust(1000)
+      let seen = 0
+      for (let millis = 0; millis < 3000 && gate.phase !== "free"; millis++) {
+        for (const which of "bc") yield* send(`${which}${millis}`)
+        for (const to = log.length; seen < to; seen++) end(log[seen]!.split(" ")[0]!)
+        yield* TestClock.adjust(1)
+      }
+      assert.strictEqual(gate.phase, "free", `${gate.waiting} wait`)
+      assert.deepStrictEqual(log.filter((line) => /closed/.test(line)), [])
+    }))
+
   it.effect("closed again while it opens, it spreads those who are in line, and no others", () =>
     Effect.gen(function*() {
       const { end, gate, log, send } = yield* subject({ spread: 0.5, maxWait: "1 minute" }, 0)
