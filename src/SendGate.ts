@@ -27,7 +27,10 @@ import type { RetryInfo } from "./RetryInfo.ts"
 export interface Send {
   /** The number of the attempt: 1 for the first. */
   readonly attempt: number
-  /** Milliseconds of the monotonic clock. Reading it costs more than most gates do: read it only if you need it. */
+  /**
+   * When the gate was asked, in milliseconds of the monotonic clock; the same after the gate has made the send wait.
+   * Reading it costs more than most gates do: read it only if you need it.
+   */
   readonly nowMillis: number
   /** The services of the caller. */
   readonly context: Context.Context<never>

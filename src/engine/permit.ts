@@ -86,6 +86,11 @@ export class Permit implements Send {
     return this.now < 0 ? this.now = this.world.nowMillis : this.now
   }
 
+  /** A gate has made it wait: the next ones get the time at which they are asked. */
+  waited(): void {
+    this.now = -1
+  }
+
   /** Holds a gate's pass from now on. If it comes too late, it goes back. */
   hold(pass: Pass): void {
     if (this.state !== "taken") return pass.cancel() // An empty array takes room for seventeen with the first: no further pass allocates.

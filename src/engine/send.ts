@@ -74,7 +74,12 @@ const entered = (world: World, gate: SendGate, permit: Permit): Effect.Effect<vo
 export const admission = (world: World, permit: Permit, from = -1): Effect.Effect<void, unknown> | undefined => {
   for (let next = from; next < world.gates.length; next++) {
     const wait = next < 0 ? paid(world, permit) : entered(world, world.gates[next]!, permit)
-    if (wait !== undefined) return Effect.flatMap(wait, () => admission(world, permit, next + 1) ?? Effect.void)
+    if (wait !== undefined) {
+      return Effect.flatMap(wait, () => {
+        permit.waited()
+        return admission(world, permit, next + 1) ?? Effect.void
+      })
+    }
   }
   return undefined
 }

@@ -1,5 +1,8 @@
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
+import { monotonicMillis } from "../internal/clock.ts"
 import type { ConcurrencySample } from "../internal/math/concurrency.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Line, type Moment } from "./line.ts"
@@ -107,7 +110,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
   enter(send: Send): void | Effect.Effect<void, E> {
     if (this.line.size === 0 && this.isOpen(send)) return this.hold(send)
     if (this.options.whenFull === "fail") return Effect.fail(this.options.refused("full", this.limit))
-    return this.line.wait(send.context, () => this.hold(send))
+    return this.line.wait(send.context, () => this.hold(send, Context.get(send.context, Clock.Clock)))
   }
 
   /** The limit was just cut, or it is reached. */
@@ -163,9 +166,12 @@ export class ConcurrencyGate<E> implements SendGate<E> {
       : this.inFlight === 0 && at.nowMillis >= this.pausedUntilMillis
   }
 
-  private hold(send: Send): void {
+  /** The clock is that of a send that has waited: `nowMillis` may be the time at which it began to. */
+  private hold(send: Send, clock?: Clock.Clock): void {
     this.inFlight++
     const isTimed = this.options.rule.isTimed(this.state)
-    send.hold(isTimed ? new Slot(this, this.cuts, send.nowMillis) : this.untimed)
+    if (!isTimed) return send.hold(this.untimed)
+    const sentMillis = clock === undefined ? send.nowMillis : monotonicMillis(clock)
+    send.hold(new Slot(this, this.cuts, sentMillis))
   }
 }

@@ -1,6 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { awsStandard, InvalidOption, RetryInfo, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import {
+  attempt,
+  awsStandard,
+  InvalidOption,
+  RetryInfo,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
 import { type Criticality, CurrentCriticality } from "effect-retry/Criticality"
 import { SendGateSuite } from "effect-retry/testing"
 import * as Config from "effect/Config"
@@ -442,6 +452,25 @@ describe("ConcurrencyLimiter", () => {
           }))
         assert.isAtLeast(steps, 40)
       }))
+  }
+
+  for (
+    const [name, driver] of Object.entries({
+      withRetry: <E>(send: Effect.Effect<void, E>) => withRetry(send, once),
+      "Effect.retry": <E>(send: Effect.Effect<void, E>) => Effect.retry(attempt(send), once)
+    })
+  ) {
+    it.effect(`the wait for another gate is no part of a send's time: ${name}`, () =>
+      Effect.gen(function*() {
+        yield* CoolDown.close("1 second")
+        const call = yield* Effect.forkChild(driver(Effect.sleep(50)), { startImmediately: true })
+        yield* TestClock.adjust(2000)
+        assert.isTrue(Exit.isSuccess(call.pollUnsafe()!))
+        assert.strictEqual((yield* ConcurrencyLimiter.snapshot).limit, 20)
+      }).pipe(Effect.provide([
+        CoolDown.layer(),
+        ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.adaptive({ slowerThan: "400 millis" }) })
+      ])))
   }
 
   it.effect("takes a custom rule", () =>

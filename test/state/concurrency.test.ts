@@ -66,6 +66,20 @@ describe("the gate of a concurrency limiter", () => {
       assert.deepStrictEqual(samples.map(({ overtaken }) => overtaken), [false, false, false, true, false])
     }))
 
+  it.effect("times a send from when it passes, not from when it begins to wait", () =>
+    Effect.gen(function*() {
+      const { rule, samples } = scripted(0.5, 0.5)
+      const { end, send } = yield* subject({ rule: { ...rule, isTimed: () => true } })
+      yield* send("a")
+      yield* send("b", { nowMillis: 0 })
+      yield* TestClock.adjust(30)
+      end("a")
+      yield* TestClock.adjust(100)
+      yield* TestClock.adjust(7)
+      end("b")
+      assert.deepStrictEqual(samples.map(({ rttMillis }) => rttMillis), [30, 7])
+    }))
+
   it.effect("is strained while it is full, and for ten seconds after a cut", () =>
     Effect.gen(function*() {
       const { end, gate, send } = yield* subject({ rule: scripted(3, 3, 2).rule })
