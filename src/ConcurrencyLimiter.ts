@@ -275,6 +275,9 @@ const ruleOf = (check: Checks, rule: Rule) => {
     check.reject("rule", rule, "a rule: adaptive(), fixed(n), or an object with initial, limit and next")
   }
   const { isTimed = () => true, pauseMillis = defaultPauseMillis } = rule
+  if (typeof isTimed !== "function" || typeof pauseMillis !== "function") {
+    check.reject("rule", rule, "a rule whose isTimed and pauseMillis, if any, are functions")
+  }
   return { initial: rule.initial, limit: rule.limit, next: rule.next, isTimed, pauseMillis }
 }
 

@@ -6,7 +6,7 @@ import { monotonicMillis } from "../internal/clock.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { type Linked, List } from "./list.ts"
 
-const ranks: { readonly [Of in Criticality]: 0 | 1 | 2 } = { critical: 0, normal: 1, sheddable: 2 }
+const ranks: ReadonlyMap<Criticality, 0 | 1 | 2> = new Map([["critical", 0], ["normal", 1], ["sheddable", 2]])
 
 /** A waiting send, and how much it waits for. */
 class Waiter<Size> implements Linked<Waiter<Size>> {
@@ -73,7 +73,8 @@ export class Line<E, Size = void> {
   /** Waits until `granted` is called, which hands over in the same step. */
   wait(context: AnyContext, granted: () => void, size: Size): Effect.Effect<void, E> {
     const clock = Context.get(context, Clock.Clock)
-    const rank = ranks[Context.get(context, CurrentCriticality)]
+    // It may come from elsewhere, such as a header: an unknown one is normal.
+    const rank = ranks.get(Context.get(context, CurrentCriticality)) ?? 1
     return Effect.suspend(() => {
       const now = monotonicMillis(clock)
       if (this.size >= this.options.maxWaiters && !this.displaces(rank)) return this.refusal("queue-full", now, size)

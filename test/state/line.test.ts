@@ -44,6 +44,16 @@ const subject = (options: Partial<LineOptions<string, void>> = {}) =>
   })
 
 describe("a line", () => {
+  it.effect("takes a criticality that does not exist for a normal one", () =>
+    Effect.gen(function*() {
+      const { admit, joins, log } = yield* subject({ maxWaiters: 4 })
+      const given = ["sheddable", "high", "normal", "toString", "critical"]
+      for (const name of given) yield* joins(name, name as Criticality)
+      yield* TestClock.adjust(0)
+      admit(4)
+      assert.deepStrictEqual(log, ["sheddable queue-full at 0", "critical", "high", "normal", "toString"])
+    }))
+
   it.effect("refuses each after its own wait, whatever matters more or less than it", () =>
     Effect.gen(function*() {
       const orders: ReadonlyArray<ReadonlyArray<Criticality>> = [
