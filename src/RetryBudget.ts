@@ -249,8 +249,12 @@ export const validatedGrpc = (options: GrpcOptions) => {
 export const all = <const Budgets extends ReadonlyArray<Effect.Effect<RetryQuotaStore, any, any>>>(
   budgets: Budgets
 ): Effect.Effect<RetryQuotaStore, Effect.Error<Budgets[number]>, Effect.Services<Budgets[number]>> => {
-  if (!Array.isArray(budgets) || budgets.length === 0) {
-    checks("RetryBudget.all").reject("budgets", budgets, "an array with at least one budget")
+  if (!Array.isArray(budgets) || budgets.length === 0 || budgets.some((budget) => !Effect.isEffect(budget))) {
+    checks("RetryBudget.all").reject(
+      "budgets",
+      budgets,
+      "an array with at least one budget, such as RetryBudget.bucket()"
+    )
   }
   const made: ReadonlyArray<
     Effect.Effect<RetryQuotaStore, Effect.Error<Budgets[number]>, Effect.Services<Budgets[number]>>

@@ -794,7 +794,8 @@ describe("bad options", () => {
     ["isFailure", () => RetryBudget.grpc({ isFailure: true as never })],
     ["capacity", () => RetryBudget.bucket({ capacity: 0 })],
     ["budgets", () => RetryBudget.all([])],
-    ["budgets", () => RetryBudget.all(undefined as never)]
+    ["budgets", () => RetryBudget.all(undefined as never)],
+    ["budgets", () => RetryBudget.all([RetryBudget.bucket(), RetryBudget.share as never])]
   ]
   for (const [place, [field, make]] of refused.entries()) {
     it(`${place + 1}: refuses ${field} by name`, () => {
