@@ -53,7 +53,7 @@ class Passage<E> implements Pass {
 
 /**
  * The gate of a cool-down. `"free"`: sends pass. `"closed"`: none does until the server's hint is over. `"opening"`:
- * one does, then one more for each that succeeds, with gaps between them, until as many pass as wanted to.
+ * one does, then one more for each that succeeds, with gaps between those held back, until as many pass as wanted to.
  */
 export class CoolDownGate<E> implements SendGate<E> {
   readonly name = "CoolDown"
