@@ -116,7 +116,7 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     awsStandard: "e584e861be498e65"
   },
   "cool-down-herd": {
-    written: "ca19e23cf17c5fc4",
+    written: "114afa7a989b71a7",
     naive: "cb1e0f2c2b4d8a89",
     awsStandard: "5e06430d6779ca5c"
   },
