@@ -120,7 +120,7 @@ const threads = { available: 2, afterAttempts: worthAThread, start: () => new Wo
 const timeRuns = async (workers: number): Promise<number> => {
   const began = performance.now()
   await Effect.runPromise(
-    inThreads(Simulator.runs(scenario, { runs: quick ? 6 : 12 }), { workers: Option.some(workers) }).pipe(
+    inThreads(Simulator.runs(scenario, { runs: quick ? 6 : 20 }), { workers: Option.some(workers) }).pipe(
       Effect.provideService(Threads, threads)
     )
   )
