@@ -31,14 +31,17 @@ export const quotaAt = (url: string, options: RetryQuotaRedis.Options) =>
     (redis) => Effect.provideContext(RetryQuotaRedis.make(options), redis)
   )
 
-/** Looks until it is so, for at most ten seconds. */
-export const eventually = <E, R>(is: Effect.Effect<boolean, E, R>, what: string): Effect.Effect<void, E, R> =>
+/** Looks until it is so, for at most twenty seconds. */
+export const eventually = <E, R>(
+  is: Effect.Effect<boolean, E, R>,
+  what: string | (() => string)
+): Effect.Effect<void, E, R> =>
   Effect.gen(function*() {
-    for (let look = 0; look < 400; look++) {
+    for (let look = 0; look < 800; look++) {
       if (yield* is) return
       yield* Effect.sleep(25)
     }
-    return yield* Effect.die(new Error(`never: ${what}`))
+    return yield* Effect.die(new Error(`never: ${typeof what === "string" ? what : what()}`))
   })
 
 /** How long it takes, in milliseconds. */

@@ -17,7 +17,7 @@ class LeaveMeAlone extends RetryInfo.TaggedError("LeaveMeAlone", {
 /** What every resource has of its own, and its name. */
 const guarded = (resource: string) =>
   Layer.mergeAll(
-    RetryQuota.layer({ capacity: 50, successIncrement: 1 }),
+    RetryQuota.layer({ capacity: 150, successIncrement: 1 }),
     AdaptiveRateLimiter.layer({ minFillRate: 5 }),
     ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.adaptive({ initial: 4 }) }),
     CoolDown.layer({ maxWait: "1 second" }),
