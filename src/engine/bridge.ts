@@ -127,7 +127,7 @@ class Steps {
   private pending: Pending | undefined = undefined
 
   constructor(parts: Parts, deadlineAtMillis: number) {
-    this.call = new Call(parts, deadlineAtMillis, true)
+    this.call = new Call(parts, deadlineAtMillis, "schedule")
   }
 
   next(error: unknown, fiber: AnyFiber): Stepped {

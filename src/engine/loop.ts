@@ -14,8 +14,8 @@ import { type AnyFiber, current, fresh, InsideCall, Mark, type World, worldOf } 
 /** What to do with a call that is not retried. Without it, the call fails as its last attempt did. */
 export type OrElse = (error: any, stop: Stop) => AnyEffect
 
-/** A turn of the loop: decides on a failure, sleeps, sends, or ends. */
-type Turn = "decide" | "sleep" | "send" | "end"
+/** The next turn of the loop: decides on a failure, obeys what was decided, sleeps, sends, or ends. */
+type Turn = "decide" | "decided" | "sleep" | "send" | "end"
 
 /** A call from its first failure on, as the options of Effect's own loop. */
 export class Loop {
@@ -23,8 +23,6 @@ export class Loop {
   private readonly self: AnyEffect
   private readonly orElse: OrElse | undefined
   private readonly world: World
-  /** The current turn, and the next one. */
-  private runs: Turn = "send"
   private turn: Turn = "send"
   /**
    * What the next turn runs; at the end, the result of the call. Not kept while it runs, so a sleeping call holds
@@ -35,8 +33,9 @@ export class Loop {
   private cause: Cause.Cause<unknown> | undefined = undefined
   protected retry: Retry | undefined = undefined
   private mark: Mark | undefined = undefined
-  protected firstFailureMillis = 0
+  /** When the last attempt failed, how long after the first failure, and after the failure before it. */
   protected nowMillis = 0
+  protected elapsedMillis = 0
   protected sinceMillis = 0
 
   constructor(self: AnyEffect, call: Call, world: World, orElse: OrElse | undefined) {
@@ -49,11 +48,21 @@ export class Loop {
   /** Continues from the decision about the failure of a first attempt that ran bare. */
   proceed(decision: Decision, cause: Cause.Cause<unknown>): AnyEffect {
     this.follow(decision, cause)
-    return this.turn === "end" ? this.take() : this.run()
+    if (this.turn === "end") return this.take()
+    return this.enter(current())
   }
 
   run(): AnyEffect {
-    return Effect.flatMap(Effect.whileLoop(this), () => this.take())
+    return Effect.withFiber((fiber) => this.enter(fiber))
+  }
+
+  /**
+   * Takes the turns inside a frame that settles what the call holds, however they end. The frame is there before the fiber
+   * can be interrupted. A watch of the fiber would cost more: the collector visits its entry for each call in flight.
+   */
+  private enter(fiber: AnyFiber): AnyEffect {
+    framed(Effect.onExitPrimitive(Effect.void, () => void (this.arrive(), this.call.permit?.abandon())), fiber)
+    return framed(framed(Effect.flatMap(Effect.whileLoop(this), () => this.take()), fiber), fiber)
   }
 
   // The options of `Effect.whileLoop`.
@@ -63,13 +72,13 @@ export class Loop {
   }
 
   body(): AnyEffect {
-    this.runs = this.turn
-    return this.turn === "send" ? this.send(current()) : this.take()
+    if (this.turn === "send") return this.send(current())
+    this.turn = this.turn === "decide" ? "decided" : "send"
+    return this.take()
   }
 
   step(value: unknown): void {
-    if (this.runs === "decide") this.obey(value as RetryDecision)
-    else if (this.runs === "sleep") this.turn = "send"
+    if (this.turn === "decided") this.obey(value as RetryDecision)
   }
 
   private take(): AnyEffect {
@@ -91,8 +100,10 @@ export class Loop {
     this.cause = cause
     if (!Effect.isEffect(decision) && decision._tag === "Stop") return this.obey(decision)
     const now = this.world.clock.currentTimeMillisUnsafe()
-    if (this.call.attempt === 1) this.firstFailureMillis = this.nowMillis = now
-    this.sinceMillis = now - this.nowMillis
+    if (this.call.attempt > 1) {
+      this.sinceMillis = now - this.nowMillis
+      this.elapsedMillis += this.sinceMillis
+    }
     this.nowMillis = now
     if (Effect.isEffect(decision)) this.then("decide", decision)
     else this.obey(decision)
@@ -129,7 +140,7 @@ export class Loop {
     const { call, world } = this
     return send({
       world,
-      permit: call.permit ??= permitOf(world, call.attempt, fiber),
+      permit: call.permit ??= permitOf(world, call.attempt, fiber, true),
       sent,
       deadlineAtMillis: call.attempt === 0 ? Infinity : call.deadlineAtMillis,
       refused: (error, cause) => this.refused(error, cause),
@@ -144,8 +155,7 @@ export class Loop {
     return settling(
       self,
       (value) => this.succeed(value),
-      (error, cause) => this.fail(error, cause),
-      () => this.die()
+      (error, cause) => this.fail(error, cause)
     )
   }
 
@@ -166,11 +176,6 @@ export class Loop {
   private refused(error: unknown, cause: Cause.Cause<unknown>): AnyEffect {
     this.decide(error, cause)
     return Effect.void
-  }
-
-  private die(): void {
-    this.arrive()
-    this.call.permit?.abandon()
   }
 
   private arrive(): void {
@@ -194,9 +199,9 @@ export class Loop {
       output: retry,
       duration: Duration.millis(retry.delayMillis),
       attempt: retry.retry,
-      start: this.firstFailureMillis,
+      start: this.nowMillis - this.elapsedMillis,
       now: this.nowMillis,
-      elapsed: this.nowMillis - this.firstFailureMillis,
+      elapsed: this.elapsedMillis,
       elapsedSincePrevious: this.sinceMillis
     })
   }
@@ -224,7 +229,7 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
   const { live } = parts
   if (live !== undefined) return Effect.withFiber(({ context }) => retrying(self, live(context), orElse))
   const failed = (world: World, error: unknown, cause: Cause.Cause<unknown>): AnyEffect => {
-    const call = new Call(parts, Infinity)
+    const call = new Call(parts, Infinity, "loop")
     const decision = call.failed(world, error, current())
     const isOver = !Effect.isEffect(decision) && decision._tag === "Stop" && decision.delayMillis === 0
     return isOver && orElse === undefined
@@ -251,6 +256,6 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
       framed(frame, fiber)
       return guarded(self, world, world.inside, fiber)
     }
-    return observed(new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run(), world)
+    return observed(new Loop(self, new Call(parts, deadlineAt(parts, world), "loop"), world, orElse).run(), world)
   })
 }

@@ -215,13 +215,15 @@ export const watchOf = (fiber: AnyFiber): Watch => {
   return watch
 }
 
-/** A permit for a send of this fiber. The fiber has moved on: a retry it decided on earlier is no longer coming. */
-export const permitOf = (world: World, retry: number, fiber: AnyFiber | undefined): Permit => {
+/**
+ * A permit for a send of this fiber, settled by the end of the fiber, or by a frame on its stack. The fiber has moved on: a
+ * retry it decided on earlier is no longer coming.
+ */
+export const permitOf = (world: World, retry: number, fiber: AnyFiber | undefined, isFramed = false): Permit => {
   const permit = new Permit(world, retry)
-  if (fiber !== undefined) {
-    const watch = watchOf(fiber)
-    watch.lapse()
-    watch.hold(permit)
-  }
+  if (fiber === undefined) return permit
+  const watch = isFramed ? shared.watches.get(fiber) : watchOf(fiber)
+  watch?.lapse()
+  if (!isFramed) watch!.hold(permit)
   return permit
 }

@@ -132,12 +132,12 @@ export const send = ({ deadlineAtMillis, expired, permit, refused, sent, world }
 }
 
 /**
- * Puts the frame of an effect around what its fiber runs next. It is there when this returns: the fiber cannot yield or be
- * interrupted in between.
+ * Puts the frame of an effect around what its fiber runs next, and returns what the effect would run inside it. The frame
+ * is there when this returns: the fiber cannot yield or be interrupted in between.
  */
-export const framed = (frame: AnyEffect, fiber: AnyFiber): void => {
-  const primitive: Tracer.EffectPrimitive<unknown> = frame as any
-  primitive["~effect/Effect/evaluate"](fiber)
+export const framed = (frame: AnyEffect, fiber: AnyFiber): AnyEffect => {
+  const primitive: Tracer.EffectPrimitive<any> = frame as any
+  return primitive["~effect/Effect/evaluate"](fiber)
 }
 
 /**

@@ -106,8 +106,8 @@ class Resuming extends Loop {
   resume(retry: Retry, failures: ReadonlyArray<Retried>): AnyEffect {
     const [previous, last] = [failures.at(-2), failures.at(-1)!]
     this.retry = retry
-    this.firstFailureMillis = failures[0]!.atMillis
     this.nowMillis = last.atMillis
+    this.elapsedMillis = last.atMillis - failures[0]!.atMillis
     this.sinceMillis = last.atMillis - (previous ?? last).atMillis
     return this.run()
   }
