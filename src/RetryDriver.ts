@@ -133,7 +133,7 @@ class Driven implements Call {
   }
 
   private decided(error: unknown): RetryDecision | Effect.Effect<RetryDecision, unknown, unknown> {
-    const decision = this.call.failed(this.world, error, undefined)
+    const decision = this.call.failed(this.world, error)
     this.isRetry = true
     return decision
   }

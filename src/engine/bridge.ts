@@ -127,7 +127,7 @@ class Steps {
   private pending: Pending | undefined = undefined
 
   constructor(parts: Parts, deadlineAtMillis: number) {
-    this.call = new Call(parts, deadlineAtMillis, "schedule")
+    this.call = new Call(parts, deadlineAtMillis, true)
   }
 
   next(error: unknown, fiber: AnyFiber): Stepped {

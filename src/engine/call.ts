@@ -48,18 +48,15 @@ export class Call implements Failing {
   permit: Permit | undefined = undefined
   /** The reason to stop at, whatever fails next: a retry could not be sent. */
   ends: StopReason | undefined = undefined
-  /**
-   * Who sends. The retries of a schedule may never be sent, so its sender notifies the observer. A loop has a frame that
-   * settles what the call holds; otherwise the end of the fiber does.
-   */
-  private readonly sender: "loop" | "schedule" | "other"
+  /** Whether a schedule decides: its paying retries may never be sent, so the sender notifies the observer. */
+  private readonly defers: boolean
   protected cost = 0
   private lifted: Step | undefined = undefined
 
-  constructor(parts: Parts, deadlineAtMillis: number, sender: Call["sender"] = "other") {
+  constructor(parts: Parts, deadlineAtMillis: number, defers = false) {
     this.parts = parts
     this.deadlineAtMillis = deadlineAtMillis
-    this.sender = sender
+    this.defers = defers
   }
 
   restart(): void {
@@ -69,9 +66,9 @@ export class Call implements Failing {
 
   /**
    * Decides on a failure: retryable, attempts, quota, delay, deadline, in this order. The cost of the retry is settled
-   * with the fiber from the step in which it is taken.
+   * with the fiber, if one is given, from the step in which it is taken.
    */
-  failed(world: World, error: unknown, fiber: AnyFiber | undefined): Decision {
+  failed(world: World, error: unknown, fiber?: AnyFiber): Decision {
     this.permit = undefined
     if (this.ends !== undefined) return this.stop(world, this.ends)
     this.error = error
@@ -111,8 +108,8 @@ export class Call implements Failing {
   protected priced(world: World, source: Delay, fiber: AnyFiber | undefined): Decision {
     const { cost } = this
     if (this.parts.quota === undefined) return this.delayed(world, source, undefined, 0)
-    const permit = this.permit = permitOf(world, this.attempt, fiber, this.sender === "loop")
-    if (this.sender === "schedule") permit.kind = "lapses"
+    const permit = this.permit = permitOf(world, this.attempt, fiber)
+    if (this.defers) permit.kind = "lapses"
     const { clock, lapses } = world
     const store = world.store!
     if (lapses !== undefined && lapses.nextMillis !== undefined) lapses.lapse(clock)
@@ -187,7 +184,7 @@ export class Call implements Failing {
     if (typeof delay === "number") {
       this.permit = permit
       const retry = new Retry(this, delay, cost)
-      return this.sender === "schedule" && permit !== undefined ? retry : this.announced(world, retry, permit)
+      return this.defers && permit !== undefined ? retry : this.announced(world, retry, permit)
     }
     permit?.cancel()
     return this.stop(world, delay)

@@ -2,12 +2,13 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Retry, RetryDecision, Stop } from "../RetryDecision.ts"
 import { type AnyEffect, Call, deadlineAt, type Decision, earn, failed, sentOn, succeeded } from "./call.ts"
 import type { Parts } from "./parts.ts"
-import { permitOf } from "./permit.ts"
+import { Permit } from "./permit.ts"
 import { framed, guarded, handling, send, settling } from "./send.ts"
 import { type AnyFiber, current, fresh, InsideCall, Mark, type World, worldOf } from "./world.ts"
 
@@ -61,8 +62,15 @@ export class Loop {
    * can be interrupted. A watch of the fiber would cost more: the collector visits its entry for each call in flight.
    */
   private enter(fiber: AnyFiber): AnyEffect {
-    framed(Effect.onExitPrimitive(Effect.void, () => void (this.arrive(), this.call.permit?.abandon())), fiber)
-    return framed(framed(Effect.flatMap(Effect.whileLoop(this), () => this.take()), fiber), fiber)
+    const turns = Effect.flatMap(Effect.whileLoop(this), () => this.take())
+    return framed(Effect.onExitPrimitive(turns, (exit) => this.ended(exit)), fiber, 3)
+  }
+
+  /** After a result, this has nothing left to do. */
+  private ended(exit: Exit.Exit<unknown, unknown>): undefined {
+    if (exit._tag === "Success") return
+    this.arrive()
+    this.call.permit?.abandon()
   }
 
   // The options of `Effect.whileLoop`.
@@ -93,7 +101,7 @@ export class Loop {
   }
 
   private decide(error: unknown, cause: Cause.Cause<unknown>): void {
-    this.follow(this.call.failed(this.world, error, current()), cause)
+    this.follow(this.call.failed(this.world, error), cause)
   }
 
   private follow(decision: Decision, cause: Cause.Cause<unknown>): void {
@@ -132,15 +140,15 @@ export class Loop {
       return this.sent ??= this.settled(this.self)
     }
     const sent = this.settled(Effect.updateContext(this.self, () => this.leave() as Context.Context<any>))
-    return isFree ? sent : this.admitted(sent, fiber)
+    return isFree ? sent : this.admitted(sent)
   }
 
   /** Sends once the quota and the gates permit it. */
-  private admitted(sent: AnyEffect, fiber: AnyFiber): AnyEffect {
+  private admitted(sent: AnyEffect): AnyEffect {
     const { call, world } = this
     return send({
       world,
-      permit: call.permit ??= permitOf(world, call.attempt, fiber, true),
+      permit: call.permit ??= new Permit(world, call.attempt),
       sent,
       deadlineAtMillis: call.attempt === 0 ? Infinity : call.deadlineAtMillis,
       refused: (error, cause) => this.refused(error, cause),
@@ -229,8 +237,8 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
   const { live } = parts
   if (live !== undefined) return Effect.withFiber(({ context }) => retrying(self, live(context), orElse))
   const failed = (world: World, error: unknown, cause: Cause.Cause<unknown>): AnyEffect => {
-    const call = new Call(parts, Infinity, "loop")
-    const decision = call.failed(world, error, current())
+    const call = new Call(parts, Infinity)
+    const decision = call.failed(world, error)
     const isOver = !Effect.isEffect(decision) && decision._tag === "Stop" && decision.delayMillis === 0
     return isOver && orElse === undefined
       ? Effect.failCause(cause)
@@ -256,6 +264,6 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
       framed(frame, fiber)
       return guarded(self, world, world.inside, fiber)
     }
-    return observed(new Loop(self, new Call(parts, deadlineAt(parts, world), "loop"), world, orElse).run(), world)
+    return observed(new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run(), world)
   })
 }

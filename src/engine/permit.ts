@@ -7,7 +7,7 @@ import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Reservation } from "../RetryQuotaStore.ts"
 import type { Outcome, Pass, Send } from "../SendGate.ts"
-import type { AnyFiber, World } from "./world.ts"
+import { type AnyFiber, current, type World } from "./world.ts"
 
 /** The first failure in a cause; `undefined` with a defect, or with only an interruption. */
 export const failureIn = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {
@@ -216,14 +216,12 @@ export const watchOf = (fiber: AnyFiber): Watch => {
 }
 
 /**
- * A permit for a send of this fiber, settled by the end of the fiber, or by a frame on its stack. The fiber has moved on: a
- * retry it decided on earlier is no longer coming.
+ * A permit, held by a fiber if one is given. The running fiber has moved on: a retry that a schedule decided on in it is no
+ * longer coming.
  */
-export const permitOf = (world: World, retry: number, fiber: AnyFiber | undefined, isFramed = false): Permit => {
+export const permitOf = (world: World, retry: number, fiber: AnyFiber | undefined): Permit => {
   const permit = new Permit(world, retry)
-  if (fiber === undefined) return permit
-  const watch = isFramed ? shared.watches.get(fiber) : watchOf(fiber)
-  watch?.lapse()
-  if (!isFramed) watch!.hold(permit)
+  shared.watches.get(current())?.lapse()
+  if (fiber !== undefined) watchOf(fiber).hold(permit)
   return permit
 }

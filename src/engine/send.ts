@@ -132,12 +132,15 @@ export const send = ({ deadlineAtMillis, expired, permit, refused, sent, world }
 }
 
 /**
- * Puts the frame of an effect around what its fiber runs next, and returns what the effect would run inside it. The frame
- * is there when this returns: the fiber cannot yield or be interrupted in between.
+ * Puts the frame of an effect around what its fiber runs next, and with a depth those of the effects nested in it. Returns
+ * what runs inside. The frames are there when this returns: the fiber cannot yield or be interrupted in between.
  */
-export const framed = (frame: AnyEffect, fiber: AnyFiber): AnyEffect => {
-  const primitive: Tracer.EffectPrimitive<any> = frame as any
-  return primitive["~effect/Effect/evaluate"](fiber)
+export const framed = (frame: AnyEffect, fiber: AnyFiber, depth = 1): AnyEffect => {
+  let inside: any = frame
+  for (let deep = 0; deep < depth; deep++) {
+    inside = (inside as Tracer.EffectPrimitive<any>)["~effect/Effect/evaluate"](fiber)
+  }
+  return inside
 }
 
 /**

@@ -28,7 +28,7 @@ const deadlineAt = ({ parts, startedAtMillis }: Past, world: World): number =>
 class Deciding extends Call {
   decided: RetryDecision | undefined = undefined
 
-  override failed(world: World, error: unknown, fiber: AnyFiber | undefined): Decision {
+  override failed(world: World, error: unknown, fiber?: AnyFiber): Decision {
     const decision = super.failed(world, error, fiber)
     return Effect.isEffect(decision) ? Effect.map(decision, (made) => this.end(made)) : this.end(decision)
   }
