@@ -39,7 +39,7 @@ export const memory = async (calls: number, rounds: number): Promise<ReadonlyMap
   return new Map([...kept].map(([name, bytes]) => [name, spread(bytes)]))
 }
 
-/** Bytes and timers of so many resources. */
+/** Bytes and timers of this many resources. */
 export const resources = async (count: number): Promise<{ readonly bytes: number; readonly timers: number }> =>
   JSON.parse(await node(["--expose-gc"], sibling("memory.js"), "resources", String(count)))
 

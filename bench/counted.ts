@@ -70,7 +70,7 @@ const counted = async (script: Script): Promise<Readonly<Record<string, Counted>
 const gated = async (): Promise<Readonly<Record<string, Counted>>> => {
   const counts: Record<string, Counted> = {}
   const contexts = Object.entries(await gates.surroundings())
-  // All before any is counted: code that has met several gates is compiled otherwise than for one.
+  // All before any is counted: code that has met several gates is compiled differently than for one.
   for (const [, context] of contexts) await bytesOf(gates.call(), context)
   for (const [name, context] of contexts) {
     const bytes = await bytesOf(gates.call(), context)

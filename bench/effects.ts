@@ -45,7 +45,7 @@ const byHand: Retrying = (operation) => {
   return Effect.catch(first, (error) => failed(error, 1))
 }
 
-/** The least that a schedule can be which stops and looks at the error. */
+/** The smallest schedule that stops and looks at the error. */
 const minimal: Schedule.Schedule<number, ServiceError> = Schedule.fromStep(Effect.sync(() => {
   let retries = 0
   const delay = Duration.seconds(1)

@@ -5,7 +5,7 @@
 //   node scripts/mutants.mjs src/engine/call.ts                          # these files or folders
 //   node scripts/mutants.mjs src/state -- test/state test/core           # with these tests
 //
-// Stryker loads the tests anew for each mutant, which takes hours. Here each file of tests is loaded once, in a process of
+// Stryker loads the tests again for each mutant, which takes hours. Here each file of tests is loaded once, in a process of
 // its own, and its tests are run again for each mutant that they reach and that no earlier file has killed
 // (`test/utils/mutants.ts`). What is found is kept in coverage/mutants until the sources change: to go on, or with new
 // tests, run it again.
@@ -88,7 +88,7 @@ const instrumented = async (files) => {
   return mutants
 }
 
-/** The seconds of processor that a group of processes has used: a busy machine is no endless loop. */
+/** The CPU seconds that a group of processes has used: a busy machine is not an endless loop. */
 const secondsOf = (group) => {
   let ticks = 0
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {

@@ -73,7 +73,7 @@ export interface Cell {
 /** By scenario, mechanism and number of processes. */
 export type Figures = Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, Cell>>>>>>
 
-/** A scenario with a mechanism in its first fleet, and so many processes in each. */
+/** A scenario with a mechanism in its first fleet, and this many processes in each. */
 export const inputOf = (scenario: string, mechanism: string, processes: number, seed: number): object => {
   const input = JSON.parse(fs.readFileSync(new URL(`lab/scenarios/${scenario}.json`, root), "utf8"))
   const fleets = input.fleets.map((fleet: { readonly processesOf?: string }, index: number) => ({

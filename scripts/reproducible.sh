@@ -10,7 +10,7 @@ tarballs() {
   local copy="$folder/$1"
   mkdir -p "$copy"
   tar cf - --exclude=dist package.json README.md LICENSE tsconfig.json tsconfig.build.json scripts src lab | tar xf - -C "$copy"
-  # Other times than those of the checkout must not show.
+  # Times other than those of the checkout must not show.
   find "$copy" -type f -exec touch -d "$2" {} +
   # The links of the workspace have to lead into the copy.
   mkdir "$copy/node_modules"

@@ -50,7 +50,7 @@ const linked = (page, text) =>
     return place === undefined ? words : `[${words}](${place}${hash})`
   })
 
-/** Outside of code, what looks like a tag is text. */
+/** Outside code, what looks like a tag is text. */
 const escaped = (text) =>
   text.split(/(^```[^]*?^```$|`[^`\n]*`)/m).map((part, i) =>
     i % 2 === 1 ? part : part.replace(/\{\{/g, "&#123;&#123;").replace(/<(?=[A-Za-z/])(?!\/?(?:br|details|summary|img|p|picture|source)\b)/g, "&lt;")
@@ -113,7 +113,7 @@ const project = await reference.convert()
 if (project === undefined) throw new Error("the reference cannot be made")
 await reference.generateOutputs(project)
 
-/** What a module is for stands at the top of its source, where the reference does not look. */
+/** What a module is for is said at the top of its source, where the reference does not look. */
 for (const file of modules.keys()) {
   const page = path.join(staged, "reference", file.replace(/^src\//, "").replace(/(?:\/index)?\.ts$/, ".md"))
   const [, comment = ""] = /^\/\*\*\n([^]*?)\n \*\//.exec(read(file)) ?? []

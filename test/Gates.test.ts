@@ -116,7 +116,7 @@ describe("what a call costs, counted", () => {
 })
 
 describe("a program that uses no gate", () => {
-  it("has none that its attempts would look for", async () => {
+  it("registers none for its attempts to look up", async () => {
     const program = `
       import * as library from "effect-retry"
       import { ConcurrencyLimiter } from "./src/ConcurrencyLimiter.ts"
@@ -145,7 +145,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     assert.isAtMost(added, 16.9)
   })
 
-  it("contains nothing of the adapters, of other modes, of simulation and testing", () => {
+  it("contains nothing from adapters, other modes, simulation or testing", () => {
     const own = modules.filter((path) => path.startsWith("src/"))
     assert.include(own, "src/Attempt.ts")
     assert.deepStrictEqual(own.filter((path) => path.startsWith("src/aws/")), ["src/aws/AwsModes.ts"])
@@ -153,7 +153,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     assert.deepStrictEqual(own.filter((path) => rooms.test(path)), [])
   })
 
-  it("contains nothing of a module that the index does not export", async () => {
+  it("contains nothing from modules that the index does not export", async () => {
     const { exports } = JSON.parse(await readFile(join(root, "package.json"), "utf8"))
     const index = await readFile(join(root, "src/index.ts"), "utf8")
     const opted = Object.values<string>(exports)
@@ -165,7 +165,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     assert.deepStrictEqual(opted.filter((file) => modules.includes(file)), [])
   })
 
-  it("contains nothing of another package, and of Effect neither HTTP, nor persistence, nor schemas", () => {
+  it("contains nothing from other packages, and no HTTP, persistence or schemas from Effect", () => {
     const others = modules.filter((path) => path.includes("node_modules/") && !path.includes("node_modules/effect/"))
     assert.deepStrictEqual(others, [])
     const before = new Set(Object.keys(found.without.modules))
@@ -176,7 +176,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
   })
 })
 
-it("a program with a document has nothing of Redis in its bundle, unless it shares a section", async () => {
+it("a program with a document bundles nothing of Redis unless it shares a section", async () => {
   const modules = async (files: ReadonlyArray<string>) => {
     const { metafile } = await build({
       stdin: {

@@ -46,7 +46,7 @@ describe("the package", () => {
     return tarball!.files.map(({ path }) => path)
   }
 
-  it("contains sources, what is built from them, pages and examples, and nothing else", async () => {
+  it("contains sources, build output, pages and examples, and nothing else", async () => {
     const paths = packed()
     // What `npm run build` makes is there, or not at all: declarations of each source, and JavaScript in few files.
     const sources = new Set(paths.filter((path) => path.startsWith("src/")).map((path) => path.slice(4, -3)))
@@ -88,7 +88,7 @@ describe("the package", () => {
     .filter((path) => path.endsWith(".ts")).map((path) => path.slice(0, -3).replaceAll("\\", "/")).sort()
   /** All but what is in an `internal` folder, the engine, and what calls share. */
   const isPublic = (module: string) => !/(^|\/)(internal|engine|state)\//.test(module)
-  /** What users write: the folder of an adapter is not in its name. */
+  /** The import path: an adapter's folder is not part of it. */
   const nameOf = (module: string) =>
     `effect-retry/${module}`.replace(/\/index$/, "").replace(
       /\/(?:breaker|http|grpc|json|llm|redis|workflow|importers|aws(?=\/AwsSdk))\//,

@@ -1,4 +1,4 @@
-/** A release, as far as it goes without publishing: versions and changelogs come from what the changes say. */
+/** A release up to publishing: versions and changelogs come from the changesets. */
 import { assert, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../", import.meta.url))
 
-it("both packages get the next version, and their changelogs the lines of the changes", () => {
+it("both packages get the next version, and their changelogs list the changes", () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "effect-retry-"))
   try {
     for (const file of ["package.json", "lab/package.json", "CHANGELOG.md", ".changeset/config.json"]) {

@@ -72,7 +72,7 @@ describe("secrets planted in requests and responses", () => {
     return { heard, times }
   }
 
-  it.effect("get into no log or span of RetryHttp", () =>
+  it.effect("appear in no log or span of RetryHttp", () =>
     Effect.gen(function*() {
       const { heard, times } = http(answers)
       const { exit, spans, text } = yield* heard
@@ -84,7 +84,7 @@ describe("secrets planted in requests and responses", () => {
       assert.notInclude(text, secret)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("get into no error of an attempt that takes too long: it shows the method and the path", () =>
+  it.effect("appear in no error of an attempt that takes too long: it shows the method and the path", () =>
     Effect.gen(function*() {
       const { heard, times } = http([...answers, "never"])
       const { exit, text } = yield* heard
@@ -111,14 +111,14 @@ describe("secrets planted in requests and responses", () => {
     [`?${secret}`, "/"]
   ]
   for (const [address, place] of addresses) {
-    it(`get into no error of a timeout: of ${address} it tells ${JSON.stringify(place)}`, () => {
+    it(`appear in no timeout error: for ${address} it shows ${JSON.stringify(place)}`, () => {
       const error = timedOut(HttpClientRequest.setUrl(request, address), 1000)
       assert.strictEqual(error.message, `Transport: no response within 1s (POST ${place})`)
       assert.notInclude(renderings(error), secret)
     })
   }
 
-  it.effect("get into no log or span of a request whose body is a stream", () =>
+  it.effect("appear in no log or span of a request whose body is a stream", () =>
     Effect.gen(function*() {
       const body = HttpBody.stream(Stream.make(new TextEncoder().encode(secret)))
       const { heard, times } = http(answers, HttpClientRequest.setBody(request, body))
@@ -129,7 +129,7 @@ describe("secrets planted in requests and responses", () => {
       assert.notInclude(text, secret)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("get into no log or span of attempt, nor with the observer's own events", () =>
+  it.effect("appear in no log or span of attempt, nor with the observer's own events", () =>
     Effect.gen(function*() {
       const tokens: Array<string> = []
       const observer = RetryObserver.combine(RetryObserver.spanEvents, {
@@ -158,7 +158,7 @@ describe("secrets planted in requests and responses", () => {
   }
   const getSecret = () => new GetItemCommand({ TableName: "t", Key: { id: { S: secret } } })
 
-  /** An error of others, as it is before we see it. */
+  /** A third-party error, as it is before we see it. */
   interface Seen {
     readonly shown: string
     readonly keys: ReadonlyArray<PropertyKey>
@@ -168,7 +168,7 @@ describe("secrets planted in requests and responses", () => {
     keys: Reflect.ownKeys(error as object)
   })
 
-  /** An error of others comes out as it was: what is added is hidden, has nothing secret in it, and is as much as this. */
+  /** A third-party error comes out unchanged, but for this many hidden keys, which contain no secret. */
   const isUntouched = (exit: Exit.Exit<unknown, unknown>, foreign: ReadonlyMap<unknown, Seen>, added: number) => {
     const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
     const before = foreign.get(error)
@@ -192,7 +192,7 @@ describe("secrets planted in requests and responses", () => {
     return foreign
   }
 
-  it.effect("get into no log or span of AwsSdk.send, nor into what it adds to the error of the SDK", () =>
+  it.effect("appear in no log or span of AwsSdk.send, nor into what it adds to the error of the SDK", () =>
     Effect.gen(function*() {
       const { client, requests } = dynamo([refusal], { credentials })
       const foreign = noting(client)
@@ -204,7 +204,7 @@ describe("secrets planted in requests and responses", () => {
       isUntouched(exit, foreign, 1)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("get into no log, span or error of AwsSdk.send whose input has a stream", () =>
+  it.effect("appear in no log, span or error of AwsSdk.send whose input has a stream", () =>
     Effect.gen(function*() {
       const { handler, requests } = handlerOf([{ ...refusal, body: `<Error><Code>SlowDown</Code>${secret}</Error>` }])
       const client = new S3Client({ ...settings, credentials, requestHandler: handler })
@@ -229,7 +229,7 @@ describe("secrets planted in requests and responses", () => {
       assert.notInclude(again.text, secret)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("get into no error of AwsSdk.send whose stream was sent before", () =>
+  it.effect("appear in no error of AwsSdk.send whose stream was sent before", () =>
     Effect.gen(function*() {
       const { handler, requests } = handlerOf([{ status: 200 }])
       const client = new S3Client({ ...settings, credentials, requestHandler: handler })
@@ -242,7 +242,7 @@ describe("secrets planted in requests and responses", () => {
       assert.notInclude(text, secret)
     }))
 
-  it.effect("get into no log, span or refusal of AwsSdk.makeRetryStrategy, and the error of the SDK stays what it is", () =>
+  it.effect("appear in no log, span or refusal of AwsSdk.makeRetryStrategy, and the error of the SDK stays what it is", () =>
     Effect.gen(function*() {
       const foreign = new Map<unknown, Seen>()
       const refused: Array<unknown> = []
@@ -269,7 +269,7 @@ describe("secrets planted in requests and responses", () => {
       assert.isTrue(foreign.has(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined))
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("get into no log or span of RetryGrpc, which adds nothing to the error", () =>
+  it.effect("appear in no log or span of RetryGrpc, which adds nothing to the error", () =>
     Effect.gen(function*() {
       class Metadata {
         readonly values = new Map([["authorization", secret]])
@@ -301,7 +301,7 @@ describe("secrets planted in requests and responses", () => {
       isUntouched(exit, foreign, 0)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("get into no log or span of RetryPromise, which adds nothing to the error", () =>
+  it.effect("appear in no log or span of RetryPromise, which adds nothing to the error", () =>
     Effect.gen(function*() {
       const foreign = new Map<unknown, Seen>()
       const send: RetryPromise.AttemptFunction<never> = () => {
@@ -361,7 +361,7 @@ describe("secrets planted in requests and responses", () => {
     ["RedisError", undefined]
   ]
   for (const [index, [shown, cause]] of reasons.entries()) {
-    it.effect(`get into no log of a shared quota that Redis does not answer (${index}): ${shown}`, () =>
+    it.effect(`appear in no log of a shared quota that Redis does not answer (${index}): ${shown}`, () =>
       Effect.gen(function*() {
         const redis = { ...new FakeRedis().service, eval: () => () => Effect.fail(new Redis.RedisError({ cause })) }
         const quota = RetryQuotaRedis.make({ name: "test" }).pipe(Effect.provideService(Redis.Redis, redis))
@@ -371,7 +371,7 @@ describe("secrets planted in requests and responses", () => {
       }))
   }
 
-  it.effect("get into no log of a shared quota where Redis fails after the timeout", () =>
+  it.effect("appear in no log of a shared quota where Redis fails after the timeout", () =>
     Effect.gen(function*() {
       const late = Effect.delay(Effect.fail(new Redis.RedisError({ cause: new Error(secret) })), 200)
       const redis = { ...new FakeRedis().service, eval: () => () => late }
@@ -382,7 +382,7 @@ describe("secrets planted in requests and responses", () => {
       assert.notInclude(text, secret)
     }))
 
-  it.effect("get into no log of a shared quota whose layer cannot connect", () =>
+  it.effect("appear in no log of a shared quota whose layer cannot connect", () =>
     Effect.gen(function*() {
       const redis = Layer.effect(Redis.Redis, Effect.fail({ _tag: "ConfigError", message: address, url: address }))
       const quota = RetryQuotaRedis.layerConnecting({ name: "test" }, redis)
@@ -392,7 +392,7 @@ describe("secrets planted in requests and responses", () => {
       assert.notInclude(text, secret)
     }))
 
-  it.effect("get into no error of a waiter, which gives the outcome to those who ask for it", () =>
+  it.effect("appear in no error of a waiter, which gives the outcome to callers that ask for it", () =>
     Effect.gen(function*() {
       const response = responseOf({ "x-secret": secret }, 200, request, secret)
       const never = Waiter.output("success", () => false)
@@ -410,7 +410,7 @@ describe("secrets planted in requests and responses", () => {
       }
     }))
 
-  it.effect("get into no error that the library itself makes", () =>
+  it.effect("appear in no error that the library itself makes", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveRateLimiter.make({ whenExceeded: "fail" })
       yield* limiter.update(true)

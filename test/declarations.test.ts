@@ -29,7 +29,7 @@ describe("the published declarations", () => {
       declare("tsconfig.build.json", path.join(folder, "src"))
       declare("lab/tsconfig.build.json", folder)
       const without = sources.filter(({ source }) => moduleComment(path.join(root, source)) === undefined)
-      // An import that is in no declaration is left out, with its comments. One before an empty line is not the import's.
+      // An import that no declaration uses is left out, with its comments. A comment before an empty line is not the import's.
       const lost = sources.filter(({ source }) =>
         moduleComment(path.join(root, source)) !== moduleComment(path.join(folder, source.replace(/\.ts$/, ".d.ts")))
       )

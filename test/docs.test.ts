@@ -18,7 +18,7 @@ const blocksOf = (page: string) =>
 describe.each(pages)("%s", (path) => {
   const page = read(path).replaceAll("](https://unpkg.com/effect-retry/", "](")
 
-  it("has no TypeScript but excerpts of examples, as they are", () => {
+  it("has no TypeScript but exact excerpts of examples", () => {
     const blocks = blocksOf(page)
     assert.strictEqual(blocks.length, page.split("```ts").length - 1)
     for (const { code, info } of blocks) {
@@ -28,17 +28,17 @@ describe.each(pages)("%s", (path) => {
     }
   })
 
-  it("links to files that are there", () => {
+  it("links to files that exist", () => {
     const links = Array.from(page.matchAll(/\]\((?!\w+:|#)([^)#\s]+)[^)]*\)/g), ([, link]) => link!)
     const missing = links.filter((link) => !fs.existsSync(new URL(link, new URL(path, root))))
     assert.deepStrictEqual(missing, [])
   })
 })
 
-/** Pages on what is not in the core. */
+/** Pages about modules outside the core. */
 const optional = ["deadlines", "durable", "fleet", "grpc", "importing", "live", "llm", "observing"]
 
-it.each(optional)("docs/%s.md begins with a program that runs, and the command", (page) => {
+it.each(optional)("docs/%s.md begins with a program that runs, and its command", (page) => {
   const [beginning] = read(`docs/${page}.md`).split("\n## ")
   const [, example] = /\bnpx tsx (examples\/\S+\.ts)\b/.exec(beginning!) ?? []
   assert.isDefined(example)
@@ -49,7 +49,7 @@ it("some pages have excerpts", () => {
   assert.isAtLeast(pages.filter((path) => blocksOf(read(path)).length > 0).length, 8)
 })
 
-it("llms.txt names what there is to read: npm run llms", () => {
+it("llms.txt lists all pages and examples: npm run llms", () => {
   assert.strictEqual(read("llms.txt"), llms)
   for (const [, link] of llms.matchAll(/\]\((\S+?)\): (?=\S)/g)) {
     assert.isTrue(fs.existsSync(new URL(link!, root)), link)

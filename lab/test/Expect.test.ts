@@ -61,7 +61,7 @@ describe("expectLoad", () => {
     })
   }
 
-  it("no rate of failures has a higher load", () => {
+  it("no failure rate has a higher load", () => {
     const { load } = Expect.expectLoad(AwsModes.awsStandard)
     const failureRates = Array.from({ length: 1001 }, (_, n) => n / 1000)
     const loads = Explain.explain(AwsModes.awsStandard, { failureRates }).load.map(({ attempts }) => attempts!)

@@ -48,7 +48,7 @@ describe("Simulator.decode", () => {
 
   for (
     const [what, input, expected] of [
-      ["a scenario that is none", 3, ["expected Scenario, got 3"]],
+      ["what is not a scenario", 3, ["expected Scenario, got 3"]],
       ["an unknown key", { ...least, seeds: 1 }, ["seeds: is not a key here: did you mean seed?"]],
       ["an unknown key, deep inside", withFleet({ policy: retrying({ cost: 1, quota: { costs: 5 } }) }), [
         "fleets[0].policy.quota.costs: is not a key here"
@@ -72,7 +72,7 @@ describe("Simulator.decode", () => {
       ["more clients than fit", { ...least, fleets: [{ name: "clients", to: "server", clients: 1e8 }] }, [
         "fleets: have 100000000 clients: more than 100000"
       ]],
-      ["a duration of more than a life", withFleet({ timeout: "999999999 days" }), [
+      ["a duration longer than a life", withFleet({ timeout: "999999999 days" }), [
         `fleets[0].timeout: expected at most 1000000000000 milliseconds, got "999999999 days"`
       ]],
       [
@@ -92,7 +92,7 @@ describe("Simulator.decode", () => {
       ["a quantile without the other", withFleet({ network: { p99: "80ms" } }), [
         "fleets[0].network: expected one distribution, or p50 and p99, got an object"
       ]],
-      ["quantiles beside a distribution", withFleet({ network: { exponential: 1, p99: 2 } }), [
+      ["quantiles next to a distribution", withFleet({ network: { exponential: 1, p99: 2 } }), [
         "fleets[0].network: expected one distribution, or p50 and p99, got an object"
       ]],
       ["quantiles of nothing", withFleet({ network: { p50: 0, p99: 2 } }), [
@@ -110,21 +110,21 @@ describe("Simulator.decode", () => {
       ["a long text", withFleet({ to: "x".repeat(100_000) }), [
         `fleets[0].to: expected a name of 1 to 80 characters, without quotes, got "${"x".repeat(57)}..."`
       ]],
-      ["what is no JSON at all", { ...least, seed: 1n, name: new Map() }, [
+      ["values that JSON cannot hold", { ...least, seed: 1n, name: new Map() }, [
         "name: expected string, got an object",
         "seed: expected number, got 1"
       ]],
-      ["a number that is none", withFleet({ rate: Number.NaN }), [
+      ["what is not a number", withFleet({ rate: Number.NaN }), [
         "fleets[0].rate: expected a finite number, got NaN"
       ]],
-      ["a service that is not there", withFleet({ to: "nobody" }), [
+      ["a service that does not exist", withFleet({ to: "nobody" }), [
         `fleets[0].to: names an unknown service: "nobody"`
       ]],
       ["neither rate nor clients", withFleet({ rate: undefined }), ["fleets[0].rate: "]],
       ["both rate and clients", withFleet({ clients: 2 }), [
         "fleets[0]: needs either a rate or recorded arrivals (open loop), or clients (closed loop)"
       ]],
-      ["a step that is spelt wrongly", withFleet({ policy: { steps: [{ fixed: { delay: 0 } }, { maxAttempt: 3 }] } }), [
+      ["a misspelled step", withFleet({ policy: { steps: [{ fixed: { delay: 0 } }, { maxAttempt: 3 }] } }), [
         "fleets[0].policy.steps[1].maxAttempt: is not a key here"
       ]],
       ["a step of the wrong kind", withFleet({ policy: { steps: [{ fixed: { delay: 0 } }, { capped: "soon" }] } }), [
@@ -230,8 +230,8 @@ describe("Simulator.decode", () => {
   // Each took minutes, or a stack, where decoding is not linear.
   for (
     const [what, json, path] of [
-      ["a list in a list in a list", `{"name":${deep("[", "]", 200_000)}}`, "name"],
-      ["an object in an object", `{"name":${deep(`{"a":`, "}", 200_000)}}`, "name"],
+      ["deeply nested lists", `{"name":${deep("[", "]", 200_000)}}`, "name"],
+      ["deeply nested objects", `{"name":${deep(`{"a":`, "}", 200_000)}}`, "name"],
       [
         "a hundred thousand unknown keys",
         JSON.stringify(Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 0]))),
@@ -540,7 +540,7 @@ describe("the model of a service", () => {
 
   for (
     const [what, service, mean, most] of [
-      ["is worked on at once without a capacity", { latency: 200 }, 200, 200],
+      ["is worked on immediately without a capacity", { latency: 200 }, 200, 200],
       ["waits for a worker", { latency: 200, workers: 1 }, 650, 1100],
       ["waits for its turn at a capacity, and is worked on then", { capacity: 20, latency: 30 }, 80, 80],
       ["takes longer with every other that is there", { latency: 90, slowdown: 20 }, 128, 130],

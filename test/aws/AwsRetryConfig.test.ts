@@ -54,7 +54,7 @@ describe("AwsRetryConfig", () => {
         assert.deepStrictEqual<unknown>(yield* loadedWith(code), expected ?? messageOf(invalid!))
       }).pipe(Effect.provide([filesOf(files).layer, environment(env)])))
 
-    it.effect("takes endless attempts from code", () =>
+    it.effect("accepts unlimited attempts from code", () =>
       Effect.gen(function*() {
         const expected = { mode: "standard", maxAttempts: Infinity, newRetries: false }
         assert.deepStrictEqual<unknown>(yield* loadedWith({ maxAttempts: Infinity }), expected)
@@ -442,7 +442,7 @@ describe("AwsRetryConfig", () => {
         assert.isTrue(Option.isSome(classifier(sdkError({ status: 408 }))))
       }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
 
-    it.effect("the layer of another load has a quota of its own", () =>
+    it.effect("the layer of another load has its own quota", () =>
       Effect.gen(function*() {
         const [one, two] = yield* Effect.all([AwsRetryConfig.make(), AwsRetryConfig.make()])
         const spend = Effect.andThen(RetryQuota.reserve(500), RetryQuota.balance)
@@ -459,7 +459,7 @@ describe("AwsRetryConfig", () => {
                 Effect.gen(function*() {
                   const times: Array<number> = []
                   const start = yield* Clock.currentTimeMillis
-                  // The second call is one after a throttle.
+                  // The second call comes after a throttle.
                   yield* Effect.exit(run(failing(error, times)))
                   yield* Effect.exit(run(failing(error, times)))
                   return { sends: times.map((time) => time - start), balance: yield* RetryQuota.balance }
@@ -530,7 +530,7 @@ describe("AwsRetryConfig", () => {
         assert.deepStrictEqual(times, [0, 50, 150])
       }))
 
-    it.effect("keeps a quota for each table, in the configured mode, and asks its callers for none", () =>
+    it.effect("keeps a quota for each table, in the configured mode, and requires none from its callers", () =>
       Effect.gen(function*() {
         const times: Array<number> = []
         const table = Layer.succeed(Example.Table, {
@@ -539,13 +539,13 @@ describe("AwsRetryConfig", () => {
         const services = yield* Layer.build(Example.Tables.layer.pipe(Layer.provide(table)))
         const tables = Context.get(services, Example.Tables)
         const get = (name: string): Effect.Effect<string, unknown> => tables.get(name, "1")
-        // Each call of a table that is down takes 2 * 5 of its 500: the 51st has nothing left to retry with.
+        // Each call to a table that is down takes 2 * 5 of its 500: the 51st has nothing left to retry with.
         for (let call = 0; call < 50; call++) yield* Effect.flip(travel(get("orders")))
         const before = times.length
         assert.strictEqual(before, 150)
         yield* Effect.flip(travel(get("orders")))
         assert.strictEqual(times.length - before, 1)
-        // Another table has all of its own.
+        // Another table has all of its tokens.
         assert.strictEqual(yield* travel(get("customers")), "customers/1")
       }).pipe(
         withRandom(0),
@@ -553,7 +553,7 @@ describe("AwsRetryConfig", () => {
         Effect.provide([filesOf({}).layer, environment({ AWS_RETRY_MODE: "standard" })])
       ))
 
-    it.effect("says where a bad value stands", () =>
+    it.effect("says where a bad value is", () =>
       Effect.gen(function*() {
         const { error } = yield* sendsOf({}, "[default]\nretry_mode = fast\n")
         assert.include(String((error as Error).message), "/h/.aws/config:2: retry_mode must be")

@@ -62,7 +62,7 @@ const infoOf = (error: unknown) => {
 /** The error of one send to a server with this answer. */
 const errorOf = (answer: Answer) => Effect.flip(AwsSdk.send(dynamo([answer]).client, getItem()))
 
-/** The headers that tell retries from calls. */
+/** The headers that distinguish retries from calls. */
 const headersOf = ({ headers }: { readonly headers: Record<string, string> }) => [
   headers["amz-sdk-request"],
   headers["amz-sdk-invocation-id"]
@@ -98,7 +98,7 @@ const warnings = () => {
 }
 
 describe("AwsSdk.sendWithRetry", () => {
-  it.effect("retries by the policy, whose attempts the header has from the first send on", () =>
+  it.effect("retries by the policy, whose attempts are in the header from the first send on", () =>
     Effect.gen(function*() {
       const { client, requests } = dynamo([busy, busy, ok])
       const call = AwsSdk.sendWithRetry(client, getItem(), awsDynamoDB2026)
@@ -131,7 +131,7 @@ describe("AwsSdk.send", () => {
         }))
     }
 
-    it.effect("leaves the client's own calls their retries", () =>
+    it.effect("leaves the client's own calls with their retries", () =>
       Effect.gen(function*() {
         const { client, requests } = dynamo([busy], { retryStrategy: new ConfiguredRetryStrategy(4, 0) })
         const before = client.middlewareStack.identify()
@@ -212,7 +212,7 @@ describe("AwsSdk.send", () => {
         assert.strictEqual(requests.length, 0)
       }))
 
-    it.effect("by a timeout of the attempt aborts it, and the next one goes out", () =>
+    it.effect("by a timeout of the attempt aborts it, and the next one is sent", () =>
       Effect.gen(function*() {
         const { client, requests } = dynamo([{ hangs: true }, ok])
         const timed = Effect.timeout(AwsSdk.send(client, getItem()), "1 second")
@@ -372,7 +372,7 @@ describe("AwsSdk.send", () => {
         assert.strictEqual(yield* Effect.flip(AwsSdk.send(client, getItem())), bad)
       }))
 
-    it.effect("of the serialisation are failures, and are not retried", () =>
+    it.effect("during serialization are failures, and are not retried", () =>
       Effect.gen(function*() {
         const { client, requests } = dynamo([ok])
         const circular: any = {}
@@ -495,7 +495,7 @@ describe("AwsSdk.send", () => {
         }))
     }
 
-    it("of errors of other sends are those of the classifier, which knows nothing of others", () => {
+    it("of errors from other sends come from the classifier, if it knows them", () => {
       const facts = (error: unknown) =>
         Option.getOrUndefined(Option.map(RetryClassifier.classify(AwsSdk.classifier, error), ({ safety }) => safety))
       assert.deepStrictEqual(
@@ -547,7 +547,7 @@ describe("AwsSdk.send", () => {
         assert.deepStrictEqual(requests.map((request) => headersOf(request)[0]), ["attempt=1", "attempt=1; max=3"])
       }))
 
-    it.effect("count on where the error between was mapped, inside withInvocation", () =>
+    it.effect("keep counting if the error in between was mapped, inside withInvocation", () =>
       Effect.gen(function*() {
         const { client, requests } = dynamo([busy, busy, ok])
         const mapped = Effect.mapError(AwsSdk.send(client, getItem()), (error) => coded({}, error))
@@ -573,14 +573,14 @@ describe("AwsSdk.send", () => {
         assert.deepStrictEqual(requests.map((request) => headersOf(request)[0]), ["attempt=1", "attempt=2"])
       }))
 
-    it.effect("are signed with the request that they are of", () =>
+    it.effect("are signed with their request", () =>
       Effect.gen(function*() {
         const { client, requests } = dynamo([ok])
         yield* AwsSdk.send(client, getItem())
         assert.include(requests[0]!.headers["authorization"], "AWS4-HMAC-SHA256")
       }))
 
-    it.effect("$metadata counts attempts and backoffs over the retries", () =>
+    it.effect("$metadata counts attempts and backoffs across the retries", () =>
       Effect.gen(function*() {
         const { client } = dynamo([throttle, busy, ok])
         const { $metadata } = yield* played(AwsSdk.send(client, getItem()).pipe(withRetry(awsStandard)), 1).pipe(
@@ -638,7 +638,7 @@ describe("AwsSdk.send", () => {
         assert.strictEqual(requests.length, 1)
       }))
 
-    it.effect("give no warning where nothing would have been retried", () =>
+    it.effect("give no warning if nothing would have been retried", () =>
       Effect.gen(function*() {
         const { client } = s3([{ status: 403, body: "<Error><Code>AccessDenied</Code></Error>" }])
         const { provide, seen } = warnings()
@@ -646,7 +646,7 @@ describe("AwsSdk.send", () => {
         assert.deepStrictEqual(seen, [])
       }))
 
-    it.effect("that have not left can be sent yet", () =>
+    it.effect("that were never sent can still be sent", () =>
       Effect.gen(function*() {
         const { handler, requests } = handlerOf([{ status: 200 }])
         let calls = 0
@@ -659,7 +659,7 @@ describe("AwsSdk.send", () => {
         assert.strictEqual(requests.length, 1)
       }))
 
-    it.effect("that left with a send that was interrupted are not sent again", () =>
+    it.effect("that went out with an interrupted send are not sent again", () =>
       Effect.gen(function*() {
         for (const command of [(body: Readable) => put(body), (body: Readable) => () => put(body)]) {
           const { client, requests } = s3([{ hangs: true }, { status: 200 }])
@@ -672,7 +672,7 @@ describe("AwsSdk.send", () => {
         }
       }))
 
-    it.effect("that were sent well are not sent again when what follows is retried", () =>
+    it.effect("that were sent successfully are not sent again when what follows is retried", () =>
       Effect.gen(function*() {
         const { client, requests } = s3([{ status: 200 }])
         const call = AwsSdk.send(client, put(chunks())).pipe(
@@ -707,7 +707,7 @@ describe("AwsSdk.send", () => {
         assert.deepStrictEqual(requests.map(({ body }) => body), bodies)
       }))
 
-    it.effect("that a function gives again are not", () =>
+    it.effect("that a function returns twice are not", () =>
       Effect.gen(function*() {
         const { client, requests } = s3([slowDown, { status: 200 }])
         const same = chunks()
@@ -832,7 +832,7 @@ describe("AwsSdk.send", () => {
     const sdks = (error: any) => isThrottlingError(error) ? "throttling" : isTransientError(error) ? "transient" : "no"
 
     for (const [cell, errors, here, sdk] of rows) {
-      it.effect(`says of ${cell}`, () =>
+      it.effect(`is right about ${cell}`, () =>
         Effect.gen(function*() {
           for (const error of errors) {
             assert.strictEqual(sdks(error), sdk, error.name)
@@ -875,7 +875,7 @@ describe("AwsSdk.send", () => {
         assert.strictEqual(headersOf(requests[1]!)[0], "attempt=2; max=3")
       }).pipe(withQuota, Effect.provide(AdaptiveRateLimiter.layer())))
 
-    it("plainClient is one for code without Effect", async () => {
+    it("plainClient is a client for code without Effect", async () => {
       const { handler, requests } = handlerOf([ok])
       const client = await Example.plainClient({ ...settings, requestHandler: handler })
       const { $metadata } = await client.send(getItem())

@@ -38,7 +38,7 @@ describe("AwsSdk.sendHedged", () => {
       assert.strictEqual(new Set(requests.map(({ headers }) => headers["amz-sdk-invocation-id"])).size, 1)
     }).pipe(services))
 
-  it.effect("makes the next one after a transient failure, and ends with any other", () =>
+  it.effect("makes the next one after a transient failure, and ends at any other", () =>
     Effect.gen(function*() {
       const passing = dynamo([busy, ok])
       yield* played(AwsSdk.sendHedged(passing.client, getItem(), after))
@@ -48,7 +48,7 @@ describe("AwsSdk.sendHedged", () => {
       assert.deepStrictEqual([error.name, final.requests.length], ["ValidationException", 1])
     }).pipe(services))
 
-  it.effect("is retried as any send", () =>
+  it.effect("is retried like any send", () =>
     Effect.gen(function*() {
       const { client, requests } = dynamo([busy, busy, ok])
       yield* played(withRetry(AwsSdk.sendHedged(client, getItem(), after), awsStandard))
@@ -89,7 +89,7 @@ describe("AwsSdk.sendHedged", () => {
       assert.strictEqual(requests.length, 1)
     }).pipe(services))
 
-  it("impossible options are refused, and named after it", () => {
+  it("refuses impossible options in its own name", () => {
     assert.throws(() => AwsSdk.sendHedged(dynamo([ok]).client, getItem(), { atMost: 11 }), /AwsSdk\.sendHedged.*atMost/)
   })
 })

@@ -90,7 +90,7 @@ const strategic = (
 const requestHeaders = (requests: ReadonlyArray<{ readonly headers: Record<string, string> }>) =>
   requests.map(({ headers }) => headers["amz-sdk-request"])
 
-/** A limiter that one throttle has enabled: a token in two seconds, and none yet. */
+/** A limiter that one throttle has enabled: a token every two seconds, and none yet. */
 const limited = Layer.effect(
   AdaptiveRateLimiter.AdaptiveRateLimiter,
   Effect.tap(AdaptiveRateLimiter.make(), (limiter) => limiter.update(true))
@@ -124,7 +124,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         ["two retries", [throttle, busy, ok], { attempts: 3, delay: 550, balance: 495, sent: 3 }],
         ["all attempts", [busy], { error: "InternalServerError", attempts: 3, delay: 75, balance: 472, sent: 3 }],
         ["a client error", [invalid], { error: "ValidationException", attempts: 1, delay: 0, balance: 500, sent: 1 }],
-        ["a server error that does not pass", [failure("NotImplemented", 501)], {
+        ["a persistent server error", [failure("NotImplemented", 501)], {
           error: "NotImplemented",
           attempts: 1,
           delay: 0,
@@ -284,7 +284,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         }).pipe(withRandom(0.5), withQuota()))
     }
 
-    it.effect("a CLIENT_ERROR as final also for a policy that retries anything", () =>
+    it.effect("a CLIENT_ERROR as final, even for a policy that retries anything", () =>
       Effect.gen(function*() {
         const strategy = yield* AwsSdk.makeRetryStrategy(anything)
         assert.strictEqual(yield* refreshed(strategy, client("CLIENT_ERROR")), "vetoed")
@@ -373,14 +373,14 @@ describe("AwsSdk.makeRetryStrategy", () => {
             const times: Array<number> = []
             for (let call = 0; call < 3; call++) {
               const start = yield* Clock.currentTimeMillis
-              // Those who have gone hand a send token on one by one, a turn of the event loop each.
+              // Aborted waiters pass a send token on one by one, a turn of the event loop each.
               yield* played(get(client), 10, 60)
               times.push((yield* Clock.currentTimeMillis) - start)
             }
             assert.strictEqual((yield* AdaptiveRateLimiter.snapshot).waiting, 0)
             return times
           }).pipe(Effect.provide(Layer.fresh(limited)))
-        // So that the limiter's half seconds begin alike.
+        // So that the limiter's half seconds begin at the same point.
         yield* TestClock.setTime(1_000_000)
         const control = yield* waits(0)
         yield* TestClock.setTime(2_000_000)
@@ -438,7 +438,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         assert.deepStrictEqual([attempts, requests.length], [1, 1])
       }).pipe(withQuota(), Effect.provide(Layer.fresh(limited))))
 
-    it.effect("is known while its call is under way, and no longer", () =>
+    it.effect("is known while its call is in progress, and no longer", () =>
       Effect.gen(function*() {
         const { client } = yield* strategic(awsStandard2026, [busy, ok])
         client.middlewareStack.use(AwsSdk.abortPlugin)
@@ -455,7 +455,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         assert.deepStrictEqual([...new Set(scopes)].map(signalOf), [undefined])
       }).pipe(withRandom(0.5), withQuota()))
 
-    it.effect("of one call is not that of another with the same error", () =>
+    it.effect("of one call does not count for another with the same error", () =>
       Effect.gen(function*() {
         for (const isFirst of [false, true]) {
           const shared = coded({ code: "ECONNRESET" })
@@ -525,7 +525,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         assert.deepStrictEqual(getEventListeners(signal, "abort"), [])
       }).pipe(withQuota()))
 
-    /** Lets time pass a millisecond at a time, and promises go on where backoffs end. */
+    /** Lets time pass a millisecond at a time, and promises continue when backoffs end. */
     const passed = (millis: number) =>
       Effect.forEach(
         Array.from({ length: millis }),
@@ -566,7 +566,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
     }
   })
 
-  describe("what it delivers", () => {
+  describe("a delivered token", () => {
     /** A strategy whose first attempt takes 100 of the quota, so that it shows whether the token went back. */
     const costly = Effect.provide(RetryQuota.layer({ firstAttemptCost: 100 }))
     const aborted = () => Promise.reject(new Error("aborted"))

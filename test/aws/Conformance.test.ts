@@ -13,7 +13,7 @@ const read = (path: string) => fs.readFileSync(new URL(`../../${path}`, import.m
 
 const loaders = fs.readdirSync(new URL("../vectors/", import.meta.url)).map((file) => read(`test/vectors/${file}`))
 
-/** What a table says of itself, and what its rows are given. */
+/** What a table says about itself, and what its rows are given. */
 const about = new Set(["$schema", "table", "title", "note", "sources", "behavior", "sdk", "name", "files", "random"])
 
 /** Where there is a figure without a basis, in its row or around it. */
@@ -30,7 +30,7 @@ describe("conformance", () => {
     assert.isTrue(valid(conformance(name)), JSON.stringify(valid.errors, null, 1))
   })
 
-  it("the schema refuses a field that there is not, and a time that is negative", () => {
+  it("the schema refuses an unknown field, and a negative time", () => {
     const [first] = conformance("standard-2.0").cases
     for (const change of [{ delay: 1 }, { delayMs: -1 }, { outcome: "retried" }]) {
       const responses = [{ expected: { ...first.responses[0].expected, ...change } }]
@@ -42,7 +42,7 @@ describe("conformance", () => {
     assert.deepStrictEqual(unfounded(conformance(name)), [])
   })
 
-  it.each(tables)("%s.json is run by a test, all of it, and on the page", (name) => {
+  it.each(tables)("all of %s.json is run by a test, and it is on the page", (name) => {
     const loader = loaders.find((source) => source.includes(`conformance("${name}")`))
     assert.isDefined(loader)
     const sections = Object.keys(conformance(name)).filter((key) => !about.has(key))
@@ -53,7 +53,7 @@ describe("conformance", () => {
     for (const section of sections) assert.include(read("docs/conformance.md"), `\`${section}\``, section)
   })
 
-  it("the page says what each basis means, and no other", () => {
+  it("the page explains each basis, and no others", () => {
     const { enum: bases } = conformance("schema").$defs.basis
     const named = Array.from(read("docs/conformance.md").matchAll(/^- `(\w+)`: /gm), ([, basis]) => basis)
     assert.deepStrictEqual(named, bases)

@@ -97,7 +97,7 @@ describe("Operations", () => {
         (vector) => playVector(vector, policyWith(vector.given)(getObject), driver)
       )
 
-      it.effect("lets attempts that are set hold for DynamoDB too", () =>
+      it.effect("applies configured attempts to DynamoDB too", () =>
         playVector(
           {
             name: "",
@@ -111,7 +111,7 @@ describe("Operations", () => {
           driver
         ))
 
-      it.effect("leaves DynamoDB its attempts where only the backoff is set", () =>
+      it.effect("keeps DynamoDB's attempts if only the backoff is set", () =>
         playVector(
           {
             name: "",
@@ -169,11 +169,11 @@ describe("x-amz-retry-after", () => {
     assert.strictEqual(hint === undefined ? null : hint.getTime() - now, javaScriptMs)
   })
 
-  it("is none of an error without a response", () => {
+  it("is missing from an error without a response", () => {
     assert.isUndefined(Option.getOrThrow(RetryClassifier.defaultClassifier(sdkError({ status: 500 }))).retryAfter)
   })
 
-  it("differs from JavaScript in dates, and where both headers are there", () => {
+  it("differs from JavaScript in dates, and if both headers are present", () => {
     const differing = hintHeaders.filter(({ hintMs, javaScriptMs }) => javaScriptMs !== hintMs).map(({ name }) => name)
     assert.deepStrictEqual(differing, ["a date", "a date and seconds", "an ISO date", "both"])
   })
@@ -225,7 +225,7 @@ const policyWith = ({ maxAttempts, maxBackoff }: AwsModes.Options) => Operations
 const withHeaders = (wire: Wire, headers: Record<string, string>): SdkError =>
   Object.assign(sdkError(wire), { $response: { headers } })
 
-/** Plays a call that fails with each of the errors in turn, then succeeds: how it ends and when, what it sent when. */
+/** Plays a call that fails with each of the errors in turn, then succeeds: how and when it ends, and when it sends. */
 const played = (driver: Driver, policy: Policy, errors: ReadonlyArray<SdkError>) =>
   Effect.gen(function*() {
     const sentAt: Array<number> = []

@@ -85,7 +85,7 @@ describe("ReferenceClassifier", () => {
     assert.strictEqual(kindOf({ code: "ECONNRESET" }), "transient")
   })
 
-  it("knows nothing of anything else, and never throws", () => {
+  it("knows nothing else, and never throws", () => {
     const throwing = new Proxy({}, {
       get: () => {
         throw new Error("no")

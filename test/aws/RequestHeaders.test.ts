@@ -76,7 +76,7 @@ describe("RequestHeaders", () => {
         })
     )
 
-    it.effect("ignores a date that is no text", () =>
+    it.effect("ignores a date that is not text", () =>
       Effect.gen(function*() {
         const date = ["Thu, 02 Jan 2020 03:04:05 GMT"] as unknown as string
         const request = yield* requestAt("2020-01-02T03:04:05Z", date, { maxAttempts: 3, readTimeout })
@@ -254,7 +254,7 @@ describe("RequestHeaders", () => {
         assert.strictEqual(before["amz-sdk-request"], "attempt=1; max=3")
       }))
 
-    it.effect("regression: hides no token from an attempt, even where it is put inside the retried effect", () =>
+    it.effect("regression: hides no token from an attempt, even inside the retried effect", () =>
       Effect.gen(function*() {
         const policy = Operations.forOperation(s3)
         const { call, seen } = recording({ maxAttempts: policy }, [{ status: 500 }, { status: 500 }, { status: 200 }])
@@ -263,7 +263,7 @@ describe("RequestHeaders", () => {
         assert.strictEqual(yield* RetryQuota.balance, 486)
       }).pipe(Effect.provide(RetryQuota.layer())))
 
-    it("asks only for what is inside, and headers for a call around them", () => {
+    it("requires only what is inside, and headers require a call around them", () => {
       const headers = RequestHeaders.headers({ maxAttempts: 3 })
       expectTypeOf(headers).toEqualTypeOf<
         Effect.Effect<RequestHeaders.RequestHeaders, never, RequestHeaders.Invocation>
@@ -367,7 +367,7 @@ const ids = (seen: ReadonlyArray<RequestHeaders.RequestHeaders>) =>
 const numbers = (seen: ReadonlyArray<RequestHeaders.RequestHeaders>) =>
   seen.map((headers) => Number(/attempt=(\d+)/.exec(headers["amz-sdk-request"])![1]))
 
-/** The `amz-sdk-request` of a call that is sent at `now`, and has just had this date from the server. */
+/** The `amz-sdk-request` of a call that is sent at `now`, just after this date came from the server. */
 const requestAt = (now: string, date: string, options: RequestHeaders.Options) =>
   Effect.gen(function*() {
     yield* TestClock.setTime(DateTime.toEpochMillis(DateTime.makeUnsafe(now)))

@@ -12,7 +12,7 @@ import { compared, seeded } from "../utils/smithy.ts"
 import { drivers, playWith, sdkError, sentDelays, steppedDelays, withRandom } from "../utils/vectors.ts"
 import { sdkModes } from "../vectors/sdkModes.ts"
 
-/** The quota of the mode, of which tokens are gone. */
+/** The quota of the mode, without some of its tokens. */
 const withTokens = (mode: SdkModes.SdkMode, tokens: number): Layer.Layer<RetryQuota.RetryQuota> => {
   const drained = Layer.effectDiscard(Effect.orDie(Effect.flatMap(
     RetryQuota.reserve(500 - tokens),
@@ -88,7 +88,7 @@ describe("SdkModes", () => {
         })
       }
 
-      it.effect("adaptive mode asks for a limiter, and is the same policy otherwise", () =>
+      it.effect("adaptive mode requires a limiter, and is otherwise the same policy", () =>
         Effect.sync(() => {
           const { adaptive, policy } = make()
           assert.strictEqual(String(adaptive), String(RetryPolicy.requiresRateLimiter(policy)))
@@ -130,7 +130,7 @@ describe("SdkModes", () => {
   })
 
   describe("go", () => {
-    it.effect("gives nothing more when a retry is never sent, or fails", () =>
+    it.effect("refunds no more than a retry took when it is never sent, and nothing when it fails", () =>
       Effect.gen(function*() {
         const { policy } = SdkModes.go()
         const error = sdkError({ status: 500 })

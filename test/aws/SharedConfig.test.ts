@@ -150,7 +150,7 @@ describe("SharedConfig", () => {
 
     const Name = Schema.String.check(Schema.isPattern(/^[a-z0-9_-]{1,12}$/))
     it.effect.prop(
-      "law: what was written is what is read, whatever line ends and blanks",
+      "law: what was written is what is read, whatever the line ends and blanks",
       [
         Schema.Array(Schema.Tuple([Name, Name, Schema.Int])),
         Schema.Literals(["\n", "\r\n", "\n\n", " # c\n"]),

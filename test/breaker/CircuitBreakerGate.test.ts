@@ -48,7 +48,7 @@ describe.each(Object.entries(gates))("the contract of a gate: %s", (_, laws) => 
   for (const law of laws) it.effect(law.name, () => law.run)
 })
 
-/** Each answer takes 10 milliseconds, as of another process. */
+/** Each answer takes 10 milliseconds, as from another process. */
 const slowStore = Layer.effect(
   CircuitBreaker.CircuitBreakerStore,
   Effect.map(CircuitBreaker.CircuitBreakerStore, (store) => ({

@@ -1,4 +1,4 @@
-/** What one hedged call does at each of its turns: only mutation testing found these to be unheld. */
+/** What one hedged call does at each of its turns: only mutation testing showed that no test held it to this. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   attempt,
@@ -89,7 +89,7 @@ const told = (
 const fixed = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.whileRetryable)
 const within = (millis: number) => fixed.pipe(RetryPolicy.maxAttempts(1), RetryPolicy.deadline(millis))
 
-describe("what is told of a hedged call", () => {
+describe("what is reported of a hedged call", () => {
   it.effect("alone: each outcome that is known, once", () =>
     Effect.gen(function*() {
       const outcomes = (turns: ReadonlyArray<Turn>) => Effect.map(told(turns), ({ attempts }) => attempts)
@@ -308,7 +308,7 @@ const home = Effect.gen(function*() {
 })
 
 describe("the latencies", () => {
-  it.effect("take a send that is given up exactly at the delay for one that took at least as long", () =>
+  it.effect("count a send that is given up exactly at the delay as one that took at least as long", () =>
     Effect.gen(function*() {
       const { latencies, ...others } = yield* home
       const { send } = serving([[100], [0]])

@@ -1,4 +1,4 @@
-/** What each send tells on, in a process in which no policy asks whether it is nested. */
+/** What each send passes on, in a process where no policy asks whether it is nested. */
 import { assert, describe, it } from "@effect/vitest"
 import { attempt, Backoff, RetryPolicy, withRetry } from "effect-retry"
 import type * as Context from "effect/Context"

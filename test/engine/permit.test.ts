@@ -99,7 +99,7 @@ describe("a pass for as long as a scope is open", () => {
       assert.deepStrictEqual(told, ["canceled"])
     }))
 
-  it.effect("is no send", () =>
+  it.effect("is not a send", () =>
     Effect.gen(function*() {
       let sends = 0
       const gate: SendGate.SendGate = { order: 1, enter: () => {} }

@@ -7,7 +7,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as Example from "../../examples/budgets.ts"
 import { FakeRedis } from "../utils/fakeRedis.ts"
 
-/** Ten calls a second for so long, to a service that is down: how often each second is retried. */
+/** Ten calls a second for this long, to a service that is down: how often each second is retried. */
 const outage = (seconds: number, quota: Layer.Layer<RetryQuota.RetryQuota>) =>
   Effect.gen(function*() {
     const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })

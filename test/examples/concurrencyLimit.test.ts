@@ -40,7 +40,7 @@ describe("examples/concurrency-limit", () => {
       assert.deepStrictEqual(sent.slice(20), ["call", "job"])
     }).pipe(Effect.provide(Example.layer)))
 
-  it.effect("leaves a server alone that asks for it", () =>
+  it.effect("leaves alone a server that asks for it", () =>
     Effect.gen(function*() {
       const told = Kit.outcomes([Kit.throttledFor("10 seconds")], { afterwards: "repeat" })
       const first = yield* Effect.forkChild(Effect.flip(Example.load(told.send)), { startImmediately: true })

@@ -91,7 +91,7 @@ describe("examples", () => {
         ["retries a locked database", { code: "SQLITE_BUSY" }, 3],
         ["retries what the default chain knows", { status: 503 }, 3],
         ["never retries in maintenance", { status: 503, maintenance: true }, 1],
-        ["does not retry what nobody knows", { code: "SQLITE_CORRUPT" }, 1]
+        ["does not retry an unknown error", { code: "SQLITE_CORRUPT" }, 1]
       ] as const
     ) {
       it.effect(name, () =>
@@ -173,7 +173,7 @@ describe("examples", () => {
       assert.strictEqual(yield* QuotaPerResource.balanceOf("orders"), 0)
     }).pipe(Effect.provide(QuotaPerResource.layer)))
 
-  it.effect("quota-per-resource: a bulkhead for reports, so much for the rest, and a cool-down for each", () =>
+  it.effect("quota-per-resource: a bulkhead for reports, a limit for the rest, and a cool-down for each", () =>
     Effect.gen(function*() {
       const call = (service: string) => Effect.exit(QuotaPerResource.readOf(service, Effect.sleep("500 millis")))
       const calls = yield* Effect.forkChild(
@@ -362,7 +362,7 @@ const clientOf = (errors: ReadonlyArray<unknown>) =>
     return Effect.succeed({ client: { getItem }, times })
   })
 
-/** Runs a program to its end, moving time in steps of `tick` milliseconds, with a constant chance. */
+/** Runs a program to its end, moving time in steps of `tick` milliseconds, with constant randomness. */
 const travel = <A, E, R>(program: Effect.Effect<A, E, R>, tick = 50, chance = 0.5) =>
   Effect.gen(function*() {
     const fiber = yield* program.pipe(

@@ -395,7 +395,7 @@ describe("HttpClient.retryTransient", () => {
     assert.deepStrictEqual([ours.sends, its.sends], [4, 1])
   })
 
-  it("responses and errors have a count each there, which multiply; here one", async () => {
+  it("responses and errors have a count each there, which multiply; here there is one", async () => {
     const mixed = ["broken", 503, 503, 503] as const
     const endless = Array.from({ length: 5 }, () => mixed).flat()
     const [ours, its] = [await answering(endless, Migrating.patient), await answering(endless, theirs)]
@@ -649,7 +649,7 @@ describe("axios-retry", () => {
     readonly code?: string
   }
 
-  /** Sends of a client whose every answer is that one; the same error again, by what can be compared of it. */
+  /** The sends of a client that always gets this response, and what can be compared of its error. */
   const seen = (served: Served, run: (client: AxiosInstance) => Promise<unknown>) =>
     watched((mark) => {
       const adapter = (config: InternalAxiosRequestConfig) => {
@@ -716,7 +716,7 @@ describe("axios-retry", () => {
   })
 })
 
-/** Delays that are the published formulas, for settings and numbers of chance of all kinds. */
+/** The delays are those of the published formulas, for all kinds of settings and random numbers. */
 describe("settings of other platforms", () => {
   const delaysOf = async (policy: RetryPolicy.RetryPolicy) =>
     (await failing([failed], (send) => retryPromise(send, policy))).delays
@@ -765,7 +765,7 @@ describe("settings of other platforms", () => {
 describe("docs/migrating.md", () => {
   const read = (path: string) => fs.readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
 
-  it("shows of the others what ran here", () => {
+  it("shows the code of the others that ran here", () => {
     const ran = read("test/examples/migrating.test.ts")
     const blocks = Array.from(read("docs/migrating.md").matchAll(/^```js\n([^]*?)^```$/gm), ([, code]) => code!)
     assert.isAtLeast(blocks.length, 5)

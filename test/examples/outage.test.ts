@@ -195,7 +195,7 @@ describe("outage", () => {
   })
 
   describe("Display", () => {
-    it.effect("adds a line every two seconds where there is no terminal", () =>
+    it.effect("adds a line every two seconds if there is no terminal", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* shown(false, "5 seconds"), [])
         assert.deepStrictEqual(yield* TestConsole.logLines, ["a line", "a line"])

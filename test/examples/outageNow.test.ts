@@ -4,13 +4,13 @@ import type * as OutageNow from "../../examples/outage-now.ts"
 const statusOf = (status: number, headers: Record<string, string> = {}) => async () =>
   new Response(null, { status, headers })
 
-/** Fails as an attempt does whose time is up, after a second. */
+/** Fails after a second, like an attempt whose time is up. */
 const hanging = () =>
   new Promise<never>((_, reject) => {
     setTimeout(() => reject(new DOMException("", "TimeoutError")), 1000)
   })
 
-/** Lets promises run that wait for no timer. */
+/** Lets promises run that are not waiting for a timer. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 describe("outage-now", () => {

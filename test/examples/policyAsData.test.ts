@@ -15,7 +15,7 @@ describe("policy-as-data", () => {
     assert.deepStrictEqual(JSON.parse(Data.json), JSON.parse(json!))
   })
 
-  it("is equal to what is made of the same steps", () => {
+  it("equals a policy made of the same steps", () => {
     assert.isTrue(Data.isStandard(awsStandard))
     assert.isTrue(Data.isStandard(AwsModes.standard({ maxBackoff: 20_000 })))
     assert.isFalse(Data.isStandard(AwsModes.standard({ maxAttempts: 4 })))

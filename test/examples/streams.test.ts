@@ -11,7 +11,7 @@ import { Transient } from "../utils/call.ts"
 const lines = (...offsets: ReadonlyArray<number>): ReadonlyArray<Line> =>
   offsets.map((offset) => ({ offset, text: `line ${offset}` }))
 
-/** A log of ten lines: the connection breaks after so many of each read, then holds. */
+/** A log of ten lines: the connection breaks after this many of each read, then holds. */
 const logOf = (...breaks: ReadonlyArray<number>) => {
   const reads: Array<number> = []
   const log: Log<Transient> = {

@@ -163,7 +163,7 @@ describe("the table of statuses", () => {
     })
   }
 
-  it("what caused a status is no reason to retry it", () => {
+  it("what caused a status is not a reason to retry it", () => {
     const error = Object.assign(failure(3), { cause: { status: 503 } })
     assert.strictEqual(by(RetryClassifier.defaultClassifier, error), "unknown")
     assert.strictEqual(by(RetryClassifier.defaultClassifier, { cause: failure(14) }), "Yes")
@@ -376,8 +376,8 @@ describe("honorPushback", () => {
       ["each call begins at its own", [plain, plain, plain], [0, 500, 1500, 3500]],
       ["follows a minute, the default", [pushedBack("60000")], [0, 60_000]],
       ["stops at more than that", [pushedBack("60001"), plain], [0]],
-      ["stops where the server says so", [pushedBack("-1"), plain], [0]],
-      ["stops where the server makes no sense", [plain, pushedBack("soon"), plain], [0, 500]],
+      ["stops when the server says so", [pushedBack("-1"), plain], [0]],
+      ["stops when the server makes no sense", [plain, pushedBack("soon"), plain], [0, 500]],
       ["reads it from a cause", [wrapped], [0, 300]],
       ["reads it from the cause of a reason", [{ _tag: "Mine", reason: { cause: pushedBack("300") } }], [0, 300]],
       ["of 0 retries immediately", [pushedBack("0")], [0, 0]]
@@ -507,7 +507,7 @@ describe("unary", () => {
       assert.deepStrictEqual([...base.values.keys()], ["tenant"])
     }))
 
-  it.effect("counts the sends before whatever the error was made into", () =>
+  it.effect("counts earlier sends whatever the error was mapped to", () =>
     Effect.gen(function*() {
       const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(3))
       const seen: Array<number> = []
@@ -525,7 +525,7 @@ describe("unary", () => {
       }
     }))
 
-  it.effect("has no deadline without a timeout, and no previous attempts where it is repeated", () =>
+  it.effect("has no deadline without a timeout, and no previous attempts when it is repeated", () =>
     Effect.gen(function*() {
       const seen: Array<readonly [number, number]> = []
       const call = RetryGrpc.unary<number>((attempt, callback) => {

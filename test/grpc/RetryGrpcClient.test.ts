@@ -200,7 +200,7 @@ describe("errors of grpc-js", () => {
       assert.strictEqual(words(careful, error), "Yes")
     }).pipe(Effect.scoped))
 
-  it.live("a connection that breaks under a call is unsure", () =>
+  it.live("a connection that breaks during a call is maybe safe to retry", () =>
     Effect.gen(function*() {
       const { port, state } = yield* rawServer((stream) => stream.session?.destroy())
       const stock = yield* clientOf(port)
@@ -239,7 +239,7 @@ describe("calls of grpc-js", () => {
       assert.strictEqual(yield* RetryQuota.balance, 495)
     }).pipe(Effect.scoped, Effect.provide(RetryQuota.layer())))
 
-  it.live("are given up at the deadline of each attempt, and retried where that is safe", () =>
+  it.live("are given up at the deadline of each attempt, and retried if that is safe", () =>
     Effect.gen(function*() {
       const { port, state } = yield* serverOf(["hangs", "hangs", 7])
       const stock = yield* clientOf(port)

@@ -23,7 +23,7 @@ const failure = (code: number, pushback?: string) =>
     metadata: { get: (key: string) => pushback !== undefined && key === "grpc-retry-pushback-ms" ? [pushback] : [] }
   })
 
-/** How a send goes: after so many milliseconds it succeeds, or fails with a status and perhaps a pushback. */
+/** How a send goes: after this many milliseconds it succeeds, or fails with a status and perhaps a pushback. */
 type Turn = readonly [millis: number, code?: number, pushback?: string]
 
 interface Played {
@@ -97,7 +97,7 @@ describe("the timelines of proposal A6", () => {
     }).pipe(Effect.provide(Hedge.layer({ budget: unlimited }))))
 })
 
-/** The throttle of A6 as a budget: each failed send takes one, a hedge passes while more than half is there. */
+/** The throttle of A6 as a budget: each failed send takes one, a hedge passes while more than half is left. */
 const throttle = (maxTokens: number) => {
   const tokens = [maxTokens]
   const fails = () => void tokens.push(Math.max(0, tokens.at(-1)! - 1))
@@ -167,7 +167,7 @@ describe("the rules of proposal A6", () => {
     ["also when nothing is in flight", [[100, 14, "200"], [10]], [0, 300], "send 2"],
     ["a pushback of 0 is now", [[100, 14, "0"], [10]], [0, 100], "send 2"],
     ["a negative one ends hedging, and what is in flight goes on", [[2000], [10, 14, "-1"]], [0, 500], "send 1"],
-    ["so does one that is no number", [[2000], [10, 14, "soon"]], [0, 500], "send 1"],
+    ["so does one that is not a number", [[2000], [10, 14, "soon"]], [0, 500], "send 1"],
     ["a negative one with nothing in flight is the end", [[100, 14, "-1"]], [0], 14],
     ["on a fatal status it changes nothing", [[2000], [10, 3, "200"]], [0, 500], 3],
     ["when all have failed, nothing more is sent", [[10, 14], [10, 14], [10, 14]], [0, 10, 20], 14]

@@ -127,20 +127,20 @@ describe.each(Object.entries(clients))("%s", (client, call) => {
     if (expectedSends === 3) assert.strictEqual(outcome.throttling, answer.status === 429)
   })
 
-  it("429 insufficient_quota is final where the error has the body", async () => {
+  it("429 insufficient_quota is final if the error has the body", async () => {
     const isUnread = client === "ky" || client === "fetch"
     assert.strictEqual((await outcomeOf(call, { status: 429, body: quota })).sends, isUnread ? 3 : 1)
   })
 })
 
 describe("the SDKs' own failures", () => {
-  it.each([["openai", openai], ["anthropic", anthropic]] as const)("a timeout of %s is one", async (_, call) => {
+  it.each([["openai", openai], ["anthropic", anthropic]] as const)("a timeout of %s counts as one", async (_, call) => {
     const outcome = await outcomeOf(() => call(200), "hang")
     assert.strictEqual(outcome.sends, 3)
     assert.isTrue(outcome.timeout)
   })
 
-  it("a timeout of axios is one", async () => {
+  it("a timeout of axios counts as one", async () => {
     const outcome = await outcomeOf(() => axios.post(url, {}, { timeout: 20 }), "hang")
     assert.strictEqual(outcome.sends, 3)
     assert.isTrue(outcome.timeout)
@@ -161,7 +161,7 @@ describe("the SDKs' own failures", () => {
   })
 })
 
-it("the hint in milliseconds is what a retry waits, where the policy's own delay is shorter", async () => {
+it("a retry waits for the hint in milliseconds if the policy's own delay is shorter", async () => {
   answer = { status: 429, headers: { "retry-after-ms": "120" } }
   const began = performance.now()
   const policy = Backoff.fixed({ delay: 0 }).pipe(
@@ -173,7 +173,7 @@ it("the hint in milliseconds is what a retry waits, where the policy's own delay
   assert.isAtLeast(performance.now() - began, 119)
 })
 
-it("awsStandard2026 sends a call without money once", async () => {
+it("awsStandard2026 sends a call without credit once", async () => {
   answer = { status: 429, body: quota }
   sends = 0
   await retryPromise(() => openai(), awsStandard2026).catch(() => undefined)

@@ -110,7 +110,7 @@ describe("statuses", () => {
 
 // openai 6.49 and @anthropic-ai/sdk 1.12, client.js: the header decides before the status. Envoy never retries what
 // has x-envoy-overloaded; Finagle not what has its nack; gRPC proposal A6 for pushback.
-describe("who decides", () => {
+describe("which fact decides", () => {
   table([
     { name: "429, x-should-retry: false", status: 429, headers: { "x-should-retry": "false" }, facts: "No" },
     { name: "500, x-should-retry: false", status: 500, headers: { "x-should-retry": "false" }, facts: "No" },
@@ -254,7 +254,7 @@ describe("problems that bodies name", () => {
     })
   }
 
-  it("a body that is long, no JSON, cyclic or traps names none", () => {
+  it("a body that is long, not JSON, cyclic or a trap names none", () => {
     const cyclic: Record<string, unknown> = {}
     cyclic["error"] = cyclic
     const bodies = [

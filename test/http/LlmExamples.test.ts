@@ -15,7 +15,7 @@ const quota = { error: { message: "no money", type: "insufficient_quota", code: 
 type Answer = readonly [status: number, body: object, headers?: Record<string, string>]
 
 const rows: ReadonlyArray<readonly [name: string, answers: ReadonlyArray<Answer>, sends: number]> = [
-  ["a call without money is sent once", [[429, quota]], 1],
+  ["a call without credit is sent once", [[429, quota]], 1],
   ["an overload is retried", [[529, {}], [200, {}]], 2],
   ["a wait of an hour is not begun", [[429, {}, { "retry-after": "3600" }]], 1],
   ["what the service forbids is sent once", [[500, {}, { "x-should-retry": "false" }]], 1]

@@ -94,7 +94,7 @@ const finish = <A, E, R>(effect: Effect.Effect<A, E, R>, tick = 1000) =>
 /** Time for what is not Effect's: streams of the platform. */
 const settled = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 
-/** Interrupts the fiber of a call at every step in turn that it or what it has started makes; gives their number. */
+/** Interrupts a call at each step that it or its child fibers take, one step per run; returns their number. */
 const sweepCall = <A, E, R>(program: Effect.Effect<A, E, R>, check: (step: number) => Effect.Effect<void>) =>
   Effect.gen(function*() {
     const base = yield* Scheduler.Scheduler
@@ -134,7 +134,7 @@ const recording = () => {
 
 describe("RetryHttp", () => {
   describe("responses", () => {
-    it.effect("retries a response that is a failure, and gives the one that is not", () =>
+    it.effect("retries a response that is a failure, and returns one that is not", () =>
       Effect.gen(function*() {
         const { client, times } = scripted([503, 429, { status: 200, body: "ok" }])
         const response = yield* finish(RetryHttp.retry(client, policy).get("http://a/"))
@@ -143,7 +143,7 @@ describe("RetryHttp", () => {
         assert.deepStrictEqual(times(), [0, 100, 300])
       }))
 
-    it.effect("gives the last response, its body unread, when retries are exhausted", () =>
+    it.effect("returns the last response, its body unread, when retries are exhausted", () =>
       Effect.gen(function*() {
         const { client, times } = scripted([500, 500, { status: 503, body: "down for an hour" }])
         const response = yield* finish(
@@ -187,7 +187,7 @@ describe("RetryHttp", () => {
         assert.isTrue(Exit.isFailure(exit))
       }))
 
-    it.effect("gives the error of the last attempt as it is", () =>
+    it.effect("fails with the error of the last attempt, unchanged", () =>
       Effect.gen(function*() {
         const { client } = scripted([500, { error: broken }])
         const error = yield* Effect.flip(
@@ -254,7 +254,7 @@ describe("RetryHttp", () => {
         assert.deepStrictEqual(seen, ["below", "below", "above"])
       }))
 
-    it.effect("take any schedule, and still send nothing again that must not be", () =>
+    it.effect("take any schedule, and still resend nothing that must not be", () =>
       Effect.gen(function*() {
         const { layer, stops } = recording()
         const get = scripted([500])
@@ -288,7 +288,7 @@ describe("RetryHttp", () => {
         assert.strictEqual(yield* quota.balance, 95)
       }))
 
-    it.effect("gives nothing back for a response that was a failure to the end", () =>
+    it.effect("gives nothing back if the last response is a failure too", () =>
       Effect.gen(function*() {
         const quota = yield* quotaOf(100)
         const { client } = scripted([503, 501])
@@ -352,7 +352,7 @@ describe("RetryHttp", () => {
         assert.isTrue(sends[0]!.signal.aborted)
       }))
 
-    it.effect("fails with a TransportError that a TimeoutError has caused, and counts it as a timeout", () =>
+    it.effect("fails with a TransportError caused by a TimeoutError, and counts it as a timeout", () =>
       Effect.gen(function*() {
         const { layer, stops } = recording()
         const { client } = scripted(["never"])
@@ -384,7 +384,7 @@ describe("RetryHttp", () => {
       return Effect.map(Effect.flip(finish(call)), (error) => ({ error, sends: sends.length }))
     }
 
-    it.effect("repeats a POST that timed out where its headers or its whole address say that it may", () =>
+    it.effect("repeats a POST that timed out if its headers or its whole address say that it may", () =>
       Effect.gen(function*() {
         const keyed = HttpClientRequest.post(address, { headers: { "idempotency-key": "k" } })
         assert.strictEqual((yield* sendsOf({}, keyed)).sends, 5)
@@ -406,7 +406,7 @@ describe("RetryHttp", () => {
         assert.strictEqual((yield* Effect.provide(sendsOf({}, get), veto)).sends, 1)
       }))
 
-    it.effect("knows a timeout outside of the call as it did within", () =>
+    it.effect("recognizes a timeout outside the call as it does inside", () =>
       Effect.gen(function*() {
         const keyed = HttpClientRequest.post(address, { headers: { "idempotency-key": "k" } })
         const safety = (error: unknown) =>
@@ -428,7 +428,7 @@ describe("RetryHttp", () => {
         assert.isAtMost((yield* Clock.currentTimeMillis) - begun, 1)
       }))
 
-    it.effect("ends after its attempts, however often the server asks to come again", () =>
+    it.effect("ends after its attempts, however often the server asks for another", () =>
       Effect.gen(function*() {
         const { client, times } = scripted([{ status: 429, headers: { "retry-after": "1" } }])
         yield* finish(RetryHttp.retry(client, hinted, { hintSpread: 0 }).get("http://a/"))
@@ -467,7 +467,7 @@ describe("RetryHttp", () => {
         assert.strictEqual(yield* waitOf({ "retry-after": "99999999999999999999" }), 60_000)
       }))
 
-    it.effect("read a date against the Date header, whatever the own clock says", () =>
+    it.effect("read a date against the Date header, whatever the local clock says", () =>
       Effect.gen(function*() {
         yield* TestClock.setTime(Date.UTC(2031, 0, 1))
         const { client, times } = scripted([{
@@ -478,7 +478,7 @@ describe("RetryHttp", () => {
         assert.strictEqual(times()[1]! - times()[0]!, 20_000)
       }))
 
-    it.effect("read a date against the wall clock where there is no Date header", () =>
+    it.effect("read a date against the wall clock if there is no Date header", () =>
       Effect.gen(function*() {
         yield* TestClock.setTime(Date.UTC(2026, 0, 1))
         const { client, times } = scripted([{
@@ -489,7 +489,7 @@ describe("RetryHttp", () => {
         assert.strictEqual(times()[1]! - times()[0]!, 20_000)
       }))
 
-    it.effect("come from readers of the user, in their order", () =>
+    it.effect("come from the user's readers, in their order", () =>
       Effect.gen(function*() {
         const hints = [RetryHttp.hintSeconds("x-vendor-wait"), ...RetryHttp.defaultHints]
         const options = { hints, hintSpread: 0 }
@@ -548,7 +548,7 @@ describe("RetryHttp", () => {
         )
       }))
 
-    it.effect("takes a predicate that throws for one that marks nothing", () =>
+    it.effect("treats a predicate that throws as one that marks nothing", () =>
       Effect.gen(function*() {
         const throwing = Effect.provideService(RetryHttp.CurrentRepeatable, () => {
           throw new Error("predicate")
@@ -559,7 +559,7 @@ describe("RetryHttp", () => {
         assert.strictEqual(yield* throwing(sendsOf(429, post)), 2)
       }))
 
-    it.effect("lets a policy of its own risk retry what is only maybe safe", () =>
+    it.effect("lets a policy with whileMaybeRetryable retry what is only maybe safe", () =>
       Effect.gen(function*() {
         const { client, sends } = scripted([500, 200])
         yield* finish(RetryHttp.retry(client, policy.pipe(RetryPolicy.whileMaybeRetryable)).post("http://a/"))
@@ -666,7 +666,7 @@ describe("RetryHttp", () => {
     const bytes = (text: string) => new TextEncoder().encode(text)
     const streamOf = (text: string) => Stream.make(bytes(text))
 
-    /** What the server read of each attempt. */
+    /** What the server read in each attempt. */
     const uploads = (body: HttpBody.HttpBody, answers: ReadonlyArray<number>) =>
       Effect.gen(function*() {
         const read: Array<string> = []
@@ -716,7 +716,7 @@ describe("RetryHttp", () => {
         }))
     }
 
-    it.effect("sends a stream once for a policy of its own risk too", () =>
+    it.effect("sends a stream once for a policy with whileMaybeRetryable too", () =>
       Effect.gen(function*() {
         const { client, sends } = scripted([500, 200])
         const risky = RetryHttp.retry(client, policy.pipe(RetryPolicy.whileMaybeRetryable))
@@ -724,7 +724,7 @@ describe("RetryHttp", () => {
         assert.strictEqual(sends.length, 1)
       }))
 
-    it.effect("says nothing of the body where the failure itself forbids a retry", () =>
+    it.effect("does not mention the body if the failure itself forbids a retry", () =>
       Effect.gen(function*() {
         const logged: Array<unknown> = []
         yield* uploads(HttpBody.stream(streamOf("once")), [501]).pipe(
@@ -808,7 +808,7 @@ describe("RetryHttp", () => {
   })
 
   describe("discarded responses", () => {
-    /** A client whose responses tell what became of their bodies. */
+    /** A client whose responses report what became of their bodies. */
     const watched = (answers: ReadonlyArray<number>, size = 10) => {
       const fates: Array<"open" | "read" | "cancelled"> = []
       const client = HttpClient.make((request) =>
@@ -831,7 +831,7 @@ describe("RetryHttp", () => {
       return { client, fates }
     }
 
-    /** Has it among its statuses, the client fails with all that are not 2xx. */
+    /** If this is among the statuses, the client fails with all that are not 2xx. */
     const filtered = 504
 
     const fatesOf = (statuses: ReadonlyArray<number>, options?: RetryHttp.Options, size?: number) =>
@@ -852,7 +852,7 @@ describe("RetryHttp", () => {
         assert.deepStrictEqual(yield* fatesOf([429, 503]), ["read", "cancelled", "open"])
       }))
 
-    it.effect("are treated the same where the client fails with them", () =>
+    it.effect("are treated the same if the client fails with them", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* fatesOf([429, 503, filtered]), ["read", "cancelled", "cancelled", "open"])
       }))
@@ -867,13 +867,13 @@ describe("RetryHttp", () => {
         ])
       }))
 
-    it.effect("are aborted where they are longer than 64 KiB", () =>
+    it.effect("are aborted if they are longer than 64 KiB", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* fatesOf([429], {}, 64), ["read", "open"])
         assert.deepStrictEqual(yield* fatesOf([429], {}, 65), ["cancelled", "open"])
       }))
 
-    it.effect("do not hold back the call where their bodies never end", () =>
+    it.effect("do not delay the call if their bodies never end", () =>
       Effect.gen(function*() {
         const signals: Array<AbortSignal> = []
         const client = HttpClient.make((request, _url, signal) =>
@@ -910,7 +910,7 @@ describe("RetryHttp", () => {
         assert.isAbove(steps, 50)
       }))
 
-    it.effect("are aborted where the schedule itself fails, since nothing else will read them", () =>
+    it.effect("are aborted if the schedule itself fails, since nothing else will read them", () =>
       Effect.gen(function*() {
         const failing = Schedule.fromStep(Effect.succeed(() => Effect.fail("schedule" as const)))
         for (const below of [(client: HttpClient.HttpClient) => client, HttpClient.filterStatusOk]) {
@@ -922,7 +922,7 @@ describe("RetryHttp", () => {
         }
       }))
 
-    it.effect("go over a connection of their own only where that was asked for", () =>
+    it.effect("lead to a new connection after a transient failure, if configured", () =>
       Effect.gen(function*() {
         const Fresh = Context.Reference<boolean>("test/Fresh", { defaultValue: () => false })
         const seen: Array<boolean> = []
@@ -939,7 +939,7 @@ describe("RetryHttp", () => {
   })
 
   describe("interruption", () => {
-    it.effect("aborts the request that is on its way", () =>
+    it.effect("aborts the request in flight", () =>
       Effect.gen(function*() {
         const { client, sends } = scripted([503, "never"])
         const fiber = yield* Effect.forkChild(RetryHttp.retry(client, policy).get("http://a/"))
@@ -962,7 +962,7 @@ describe("RetryHttp", () => {
   })
 
   describe("limiter", () => {
-    it.effect("gives the last response where the deadline passes before the send token comes", () =>
+    it.effect("returns the last response if the deadline passes before the send token comes", () =>
       Effect.gen(function*() {
         const limiter = yield* AdaptiveRateLimiter.make()
         const { layer, retries, stops } = recording()

@@ -16,7 +16,7 @@ const response = (request: HttpClientRequest.HttpClientRequest, status: number, 
 const transport = (request: HttpClientRequest.HttpClientRequest, cause: unknown) =>
   new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request, cause }) })
 
-/** The facts in one word: safety, then what is special. `-` is an answer that is no failure. */
+/** The facts in one word: safety, then what is special. `-` is a response that is not a failure. */
 const factsOf = (failure: unknown): string => {
   const info: RetryInfo.RetryInfo | undefined = Option.getOrUndefined(
     RetryClassifier.classify(RetryHttp.classifier, failure)
@@ -85,7 +85,7 @@ describe("RetryHttp.classifier", () => {
     })
   })
 
-  it("where fetch has followed a redirect, a POST does not count as turned away", () => {
+  it("if fetch has followed a redirect, a POST does not count as turned away", () => {
     const redirected = (
       request: HttpClientRequest.HttpClientRequest,
       status: number,
@@ -202,7 +202,7 @@ describe("RetryHttp.classifier", () => {
       ["a response cut short", coded("UND_ERR_RES_CONTENT_LENGTH_MISMATCH"), "Yes", "Maybe"],
       ["a text", "ECONNREFUSED", "Yes", "Maybe"],
       ["null", null, "Yes", "Maybe"],
-      ["a code that is no text", { code: 7, message: 7, syscall: {} }, "Yes", "Maybe"]
+      ["a code that is not text", { code: 7, message: 7, syscall: {} }, "Yes", "Maybe"]
     ]
     for (const [name, cause, ofGet, ofPost] of rows) {
       it(`${name} is ${ofGet}, of a POST ${ofPost}`, () => {

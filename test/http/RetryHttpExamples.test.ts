@@ -15,7 +15,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Http from "../../examples/http.ts"
 import { clientOf } from "../reliability/utils/http.ts"
 
-/** Sends the call to a server that answers with each of the statuses in turn; gives what was sent. */
+/** Sends the call to a server that answers with each of the statuses in turn; returns what was sent. */
 const sent = <A, E>(
   call: Effect.Effect<A, E, HttpClient.HttpClient | RetryQuota.RetryQuota>,
   statuses: ReadonlyArray<number>
@@ -71,7 +71,7 @@ describe("examples/http", () => {
       assert.deepStrictEqual((yield* sent(Http.upload("a", open), [500, 200])).bodies, ["stream 1", "stream 2"])
     }))
 
-  it.effect("retries for what asks for a client and knows of no retries, from one quota", () =>
+  it.effect("retries for code that uses a client and knows of no retries, from one quota", () =>
     Effect.gen(function*() {
       const quota = yield* RetryQuota.make({ capacity: 500 })
       const layer = Layer.provide(Http.layer, Layer.succeed(RetryQuota.RetryQuota, quota))

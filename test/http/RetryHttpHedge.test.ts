@@ -21,7 +21,7 @@ const unlimited: RetryQuotaStore.RetryQuotaStore = {
   balance: () => Infinity
 }
 
-/** A server that answers each request after so many milliseconds with a status; what it was asked, and what was closed. */
+/** A server that answers each request after that many milliseconds with a status; what it was asked, and what was closed. */
 const server = (turns: ReadonlyArray<readonly [millis: number, status: number]>) => {
   const told = { at: [] as Array<number>, aborted: [] as Array<number>, closed: [] as Array<number> }
   const client = HttpClient.make((request, _url, signal) =>
@@ -75,7 +75,7 @@ describe("a client that hedges", () => {
       assert.deepStrictEqual([told.at, told.closed], [[0, 10], [1]])
     }))
 
-  it.effect("gives the first response when all are bad, body and all, and closes the others", () =>
+  it.effect("returns the first response when all are bad, body and all, and closes the others", () =>
     Effect.gen(function*() {
       const { client, told } = server([[100, 503], [10, 500]])
       assert.deepStrictEqual(yield* run(hedge(client), get), { status: 503, send: "1" })
@@ -127,7 +127,7 @@ describe("a client that hedges", () => {
       assert.strictEqual(told.at.length, 2)
     }))
 
-  it("impossible options are refused, and named after it", () => {
+  it("refuses impossible options in its own name", () => {
     assert.throws(() => RetryHttp.hedge({ after: -1 }), /RetryHttp\.hedge.*after/)
     assert.throws(() => RetryHttp.hedge(server([[1, 200]]).client, { atMost: 11 }), /RetryHttp\.hedge.*atMost/)
   })

@@ -21,7 +21,7 @@ const nowMillis = Date.UTC(2026, 2, 17, 17, 37, 54)
 const httpDate = (millis: number) => new Date(millis).toUTCString()
 const day = 86_400_000
 
-/** The hint in milliseconds, of the default readers, under a clock that stands at `nowMillis`. */
+/** The hint in milliseconds, of the default readers, with a clock that shows `nowMillis`. */
 const hintOf = (
   headers: Record<string, unknown>,
   status?: number,
@@ -178,7 +178,7 @@ describe("RetryHttp hints", () => {
     assert.deepStrictEqual(hint({ "retry-after": date, date: httpDate(nowMillis) }), Duration.seconds(60))
   })
 
-  it.effect("asks the next reader where one throws or makes something that is no duration", () =>
+  it.effect("asks the next reader if one throws or returns something other than a duration", () =>
     Effect.gen(function*() {
       const made: ReadonlyArray<unknown> = [Number.NaN, -1, "soon", null, Duration.seconds(-1)]
       for (const value of made) {

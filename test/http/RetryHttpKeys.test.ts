@@ -24,7 +24,7 @@ const clientOf = (...statuses: ReadonlyArray<number>) => {
 const uuid = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/
 
 describe("RetryHttp.idempotencyKey", () => {
-  it.effect("is one UUID a call, kept over its retries, below retry and above", () =>
+  it.effect("is one UUID per call, kept across its retries, below retry and above", () =>
     Effect.gen(function*() {
       for (
         const compose of [
@@ -77,7 +77,7 @@ describe("RetryHttp.idempotencyKey", () => {
       }))
   }
 
-  it.effect("a 422 stays final where the user retries it otherwise", () =>
+  it.effect("a 422 stays final even if the user otherwise retries it", () =>
     Effect.gen(function*() {
       const { client, requests } = clientOf(422)
       const options = { retryStatus: (status: number) => status === 422 }

@@ -33,7 +33,7 @@ const clientOf = (statuses: ReadonlyArray<number>, body = `"tea"`) => {
 const get = Effect.flatMap(HttpClient.HttpClient, (client) => client.get("http://a/"))
 
 describe("RetryHttp.layer", () => {
-  it.effect("retries for what asks for a plain client, from the quota of the layer, whatever the call has", () =>
+  it.effect("retries for code that uses a plain client, from the quota of the layer, whatever the call has", () =>
     Effect.gen(function*() {
       const { layer, requests } = clientOf([503])
       const own = yield* RetryQuota.make({ capacity: 500 })
@@ -50,7 +50,7 @@ describe("RetryHttp.layer", () => {
       assert.strictEqual(yield* other.balance, 500)
     }))
 
-  it.effect("has the observer and the marks of the call", () =>
+  it.effect("uses the observer and the marks of the call", () =>
     Effect.gen(function*() {
       const { layer, requests } = clientOf([503, 200])
       const live = RetryHttp.layer(awsStandard2026).pipe(Layer.provide([layer, RetryQuota.layer()]))
@@ -76,7 +76,7 @@ describe("RetryHttp.layer", () => {
       assert.strictEqual(retries, 1)
     }))
 
-  it.effect("brings what a schedule of the user needs", () =>
+  it.effect("provides what a user's schedule needs", () =>
     Effect.gen(function*() {
       class Pause extends Context.Service<Pause, { readonly times: number }>()("test/Pause") {}
       const { layer, requests } = clientOf([503])
@@ -123,7 +123,7 @@ describe("RetryHttp.transform", () => {
     assert.throws(() => RetryHttp.layer(awsStandard2026, { attemptTimeout: 0 }), /attemptTimeout/)
   })
 
-  it("takes and gives a plain client", () => {
+  it("takes and returns a plain client", () => {
     const plain: Effect.Effect<
       (client: HttpClient.HttpClient) => HttpClient.HttpClient.With<HttpClientError.HttpClientError>,
       never,

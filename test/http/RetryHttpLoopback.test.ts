@@ -28,7 +28,7 @@ interface Seen {
   aborted: number
 }
 
-/** A server on loopback that counts, for each request, the sockets there have been. */
+/** A server on loopback that counts, for each request, how many sockets there have been. */
 const serve = (handler: Handler) =>
   Effect.gen(function*() {
     const known: Array<net.Socket> = []
@@ -101,7 +101,7 @@ for (const [name, layer] of clients) {
         assert.deepStrictEqual(sockets, [1, 2, 3, 4])
       }))
 
-    it.live("closes a response that has not arrived whole", () =>
+    it.live("closes a response that has not arrived in full", () =>
       Effect.gen(function*() {
         const { seen, url } = yield* serve(statuses([503, 503, 200], "open"))
         const response = yield* RetryHttp.retry(yield* HttpClient.HttpClient, policy).get(url)
@@ -124,7 +124,7 @@ for (const [name, layer] of clients) {
         assert.strictEqual(sockets.length, 4)
       }))
 
-    it.live("sends a GET again when the connection breaks, and a POST not", () =>
+    it.live("resends a GET when the connection breaks, but not a POST", () =>
       Effect.gen(function*() {
         const { seen, url } = yield* serve((request, response, nth) => {
           if (nth < 3 || request.method === "POST") request.socket.resetAndDestroy()
@@ -172,7 +172,7 @@ for (const [name, layer] of clients) {
         return [status, ...requests]
       }).pipe(Effect.scoped, Effect.provide(layer))
 
-    it.live("sends a POST once that was answered by a redirect to something else, which fails", () =>
+    it.live("sends a POST once if it was redirected to something else, which fails", () =>
       Effect.gen(function*() {
         for (const redirect of [301, 302, 303]) {
           for (const failure of [429, 503]) {
@@ -183,7 +183,7 @@ for (const [name, layer] of clients) {
         }
       }))
 
-    it.live("sends a POST once that was redirected to a closed port", () =>
+    it.live("sends a POST once if it was redirected to a closed port", () =>
       Effect.gen(function*() {
         const nobody = yield* Effect.scoped(Effect.map(serve(statuses([])), ({ url }) => url))
         const { seen, url } = yield* serve((_, response) => void response.writeHead(303, { location: nobody }).end())
@@ -194,7 +194,7 @@ for (const [name, layer] of clients) {
         assert.strictEqual(seen.sockets.length, 1)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
-    it.live("sends a POST again that carries a key and was redirected to something else", () =>
+    it.live("resends a POST that carries a key and was redirected to something else", () =>
       Effect.gen(function*() {
         const sent: Array<string> = []
         const { url } = yield* serve((request, response) => {
@@ -208,7 +208,7 @@ for (const [name, layer] of clients) {
         assert.deepStrictEqual(sent, ["POST k", "GET k", "POST k", "GET k"])
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
-    it.live("sends only what fails again where redirects are followed above it", () =>
+    it.live("resends only what fails if redirects are followed above it", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* redirected(303, [503, 429], "above"), [
           200,
@@ -219,14 +219,14 @@ for (const [name, layer] of clients) {
         ])
       }))
 
-    it.live("sends a POST again that was redirected as a POST, and turned away there", () =>
+    it.live("resends a POST that was redirected as a POST, and turned away there", () =>
       Effect.gen(function*() {
         const twice = [200, "POST /", "POST /next", "POST /", "POST /next"]
         assert.deepStrictEqual(yield* redirected(307, [429], "below"), twice)
         assert.deepStrictEqual(yield* redirected(307, [503], "below"), [503, "POST /", "POST /next"])
       }))
 
-    it.live("takes no unusual URL for one that a redirect led to", () =>
+    it.live("does not mistake an unusual URL for a redirect", () =>
       Effect.gen(function*() {
         const { seen, url } = yield* serve(statuses([429, 200]))
         const post = HttpClientRequest.post(`${url}a b/%7e/../ü?q=1 2`, { urlParams: { x: "ä&" }, hash: "part" })
@@ -235,7 +235,7 @@ for (const [name, layer] of clients) {
         assert.strictEqual(seen.sockets.length, 2)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
-    it.live("does not fetch a body again that breaks off", () =>
+    it.live("does not refetch a body that breaks off", () =>
       Effect.gen(function*() {
         const { seen, url } = yield* serve((_, response) => {
           response.writeHead(200, { "content-length": "1000" })
@@ -248,7 +248,7 @@ for (const [name, layer] of clients) {
         assert.strictEqual(seen.sockets.length, 1)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
-    it.live("leaves it to a retry around the reading to fetch a body again that breaks off", () =>
+    it.live("leaves refetching a body that breaks off to a retry around the reading", () =>
       Effect.gen(function*() {
         const { seen, url } = yield* serve((_, response, nth) => {
           response.writeHead(200, { "content-length": "4" })
@@ -302,7 +302,7 @@ for (const [name, layer] of clients) {
         assert.deepStrictEqual(yield* upload(body), { status: 429, bodies: ["once"] })
       }))
 
-    it.live("uploads what a factory makes, made again", () =>
+    it.live("uploads what a factory makes, made for each attempt", () =>
       Effect.gen(function*() {
         let made = 0
         const body = RetryHttp.bodyFactory(() => Stream.make(new TextEncoder().encode(`body ${++made}`)))
@@ -321,7 +321,7 @@ describe("RetryHttp over fetch", () => {
     ["method", HttpClientRequest.make("TRACE")("http://127.0.0.1:9/")]
   ]
   for (const [name, request] of bad) {
-    it.live(`does not try again what fetch refuses to send: a ${name}`, () =>
+    it.live(`does not retry what fetch refuses to send: a ${name}`, () =>
       Effect.gen(function*() {
         let attempts = 0
         const counting = HttpClient.transformResponse(

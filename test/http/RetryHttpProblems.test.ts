@@ -1,4 +1,4 @@
-/** What the body of a refusal says more than its status, over real connections. */
+/** What the body of a refusal says beyond its status, over real connections. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, describe, it } from "@effect/vitest"
 import { Backoff, RetryPolicy } from "effect-retry"
@@ -70,7 +70,7 @@ describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer
     }).pipe(Effect.scoped, Effect.provide(layer))
 
   for (const [name, read] of Object.entries(bodies)) {
-    it.live(`a call without money is sent once, and its answer read as ever: ${name}`, () =>
+    it.live(`a call without credit is sent once, and its response can still be read: ${name}`, () =>
       calls(
         (response) => response.writeHead(429, { "content-type": "application/json; charset=utf-8" }).end(noMoney),
         (response, seen) =>
@@ -100,7 +100,7 @@ describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer
       3
     ],
     ["a body that does not say that it is JSON", 429, "text/plain", noMoney, 3],
-    ["a body that is none", 429, "application/json", "", 3],
+    ["an empty body", 429, "application/json", "", 3],
     ["a body that is broken", 429, "application/json", "{\"error\":", 3],
     ["a status whose body says nothing", 500, "application/json", noMoney, 3]
   ])("%s", ([, status, type, body, sends]) =>
@@ -129,7 +129,7 @@ describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer
         })
     ))
 
-  it.live("a body that is too long is no problem, and whole for who gets it", () => {
+  it.live("a body that is too long is not parsed, and its reader gets all of it", () => {
     const long = problem({ error: { code: "insufficient_quota", message: "x".repeat(300_000) } })
     return calls(
       (response) => response.writeHead(429, { "content-type": "application/json" }).end(long),
@@ -141,7 +141,7 @@ describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer
     )
   })
 
-  it.live("a body that does not arrive holds a retry up for a second, and its connection is closed", () =>
+  it.live("a body that does not arrive delays a retry by a second, and its connection is closed", () =>
     calls(
       (response, nth) => {
         response.writeHead(nth === 1 ? 429 : 200, { "content-type": "application/json" })
@@ -157,7 +157,7 @@ describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer
         })
     ))
 
-  it.live("the rest of a body that comes late is read by who gets the answer", () =>
+  it.live("the rest of a body that comes late goes to the reader of the response", () =>
     calls(
       (response, nth) => {
         response.writeHead(429, { "content-type": "application/json" })

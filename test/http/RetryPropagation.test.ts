@@ -42,7 +42,7 @@ const policy = Backoff.fixed({ delay: "100 millis" }).pipe(RetryPolicy.maxAttemp
 
 type Told = { readonly [name: string]: string }
 
-/** Runs while time goes by. */
+/** Runs while time passes. */
 const timed = <A, E, R>(self: Effect.Effect<A, E, R>, time: Duration.Input = "1 minute") =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(Effect.exit(self))
@@ -50,7 +50,7 @@ const timed = <A, E, R>(self: Effect.Effect<A, E, R>, time: Duration.Input = "1 
     return yield* Fiber.join(fiber)
   })
 
-/** What the sends of a failing call tell. */
+/** The headers of the sends of a failing call. */
 const toldBy = <R>(
   way: (send: Effect.Effect<never, Kit.Transient>) => Effect.Effect<unknown, unknown, R>,
   latency = 10
@@ -80,7 +80,7 @@ const requested = (
 
 const ok = Effect.succeed(HttpServerResponse.empty({ status: 200 }))
 
-/** What a request's work tells in turn. */
+/** The headers that the work on a request sends on. */
 const toldWithin = (headers: Told, way = (send: Effect.Effect<never, Kit.Transient>) => Effect.asVoid(send)) =>
   Effect.gen(function*() {
     const told: Array<Told> = []
@@ -92,7 +92,7 @@ const toldWithin = (headers: Told, way = (send: Effect.Effect<never, Kit.Transie
     return told
   })
 
-describe("what a send tells", () => {
+describe("what a send says", () => {
   const ways: Readonly<
     Record<string, (self: Effect.Effect<never, Kit.Transient>) => Effect.Effect<never, Kit.Transient>>
   > = {
@@ -191,7 +191,7 @@ describe("what a send tells", () => {
     })
   }
 
-  it("a deadline is above 0, a limiter one", () => {
+  it("a deadline is above 0, a limiter is a ConcurrencyLimiter", () => {
     for (const bad of [0, -1, Infinity, "soon" as never]) {
       assert.throws(() => RetryPropagation.withDeadline(bad), /deadline must be a finite duration above 0/)
     }
@@ -438,7 +438,7 @@ describe("clients", () => {
       assert.deepStrictEqual(yield* told(() => Effect.fail(limited)), [["1", "1"]])
     }))
 
-  it.effect("AwsSdk is aborted at the deadline, and its retries say until when they are worth the work", () =>
+  it.effect("AwsSdk is aborted at the deadline, and its retries say when that is", () =>
     Effect.gen(function*() {
       const late = failure("InternalServerError", 500, { date: "Thu, 01 Jan 1970 00:00:10 GMT" })
       const { client, requests } = dynamo([late, late, { hangs: true }])
@@ -459,7 +459,7 @@ describe("clients", () => {
       assert.deepStrictEqual([requests[2]!.aborted(), stops], [true, ["max-attempts"]])
     }))
 
-  it.effect("AwsSdk sends nothing when the time is over, and has no ttl where nobody counts it", () =>
+  it.effect("AwsSdk sends nothing when the time is over, and has no ttl without the layer", () =>
     Effect.gen(function*() {
       const dated = failure("InternalServerError", 500, { date: "Thu, 01 Jan 1970 00:00:10 GMT" })
       const { client, requests } = dynamo([dated])
@@ -481,7 +481,7 @@ describe("clients", () => {
       )
     }))
 
-  it.effect("tokens of the quota are settled as ever", () =>
+  it.effect("tokens of the quota are settled as always", () =>
     Effect.gen(function*() {
       const gated = RetryPolicy.quotaGated(policy, { cost: 5 })
       yield* toldBy((self) => withRetry(self, gated))

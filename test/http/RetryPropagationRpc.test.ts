@@ -31,7 +31,7 @@ class Seen extends Context.Service<Seen, { sends: number; cut: number; readonly 
 
 const seen = Layer.sync(Seen, () => ({ sends: 0, cut: 0, told: [] }))
 
-/** The work on a call: it sends on, under a policy that leaves retrying to the caller; or it goes on and on. */
+/** The work on a call: it sends on, under a policy that leaves retrying to the caller; or it never ends. */
 const handlers = group.toLayer(Seen.use((seen) =>
   Effect.succeed({
     Get: ({ id }: { readonly id: string }) => {
@@ -86,7 +86,7 @@ for (const [name, protocol] of protocols) {
   describe(`RPC over ${name}`, () => {
     const environment = () => Layer.provideMerge(protocol, seen)
 
-    it.live("only the caller retries what it and the server would retry: 3 sends go on, not 9", () =>
+    it.live("only the caller retries what both it and the server would retry: 3 sends go on, not 9", () =>
       Effect.gen(function*() {
         const { told } = yield* Seen
         const client = yield* RpcClient.make(group)

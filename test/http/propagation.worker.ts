@@ -1,5 +1,5 @@
 /**
- * One process of a row: it answers by asking the next one, with three attempts. The last one is down, and counts.
+ * One of several processes in a row: it answers by asking the next one, with three attempts. The last one is down, and counts.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

@@ -48,7 +48,7 @@ const assertData = ({ policy }: Imported) =>
 describe("fromTemporal", () => {
   it.effect("waits as the service does: its own tests", () =>
     Effect.gen(function*() {
-      // service/history/workflow/retry_test.go: the delay after so many attempts; where it stops, its word for it.
+      // service/history/workflow/retry_test.go: the delay after this many attempts; where it stops, its word for that.
       const rows = [
         { attempt: 1, maximumAttempts: 5, initialInterval: "5s", maximumInterval: "10s", delay: 5 },
         {
@@ -202,7 +202,7 @@ describe("fromGrpcServiceConfig", () => {
     )
   const unavailable = { code: 14, details: "down", metadata: {} }
 
-  it.effect("waits 0.8 to 1.2 times what grows", () =>
+  it.effect("waits 0.8 to 1.2 times the growing delay", () =>
     Effect.gen(function*() {
       const shares = [[0, 0.8], [0.5, 1], [0.999999999, 1.2]] as const
       for (const [random, share] of shares) {
@@ -214,7 +214,7 @@ describe("fromGrpcServiceConfig", () => {
       }
     }))
 
-  it.effect("takes more than five attempts for five, and the timeout for the deadline", () =>
+  it.effect("takes more than five attempts as five, and the timeout as the deadline", () =>
     Effect.gen(function*() {
       assert.strictEqual(RetryPolicy.limits((yield* only({ maxAttempts: 10 })).policy).maxAttempts, 5)
       const { deadline } = RetryPolicy.limits((yield* only({}, { timeout: "2.5s" })).policy)

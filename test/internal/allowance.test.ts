@@ -21,7 +21,7 @@ const figures = ({ bucket, drawn, filling, held }: Allowance.Allowance) => [
 ]
 
 describe("an allowance", () => {
-  it("is full at first: the slack and the share of others are held back", () => {
+  it("is full at first, except for the slack and the others' share", () => {
     assert.deepStrictEqual(figures(fresh()), [1000, 1000, 0, 0])
     assert.deepStrictEqual(figures(fresh(1000, slack)), [900, 900, 0, 0])
     assert.deepStrictEqual(figures(fresh(1000, half)), [500, 500, 0, 0])
@@ -82,7 +82,7 @@ describe("an allowance", () => {
       0
     ]],
     [
-      "a limit told first is full but for what is held",
+      "the first limit reported is full except for what is held",
       of(0, { ...fresh(Infinity), held: 250 }),
       config,
       {

@@ -40,13 +40,13 @@ describe("bucket arithmetic", () => {
       )
     ))
 
-  it("what was there is taken after the bucket has filled up, what was not as soon as it was there", () => {
+  it("tokens that were there are taken after the refill, missing ones as soon as they have flowed in", () => {
     assert.strictEqual(Bucket.takeWhenDue(holding(8), perSecond(1), 5, 3_600_000)?.tokens, 5)
     assert.strictEqual(Bucket.takeWhenDue(holding(2), perSecond(1), 5, 4000)?.tokens, 1)
     assert.strictEqual(Bucket.takeWhenDue(holding(2), perSecond(1), 5, 3_600_000)?.tokens, 10)
   })
 
-  it("a clock that stands still or goes back adds nothing, takes nothing, and does not count again when it returns", () => {
+  it("a clock that stops or goes back adds nothing, takes nothing, and does not count again when it returns", () => {
     const bucket = { tokens: 3, updatedAtMillis: 5000 }
     for (const now of [5000, 4000, -1]) assert.deepStrictEqual(Bucket.refill(bucket, perSecond(1), now), bucket)
     const back = Bucket.refill(bucket, perSecond(1), 4000)

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 
-/** The whole of what can be said. */
+/** Everything that a document can say. */
 const everything = {
   $schema: "./retry-config.schema.json",
   retries: "on",
@@ -179,7 +179,7 @@ const bad: ReadonlyArray<readonly [json: unknown, field: string, expected: strin
 ]
 
 describe("a document", () => {
-  it.effect("may say everything that can be said", () => RetryConfig.check(everything))
+  it.effect("may say all of it", () => RetryConfig.check(everything))
 
   it("is what its JSON Schema allows", () => {
     assert.isTrue(validate(everything), JSON.stringify(validate.errors))
@@ -234,7 +234,7 @@ describe("what a document means", () => {
       )
     }))
 
-  it.effect("what has no entry goes by the default, with a quota of its own", () =>
+  it.effect("a resource without an entry follows the default, with a quota of its own", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* policyOf("nobody")).maxAttempts, 2)
       const balance = (name: string) => RetryQuota.balance.pipe(Effect.provide(RetryConfig.resource(name)))
@@ -300,7 +300,7 @@ describe("policy of Config", () => {
       assert.include(String(both), "base: \"250 millis\"")
     }))
 
-  it.effect("is missing where nothing is said, so that a default holds; what is wrong has none", () =>
+  it.effect("is missing where nothing is set, so that a default applies; an invalid one has none", () =>
     Effect.gen(function*() {
       const withDefault = RetryConfig.policy("orders").pipe(Config.withDefault(awsStandard))
       assert.strictEqual(yield* withDefault.parse(ConfigProvider.fromEnv({ env: {} })), awsStandard)

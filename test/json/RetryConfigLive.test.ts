@@ -59,7 +59,7 @@ const ways: Readonly<
 
 for (const [name, way] of Object.entries(ways)) {
   describe(`a call by ${name}`, () => {
-    it.effect("goes by the policy that was in force when it began, to its end, with 1,000 in flight", () =>
+    it.effect("follows the policy that was in force when it began, to its end, with 1,000 in flight", () =>
       Effect.gen(function*() {
         const limits: Array<ReadonlyArray<number>> = []
         const one = (began: number) => {
@@ -109,7 +109,7 @@ for (const [name, way] of Object.entries(ways)) {
       ))
 
     for (const [where, off] of [["the resource", orders({ retries: "off" })], ["all", { retries: "off" }]] as const) {
-      it.effect(`is sent once while retries are off for ${where}; one under way stops at its next failure`, () =>
+      it.effect(`is sent once while retries are off for ${where}; one in progress stops at its next failure`, () =>
         Effect.gen(function*() {
           const before = failing()
           const fiber = yield* Effect.forkChild(Effect.exit(way(before.effect)))
@@ -216,7 +216,7 @@ describe("a live policy", () => {
       assert.strictEqual((yield* quota.reserve(700))._tag, "Some")
     }).pipe(Effect.provide(RetryConfig.layer(orders({ quota: { capacity: 500 } })))))
 
-  it.effect("a gate that is named later holds calls back, one that is not named any more does not", () =>
+  it.effect("a gate that is named later holds calls back, one that is no longer named does not", () =>
     Effect.gen(function*() {
       const gates = Effect.contextWith((context: Context.Context<never>) =>
         Effect.succeed(Context.getOrUndefined(context, ConcurrencyLimiter.ConcurrencyLimiter) !== undefined)
@@ -232,7 +232,7 @@ describe("a live policy", () => {
       yield* Fiber.interrupt(held)
     }).pipe(Effect.provide(RetryConfig.layer({}))))
 
-  it.effect("who waits for tokens goes without when the quota has none to wait for any more", () =>
+  it.effect("a call that waits for tokens goes without once the quota makes none wait", () =>
     Effect.gen(function*() {
       const call = failing()
       const fiber = yield* Effect.forkChild(Effect.exit(call.effect.pipe(RetryConfig.retry("orders"))))
@@ -330,7 +330,7 @@ describe("a stream of documents", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("when it fails, the last document stays in force, and that is said", () => {
+  it.effect("when it fails, the last document stays in force, and a line says so", () => {
     const { layer, lines } = logged()
     return Effect.gen(function*() {
       yield* TestClock.adjust("1 millis")
@@ -355,7 +355,7 @@ describe("a stream of documents", () => {
       assert.strictEqual(yield* build(Stream.make({ retries: 1 })), "retries")
     }))
 
-  it.effect("a name that stands nowhere is said, once", () => {
+  it.effect("an unknown name is reported, once", () => {
     const { layer, lines } = logged()
     return Effect.gen(function*() {
       for (const _ of [1, 2]) yield* Effect.void.pipe(RetryConfig.retry("ordres"))
@@ -373,8 +373,8 @@ describe("a file", () => {
   const text = (n: number) => JSON.stringify(orders({ policy: attempts(n) }))
 
   /**
-   * Milliseconds until a document with so many attempts is in force, without what other programs took from it: no more
-   * than this process worked, and had nothing to do.
+   * Milliseconds until a document with this many attempts is in force, not counting those that other programs took: at most
+   * the time that this process worked or was idle.
    */
   const until = (n: number): Effect.Effect<number, never, RetryConfig.RetryConfig> =>
     Effect.gen(function*() {

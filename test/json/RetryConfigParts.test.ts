@@ -142,7 +142,7 @@ describe("a throttle of a document", () => {
       assert.strictEqual(refused, 0)
     }).pipe(Effect.provide(RetryConfig.layer(orders({ policy: once, throttle: {} })))))
 
-  it.effect("a send that was under way when the window changed is not counted in the new one", () =>
+  it.effect("a send that was in progress when the window changed is not counted in the new one", () =>
     Effect.gen(function*() {
       const slow = yield* Effect.forkChild(
         Effect.exit(
@@ -195,7 +195,7 @@ describe("hedges of a document", () => {
       assert.deepStrictEqual([yield* call(), yield* call()], [1, 2])
     }).pipe(Effect.provide(RetryConfig.layer({}))))
 
-  it.effect("are not made while a gate of the document is short of something", () =>
+  it.effect("are not made while a gate of the document is strained", () =>
     Effect.gen(function*() {
       const hedge = { after: "100 millis", share: 1 }
       const document = (rest: object) => orders({ policy: { maxAttempts: 1 }, hedge, ...rest })

@@ -61,7 +61,7 @@ describe("fromJson", () => {
   })
 
   for (const [name, policy] of Object.entries(named)) {
-    it.effect(`makes ${name} of its JSON again`, () =>
+    it.effect(`makes ${name} again from its JSON`, () =>
       Effect.gen(function*() {
         const again = yield* read(policy)
         assert.strictEqual(String(again), String(policy))
@@ -303,7 +303,7 @@ describe("fromJson", () => {
       }
     }))
 
-  it.effect("takes back functions by their names", () =>
+  it.effect("restores functions by their names", () =>
     Effect.gen(function*() {
       const patience = ({ attempt }: RetryPolicy.Failure) => attempt * 100
       const custom = () => 5

@@ -28,7 +28,7 @@ describe("RetryPolicySchema", () => {
   }
 
   it.effect.prop(
-    "law: any policy of our combinators has the form, and goes there and back",
+    "law: any policy of our combinators matches the schema, and survives a round trip",
     [Seed],
     ([seed]) =>
       Effect.gen(function*() {

@@ -45,7 +45,7 @@ const common = (draw: Draw) => ({ cap: maybe(draw, () => longest), jitter: maybe
 
 const cost = (draw: Draw): number => oneOf(draw, [0, 1, 5, 14, 0.5])
 
-/** Every source of delays that the library has, but functions and schedules of the user. */
+/** Every source of delays that the library has, except the user's functions and schedules. */
 export const sources: Readonly<Record<string, (draw: Draw) => AnyPolicy>> = {
   exponential: (draw) =>
     Backoff.exponential({ base: duration(draw), factor: maybe(draw, () => 1 + draw()), ...common(draw) }),

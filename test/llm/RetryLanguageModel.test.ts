@@ -220,7 +220,7 @@ describe("a model with retries and limits", () => {
       assert.deepStrictEqual([runs, limiters, model.sends], [1, 0, 1])
     }))
 
-  it("refuses impossible limits where it is made", () => {
+  it("refuses impossible limits when it is made", () => {
     assert.throws(() => RetryLanguageModel.withRetry(RetryLlm.openai, { tokens: 0 }), /tokens/)
   })
 

@@ -80,7 +80,7 @@ describe("estimateOf", () => {
     })
   }
 
-  it("of what holds itself ends", () => {
+  it("of a cyclic value ends", () => {
     const loop: { messages?: object } = {}
     loop.messages = loop
     assert.deepStrictEqual(RetryLlm.estimateOf(loop), { input: 0 })

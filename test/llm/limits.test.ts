@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Counts, inVirtualTime, run, sdks } from "./load.ts"
 
-/** In real time with a window of so many seconds; without it, in virtual time with a window of a minute. */
+/** In real time with a window of this many seconds; without it, in virtual time with a window of a minute. */
 const realSeconds = Number(process.env["LLM_WINDOW_SECONDS"] ?? NaN)
 const isReal = !Number.isNaN(realSeconds)
 const windowMillis = isReal ? realSeconds * 1000 : 60_000

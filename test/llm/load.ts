@@ -213,7 +213,7 @@ const clientOf = (sdk: typeof sdks[number], port: number) => {
       : anthropic.messages.create({ model: "claude", messages: prompts(call), max_tokens: 300 }, options).withResponse()
 }
 
-/** Each of so many callers makes one call after the other, until all are made. */
+/** Each of this many callers makes one call after the other, until all are made. */
 const inTurn = async (calls: number, callers: number, make: (call: number) => Promise<unknown>) => {
   let [next, succeeded, failed] = [0, 0, 0]
   await Promise.all(Array.from({ length: callers }, async () => {

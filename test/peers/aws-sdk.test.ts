@@ -50,7 +50,7 @@ describePeers("our strategy in the clients of the AWS SDK, next to the SDK's own
 
   it("serves the calls that live as if the aborted ones had never waited", () => {
     for (const { after, control, isClean, name } of ourTwo(seen.rest.ghosts)) {
-      assert.isTrue(isClean, `${name}: the machine left no try in which the 20 waited`)
+      assert.isTrue(isClean, `${name}: the machine was too busy: the 20 waited in none of the tries`)
       assert.lengthOf(after, 3, name)
       assert.isAbove(control[0]!, 300, `${name}: the limiter holds back`)
       // A token takes two seconds to flow in: none was taken by the 20.

@@ -77,7 +77,7 @@ const commands: Asked["commands"] = [
   ["fit", "access.log"]
 ].map((args) => [...args, "--json"])
 
-/** A difference is told by its place: the texts are long. */
+/** A difference is reported by its place: the texts are long. */
 const same = (found: string, expected: string, what: string): void => {
   if (found === expected) return
   let at = 0

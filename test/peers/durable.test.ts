@@ -32,7 +32,7 @@ const databases: ReadonlyArray<[name: string, database: Database]> = [
 for (const [name, made] of databases) {
   describePeers(`a process with ${name} that is killed with signal 9`, () => {
     it.live.each(steps)(
-      "at %s: the next one goes on, and sends no earlier, and nothing again but what was in flight",
+      "at %s: the next one goes on, sends no earlier, and resends nothing but what was in flight",
       (doom) =>
         Effect.gen(function*() {
           const folder = yield* temporaryFolder

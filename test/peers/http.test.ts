@@ -93,7 +93,7 @@ describePeers("RetryHttp with nginx", () => {
       console.log(`limit_req: 40 calls, ${total} sends, ${gaps.length} retries after ${Math.min(...gaps)} ms or more`)
       assert.isAbove(gaps.length, 0)
       assert.isAtLeast(Math.min(...gaps), 990)
-      // Chance spreads them over the second after that second.
+      // They are spread at random over the second after that.
       assert.isAbove(Math.max(...gaps) - Math.min(...gaps), 200)
       assert.isBelow(total, 40 * 3)
     }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
@@ -140,7 +140,7 @@ describePeers("RetryHttp with nginx", () => {
       assert.isAtLeast(sends.length, 4)
     }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
 
-  it.live("does not repeat a POST that nginx has passed on, though its 503 asks to come again", () =>
+  it.live("does not repeat a POST that nginx has passed on, though its 503 asks for it", () =>
     Effect.gen(function*() {
       const [port, upstream] = [yield* freePort, yield* freePort]
       let passedOn = 0
@@ -282,7 +282,7 @@ for (const [name, layer] of [["fetch", FetchHttpClient.layer], ["node:http", lay
         assert.deepStrictEqual(yield* through(["reset"], "post"), ["TransportError", 1])
       }))
 
-    it.live("fetches nothing again whose body has begun", () =>
+    it.live("refetches nothing whose body has begun", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* through(["reset in the body"]), ["DecodeError", 1])
       }))

@@ -37,7 +37,7 @@ afterAll(() => {
   if (folder !== undefined) fs.rmSync(folder, { recursive: true })
 })
 
-/** A page that is open, and all errors that it told. */
+/** A page that is open, and all errors that it reported. */
 const opened = async (browser: Browser, url: string, { dark = false, width = 1280 } = {}) => {
   const page = await browser.newPage()
   const said: Array<string> = []
@@ -72,12 +72,12 @@ const change = async (page: Page, selector: string, key: "ArrowRight" | "ArrowLe
 
 const firstSlider = `.controls input[type="range"]`
 
-/** How many processes share a core: on a busy machine everything takes so many times as long. */
+/** How many processes share a core: on a busy machine everything takes that many times as long. */
 const business = () => Math.max(1, os.loadavg()[0]! / os.availableParallelism())
 
 for (const name of browsers) {
   describePeers(`the playground in ${name}`, () => {
-    it.live("opens from its file, runs all policies, and tells the result", () =>
+    it.live("opens from its file, runs all policies, and shows the result", () =>
       Effect.gen(function*() {
         const browser = yield* startBrowser(name)
         const { page, said } = yield* asked(() => opened(browser, url))
@@ -98,7 +98,7 @@ for (const name of browsers) {
         assert.match(rows[2]!, /^6 s\d+\d+\d+$/)
       }).pipe(Effect.scoped), 200_000)
 
-    it.live("shows a change within 200 ms, and gives up what is stale", () =>
+    it.live("shows a change within 200 ms, and drops what is stale", () =>
       Effect.gen(function*() {
         const browser = yield* startBrowser(name)
         const { page, said } = yield* asked(() => opened(browser, url))

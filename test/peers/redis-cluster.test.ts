@@ -127,7 +127,7 @@ for (const program of redisPrograms()) {
         yield* decidesAgain(options)
         yield* eventually(
           Effect.map(quota.balance, (tokens) => tokens === 5000 - run.counts.spent),
-          "all is told"
+          "all is reported"
         )
         assert.isAbove(yield* decisions(options.name, "redis"), 150)
       }).pipe(Effect.provide(logged().layer)))
@@ -135,7 +135,7 @@ for (const program of redisPrograms()) {
     it.live("continues from the replica when a primary is killed in the middle of a run", () =>
       Effect.gen(function*() {
         const { primaries, replicas } = yield* startCluster(program)
-        // What Redis granted and nobody heard of is back within the twenty seconds of a look.
+        // What Redis granted without an answer arriving is back within the twenty seconds of a look.
         const options = named({ leaseTime: "10 seconds" })
         const quota = yield* quotaOn(primaries, options)
         const run = yield* retrying(quota)
@@ -157,7 +157,7 @@ for (const program of redisPrograms()) {
             off = tokens - (5000 - run.counts.spent)
             return -40 <= off && off <= notCopied
           }),
-          () => `all but a few retries are told: ${off} tokens of ${run.counts.spent}`
+          () => `all but a few retries are reported: ${off} tokens of ${run.counts.spent}`
         )
       }).pipe(Effect.provide(logged().layer)))
   })
@@ -187,7 +187,7 @@ for (const program of redisPrograms()) {
         yield* run.end
         yield* eventually(
           Effect.map(quota.balance, (tokens) => tokens === 5000 - run.counts.spent),
-          "all is told"
+          "all is reported"
         )
       }).pipe(Effect.provide(logged().layer)))
   })

@@ -51,7 +51,7 @@ const call = (
   name = "orders"
 ) => Effect.exit(send.pipe(RetryConfig.retry(name), inside(process)))
 
-/** Calls of each resource, for so long. */
+/** Calls of each resource, for this long. */
 const traffic = (process: Process, millis: number) =>
   Effect.gen(function*() {
     const until = performance.now() + millis
@@ -84,7 +84,7 @@ const reads = (port: number) =>
     (info) => Number(/total_reads_processed:(\d+)/.exec(String(info))?.[1])
   )
 
-/** Commands and messages that Redis reads of a process with three resources, in so many seconds. */
+/** Commands and messages that Redis reads from a process with three resources, in this many seconds. */
 const counted = (process: Process, ports: ReadonlyArray<number>, seconds: number) =>
   Effect.gen(function*() {
     yield* traffic(process, 1000)

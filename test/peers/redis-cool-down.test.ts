@@ -48,7 +48,7 @@ describePeers("a cool-down in Redis", () => {
       yield* startRedis(port)
       const fleet = yield* Effect.replicateEffect(coolDownAt(port), 5)
       yield* fleet[0]!.close("2 seconds")
-      for (const process of fleet.slice(1)) yield* eventually(isTold(process), "it is told")
+      for (const process of fleet.slice(1)) yield* eventually(isTold(process), "it knows")
       const begun: Array<number> = []
       const send = Effect.gen(function*() {
         begun.push(yield* Clock.currentTimeMillis)
@@ -91,10 +91,10 @@ describePeers("a cool-down in Redis", () => {
       assert.isTrue(yield* isIn(first!, "free"))
       yield* first!.close("30 seconds")
       server.kill("SIGCONT")
-      yield* eventually(isTold(second!), "it is told")
+      yield* eventually(isTold(second!), "it knows")
     }))
 
-  it.live("a server that restarts without its data: who is closed stays so until the hint is over, then opens", () =>
+  it.live("a server that restarts without its data: a closed process stays so until the hint is over, then opens", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       const server = yield* startRedis(port)
@@ -122,6 +122,6 @@ describePeers("a cool-down in Redis", () => {
       yield* through(second!, Effect.void)
       assert.isTrue(yield* isIn(second!, "free"))
       yield* command(port, "REPLICAOF", "NO", "ONE")
-      yield* eventually(isTold(second!), "it is told")
+      yield* eventually(isTold(second!), "it knows")
     }))
 })

@@ -124,7 +124,7 @@ describePeers("a fleet", () => {
       const sum = retries.reduce((total, each) => total + each)
       assert.isAtMost(sum, 1000)
       const quota = yield* quotaAt(urlOf(port), options)
-      yield* eventually(Effect.map(quota.balance, (tokens) => tokens === 5000 - 5 * sum), "all is told")
+      yield* eventually(Effect.map(quota.balance, (tokens) => tokens === 5000 - 5 * sum), "all is reported")
     }))
 })
 
@@ -147,7 +147,7 @@ describePeers("a shared quota", () => {
         const local = yield* winners(quota, 50)
         assert.strictEqual(local.length, 4)
         assert.strictEqual(yield* quota.balance, 0)
-        // Ten of Redis' leases go back and ten are spent while it is down; the local ones are no affair of Redis.
+        // Ten of Redis' leases go back and ten are spent while it is down; the local ones do not concern Redis.
         for (const lease of taken.slice(0, 10)) yield* lease.giveBack
         for (const lease of taken.slice(10)) yield* lease.spend
         assert.strictEqual(yield* quota.balance, 0)
@@ -176,7 +176,7 @@ describePeers("a shared quota", () => {
       server.kill("SIGSTOP")
       const [local, millis] = yield* timed(winners(quota, 20))
       assert.strictEqual(local.length, 20)
-      // The server stays stopped: whoever waits for it, or again, waits longer than the timeout of a second.
+      // The server stays stopped: a caller that waits for it, or again, waits longer than the timeout of a second.
       assert.isAtLeast(millis, 990)
       assert.isBelow(millis, 5000)
       const [more, next] = yield* timed(winners(quota, 20))
@@ -205,7 +205,7 @@ describePeers("a shared quota", () => {
         yield* command(port, "CLIENT", "PAUSE", "150")
         const asked = yield* Effect.forkChild(quota.reserve(1))
         yield* Effect.sleep(50)
-        // After this, Node rings its timers before it reads.
+        // After this, Node fires its timers before it reads.
         yield* Effect.yieldNow
         const start = performance.now()
         while (performance.now() < start + 500);
@@ -214,7 +214,7 @@ describePeers("a shared quota", () => {
       assert.strictEqual(yield* decisions(options.name, "fallback"), 0)
     }))
 
-  it.live("survives SCRIPT FLUSH without a word", () =>
+  it.live("survives SCRIPT FLUSH without a log line", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       yield* startRedis(port)
@@ -294,7 +294,7 @@ describePeers("a shared quota", () => {
       console.log(`Redis granted ${granted} of 150 while its connection was cut 15 times`)
       assert.isAbove(spent, 0)
       yield* recovered(options)
-      yield* eventually(Effect.map(quota.balance, (tokens) => tokens === 1000 - 5 * spent), "all is told")
+      yield* eventually(Effect.map(quota.balance, (tokens) => tokens === 1000 - 5 * spent), "all is reported")
       assert.strictEqual(yield* command(port, "ZCARD", keyOf(options)), 5)
     }).pipe(Effect.provide(logged().layer)))
 
@@ -386,7 +386,7 @@ describePeers("a shared quota", () => {
       assert.strictEqual(yield* quota.balance, 60)
     }))
 
-  it.live("does not hold a start up that finds no Redis, and shares as soon as there is one", () =>
+  it.live("does not delay a start that finds no Redis, and shares as soon as there is one", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       const { layer, lines } = logged()
@@ -500,7 +500,7 @@ describePeers("a shared quota", () => {
         const quota = yield* quotaAt(urlOf(port, "guest:secret@"), named({ capacity: 10 }))
         assert.strictEqual((yield* winners(quota, 9)).length, 2)
       }).pipe(Effect.provide(layer))
-      yield* eventually(Effect.sync(() => lines.length > 0), "it is told")
+      yield* eventually(Effect.sync(() => lines.length > 0), "it is logged")
       assert.strictEqual(lines.length, 1)
       assert.include(lines[0], "NOPERM")
     }))
@@ -613,6 +613,6 @@ describePeers("what a shared quota costs", () => {
 
       const [all, together] = yield* timed(winners(quota, 1000, 0.01))
       assert.strictEqual(all.length, 1000)
-      console.log(`1,000 reservations at once: ${together.toFixed(1)} ms`)
+      console.log(`1,000 reservations at the same time: ${together.toFixed(1)} ms`)
     }))
 })

@@ -84,7 +84,7 @@ const limiterAt = (port: number, own: Partial<AdaptiveRateLimiterRedis.Options> 
       )
   )
 
-/** Sends for so long, about two hundred times a second. */
+/** Sends for this long, about two hundred times a second. */
 const sends = (limiter: AdaptiveRateLimiter.Service, millis: number) =>
   Effect.gen(function*() {
     const until = performance.now() + millis
@@ -149,7 +149,7 @@ describePeers("an adaptive limiter in Redis", () => {
       assert.approximately(again.lastMaxRate, 70, 4)
     }))
 
-  it.live("its script: who has not been heard of any more has no part, and what Redis has lost comes back", () =>
+  it.live("its script: a process that no longer reports has no part, and what Redis has lost comes back", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       yield* startRedis(port)
@@ -181,7 +181,7 @@ describePeers("an adaptive limiter in Redis", () => {
       assert.isAbove(Math.min(...rates), 1)
     }))
 
-  it.live("a server that is stopped: each goes on by its own throttles, and shares again when it goes on", () =>
+  it.live("a server that is stopped: each goes on by its own throttles, and shares again when it resumes", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       const server = yield* startRedis(port)

@@ -27,7 +27,7 @@ const connect = (port: number) =>
 const exchange = (redis: Redis.Redis["Service"], wanted: Exchange["wanted"] = []) =>
   redis.eval(script)(settings, { client: crypto.randomUUID(), sequence: 1, sections: [], wanted })
 
-/** What the pings take that are sent while an effect runs, in milliseconds, in order of size. */
+/** How long pings that are sent while an effect runs take, in milliseconds, in order of size. */
 const pingsDuring = <A, E, R>(redis: Redis.Redis["Service"], meanwhile: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(meanwhile)

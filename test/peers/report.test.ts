@@ -90,7 +90,7 @@ interface Seen {
   readonly unnamed: number
   /** Where the verdict ends. */
   readonly verdict: number
-  /** Where what becomes of the calls is told, from the left. */
+  /** Where the badges with what becomes of the calls are, from the left. */
   readonly badges: ReadonlyArray<number>
   readonly charts: ReadonlyArray<{ readonly width: number; readonly height: number }>
   readonly outside: ReadonlyArray<string>
@@ -167,7 +167,7 @@ describePeers("report in Chromium", () => {
       }
     }).pipe(Effect.scoped))
 
-  it.live("tells the numbers of one time in all pictures under a pointer, without a script", () =>
+  it.live("shows the numbers of one time in all pictures under a pointer, without a script", () =>
     Effect.gen(function*() {
       const files = yield* written
       const browser = yield* startChromium

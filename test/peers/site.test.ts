@@ -1,4 +1,4 @@
-/** The site of the documentation: built as anybody builds it, every link followed, opened in Chromium. */
+/** The site of the documentation: built as anyone builds it, every link followed, opened in Chromium. */
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
@@ -115,7 +115,7 @@ describePeers("the site", () => {
     }
   })
 
-  it("finds what one looks for", async () => {
+  it("finds what is searched for", async () => {
     const { close, page } = await opened("/start")
     await page.keyboard.press("Control+k")
     await page.locator("#localsearch-input").fill("long hint herd")

@@ -48,7 +48,7 @@ describe("a shared limiter", () => {
       assert.isAtMost(fake.told.length, 19)
     }).pipe(Effect.scoped))
 
-  it.effect("a throttle is told immediately, once for all sends that left before its cut", () =>
+  it.effect("a throttle is reported immediately, once for all sends made before its cut", () =>
     Effect.gen(function*() {
       const fake = new FakeLimiter()
       const limiter = yield* limiterOver(fake)
@@ -91,7 +91,7 @@ describe("a shared limiter", () => {
       assert.approximately(yield* rate, 50, 0.1)
     }).pipe(Effect.scoped))
 
-  it.effect("a process that is new has its part at once, whatever it has measured", () =>
+  it.effect("a new process has its part immediately, whatever it has measured", () =>
     Effect.gen(function*() {
       const fake = new FakeLimiter()
       const limiter = yield* limiterOver(fake)
@@ -140,7 +140,7 @@ describe("a shared limiter", () => {
   }
 
   for (const mood of ["silent", "refusing", "garbage"] as const) {
-    it.effect(`a throttle told to a Redis that is ${mood} limits this process, once the timeout is over`, () =>
+    it.effect(`a throttle reported to a Redis that is ${mood} limits this process, once the timeout is over`, () =>
       Effect.gen(function*() {
         const fake = new FakeLimiter()
         const limiter = yield* limiterOver(fake)
@@ -160,7 +160,7 @@ describe("a shared limiter", () => {
       }).pipe(Effect.scoped))
   }
 
-  it.effect("tells Redis the cuts that it knows of, so that a Redis which has lost them has them again", () =>
+  it.effect("reports the cuts that it knows to Redis, so that a Redis that has lost them has them again", () =>
     Effect.gen(function*() {
       const fake = new FakeLimiter()
       const limiter = yield* limiterOver(fake)

@@ -34,7 +34,7 @@ const server = (untilMillis: number, rttMillis = 10) => {
   return { sends, sendOf }
 }
 
-/** So many processes of a fleet. */
+/** This many processes of a fleet. */
 const fleet = (size: number, redis: FakeCoolDown, options: Partial<CoolDownRedis.Options> = {}) =>
   Effect.replicateEffect(CoolDownRedis.make({ name: "orders", ...options }), size).pipe(
     Effect.provideService(Redis.Redis, redis.service)
@@ -194,7 +194,7 @@ describe("where Redis does not answer", () => {
       assert.isTrue(Exit.isSuccess(waits.pollUnsafe()!))
     }))
 
-  it.effect("when Redis has lost what it knew, who is closed stays closed until the hint is over", () =>
+  it.effect("when Redis has lost what it knew, a process that is closed stays so until the hint is over", () =>
     Effect.gen(function*() {
       const redis = new FakeCoolDown()
       const [first] = yield* fleet(1, redis, { spread: 0 })
@@ -303,7 +303,7 @@ describe.each(
   ] as const
 )("the contract of a gate: a shared cool-down that is %s", (_, make, options) => {
   for (const law of SendGateSuite.laws(make, options)) {
-    // Whoever asks first has to wait for the answer of Redis, so one that has waited leaves that behind.
+    // The first to ask waits for the answer of Redis, and leaves it behind when interrupted.
     if (law.name !== "has taken nothing when a waiter is interrupted, at any step") {
       it.effect(law.name, () => law.run)
     }

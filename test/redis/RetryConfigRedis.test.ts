@@ -335,7 +335,7 @@ describe("a quota of a document in Redis", () => {
       assert.strictEqual(redis.commands, commands)
     }))
 
-  it.effect("whatever interrupts calls while the quota moves to and fro, no token is lost", () =>
+  it.effect("whatever interrupts calls while the quota moves back and forth, no token is lost", () =>
     Effect.gen(function*() {
       const redis = new FakeShared()
       const process = yield* processOf(redis, shared())
@@ -376,7 +376,7 @@ describe("a cool-down of a document in Redis", () => {
   const phase = (process: Process) => seen(process, Effect.map(CoolDown.snapshot, ({ phase }) => phase))
   const hint = (retryAfter: number) => Effect.fail(new Kit.Throttled({ retryAfter }))
 
-  it.effect("closes all processes by the hint to one", () =>
+  it.effect("closes all processes after a hint to one", () =>
     Effect.gen(function*() {
       const redis = new FakeShared()
       const [one, two] = [yield* processOf(redis, shared), yield* processOf(redis, shared)]
@@ -386,7 +386,7 @@ describe("a cool-down of a document in Redis", () => {
       assert.deepStrictEqual([yield* phase(one), yield* phase(two)], ["closed", "closed"])
     }))
 
-  it.effect("is joined and left while closed: who waits for another's probe opens by itself when it has left", () =>
+  it.effect("is joined and left while closed: a process that waits for another's probe opens by itself when it has left", () =>
     Effect.gen(function*() {
       const redis = new FakeShared()
       const [one, two] = [yield* processOf(redis, own), yield* processOf(redis, shared)]
@@ -447,7 +447,7 @@ describe("a limiter of a document in Redis", () => {
       assert.approximately((yield* limiter(process)).lastMaxRate, 10, 1e-9)
     }))
 
-  it.effect("in memory it is that of a program without Redis, to the figure", () =>
+  it.effect("in memory it acts as in a program without Redis, to the digit", () =>
     Effect.gen(function*() {
       const without = yield* Layer.build(RetryConfig.layer(own))
       const withRedis = yield* processOf(new FakeShared(), own)

@@ -133,7 +133,7 @@ describe("RetryQuotaRedis", () => {
         assert.strictEqual(redis.exchanges, exchanges)
       }))
 
-    it.effect("has one exchange under way at most, however long Redis is silent", () =>
+    it.effect("has one exchange in progress at most, however long Redis is silent", () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared()
         redis.mood = "silent"
@@ -213,7 +213,7 @@ describe("RetryQuotaRedis", () => {
       }).pipe(Effect.provide(layer))
     })
 
-    it.effect("logs the code of an error without a message, as where a name has several addresses", () => {
+    it.effect("logs the code of an error without a message, as when a name has several addresses", () => {
       const { layer, lines } = logged()
       const cause = Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" })
       const quotaLayer = RetryQuotaRedis.layerConnecting(
@@ -226,7 +226,7 @@ describe("RetryQuotaRedis", () => {
       }).pipe(Effect.provide(Layer.provide(quotaLayer, layer)))
     })
 
-    it.effect("answers thousands who ask a slow Redis at the same time, 500 per exchange, while there are tokens", () =>
+    it.effect("answers thousands of asks to a slow Redis at the same time, 500 per exchange, while there are tokens", () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ capacity: 700 })
         redis.latencyMillis = 49
@@ -255,7 +255,7 @@ describe("RetryQuotaRedis", () => {
         }))
     }
 
-    it.effect("a call with a deadline is not held beyond it by a question", () =>
+    it.effect("a question to Redis does not hold a call beyond its deadline", () =>
       Effect.gen(function*() {
         const error = new Transient()
         const reasons: Array<string> = []
@@ -330,10 +330,10 @@ describe("RetryQuotaRedis", () => {
     { arbitrary: { runs: 60 } } as any
   )
 
-  it.effect("gives back a second after its delay what a retry holds that is never sent, though its fiber continues", () =>
+  it.effect("gives back what a retry that is never sent holds a second after its delay, though its fiber continues", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared()
-      // The limit outside of the policy stops the retry unheard.
+      // The limit outside the policy stops the retry without notice.
       const call = Effect.ignore(Effect.retry(attempt(Effect.fail(new Transient())), {
         schedule: awsStandard,
         times: 0
@@ -370,7 +370,7 @@ describe("RetryQuotaRedis", () => {
 
   for (const [driver, run] of Object.entries(drivers)) {
     for (const cause of [Cause.die("defect"), Cause.interrupt()]) {
-      it.effect(`spends the retry of ${driver} that ends so: ${cause}, though its fiber continues`, () =>
+      it.effect(`spends the retry of ${driver} that ends like this: ${cause}, though its fiber continues`, () =>
         Effect.gen(function*() {
           const { quota, redis } = yield* shared()
           let sends = 0
@@ -390,7 +390,7 @@ describe("RetryQuotaRedis", () => {
   }
 
   for (const mood of ["fine", "refusing"] as const) {
-    it.effect(`has what a first attempt paid that is abandoned before it leaves (${mood})`, () =>
+    it.effect(`gets back what a first attempt paid that is abandoned before it is sent (${mood})`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ capacity: 50, firstAttemptCost: 5 })
         redis.mood = mood
@@ -482,12 +482,12 @@ describe("RetryQuotaRedis", () => {
         yield* Scope.close(scope, Exit.void)
         assert.strictEqual(redis.leases(key), 0)
         assert.strictEqual(redis.states.get(key)?.tokens, 495)
-        // Whoever has kept the quota is served locally.
+        // A caller that has kept the quota is served locally.
         assert.isTrue(Option.isSome(yield* quota.reserve(5)))
         assert.strictEqual(yield* quota.balance, 490)
       }))
 
-    it.effect("does not hold the closing up when the connection does not close", () =>
+    it.effect("does not delay the closing when the connection does not close", () =>
       Effect.gen(function*() {
         const connection = Effect.acquireRelease(Effect.succeed(new FakeRedis().service), () => Effect.never)
         const quotaLayer = RetryQuotaRedis.layerConnecting({ name: "test" }, Layer.effect(Redis.Redis, connection))
@@ -499,7 +499,7 @@ describe("RetryQuotaRedis", () => {
         assert.isDefined(closed.pollUnsafe())
       }))
 
-    it.effect("does not hold the closing up when Redis is silent", () =>
+    it.effect("does not delay the closing when Redis is silent", () =>
       Effect.gen(function*() {
         const redis = new FakeRedis()
         const scope = yield* Scope.make()
@@ -512,7 +512,7 @@ describe("RetryQuotaRedis", () => {
       }))
   })
 
-  it.effect("has an ask that comes late to a Redis which is down decided locally, and immediately", () =>
+  it.effect("decides an ask that comes late to a Redis that is down locally, and immediately", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared()
       const { asked, held } = yield* asking(quota, 5)

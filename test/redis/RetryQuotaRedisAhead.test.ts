@@ -64,7 +64,7 @@ describe("leases taken ahead", () => {
       assert.deepStrictEqual(yield* waits(quota, 5), [20, 20, 20, 20, 20])
     }).pipe(Effect.scoped))
 
-  it.effect("what nobody asks for goes back after a second", () =>
+  it.effect("unused ones go back after a second", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared(settings)
       yield* waits(quota, 1)
@@ -109,7 +109,7 @@ describe("leases taken ahead", () => {
       assert.strictEqual(yield* other.balance, 45)
     }).pipe(Effect.scoped))
 
-  it.effect("when the layer closes, and when Redis stops to answer, they go back", () =>
+  it.effect("when the layer closes, and when Redis stops answering, they go back", () =>
     Effect.gen(function*() {
       const redis = new FakeRedis()
       const scope = yield* Scope.make()

@@ -149,7 +149,7 @@ describe("an interruption of a shared quota", () => {
   }
 
   for (const whenExhausted of ["stop", "wait"] as const) {
-    it.effect(`by one whose answer came with the same exchange leaves no lease (${whenExhausted})`, () =>
+    it.effect(`by a caller whose answer came with the same exchange leaves no lease (${whenExhausted})`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({
           capacity: 10,

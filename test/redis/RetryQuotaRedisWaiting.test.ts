@@ -28,7 +28,7 @@ describe("a shared quota whose retries wait", () => {
       assert.deepStrictEqual(served, Array.from({ length: 1200 }, (_, n) => n))
     }))
 
-  it.effect("waits for local tokens no longer than is of any use", () =>
+  it.effect("waits for local tokens only as long as it is of use", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ ...drained, timeout: "10 seconds" })
       redis.mood = "silent"
@@ -59,7 +59,7 @@ describe("a shared quota whose retries wait", () => {
       assert.strictEqual(held.length, 1)
     }))
 
-  it.effect("asks again when there are tokens for the first who waits, not for those behind", () =>
+  it.effect("asks again when there are tokens for the first waiter, not for those behind", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared(drained)
       const first = yield* Effect.forkChild(quota.reserve(9))
@@ -87,7 +87,7 @@ describe("a shared quota whose retries wait", () => {
       assert.isDefined(waiter.pollUnsafe())
     }))
 
-  it.effect("serves the last who waits when all others are interrupted, as soon as there are tokens", () =>
+  it.effect("serves the last waiter when all others are interrupted, as soon as there are tokens", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared(drained)
       const waiters = yield* Effect.forEach(Array.from({ length: 2000 }), () => Effect.forkChild(quota.reserve(5)))
@@ -124,7 +124,7 @@ describe("a shared quota whose retries wait", () => {
       assert.deepStrictEqual([served, refused], [[1, 2, 3, 7], [4, 5, 6]])
     }))
 
-  it.effect("counts only those whom Redis made wait: retries are granted while there are tokens", () =>
+  it.effect("counts only retries that Redis made wait: others are granted while there are tokens", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ ...drained, capacity: 5000, initial: 1200, maxWaiters: 600 })
       redis.latencyMillis = 1
@@ -161,7 +161,7 @@ describe("a shared quota whose retries wait", () => {
       assert.deepStrictEqual(yield* granted([10, 1]), [true, false])
     }))
 
-  it.effect("has room again when one who waits is interrupted, the first as well as the last", () =>
+  it.effect("has room again when a waiter is interrupted, the first as well as the last", () =>
     Effect.gen(function*() {
       const { quota } = yield* shared({ ...drained, maxWaiters: 2 })
       const wait = Effect.gen(function*() {
@@ -260,7 +260,7 @@ describe("a shared quota whose retries wait", () => {
 
   for (const isBackwards of [false, true]) {
     const order = isBackwards ? "last to first" : "first to last"
-    it.effect(`lets 100,000 go within a second of CPU time, interrupted from the ${order}, and leaves no trace`, () =>
+    it.effect(`lets 100,000 waiters go within a second of CPU time, interrupted from the ${order}, and leaves no trace`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ ...drained, capacity: 1e6, refillPerSecond: 0.001 })
         const millis = yield* interrupted(quota.reserve(5), isBackwards)

@@ -28,7 +28,7 @@ const resource = (redis: FakeShared, name: string, initial = 0) =>
 
 const names = ["orders", "payments", "search"]
 
-/** Each resource gets a call every 5 ms, for so long. */
+/** Each resource gets a call every 5 ms, for this long. */
 const traffic = (resources: ReadonlyArray<Context.Context<any>>, millis: number) =>
   Effect.gen(function*() {
     for (let passed = 0; passed < millis; passed += 5) {

@@ -92,7 +92,7 @@ describe("gRPC's throttle", () => {
 })
 
 describe("a share of the calls", () => {
-  it.effect("with another share, it keeps the recent calls; with another window it starts anew", () =>
+  it.effect("with another share, it keeps the recent calls; with another window it starts over", () =>
     Effect.gen(function*() {
       const clock = yield* Clock.Clock
       const store = new ShareStore(validatedShare({ share: 0.5, minPerSecond: 1, window: 1000 }), 0)

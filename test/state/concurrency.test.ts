@@ -130,7 +130,7 @@ describe("the gate of a concurrency limiter", () => {
       assert.strictEqual(log.at(-1), "d at 2210")
     }))
 
-  it.effect("from one, there is no pause, and who waits passes in the step in which another ends or is canceled", () =>
+  it.effect("from one on, there is no pause, and a waiter passes in the step in which another ends or is canceled", () =>
     Effect.gen(function*() {
       const { paused, rule } = scripted(1)
       const { cancel, end, log, send } = yield* subject({ rule })
@@ -157,7 +157,7 @@ describe("the gate of a concurrency limiter", () => {
     }))
 
   describe("other options", () => {
-    it.effect("with another rule it starts anew, and whoever has room passes in the same step", () =>
+    it.effect("with another rule it starts over, and those that have room now pass in the same step", () =>
       Effect.gen(function*() {
         const { end, gate, log, send } = yield* subject({ rule: scripted(1).rule })
         for (const name of ["a", "b", "c", "d"]) yield* send(name)

@@ -56,7 +56,7 @@ describe("the gate of a cool-down", () => {
       assert.strictEqual(gate.name, "CoolDown")
     }))
 
-  it.effect("opens somewhere in the spread after the hint, wherever the clock stands", () =>
+  it.effect("opens somewhere in the spread after the hint, whatever the clock shows", () =>
     Effect.gen(function*() {
       const { gate, log, send } = yield* subject({ spread: 0.5 })
       yield* TestClock.adjust(1000)
@@ -91,7 +91,7 @@ describe("the gate of a cool-down", () => {
       assert.strictEqual(yield* after(() => end("f", "Failure", { info: undefined })), "h")
     }))
 
-  it.effect("who waits passes in the step in which the one before ends, if its gap is over", () =>
+  it.effect("a waiter passes in the step in which the one before ends, if its gap is over", () =>
     Effect.gen(function*() {
       const { end, gate, log, send } = yield* subject()
       gate.close(0, 100)
@@ -131,7 +131,7 @@ describe("the gate of a cool-down", () => {
       }))
   }
 
-  it.effect("none overtakes one that waits, whatever time it is told", () =>
+  it.effect("none overtakes a waiter, whatever time it is given", () =>
     Effect.gen(function*() {
       const { gate, log, send } = yield* subject()
       gate.close(0, 100)
@@ -142,7 +142,7 @@ describe("the gate of a cool-down", () => {
       assert.deepStrictEqual(log, ["a at 100"])
     }))
 
-  it.effect("who is refused while it is closed will come back: it opens step by step for these too", () =>
+  it.effect("those refused while it is closed will come back: it opens step by step for them too", () =>
     Effect.gen(function*() {
       const { end, gate, log, send } = yield* subject({ maxWait: 50 })
       gate.close(0, 100)
@@ -171,7 +171,7 @@ describe("the gate of a cool-down", () => {
       assert.deepStrictEqual(log, ["c queue-full at 0", "a at 500", "b closed at 2000"])
     }))
 
-  it.effect("the spread is shared by all who want to send, also when the hint grows while it is closed", () =>
+  it.effect("the spread is shared by all that want to send, also when the hint grows while it is closed", () =>
     Effect.gen(function*() {
       const timesOf = (untilMillis: number) =>
         Effect.gen(function*() {
@@ -231,7 +231,7 @@ describe("the gate of a cool-down", () => {
       assert.deepStrictEqual(log.filter((line) => /closed/.test(line)), [])
     }))
 
-  it.effect("closed again while it opens, it spreads those who are in line, and no others", () =>
+  it.effect("closed again while it opens, it spreads those in line, and no others", () =>
     Effect.gen(function*() {
       const { end, gate, log, send } = yield* subject({ spread: 0.5, maxWait: "1 minute" }, 0)
       gate.close(0, 100)
@@ -278,7 +278,7 @@ describe("the gate of a cool-down", () => {
       assert.deepStrictEqual(log, ["a at 201"])
     }))
 
-  it.effect("who waits sleeps: it does not look again and again", () =>
+  it.effect("a waiter sleeps: it does not look again and again", () =>
     Effect.gen(function*() {
       const clock = yield* countedClock
       const { end, gate, log, send } = yield* subject({ spread: 1, maxWait: "1 minute" }, 0)
@@ -313,7 +313,7 @@ describe("the gate of a cool-down", () => {
     }))
 
   describe("of a fleet", () => {
-    it.effect("tells its peers of free sends, of each new closing and of the first success since", () =>
+    it.effect("reports free sends, each new closing and the first success since to its peers", () =>
       Effect.gen(function*() {
         const { end, gate, send } = yield* subject()
         const peers = gate.peers = new FakePeers()

@@ -49,7 +49,7 @@ const refused = (cost: number, balance: number) => ({ reason: `refused ${cost} o
 const joined = (...stores: ReadonlyArray<{ readonly store: Store }>) =>
   new JoinedStore(stores.map(({ store }) => store), refused)
 
-/** An ask that is answered after so long, and says how long it may take. */
+/** An ask that is answered after this long, and says how long it may take. */
 const slow =
   (log: Array<string>, millis: number, held: () => Reservation | undefined): RetryQuotaStore.Ask => (patience, hold) =>
     Effect.suspend(() => {
@@ -64,7 +64,7 @@ const slow =
     })
 
 describe("stores that must all grant", () => {
-  it.effect("each hears that the retry is sent, and how it ends, once", () =>
+  it.effect("each is notified that the retry is sent, and how it ends, once", () =>
     Effect.gen(function*() {
       const clock = yield* Clock.Clock
       for (const [verb, said] of [["giveBack", "back"], ["spend", "spent"]] as const) {

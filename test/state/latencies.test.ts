@@ -5,7 +5,7 @@ import { Window } from "../../src/internal/math/window.ts"
 import { Latencies } from "../../src/state/latencies.ts"
 
 describe("Latencies", () => {
-  it("computes a quantile ten times per third of the window, and anew when a third begins", () => {
+  it("computes a quantile ten times per third of the window, and again when a third begins", () => {
     const latencies = new Latencies(30_000)
     const slowest = (nowMillis: number) => Math.round(latencies.quantile(1, 1, nowMillis)!)
     latencies.record(64, 0)
@@ -27,7 +27,7 @@ describe("Latencies", () => {
     assert.strictEqual(latencies.count(50_000), 0)
   })
 
-  it("knows nothing of too few sends, and nothing of none", () => {
+  it("knows nothing from too few sends, or from none", () => {
     const latencies = new Latencies(30_000)
     assert.isUndefined(latencies.quantile(0.5, 0, 0))
     latencies.record(64, 0)

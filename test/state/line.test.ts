@@ -1,4 +1,4 @@
-/** The line of those who wait for a gate. */
+/** The line of those that wait for a gate. */
 import { assert, describe, it } from "@effect/vitest"
 import { type Criticality, CurrentCriticality } from "effect-retry/Criticality"
 import * as Clock from "effect/Clock"
@@ -74,7 +74,7 @@ describe("a line", () => {
       }
     }))
 
-  it.effect("of those who came in the same moment, refuses what matters more first", () =>
+  it.effect("of those that came at the same moment, refuses what matters more first", () =>
     Effect.gen(function*() {
       const { joins, log } = yield* subject()
       for (const criticality of ["sheddable", "critical", "normal"] as const) yield* joins(criticality, criticality)
@@ -128,7 +128,7 @@ describe("a line", () => {
       assert.deepStrictEqual(log, ["critical at 100", "normal at 500"])
     }))
 
-  it.effect("takes other options: those who wait keep their time, and the next goes by the new order", () =>
+  it.effect("takes other options: waiters keep their time, and the next passes by the new order", () =>
     Effect.gen(function*() {
       const { admit, joins, line, log, room } = yield* subject()
       for (const name of "abc") yield* joins(name)
@@ -148,7 +148,7 @@ describe("a line", () => {
       assert.deepStrictEqual(log, ["b full at 250"])
     }))
 
-  it.live("the next takes over the timer while it lies down, whatever the step", () =>
+  it.live("the next takes over the timer while it goes to sleep, whatever the step", () =>
     Effect.gen(function*() {
       const sizes: Array<number> = []
       for (let at = 1; at <= 60; at++) {
@@ -181,7 +181,7 @@ describe("a line", () => {
   for (const [what, waiters] of [["alone", 0], ["behind another", 1]] as const) {
     for (const displaced of [false, true]) {
       it.live(
-        `${what}, one whose wait ends while it lies down ${displaced ? "is refused" : "passes"}, whatever the step`,
+        `${what}, one whose wait ends while it goes to sleep ${displaced ? "is refused" : "passes"}, whatever the step`,
         () =>
           Effect.gen(function*() {
             const sizes: Array<number> = []

@@ -1,4 +1,4 @@
-/** The gate of a token limiter, driven by hand: what it takes for used, and when the next passes. */
+/** The gate of a token limiter, driven by hand: what it counts as used, and when the next passes. */
 import { assert, describe, it } from "@effect/vitest"
 import { RetryInfo } from "effect-retry"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
@@ -11,7 +11,7 @@ import { gated } from "../utils/gated.ts"
 
 class Answered extends Data.TaggedError("Answered")<{ readonly status?: number; readonly headers?: object }> {}
 
-/** A limiter of 1,000 tokens a second, unless told otherwise, and sends that are expected to use so much. */
+/** A limiter of 1,000 tokens a second, unless options say otherwise, and sends that are expected to use this much. */
 const subject = (options: TokenLimiter.Options, estimate: unknown) =>
   Effect.gen(function*() {
     const { gate, snapshot } = yield* TokenLimiter.make({ slack: 0, tokens: 1000, per: "1 second", ...options })
@@ -194,7 +194,7 @@ describe("the gate of a token limiter", () => {
       assert.deepStrictEqual(log, ["a at 0", "b at 0"])
     }))
 
-  it.effect("none passes one that waits, however little it needs, and each waits for its own time at most", () =>
+  it.effect("none overtakes a waiter, however little it needs, and each waits for its own time at most", () =>
     Effect.gen(function*() {
       const { gate } = yield* TokenLimiter.make({
         slack: 0,

@@ -13,7 +13,7 @@ describe("examples/testing-kit", () => {
   it.effect("sparesAServiceThatIsDown passes", () => TestingKit.sparesAServiceThatIsDown)
   it.live("passes outside of TestClock too", () => TestingKit.retriesTwice)
 
-  it.effect("survivesAnOutage: of the retries, no more than the quota pays for come to the service", () =>
+  it.effect("survivesAnOutage: no more retries reach the service than the quota pays for", () =>
     Effect.gen(function*() {
       const { balance, requests } = yield* TestingKit.survivesAnOutage
       assert.strictEqual(requests.get(0), 10)
@@ -70,7 +70,7 @@ describe("docs/testing.md", () => {
 })
 
 describe("effect-retry/testing", () => {
-  it("is what it was", () => {
+  it("exports these names, and no others", () => {
     assert.deepStrictEqual(Object.keys(Kit).sort(), [
       "ContractBroken",
       "NotEnded",

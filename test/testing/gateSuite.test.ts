@@ -104,7 +104,7 @@ const settlesOnly = (tag: SendGate.Outcome["_tag"]) =>
     }
   }))
 
-/** Waiters that are interrupted stay in the line. */
+/** Interrupted waiters stay in the line. */
 const haunted = room(() => ({ leave: () => undefined }))
 
 /** Refuses with an error that nothing marks, and lets the next send pass. */
@@ -117,7 +117,7 @@ const unmarked = () => {
 
 type Gates = Readonly<Record<string, ReadonlyArray<Effect.Effect<Gate>>>>
 
-/** By the law: gates that break it. */
+/** Gates that break each law. */
 const gates: Gates = {
   "has a place in the order of gates": [room(() => ({ order: NaN }))],
   "gives one pass to each send it admits, and none to others": [
@@ -245,13 +245,13 @@ describe("SendGateSuite.laws", () => {
       )
     }))
 
-  it.effect("hold for a gate that never opens, if it is said so", () =>
+  it.effect("hold for a gate that never opens, if it is declared so", () =>
     Effect.gen(function*() {
       const closed = open(() => Effect.fail(new Full()))
       for (const { run } of SendGateSuite.laws(closed, { whenFull: "refuses", reopens: false })) yield* run
     }))
 
-  it.live("need no TestClock around", () =>
+  it.live("need no TestClock around them", () =>
     Effect.gen(function*() {
       for (const { run } of SendGateSuite.laws(room())) yield* run
     }))

@@ -38,7 +38,7 @@ describe("TestQuota", () => {
       495
     ]] as const
   ) {
-    it.effect(`holds nothing any more for a retry that was interrupted: one ${when}`, () =>
+    it.effect(`no longer holds anything for a retry that was interrupted: one ${when}`, () =>
       Effect.gen(function*() {
         const call = Kit.outcomes([Kit.transient, Kit.never])
         const fiber = yield* Effect.forkChild(call.send.pipe(withRetry(awsStandard)))
@@ -112,7 +112,7 @@ describe("TestQuota", () => {
       assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 6, capacity: 10, held: 0, waiting: 0 })
     }).pipe(Effect.provide(Kit.TestQuota.layer({ capacity: 10 }))))
 
-  it.effect("counts who waits for tokens", () =>
+  it.effect("counts the callers that wait for tokens", () =>
     Effect.gen(function*() {
       yield* Effect.forkChild(Effect.all([RetryQuota.reserve(3), RetryQuota.reserve(4)], { concurrency: 2 }))
       yield* Effect.yieldNow

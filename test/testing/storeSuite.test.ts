@@ -25,7 +25,7 @@ const broken = (options: RetryQuota.Options, changes: (store: Store) => Partial<
 
 const stopping = (changes: (store: Store) => Partial<Store>) => broken({}, changes)
 
-/** What it grants immediately is another reservation than it should be. */
+/** What it grants immediately is a different reservation than it should be. */
 const reserving = (changed: (held: Reservation, store: Store, clock: Clock.Clock) => Partial<Reservation>) =>
   stopping((store) => ({
     reserve: (cost, clock) => {
@@ -93,7 +93,7 @@ const polling = (store: Store, cost: number, clock: Clock.Clock, hold: (held: Re
     { until: (isTaken) => isTaken }
   )
 
-/** Its callers wait on when they have left. */
+/** Its callers keep waiting when they have left. */
 const stubborn = broken({ refillPerSecond: 0.001, whenExhausted: "wait" }, (store) => staying(store))
 
 const staying = (store: Store): Partial<Store> => ({
@@ -106,7 +106,7 @@ const staying = (store: Store): Partial<Store> => ({
 
 const waits = { whenExhausted: "wait" } as const
 
-/** By the law: stores that break it. */
+/** Stores that break each law. */
 const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
   "describes itself": [
     stopping(() => ({ capacity: 0 })),
@@ -357,7 +357,7 @@ describe("RetryQuotaStoreSuite.laws", () => {
       }
     }))
 
-  it.live("needs no TestClock around", () =>
+  it.live("needs no TestClock around it", () =>
     Effect.gen(function*() {
       const store = Effect.map(RetryQuota.make(), ({ store }) => store)
       yield* lawOf(RetryQuotaStoreSuite.laws(store), "conserves tokens, whatever is taken, settled and deposited").run

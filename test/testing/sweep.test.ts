@@ -68,7 +68,7 @@ describe("sweep", () => {
       ])
     }))
 
-  /** An exchange with a fiber elsewhere; whoever leaves in the middle of it is lost count of. */
+  /** An exchange with a fiber elsewhere, which loses count of callers that leave in the middle of it. */
   const exchange = (elsewhere: Context.Context<never>, lost: Array<number>) =>
     Effect.gen(function*() {
       const answer = yield* Deferred.make<void>()
@@ -132,7 +132,7 @@ describe("sweep", () => {
       ["yields again and again", Effect.forever(Effect.yieldNow), "stuck"]
     ] as const
   ) {
-    it.effect(`dies of an effect that for ever ${name}`, () =>
+    it.effect(`dies of an effect that forever ${name}`, () =>
       Effect.gen(function*() {
         const exit = yield* Effect.exit(Kit.sweep(endless, () => Effect.void, { atMost: "20 minutes" }))
         const defect = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
@@ -148,7 +148,7 @@ describe("sweep", () => {
       assert.isAbove(yield* Kit.sweep(growing, () => Effect.void), 0)
     }))
 
-  it.effect("tells its check how many sleeps are still running", () =>
+  it.effect("reports to its check how many sleeps are still running", () =>
     Effect.gen(function*() {
       const left: Array<number> = []
       const forgetful = Effect.andThen(Effect.forkDetach(Effect.sleep("1 hour")), Effect.sleep(5))
@@ -174,7 +174,7 @@ describe("sweepQuota", () => {
       ["retry behavior 2.1", scripted(withRetry(awsStandard2026))],
       ["a call that fails", scripted(withRetry(AwsModes.standard({ maxAttempts: 2 })))],
       ["a timeout around", Effect.timeout(standard, "700 millis")],
-      ["two calls at once", Effect.all([standard, standard], { concurrency: 2 })],
+      ["two calls at the same time", Effect.all([standard, standard], { concurrency: 2 })],
       ["two calls that race", Effect.raceFirst(standard, standard)],
       [
         "a call that is forked in a scope",
@@ -283,7 +283,7 @@ describe("sweepQuota", () => {
       assert.match(message, /^undisturbed, the effect leaves send tokens: 2/)
     }))
 
-  /** The effect, with a quota over a store that gives out other reservations than it should. */
+  /** The effect, with a quota over a store that gives out different reservations than it should. */
   const over = <A, E>(
     self: Effect.Effect<A, E, RetryQuota.RetryQuota>,
     changed: (held: RetryQuotaStore.Reservation) => Partial<RetryQuotaStore.Reservation>
@@ -331,7 +331,7 @@ describe("sweepQuota", () => {
       assert.match(message, /^interrupted at step \d+, the effect leaves held: 5, expected 0$/)
     }))
 
-  it.effect("finds a leak of a single step, and nothing where the reservation is bracketed", () =>
+  it.effect("finds a leak of a single step, and nothing if the reservation is bracketed", () =>
     Effect.gen(function*() {
       const leaking = Effect.flatMap(reserved, ({ giveBack }) => giveBack)
       assert.strictEqual((yield* failureOf(Kit.sweepQuota(leaking))).what, "held")

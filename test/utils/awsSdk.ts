@@ -79,7 +79,7 @@ export const dynamo = (answers: ReadonlyArray<Answer>, config: DynamoDBClientCon
 
 export const getItem = () => new GetItemCommand({ TableName: "t", Key: { id: { S: "1" } } })
 
-// The first call of a process loads what the SDK loads late, which takes real time.
+// The first call of a process loads what the SDK loads lazily, which takes real time.
 await dynamo([busy, ok]).client.send(getItem())
 
 /** Lets promises go on for some turns of the event loop. */

@@ -11,7 +11,7 @@ export const lawOf = (laws: ReadonlyArray<Law>, name: string): Law => {
   return law!
 }
 
-/** How a law fails, which has to. */
+/** How a law fails, as it must. */
 export const isBroken = (law: Law) =>
   Effect.gen(function*() {
     const exit = yield* Effect.exit(law.run)

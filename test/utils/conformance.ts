@@ -20,7 +20,7 @@ export interface ConformanceResponse {
 /** What the figures of a row rest on. */
 export type Basis = "published" | "measured" | "computed" | "chosen"
 
-/** A call of a system without a quota: the errors that it gets in turn, and what comes of it. */
+/** A call of a system without a quota: the errors that it gets in turn, and how it ends. */
 export interface CallVector {
   readonly name: string
   readonly basis: Basis

@@ -14,7 +14,7 @@ export const drivers = [
   { form: "withRetry", run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => withRetry(self, policy) }
 ] as const
 
-/** How an effect ends, in a fiber for which so much time passes. */
+/** How an effect ends, in a fiber for which this much time passes. */
 export const inTime = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   time: Parameters<typeof TestClock.adjust>[0] = "10 minutes"

@@ -104,7 +104,7 @@ export const withLock = <A, E, R>(self: Effect.Effect<A, E, R>) =>
 
 export const console = { log: (line: string): void => assert.isNotEmpty(line) }
 
-/** Holds a value to what an example says of it, to as many digits as it says. */
+/** Compares a value with what an example says, to as many digits as it says. */
 export const claim = (value: unknown, said: string): void =>
   assert.strictEqual(
     typeof value === "number" ? value.toFixed(said.split(".")[1]?.length ?? 0) : JSON.stringify(value),

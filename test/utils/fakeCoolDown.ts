@@ -12,12 +12,12 @@ interface Closed {
 /** What the script is given: key, client, hint, whether it has opened and wants to, time for a probe. */
 type Args = readonly [string, string, number, number, number, number]
 
-/** How the next exchanges go: as they should, without ever an answer, refused, or answered with nonsense. */
+/** How the next exchanges go: as they should, never answered, refused, or answered with nonsense. */
 export type Mood = "fine" | "silent" | "refusing" | "garbage"
 
 /**
- * A Redis in memory that knows the script of a shared cool-down, for tests which interrupt and delay. It is no proof of the
- * script itself: the tests against a real server are.
+ * A Redis in memory that knows the script of a shared cool-down, for tests which interrupt and delay. It does not prove the
+ * script itself: the tests against a real server do.
  */
 export class FakeCoolDown {
   closed: Closed | undefined = undefined

@@ -2,7 +2,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redis from "effect/persistence/Redis"
 
-/** What a process told, as far as tests look at it. */
+/** What a process reported, as far as tests look at it. */
 export interface Told {
   readonly atMillis: number
   readonly rate: number
@@ -11,12 +11,12 @@ export interface Told {
   readonly cuts: number
 }
 
-/** How the next exchanges go: as they should, without ever an answer, refused, or answered with nonsense. */
+/** How the next exchanges go: as they should, never answered, refused, or answered with nonsense. */
 export type Mood = "fine" | "silent" | "refusing" | "garbage"
 
 /**
- * A Redis in memory that answers the script of a shared limiter with what a test says, and cuts once for a throttle. It is
- * no proof of the script itself: the tests against a real server are.
+ * A Redis in memory that answers the script of a shared limiter with what a test says, and cuts once for a throttle. It
+ * does not prove the script itself: the tests against a real server do.
  */
 export class FakeLimiter {
   cuts = 0

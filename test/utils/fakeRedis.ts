@@ -12,12 +12,12 @@ interface State {
   readonly clients: Map<string, number>
 }
 
-/** How the next exchanges go: as they should, without ever an answer, refused, or applied with the answer lost. */
+/** How the next exchanges go: as they should, never answered, refused, or applied with the answer lost. */
 export type Mood = "fine" | "silent" | "deaf" | "refusing" | "garbage"
 
 /**
- * A Redis in memory that knows one script, for tests which interrupt and delay. It is no proof of the script itself: the
- * tests against a real server are.
+ * A Redis in memory that knows one script, for tests which interrupt and delay. It does not prove the script itself: the
+ * tests against a real server do.
  */
 export class FakeRedis {
   readonly states = new Map<string, State>()
@@ -29,7 +29,7 @@ export class FakeRedis {
   /** Exchanges that are on their way and may still arrive: they were sent in the mood "deaf". */
   readonly late: Array<() => void> = []
 
-  /** Time stands still when the scope of a test closes, and what is left to tell is sent then. */
+  /** Time does not pass when the scope of a test closes, and what is left to report is sent then. */
   readonly hurryAtTheEnd: Effect.Effect<void, never, Scope.Scope> = Effect.addFinalizer(() =>
     Effect.sync(() => this.latencyMillis = 0)
   )
@@ -86,7 +86,7 @@ class Reader {
   skip(count: number): void {
     this.position += count
   }
-  /** Reads a count, then runs the body so many times. */
+  /** Reads a count, then runs the body that many times. */
   each(body: () => void): void {
     for (let count = this.number(); count > 0; count--) body()
   }

@@ -7,7 +7,7 @@ import * as PlatformError from "effect/PlatformError"
 /** What a path leads to: a text, a directory, or an error. */
 export type Entry = string | { readonly type: FileSystem.File.Type } | { readonly fails: PlatformError.SystemErrorTag }
 
-/** A file system of these entries; `reads` tells which texts were read. */
+/** A file system of these entries; `reads` lists the texts that were read. */
 export const filesOf = (
   entries: Readonly<Record<string, Entry>>
 ): { readonly layer: Layer.Layer<FileSystem.FileSystem>; readonly reads: Array<string> } => {

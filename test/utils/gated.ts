@@ -8,7 +8,7 @@ import type * as Fiber from "effect/Fiber"
 interface SendOptions {
   readonly attempt?: number
   readonly criticality?: Criticality
-  /** The time that the gate is told on entry. Default: that of the clock. */
+  /** The time that the gate is given on entry. Default: that of the clock. */
   readonly nowMillis?: number
 }
 

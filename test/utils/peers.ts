@@ -40,7 +40,7 @@ const listens = (port: number): Effect.Effect<boolean> =>
     socket.once("error", answer(false))
   })
 
-/** As whom a server runs, and the signal that ends it. */
+/** The user that a server runs as, and the signal that ends it. */
 interface ServerOptions {
   readonly user?: User | undefined
   readonly signal?: NodeJS.Signals | undefined
@@ -104,7 +104,7 @@ export const startNginx = (
     return yield* startServer("nginx", ["-p", folder, "-c", config], port)
   })
 
-/** What speaks the language of Redis: the one that has to be there, and Valkey where it is installed. */
+/** What speaks the protocol of Redis: redis-server, which is required, and Valkey where it is installed. */
 export const redisPrograms = (): ReadonlyArray<string> => [
   "redis-server",
   ...(ChildProcess.spawnSync("valkey-server", ["--version"]).error === undefined ? ["valkey-server"] : [])
@@ -118,14 +118,14 @@ export const startRedis = (
 ): Effect.Effect<ChildProcess.ChildProcess, PeerError, Scope.Scope> =>
   startServer(program, ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", ...options], port)
 
-/** Where Debian has the programs of PostgreSQL, the newest first: they are in no path. */
+/** Where Debian has the programs of PostgreSQL, the newest first: they are not on the PATH. */
 const postgresFolder = (): string => {
   const home = "/usr/lib/postgresql"
   const versions = fs.existsSync(home) ? fs.readdirSync(home).map(Number).filter(Number.isInteger) : []
   return versions.length === 0 ? "" : path.join(home, String(Math.max(...versions)), "bin")
 }
 
-/** PostgreSQL refuses to run as root: then it runs as the user that its package has made. */
+/** PostgreSQL refuses to run as root: then it runs as the user that its package creates. */
 const postgresUser = (): User | undefined => {
   if (process.getuid?.() !== 0) return undefined
   const idOf = (flag: string) => Number(ChildProcess.execFileSync("id", [flag, "postgres"], { encoding: "utf8" }))

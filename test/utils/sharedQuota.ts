@@ -25,11 +25,11 @@ export const drained = { capacity: 10, initial: 0, refillPerSecond: 10, whenExha
 export const stopOrWait = (refillPerSecond: number) =>
   [{ whenExhausted: "stop" }, { whenExhausted: "wait", refillPerSecond }] as const
 
-/** A quota on a played Redis. */
+/** A quota on a fake Redis. */
 export const make = (redis: FakeRedis, options?: Partial<RetryQuotaRedis.Options>) =>
   Effect.provideService(RetryQuotaRedis.make({ name: "test", ...options }), Redis.Redis, redis.service)
 
-/** A quota on a played Redis of its own, unless it is given one. */
+/** A quota on a fake Redis of its own, unless it is given one. */
 export const shared = (options?: Partial<RetryQuotaRedis.Options>, redis = new FakeRedis()) =>
   Effect.gen(function*() {
     const quota = yield* make(redis, options)
@@ -68,7 +68,7 @@ export const inTime = <A, E, R>(self: Effect.Effect<A, E, R>, millis = 60_000) =
     return yield* Fiber.await(fiber)
   })
 
-/** What an effect gives that takes so many milliseconds at most. */
+/** The result of an effect that takes this many milliseconds at most. */
 export const within = <A, E, R>(millis: number, self: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(self)
@@ -95,7 +95,7 @@ export const asking = (quota: RetryQuota.Service, cost: number, patience: Durati
     return Effect.succeed({ asked, held })
   })
 
-/** Takes tokens, which are settled so when there are any, and tells that it has them. */
+/** Takes tokens, which are settled like this when there are any, and reports that it has them. */
 export const taking = (
   quota: RetryQuota.Service,
   cost: number,

@@ -121,7 +121,7 @@ type Theirs = Pick<
   "acquireInitialRetryToken" | "refreshRetryTokenForRetry" | "recordSuccess" | "getCapacity"
 >
 
-/** A strategy of theirs, and the policy of ours that is to agree. */
+/** A strategy of theirs, and the policy of ours that must agree. */
 interface Sides {
   readonly js: Theirs
   readonly ours: Policy

@@ -1,2 +1,2 @@
-/** Under the name that the tests of the library know it by. */
+/** Under the name that the library's tests use. */
 export { sweep } from "effect-retry/testing"

@@ -23,12 +23,12 @@ export const renderings = (value: unknown): string =>
     inspect(value, { depth: Infinity, customInspect: false, showHidden: true })
   ].join("\n")
 
-/** The errors that others have made. */
+/** Third-party errors. */
 export interface Foreign {
   readonly has: (error: unknown) => boolean
 }
 
-/** How an effect ends, without the errors that others have made. */
+/** How an effect ends, without third-party errors. */
 const ending = (exit: Exit.Exit<unknown, unknown>, foreign: Foreign): string => {
   if (Exit.isSuccess(exit)) return "success"
   const own = Cause.fromReasons(
@@ -41,8 +41,8 @@ const ending = (exit: Exit.Exit<unknown, unknown>, foreign: Foreign): string => 
 }
 
 /**
- * All that is heard of an effect: log lines with their annotations and causes; of spans the names, attributes, events,
- * links and exits; and how it ends, but for errors that are `foreign`.
+ * All that can be seen of an effect: log lines with their annotations and causes; of spans the names, attributes, events,
+ * links and exits; and how it ends, except for errors that are `foreign`.
  */
 export const told = <A, E, R>(self: Effect.Effect<A, E, R>, foreign: Foreign = new Set()) =>
   Effect.gen(function*() {

@@ -10,7 +10,7 @@ import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { constantRandom } from "./call.ts"
 
-/** Runs with chance that always gives the same number. */
+/** Runs with randomness that always gives the same number. */
 export const withRandom = (value: number) => Effect.provideService(Random.Random, constantRandom(value))
 
 /** Published seconds in whole milliseconds. */
@@ -77,7 +77,7 @@ export type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.R
 
 type Call = Effect.Effect<number, SdkError>
 
-/** Runs a call with a policy, and tells why retrying stopped. */
+/** Runs a call with a policy, and says why retrying stopped. */
 export interface Driver {
   readonly name: string
   readonly run: (

@@ -16,7 +16,7 @@ export interface Override {
   readonly policies: Readonly<Record<string, object>>
 }
 
-/** The delay after so many attempts. With `"rand"` it is the bound below which chance leaves it. */
+/** The delay after this many attempts. With `"rand"` it is the bound that the random delay stays below. */
 export interface DelayVector {
   readonly base: number | "rand"
   readonly growth: number

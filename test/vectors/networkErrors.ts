@@ -276,7 +276,7 @@ export const networkErrors: ReadonlyArray<NetworkError> = [
   }
 ]
 
-/** What is no failure of the network, though it reads like one. */
+/** What is not a failure of the network, though it reads like one. */
 export const noNetworkErrors: ReadonlyArray<readonly [why: string, error: object]> = [
   ["an abort", new DOMException("This operation was aborted", "AbortError")],
   ["an error of a program", new TypeError("x is not a function")],

@@ -55,5 +55,5 @@ interface InvocationIds {
   >
 }
 
-/** The form of ids, and how many there are in so many calls. */
+/** The form of ids, and how many there are in this many calls. */
 export const invocationIds: InvocationIds = tables.invocationIds

@@ -50,7 +50,7 @@ describe("a process that is killed", () => {
     }
   }
 
-  /** Kills the process at each operation of the database, before and after it. Answers how often a send was made again. */
+  /** Kills the process at each operation of the database, before and after it. Returns how often a send was made again. */
   const sweep = (script: Script, lateMillis: number, whens: ReadonlyArray<Death["when"]> = ["before", "after"]) =>
     Effect.gen(function*() {
       const { operations } = yield* order(script)
@@ -71,14 +71,14 @@ describe("a process that is killed", () => {
     "sends at the same times, wherever it dies: none is lost, and the one in flight at most is made again",
     () =>
       Effect.gen(function*() {
-        // Before it is stored what a send came to, once for each of the four.
+        // Before the outcome of a send is stored, once for each of the four.
         assert.strictEqual(yield* sweep({ policy }, 0), 4)
       }),
     120_000
   )
 
   it.effect(
-    "the same where the workflow is suspended while it waits, as late as the engine polls",
+    "the same if the workflow is suspended while it waits, as late as the engine polls",
     () =>
       Effect.gen(function*() {
         assert.isAtMost(yield* sweep({ policy, options: { inMemoryThreshold: 0 } }, 10, ["after"]), 4)

@@ -109,7 +109,7 @@ describe("what is decided", () => {
 describe("a deadline", () => {
   const policy = steady.pipe(RetryPolicy.deadline("1 second"))
 
-  it.effect("counts from the first start, also the time without a process", () =>
+  it.effect("counts from the first start, including time without a process", () =>
     Effect.gen(function*() {
       const death = { operation: 8, when: "after" } as const
       const inTime = yield* order({ policy, answer: failsUntil(3), death, downMillis: 900 })

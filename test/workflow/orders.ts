@@ -28,7 +28,7 @@ interface Send {
   ended: number | undefined
 }
 
-/** What a run has to tell. Times are milliseconds since its beginning. */
+/** What a run reports. Times are milliseconds since its beginning. */
 export interface Run {
   readonly sends: Array<Send>
   /** What observers were notified of. */

@@ -115,10 +115,10 @@ describe("backtest", () => {
 
   for (
     const [what, name, text, expected] of [
-      ["a file that is no JSON", "a.json", "{", "a.json: is not valid JSON"],
-      ["a key that is none", "b.json", JSON.stringify({ series, p95: 3 }), "b.json: p95: is not a key here"],
+      ["a file that is not JSON", "a.json", "{", "a.json: is not valid JSON"],
+      ["an unknown key", "b.json", JSON.stringify({ series, p95: 3 }), "b.json: p95: is not a key here"],
       ["a head without a name", "c.csv", "calls,attempts\n1,1", "c.csv: its header has no succeeded, failed"],
-      ["what is no count", "d.csv", "calls,attempts,succeeded,failed\n1,1,1,0\n1,x,1,0", `line 3: attempts is "x"`],
+      ["what is not a count", "d.csv", "calls,attempts,succeeded,failed\n1,1,1,0\n1,x,1,0", `line 3: attempts is "x"`],
       ["an empty file", "e.csv", "", "e.csv: its header has no calls"],
       ["a head alone", "f.csv", "calls,attempts,succeeded,failed", "f.csv: series[0]: is missing"]
     ] as const

@@ -333,7 +333,7 @@ describe("compare", () => {
     assert.strictEqual(cells[7], "immediately")
   })
 
-  it("tells policies of the same name apart, and gives long names their own line", async () => {
+  it("distinguishes policies of the same name, and gives long names their own line", async () => {
     const label = "a policy with a name that is long"
     const out = await good([
       "compare",
@@ -713,18 +713,18 @@ describe("what is refused", () => {
     ["a page without a scenario", ["simulate", inHere("page.html")], [
       `${inHere("page.html")}: is a page without a whole scenario: use the scenario's own file`
     ]],
-    ["a file that is not there", ["simulate", inHere("none.json")], ["no such file or folder"]],
+    ["a file that does not exist", ["simulate", inHere("none.json")], ["no such file or folder"]],
     ["a folder", ["simulate", here], ["it is a folder"]],
-    ["a scenario that is spelt wrongly", ["simulate", "outag"], [
+    ["a misspelled scenario", ["simulate", "outag"], [
       "\"outag\" is neither a built-in scenario nor a file: did you mean outage?"
     ]],
     ["a scenario that is like none", ["simulate", "qqqqqqqqqq"], ["use one of adaptive, brownout"]],
-    ["a policy that is spelt wrongly", ["explain", "awsstandart"], [
+    ["a misspelled policy", ["explain", "awsstandart"], [
       "unknown policy \"awsstandart\": did you mean awsStandard"
     ]],
     ["a policy that is like none", ["explain", "qqqqqqqqqq"], ["use one of none, naive,"]],
     ["a name of no policy", ["policies", "awsstandart"], ["unknown policy \"awsstandart\": did you mean awsStandard"]],
-    ["settings that are no JSON", ["explain", "{a"], ["policy is not valid JSON: line 1, column 2: unexpected \"a\""]],
+    ["settings that are not JSON", ["explain", "{a"], ["policy is not valid JSON: line 1, column 2: unexpected \"a\""]],
     ["every mistake of settings", ["explain", `{"steps":[{"fixed":{"delay":0,"cap":1}},{"maxAttempts":0}]}`], [
       "policy: steps[0].fixed.cap: is not a key here",
       "policy: steps[1].maxAttempts: expected a whole number of at least 1"
@@ -741,13 +741,13 @@ describe("what is refused", () => {
     ["an unknown flag", ["simulate", "outage", "--sead", "1"], ["--sead", "see effect-retry simulate --help"]],
     ["a negative seed", ["simulate", "outage", "--seed=-1"], ["a whole number from 0", "see "]],
     ["a seed that is too large", ["simulate", "outage", "--seed", "1e300"], ["--seed", "see "]],
-    ["a duration that is none", ["explain", "none", "--attempt", "soon"], [
+    ["what is not a duration", ["explain", "none", "--attempt", "soon"], [
       "Expected: milliseconds, or a text such as \"250ms\"",
       "see "
     ]],
     ["a deadline of nothing", ["explain", "naive", "--deadline", "0"], ["deadline must be "]],
     ["a failure rate above 1", ["explain", "none", "--failure-rate", "2"], ["a number from 0 to 1", "see "]],
-    ["a folder that is not there", report(join(here, "no", "r.html")), ["no such file or folder"]],
+    ["a folder that does not exist", report(join(here, "no", "r.html")), ["no such file or folder"]],
     ["a folder to write to", report(here), ["it is a folder"]],
     ["a path through a file", report(join(here, "file", "r.html")), ["part of its path is not a folder"]],
     ["a picture that cannot be written", ["explain", "none", "--svg", join(here, "no", "p.svg")], ["cannot write"]],

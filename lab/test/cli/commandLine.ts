@@ -21,7 +21,7 @@ import { Threads } from "../../src/cli/Threads.ts"
 export const lab = fileURLToPath(new URL("../..", import.meta.url))
 export const root = fileURLToPath(new URL("../../..", import.meta.url))
 
-/** A folder of a test file, which goes when its tests have ended. */
+/** A folder of a test file, which is removed when its tests have ended. */
 export const folder = (): string => {
   const path = mkdtempSync(join(tmpdir(), "effect-retry-cli-"))
   afterAll(() => rmSync(path, { recursive: true, force: true }))

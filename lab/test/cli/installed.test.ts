@@ -88,7 +88,7 @@ const besideOther = (effect: object): ChildProcess => {
 
 const files = () => readdirSync(user).filter((name) => !["node_modules", "package.json"].includes(name)).sort()
 
-/** Sends Ctrl-C as soon as the program heeds it and has something to tell, and so many times while it goes on. */
+/** Sends Ctrl-C as soon as the program honors it and has something to show, and this many times while it goes on. */
 const interrupted = async (times: number, ...args: ReadonlyArray<string>): Promise<Ended> => {
   for (let millis = 1000; millis < 30_000; millis *= 2) {
     const child = started(...args)
@@ -102,7 +102,7 @@ const interrupted = async (times: number, ...args: ReadonlyArray<string>): Promi
     clearInterval(timer)
     if (sent === times && (times > 1 || (end.signal === null && end.out !== ""))) return end
   }
-  return assert.fail("it never heeds Ctrl-C")
+  return assert.fail("it never honors Ctrl-C")
 }
 
 /** The pages show means of twenty runs: a minute of work, which is left to the tests against real peers. */

@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import { wellAgain } from "../../src/cli/outcome.ts"
 
 /**
- * What is said of buckets of a second, each with so many of 100 calls that end well; `undefined`: none end. After them, when
- * no more calls begin, so many of a hundred end well of those that are `late`, and others are still `open`.
+ * What is said of buckets of a second, each with this many of 100 calls that succeed; `undefined`: none end. After them,
+ * when no more calls begin, this many of a hundred `late` calls succeed, and others are still `open`.
  */
 const said = (
   shares: ReadonlyArray<number | undefined>,

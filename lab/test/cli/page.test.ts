@@ -9,7 +9,7 @@ import { folder, run } from "./commandLine.ts"
 
 const page = readFileSync(new URL("../../../docs/cli.md", import.meta.url), "utf8")
 
-/** What stands in code in the first column of the table under these words. */
+/** What is in code in the first column of the table under these words. */
 const firstColumn = (heading: string): ReadonlyArray<string> => {
   const [, table = ""] = page.split(`| ${heading} | what it is |\n| --- | --- |\n`)
   const rows = table.split("\n\n")[0]!.split("\n").map((row) => row.split("|")[1]!)

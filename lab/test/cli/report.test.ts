@@ -276,7 +276,7 @@ describe("report", () => {
     }))
 })
 
-/** Behind by more than the timeout, a service recovers only with those who do not add to the load. */
+/** Behind by more than the timeout, a service recovers only with clients that do not add to the load. */
 const outage = (policy: Simulator.Policy, runs: number) =>
   Effect.gen(function*() {
     const input = inputOf("outage", {

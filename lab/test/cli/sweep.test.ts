@@ -130,7 +130,7 @@ The smallest services.0.limit.requests that satisfies the expectations is 16; 15
         "fleets[0].rat: is not a key here: did you mean rate?"
       ],
       [
-        "a range that is none",
+        "an empty range",
         [file, "fleets.0.rate", "--from", "2", "--to", "2"],
         "fleets.0.rate: cannot go from 2 to 2"
       ],

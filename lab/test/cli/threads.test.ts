@@ -49,7 +49,7 @@ beforeAll(() =>
   })
 )
 
-/** Threads that are counted, started after so many attempts. */
+/** Threads that are counted, started after this many attempts. */
 const counted = (afterAttempts: number, start: () => Worker = () => new Worker(built)) => {
   const ends: Array<Promise<unknown>> = []
   return {
@@ -108,7 +108,7 @@ describe("a command in two threads", () => {
     assert.strictEqual(threads.ends.length, 0)
   }, 60_000)
 
-  it("refuses what is no number of threads", async () => {
+  it("refuses what is not a number of threads", async () => {
     for (const workers of ["0", "1.5", "257", "many"]) {
       const { code, err } = await run(["simulate", file, "--workers", workers])
       assert.strictEqual(code, 2)
@@ -146,7 +146,7 @@ describe("a command in two threads", () => {
     }
   })
 
-  it("tells how far they are, and ends them with Ctrl-C: seeds that all have run with are kept", async () => {
+  it("shows how far they are, and ends them with Ctrl-C: seeds that all have run with are kept", async () => {
     const long = at("long.json", JSON.stringify({ ...small, duration: "20000s", bucket: "60s" }))
     const threads = counted(0)
     const { code, err, out, progress } = await run(["compare", long, "--policy", "jitter", "--json", "--runs", "4"], {

@@ -19,7 +19,7 @@ const short = {
 }
 writeFileSync(file, JSON.stringify(short))
 
-it("tells how many policies are left out of the table, if there are any", async () => {
+it("says how many policies are left out of the table, if there are any", async () => {
   const textOf = async (...names: ReadonlyArray<string>) =>
     (await run(["tune", file, ...names.flatMap((name) => ["--policy", name]), "--runs", "1"])).out
   const twice = JSON.stringify({

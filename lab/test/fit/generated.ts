@@ -6,7 +6,7 @@ import type { ServiceSettings } from "../../src/simulator/scenario.ts"
 import { Service } from "../../src/simulator/service.ts"
 import { World } from "../../src/simulator/world.ts"
 
-/** What a service of the simulator has answered. */
+/** A response of a service of the simulator. */
 export interface Answered {
   readonly startMillis: number
   readonly endMillis: number
@@ -159,7 +159,7 @@ export const writers = {
   }
 } as const
 
-/** What stands above the lines. */
+/** What is above the lines. */
 export const heads: { readonly [format in keyof typeof writers]?: string } = {
   csv: "time,request,agent,status,request_time,retries\n"
 }

@@ -14,15 +14,15 @@ const kinds = `"fail" | "drop" | "hold" | "slow"`
 const at = "services[0].outages[0]"
 
 const cases: ReadonlyArray<readonly [why: string, input: unknown, lines: ReadonlyArray<string>]> = [
-  ["a kind that is none", outage({ kind: "brownout", from: 0, to: 1 }), [
+  ["an unknown kind", outage({ kind: "brownout", from: 0, to: 1 }), [
     `${at}.kind: expected ${kinds}, got "brownout"`
   ]],
-  ["a kind that is spelt wrongly", outage({ kind: "fial" }), [
+  ["a misspelled kind", outage({ kind: "fial" }), [
     `${at}.kind: expected ${kinds}, got "fial": did you mean fail?`
   ]],
   ["a kind that is a number", outage({ kind: 1 }), [`${at}.kind: expected ${kinds}`]],
   ["a kind that is missing", outage({ from: 0, to: 1 }), [`${at}.kind: is missing: ${kinds}`]],
-  ["what is no object", outage("fail"), [`${at}: expected an object with a kind: ${kinds}`]],
+  ["what is not an object", outage("fail"), [`${at}: expected an object with a kind: ${kinds}`]],
   ["what is missing of a kind", outage({ kind: "slow", from: 0, to: 1 }), [`${at}.factor: is missing`]],
   ["a key of a kind", outage({ kind: "fail", from: 0, to: 1, shar: 1 }), [
     `${at}.shar: is not a key here: did you mean share?`

@@ -134,7 +134,7 @@ describe("A2, token buckets and circuit breakers", () => {
       within(success(yield* run(strategies.breaker, 0.05)), 98.7, 0.5, "success")
     }))
 
-  it.live("with more clients of fewer calls the bucket approaches plain retries, the breaker none", () =>
+  it.live("with more clients of fewer calls the bucket approaches plain retries, the breaker no retries", () =>
     Effect.gen(function*() {
       for (
         const [processes, bucketLoad, bucket, breaker] of [
@@ -205,7 +205,7 @@ describe("A4, spike and ramp", () => {
   const patient = retrying({ source: { exponential: { base: "20 seconds", cap: "10 minutes", jitter: "full" } } })
   const quota = (cost: number) => retrying({ cost })
 
-  /** Whether the service has collapsed: in the second quarter of a minute after, few calls end well. */
+  /** Whether the service has collapsed: in the second quarter of a minute after, few calls succeed. */
   const collapses = (name: "spike" | "ramp", policy: unknown, seed: number) =>
     Effect.map(simulate(name, { scenario: { seed }, fleet: { policy } }), (result) => {
       const late = fleetOf(result).series.filter(({ fromMillis }) => fromMillis >= 60_000 && fromMillis < 75_000)

@@ -31,7 +31,7 @@ describe("expect", () => {
         "expect.succeed: expected a share such as 0.99, \"99 %\" or \">= 99 %\", got 99"
       ],
       ["more than all", { succeed: "101 %" }, "expect.succeed: expected a share"],
-      ["a comparison that is none", { succeed: "=> 99 %" }, "expect.succeed: expected a share"],
+      ["what is not a comparison", { succeed: "=> 99 %" }, "expect.succeed: expected a share"],
       ["a percentage of sends", { sendsPerCall: "120 %" }, "expect.sendsPerCall: expected a number such as 1.2 or"],
       ["a duration without a unit", { p99: "<= 800" }, "expect.p99: expected a duration such as \"800ms\""],
       ["an unknown unit", { p99: "12 parsecs" }, "expect.p99: expected a duration such as \"800ms\""],
@@ -175,7 +175,7 @@ describe("Simulator.warnings", () => {
       }, []]
     ] as const
   ) {
-    it.effect(`tells of ${what}`, () =>
+    it.effect(`warns of ${what}`, () =>
       Effect.gen(function*() {
         const told = yield* warned(changes)
         if (typeof expected === "number") return assert.strictEqual(told.length, expected)

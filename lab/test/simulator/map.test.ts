@@ -115,10 +115,10 @@ describe("Simulator.map", () => {
 
   for (
     const [what, path, expected] of [
-      ["a key that is none", "fleets.0.rates", "fleets[0].rates: is not a key here"],
-      ["a place that is not there", "fleets.3.rate", "fleets.3.rate: the list has no item 3"],
-      ["what nothing can be set in", "name.first", "name.first: there is no \"first\" to set"],
-      ["a value that cannot be", "fleets.0.timeout", "fleets[0].timeout: must be above 0"]
+      ["an unknown key", "fleets.0.rates", "fleets[0].rates: is not a key here"],
+      ["a place that does not exist", "fleets.3.rate", "fleets.3.rate: the list has no item 3"],
+      ["a place where nothing can be set", "name.first", "name.first: there is no \"first\" to set"],
+      ["an impossible value", "fleets.0.timeout", "fleets[0].timeout: must be above 0"]
     ] as const
   ) {
     it.effect(`refuses ${what}`, () =>

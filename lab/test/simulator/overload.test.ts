@@ -74,7 +74,7 @@ describe("brownout: half of the capacity is gone, and no code says so", () => {
         fleet: { policy: { steps: once, concurrency } },
         service
       })
-      // Keys without a value go.
+      // Keys without a value are left out.
       return Effect.map(simulateInput(JSON.parse(JSON.stringify(input))), first)
     })
     return {

@@ -59,7 +59,7 @@ describe("portable functions", () => {
   })
 })
 
-/** What every engine computes to the last digit: of Math.sqrt that is promised by no standard, but by the processors. */
+/** What every engine computes to the last digit. For Math.sqrt no standard promises that, but the processors do. */
 const exact = "abs ceil clz32 floor imul max min round sqrt trunc LN2 PI".split(" ")
 
 /** What may differ between engines in a source, without its types and comments. */
@@ -82,7 +82,7 @@ describe("the sources of what prints figures", () => {
     assert.deepStrictEqual(found, ["simulator/histogram.ts: Math.log2"])
   })
 
-  it("are told from what only looks like it", () => {
+  it("are distinguished from what only looks like them", () => {
     assert.deepStrictEqual(
       inexactIn("/** Math.log */ const x = 2 ** y // **\n`**${x}**`\nMath.floor(Math.cbrt(Math.PI))"),
       [

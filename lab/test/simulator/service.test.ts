@@ -193,7 +193,7 @@ describe("a service", () => {
           assert.strictEqual(means[1], 1)
           assert.isTrue(means[2]! < means[3]! && means[3]! < means[4]! && means[4]! < means[5]!)
         }
-        // A weight of w beside 1: w / (1 + w) of the requests. In the first second w is an eighth on average.
+        // A weight of w next to 1: w / (1 + w) of the requests. In the first second w is an eighth on average.
         assert.closeTo((shares[0]![2]! - 1) / 99, 0.1, 0.02)
         assert.closeTo((shares[0]![9]! - 1) / 99, 0.5, 0.02)
       }))
@@ -208,7 +208,7 @@ describe("a service", () => {
 })
 
 describe("a call", () => {
-  it.effect("ends when the patience of its caller does, whatever is under way", () =>
+  it.effect("ends when the patience of its caller does, whatever is in progress", () =>
     Effect.gen(function*() {
       const backoff = { steps: [{ fixed: { delay: 700 } }] }
       const fail = { kind: "fail", from: 0, to: "1h" }
@@ -271,7 +271,7 @@ describe("Simulator.decode refuses", () => {
         "services[0].admitWithin: requires a capacity"
       ],
       [
-        "costs that nothing would bear",
+        "costs without anything to pay them",
         { costs: { refusing: 1 } },
         "services[0].costs: require a capacity or workers"
       ],
@@ -286,7 +286,7 @@ describe("Simulator.decode refuses", () => {
         "services[0].balancer.slowStart: requires notices: an instance that is never taken out never comes back"
       ],
       [
-        "an instance that is not there",
+        "an instance that does not exist",
         { instances: 2, outages: [{ kind: "slow", from: 0, to: 5, factor: 2, instance: 2 }] },
         "services[0].outages[0].instance: must be below 2: there is no such instance"
       ],
@@ -302,7 +302,7 @@ describe("Simulator.decode refuses", () => {
       ],
       ["a limit per nothing", { limit: [{ at: 5, requests: 1, per: 0 }] }, "services[0].limit[0].per: must be above 0"],
       [
-        "a backlog for those who wait for ever",
+        "a backlog for those that wait forever",
         { outages: [{ kind: "hold", from: 0, to: 5, backlog: 5 }] },
         `fleets[0].timeout: is needed: an outage of "server" drops requests`
       ],

@@ -14,7 +14,7 @@ const outage = (expect: object | undefined, fleet: object = {}) =>
 
 const rates = { path: "fleets.0.rate", from: 10, to: 60, runs: 1 }
 
-/** A service whose answers come right at rates that are told: a limit of this many requests in each second. */
+/** A service that succeeds at known rates: a limit of this many requests in each second. */
 const limited = (expect: object, limit: object) =>
   Simulator.decode({
     name: "limited",
@@ -61,7 +61,7 @@ describe("Simulator.sweep", () => {
       assert.deepInclude(yield* Simulator.sweep(scenario, { ...options, from: 1, to: 9 }), { kind: "nowhere" })
     }), 30_000)
 
-  it.live("says where the expectations come and go: at neither end", () =>
+  it.live("says where the expectations start and stop holding: at neither end", () =>
     Effect.gen(function*() {
       const bounded = yield* Simulator.decode({
         ...yield* limited({ succeed: "<= 70 %", sendsPerCall: "<= 1.8" }, { requests: 1 }),
@@ -109,7 +109,7 @@ describe("Simulator.sweep", () => {
   for (
     const [what, expect, options, problem] of [
       ["a scenario that expects nothing", undefined, rates, "expect: is missing"],
-      ["a range that is none", { succeed: 1 }, { ...rates, to: 10 }, "fleets.0.rate: cannot go from 10 to 10"],
+      ["an empty range", { succeed: 1 }, { ...rates, to: 10 }, "fleets.0.rate: cannot go from 10 to 10"],
       [
         "a step of nothing",
         { succeed: 1 },

@@ -1,4 +1,4 @@
-/** A tag as it stands in markup. */
+/** A tag as it is in markup. */
 export interface Tag {
   readonly name: string
   readonly attributes: ReadonlyMap<string, string>

@@ -45,7 +45,7 @@ export interface Retrying {
   readonly attempts?: number
   /** The source of its delays. Default: none, retries are sent immediately. */
   readonly source?: object
-  /** What a retry takes of the quota. Default: there is none. */
+  /** What a retry takes from the quota. Default: there is none. */
   readonly cost?: number
   readonly quota?: object
   readonly budget?: object

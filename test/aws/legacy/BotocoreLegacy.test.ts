@@ -511,7 +511,7 @@ describe("BotocoreLegacy", () => {
   })
 
   for (const json of [undefined, null, 5, {}, throwing(), Symbol.iterator]) {
-    it.effect(`decodeJson refuses ${typeof json === "object" ? "an object or null" : String(json)} for a text`, () =>
+    it.effect(`decodeJson refuses ${typeof json === "object" ? "an object or null" : String(json)} in place of text`, () =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(BotocoreLegacy.decodeJson(json as unknown as string))
         assert.deepStrictEqual([error._tag, error.path, error.problem], [
@@ -683,7 +683,7 @@ function badDocuments(): ReadonlyArray<BadDocument> {
     ["an empty document", {}, "retry", undefined, "Missing key"],
     ["no default", { retry: {} }, "retry.__default__", undefined, "Expected object"],
     ["an unknown key", { ...minimal({}), mode: 1 }, "mode", 1, "Unexpected key"],
-    ["a service that is no object", service(3), "retry.s3", 3, "Expected object"],
+    ["a service that is not an object", service(3), "retry.s3", 3, "Expected object"],
     ["an unknown key of the default", minimal({ jitter: 1 }), "retry.__default__.jitter", 1, "Unexpected key"],
     ["an unknown key of the delay", minimal(delay({ cap: 20 })), "retry.__default__.delay.cap", 20, "Unexpected key"],
     [
@@ -838,7 +838,7 @@ function badDocuments(): ReadonlyArray<BadDocument> {
       "Expected the name of a definition"
     ],
     [
-      "a reference to what all objects have",
+      "a reference to a property of all objects",
       minimal(policy({ $ref: "constructor" })),
       "retry.__default__.policies.error.$ref",
       "constructor",
@@ -867,7 +867,7 @@ function badDocuments(): ReadonlyArray<BadDocument> {
       "Expected a value greater than 0"
     ],
     [
-      "an override that does not fit what it is laid over",
+      "an override that does not fit what it overrides",
       service({ __default__: { policies: { error: { applies_when: { response: { crc32body: "x" } } } } } }),
       "retry.s3.__default__.policies.error.applies_when.response",
       { crc32body: "x", http_status_code: 500 },

@@ -47,7 +47,7 @@ describe("GeneralReference", () => {
       for (const shape of shapesOf(error)) assert.deepStrictEqual(verdictOf(classifier, shape), { verdict })
     })
 
-    it("knows all codes that the SDKs throttle by, whatever the status", () => {
+    it("knows all throttling codes of the SDKs, whatever the status", () => {
       const throttles = new Set(
         errors.flatMap(({ error: { code }, verdict }) => verdict === "throttling" && code || [])
       )
@@ -64,9 +64,9 @@ describe("GeneralReference", () => {
     it.each<[name: string, error: unknown, expected: string]>([
       ["an unknown error", new Error("bug"), "final"],
       ["a timeout", { _tag: "TimeoutError" }, "final"],
-      ["a status below all", { status: 0 }, "final"],
-      ["a status above all", { status: 600 }, "final"],
-      ["a status that is no number", { status: "503" }, "final"],
+      ["a status below the range", { status: 0 }, "final"],
+      ["a status above the range", { status: 600 }, "final"],
+      ["a status that is not a number", { status: "503" }, "final"],
       ["nothing", undefined, "final"],
       ["null", null, "final"],
       ["a string", "Throttling", "final"],
@@ -117,7 +117,7 @@ describe("GeneralReference", () => {
       })
     }
 
-    it("asks nothing of a call", () => {
+    it("requires no services", () => {
       expectTypeOf(policy()).toEqualTypeOf<RetryPolicy.RetryPolicy>()
       assert.isTrue(RetryPolicy.isRetryPolicy(policy()))
     })
@@ -133,7 +133,7 @@ describe("GeneralReference", () => {
     const unavailable = sdkError({ status: 503 })
     type Step = Job | SdkError
 
-    /** Plays a script, of which the last step repeats; tells when polls began and how it ended. */
+    /** Plays a script, whose last step repeats; returns when polls began and how it ended. */
     const play = (waiter: Waiter.Waiter<Job>, script: ReadonlyArray<Step>, pollMillis = 0) =>
       Effect.gen(function*() {
         const began: Array<number> = []
@@ -185,7 +185,7 @@ describe("GeneralReference", () => {
         assert.strictEqual((yield* Effect.flip(exit)).message, expected)
       }))
 
-    it.effect("takes the classifier of the fiber for what is a throttle", () =>
+    it.effect("asks the fiber's classifier what is a throttle", () =>
       Effect.gen(function*() {
         const odd = { _tag: "Odd" }
         let polls = 0
@@ -249,7 +249,7 @@ describe("GeneralReference", () => {
       })
     }
 
-    it("takes what is right", () => {
+    it("accepts valid options", () => {
       policy({ maxRetries: Infinity, maxWaitInterval: 1 })
       polling({ status, maxPolls: Infinity, maxWaitInterval: 1, maxWait: 2 })
       polling({ status, maxWait: 101 })

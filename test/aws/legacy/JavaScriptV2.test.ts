@@ -130,7 +130,7 @@ describe("JavaScriptV2", () => {
         }).pipe(withRandom(given.random), Effect.provide(JavaScriptV2.layer)))
     }
 
-    it.effect("takes a custom backoff of NaN or undefined for none", () =>
+    it.effect("treats a custom backoff of NaN or undefined as none", () =>
       Effect.gen(function*() {
         const nothing = policy({ customBackoff: (retryCount) => [NaN, undefined][retryCount] as number })
         assert.deepStrictEqual(yield* played(drivers[0]!, nothing, [transient, transient]), {
@@ -154,7 +154,7 @@ describe("JavaScriptV2", () => {
         })
       }).pipe(withRandom(0.5), Effect.provide(JavaScriptV2.layer)))
 
-    it.effect("gives the custom backoff the retries made so far and the error", () =>
+    it.effect("passes the retries made so far and the error to the custom backoff", () =>
       Effect.gen(function*() {
         for (const driver of drivers) {
           const asked: Array<readonly [number, unknown]> = []
@@ -425,7 +425,7 @@ describe("JavaScriptV2", () => {
         assert.isAtLeast(tally.failures, 30)
       }))
 
-    it.effect("the SDK follows 10 redirects more when its retries are made, this policy none", () =>
+    it.effect("the SDK follows 10 more redirects after its retries, this policy none", () =>
       Effect.gen(function*() {
         const given = Array.from({ length: 20 }, (): Response => ({ status: 307, headers: { location: origin } }))
         const expected = yield* Effect.promise(() => theirs(given, chance(1), () => call("sqs", {})))
@@ -497,7 +497,7 @@ interface Outcome {
   readonly succeeds: boolean
 }
 
-/** A timer takes whole milliseconds: ours are rounded up, but for the noise of floats. */
+/** A timer takes whole milliseconds: ours are rounded up, except for float noise. */
 const wholeMillis = (millis: number): number => Math.max(0, Math.ceil(millis - 1e-6))
 
 const defaultRetries: Record<Service, number> = { sqs: 3, dynamodb: 10 }
@@ -561,7 +561,7 @@ const responsesOf = (service: Service, maxRetries: number, pick: () => number, o
   while (given.length < length) {
     const last = given.at(-1)
     const next = pick() < 0.1 ? redirect : oneOf(pick, pick() < 0.06 ? rare : common)
-    // Two places where ours differs on purpose: see the tests of that.
+    // Two places where ours differs on purpose: see their tests.
     if (next === redirect && given.length >= maxRetries) continue
     if (next === cut && last === redirect) continue
     given.push(next)
@@ -577,7 +577,7 @@ const hintedResponse = (pick: () => number): Response => {
   }
 }
 
-/** The error of a response, as one reads it off the wire. */
+/** The error of a response, as read off the wire. */
 const errorOf = (response: Response): unknown => {
   const { body = "{}", headers = {}, status } = response
   if (status === 0) return { code: "ECONNRESET" }

@@ -144,7 +144,7 @@ describe("JavaV1", () => {
       assert.strictEqual(timeout ? "timeout" : verdict, expected)
     })
 
-    it.effect("is not asked where the layer is not provided: the default classifier decides", () =>
+    it.effect("is not asked if the layer is not provided: the default classifier decides", () =>
       Effect.gen(function*() {
         const underWay = sdkError({ status: 400, code: "TransactionInProgressException" })
         for (const driver of drivers) {
@@ -207,7 +207,7 @@ describe("JavaV1", () => {
         })
       }).pipe(withRandom(0)))
 
-    it.effect("withQuota: takes 5 for a retry, after a throttle none", () =>
+    it.effect("withQuota: takes 5 for a retry, none after a throttle", () =>
       Effect.gen(function*() {
         const balances: Array<number> = []
         const quota = yield* RetryQuota.RetryQuota

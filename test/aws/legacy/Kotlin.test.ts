@@ -39,7 +39,7 @@ import { standardClassic } from "../../vectors/standardClassic.ts"
 const transient = sdkError({ status: 500 })
 const throttling = sdkError({ status: 400, code: "Throttling" })
 
-/** The delays that a configuration gives, with a constant chance. */
+/** The delays that a configuration gives, with constant randomness. */
 const delaysOf = (config: Kotlin.ExponentialBackoffWithJitterConfig, count: number, error = transient, chance = 0) =>
   steppedDelays(Kotlin.exponentialBackoffWithJitter(config), count, error).pipe(
     withRandom(chance),
@@ -495,7 +495,7 @@ describe("Kotlin", () => {
         ["last", 2, [["first", 3334], ["second", 6667]]]
       ] as const
     ) {
-      it.effect(`lets the others move up when the ${who} that waits is interrupted`, () => {
+      it.effect(`lets the others move up when the ${who} waiter is interrupted`, () => {
         const { layer, policy } = waiting()
         return Effect.gen(function*() {
           const sent: Array<readonly [string, number]> = []
@@ -513,7 +513,7 @@ describe("Kotlin", () => {
       })
     }
 
-    it.effect("holds first attempts back that cost", () => {
+    it.effect("holds back first attempts that cost tokens", () => {
       const { layer, policy } = waiting({
         maxCapacity: 10,
         initialTryCost: 10,
@@ -544,7 +544,7 @@ describe("Kotlin", () => {
   })
 
   describe("parts", () => {
-    it.effect("a shared bucket is one quota, and each strategy else has its own", () =>
+    it.effect("a shared bucket is one quota, and otherwise each strategy has its own", () =>
       Effect.gen(function*() {
         const tokenBucket = Kotlin.standardRetryTokenBucket({ maxCapacity: 100 })
         const [one, two] = [

@@ -84,7 +84,7 @@ describe("SmithyGuide", () => {
       assert.deepStrictEqual(known, Option.getOrUndefined(RetryInfo.fromError(modelled)))
     })
 
-    it("law: @httpError alone says what the HTTP classifier says of its status", () => {
+    it("law: @httpError alone says what the HTTP classifier says about its status", () => {
       for (let status = 400; status < 600; status++) {
         assert.deepStrictEqual(
           RetryInfo.fromError(annotated(httpError(status))),
@@ -166,7 +166,7 @@ describe("SmithyGuide", () => {
         }).pipe(withRandom(0.5), balanceOf(quotaBefore))
     )
 
-    it.effect("does not retry what nobody knows", () =>
+    it.effect("does not retry an unknown error", () =>
       Effect.gen(function*() {
         const strategy = yield* SmithyGuide.make()
         const token = yield* strategy.acquireInitialToken()
@@ -317,7 +317,7 @@ describe("SmithyGuide", () => {
         assert.deepStrictEqual(seen, [1, 2, 3, 4, 5, 6].map((attempt) => `attempt=${attempt}; max=6`))
       }).pipe(balanceOf(500)))
 
-    it.effect("law: nothing is lost at any step its loop is interrupted", () =>
+    it.effect("law: nothing is lost, at whatever step its loop is interrupted", () =>
       Effect.gen(function*() {
         const quota = yield* RetryQuota.make()
         let sends = 0
@@ -334,7 +334,7 @@ describe("SmithyGuide", () => {
         assert.isAbove(steps, 20)
       }))
 
-    it.effect("asks a quota in Redis, and leaves no lease there, at any step it is interrupted", () =>
+    it.effect("asks a quota in Redis, and leaves no lease there, at whatever step it is interrupted", () =>
       Effect.gen(function*() {
         const redis = new FakeRedis()
         redis.latencyMillis = 5
@@ -359,7 +359,7 @@ describe("SmithyGuide", () => {
         assert.isAbove(most.length, 40)
       }))
 
-    it.effect("gives back what a retry holds that is interrupted in its backoff", () =>
+    it.effect("gives back what a retry holds when it is interrupted in its backoff", () =>
       Effect.gen(function*() {
         const fiber = yield* Effect.forkChild(looped(Effect.fail(new Throttled({}))), { startImmediately: true })
         yield* TestClock.adjust(100)

@@ -28,7 +28,7 @@ export const misses = (course: Course): ReadonlyArray<string> => {
   ]
 }
 
-/** Whether the standard strategy of the SDK, which does not slow down, is hardly throttled: then nobody sends enough. */
+/** Whether the standard strategy of the SDK, which does not slow down, is hardly throttled: then no side sends enough. */
 export const isIdle = (course: Course): boolean => course.name === "SDK, standard" && perSuccess(course) <= 1.3
 
 /** Whether a row is about us. */

@@ -8,7 +8,7 @@ export interface Ghosts {
   readonly name: string
   /**
    * The throttles came within a half second, on both limiters, and no send token was there before the 20 were aborted.
-   * On a busy machine it may be otherwise, and then the waits tell nothing.
+   * On a busy machine it may be otherwise, and then the waits mean nothing.
    */
   readonly isClean: boolean
   /** After 20 calls that were aborted while they waited for a send token. */
@@ -65,8 +65,8 @@ const beside = async (make: () => Promise<Side>, ports: Ports, now: Now, latenes
 }
 
 /**
- * The worst clean one of four, of different times within a half second: who wakes first is random unless someone keeps an
- * order. Tried again while none is clean, but not forever.
+ * The worst clean one of four, of different times within a half second: which call wakes first is random unless an
+ * order is kept. Tried again while none is clean, but not forever.
  */
 export const ghosts = async (make: () => Promise<Side>, ports: Ports, now: Now, again = 3): Promise<Ghosts> => {
   const seen = await Promise.all([0, 60, 120, 180].map((lateness) => beside(make, ports, now, lateness)))

@@ -7,7 +7,7 @@ export interface Herd {
   readonly seconds: number
   readonly timers: number
   readonly cpuSeconds: number
-  /** How long someone still waited, at most, after one who had come later was served. */
+  /** How long a call still waited, at most, after one that had come later was served. */
   readonly overtakenMillis: number
 }
 

@@ -67,7 +67,7 @@ export interface Survived {
   readonly got: ReadonlyArray<string>
 }
 
-/** Calls whose attempt fails right below the retries, as middleware of one's own does. */
+/** Calls whose attempt fails right below the retries, as a user's middleware does. */
 export const survived = async (side: Side): Promise<Survived> => {
   const got: Array<string> = []
   for (const [, make] of failures) {

@@ -9,7 +9,7 @@ export interface Leak {
   readonly full: number
   /** Tokens a second after the last abort. */
   readonly capacity: number
-  /** Requests that the 60 calls sent: 60 when no retry had left yet. */
+  /** Requests that the 60 calls sent: 60 when no retry had been sent yet. */
   readonly sent: number
   /** Attempts of the next call, which fails too. */
   readonly nextAttempts: number

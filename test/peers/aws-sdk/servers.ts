@@ -3,7 +3,7 @@ import type * as Scope from "effect/Scope"
 import { freePort, type PeerError, startNginx } from "../../utils/peers.ts"
 
 /**
- * What a limited endpoint lets through: requests per second, and at once after a quiet second. CUBIC takes a burst of
+ * What a limited endpoint lets through: requests per second, and at the same time after a quiet second. CUBIC takes a burst of
  * throttles for a collapse of the service, and a busy machine sends in bursts: at this rate a few hundredths of a second
  * of its own are no burst yet.
  */

@@ -1,7 +1,7 @@
 import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb"
 import { DynamoDBClient, ListTablesCommand } from "@aws-sdk/client-dynamodb"
 
-/** What is told of a side's traffic. What `sent` throws is what the attempt fails with. */
+/** What is reported of a side's traffic. What `sent` throws is what the attempt fails with. */
 interface Watch {
   readonly sent?: (() => void) | undefined
   readonly answered?: (() => void) | undefined

@@ -45,7 +45,7 @@ const short = (value: string): string => value.length > 30 ? `${value.slice(0, 1
 
 const sections = ({ herds, rest, steady, stepped }: Comparison): ReadonlyArray<string> => [
   courses(
-    `1. nginx lets ${limit.perSecond} requests a second through, ${limit.burst} at once; ${callers} callers a side`,
+    `1. nginx lets ${limit.perSecond} requests a second through, ${limit.burst} at the same time; ${callers} callers a side`,
     steady
   ),
   courses(

@@ -18,7 +18,7 @@ export type Answers = Readonly<Record<string, string>>
 const explained = {
   awsStandard,
   awsAdaptive,
-  "a factor that is no power of 2": Backoff.exponential({ base: "37 millis", factor: 1.3, jitter: "full" }).pipe(
+  "a factor that is not a power of 2": Backoff.exponential({ base: "37 millis", factor: 1.3, jitter: "full" }).pipe(
     RetryPolicy.maxAttempts(12)
   ),
   decorrelated: Backoff.decorrelated({ base: "20 millis", cap: "5 seconds" }).pipe(RetryPolicy.maxAttempts(8))

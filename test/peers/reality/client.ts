@@ -6,7 +6,7 @@ import * as FiberSet from "effect/FiberSet"
 import * as http from "node:http"
 import { performance } from "node:perf_hooks"
 
-/** An answer that is no success. */
+/** A response that is not a success. */
 export class Answer extends Data.TaggedError("Answer")<{
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
@@ -32,7 +32,7 @@ const get = (url: string, agent: http.Agent): Effect.Effect<void, Answer | Broke
     return Effect.sync(() => request.destroy())
   })
 
-/** Chance from a seed, the same in each run. Source: mulberry32, Ettinger, public domain. */
+/** Randomness from a seed, the same in each run. Source: mulberry32, Ettinger, public domain. */
 const chance = (seed: number) => {
   let state = seed
   return () => {
@@ -116,7 +116,7 @@ export const measure = Effect.fnUntraced(function*(load: Load, retrying: Retryin
   return measured
 }, Effect.scoped)
 
-/** Requests answered per second, by so many clients that never wait: on connections that are kept, or on new ones. */
+/** Requests answered per second, by this many clients that never wait: on connections that are kept, or on new ones. */
 export const capacity = Effect.fnUntraced(function*(
   url: string,
   { clients, keepAlive, seconds }: {

@@ -19,7 +19,7 @@ export interface System {
    * else the machine does.
    */
   readonly asserts: "everything" | "success" | "nothing"
-  /** Starts it: whom to send what, what happens meanwhile, and the scenario of the same. */
+  /** Starts it; returns where to send what, what happens meanwhile, and the scenario of the same. */
   readonly start: Effect.Effect<Started, PeerError, Scope.Scope>
 }
 
@@ -74,7 +74,7 @@ const slowing = (signal: () => void) =>
 const workers = 8
 const workMillis = 50
 
-/** How long a worker takes, as it is measured: so many clients as there are workers, and no queue. */
+/** How long a worker takes, as it is measured: as many clients as there are workers, and no queue. */
 const workOf = (url: string) =>
   Effect.map(
     Effect.orDie(capacity(url, { keepAlive: true, clients: workers, seconds: 10 })),
@@ -157,7 +157,7 @@ interface Stopping {
   readonly fromSeconds: number
   /** How long each measurement of its capacity takes. */
   readonly measuringSeconds: number
-  /** Starts what stands in front of the server; returns its port. */
+  /** Starts what is in front of the server; returns its port. */
   readonly front: (port: number) => Effect.Effect<number, PeerError, Scope.Scope>
 }
 

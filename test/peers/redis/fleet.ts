@@ -31,7 +31,7 @@ export const quotaAt = (url: string, options: RetryQuotaRedis.Options) =>
     (redis) => Effect.provideContext(RetryQuotaRedis.make(options), redis)
   )
 
-/** Looks until it is so, for at most twenty seconds. */
+/** Looks until it is true, for at most twenty seconds. */
 export const eventually = <E, R>(
   is: Effect.Effect<boolean, E, R>,
   what: string | (() => string)

@@ -25,7 +25,7 @@ const guarded = (resource: string) =>
   )
 
 /**
- * Calls of two resources, so many a second, of which `orders` is down for a while: it throttles, and asks to be left
+ * Calls of two resources, this many a second, of which `orders` is down for a while: it throttles, and asks to be left
  * alone. Every tenth call is hedged, as far as metrics know.
  */
 export const outage = (options: { readonly isDown: () => boolean; readonly everyMillis: number }) =>

@@ -167,7 +167,7 @@ const bounds = ({ figure, panel, right, y }: Drawing): ReadonlyArray<Html> => {
   })
 }
 
-/** Says how high a line goes that leaves the picture. */
+/** Says how high a line that leaves the picture goes. */
 const peak = ({ figure, panel, right, top, x }: Drawing): ReadonlyArray<Html> => {
   if (ceilingOf(figure) === undefined) return []
   const [highest] = [...panel.lines].sort((a, b) => greatest(b.values) - greatest(a.values))
