@@ -489,7 +489,7 @@ describe("Explain", () => {
     })
 
     for (const none of [undefined, null, {}, "awsStandard", Effect.void]) {
-      it(`are what is asked for: ${String(none)} is none`, () => {
+      it(`are required: ${String(none)} is not one`, () => {
         const error = thrownBy(() => Explain.explain(none as any))
         assert.instanceOf(error, InvalidOption)
         assert.strictEqual((error as InvalidOption).field, "policy")
@@ -580,7 +580,7 @@ describe("Explain", () => {
     })
   }
 
-  it.effect("leaves the effect that asks for it alone", () =>
+  it.effect("leaves alone the effect that asks for it", () =>
     Effect.gen(function*() {
       const call = outcomes([transient, transient], { afterwards: "repeat" })
       const asking = RetryPolicy.fromDelay(() => Explain.explain(awsStandard, { samples: 3 }).latency.maxMillis!)

@@ -87,7 +87,7 @@ attempts fail  without quota  sends per call  calls succeed
     assert.include(table, "A failing call ends after 200 ms.")
   })
 
-  it("law: columns end where their heads end, and no line has a space at its end", () => {
+  it("law: columns end where their heads end, and no line ends with a space", () => {
     for (const policy of [awsStandard, patient, awsDynamoDB2026]) {
       const lines = Explain.toTable(Explain.explain(policy, { samples: 50 })).split("\n")
       assert.isTrue(lines.every((line) => line === line.trimEnd()))

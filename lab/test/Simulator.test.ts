@@ -253,7 +253,7 @@ describe("Simulator.decode", () => {
       }))
   }
 
-  it.effect("takes the most services, each calling all after it", () =>
+  it.effect("accepts the most services there may be, each calling all after it", () =>
     Effect.gen(function*() {
       const services = Array.from({ length: 100 }, (_, index) => ({
         name: `${index}`,

@@ -193,7 +193,7 @@ describe("AwsSdk.send", () => {
         assert.isTrue(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause), "no AbortError is seen")
       }))
 
-    it.effect("aborts the request that has a signal of the user's too", () =>
+    it.effect("aborts the request that also has the user's signal", () =>
       Effect.gen(function*() {
         const { client, requests } = dynamo([{ hangs: true }])
         const call = AwsSdk.send(client, getItem(), { abortSignal: new AbortController().signal })

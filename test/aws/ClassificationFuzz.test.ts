@@ -161,7 +161,7 @@ const reasonOf = (error: unknown, sdk: Class, ours: Class): string | undefined =
 
 const page = fs.readFileSync(new URL("../../docs/aws-sdk.md", import.meta.url), "utf8")
 
-describe("classification, against @smithy/core alive", () => {
+describe("classification, against the real @smithy/core", () => {
   it("60,000 errors: docs/aws-sdk.md lists every difference seen, and every difference listed is seen", () => {
     const next = seeded(12)
     const seen = new Map<string, number>()

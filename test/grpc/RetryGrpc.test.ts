@@ -397,7 +397,7 @@ describe("honorPushback", () => {
       }
     }))
 
-  it.effect("as a floor, where honorRetryAfter is asked instead", () =>
+  it.effect("is a floor if honorRetryAfter is used instead", () =>
     Effect.gen(function*() {
       const policy = base.pipe(RetryPolicy.honorRetryAfter())
       assert.deepStrictEqual(yield* timesOf(policy, [pushedBack("250"), pushedBack("3000")]), [0, 500, 3500])

@@ -154,7 +154,7 @@ describe("RetryHttp", () => {
         assert.strictEqual(times().length, 3)
       }))
 
-    it.effect("returns a response that is not a failure immediately", () =>
+    it.effect("immediately returns a response that is not a failure", () =>
       Effect.gen(function*() {
         for (const status of [200, 204, 301, 404, 409]) {
           const { client, sends } = scripted([{ status, headers: { "retry-after": "1" } }])
@@ -164,7 +164,7 @@ describe("RetryHttp", () => {
       }))
 
     for (const where of ["before", "after"] as const) {
-      it.effect(`fails with the last StatusCodeError where filterStatusOk is applied ${where} it`, () =>
+      it.effect(`fails with the last StatusCodeError if filterStatusOk is applied ${where} it`, () =>
         Effect.gen(function*() {
           const { client, times } = scripted([500, { status: 503, body: "last" }])
           const limited = RetryHttp.retry(policy.pipe(RetryPolicy.maxAttempts(2)))
@@ -512,7 +512,7 @@ describe("RetryHttp", () => {
 
     const post = (client: HttpClient.HttpClient) => client.post("http://a/")
 
-    it.effect("sends a POST once that may have been carried out", () =>
+    it.effect("sends a POST that may have been carried out only once", () =>
       Effect.gen(function*() {
         const hinted503 = { status: 503, headers: { "retry-after": "1" } }
         for (const answer of [500, 502, 503, hinted503, 504, 408, { error: broken }]) {
@@ -527,7 +527,7 @@ describe("RetryHttp", () => {
         for (const answer of answers) assert.strictEqual(yield* sendsOf(answer, post), 2, JSON.stringify(answer))
       }))
 
-    it.effect("sends a POST again that carries an Idempotency-Key", () =>
+    it.effect("resends a POST that carries an Idempotency-Key", () =>
       Effect.gen(function*() {
         const keyed = (key: string) => (client: HttpClient.HttpClient) =>
           client.post("http://a/", { headers: { "Idempotency-Key": key } })
@@ -535,7 +535,7 @@ describe("RetryHttp", () => {
         assert.strictEqual(yield* sendsOf(500, keyed(" ")), 1)
       }))
 
-    it.effect("sends a POST again that is marked safe, through any change of the request", () =>
+    it.effect("resends a POST that is marked safe, through any change of the request", () =>
       Effect.gen(function*() {
         const prefixed = (client: HttpClient.HttpClient) =>
           client.pipe(HttpClient.mapRequest(HttpClientRequest.setHeader("a", "b"))).post("http://a/")
@@ -608,7 +608,7 @@ describe("RetryHttp", () => {
         assert.strictEqual(sends.length, 2)
       }))
 
-    it.effect("takes statuses of the user", () =>
+    it.effect("accepts the user's statuses", () =>
       Effect.gen(function*() {
         const options = { retryStatus: (status: number) => status === 404 }
         assert.strictEqual(yield* retriesOf(404, options), 1)

@@ -68,7 +68,7 @@ describe("a client that hedges", () => {
       assert.deepStrictEqual([told.at, told.aborted, told.closed], [[0, 50], [1], []])
     }))
 
-  it.effect("prefers a good response to a bad one that is faster, and closes the body of that", () =>
+  it.effect("prefers a good response to a faster bad one, and closes the body of the bad one", () =>
     Effect.gen(function*() {
       const { client, told } = server([[10, 503], [100, 200]])
       assert.deepStrictEqual(yield* run(hedge(client), get), { status: 200, send: "2" })

@@ -131,7 +131,7 @@ describe("what a send says", () => {
       }))
   }
 
-  it.effect("an inner call counts its own sends, one that leaves retrying to the outer one passes on", () =>
+  it.effect("an inner call counts its own sends; one that leaves retrying to the outer call passes on the outer count", () =>
     Effect.gen(function*() {
       const inner = (self: Effect.Effect<never, Kit.Transient>) =>
         withRetry(withRetry(self, RetryPolicy.maxAttempts(policy, 2)), RetryPolicy.maxAttempts(policy, 2))

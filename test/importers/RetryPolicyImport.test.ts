@@ -137,7 +137,7 @@ describe("fromStepFunctions", () => {
       }
     }))
 
-  it.effect("uses full jitter where configured", () =>
+  it.effect("uses full jitter if configured", () =>
     Effect.gen(function*() {
       const imported = yield* first({ IntervalSeconds: 4, JitterStrategy: "FULL" })
       assert.deepStrictEqual((yield* trace(imported, 3))[0], seconds(1, 2, 4))
@@ -229,7 +229,7 @@ describe("fromGrpcServiceConfig", () => {
       assert.deepStrictEqual(ends, ["enough", "enough", "final", "final"])
     }))
 
-  it.effect("gives the methods and the throttle, whose ratio has three decimals", () =>
+  it.effect("returns the methods and the throttle, whose ratio has three decimals", () =>
     Effect.gen(function*() {
       const { methods, throttling } = yield* imported({
         loadBalancingConfig: [],
@@ -276,7 +276,7 @@ describe("fromEnvoyRoute", () => {
       route: { timeout: "0s", ...route, retry_policy: { retry_on: "5xx", ...retry_policy } }
     })
 
-  it.effect("spreads as Envoy does: its own tests", () =>
+  it.effect("jitters as Envoy does: its own tests", () =>
     Effect.gen(function*() {
       // retry_state_impl_test.cc: random numbers, of which the remainder by the ceiling is taken.
       const rows = [

@@ -179,7 +179,7 @@ const bad: ReadonlyArray<readonly [json: unknown, field: string, expected: strin
 ]
 
 describe("a document", () => {
-  it.effect("may say all of it", () => RetryConfig.check(everything))
+  it.effect("accepts every setting", () => RetryConfig.check(everything))
 
   it("is what its JSON Schema allows", () => {
     assert.isTrue(validate(everything), JSON.stringify(validate.errors))

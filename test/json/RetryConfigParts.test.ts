@@ -86,7 +86,7 @@ for (const [name, way] of Object.entries(ways)) {
         Effect.provide(RetryConfig.layer(orders({ policy, budgets: { inFlight: { share: 0, atLeast: 0 } } })))
       ))
 
-    it.effect("whatever interrupts a call while budgets change, nothing of them is held", () =>
+    it.effect("whatever interrupts a call while budgets change, nothing of theirs stays held", () =>
       Effect.gen(function*() {
         const context = yield* Layer.build(RetryConfig.layer(orders({ policy, budgets: { inFlight: { atLeast: 5 } } })))
         const quota = yield* RetryQuota.RetryQuota.pipe(

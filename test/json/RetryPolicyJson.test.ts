@@ -144,7 +144,7 @@ describe("fromJson", () => {
     [null, undefined]
   ]
   for (const [text, millis] of written) {
-    it(`takes ${JSON.stringify(text)} for ${millis === undefined ? "no duration" : `${millis} ms`}`, () => {
+    it(`reads ${JSON.stringify(text)} as ${millis === undefined ? "no duration" : `${millis} ms`}`, () => {
       assert.strictEqual(
         Option.getOrUndefined(Option.map(RetryPolicyJson.duration(text), Duration.toMillis)),
         millis

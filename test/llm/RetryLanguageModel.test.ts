@@ -114,7 +114,7 @@ describe("a model with retries and limits", () => {
       yield* Effect.provide(program, retried)
     }))
 
-  it.effect("an object is asked for again after an error, and after an answer that is not one; and decoded", () =>
+  it.effect("an object is requested again after an error, and after an answer that is not one; and decoded", () =>
     Effect.gen(function*() {
       const json = (value: unknown) => [{ type: "text", text: JSON.stringify(value) }, finish(40, 60)]
       const mood = LanguageModel.generateObject({

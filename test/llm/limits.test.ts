@@ -12,7 +12,7 @@ const row = (sdk: string, who: string, { failed, refused, sends, throughput }: C
   `| ${sdk} | ${who} | ${sends} | ${refused} | ${failed} | ${(throughput * 100).toFixed(1)} % |`
 
 describe.each(sdks)("%s against a service that holds its limits", (sdk) => {
-  it("serves every call, with a tenth of the wasted sends at most, and 95 % of the limit used", {
+  it("serves every call, with at most a tenth of the wasted sends, and 95 % of the limit used", {
     timeout: 60 * windowMillis
   }, async () => {
     const own = await timed(() => run(sdk, "its own", load))

@@ -48,7 +48,7 @@ describePeers("our strategy in the clients of the AWS SDK, next to the SDK's own
     }
   })
 
-  it("serves the calls that live as if the aborted ones had never waited", () => {
+  it("serves the live calls as if the aborted ones had never waited", () => {
     for (const { after, control, isClean, name } of ourTwo(seen.rest.ghosts)) {
       assert.isTrue(isClean, `${name}: the machine was too busy: the 20 waited in none of the tries`)
       assert.lengthOf(after, 3, name)
@@ -81,7 +81,7 @@ describePeers("our strategy in the clients of the AWS SDK, next to the SDK's own
     }
   })
 
-  it("serves a crowd in its order, with one timer for each", () => {
+  it("serves a crowd in order of arrival, with one timer for each", () => {
     const sdk = byName(seen.herds, "SDK, adaptive")
     const ours = byName(seen.herds, "ours, as strategy")
     assert.isAtMost(ours.timers, 1.2 * ours.waiters)
@@ -90,7 +90,7 @@ describePeers("our strategy in the clients of the AWS SDK, next to the SDK's own
     assert.isBelow(ours.seconds, 1.2 * sdk.seconds)
   })
 
-  it("names the settings that mean nothing instead of guessing", () => {
+  it("names meaningless settings instead of guessing", () => {
     for (const { ours, value, variable } of seen.rest.meanings) {
       if (value === "4" || value === "adaptive") assert.strictEqual(ours, value)
       else assert.include(ours, `fails: ${variable}: must be`)
@@ -100,7 +100,7 @@ describePeers("our strategy in the clients of the AWS SDK, next to the SDK's own
     }
   })
 
-  it("retries no failure of an odd shape, and hands it on as it is", () => {
+  it("retries no failure of an odd shape, and passes it on unchanged", () => {
     for (const { failure, ours } of seen.rest.classified) assert.strictEqual(ours, "false", failure)
     const { got } = byName(seen.rest.survived, "ours, as effect")
     failures.forEach(([failure], index) => {

@@ -116,7 +116,7 @@ describePeers("RetryHttp with nginx", () => {
       assert.deepStrictEqual(yield* connectionsOf("/slow", { reuseConnection: "never" }), [[429, 429, 429], 3])
     }))
 
-  it.live("leaves its connection after a 503, and keeps it where configured", () =>
+  it.live("leaves its connection after a 503, and keeps it if configured", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* connectionsOf("/broken"), [[503, 503, 503], 3])
       assert.deepStrictEqual(yield* connectionsOf("/broken", { reuseConnection: "always" }), [[503, 503, 503], 1])

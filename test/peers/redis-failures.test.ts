@@ -374,7 +374,7 @@ describePeers("a shared quota", () => {
       assert.isAtLeast(after - stepped, 190)
     }))
 
-  it.live("starts over where Redis has lost it, and gives nothing back twice", () =>
+  it.live("starts over when Redis has lost it, and gives nothing back twice", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       yield* startRedis(port)

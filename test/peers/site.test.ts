@@ -78,7 +78,7 @@ describePeers("the site", () => {
     )
   })
 
-  it("links to nothing that is not there, anchors included", () => {
+  it("has no broken links, anchors included", () => {
     const read = new Map<string, string>()
     const textOf = (file: string) => read.get(file) ?? (read.set(file, fs.readFileSync(file, "utf8")), read.get(file)!)
     const broken: Array<string> = []

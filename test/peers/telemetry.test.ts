@@ -120,7 +120,7 @@ const looked = (html: string, drawn: ReadonlyArray<Drawn>) =>
   })
 
 describePeers("the dashboard and the alerts with Prometheus", () => {
-  it("promtool takes the alerts, and their tests hold", () => {
+  it("promtool accepts the alerts, and their tests pass", () => {
     assert.include(promtool(["check", "rules", path.join(shipped, "alerts.yml")]), "4 rules found")
     assert.include(promtool(["test", "rules", path.join(shipped, "alerts.test.yml")]), "SUCCESS")
   })
@@ -178,7 +178,7 @@ describePeers("the dashboard and the alerts with Prometheus", () => {
       }
     }).pipe(Effect.scoped))
 
-  it.live("Effect's exporter serves Prometheus the names that the queries ask for, and that of OTLP sends the same", () =>
+  it.live("Effect's exporter serves Prometheus the names that the queries ask for, and the OTLP exporter sends the same", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       const sent = new Map<string, Set<string>>()

@@ -68,7 +68,7 @@ describe("a shared limiter", () => {
       assert.deepStrictEqual([reports(), fake.cuts], [1, 1])
     }).pipe(Effect.scoped))
 
-  it.effect("follows a share of the fleet's curve to the figure, from the cut of another on", () =>
+  it.effect("follows its share of the fleet's curve, from another's cut on", () =>
     Effect.gen(function*() {
       const fake = new FakeLimiter()
       const limiter = yield* limiterOver(fake)

@@ -157,7 +157,7 @@ describe("stores that must all grant", () => {
       assert.deepStrictEqual(log, ["a + 10", "b + 5", "e + 5"])
     }))
 
-  it.effect("has gates and a refresh only where a part has, and then all of them", () =>
+  it.effect("has gates and a refresh only if a part has, and then all of them", () =>
     Effect.gen(function*() {
       const plain = joined(fake("a", []), fake("b", []))
       assert.deepStrictEqual([plain.gates, plain.refresh], [undefined, undefined])

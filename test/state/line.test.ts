@@ -44,7 +44,7 @@ const subject = (options: Partial<LineOptions<string, void>> = {}) =>
   })
 
 describe("a line", () => {
-  it.effect("takes a criticality that does not exist for a normal one", () =>
+  it.effect("treats an unknown criticality as normal", () =>
     Effect.gen(function*() {
       const { admit, joins, log } = yield* subject({ maxWaiters: 4 })
       const given = ["sheddable", "high", "normal", "toString", "critical"]

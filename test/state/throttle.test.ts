@@ -66,7 +66,7 @@ describe("the gate of a client throttle", () => {
       assert.strictEqual(draws, 1)
     }))
 
-  it.effect("asks about failures alone whether they are rejections", () =>
+  it.effect("asks only of failures whether they are rejections", () =>
     Effect.gen(function*() {
       const asked: Array<unknown> = []
       const { end, gate, send } = yield* subject({ isRejection: ({ _tag }) => (asked.push(_tag), true) })

@@ -17,7 +17,7 @@ const burst = <E>(send: Effect.Effect<void, E>, count: number) =>
   ).pipe(Kit.runToEnd)
 
 describe("service", () => {
-  it.effect("throttles what goes beyond one second's worth at the same time, then lets as many come as it can serve", () =>
+  it.effect("throttles what exceeds one second's worth at the same time, then admits as many as it can serve", () =>
     Effect.gen(function*() {
       const service = Kit.service({ capacity: 3 })
       assert.deepStrictEqual((yield* burst(service.send, 5)).map(([ok]) => ok), [true, true, true, false, false])

@@ -317,7 +317,7 @@ describe("RetryQuotaStoreSuite.laws of a store that counts retries", () => {
     }
   }
 
-  it("has no law that is not seen to be broken", () => {
+  it("sees each of its laws broken", () => {
     const all = RetryQuotaStoreSuite.laws(Effect.die("never made"), counts).map(({ name }) => name)
     assert.deepStrictEqual(Object.keys(countingStores).sort(), [...all].sort())
   })
@@ -331,7 +331,7 @@ describe("RetryQuotaStoreSuite.laws", () => {
     }
   }
 
-  it("has no law that is not seen to be broken", () => {
+  it("sees each of its laws broken", () => {
     const all = RetryQuotaStoreSuite.laws(Effect.die("never made"), waits).map(({ name }) => name)
     assert.deepStrictEqual(Object.keys({ ...stores, ...storesThatWait }).sort(), [...all].sort())
   })
@@ -343,7 +343,7 @@ describe("RetryQuotaStoreSuite.laws", () => {
       assert.strictEqual(error.message, "takes available tokens: the cost of a reservation: 1.5, expected 1")
     }))
 
-  it.effect("takes what a store throws for a breach", () =>
+  it.effect("treats what a store throws as a breach", () =>
     Effect.gen(function*() {
       const thrown = new Error("out of order")
       const throws = stopping(() => ({
@@ -384,14 +384,14 @@ describe("RetryQuotaStoreSuite.bucketLaws", () => {
       isBroken(lawOf(RetryQuotaStoreSuite.bucketLaws(make), name)))
   }
 
-  it("has, besides those of every store, no law that is not seen to be broken", () => {
+  it("sees each of its laws broken, besides those of every store", () => {
     const own = all.filter((name) =>
       !Object.keys({ ...stores, ...storesThatWait }).some((known) => name.endsWith(` ${known}`))
     )
     assert.deepStrictEqual(own, Object.keys(bucketBroken))
   })
 
-  it("has no two laws of a name", () => {
+  it("has no two laws with the same name", () => {
     assert.strictEqual(new Set(all).size, all.length)
   })
 })

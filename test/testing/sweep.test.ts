@@ -306,7 +306,7 @@ describe("sweepQuota", () => {
       }
     }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
 
-  it.effect("says when it was that an effect lost a token as it waited", () =>
+  it.effect("says when an effect lost a token as it waited", () =>
     Effect.gen(function*() {
       /** Safe at each of its steps, but not between them. */
       const parked = Effect.uninterruptibleMask((restore) =>

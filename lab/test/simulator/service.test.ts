@@ -152,7 +152,7 @@ describe("a service", () => {
     }))
 
   describe("of several instances", () => {
-    it.effect("handles as many times as much, whichever instance gets a request", () =>
+    it.effect("handles that many times as much, whichever instance gets a request", () =>
       Effect.gen(function*() {
         for (const choice of ["round-robin", "least", "random"] as const) {
           const result = yield* run({ instances: 4, capacity: 5, balancer: { choice } }, { rate: 16 })

@@ -396,7 +396,7 @@ describe("BotocoreLegacy", () => {
         assert.strictEqual(safety(400, "kinesis", "constructor"), "No")
       }))
 
-    it.effect("delays saturate where a base or a growth is immense", () =>
+    it.effect("delays saturate when a base or a growth is immense", () =>
       Effect.gen(function*() {
         for (const delay of [{ base: 1e308, growth_factor: 1 }, { base: 1, growth_factor: 1.7e308 }]) {
           const document = yield* BotocoreLegacy.decode(minimal({ delay: { type: "exponential", ...delay } }))
@@ -533,7 +533,7 @@ describe("BotocoreLegacy", () => {
         assert.deepStrictEqual(times, [0, 50, 150, 350, 750, 1550, 3150, 6350, 12_750, 25_550])
       }))
 
-    it.effect("dynamodb: a damaged body is asked for again", () =>
+    it.effect("dynamodb: a damaged body is requested again", () =>
       Effect.gen(function*() {
         const bodies = ["bar", "f00", "foo"].map((text) => new TextEncoder().encode(text))
         const { send, times } = recording([])

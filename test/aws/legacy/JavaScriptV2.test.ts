@@ -434,7 +434,7 @@ describe("JavaScriptV2", () => {
         assert.deepStrictEqual(actual, { delays: [0, 0, 0], succeeds: false })
       }))
 
-    it.effect("the SDK takes a connection lost after a redirect for another redirect, this policy does not", () =>
+    it.effect("the SDK treats a connection lost after a redirect as another redirect, this policy does not", () =>
       Effect.gen(function*() {
         const given: ReadonlyArray<Response> = [{ status: 307, headers: { location: origin } }, cut]
         const expected = yield* Effect.promise(() => theirs(given, () => 0.5, () => call("sqs", {})))

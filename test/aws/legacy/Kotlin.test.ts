@@ -117,7 +117,7 @@ describe("Kotlin", () => {
       })
     })
 
-    it("differ in behavior 2.1 by first delay, scale and costs", () => {
+    it("differ in behavior 2.1 in first delay, scale and costs", () => {
       const { delayProvider, tokenBucket, useNewRetries, ...rest } = Kotlin.defaults2026
       assert.deepStrictEqual(useNewRetries, true)
       assert.deepStrictEqual(rest, {
