@@ -26,7 +26,7 @@ export const patient = JavaV1.policy({
   maxRetries: 5
 })
 
-/** With a quota like that of the SDK's client: a retry takes 5 of 500 tokens, after a throttle none. */
+/** With a quota like that of the SDK's client: a retry takes 5 of 500 tokens, none after a throttle. */
 export const withQuota = JavaV1.defaultPolicy.pipe(
   RetryPolicy.quotaGated({ cost: 5, throttlingCost: 0 })
 )

@@ -45,7 +45,7 @@ export const complete = (body: object) =>
 /** A model of `effect/ai`: its errors say themselves what is retried. */
 export const write = (prompt: string) => LanguageModel.generateText({ prompt }).pipe(withRetry(policy))
 
-/** Calls of a service that answers so at first, and well the second time. */
+/** Calls to a service that answers like this at first, and succeeds the second time. */
 const requestsOf = (title: string, status: number, body: object, headers: Record<string, string> = {}) =>
   Effect.gen(function*() {
     let requests = 0

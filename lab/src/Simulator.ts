@@ -483,8 +483,8 @@ export const tune = (
 
 /**
  * The calls per second below which a scenario recovers from an outage, however long, in theory: while a service
- * with a `capacity` is behind by more than the timeout all attempts fail, and it catches up only where the calls, sent as
- * often as the policy lets them then, are fewer than it can handle. `undefined` where theory has no simple answer: for more than
+ * with a `capacity` is behind by more than the timeout all attempts fail, and it catches up only if the calls, sent as
+ * often as the policy then allows, are fewer than it can handle. `undefined` where theory has no simple answer: for more than
  * one fleet or service, bounded queues, limiters, Envoy's budget.
  *
  * @category running

@@ -18,7 +18,7 @@ const subject = (options: CoolDown.Options = {}, random = 0.5) =>
 const hint = (millis: number) => ({ info: RetryInfo.make({ throttling: true, retryAfter: Duration.millis(millis) }) })
 const throttled = { info: RetryInfo.make({ throttling: true }) }
 
-/** Processes of a fleet that answer what they are told to. */
+/** Processes of a fleet that answer as instructed. */
 class FakePeers implements Peers {
   readonly told: Array<string> = []
   asked = 0

@@ -6,7 +6,7 @@ export interface Bucket {
   readonly fromMillis: number
   /** Requests that began. */
   requests: number
-  /** Those of them that were no retries. */
+  /** Those of them that were not retries. */
   calls: number
   /** Those that failed because of the service. */
   failed: number

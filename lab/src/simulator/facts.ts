@@ -76,7 +76,7 @@ export interface Ended {
   readonly failed: number
 }
 
-/** Of what was the share before. */
+/** As a share of the share before. */
 const well = 0.9
 
 /** The share of calls that succeeded before the first outage; 1 where there is none, or nothing before it. */

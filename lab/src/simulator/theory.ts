@@ -47,7 +47,7 @@ const isPlainLoad = ({ patience, rate, timeout }: Fleet): boolean =>
 
 /**
  * The rate below which a scenario of one fleet and one service with a capacity recovers, once the service is behind by more
- * than the timeout: then every attempt fails, so each call is sent as often as its policy lets it when all fail, and the
+ * than the timeout: then every attempt fails, so each call is sent as often as its policy allows when all fail, and the
  * service catches up only if that is below its capacity. `undefined` where theory has no simple answer.
  *
  * Source: the state that Bronson et al. describe ("Metastable Failures in Distributed Systems", HotOS 2021), as a balance

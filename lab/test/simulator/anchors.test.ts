@@ -176,7 +176,7 @@ describe("A3, what backoff is for", () => {
           run(retrying({ attempts: tries })),
           run(retrying({ attempts: tries, source }))
         ])
-        within(load(at), expected, 1.5, "load at once")
+        within(load(at), expected, 1.5, "load without backoff")
         within(load(after), load(at), 1, "load after backoff")
         const [bucket, later] = yield* Effect.all([
           run(strategies.bucket),
@@ -216,8 +216,8 @@ describe("A4, spike and ramp", () => {
     const [label, policy, spike, ramp] of [
       ["no retry", "none", 0, 0],
       ["3 tries, backoff and full jitter", patient, 0, 3],
-      ["3 tries at once, quota 500/10", quota(10), 0, 0],
-      ["3 tries at once, quota 500/14", quota(14), 0, 0]
+      ["3 immediate tries, quota 500/10", quota(10), 0, 0],
+      ["3 immediate tries, quota 500/14", quota(14), 0, 0]
     ] as const
   ) {
     it.live(`${label}: ${spike} of 3 spikes and ${ramp} of 3 ramps collapse`, () =>

@@ -20,7 +20,7 @@ import type { Seen, Task } from "./worker.ts"
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const worker = fileURLToPath(new URL("worker.ts", import.meta.url))
 
-/** The standard output of a program that ends well. It is killed when the effect is interrupted. */
+/** The standard output of a program that succeeds. It is killed when the effect is interrupted. */
 const output = (command: string, args: ReadonlyArray<string>, env: NodeJS.ProcessEnv = {}) =>
   Effect.callback<string, PeerError>((resume) => {
     const child = ChildProcess.execFile(

@@ -50,7 +50,7 @@ const beyond = (figure: Figure): string =>
   ceilingOf(figure) === undefined ? "" : " An arrow shows how high a short peak goes."
 
 /**
- * Pictures of a figure next to each other, each under the name of what it is of, and their numbers. `count` is how many a
+ * Pictures of a figure next to each other, each under the name of its subject, and their numbers. `count` is how many a
  * figure of the page has at most.
  */
 export const figureHtml = (figure: Figure, count: number): Html => {

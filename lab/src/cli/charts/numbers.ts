@@ -114,7 +114,7 @@ const busiest = <A>(list: ReadonlyArray<A>, size: (one: A) => number): ReadonlyA
 const leftOut = (count: number, what: string): string =>
   count <= mostParts ? "" : ` Of ${counted(count)} ${what} the ${mostParts} busiest.`
 
-/** All totals in one table: what they are of above each other, the policies next to each other. */
+/** All totals in one table: a group of rows for each subject, a column for each policy. */
 export const numbers = (runs: Runs): Html => {
   const { clients, services } = runs[0].result
   const caption = `${runs[0].results.length === 1 ? "One run" : "Means of all runs, and from 5 to 95 % of them"}.${
