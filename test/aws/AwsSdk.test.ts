@@ -757,7 +757,7 @@ describe("AwsSdk.send", () => {
         "transient",
         "transient"
       ],
-      ["`TimeoutError`, `ETIMEDOUT`", [named("TimeoutError"), code("ETIMEDOUT")], "transient, a time-out", "transient"],
+      ["`TimeoutError`, `ETIMEDOUT`", [named("TimeoutError"), code("ETIMEDOUT")], "transient, a timeout", "transient"],
       [
         "other network errors: `ECONNRESET`, `ECONNREFUSED`, `EPIPE`, `EHOSTUNREACH`, `ENETUNREACH`, `ENOTFOUND`, `EAI_AGAIN`; or one as the cause",
         ["ECONNRESET", "ECONNREFUSED", "EPIPE", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN"].map(code)
@@ -786,7 +786,7 @@ describe("AwsSdk.send", () => {
       [
         "`ESOCKETTIMEDOUT`, `UND_ERR_CONNECT_TIMEOUT`, `UND_ERR_HEADERS_TIMEOUT`, `UND_ERR_BODY_TIMEOUT`",
         [...codes.timeoutCodes].filter((name) => name !== "ETIMEDOUT").map(code),
-        "transient, a time-out",
+        "transient, a timeout",
         "no"
       ],
       [
@@ -826,7 +826,7 @@ describe("AwsSdk.send", () => {
       Effect.map(errorOf({ throws: error }), (failure) => {
         const { safety, throttling, timeout } = Option.getOrThrow(RetryInfo.fromError(failure))
         if (safety !== "Yes") return "no"
-        return throttling ? "throttling" : timeout ? "transient, a time-out" : "transient"
+        return throttling ? "throttling" : timeout ? "transient, a timeout" : "transient"
       })
 
     const sdks = (error: any) => isThrottlingError(error) ? "throttling" : isTransientError(error) ? "transient" : "no"

@@ -88,7 +88,7 @@ for (const name of browsers) {
           yield* asked(() => text(page, "[aria-live]")),
           /^naive: .* % succeed, recovers in 0 of \d+ runs\. awsStandard: .* jitter, limit: .* recovers in (\d+) of \1 runs\.$/
         )
-        // A retry after a time-out costs twice what another costs.
+        // A retry after a timeout costs twice what another costs.
         assert.deepStrictEqual(
           (yield* asked(() => texts(page, ".call:nth-child(2) tbody tr"))).map((row) => row.slice(-2)),
           ["10", "10"]
