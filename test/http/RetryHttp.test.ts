@@ -512,7 +512,7 @@ describe("RetryHttp", () => {
 
     const post = (client: HttpClient.HttpClient) => client.post("http://a/")
 
-    it.effect("sends a POST that may have been carried out only once", () =>
+    it.effect("sends a POST only once if it may have been carried out", () =>
       Effect.gen(function*() {
         const hinted503 = { status: 503, headers: { "retry-after": "1" } }
         for (const answer of [500, 502, 503, hinted503, 504, 408, { error: broken }]) {

@@ -330,7 +330,7 @@ describe("RetryQuotaRedis", () => {
     { arbitrary: { runs: 60 } } as any
   )
 
-  it.effect("gives back what a retry that is never sent holds a second after its delay, though its fiber continues", () =>
+  it.effect("gives back, a second after its delay, what a retry holds that is never sent, though its fiber continues", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared()
       // The limit outside the policy stops the retry without notice.
@@ -512,7 +512,7 @@ describe("RetryQuotaRedis", () => {
       }))
   })
 
-  it.effect("decides an ask that comes late to a Redis that is down locally, and immediately", () =>
+  it.effect("decides locally, and immediately, when an ask comes late to a Redis that is down", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared()
       const { asked, held } = yield* asking(quota, 5)

@@ -313,7 +313,7 @@ describe("the gate of a cool-down", () => {
     }))
 
   describe("of a fleet", () => {
-    it.effect("reports free sends, each new closing and the first success since to its peers", () =>
+    it.effect("reports to its peers free sends, each new closing, and the first success since", () =>
       Effect.gen(function*() {
         const { end, gate, send } = yield* subject()
         const peers = gate.peers = new FakePeers()
