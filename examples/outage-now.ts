@@ -6,7 +6,7 @@
  * call, the other with `guardedFetch`.
  */
 import { Effect, Layer, ManagedRuntime } from "effect"
-import { awsStandard } from "effect-retry"
+import { awsStandard, RetryPolicy } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import { make } from "effect-retry/RetryPromise"
@@ -16,7 +16,9 @@ const gates = Layer.merge(
   ConcurrencyLimiter.layer(), // fewer requests in flight while they time out
   CoolDown.layer() // after a Retry-After, no call sends before it is over
 )
-const retry = make(awsStandard, {
+// A response that asks for a longer wait than two seconds is the result: no caller hangs.
+const policy = RetryPolicy.honorRetryAfter(awsStandard, { atMost: "2 seconds", beyond: "stop" })
+const retry = make(policy, {
   context: ManagedRuntime.make(gates).runSync(Effect.context()),
   quota: { capacity: 500 } // pays for at most 100 retries in an outage, instead of two per call
 })

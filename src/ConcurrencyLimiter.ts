@@ -2,7 +2,7 @@
  * A limit on sends in flight. It ends an outage that retries can only keep from growing.
  *
  * A service too slow for its callers' timeouts answers when no caller is waiting any more: all its work is wasted. A
- * limit that drops when sends time out lets it catch up, in about one round trip per halving. The default limit needs
+ * limit that drops when sends time out lets it catch up, in about two round trips per halving. The default limit needs
  * no knowledge of the service; {@link fixed} is a bulkhead.
  *
  * It assumes that all its sends go to one resource: give each resource its own limiter. A limiter per call, or for so

@@ -3,7 +3,7 @@
  *
  * By default each retry and each stop becomes an event of the current span, and nothing else happens. {@link layer}
  * adds your own observer, such as that of `RetryMetrics`, which counts; {@link layerOnly} replaces the current one. An
- * observer without `onAttempt` costs successful calls nothing.
+ * observer without `onAttempt`, `onSend` and `onCall` costs successful calls nothing.
  *
  * @since 0.1.0
  */

@@ -63,6 +63,8 @@ export class Tally {
 /** The clients of one policy. */
 export interface Fleet {
   readonly name: string
+  /** What its policy does, in a few words. */
+  readonly about: string
   /** The path of its copy of the service. */
   readonly path: string
   readonly tally: Tally
@@ -88,6 +90,7 @@ const counting = (tally: Tally): RetryObserver.RetryObserver => ({
 /** Makes a fleet whose clients share the services of the layer. */
 export const make = <E, R>(
   name: string,
+  about: string,
   retry: (send: Send) => Effect.Effect<string, E, R>,
   layer: Layer.Layer<R>
 ): Fleet => {
@@ -125,17 +128,28 @@ export const make = <E, R>(
   })
 
   const services = Layer.merge(layer, RetryObserver.layer(counting(tally)))
-  return { name, path, tally, run: (seconds) => run(seconds).pipe(Effect.scoped, Effect.provide(services)) }
+  return { name, about, path, tally, run: (seconds) => run(seconds).pipe(Effect.scoped, Effect.provide(services)) }
 }
 
 /** The five fleets, each with its own services. The last has gates: it waits when its server asks, and sends less when sends time out. */
 export const all = (): ReadonlyArray<Fleet> => [
-  make("no retry", (send) => send, Layer.empty),
-  make("naive retry", (send) => Effect.retry(send, { times: 3 }), Layer.empty),
-  make("awsStandard", withRetry(awsStandard), RetryQuota.layer()),
-  make("awsAdaptive", withRetry(awsAdaptive), Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer())),
+  make("no retry", "one request per call", (send) => send, Layer.empty),
+  make("naive retry", "up to 3 more, immediately", (send) => Effect.retry(send, { times: 3 }), Layer.empty),
+  make(
+    "awsStandard",
+    "up to 2 more, after random waits, paid from a quota",
+    withRetry(awsStandard),
+    RetryQuota.layer()
+  ),
+  make(
+    "awsAdaptive",
+    "the same, with a limit on requests per second",
+    withRetry(awsAdaptive),
+    Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer())
+  ),
   make(
     "quota and gates",
+    "awsStandard with a limit on open requests, and a cool-down",
     withRetry(awsStandard),
     // The service asks for a pause of 1 s. With the default of 250 ms, calls that wait through it would be rejected.
     Layer.mergeAll(RetryQuota.layer(), ConcurrencyLimiter.layer({ maxWait: "1 second" }), CoolDown.layer())

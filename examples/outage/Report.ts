@@ -58,10 +58,14 @@ const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<stri
   )
 }
 
-/** The figures while the fleets run. */
+/** What the policies of the fleets do, on lines of at most 80 columns. */
+export const abouts = (fleets: ReadonlyArray<Pick<Fleet.Fleet, "name" | "about">>): ReadonlyArray<string> =>
+  fleets.map(({ about, name }) => `  ${name}: ${about}`)
+
+/** The figures while the fleets run, in at most 80 columns. */
 export const live = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> =>
   aligned([
-    ["fleet", "calls", "in flight", "succeeded", "requests/call", "balance", "fill rate"],
+    ["fleet", "calls", "open", "succeed", "requests/call", "retry tokens", "send limit"],
     ...fleets.map((fleet) => [
       fleet.name,
       count(fleet.calls),

@@ -52,7 +52,8 @@ const program = Effect.gen(function*() {
   yield* Effect.addFinalizer(() => Effect.sync(() => late.disable()))
 
   yield* Display.print([
-    `${fleets.length} fleets of clients call a server in this process for ${seconds} s, each with a policy.`,
+    `${fleets.length} fleets of clients call a server in this process for ${seconds} s, each with a policy:`,
+    ...Report.abouts(fleets),
     "The server throttles for a while, later it is down for 4 s and slow after that.",
     "Ctrl-C ends it."
   ])

@@ -148,8 +148,8 @@ export const remaining: Effect.Effect<Option.Option<Duration.Duration>> = /* @__
 )
 
 /**
- * What a send tells the server, as headers, for your own clients: run it inside the attempt. Empty without
- * {@link layer}.
+ * What a send tells the server, as headers, for your own clients: run it inside the attempt. Empty outside
+ * {@link layer}, {@link withDeadline} and {@link server}.
  *
  * **Example** (Where your own client would set them)
  *

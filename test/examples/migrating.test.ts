@@ -155,6 +155,13 @@ describe("p-retry", () => {
     same(ours, await failing([failed, new AbortError(final)], (send) => pRetry(send)))
   })
 
+  it("an error that is final is logged by it, as if a retry followed; `onRetry` is not called", async () => {
+    const lines: [Array<string>, Array<string>] = [[], []]
+    await failing([new NotFound("gone")], (send) => Migrating.getPage(send, (line) => lines[0].push(line)))
+    await failing([new NotFound("gone")], (send) => theirs(send, (line) => lines[1].push(line)))
+    assert.deepStrictEqual(lines, [[], ["retry 1 after Error: gone"]])
+  })
+
   it.each(seeds)("law: any settings, seed %i", async (seed) => {
     const settings = timeoutsOf(seed)
     const { maxTimeout, ...others } = settings

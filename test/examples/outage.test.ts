@@ -115,9 +115,24 @@ describe("outage", () => {
         "quota   1000   80.0 %           1.20  10 ms  900 ms       40"
       ])
       const long = { ...quota, name: "a fleet of 16 let", p50: 8, p99: 8, calls: 12_345 }
-      for (const line of [...Report.table([long]), ...Report.liveLines([long]), ...Report.verdict([long], 12_345)]) {
+      const all = [long]
+      for (
+        const line of [
+          ...Report.table(all),
+          ...Report.live(all),
+          ...Report.liveLines(all),
+          ...Report.verdict(all, 12_345)
+        ]
+      ) {
         assert.isAtMost(line.length, 80, line)
       }
+    })
+
+    it("says in words what each fleet does, and what the live table shows, in 80 columns", () => {
+      const lines = Report.abouts(Fleet.all())
+      assert.strictEqual(lines[1], "  naive retry: up to 3 more, immediately")
+      for (const line of lines) assert.isAtMost(line.length, 80, line)
+      assert.include(Report.live([quota])[0]!, "open  succeed  requests/call  retry tokens  send limit")
     })
 
     it("gives no verdict on a busy machine, where timers were late", () => {

@@ -80,6 +80,14 @@ describe("outage-now", () => {
     assert.strictEqual(sends, 1)
   })
 
+  it("ends with a response that asks for more than two seconds, without a wait", async () => {
+    answering(statusOf(429, { "retry-after": "30" }))
+    const start = Date.now()
+    assert.deepStrictEqual(await callsOver(100, 1), [429])
+    assert.isAtMost(Date.now() - start, 200)
+    assert.strictEqual(sends, 1)
+  })
+
   it("ends with the caller's signal", async () => {
     answering(hanging)
     const end = guardedFetch("http://orders.test", { signal: AbortSignal.abort("gone") }).catch((reason) => reason)
