@@ -90,8 +90,7 @@ export const atLowLoad = (
 
 /**
  * The knee: while a service has fallen behind, all requests wait, and what it serves in a second is its capacity. In such
- * a second even the fastest tenth of the requests take longer than nine of ten did at low load, and twice as long as half
- * of them.
+ * a second even the fastest tenth of the requests take twice as long as nine of ten did at low load.
  */
 export const capacityOf = (groups: ReadonlyArray<Group>, low: Histogram): Capacity => {
   const half = low.percentile(0.5)
