@@ -577,15 +577,17 @@ describe("got", () => {
   let server: http.Server
   let url: string
   let headers: Record<string, string> = {}
+  let status = 503
   let sends = 0
 
   beforeEach(async () => {
     vi.useRealTimers()
     headers = {}
+    status = 503
     sends = 0
     server = http.createServer((_, response) => {
       sends++
-      response.writeHead(503, headers).end()
+      response.writeHead(status, headers).end()
     })
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
@@ -608,7 +610,7 @@ describe("got", () => {
   /** The delays that the policy takes after the same answer. */
   const ours = async (policy: RetryPolicy.RetryPolicy) => {
     vi.useFakeTimers()
-    return (await failing([{ status: 503, headers }], (send) => retryPromise(send, policy))).delays
+    return (await failing([{ status, headers }], (send) => retryPromise(send, policy))).delays
   }
 
   it.each(seeds.slice(0, 12))("law: any limits, seed %i", async (seed) => {
@@ -627,6 +629,16 @@ describe("got", () => {
     assert.deepStrictEqual(delays, seconds === "3" ? [3000, 3000] : [])
     assert.deepStrictEqual(await ours(Migrating.fromGot({ limit: 2, backoffLimit: 10_000 })), delays)
   })
+
+  it.each([[413, 2, 0], [425, 0, 2], [520, 0, 2]])(
+    "after a %i it retries %i times, ours %i",
+    async (answer, its, own) => {
+      status = answer
+      headers = { "retry-after": "1" }
+      assert.strictEqual((await theirDelays({ limit: 2, maxRetryAfter: 60_000 })).length, its)
+      assert.strictEqual((await ours(Migrating.fromGot({ limit: 2, backoffLimit: "10 seconds" }))).length, own)
+    }
+  )
 
   it("the code of the page sends as often, and fails with the error of got", async () => {
     const sleep = globalThis.setTimeout
@@ -691,6 +703,13 @@ describe("axios-retry", () => {
     const ours = await seen(served, (client) => Migrating.getData(client, "/"))
     same(ours, await seen(served, (client) => theirs(client, "/")), 1)
     assert.strictEqual(ours.sends, sends)
+  })
+
+  it("a time-out of axios is retried by ours alone", async () => {
+    const timeout = { code: "ECONNABORTED" }
+    const ours = await seen(timeout, (client) => Migrating.getData(client, "/"))
+    const its = await seen(timeout, (client) => theirs(client, "/"))
+    assert.deepStrictEqual([ours.sends, its.sends], [4, 1])
   })
 
   it.each(seeds)("law: any factor and number of retries, seed %i", async (seed) => {
