@@ -7,7 +7,11 @@ import * as RetryPolicy from "effect-retry/RetryPolicy"
 import * as Effect from "effect/Effect"
 import * as Crypto from "node:crypto"
 import { explainSvg } from "../../src/cli/charts/explainChart.ts"
+import type { Figure } from "../../src/cli/charts/figure.ts"
+import { lookOf } from "../../src/cli/charts/palette.ts"
 import { report, type Run } from "../../src/cli/charts/report.ts"
+import { widthOf } from "../../src/cli/charts/shortened.ts"
+import { timePanel } from "../../src/cli/charts/timePanel.ts"
 import { factsOf } from "../../src/simulator/facts.ts"
 import { tagsOf } from "../utils/markup.ts"
 import { inputOf, simulate } from "../utils/simulate.ts"
@@ -161,6 +165,30 @@ describe("report", () => {
       assert.include(titlesOf(page), "Fill rate of the rate limiter")
       assert.include(page, ">limit 20</text>")
     }))
+
+  it("the name of an outage along its shade is clear of the name of a bound in the middle", () => {
+    const line = (label: string, values: ReadonlyArray<number>) => ({ label, look: lookOf(0), values })
+    const figure: Figure = {
+      title: "Load",
+      what: "Requests.",
+      axis: "requests per second",
+      unit: "per second",
+      times: [0, 10_000, 20_000, 30_000],
+      untilMillis: 35_000,
+      panels: [{
+        name: "naive",
+        look: lookOf(0),
+        lines: [line("measured", [40, 80, 160, 40]), line("predicted", [40, 80, 160, 40])],
+        references: [line("capacity", [83, 83, 83, 83])]
+      }],
+      shades: [{ what: "outage", fromMillis: 15_000, toMillis: 22_000 }]
+    }
+    const drawn = timePanel(figure, figure.panels[0]!, { width: 222, height: 165 }).markup
+    const heightOf = (text: RegExp) => Number(text.exec(drawn)![1])
+    const bound = heightOf(/<text[^>]* y="([\d.]+)"[^>]*>capacity 83</)
+    const top = heightOf(/<text[^>]* y="([\d.]+)"[^>]*text-anchor="end"[^>]*rotate[^>]*>outage</)
+    assert.isBelow(top + widthOf("outage") * 10 / 12, bound - 10)
+  })
 
   it.effect("leaves out what has no data, and charts over time if there is no time", () =>
     Effect.gen(function*() {

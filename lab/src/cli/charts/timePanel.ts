@@ -100,7 +100,8 @@ const shades = ({ figure, size, x }: Drawing): ReadonlyArray<Html> =>
       return html`${area}${text(middle, margin.top + 11, what, { ...look, anchor: "middle" })}`
     }
     const place = to - from >= 9 ? middle + 3.5 : from - 3
-    return html`${area}${text(place, margin.top + height / 2, what, { ...look, anchor: "middle", upright: true })}`
+    // At the top: the names of bounds are below.
+    return html`${area}${text(place, margin.top + 4, what, { ...look, anchor: "end", upright: true })}`
   })
 
 /** The height of a value, if there is one. */
