@@ -705,7 +705,7 @@ describe("axios-retry", () => {
     assert.strictEqual(ours.sends, sends)
   })
 
-  it("a time-out of axios is retried by ours alone", async () => {
+  it("a timeout of axios is retried by ours alone", async () => {
     const timeout = { code: "ECONNABORTED" }
     const ours = await seen(timeout, (client) => Migrating.getData(client, "/"))
     const its = await seen(timeout, (client) => theirs(client, "/"))
