@@ -261,7 +261,7 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
     }
     if (isUnseen && !shared.marking) {
       frame ??= Effect.catchCause(self, handling((error, cause) => failed(worldOf(current().context), error, cause)))
-      framed(frame, fiber)
+      void framed(frame, fiber)
       return guarded(self, world, world.inside, fiber)
     }
     return observed(new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run(), world)

@@ -155,7 +155,7 @@ export const guarded = (self: AnyEffect, world: World, inside: AnyContext, fiber
     permit.settle(exit)
     if (permit.state === "returned") earn(world.store, world.clock)
   }
-  framed(Effect.onExitPrimitive(self, ended), fiber)
+  void framed(Effect.onExitPrimitive(self, ended), fiber)
   const sent = () => {
     permit.leave()
     fiber.setContext(inside)
