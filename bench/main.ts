@@ -114,7 +114,7 @@ const weighWaiting = async () => {
   const kept = await children.memory(quick ? 5000 : 20_000, quick ? 1 : 5)
   show(table("a call that waits for its retry", "bytes kept", kept))
   hold(
-    `in back-off: bytes, ${effects.oursWaiting} / a fiber that sleeps`,
+    `in backoff: bytes, ${effects.oursWaiting} / a fiber that sleeps`,
     1.5,
     exactly(kept.get(effects.oursWaiting)!.median / kept.get(sleeping)!.median)
   )

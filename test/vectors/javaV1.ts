@@ -2,7 +2,7 @@ import { type Basis, callsOf, conformance, type ErrorVector } from "../utils/con
 
 const tables = conformance("java-v1")
 
-/** A back-off strategy alone: the delays before retry `from`, 1 where nothing is said, and those after it. */
+/** A backoff strategy alone: the delays before retry `from`, 1 where nothing is said, and those after it. */
 export interface BackoffVector {
   readonly name: string
   readonly basis: Basis

@@ -30,7 +30,7 @@ export interface SdkVectors {
     readonly maxBackoffMs?: number
     readonly delaysMs: ReadonlyArray<number>
   }>
-  /** The back-off strategy of the SDK alone. */
+  /** The backoff strategy of the SDK alone. */
   readonly backoffs: ReadonlyArray<{
     readonly basis: Basis
     readonly baseMs: number

@@ -59,7 +59,7 @@ ${
       ...rest.ghosts.map(({ after, control, name }) => [name, waits(after), waits(control)])
     ])
   }`,
-  `4. the retry quota after 60 calls aborted in the back-off of 500 ms
+  `4. the retry quota after 60 calls aborted in the backoff of 500 ms
 ${
     grid([
       ["", "at first", "then", "requests", "attempts of the next call", "after it"],
