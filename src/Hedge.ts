@@ -54,7 +54,8 @@ export interface Options {
   readonly shareWindow?: Duration.Input | undefined
   /**
    * Pays for hedges in place of the share: a store into which every call puts its `successIncrement`, and from which a
-   * hedge takes its cost. The cost is spent as soon as the hedge is sent. Never give it the store of a quota.
+   * hedge takes its cost. A hedge that was sent spends it, however it ends. The gates of the store are asked about every
+   * send; to them, a hedge is a retry. Never give it the store of a quota.
    */
   readonly budget?: RetryQuotaStore | undefined
   /** The window in which latencies are measured: a finite duration above 0. Default 30 seconds. */

@@ -8,12 +8,12 @@ import type * as Scope from "effect/Scope"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Hedge } from "../RetryObserver.ts"
-import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
+import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Latencies } from "../state/latencies.ts"
 import { type AnyEffect, asking, isWait, notified } from "./call.ts"
 import { Permit } from "./permit.ts"
 import { failAgain, send, settling } from "./send.ts"
-import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./world.ts"
+import { type AnyFiber, gatesWith, InsideCall, Mark, World, worldOf } from "./world.ts"
 
 /** What the calls of a resource share. */
 export interface Home {
@@ -50,6 +50,12 @@ export interface HedgeOptions {
   readonly waitsOut: boolean
   /** Disposes of the result of a send that the caller will not see. */
   readonly release: ((exit: Exit.Exit<unknown, unknown>) => AnyEffect) | undefined
+}
+
+/** What pays for a send that was made: it is spent when that ends, in whatever way. */
+const spent = (reservation: Reservation): Reservation => {
+  const spend = () => reservation.spend()
+  return { cost: reservation.cost, spend, giveBack: spend }
 }
 
 /** Which send of a hedged call this context is in: 0 for the first. */
@@ -105,7 +111,7 @@ class Race {
   private readonly resume: (effect: AnyEffect) => void
   /** The send of a call around all this; `undefined` if no call accounts for it. */
   private readonly outer: Mark | undefined
-  /** The surroundings of a send: all the gates, but no quota, which is for retries. */
+  /** The surroundings of a send: all the gates, the budget's too, but no quota, which is for retries. */
   private readonly world: World
   private readonly live = new Set<Sending>()
   private readonly hedges: Array<Sending> = []
@@ -118,6 +124,8 @@ class Race {
   private isInherited = false
   /** The failure of the first send, while others may still succeed: if all fail, it is that of the call. */
   private first: Exit.Exit<unknown, unknown> | undefined = undefined
+  /** How the call ends. */
+  private result: Exit.Exit<unknown, unknown> | undefined = undefined
 
   constructor({ options, self }: Hedged, home: Home, fiber: AnyFiber, resume: (effect: AnyEffect) => void) {
     this.self = self
@@ -125,7 +133,8 @@ class Race {
     this.home = home
     this.resume = resume
     this.outer = Context.get(fiber.context, InsideCall)
-    this.world = new World(fiber.context, undefined, worldOf(fiber.context).gates)
+    const { gates } = worldOf(fiber.context)
+    this.world = new World(fiber.context, undefined, gatesWith(gates, home.budget))
   }
 
   /** Makes the first send, and schedules the hedges. */
@@ -135,11 +144,17 @@ class Race {
     this.delayMillis = delayOf(this.options, this.home, this.world.nowMillis)
     const first = new Sending(0, this.firstPermit())
     this.start(first, this.admitted(first))
-    this.plan(this.delayMillis)
   }
 
-  /** The caller was interrupted: all sends are too, and are awaited, like those of any call. */
+  /**
+   * The caller was interrupted: all sends are too, and are awaited, like those of any call. If it was over, only its
+   * result is left, which no caller gets.
+   */
   readonly abandoned: AnyEffect = Effect.suspend(() => {
+    if (this.result !== undefined) {
+      this.dispose(this.result)
+      return Effect.void
+    }
     this.end()
     if (this.first !== undefined) this.dispose(this.first)
     const fibers = [...this.live].flatMap(({ fiber }) => fiber ?? [])
@@ -168,7 +183,8 @@ class Race {
     sending.fiber = fiber
     fiber.addObserver((exit) => this.ended(sending, exit))
     // Its first step may end the call.
-    if (this.isOver) this.drop(fiber)
+    if (this.isOver) return this.drop(fiber)
+    if (sending.hasLeft || this.delayMillis === 0) this.planAfter(sending)
   }
 
   private fork(effect: AnyEffect): AnyFiber {
@@ -180,6 +196,11 @@ class Race {
     if (fiber.pollUnsafe() !== undefined) return
     fiber.interruptUnsafe()
     Fiber.runIn(fiber, this.home.scope)
+  }
+
+  /** Plans the one after a send in flight, unless a server has asked for time. */
+  private planAfter(sending: Sending): void {
+    if (this.live.has(sending) && this.timer === undefined) this.plan(this.delayMillis)
   }
 
   /** Plans the next hedge. */
@@ -196,12 +217,11 @@ class Race {
     })
   }
 
-  /** Makes a hedge, and plans the next. */
+  /** Makes a hedge. */
   private next(): void {
     const hedge = new Sending(this.hedges.length + 1, new Permit(this.world, this.hedges.length + 1))
     this.hedges.push(hedge)
     this.start(hedge, Effect.suspend(() => this.paid(hedge)))
-    this.plan(this.delayMillis)
   }
 
   private stop(): void {
@@ -270,10 +290,10 @@ class Race {
   private leaves(sending: Sending): AnyEffect {
     const { index, permit } = sending
     permit.leave(index > 0 || !this.isInherited)
-    // A share of the traffic pays for what is sent, however it ends.
-    permit.reservation?.spend()
-    permit.reservation = undefined
+    if (permit.reservation !== undefined) permit.reservation = spent(permit.reservation)
     sending.leftMillis = this.world.nowMillis
+    // It has waited for its gates or its budget.
+    if (sending.fiber !== undefined && this.delayMillis > 0) this.planAfter(sending)
     const inside = Effect.updateContext(this.self, (context: Context.Context<any>) => {
       const indexed = Context.add(context, InsideHedge, index)
       return this.outer === undefined ? Context.add(indexed, InsideCall, new Mark(this.world)) : indexed
@@ -345,6 +365,7 @@ class Race {
 
   private conclude(exit: Exit.Exit<unknown, unknown>, by: Sending | undefined): void {
     this.end()
+    this.result = exit
     const { first } = this
     if (first !== undefined && first !== exit) this.dispose(first)
     for (const { fiber } of this.live) if (fiber !== undefined) this.drop(fiber)

@@ -29,6 +29,12 @@ const gatesOf = (context: AnyContext, store: RetryQuotaStore | undefined): Reado
   return found === undefined ? noGates : found.sort((a, b) => a.order - b.order)
 }
 
+/** These gates and those of a store, in the order in which they are asked. */
+export const gatesWith = (gates: ReadonlyArray<SendGate>, store: RetryQuotaStore): ReadonlyArray<SendGate> => {
+  const more = store.gates?.filter((gate) => !gates.includes(gate)) ?? noGates
+  return more.length === 0 ? gates : [...gates, ...more].sort((a, b) => a.order - b.order)
+}
+
 /** The quota that a call in this context pays from. */
 export const quotaOf = (context: AnyContext): RetryQuota["Service"] | undefined =>
   Context.getOrUndefined(context, RetryQuota)

@@ -16,6 +16,7 @@ import {
 import * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
+import * as RetryBudget from "effect-retry/RetryBudget"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -476,6 +477,35 @@ describe("a hedge that is refused leaves those in flight alone", () => {
   }
 })
 
+const once = <E>(call: Effect.Effect<number, E, Hedge.Hedge>) =>
+  withRetry(call, awsStandard.pipe(RetryPolicy.maxAttempts(1)))
+
+describe("a send that waits for a gate", () => {
+  const waitsOnce = (millis: number): SendGate.SendGate => ({
+    order: 1,
+    enter: (send) => {
+      const pass = () => send.hold({ settle: () => {}, cancel: () => {} })
+      return send.attempt === 1 ? Effect.andThen(Effect.sleep(millis), Effect.sync(pass)) : pass()
+    }
+  })
+
+  it.effect("is not late: the hedge counts from when it leaves", () =>
+    Effect.gen(function*() {
+      const { send, told } = serving([[100], [10]])
+      const call = send.pipe(Hedge.hedged({ after: 50 }), Effect.provideService(Gate, waitsOnce(30)))
+      assert.deepInclude(yield* timed(call, "1 second"), { value: 1, end: 90 })
+      assert.deepStrictEqual(told.at, [30, 80])
+    }).pipe(Effect.provide(paid)))
+
+  it.effect("has its hedges made immediately if all are", () =>
+    Effect.gen(function*() {
+      const { send, told } = serving([[100]])
+      const call = send.pipe(Hedge.hedged({ after: 0, atMost: 2 }), Effect.provideService(Gate, waitsOnce(30)))
+      assert.deepInclude(yield* timed(call, "1 second"), { end: 100 })
+      assert.deepStrictEqual(told.at, [0, 0, 30])
+    }).pipe(Effect.provide(paid)))
+})
+
 describe("gates that are strained", () => {
   it.effect("a limit that was cut makes no hedge for 10 seconds", () =>
     Effect.gen(function*() {
@@ -547,6 +577,18 @@ describe("an adaptive rate limiter is strained", () => {
 })
 
 describe("what is left over", () => {
+  it.effect("no timer, even if sends fail in their first step", () =>
+    Effect.gen(function*() {
+      const clock = yield* countedClock
+      let sends = 0
+      const send = Effect.suspend(() =>
+        ++sends < 3 ? Effect.fail(new Transient()) : Effect.delay(Effect.succeed(sends), 5)
+      )
+      const call = send.pipe(Hedge.hedged({ after: "1 minute", atMost: 5 }))
+      assert.deepInclude(yield* timed(clock.provide(call), "1 second"), { value: 3, end: 5 })
+      assert.strictEqual(clock.asleep, 0)
+    }).pipe(Effect.provide(paid)))
+
   it.effect("no timer, whichever wins and whatever fails", () =>
     Effect.gen(function*() {
       const clock = yield* countedClock
@@ -578,6 +620,41 @@ describe("never inside itself", () => {
       yield* timed(call)
       assert.deepStrictEqual(seen, [0, 1, 2, undefined])
     }).pipe(Effect.provide(paid)))
+})
+
+describe("a budget that sees which sends are made", () => {
+  const rows: ReadonlyArray<
+    [name: string, budget: Effect.Effect<RetryQuotaStore.RetryQuotaStore>, turn: Turn, hedges: ReadonlyArray<number>]
+  > = [
+    ["in flight: at most two hedges at a time", RetryBudget.inFlight({ share: 0, atLeast: 2 }), [100], [2, 2]],
+    ["a share: half of the calls", RetryBudget.share({ share: 0.5, minPerSecond: 0 }), [100], [10, 10]],
+    [
+      "gRPC's throttle: until half of its tokens are gone",
+      RetryBudget.grpc({ maxTokens: 40 }),
+      [30, new Transient()],
+      [20, 0]
+    ]
+  ]
+  for (const [name, make, turn, hedges] of rows) {
+    for (const [around, retry] of Object.entries({ alone: <A>(call: A) => call, "under withRetry": once })) {
+      it.effect(`${name}, ${around}`, () =>
+        Effect.gen(function*() {
+          const budget = yield* make
+          const { send, told } = serving([turn])
+          const call = retry(send.pipe(Hedge.hedged({ after: 20 }))).pipe(
+            Effect.provide([Hedge.layer({ budget }), RetryQuota.layer()])
+          ) as Effect.Effect<number>
+          const calls = Array.from({ length: 20 }, () => Effect.exit(call))
+          const made: Array<number> = []
+          for (let round = 0; round < 2; round++) {
+            const before = told.at.length
+            yield* timed(Effect.all(calls, { concurrency: "unbounded" }), "1 second")
+            made.push(told.at.length - before - 20)
+          }
+          assert.deepStrictEqual(made, hedges)
+        }))
+    }
+  }
 })
 
 describe("the share of the traffic", () => {
@@ -804,6 +881,41 @@ describe("who is notified", () => {
         "2 lost"
       ])
     }))
+
+  it.effect("once, even if a send interrupts itself", () =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      const observer: RetryObserver.RetryObserver = {
+        onHedge: ({ event, hedge }) => void seen.push(`${hedge} ${event}`)
+      }
+      const send = Effect.andThen(Effect.sleep(30), Effect.interrupt).pipe(
+        Hedge.hedged({ after: 20 }),
+        Effect.provide(RetryObserver.layer(observer))
+      )
+      const { exit } = yield* timed(send, "200 millis")
+      assert.isTrue(exit !== undefined && Exit.hasInterrupts(exit))
+      assert.deepStrictEqual(seen, ["1 sent", "1 lost"])
+    }).pipe(Effect.provide(paid)))
+
+  it.effect("once, even if the caller is interrupted while an observer makes it wait", () =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      const observer: RetryObserver.RetryObserver = {
+        onHedge: ({ event, hedge }) => {
+          seen.push(`${hedge} ${event}`)
+          return event === "sent" ? undefined : Effect.sleep("1 second")
+        }
+      }
+      const { send } = serving([[100], [10]])
+      const call = send.pipe(Hedge.hedged({ after: 20 }), Effect.provide(RetryObserver.layer(observer)))
+      const fiber = yield* Effect.forkChild(call, { startImmediately: true })
+      yield* TestClock.adjust(500)
+      assert.isUndefined(fiber.pollUnsafe())
+      const ending = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+      yield* Effect.yieldNow
+      assert.isDefined(ending.pollUnsafe())
+      assert.deepStrictEqual(seen, ["1 sent", "1 won"])
+    }).pipe(Effect.provide(paid)))
 
   it.effect("the metrics, with counters", () =>
     Effect.gen(function*() {

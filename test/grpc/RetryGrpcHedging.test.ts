@@ -97,6 +97,19 @@ describe("the timelines of proposal A6", () => {
     }).pipe(Effect.provide(Hedge.layer({ budget: unlimited }))))
 })
 
+describe("a send that fails in its first step", () => {
+  it.effect("waits as long as its pushback says", () =>
+    Effect.gen(function*() {
+      const at: Array<number> = []
+      const send = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        at.push(now) === 1 ? Effect.fail(failure(14, "500")) : Effect.succeed(at.length))
+      const hedged = send.pipe(RetryGrpc.hedged({ maxAttempts: 3, nonFatalStatusCodes: ["UNAVAILABLE"] }))
+      const fiber = yield* Effect.forkChild(hedged, { startImmediately: true })
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual([at, fiber.pollUnsafe()], [[0, 500], Exit.succeed(2)])
+    }).pipe(Effect.provide(Hedge.layer({ budget: unlimited }))))
+})
+
 /** The throttle of A6 as a budget: each failed send takes one, a hedge passes while more than half is left. */
 const throttle = (maxTokens: number) => {
   const tokens = [maxTokens]
