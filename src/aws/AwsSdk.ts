@@ -211,12 +211,25 @@ export const sendWithRetry = <I extends object, In extends I, O extends Metadata
  * @since 0.1.0
  */
 export interface HedgeOptions extends CallOptions {
-  /** Whether the command can run twice. Default: commands that read, by name: `Get`, `List`, `Query` and the like. */
+  /**
+   * Whether the command can run twice. Default: commands that read, by name: `Get`, `List`, `Query` and the like, but
+   * not `GetActivityTask`.
+   */
   readonly repeatable?: boolean | undefined
 }
 
-/** Commands that read. */
-const reads = /^(Batch|Transact)?(Describe|Get|Head|List|Query|Scan)/
+/** Commands that read. `GetActivityTask` of Step Functions hands out a task, which a losing send would lose. */
+const reads = /^(Batch|Transact)?(Describe|Get(?!ActivityTask)|Head|List|Query|Scan)/
+
+/** Makes commands; the first is made already. */
+const from = <Command>(made: Command, make: LazyArg<Command>): LazyArg<Command> => {
+  let first: Command | undefined = made
+  return () => {
+    const command = first ?? make()
+    first = undefined
+    return command
+  }
+}
 
 /**
  * {@link send}, and a second send if the first takes too long: see `Hedge.hedged`. Retry it like `send`.
@@ -249,12 +262,13 @@ export const sendHedged = <I extends object, In extends I, O extends MetadataBea
   const valid = validatedCall(check, hedge)
   const once = send(client, command, options)
   return Hedge.use(({ home }) => {
-    const { constructor: operation, input } = typeof command === "function" ? command() : command
-    const isOneShot = typeof command !== "function" && Streams.streamOf(input) !== undefined
-    if (isOneShot || !(repeatable ?? reads.test(operation.name))) return once
+    const made = typeof command === "function" ? command() : command
+    const each = typeof command === "function" ? send(client, from(made, command), options) : once
+    const isOneShot = typeof command !== "function" && Streams.streamOf(made.input) !== undefined
+    if (isOneShot || !(repeatable ?? reads.test(made.constructor.name))) return each
     return Effect.flatMap(
-      Calls.current(operation),
-      ({ call }) => Effect.provideService(hedging(once, valid, home), RequestHeaders.Invocation, call)
+      Calls.current(made.constructor),
+      ({ call }) => Effect.provideService(hedging(each, valid, home), RequestHeaders.Invocation, call)
     )
   })
 }

@@ -252,7 +252,7 @@ export interface HedgeOptions extends Omit<CallOptions, "isRetryable"> {
  * It hedges only requests that can be sent twice: by their method, with an `Idempotency-Key`, or marked with
  * {@link repeatable}, and never with a body that may already be consumed. After a retryable response, such as a 503,
  * the next send is made, and a good response wins over it; if there is no good one, the first is the result. Losing
- * requests are aborted, and unused responses are closed.
+ * requests are aborted (under `HttpClient.withScope`, when the scope closes), and unused responses are closed.
  *
  * **Gotchas**
  *

@@ -1,4 +1,4 @@
-import { PutItemCommand } from "@aws-sdk/client-dynamodb"
+import { GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb"
 import { PutObjectCommand, S3Client } from "@aws-sdk/client-s3"
 import { assert, describe, it } from "@effect/vitest"
 import { awsStandard, Hedge, RetryQuota, type RetryQuotaStore, withRetry } from "effect-retry"
@@ -70,6 +70,30 @@ describe("AwsSdk.sendHedged", () => {
       yield* Effect.flip(played(AwsSdk.sendHedged(read.client, getItem(), { ...after, repeatable: false })))
       assert.strictEqual(read.requests.length, 1)
     }).pipe(services))
+
+  it.effect("does not hedge a long poll, whose loser would take a task with it", () =>
+    Effect.gen(function*() {
+      class GetActivityTaskCommand extends GetItemCommand {}
+      const { client, requests } = dynamo([busy, ok])
+      const poll = new GetActivityTaskCommand({ TableName: "t", Key: { id: { S: "1" } } })
+      yield* Effect.flip(played(AwsSdk.sendHedged(client, poll, after)))
+      assert.strictEqual(requests.length, 1)
+    }).pipe(services))
+
+  for (const repeatable of [true, false]) {
+    it.effect(`makes one command for each send, ${repeatable ? "hedged" : "not hedged"}`, () =>
+      Effect.gen(function*() {
+        const { client, requests } = dynamo([hangs, ok])
+        let made = 0
+        const command = () => {
+          made++
+          return getItem()
+        }
+        const sent = AwsSdk.sendHedged(client, command, { ...after, repeatable })
+        for (let call = 0; call < 2; call++) yield* Effect.timeoutOption(played(sent), 1000)
+        assert.strictEqual(made, requests.length)
+      }).pipe(services))
+  }
 
   it.effect("never sends a stream twice", () =>
     Effect.gen(function*() {

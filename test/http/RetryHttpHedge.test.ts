@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { awsStandard, Hedge, RetryQuota, type RetryQuotaStore } from "effect-retry"
+import { awsStandard, Hedge, RetryClassifier, RetryInfo, RetryQuota, type RetryQuotaStore } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -8,6 +8,7 @@ import * as HttpBody from "effect/http/HttpBody"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 
@@ -87,6 +88,14 @@ describe("a client that hedges", () => {
       const { client, told } = server([[1000, 200], [10, 404]])
       assert.deepStrictEqual(yield* run(hedge(client), get), { status: 404, send: "2" })
       assert.deepStrictEqual(told.aborted, [1])
+    }))
+
+  it.effect("ends with a failure that the classifier around it forbids to send again", () =>
+    Effect.gen(function*() {
+      const { client, told } = server([[10, 503], [10, 200]])
+      const forbids = RetryClassifier.layer(() => Option.some(RetryInfo.notRetryable))
+      assert.deepStrictEqual(yield* Effect.provide(run(hedge(client), get), forbids), { status: 503, send: "1" })
+      assert.deepStrictEqual([told.at, told.closed], [[0], []])
     }))
 
   it.effect("hedges the retry too, under retry", () =>

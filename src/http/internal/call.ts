@@ -14,16 +14,16 @@ import type { Parts } from "../../engine/parts.ts"
 import { partsOf } from "../../engine/policy/policy.ts"
 import { headersIn, remainingIn } from "../../internal/onward.ts"
 import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
-import { classify, CurrentClassifier, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
+import { CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { combine, CurrentObserver, type RetryObserver } from "../../RetryObserver.ts"
 import type { Attempted, RetryPolicy } from "../../RetryPolicy.ts"
 import { isWorthReading, readAhead } from "./ahead.ts"
 import { isOneShot } from "./bodies.ts"
-import { isResponse } from "./classify.ts"
+import { inside, isResponse } from "./classify.ts"
 import { discard } from "./discard.ts"
 import { isRepeatable } from "./safety.ts"
-import { timedOut, wholeOf } from "./timeout.ts"
+import { timedOut } from "./timeout.ts"
 
 /**
  * The sending of a request, until its response has begun.
@@ -48,6 +48,7 @@ class HttpCall {
   private readonly request: HttpClientRequest
   /** The classifier around the call: for errors outside HTTP, and for vetoes. */
   private readonly outer: RetryClassifier
+  private readonly known: RetryClassifier
   readonly observer: RetryObserver
   /** Whether the policy retries failures that are only `"Maybe"` safe. */
   private readonly retriesMaybe: boolean
@@ -66,6 +67,7 @@ class HttpCall {
     this.retriesMaybe = parts.whileRetryable === "maybe"
     this.request = request
     this.outer = fiber.getRef(CurrentClassifier)
+    this.known = inside(settings.classifier, this.outer)
     this.observer = fiber.getRef(CurrentObserver)
     this.oneShot = isOneShot(request.body)
   }
@@ -120,16 +122,6 @@ class HttpCall {
       this.info = info
     }
     return info
-  }
-
-  private known(shown: unknown): Option.Option<RetryInfo.RetryInfo> {
-    const failure = wholeOf(shown)
-    const own = classify(this.settings.classifier, failure)
-    const isAnswer = isResponse(failure) && Option.isNone(own)
-    if (isAnswer || (Option.isSome(own) && this.outer === defaultClassifier)) return own
-    const outer = classify(this.outer, failure)
-    const isVeto = Option.isSome(outer) && outer.value.safety === "No"
-    return isVeto || Option.isNone(own) ? outer : own
   }
 
   /** A redirect or a consumed body forbids a retry, and randomness lengthens the hint. */

@@ -7,7 +7,7 @@ import { factsOf, saidBy } from "../../internal/facts/answer.ts"
 import { fetchRefusals, isNeverSent, maxCauseDepth, timeoutCodes } from "../../internal/facts/codes.ts"
 import { isRetryStatus as isWorthARetry } from "../../internal/facts/wire.ts"
 import { get } from "../../internal/safe.ts"
-import type { RetryClassifier } from "../../RetryClassifier.ts"
+import { classify, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { answerOf, type HintReader, readHint } from "./hints.ts"
 import { hasKey, isRepeatable } from "./safety.ts"
@@ -136,4 +136,18 @@ export const classifierOf = (settings: ClassifierSettings): RetryClassifier => (
   if (isResponse(failure)) return ofResponse(settings, failure)
   if (isHttpClientError(failure)) return ofError(settings, failure)
   return Option.none()
+}
+
+/**
+ * A classifier of HTTP failures inside the one around its calls, which knows errors outside HTTP, and may forbid any
+ * retry. A response that the first does not know is no failure.
+ */
+export const inside = (own: RetryClassifier, outer: RetryClassifier): RetryClassifier => (shown) => {
+  const failure = wholeOf(shown)
+  const known = classify(own, failure)
+  const isAnswer = isResponse(failure) && Option.isNone(known)
+  if (isAnswer || (Option.isSome(known) && outer === defaultClassifier)) return known
+  const around = classify(outer, failure)
+  const isVeto = Option.isSome(around) && around.value.safety === "No"
+  return isVeto || Option.isNone(known) ? around : known
 }

@@ -4,10 +4,10 @@ import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import { type HedgeOptions, hedging as race } from "../../engine/hedge.ts"
 import { Hedge } from "../../Hedge.ts"
-import { classify, CurrentClassifier, orElse, type RetryClassifier } from "../../RetryClassifier.ts"
+import { classify, CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import { isOneShot } from "./bodies.ts"
 import type { Send } from "./call.ts"
-import { isResponse } from "./classify.ts"
+import { inside, isResponse } from "./classify.ts"
 import { discard } from "./discard.ts"
 import { isRepeatable } from "./safety.ts"
 
@@ -34,7 +34,7 @@ export const hedging =
             : Effect.succeed(response)
       )
       return Hedge.use(({ home }) => race(sent, { ...options, release }, home)).pipe(
-        Effect.provideService(CurrentClassifier, orElse(classifier, outer)),
+        Effect.provideService(CurrentClassifier, inside(classifier, outer)),
         Effect.catch((failure) => isResponse(failure) ? Effect.succeed(failure) : Effect.fail(failure as E))
       )
     })
