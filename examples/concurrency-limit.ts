@@ -5,11 +5,12 @@
  * long as the callers keep sending. The limit is cut when sends time out, so that the service catches up; it grows
  * again while sends succeed. A send that finds no slot within 250 milliseconds fails without being sent.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import { awsStandard, RetryQuota, withRetry } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import { CurrentCriticality } from "effect-retry/Criticality"
+import * as RetryStream from "effect-retry/RetryStream"
 import * as Kit from "effect-retry/testing"
 import { main, showMany } from "./support/program.ts"
 
@@ -25,6 +26,13 @@ export const reindex = <A, E>(send: Effect.Effect<A, E>) =>
 
 /** A bulkhead: never more than ten at a time. */
 export const bulkhead = ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(10), whenFull: "fail" })
+
+/** Opens a stream or a body, such as that of a response. Each attempt holds its slot until it is read, or has failed. */
+export const reading = Effect.map(
+  ConcurrencyLimiter.make(),
+  (limiter) => <A, E>(body: Stream.Stream<A, E>) =>
+    Stream.unwrap(Effect.as(limiter.slot, body)).pipe(RetryStream.untilFirst(awsStandard))
+)
 
 /** A server's hint to one caller applies to all: no caller sends until it is over, then one does, then more. */
 export const polite = Layer.merge(layer, CoolDown.layer())

@@ -372,6 +372,12 @@ export const snapshot: Effect.Effect<Snapshot, never, ConcurrencyLimiter> = /* @
 /**
  * Holds a slot until the scope is closed; see {@link Service}.
  *
+ * **Gotchas**
+ *
+ * A send under `withRetry` that has this limiter in its context takes a slot of its own. Around or inside such a send
+ * this is a second one: with a limit of one, neither passes. Make the limiter with {@link make}, keep it out of the
+ * context, and use its `slot` inside each attempt.
+ *
  * **Example** (A stream in one slot)
  *
  * ```ts

@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
+import { RetryQuota } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../../examples/concurrency-limit.ts"
 
@@ -49,6 +51,30 @@ describe("examples/concurrency-limit", () => {
       assert.strictEqual(told.sends, 1)
       yield* Fiber.interrupt(first)
     }).pipe(Effect.provide(Example.polite)))
+
+  it.effect("holds a slot for each stream until it is read, over its retries", () =>
+    Effect.gen(function*() {
+      const reading = yield* Example.reading
+      const { send } = Kit.outcomes([...Array.from({ length: 20 }, () => Kit.transient), Kit.ok()], {
+        afterwards: "repeat"
+      })
+      const lines = Stream.concat(Stream.fromEffect(send), Stream.fromEffectDrain(Effect.sleep("10 seconds")))
+      const streams = yield* Effect.forEach(
+        Array.from({ length: 20 }),
+        () => Effect.forkChild(Stream.runCollect(reading(lines)), { startImmediately: true })
+      )
+      yield* TestClock.adjust("2 seconds")
+      const refused = yield* Effect.forkChild(Effect.flip(Stream.runCollect(reading(lines))), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust(250)
+      assert.instanceOf(yield* Fiber.join(refused), ConcurrencyLimiter.ConcurrencyLimitExceeded)
+      yield* TestClock.adjust("10 seconds")
+      for (const stream of streams) assert.strictEqual((yield* Fiber.join(stream)).length, 1)
+      const last = yield* Effect.forkChild(Stream.runCollect(reading(lines)), { startImmediately: true })
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual((yield* Fiber.join(last)).length, 1)
+    }).pipe(Effect.provide([RetryQuota.layer(), Kit.fixedRandom(0.5)])))
 
   it.effect("has a bulkhead that refuses the eleventh", () =>
     Effect.gen(function*() {
