@@ -42,8 +42,8 @@ interface Shared {
  *
  * **Details**
  *
- * A `slow` send takes `factor` times as long, a finite number of at least 1, plus `by`. A `hold` without an end is
- * invalid. If several outages of a kind overlap, the first in the list counts. A send is held first, then dropped,
+ * A `slow` send takes `factor` times as long, a finite number of at least 1, plus `by`: it has one of them, or both. A
+ * `hold` without an end is invalid. If several outages of a kind overlap, the first in the list counts. A send is held first, then dropped,
  * failed or slowed.
  *
  * @category models
@@ -176,6 +176,13 @@ interface Valid {
 
 const kinds = ["fail", "drop", "hold", "slow"] as const
 
+const namesOf: { readonly [Kind in Outage["kind"]]: ReadonlyArray<string> } = {
+  fail: ["kind", "from", "to", "share"],
+  drop: ["kind", "from", "to", "share"],
+  hold: ["kind", "from", "to"],
+  slow: ["kind", "from", "to", "share", "factor", "by"]
+}
+
 const factorOf = (check: Checks, field: string, factor: number | undefined): number =>
   check.between(`${field}.factor`, factor ?? 1, 1, Number.MAX_VALUE)
 
@@ -186,10 +193,13 @@ const validOutage = (check: Checks, outage: Outage, index: number): Valid => {
   const field = `outages[${index}]`
   if (typeof outage !== "object" || outage === null) return check.reject(field, outage, "an outage")
   const own = checks(check.tag)
-  also(own, ...["kind", "from", "to", "share", "factor", "by"].map((name) => `${field}.${name}`))
-  known(own, outage, undefined, `${field}.`)
   const { from, kind, to } = outage
   check.oneOf(`${field}.kind`, kind, kinds)
+  also(own, ...namesOf[kind].map((name) => `${field}.${name}`))
+  known(own, outage, undefined, `${field}.`)
+  if (kind === "slow" && (outage.factor ?? outage.by) === undefined) {
+    check.reject(`${field}.factor`, outage.factor, "a number of at least 1 if there is no by")
+  }
   const fromMillis = check.duration(`${field}.from`, timeOf(from), 0)
   const toMillis = check.positiveDuration(`${field}.to`, timeOf(to), Infinity)
   if (toMillis <= fromMillis) check.reject(`${field}.to`, to, "later than from")

@@ -218,6 +218,10 @@ const refused: ReadonlyArray<[field: string, options: Chaos.Options]> = [
   ["outages[0].factor", { outages: [{ kind: "slow", factor: 0.5 }] }],
   ["outages[0].from", { outages: [{ kind: "fail", from: "soon" }] }],
   ["outages[0].by", { outages: [{ kind: "slow", by: Infinity }] }],
+  ["outages[0].factor", { outages: [{ kind: "slow" }] }],
+  ["option", { outages: [{ kind: "fail", factor: 3 } as never] }],
+  ["option", { outages: [{ kind: "drop", by: 3 } as never] }],
+  ["option", { outages: [{ kind: "hold", to: 5, share: 0.5 } as never] }],
   ["seed", { outages: [], seed: Number.NaN }],
   ["only", { outages: [], only: "orders" as never }]
 ]
