@@ -23,7 +23,7 @@ const retry = make(policy, {
   quota: { capacity: 500 } // pays for at most 100 retries in an outage, instead of two per call
 })
 
-/** Use it like `fetch`, for requests that may run twice. Each attempt has one second. */
+/** Use it like `fetch`, for requests that may run twice. Each attempt has one second, including its body. */
 export const guardedFetch = (url: string, init: RequestInit = {}) =>
   retry(({ signal }) => fetch(url, { ...init, signal: AbortSignal.any([signal, AbortSignal.timeout(1000)]) }), {
     signal: init.signal

@@ -167,7 +167,7 @@ const describe = ({ budget, concurrency, coolDown, hedge, steps, throttle }: Pol
     }),
     ...coolDown === undefined ? [] : ["cool-down"],
     ...throttle === undefined ? [] : ["throttle"],
-    ...concurrency === undefined ? [] : ["concurrency limit"],
+    ...concurrency === undefined ? [] : [`concurrency limit${firstOf(concurrency.published ?? concurrency.limit)}`],
     ...budget === undefined ? [] : [`${budget.kind} budget`],
     ...hedge === undefined ? [] : ["hedges"]
   ].join(", ")

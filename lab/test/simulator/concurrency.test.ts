@@ -1,6 +1,7 @@
 import type * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { resolve } from "../../src/simulator/policy.ts"
 import { InvalidScenario } from "../../src/simulator/problem.ts"
 import { simulate, simulateInput } from "../utils/simulate.ts"
 
@@ -119,3 +120,13 @@ it.effect("refuses a limit whose options do not go together, by its path", () =>
       assert.match(error.message, path)
     }
   }))
+
+it("says which limit a policy has", () => {
+  const labelOf = (concurrency: object) => resolve({ steps: [{ fixed: { delay: 5 } }], concurrency }).label
+  assert.deepStrictEqual([{}, { limit: 50 }, { published: "aimd" }, { decrease: 0.5 }].map(labelOf), [
+    "fixed 5, concurrency limit",
+    "fixed 5, concurrency limit 50",
+    "fixed 5, concurrency limit aimd",
+    "fixed 5, concurrency limit"
+  ])
+})
