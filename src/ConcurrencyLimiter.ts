@@ -271,7 +271,7 @@ const isOverload = ({ error, info }: SendGate.Outcome): boolean =>
 const defaultPauseMillis = () => 1000
 
 const ruleOf = (check: Checks, rule: Rule) => {
-  if (typeof rule?.next !== "function" || typeof rule.limit !== "function") {
+  if (typeof rule?.next !== "function" || typeof rule.limit !== "function" || !("initial" in rule)) {
     check.reject("rule", rule, "a rule: adaptive(), fixed(n), or an object with initial, limit and next")
   }
   const { isTimed = () => true, pauseMillis = defaultPauseMillis } = rule

@@ -332,12 +332,13 @@ const reactTo = (isRetryable: NonNullable<CallOptions["isRetryable"]>): HedgeOpt
 
 const isQuantile = (after: unknown): after is Quantile => get(after, "_tag") === "Quantile"
 
-const delayOf = (check: Checks, after: CallOptions["after"] = quantile()): number | AtQuantile => {
-  if (isQuantile(after)) return after
-  return after === Infinity || get(get(after, "value"), "_tag") === "Infinity"
-    ? Infinity
-    : check.duration("after", after)
-}
+/**
+ * A duration of at least 0, or infinity, in milliseconds.
+ *
+ * @internal
+ */
+export const delayOf = (check: Checks, field: string, delay: Duration.Input): number =>
+  delay === Infinity || get(get(delay, "value"), "_tag") === "Infinity" ? Infinity : check.duration(field, delay)
 
 /**
  * Checks options, for the combinators of the adapters.
@@ -345,11 +346,11 @@ const delayOf = (check: Checks, after: CallOptions["after"] = quantile()): numbe
  * @internal
  */
 export const validatedCall = (check: Checks, options: CallOptions): HedgeOptions => {
-  const { after, atMost = 1, cost = 1, isRetryable = asFacts } = options
+  const { after = quantile(), atMost = 1, cost = 1, isRetryable = asFacts } = options
   check.names.add("after")
   callable(check, "isRetryable", isRetryable, "a function of an error")
   return known(check, options, {
-    after: delayOf(check, after),
+    after: isQuantile(after) ? after : delayOf(check, "after", after),
     atMost: check.between("atMost", check.count("atMost", atMost, 0), 0, 10),
     cost: check.positive("cost", cost),
     react: reactTo(isRetryable),

@@ -16,7 +16,7 @@ import * as Schedule from "effect/Schedule"
 import { adjusted, hintTooLong } from "../engine/delay.ts"
 import { type HedgeOptions, hedging } from "../engine/hedge.ts"
 import { combinator } from "../engine/policy/policy.ts"
-import { CurrentSend, Hedge, validatedCall } from "../Hedge.ts"
+import { CurrentSend, delayOf, Hedge, validatedCall } from "../Hedge.ts"
 import { also, checks, known } from "../internal/checks.ts"
 import { clockOf } from "../internal/clock.ts"
 import * as codes from "../internal/facts/codes.ts"
@@ -200,7 +200,7 @@ const hedgingOf = (policy: HedgingPolicy): HedgeOptions => {
   )
   const after = typeof hedgingDelay === "string" && inSeconds.test(hedgingDelay)
     ? Number.parseFloat(hedgingDelay) * 1000
-    : hedgingDelay as Duration.Input
+    : delayOf(check, "hedgingDelay", hedgingDelay as Duration.Input)
   const options = validatedCall(checks(check.tag), {
     after,
     atMost: Math.min(5, attempts) - 1,

@@ -130,6 +130,9 @@ export const makeClassifier = (options: ClassifierOptions = {}): RetryClassifier
 
 const classifierWith = (check: Checks, { hints = defaultHints, retryStatus = isRetryStatus }: ClassifierOptions) => {
   check.names.add("hints")
+  if (!(Array.isArray(hints) && hints.every((reader) => typeof reader === "function"))) {
+    check.reject("hints", hints, "an array of functions of a response")
+  }
   return classifierOf({ hints, retryStatus: callable(check, "retryStatus", retryStatus, "a function of a status") })
 }
 
@@ -141,6 +144,8 @@ const classifierWith = (check: Checks, { hints = defaultHints, retryStatus = isR
  */
 export const classifier: RetryClassifier.RetryClassifier = makeClassifier()
 
+const aClassifier = "a function of a failure"
+
 type AnySchedule<Err, R> = Schedule.Schedule<unknown, Attempted, Err, R>
 
 const settingsOf = (options: Options, constructorName: string): Settings => {
@@ -148,6 +153,8 @@ const settingsOf = (options: Options, constructorName: string): Settings => {
   const { attemptTimeout, classifier, newConnection } = options
   const own = classifierWith(check, options)
   also(check, "attemptTimeout", "classifier", "newConnection")
+  if (classifier !== undefined) callable(check, "classifier", classifier, aClassifier)
+  if (newConnection !== undefined) callable(check, "newConnection", newConnection, "a function of a send")
   flag(check, "disableProxyRetries", options.disableProxyRetries)
   return known(check, options, {
     classifier: classifier === undefined ? own : RetryClassifier.orElse(classifier, own),
@@ -281,7 +288,7 @@ export const hedge: {
   const { classifier: own = classifier, ...options }: HedgeOptions = args[isFirst ? 1 : 0] ?? {}
   const check = checks("RetryHttp.hedge")
   check.names.add("classifier")
-  const hedged = hedging(validatedCall(check, options), own)
+  const hedged = hedging(validatedCall(check, options), callable(check, "classifier", own, aClassifier))
   return isFirst
     ? HttpClient.transform(args[0], hedged)
     : <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.transform(self, hedged)

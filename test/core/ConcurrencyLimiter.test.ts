@@ -172,6 +172,7 @@ describe("the adaptive limit", () => {
     ["limit", () => ConcurrencyLimiter.fixed(0)],
     ["limit", () => ConcurrencyLimiter.fixed(1.5)],
     ["rule", () => ConcurrencyLimiter.layer({ rule: 5 as never })],
+    ["rule", () => ConcurrencyLimiter.layer({ rule: { limit: () => 1, next: () => 1 } as never })],
     ["rule", () => ConcurrencyLimiter.layer({ rule: { ...adaptive(), isTimed: true as never } })],
     ["rule", () => ConcurrencyLimiter.layer({ rule: { ...adaptive(), pauseMillis: 100 as never } })],
     ["isDrop", () => ConcurrencyLimiter.layer({ isDrop: 503 as never })],

@@ -196,7 +196,8 @@ describe("the rules of proposal A6", () => {
   const refused: ReadonlyArray<[field: string, policy: any]> = [
     ["maxAttempts", { maxAttempts: 1 }],
     ["maxAttempts", { maxAttempts: 2.5 }],
-    ["after", { maxAttempts: 2, hedgingDelay: "-1s" }],
+    ["hedgingDelay", { maxAttempts: 2, hedgingDelay: "-1s" }],
+    ["hedgingDelay", { maxAttempts: 2, hedgingDelay: Number.NaN }],
     ["nonFatalStatusCodes", { maxAttempts: 2, nonFatalStatusCodes: ["BUSY"] }],
     ["nonFatalStatusCodes", { maxAttempts: 2, nonFatalStatusCodes: [17] }],
     ["nonFatalStatusCodes", { maxAttempts: 2, nonFatalStatusCodes: 14 }]

@@ -992,7 +992,11 @@ describe("RetryHttp", () => {
       ["hintSpread", { hintSpread: -0.1 }],
       ["hintSpread", { hintSpread: 1.1 }],
       ["hintSpread", { hintSpread: Number.NaN }],
-      ["reuseConnection", { reuseConnection: "sometimes" as "never" }]
+      ["reuseConnection", { reuseConnection: "sometimes" as "never" }],
+      ["classifier", { classifier: "default" as never }],
+      ["newConnection", { newConnection: true as never }],
+      ["hints", { hints: RetryHttp.hintSeconds("x-wait") as never }],
+      ["hints", { hints: ["x-wait" as never] }]
     ]
     for (const [field, options] of bad) {
       it(`refuses ${field} ${String(Object.values(options)[0])}`, () => {

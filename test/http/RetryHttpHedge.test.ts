@@ -138,6 +138,7 @@ describe("a client that hedges", () => {
 
   it("refuses impossible options in its own name", () => {
     assert.throws(() => RetryHttp.hedge({ after: -1 }), /RetryHttp\.hedge.*after/)
+    assert.throws(() => RetryHttp.hedge({ classifier: 5 as never }), /RetryHttp\.hedge.*classifier/)
     assert.throws(() => RetryHttp.hedge(server([[1, 200]]).client, { atMost: 11 }), /RetryHttp\.hedge.*atMost/)
   })
 })
