@@ -183,11 +183,21 @@ const namesOf: { readonly [Kind in Outage["kind"]]: ReadonlyArray<string> } = {
   slow: ["kind", "from", "to", "share", "factor", "by"]
 }
 
-const factorOf = (check: Checks, field: string, factor: number | undefined): number =>
-  check.between(`${field}.factor`, factor ?? 1, 1, Number.MAX_VALUE)
-
 /** Invalid strings are rejected with the other invalid durations. */
 const timeOf = (time: Duration.Input | string | undefined) => time as Duration.Input | undefined
+
+/** How much longer a send takes. */
+const slownessOf = (check: Checks, field: string, outage: Outage): Pick<Valid, "factor" | "byMillis"> => {
+  if (outage.kind !== "slow") return { factor: 1, byMillis: 0 }
+  const { by, factor } = outage
+  if ((factor ?? by) === undefined) {
+    check.reject(`${field}.factor`, factor, "a number of at least 1 if there is no by")
+  }
+  return {
+    factor: check.between(`${field}.factor`, factor ?? 1, 1, Number.MAX_VALUE),
+    byMillis: check.duration(`${field}.by`, timeOf(by), 0)
+  }
+}
 
 const validOutage = (check: Checks, outage: Outage, index: number): Valid => {
   const field = `outages[${index}]`
@@ -197,9 +207,6 @@ const validOutage = (check: Checks, outage: Outage, index: number): Valid => {
   check.oneOf(`${field}.kind`, kind, kinds)
   also(own, ...namesOf[kind].map((name) => `${field}.${name}`))
   known(own, outage, undefined, `${field}.`)
-  if (kind === "slow" && (outage.factor ?? outage.by) === undefined) {
-    check.reject(`${field}.factor`, outage.factor, "a number of at least 1 if there is no by")
-  }
   const fromMillis = check.duration(`${field}.from`, timeOf(from), 0)
   const toMillis = check.positiveDuration(`${field}.to`, timeOf(to), Infinity)
   if (toMillis <= fromMillis) check.reject(`${field}.to`, to, "later than from")
@@ -209,8 +216,7 @@ const validOutage = (check: Checks, outage: Outage, index: number): Valid => {
     fromMillis,
     toMillis,
     share: kind === "hold" ? 1 : check.between(`${field}.share`, outage.share ?? 1, 0, 1),
-    factor: kind === "slow" ? factorOf(check, field, outage.factor) : 1,
-    byMillis: kind === "slow" ? check.duration(`${field}.by`, timeOf(outage.by), 0) : 0
+    ...slownessOf(check, field, outage)
   }
 }
 
