@@ -5,7 +5,7 @@
  * idempotency key, or an explicit mark, makes it safe. A stream is sent once, unless it can be recreated.
  */
 import { Effect, Layer, Schema, Stream } from "effect"
-import { awsStandard2026, RetryPolicy } from "effect-retry"
+import { awsStandard2026, Hedge, RetryPolicy } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import { HttpBody, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { HttpApi, HttpApiClient, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
@@ -52,6 +52,16 @@ export const upload = (name: string, open: () => Stream.Stream<Uint8Array>) =>
 
 /** A client that retries for everything that requires an `HttpClient`: it uses the quota that the layer is given. */
 export const layer = RetryHttp.layer(awsStandard2026)
+
+/** The same, with a second request for a read that has no response after 200 milliseconds. */
+export const hedgingLayer = layer.pipe(Layer.provide(Layer.effect(
+  HttpClient.HttpClient,
+  Effect.zipWith(HttpClient.HttpClient, Hedge.Hedge, (client, hedge) =>
+    client.pipe(
+      RetryHttp.hedge({ after: "200 millis" }),
+      HttpClient.transformResponse(Effect.provideService(Hedge.Hedge, hedge))
+    ))
+)))
 
 class Orders extends HttpApiGroup.make("orders").add(
   HttpApiEndpoint.get("get", "/orders/:id", { params: { id: Schema.String }, success: Schema.String })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { awsStandard2026, RetryObserver, type RetryPolicy, RetryQuota } from "effect-retry"
+import { awsStandard2026, Hedge, RetryObserver, type RetryPolicy, RetryQuota } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Kit from "effect-retry/testing"
 import * as Duration from "effect/Duration"
@@ -51,6 +51,32 @@ describe("examples/http", () => {
       const second = yield* sent(Http.getOrder(7), [503])
       assert.strictEqual(second.exit._tag, "Failure")
       assert.strictEqual(second.requests.length, 3)
+    }))
+
+  it.effect("sends a late read again through a layer, and retries it", () =>
+    Effect.gen(function*() {
+      let requests = 0
+      const client = HttpClient.make((request) =>
+        Effect.delay(
+          Effect.sync(() =>
+            HttpClientResponse.fromWeb(request, new Response("", { status: requests < 3 ? 503 : 200 }))
+          ),
+          ++requests === 1 ? "1 minute" : 10
+        )
+      )
+      const live = Http.hedgingLayer.pipe(
+        Layer.provide([
+          Layer.succeed(HttpClient.HttpClient, client),
+          RetryQuota.layer(),
+          Hedge.layer({ share: 1 })
+        ])
+      )
+      const call = Effect.provide(HttpClient.get("https://shop.example/orders/7"), live)
+      const fiber = yield* Effect.forkChild(call, { startImmediately: true })
+      yield* TestClock.adjust(200)
+      assert.strictEqual(requests, 2)
+      yield* TestClock.adjust("2 minutes")
+      assert.strictEqual((yield* Fiber.join(fiber)).status, 200)
     }))
 
   it.effect("retries an order with its key", () =>
