@@ -266,10 +266,17 @@ export const sendHedged = <I extends object, In extends I, O extends MetadataBea
     const each = typeof command === "function" ? send(client, from(made, command), options) : once
     const isOneShot = typeof command !== "function" && Streams.streamOf(made.input) !== undefined
     if (isOneShot || !(repeatable ?? reads.test(made.constructor.name))) return each
-    return Effect.flatMap(
-      Calls.current(made.constructor),
-      ({ call }) => Effect.provideService(hedging(each, valid, home), RequestHeaders.Invocation, call)
-    )
+    return Effect.flatMap(Calls.current(made.constructor), ({ attempt, call }) => {
+      let last = attempt - 1
+      const counted = Effect.suspend(() => {
+        last++
+        return each
+      })
+      return hedging(counted, valid, home).pipe(
+        Effect.tapError((error) => Effect.sync(() => Calls.countedTo(error, last))),
+        Effect.provideService(RequestHeaders.Invocation, call)
+      )
+    })
   })
 }
 

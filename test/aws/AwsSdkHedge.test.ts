@@ -51,8 +51,9 @@ describe("AwsSdk.sendHedged", () => {
   it.effect("is retried like any send", () =>
     Effect.gen(function*() {
       const { client, requests } = dynamo([busy, busy, ok])
-      yield* played(withRetry(AwsSdk.sendHedged(client, getItem(), after), awsStandard))
-      assert.strictEqual(requests.length, 3)
+      const output = yield* played(withRetry(AwsSdk.sendHedged(client, getItem(), after), awsStandard))
+      assert.deepStrictEqual(numbers(requests), ["attempt=1", "attempt=2", "attempt=3"])
+      assert.strictEqual(output.$metadata.attempts, 3)
       assert.strictEqual(new Set(requests.map(({ headers }) => headers["amz-sdk-invocation-id"])).size, 1)
     }).pipe(services))
 

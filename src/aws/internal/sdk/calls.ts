@@ -29,6 +29,12 @@ export const remember = (error: SdkError, sent: Sent, nowMillis: number): void =
   }
 }
 
+/** The number of the last send of the hedged call that failed with this error: a retry counts on from it. */
+export const countedTo = (error: SdkError, attempt: number): void => {
+  const sent = sends.get(error)
+  if (sent !== undefined) sends.set(error, { ...sent, attempt })
+}
+
 const previousOf = ({ input }: Schedule.Metadata, operation: Function): Sent | undefined => {
   const sent = typeof input === "object" && input !== null ? sends.get(input) : undefined
   return sent?.operation === operation ? sent : undefined
