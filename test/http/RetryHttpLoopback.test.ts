@@ -1,6 +1,7 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, describe, it } from "@effect/vitest"
-import { Backoff, RetryPolicy, withRetry } from "effect-retry"
+import { Backoff, Hedge, RetryPolicy, withRetry } from "effect-retry"
+import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -64,6 +65,14 @@ const statuses = (answers: ReadonlyArray<number>, body: "whole" | "open" = "whol
   else response.end(`body ${nth}`)
 }
 
+const latch = () => {
+  let open = () => {}
+  const promise = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { promise, open }
+}
+
 const policy = Backoff.fixed({ delay: "20 millis" }).pipe(RetryPolicy.maxAttempts(4))
 
 /** What sends over a connection of its own, in Node: an `Agent` of the kind that `fetch` uses. */
@@ -109,6 +118,34 @@ for (const [name, layer] of clients) {
         assert.deepStrictEqual(seen.sockets, [1, 2, 3])
         assert.strictEqual(seen.aborted, 2)
       }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    /** The first request hangs. The second ends its response when the first is gone, or when it is read. */
+    const hedging = (scoped: boolean) =>
+      Effect.gen(function*() {
+        const gone = latch()
+        const read = latch()
+        const { seen, url } = yield* serve((_, response, nth) => {
+          if (nth === 1) return void response.on("close", gone.open)
+          response.write("the beginning, ")
+          void (scoped ? read : gone).promise.then(() => response.end("the end"))
+        })
+        const budget = yield* RetryBudget.bucket()
+        const hedged = RetryHttp.hedge(yield* HttpClient.HttpClient, { after: 0 })
+        const text = Effect.gen(function*() {
+          const response = yield* (scoped ? HttpClient.withScope(hedged) : hedged).get(url)
+          if (scoped) assert.strictEqual(seen.aborted, 0)
+          read.open()
+          return yield* response.text
+        })
+        const whole = yield* Effect.provide(Effect.scoped(text), Hedge.layer({ budget }))
+        assert.strictEqual(whole, "the beginning, the end")
+        yield* Effect.promise(() => gone.promise)
+        assert.deepStrictEqual([seen.sockets.length, seen.aborted], [2, 1])
+      }).pipe(Effect.scoped, Effect.provide(layer))
+
+    it.live("aborts the request that loses while the body of the winner is read", () => hedging(false))
+
+    it.live("aborts the request that loses when the scope of both closes", () => hedging(true))
 
     it.live("uses one socket for everything as retry behavior 2.1 does, if configured so", () =>
       Effect.gen(function*() {
