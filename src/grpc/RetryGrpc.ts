@@ -11,6 +11,7 @@
 
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { adjusted, hintTooLong } from "../engine/delay.ts"
@@ -252,7 +253,32 @@ export const hedged = (
   policy: HedgingPolicy
 ): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | Hedge> => {
   const options = hedgingOf(policy)
-  return (self) => Hedge.use(({ home }) => hedging(self, options, home))
+  return (self) =>
+    Hedge.use(({ home }) =>
+      Effect.withFiber((fiber) => {
+        let sent = sentBefore(fiber)
+        const counted = Effect.suspend(() => {
+          sent++
+          return self
+        })
+        return Effect.tapError(hedging(counted, options, home), (error) => Effect.sync(() => remember(error, sent)))
+      })
+    )
+}
+
+/** The sends of hedged calls, by the errors they failed with: a retry finds its last error in the metadata of its schedule. */
+const hedgedSends = new WeakMap<object, number>()
+
+const remember = (error: unknown, sent: number): void => {
+  if (typeof error === "object" && error !== null) hedgedSends.set(error, sent)
+}
+
+/** How many sends came before this attempt. */
+const sentBefore = (fiber: Fiber.Fiber<unknown, unknown>): number => {
+  const { attempt: runs, input, output } = fiber.getRef(Schedule.CurrentMetadata)
+  // A repeated effect has metadata too, with its last result as input.
+  if (!isRetry(output) && !(input instanceof Error)) return 0
+  return hedgedSends.get(input as object) ?? runs
 }
 
 /**
@@ -354,10 +380,7 @@ export const unary = <A>(
   const timeoutMillis = check.positiveDuration("timeout", options?.timeout, Infinity)
   known(check, options ?? {})
   return Effect.withFiber((fiber) => {
-    const { attempt: runs, input, output } = fiber.getRef(Schedule.CurrentMetadata)
-    // A repeated effect has metadata too, with its last result as input.
-    const retries = isRetry(output) || input instanceof Error ? runs : 0
-    const previousAttempts = retries + (fiber.getRef(CurrentSend) ?? 0)
+    const previousAttempts = sentBefore(fiber) + (fiber.getRef(CurrentSend) ?? 0)
     const attempt: UnaryAttempt = {
       previousAttempts,
       deadline: clockOf(fiber).currentTimeMillisUnsafe() + Math.min(timeoutMillis, remainingIn(fiber.context)),

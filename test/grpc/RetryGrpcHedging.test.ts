@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Hedge, type RetryQuotaStore, SendGate } from "effect-retry"
+import { Backoff, Hedge, RetryPolicy, type RetryQuotaStore, SendGate, withRetry } from "effect-retry"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -96,6 +96,22 @@ describe("the timelines of proposal A6", () => {
       assert.deepStrictEqual(at, [0, 100, 200, 300, 400, 500])
     }).pipe(Effect.provide(Hedge.layer({ budget: unlimited }))))
 })
+
+it.effect("a retry says how many sends came before, hedges included", () =>
+  Effect.gen(function*() {
+    const previous: Array<number> = []
+    const call = RetryGrpc.unary<string>((attempt, callback) => {
+      callback(previous.push(attempt.previousAttempts) < 6 ? failure(14) : null, "ok")
+      return { cancel: () => {} }
+    })
+    const fixed = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+    const policy = { maxAttempts: 2, hedgingDelay: "1s", nonFatalStatusCodes: [14] }
+    const fiber = yield* Effect.forkChild(call.pipe(RetryGrpc.hedged(policy), withRetry(fixed)), {
+      startImmediately: true
+    })
+    yield* TestClock.adjust(100)
+    assert.deepStrictEqual([previous, fiber.pollUnsafe()], [[0, 1, 2, 3, 4, 5], Exit.succeed("ok")])
+  }).pipe(Effect.provide(Hedge.layer({ budget: unlimited }))))
 
 describe("a send that fails in its first step", () => {
   it.effect("waits as long as its pushback says", () =>
