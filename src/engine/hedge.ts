@@ -293,7 +293,7 @@ class Race {
     if (permit.reservation !== undefined) permit.reservation = spent(permit.reservation)
     sending.leftMillis = this.world.nowMillis
     // It has waited for its gates or its budget.
-    if (sending.fiber !== undefined && this.delayMillis > 0) this.planAfter(sending)
+    if (sending.fiber !== undefined) this.planAfter(sending)
     const inside = Effect.updateContext(this.self, (context: Context.Context<any>) => {
       const indexed = Context.add(context, InsideHedge, index)
       return this.outer === undefined ? Context.add(indexed, InsideCall, new Mark(this.world)) : indexed

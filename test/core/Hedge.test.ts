@@ -481,11 +481,11 @@ const once = <E>(call: Effect.Effect<number, E, Hedge.Hedge>) =>
   withRetry(call, awsStandard.pipe(RetryPolicy.maxAttempts(1)))
 
 describe("a send that waits for a gate", () => {
-  const waitsOnce = (millis: number): SendGate.SendGate => ({
+  const waitsOnce = (millis: number, attempt = 1): SendGate.SendGate => ({
     order: 1,
     enter: (send) => {
       const pass = () => send.hold({ settle: () => {}, cancel: () => {} })
-      return send.attempt === 1 ? Effect.andThen(Effect.sleep(millis), Effect.sync(pass)) : pass()
+      return send.attempt === attempt ? Effect.andThen(Effect.sleep(millis), Effect.sync(pass)) : pass()
     }
   })
 
@@ -495,6 +495,32 @@ describe("a send that waits for a gate", () => {
       const call = send.pipe(Hedge.hedged({ after: 50 }), Effect.provideService(Gate, waitsOnce(30)))
       assert.deepInclude(yield* timed(call, "1 second"), { value: 1, end: 90 })
       assert.deepStrictEqual(told.at, [30, 80])
+    }).pipe(Effect.provide(paid)))
+
+  it.effect("and is a hedge: the next counts from when it leaves, whatever failed before", () =>
+    Effect.gen(function*() {
+      const at: Array<number> = []
+      const send = Effect.flatMap(
+        Clock.currentTimeMillis,
+        (now) => at.push(now) === 2 ? Effect.fail(new Transient()) : Effect.sleep(200)
+      )
+      const call = send.pipe(
+        Hedge.hedged({ after: 20, atMost: 3 }),
+        Effect.provideService(Gate, waitsOnce(30, 3))
+      )
+      yield* timed(call, "1 second")
+      assert.deepStrictEqual(at, [0, 20, 50, 70])
+    }).pipe(Effect.provide(paid)))
+
+  it.effect("and is a hedge: the next still comes when a server has asked for it", () =>
+    Effect.gen(function*() {
+      const { send, told } = serving([[25, new Throttled({ retryAfter: 200 })], [500]])
+      const call = send.pipe(
+        Hedge.hedged({ after: 20, atMost: 2 }),
+        Effect.provideService(Gate, waitsOnce(30, 2))
+      )
+      yield* timed(call, "2 seconds")
+      assert.deepStrictEqual(told.at, [0, 50, 225])
     }).pipe(Effect.provide(paid)))
 
   it.effect("has its hedges made immediately if all are", () =>

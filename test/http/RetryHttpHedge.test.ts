@@ -1,9 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { awsStandard, Hedge, RetryClassifier, RetryInfo, RetryQuota, type RetryQuotaStore } from "effect-retry"
+import {
+  awsStandard,
+  Hedge,
+  RetryClassifier,
+  RetryInfo,
+  RetryObserver,
+  RetryQuota,
+  type RetryQuotaStore
+} from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as HttpBody from "effect/http/HttpBody"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -96,6 +105,17 @@ describe("a client that hedges", () => {
       const forbids = RetryClassifier.layer(() => Option.some(RetryInfo.notRetryable))
       assert.deepStrictEqual(yield* Effect.provide(run(hedge(client), get), forbids), { status: 503, send: "1" })
       assert.deepStrictEqual([told.at, told.closed], [[0], []])
+    }))
+
+  it.effect("closes a response that its caller does not get: it is interrupted while an observer waits", () =>
+    Effect.gen(function*() {
+      const { client, told } = server([[1000, 200], [10, 200]])
+      const waits = RetryObserver.layer({ onHedge: ({ event }) => event === "won" ? Effect.never : undefined })
+      const fiber = yield* Effect.forkChild(Effect.provide(run(hedge(client), get), waits), { startImmediately: true })
+      yield* TestClock.adjust(100)
+      yield* Fiber.interrupt(fiber)
+      for (let turn = 0; turn < 10; turn++) yield* Effect.promise(() => Promise.resolve())
+      assert.deepStrictEqual(told.closed, [2])
     }))
 
   it.effect("hedges the retry too, under retry", () =>
