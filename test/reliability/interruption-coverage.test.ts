@@ -89,11 +89,16 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
       `RetryConfigRedis.${name}`,
       [
         "redis/RetryConfigRedis.test.ts",
-        name === "layer" ? "while the quota moves to and fro, no token is lost" : "nothing of it keeps running"
+        name === "layer"
+          ? "whatever interrupts calls while the quota moves back and forth, no token is lost"
+          : "nothing of it keeps running"
       ] as const
     ])
   ),
-  "RetryQuotaRedis.opened": ["redis/RetryConfigRedis.test.ts", "while the quota moves to and fro, no token is lost"],
+  "RetryQuotaRedis.opened": [
+    "redis/RetryConfigRedis.test.ts",
+    "whatever interrupts calls while the quota moves back and forth, no token is lost"
+  ],
   "RetryConfig.hedged": [
     "json/RetryConfigParts.test.ts",
     "whatever interrupts a hedged call while the document changes, no send goes on"
@@ -141,6 +146,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "CoolDownRedis.validated",
     "Hedge.validated",
     "Hedge.validatedCall",
+    "Hedge.delayOf",
     "CoolDown.validated",
     "BotocoreLegacy.BotocoreLegacyError",
     "BotocoreLegacy.ChecksumError",
