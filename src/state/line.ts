@@ -70,22 +70,29 @@ export class Line<E, Size = void> {
     return this.ranks[0].size + this.ranks[1].size + this.ranks[2].size
   }
 
-  /** Waits until `granted` is called, which hands over in the same step. */
-  wait(context: AnyContext, granted: () => void, size: Size): Effect.Effect<void, E> {
+  /**
+   * Waits until `granted` is called, which hands over in the same step. `gone` is called if the wait is interrupted: it
+   * was neither granted nor refused.
+   */
+  wait(context: AnyContext, granted: () => void, size: Size, gone?: () => void): Effect.Effect<void, E> {
     const clock = Context.get(context, Clock.Clock)
     // It may come from elsewhere, such as a header: an unknown one is normal.
     const rank = ranks.get(Context.get(context, CurrentCriticality)) ?? 1
     return Effect.suspend(() => {
-      const now = monotonicMillis(clock)
-      if (this.size >= this.options.maxWaiters && !this.displaces(rank)) return this.refusal("queue-full", now, size)
-      const waiter = new Waiter(rank, now + this.options.maxWaitMillis, size, granted)
+      let waiter: Waiter<Size> | undefined
       const waited = Effect.suspend(() => {
+        const now = monotonicMillis(clock)
+        if (this.size >= this.options.maxWaiters && !this.displaces(rank)) return this.refusal("queue-full", now, size)
+        waiter = new Waiter(rank, now + this.options.maxWaitMillis, size, granted)
         this.ranks[rank].append(waiter)
         // One that goes before the one with the timer may need less than the timer waits for.
         if (this.next === waiter && this.first!.rank > rank) this.signal()
         return this.turn(waiter, clock)
       })
-      return Effect.onExit(waited, () => Effect.sync(() => this.leave(waiter)))
+      return Effect.onExit(waited, () =>
+        Effect.sync(() => {
+          if (waiter !== undefined && this.leave(waiter)) gone?.()
+        }))
     })
   }
 
@@ -126,7 +133,10 @@ export class Line<E, Size = void> {
       const isFirst = this.first === waiter
       const woken = this.woken(waiter, isFirst)
       if (!isFirst) return Effect.flatMap(woken, () => this.turn(waiter, clock))
-      if (now >= waiter.untilMillis) return this.refusal("full", now, waiter.size)
+      if (now >= waiter.untilMillis) {
+        this.leave(waiter)
+        return this.refusal("full", now, waiter.size)
+      }
       const millis = Math.min(waiter.untilMillis - now, Math.max(1, this.options.opensInMillis(now, this.next!.size)))
       return Effect.flatMap(Effect.raceFirst(Effect.sleep(Math.ceil(millis)), woken), () => {
         this.admit({ nowMillis: monotonicMillis(clock) })
@@ -165,10 +175,12 @@ export class Line<E, Size = void> {
     return Effect.fail(this.options.refused(reason, nowMillis, size))
   }
 
-  private leave(waiter: Waiter<Size>): void {
+  /** Returns `false` if it had already left. */
+  private leave(waiter: Waiter<Size>): boolean {
     const hadTimer = this.first === waiter
-    if (!this.ranks[waiter.rank].remove(waiter)) return
+    if (!this.ranks[waiter.rank].remove(waiter)) return false
     waiter.wake?.()
     if (hadTimer) this.signal()
+    return true
   }
 }

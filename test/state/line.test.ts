@@ -4,6 +4,7 @@ import { type Criticality, CurrentCriticality } from "effect-retry/Criticality"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 import * as TestClock from "effect/testing/TestClock"
 import { Line, type LineOptions } from "../../src/state/line.ts"
@@ -176,6 +177,56 @@ describe("a line", () => {
         for (const one of [first, next]) one.interruptUnsafe()
       }
       assert.includeMembers(sizes, [1, 2])
+    }))
+
+  /** Runs `meanwhile` where a fiber yields at this step, before the fiber goes on. */
+  const yieldingAt = (at: number, meanwhile: () => void): Scheduler.Scheduler => {
+    const scheduler = new Scheduler.MixedScheduler()
+    let steps = 0
+    return {
+      executionMode: scheduler.executionMode,
+      makeDispatcher: () => scheduler.makeDispatcher(),
+      shouldYield: (fiber) => {
+        if (++steps !== at) return scheduler.shouldYield(fiber)
+        queueMicrotask(meanwhile)
+        return true
+      }
+    }
+  }
+  const settled = Effect.promise(async () => {
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+  })
+
+  it.live("holds no more than it may, whatever the step in which another comes", () =>
+    Effect.gen(function*() {
+      const sizes = new Set<number>()
+      for (let at = 1; at <= 60; at++) {
+        const { line, log, wait } = yield* subject({ maxWaitMillis: 1e9, maxWaiters: 1 })
+        let other: Fiber.Fiber<unknown> | undefined
+        const scheduler = yieldingAt(at, () => {
+          other = Effect.runFork(wait("other"))
+        })
+        const one = Effect.runFork(Effect.provideService(wait("one"), Scheduler.Scheduler, scheduler))
+        yield* settled
+        sizes.add(line.size)
+        if (other !== undefined) assert.strictEqual(log.length, 1, `step ${at}`)
+        for (const fiber of [one, other]) fiber?.interruptUnsafe()
+      }
+      assert.deepStrictEqual([...sizes], [1])
+    }))
+
+  it.live("one that is refused does not pass, whatever the step in which there is room", () =>
+    Effect.gen(function*() {
+      const logs = new Set<string>()
+      for (let at = 1; at <= 60; at++) {
+        const { admit, log, wait } = yield* subject({ maxWaitMillis: 0, refused: (reason) => reason })
+        const scheduler = yieldingAt(at, () => admit(1))
+        yield* Effect.promise(() =>
+          Effect.runPromise(Effect.provideService(wait("one"), Scheduler.Scheduler, scheduler))
+        )
+        logs.add(log.join())
+      }
+      assert.deepStrictEqual([...logs], ["one full", "one"])
     }))
 
   for (const [what, waiters] of [["alone", 0], ["behind another", 1]] as const) {
