@@ -73,6 +73,11 @@ export interface Options {
   /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
   readonly maxWaiters?: number | undefined
   /**
+   * How long a send that opens the resource holds back others if it does not end: a finite duration above 0. Then one
+   * more passes, though a success still counts when it comes. Default 10 seconds.
+   */
+  readonly probeTime?: Duration.Input | undefined
+  /**
    * What an outcome says about when to send again; `undefined` when it says nothing. One that throws says nothing.
    *
    * Default: the `retryAfter` of a failure's facts; for an unknown failure, what its response asks for, such as a 403
@@ -147,12 +152,14 @@ const hintOf = ({ _tag, error, info, value }: SendGate.Outcome): Duration.Durati
  * @internal
  */
 export const validated = (options: Options, check = checks("CoolDown.make")): CoolDownOptions<CoolingDown> => {
-  const { atMost = 60_000, hint = hintOf, maxWait = 2000, maxWaiters = 10_000, spread = 0.2 } = options
+  const { atMost = 60_000, hint = hintOf, maxWait = 2000, maxWaiters = 10_000, probeTime = 10_000, spread = 0.2 } =
+    options
   return known(check, options, {
     atMostMillis: check.positiveDuration("atMost", atMost),
     spread: check.between("spread", spread, 0, 1),
     maxWaitMillis: check.duration("maxWait", maxWait),
     maxWaiters: check.count("maxWaiters", maxWaiters, 0),
+    probeMillis: check.positiveDuration("probeTime", probeTime),
     hint: callable(check, "hint", hint, "a function of an outcome"),
     refused: (reason, millis) => new CoolingDown({ reason, retryAfter: Duration.millis(Math.ceil(millis)) })
   })

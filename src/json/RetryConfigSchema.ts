@@ -87,8 +87,7 @@ const LimiterRedis = Schema.Struct({
 
 const CoolDownRedis = Schema.Struct({
   ...inRedis("cool-down:"),
-  lookInterval,
-  probeTime: maybe(Time, "How long the first send has to succeed before another process tries. Default 10 seconds.")
+  lookInterval
 }).annotate({ identifier: "CoolDownRedis", title: "Shares the cool-down with all processes, through Redis" })
 
 const Quota = Schema.Struct({
@@ -139,6 +138,10 @@ const CoolDown = Schema.Struct({
   spread: maybe(Share, "How far callers are spread out after the hint, as a share of it. Default 0.2."),
   maxWait: maybe(Time, "How much longer the resource may stay closed for a send to wait. Default 2 seconds."),
   maxWaiters: maxWaiters("10,000"),
+  probeTime: maybe(
+    Time,
+    "How long a send that opens the resource holds back others, and other processes. Default 10 seconds."
+  ),
   redis: maybe(CoolDownRedis, "Shares it with other processes. Default: each process has its own.")
 }).annotate({ identifier: "CoolDown", title: "What a server's hint means for all callers of the resource" })
 

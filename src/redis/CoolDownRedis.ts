@@ -53,8 +53,9 @@ export interface Options extends CoolDown.Options {
    */
   readonly lookInterval?: Duration.Input | undefined
   /**
-   * How long the process that opens the resource has for its first success before another one tries: a finite duration
-   * above 0. Default 10 seconds.
+   * How long the process that opens the resource has for its first success before another one tries, and how long a
+   * send that opens it holds back others of its process if it does not end: a finite duration above 0. Default 10
+   * seconds.
    */
   readonly probeTime?: Duration.Input | undefined
   /** How long a process decides alone before Redis is tried again: a finite duration above 0. Default 1 second. */
@@ -76,11 +77,10 @@ interface Valid {
 export const validated = (options: Options): Valid => {
   const check = checks("CoolDownRedis.make")
   const key = validKey(check, options, "cool-down:")
-  const probeMillis = check.positiveDuration("probeTime", options.probeTime ?? 10_000)
   const lookMillis = check.positiveDuration("lookInterval", options.lookInterval ?? 250)
   const times = validTimes(check, options)
   const gate = CoolDown.validated(options, check)
-  return { name: options.name, gate, terms: { settings: { key, probeMillis }, lookMillis }, times }
+  return { name: options.name, gate, terms: { settings: { key, probeMillis: gate.probeMillis }, lookMillis }, times }
 }
 
 const log = deciderLog("cool-down")
@@ -117,7 +117,7 @@ const over = (valid: Valid, connect: Connect) =>
  * The hint to one process is sent to Redis immediately, and the others find it at their next check: until then, they
  * may keep sending. When the hint is over, plus up to a `spread` of it, the first process with a send to make asks for
  * the probe, and the others wait. When the probe succeeds, each process lets its own sends follow, one more for each
- * that succeeds. If it does not succeed within the `probeTime`, another process probes.
+ * that succeeds. If none of its sends succeeds within the `probeTime`, another process probes.
  *
  * While Redis does not respond within the `timeout`, the process follows its own hints, and opens on its own. Hints
  * received meanwhile are shared as soon as Redis responds again.

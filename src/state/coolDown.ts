@@ -6,6 +6,7 @@ import type * as Random from "effect/Random"
 import { monotonicMillis } from "../internal/clock.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Line } from "./line.ts"
+import { type Linked, List } from "./list.ts"
 
 /** Valid options of a cool-down. */
 export interface CoolDownOptions<E> {
@@ -13,6 +14,7 @@ export interface CoolDownOptions<E> {
   readonly spread: number
   readonly maxWaitMillis: number
   readonly maxWaiters: number
+  readonly probeMillis: number
   readonly hint: (outcome: Outcome) => Duration.Duration | undefined
   readonly refused: (reason: "closed" | "queue-full", millis: number) => E
 }
@@ -34,12 +36,20 @@ export interface Peers {
   readonly opened: () => void
 }
 
-/** A send that has passed. All sends since the resource was last closed share one. */
-class Passage<E> implements Pass {
+/** A send that has passed. Those that pass freely share one. */
+class Passage<E> implements Pass, Linked<Passage<E>> {
+  list: List<any> | undefined = undefined
+  previous: Passage<E> | undefined = undefined
+  next: Passage<E> | undefined = undefined
   private readonly gate: CoolDownGate<E>
+  /** Sends in progress since the closing that it follows. It is among them as long as it holds a place. */
+  readonly sends: List<Passage<E>>
+  readonly sentMillis: number
 
-  constructor(gate: CoolDownGate<E>) {
+  constructor(gate: CoolDownGate<E>, sends: List<Passage<E>>, sentMillis: number) {
     this.gate = gate
+    this.sends = sends
+    this.sentMillis = sentMillis
   }
 
   settle(outcome: Outcome): void {
@@ -54,6 +64,8 @@ class Passage<E> implements Pass {
 /**
  * The gate of a cool-down. `"free"`: sends pass. `"closed"`: none does until the server's hint is over. `"opening"`:
  * one does, then one more for each that succeeds, with gaps between those held back, until as many pass as wanted to.
+ * A send that was refused may come back, so it counts as wanted; one that was interrupted while it waited is gone. A
+ * send that does not end holds its place for the probe time.
  */
 export class CoolDownGate<E> implements SendGate<E> {
   readonly name = "CoolDown"
@@ -64,18 +76,21 @@ export class CoolDownGate<E> implements SendGate<E> {
   /** No send is made until then: spread out so the processes of a fleet do not return together. */
   private opensMillis = -Infinity
   private spreadMillis = 0
-  /** Sends in progress, and how many may be, since the resource began to open. */
-  private inFlight = 0
+  /** Sends in progress since it was last closed, and how many may be. */
+  private sends = new List<Passage<E>>()
   private allowed = 0
-  /** How many sends were wanted meanwhile. */
-  private demand = 0
-  /** How many of these were wanted while it was closed: gaps keep them from returning together. */
+  /** How many sends were in line, but no longer are, or were refused a place in it. */
+  private served = 0
+  /** How often it began to open, and when it last did. */
+  private openings = 0
+  private openedMillis = -Infinity
+  /** How many sends were wanted while it was closed: gaps keep them from returning together. */
   private heldBack = 0
   /** The gaps end by then, or with as many successes as sends were held back: what comes later is only ramped up. */
   private gapsEndMillis = Infinity
   /** The last send since it began to open. */
   private lastMillis = -Infinity
-  private passage: Passage<E> = new Passage(this)
+  private readonly free = new Passage<E>(this, new List(), -Infinity)
   peers: Peers | undefined = undefined
   private readonly line: Line<E>
   private options: CoolDownOptions<E>
@@ -114,16 +129,24 @@ export class CoolDownGate<E> implements SendGate<E> {
   enter(send: Send): void | Effect.Effect<void, E> {
     if (this.phase === "free") {
       this.peers?.sent()
-      return send.hold(this.passage)
+      return send.hold(this.free)
     }
     const now = send.nowMillis
     if (this.line.size === 0 && this.opens(now)) return this.pass(send, now)
-    this.demand++
     if (this.untilMillis - now > this.options.maxWaitMillis) return Effect.fail(this.refusal("closed", now))
     // The more sends there are, the shorter the gaps: the one with the timer checks again.
     if (this.phase === "opening" && this.allowed <= this.heldBack) this.line.signal()
     const clock = Context.get(send.context, Clock.Clock)
-    return this.line.wait(send.context, () => this.pass(send, monotonicMillis(clock)))
+    const { openings } = this
+    const granted = () => {
+      this.served++
+      this.pass(send, monotonicMillis(clock))
+    }
+    return this.line.wait(send.context, granted, undefined, () => {
+      if (openings === this.openings) return
+      this.heldBack--
+      this.line.signal()
+    })
   }
 
   /** The server has asked for a break, and sends do not pass freely yet. */
@@ -133,10 +156,10 @@ export class CoolDownGate<E> implements SendGate<E> {
 
   ended(passage: Passage<E>, outcome: Outcome): void {
     const hintMillis = this.hintMillis(outcome)
-    const isCurrent = passage === this.passage && this.phase === "opening"
-    if (isCurrent) this.inFlight--
+    const isRecent = this.phase !== "free" && passage.sends === this.sends
+    this.sends.remove(passage)
     if (hintMillis > 0) return this.close(outcome.nowMillis, hintMillis)
-    if (!isCurrent) return
+    if (!isRecent) return
     if (outcome._tag === "Success") this.succeeded(outcome)
     else if (outcome.info?.throttling === true) this.allowed = 1
     if (this.line.size === 0) return
@@ -145,8 +168,7 @@ export class CoolDownGate<E> implements SendGate<E> {
   }
 
   canceled(passage: Passage<E>): void {
-    if (passage !== this.passage || this.phase !== "opening") return
-    this.inFlight--
+    if (!this.sends.remove(passage)) return
     this.lastMillis = -Infinity
     this.line.signal()
   }
@@ -164,9 +186,9 @@ export class CoolDownGate<E> implements SendGate<E> {
     this.untilMillis = Math.min(until, now + this.options.atMostMillis)
     this.spreadMillis = (this.untilMillis - now) * this.options.spread
     this.opensMillis = this.untilMillis + this.random.nextDoubleUnsafe() * this.spreadMillis
-    if (this.phase !== "closed") this.demand = this.line.size
+    if (this.phase !== "closed") this.served = 0
     this.phase = "closed"
-    this.passage = new Passage(this)
+    this.sends = new List()
     this.line.signal()
   }
 
@@ -188,23 +210,45 @@ export class CoolDownGate<E> implements SendGate<E> {
 
   private succeeded(outcome: Outcome): void {
     this.peers?.opened()
+    // It has succeeded late, while the peers were asked again.
+    if (this.phase === "closed") this.open(outcome.nowMillis)
     if (this.gapsEndMillis === Infinity) this.gapsEndMillis = outcome.nowMillis + this.spreadMillis
     this.allowed++
     if (this.allowed >= this.demand && this.line.size === 0) this.phase = "free"
   }
 
+  /** How many sends were wanted since it was last free. */
+  private get demand(): number {
+    return this.line.size + this.served
+  }
+
   private opens(now: number): boolean {
     if (this.phase === "free") return true
+    if (this.phase === "opening") this.forget(now)
     if (this.phase === "closed") {
       if (now < this.opensMillis || this.peers?.mayOpen() === false) return false
-      this.phase = "opening"
-      this.inFlight = 0
-      this.allowed = 1
-      this.heldBack = this.demand
-      this.gapsEndMillis = Infinity
-      this.lastMillis = -Infinity
+      this.open(now)
     }
-    return this.inFlight < this.allowed && now >= this.nextMillis
+    return this.sends.size < this.allowed && now >= this.nextMillis
+  }
+
+  private open(now: number): void {
+    this.phase = "opening"
+    this.openings++
+    this.openedMillis = now
+    this.allowed = 1
+    this.heldBack = this.demand
+    this.gapsEndMillis = Infinity
+    this.lastMillis = -Infinity
+  }
+
+  /** Sends that have not ended within the probe time. If none has succeeded by then, another process may try. */
+  private forget(now: number): void {
+    const since = now - this.options.probeMillis
+    for (let { first } = this.sends; first !== undefined && first.sentMillis <= since; { first } = this.sends) {
+      this.sends.remove(first)
+    }
+    if (this.peers !== undefined && this.gapsEndMillis === Infinity && this.openedMillis <= since) this.phase = "closed"
   }
 
   /** When the next send may follow the last, if there is room for it. */
@@ -219,16 +263,21 @@ export class CoolDownGate<E> implements SendGate<E> {
       // The peers answer by `look`.
       return now >= this.opensMillis && this.peers?.isAsked === true ? Infinity : Math.max(0, this.opensMillis - now)
     }
-    return this.inFlight < this.allowed ? Math.max(0, this.nextMillis - now) : Infinity
+    const opensMillis = this.sends.size < this.allowed
+      ? this.nextMillis
+      : this.sends.first!.sentMillis + this.options.probeMillis
+    return Math.max(0, opensMillis - now)
   }
 
   private pass(send: Send, now: number): void {
-    this.inFlight++
+    const passage = new Passage(this, this.sends, now)
+    this.sends.append(passage)
     this.lastMillis = now
-    send.hold(this.passage)
+    send.hold(passage)
   }
 
   private refusal(reason: "closed" | "queue-full", now: number): E {
+    this.served++
     const rest = Math.max(0, this.untilMillis - now)
     return this.options.refused(reason, rest + this.random.nextDoubleUnsafe() * this.spreadMillis)
   }

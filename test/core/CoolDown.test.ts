@@ -253,6 +253,7 @@ describe("CoolDown", () => {
     ["spread", { spread: 1.1 }],
     ["maxWait", { maxWait: -1 }],
     ["maxWaiters", { maxWaiters: 0.5 }],
+    ["probeTime", { probeTime: 0 }],
     ["hint", { hint: 5 as never }]
   ]
   for (const [field, options] of refused) {

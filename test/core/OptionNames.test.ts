@@ -118,6 +118,7 @@ const coolDown: All<CoolDown.Options> = {
   spread: 0,
   maxWait: 10,
   maxWaiters: 1,
+  probeTime: 10,
   hint: () => undefined
 }
 const hedge: All<Hedge.Options> = {
@@ -420,8 +421,7 @@ const rows: ReadonlyArray<Row> = [
   row<CoolDownRedis.Options>("CoolDownRedis.make", CoolDownRedis.make, {
     ...coolDown,
     ...redis,
-    lookInterval: 10,
-    probeTime: 10
+    lookInterval: 10
   })
 ]
 

@@ -116,6 +116,46 @@ describe("a fleet", () => {
       assert.isTrue(Exit.isSuccess(waits.pollUnsafe()!))
     }))
 
+  it.effect("while probes hang, the fleet sends one per probe time; when one is answered, it opens for all", () =>
+    Effect.gen(function*() {
+      const redis = new FakeCoolDown()
+      const processes = yield* fleet(3, redis, { spread: 0, probeTime: "2 seconds", maxWait: "20 seconds" })
+      const sends: Array<number> = []
+      const send = Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        sends.push(now)
+        if (now < 8000) yield* Effect.never
+      })
+      yield* processes[0]!.close(1000)
+      yield* TestClock.adjust(1)
+      for (const process of processes.slice(1)) yield* through(process, Effect.void)
+      yield* TestClock.adjust(300)
+      for (let half = 0; half < 24; half++) {
+        for (const process of processes) yield* through(process, send)
+        yield* TestClock.adjust(500)
+      }
+      const early = sends.filter((at) => at < 8000)
+      assert.strictEqual(early.length, 4)
+      for (const [index, at] of early.entries()) assert.isAtLeast(at - (early[index - 1] ?? -Infinity), 2000)
+      assert.strictEqual(sends.length, 3 * 24)
+      assert.deepStrictEqual(yield* phases(processes), ["free", "free", "free"])
+      assert.strictEqual(redis.closed, undefined)
+    }))
+
+  it.effect("a hint that took its time to Redis: who waits opens when it is over there too", () =>
+    Effect.gen(function*() {
+      const redis = new FakeCoolDown()
+      const [process] = yield* fleet(1, redis, { spread: 0, maxWait: "10 seconds" })
+      redis.onItsWayMillis = 40
+      yield* process!.close(1000)
+      yield* TestClock.adjust(500)
+      redis.onItsWayMillis = 0
+      const { sendOf, sends } = server(0, 0)
+      yield* through(process!, sendOf(0))
+      yield* TestClock.adjust(2000)
+      assert.deepStrictEqual(sends, [[0, 1040]])
+    }))
+
   it.effect("asks nothing while it sends nothing, and a few times a second however much it sends", () =>
     Effect.gen(function*() {
       const redis = new FakeCoolDown()

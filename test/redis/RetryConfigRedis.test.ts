@@ -95,7 +95,7 @@ describe("a document with sections for Redis", () => {
           }
         },
         limiter: { redis: { timeout: 20, lookInterval: "100 millis", idleTimeToLive: "1 minute" } },
-        coolDown: { atMost: "30 seconds", redis: { probeTime: "5 seconds", lookInterval: 100 } }
+        coolDown: { atMost: "30 seconds", probeTime: "5 seconds", redis: { lookInterval: 100 } }
       }
     }
   }
@@ -130,7 +130,8 @@ describe("a document with sections for Redis", () => {
     ["quota.capacity", { quota: { capacity: 0, redis: {} } }],
     ["limiter.redis.probeTime", { limiter: { redis: { probeTime: 1 } } }],
     ["limiter.redis.lookInterval", { limiter: { redis: { lookInterval: 0 } } }],
-    ["coolDown.redis.probeTime", { coolDown: { redis: { probeTime: "soon" } } }],
+    ["coolDown.redis.lookInterval", { coolDown: { redis: { lookInterval: "soon" } } }],
+    ["coolDown.probeTime", { coolDown: { probeTime: "soon", redis: {} } }],
     ["throttle.redis", { throttle: { redis: {} } }]
   ]
 

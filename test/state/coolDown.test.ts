@@ -5,6 +5,7 @@ import type * as CoolDown from "effect-retry/CoolDown"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import { validated } from "../../src/CoolDown.ts"
 import { CoolDownGate, type Peers } from "../../src/state/coolDown.ts"
@@ -14,6 +15,8 @@ import { gated } from "../utils/gated.ts"
 
 const subject = (options: CoolDown.Options = {}, random = 0.5) =>
   Effect.suspend(() => gated(new CoolDownGate(validated({ spread: 0, ...options }), constantRandom(random))))
+
+type Subject = Effect.Success<ReturnType<typeof subject>>
 
 const hint = (millis: number) => ({ info: RetryInfo.make({ throttling: true, retryAfter: Duration.millis(millis) }) })
 const throttled = { info: RetryInfo.make({ throttling: true }) }
@@ -158,6 +161,200 @@ describe("the gate of a cool-down", () => {
       assert.deepStrictEqual(log, ["d at 100", "e at 101"])
       assert.strictEqual(gate.phase, "free")
     }))
+
+  describe("how many wanted to send meanwhile", () => {
+    /** Of five sends while it is closed, the last three leave; then one probe succeeds. */
+    const afterProbe = (options: CoolDown.Options, leave: (of: Subject) => Effect.Effect<void>) =>
+      Effect.gen(function*() {
+        const of = yield* subject({ maxWait: "1 minute", ...options })
+        const { end, gate, send } = of
+        gate.close(0, 100)
+        for (const name of "ab") yield* send(name)
+        yield* leave(of)
+        yield* TestClock.adjust(102)
+        end("a")
+        yield* TestClock.adjust(1)
+        end("b")
+        return gate.phase
+      })
+
+    it.effect("one that is interrupted is gone: it opens as if it had never come", () =>
+      Effect.gen(function*() {
+        const phase = yield* afterProbe({}, ({ fork, enter }) =>
+          Effect.forEach("cde", (name) =>
+            Effect.flatMap(fork(enter(name)), Fiber.interrupt), { discard: true }))
+        assert.strictEqual(phase, "free")
+      }))
+
+    it.effect("one that is interrupted before it waits never came", () =>
+      Effect.gen(function*() {
+        assert.strictEqual(
+          yield* afterProbe({}, ({ enter }) => Effect.sync(() => void [..."cde"].map((name) => enter(name)))),
+          "free"
+        )
+      }))
+
+    const refusals: Record<string, readonly [CoolDown.Options, (of: Subject) => Effect.Effect<unknown>]> = {
+      "finds it closed for longer than it may wait": [{}, ({ gate, send }) =>
+        Effect.suspend(() => {
+          gate.change(validated({ maxWait: 50, spread: 0 }))
+          return Effect.forEach("cde", (name) => send(name))
+        })],
+      "finds the queue full": [{ maxWaiters: 2 }, ({ send }) => Effect.forEach("cde", (name) => send(name))],
+      "is displaced by one that matters more": [{ maxWaiters: 5 }, ({ send }) =>
+        Effect.andThen(
+          Effect.forEach("cde", (name) => send(name, { criticality: "sheddable" })),
+          Effect.forEach("xyz", (name) => Effect.flatMap(send(name, { criticality: "critical" }), Fiber.interrupt))
+        )]
+    }
+    for (const [why, [options, leave]] of Object.entries(refusals)) {
+      it.effect(`one that ${why} may come back, and counts`, () =>
+        Effect.gen(function*() {
+          assert.strictEqual(yield* afterProbe(options, (of) => Effect.asVoid(leave(of))), "opening")
+        }))
+    }
+
+    it.effect("one that has waited in vain for its turn may come back, and counts", () =>
+      Effect.gen(function*() {
+        const { end, gate, log, send } = yield* subject({ maxWait: 200 })
+        gate.close(0, 100)
+        for (const name of "abc") yield* send(name)
+        yield* TestClock.adjust(400)
+        assert.deepStrictEqual(log, ["a at 100", "b closed at 400", "c closed at 400"])
+        end("a")
+        assert.strictEqual(gate.phase, "opening")
+        yield* send("d")
+        end("d")
+        assert.strictEqual(gate.phase, "free")
+      }))
+
+    it.effect("gaps are for those held back who are still there", () =>
+      Effect.gen(function*() {
+        const { end, gate, fork, enter, log, send } = yield* subject({ spread: 1, maxWait: "1 minute" }, 0)
+        gate.close(0, 1000)
+        yield* send("a")
+        const held = yield* Effect.forEach("bcd", (name) => fork(enter(name)))
+        yield* TestClock.adjust(1000)
+        for (const name of "efg") yield* send(name)
+        yield* TestClock.adjust(10)
+        end("a")
+        yield* Effect.forEach(held, Fiber.interrupt)
+        yield* TestClock.adjust(10)
+        // One of the four that were held back is left, and has been sent.
+        assert.deepStrictEqual(log, ["a at 1000", "e at 1011", "f at 1012"])
+      }))
+
+    it.effect("one that came while it opened, and is interrupted, takes no gap from those held back", () =>
+      Effect.gen(function*() {
+        const { end, gate, fork, enter, log, send } = yield* subject({ spread: 1, maxWait: "1 minute" }, 0)
+        gate.close(0, 1000)
+        for (const name of "ab") yield* send(name)
+        yield* TestClock.adjust(1000)
+        yield* Effect.flatMap(fork(enter("c")), Fiber.interrupt)
+        yield* Effect.flatMap(fork(enter("d")), Fiber.interrupt)
+        end("a")
+        yield* TestClock.adjust(1000)
+        assert.deepStrictEqual(log, ["a at 1000", "b at 1500"])
+      }))
+  })
+
+  describe("a send that does not end", () => {
+    const hung = (options: CoolDown.Options = {}) => subject({ maxWait: "1 minute", probeTime: 1000, ...options })
+
+    it.effect("holds its place for the probe time: one by one, others pass", () =>
+      Effect.gen(function*() {
+        const { gate, log, send } = yield* hung()
+        gate.close(0, 100)
+        for (const name of "abc") yield* send(name)
+        yield* TestClock.adjust(1099)
+        assert.deepStrictEqual(log, ["a at 100"])
+        yield* TestClock.adjust(1001)
+        assert.deepStrictEqual(log, ["a at 100", "b at 1100", "c at 2100"])
+        yield* TestClock.adjust(999)
+        yield* send("d")
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(log.slice(3), ["d at 3100"])
+        yield* TestClock.adjust(5000)
+        yield* send("e")
+        assert.deepStrictEqual(log.slice(4), ["e at 8100"])
+      }))
+
+    it.effect("by default for ten seconds", () =>
+      Effect.gen(function*() {
+        const { gate, log, send } = yield* subject({ maxWait: "1 minute" })
+        gate.close(0, 100)
+        for (const name of "ab") yield* send(name)
+        yield* TestClock.adjust(10_100)
+        assert.deepStrictEqual(log, ["a at 100", "b at 10100"])
+      }))
+
+    it.effect("holds one place of several: the others open the resource", () =>
+      Effect.gen(function*() {
+        const { end, gate, log, send } = yield* hung()
+        gate.close(0, 100)
+        for (const name of "abcd") yield* send(name)
+        yield* TestClock.adjust(100)
+        end("a")
+        yield* TestClock.adjust(2)
+        end("c")
+        yield* TestClock.adjust(1)
+        end("d")
+        assert.deepStrictEqual(log, ["a at 100", "b at 101", "c at 102", "d at 103"])
+        assert.strictEqual(gate.phase, "free")
+      }))
+
+    it.effect("counts when it ends after all: success, throttle and hint, but frees no place twice", () =>
+      Effect.gen(function*() {
+        const { cancel, end, gate, log, send } = yield* hung()
+        gate.close(0, 100)
+        for (const name of "abcdefghi") yield* send(name)
+        yield* TestClock.adjust(1100)
+        assert.deepStrictEqual(log.splice(0), ["a at 100", "b at 1100"])
+        end("a")
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual(log.splice(0), ["c at 1101"])
+        yield* TestClock.adjust(1000)
+        assert.deepStrictEqual(log.splice(0), ["d at 2100", "e at 2101"])
+        end("b", "Failure", throttled)
+        cancel("c")
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual(log.splice(0), [])
+        end("d")
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual(log.splice(0), ["f at 2120"])
+        yield* TestClock.adjust(1000)
+        assert.deepStrictEqual(log.splice(0), ["g at 3101", "h at 3120"])
+        end("f", "Failure", hint(5000))
+        assert.deepStrictEqual([gate.phase, gate.untilMillis], ["closed", 8130])
+      }))
+
+    it.effect("a service that takes three times as long opens all the same", () =>
+      Effect.gen(function*() {
+        const { end, gate, log, send } = yield* hung()
+        gate.close(0, 100)
+        for (let index = 0; index < 20; index++) yield* send(`a${index}`)
+        const answered = (line: string) => Effect.delay(Effect.sync(() => end(line.split(" ")[0]!)), 3000)
+        for (let seen = 0, millis = 0; millis < 30_000 && gate.phase !== "free"; millis++) {
+          for (; seen < log.length; seen++) yield* Effect.forkChild(answered(log[seen]!), { startImmediately: true })
+          yield* TestClock.adjust(1)
+        }
+        assert.strictEqual(gate.phase, "free", log.join(", "))
+      }))
+
+    it.effect("a hint makes it forgotten: what passes then has the place for itself", () =>
+      Effect.gen(function*() {
+        const { end, gate, log, send } = yield* hung()
+        gate.close(0, 100)
+        yield* send("a")
+        yield* TestClock.adjust(100)
+        gate.close(100, 500)
+        for (const name of "bcd") yield* send(name)
+        yield* TestClock.adjust(500)
+        end("a")
+        yield* TestClock.adjust(500)
+        assert.deepStrictEqual(log, ["a at 100", "b at 600"])
+      }))
+  })
 
   it.effect("waits for its turn as long again as for the hint, then is refused; so is one too many", () =>
     Effect.gen(function*() {
@@ -376,6 +573,45 @@ describe("the gate of a cool-down", () => {
         peers.may = true
         yield* TestClock.adjust(200)
         assert.deepStrictEqual(log, ["a at 350"])
+      }))
+
+    it.effect("asks its peers again if nothing has succeeded within the probe time", () =>
+      Effect.gen(function*() {
+        const { end, gate, log, send } = yield* subject({ probeTime: 1000, maxWait: "1 minute" })
+        const peers = gate.peers = new FakePeers()
+        peers.may = true
+        gate.close(0, 100)
+        for (const name of "abcd") yield* send(name)
+        yield* TestClock.adjust(100)
+        end("a", "Failure")
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual([log.splice(0), peers.asked], [["a at 100", "b at 101"], 1])
+        peers.may = false
+        yield* TestClock.adjust(5000)
+        assert.deepStrictEqual([log.splice(0), peers.asked, gate.phase], [[], 2, "closed"])
+        peers.may = true
+        gate.look(5101)
+        assert.deepStrictEqual([log.splice(0), peers.asked], [["c at 5101"], 3])
+        end("c")
+        yield* TestClock.adjust(10_000)
+        assert.deepStrictEqual([log, peers.asked, gate.phase], [["d at 5102"], 3, "opening"])
+      }))
+
+    it.effect("a probe that succeeds while its peers are asked again opens it", () =>
+      Effect.gen(function*() {
+        const { end, gate, log, send } = yield* subject({ probeTime: 1000, maxWait: "1 minute" })
+        const peers = gate.peers = new FakePeers()
+        peers.may = true
+        gate.close(0, 100)
+        for (const name of "abc") yield* send(name)
+        yield* TestClock.adjust(100)
+        peers.may = false
+        yield* TestClock.adjust(1000)
+        assert.deepStrictEqual([log.splice(0), gate.phase], [["a at 100"], "closed"])
+        end("a")
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual(log, ["b at 1100", "c at 1101"])
+        assert.deepStrictEqual(peers.told, ["closed until 100", "opened"])
       }))
 
     it.effect("opens by itself once it has left", () =>

@@ -23,8 +23,9 @@ export class FakeCoolDown {
   closed: Closed | undefined = undefined
   exchanges = 0
   mood: Mood = "fine"
-  /** How long each exchange takes. */
+  /** How long each exchange takes, after it was read, and before. */
   latencyMillis = 0
+  onItsWayMillis = 0
 
   readonly service: Redis.Redis["Service"] = {
     send: () => Effect.die("no commands"),
@@ -39,6 +40,7 @@ export class FakeCoolDown {
       if (this.mood === "refusing") return yield* new Redis.RedisError({ cause: new Error("READONLY a replica") })
       if (this.mood === "garbage") return ["what?"]
       if (this.mood === "silent") return yield* Effect.never
+      if (this.onItsWayMillis > 0) yield* Effect.sleep(this.onItsWayMillis)
       const now = yield* Clock.currentTimeMillis
       const reply = this.run(now, args as Args)
       if (this.latencyMillis > 0) yield* Effect.sleep(this.latencyMillis)

@@ -133,10 +133,11 @@ export const concurrencyOf = (
 })
 
 /** The options of a cool-down. */
-export const coolDownOf = ({ atMost, maxWait, ...rest }: CoolDownSettings): CoolDown.Options => ({
+export const coolDownOf = ({ atMost, maxWait, probeTime, ...rest }: CoolDownSettings): CoolDown.Options => ({
   ...rest,
   atMost: maybeMillis(atMost),
-  maxWait: maybeMillis(maxWait)
+  maxWait: maybeMillis(maxWait),
+  probeTime: maybeMillis(probeTime)
 })
 
 /** The options of a throttle. */

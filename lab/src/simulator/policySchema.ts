@@ -46,7 +46,11 @@ const CoolDown = Schema.Struct({
   atMost: maybe(Time, "The longest hint that is followed. Default 1 minute."),
   spread: maybe(Share, "How far sends are spread after the hint, as a share of it. Default 0.2."),
   maxWait: maybe(Time, "The longest remaining closure that a send waits for. Default 2 seconds."),
-  maxWaiters: maybe(Count, "How many may wait. Default 10000.")
+  maxWaiters: maybe(Count, "How many may wait. Default 10000."),
+  probeTime: maybe(
+    Time,
+    "How long a send that opens the resource holds back others if it does not end. Default 10 seconds."
+  )
 }).annotate({ identifier: "CoolDown", title: "A CoolDown of the library, one for each process" })
 
 const Throttle = Schema.Struct({

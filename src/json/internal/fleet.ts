@@ -24,7 +24,7 @@ const everywhere = ["name", "prefix", "timeout", "fallbackTime"]
 const keys: { readonly [Key in keyof Fleet]: ReadonlyArray<string> } = {
   quota: [...everywhere, "leaseTime", "idleTimeToLive", "flushInterval", "leaseAhead", "fallback"],
   limiter: [...everywhere, "lookInterval", "idleTimeToLive"],
-  coolDown: [...everywhere, "lookInterval", "probeTime"]
+  coolDown: [...everywhere, "lookInterval"]
 }
 
 const fallbackKeys = ["capacity", "initial", "refillPerSecond"]

@@ -184,7 +184,7 @@ const concurrency: Section = {
 }
 
 const coolDown: Section = {
-  keys: ["atMost", "spread", "maxWait", "maxWaiters", "redis"],
+  keys: ["atMost", "spread", "maxWait", "maxWaiters", "probeTime", "redis"],
   check: shareable("coolDown", CoolDown.validated),
   make: (given: Shareable<CoolDownOptions<CoolDown.CoolingDown>> | undefined, owner) => {
     const gate = new CoolDownGate<CoolDown.CoolingDown>(

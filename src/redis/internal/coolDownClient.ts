@@ -120,10 +120,13 @@ export class CoolDownClient implements Peers, Topic<CoolDownReply> {
     const isNews = closing !== "" && closing !== this.closing
     this.closing = closing
     if (state === "closed") {
-      this.wantsToOpen = this.mayOpenNow = this.isProbing = false
+      this.mayOpenNow = this.isProbing = false
       // The process trusts its own report more than the response, unless another process was asked to wait longer.
       const isLonger = now + millis > gate.untilMillis + (told ? this.exchanges.timeoutMillis : 0)
       if (isNews && isLonger) gate.closeUntil(now, now + millis)
+      // A hint that took its time is over here, and soon there.
+      if (gate.untilMillis > now) this.wantsToOpen = false
+      else this.look = { ...this.look, atMillis: Math.min(this.look.atMillis, now + millis) }
     } else if (state === "others") {
       if (isNews && gate.phase === "free") gate.closeUntil(now, now)
     } else if (this.wantsToOpen) {
