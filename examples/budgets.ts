@@ -5,11 +5,11 @@
  * fault of one second can use all of it: a share of the calls, joined with it, bounds that too. Policies do not change.
  * A share alone pays as long as there are calls, during the outage and after it.
  */
-import { Effect } from "effect"
+import { Clock, Effect, type Layer } from "effect"
 import { awsStandard, RetryQuota, withRetry } from "effect-retry"
 import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
-import { main, showMany, Unavailable } from "./support/program.ts"
+import { inVirtualTime, main, print, Unavailable } from "./support/program.ts"
 
 export const load = <A, E>(send: Effect.Effect<A, E>) => send.pipe(Effect.timeout("1 second"), withRetry(awsStandard))
 
@@ -35,15 +35,32 @@ export const fleet = RetryQuota.layerStore(
   ])
 )
 
-/** An outage of 20 seconds, ten calls a second. */
-const calls = { calls: 200, everyMillis: 100 }
-const down = Effect.suspend(() => Effect.fail(new Unavailable()))
+/** An outage of 100 seconds, ten calls a second: how many retries it gets, and how many in the busiest second. */
+export const outage = (quota: Layer.Layer<RetryQuota.RetryQuota>) =>
+  Effect.gen(function*() {
+    const sends = new Map<number, number>()
+    const down = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const second = Math.floor(now / 1000)
+      sends.set(second, (sends.get(second) ?? 0) + 1)
+      return Effect.fail(new Unavailable())
+    })
+    const calls = Array.from({ length: 1000 }, (_, n) => Effect.delay(Effect.exit(load(down)), 100 * n))
+    yield* inVirtualTime(Effect.all(calls, { concurrency: "unbounded" }).pipe(Effect.provide(quota)))
+    const perSecond = [...sends.values()]
+    return { retries: perSecond.reduce((sum, one) => sum + one, -calls.length), busiest: Math.max(...perSecond) - 10 }
+  })
+
+const show = (title: string, quota: Layer.Layer<RetryQuota.RetryQuota>) =>
+  Effect.flatMap(
+    outage(quota),
+    ({ busiest, retries }) => print(`${title}: ${retries} retries, at most ${busiest} a second`)
+  )
 
 main(
   import.meta.url,
-  showMany("a bucket", calls, down, load),
-  showMany("a bucket and a share", calls, down, load).pipe(Effect.provide(layer)),
-  showMany("a share alone", calls, down, load).pipe(Effect.provide(shareAlone)),
-  showMany("as in Envoy", calls, down, load).pipe(Effect.provide(likeEnvoy)),
-  showMany("as in gRPC", calls, down, load).pipe(Effect.provide(likeGrpc))
+  show("a bucket", RetryQuota.layer()),
+  show("a bucket and a share", layer),
+  show("a share alone", shareAlone),
+  show("as in Envoy", likeEnvoy),
+  show("as in gRPC", likeGrpc)
 )

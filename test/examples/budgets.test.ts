@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { RetryQuota } from "effect-retry"
+import { RetryQuota } from "effect-retry"
 import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
@@ -26,6 +26,18 @@ const outage = (seconds: number, quota: Layer.Layer<RetryQuota.RetryQuota>) =>
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((total, number) => total + number, 0)
 
 describe("examples/budgets", () => {
+  const figures = {
+    "a bucket": [RetryQuota.layer(), { retries: 100, busiest: 20 }],
+    "a share alone": [Example.shareAlone, { retries: 301, busiest: 8 }],
+    "both: as little as the bucket, and as few at once as the share": [Example.layer, { retries: 100, busiest: 8 }]
+  } as const
+  for (const [name, [quota, expected]] of Object.entries(figures)) {
+    it.effect(`the figures of docs/overload.md: ${name}`, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* Example.outage(quota), expected)
+      }))
+  }
+
   it.effect("bucket and share: as many retries as the share allows, and a hundred in all", () =>
     Effect.gen(function*() {
       const retries = yield* outage(100, Example.layer)
