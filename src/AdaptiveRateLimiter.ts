@@ -23,7 +23,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { checks, known } from "./internal/checks.ts"
+import { checksOf, known } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import * as Cubic from "./internal/math/cubic.ts"
@@ -154,7 +154,7 @@ export interface Options {
  */
 export const validated = (
   options: Options,
-  check = checks("AdaptiveRateLimiter.make")
+  check = checksOf("AdaptiveRateLimiter.make", options)
 ): AdaptiveOptions<RateLimitExceeded> => {
   const {
     beta = 0.7,
@@ -187,8 +187,8 @@ export const validated = (
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options?: Options): Effect.Effect<Service> => {
-  const valid = validated(options ?? {})
+export const make = (options: Options = {}): Effect.Effect<Service> => {
+  const valid = validated(options)
   return Effect.clockWith((clock) =>
     Effect.sync(() => serviceOf(new AdaptiveGate(valid, Cubic.initial(valid.cubic, monotonicMillis(clock) / 1000))))
   )

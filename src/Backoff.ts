@@ -11,7 +11,7 @@ import type * as Duration from "effect/Duration"
 import * as Delays from "./engine/delay.ts"
 import { jitterOf } from "./engine/policy/jitter.ts"
 import { fromSource } from "./engine/policy/policy.ts"
-import { type Checks, checks, flag, known } from "./internal/checks.ts"
+import { type Checks, checksOf, flag, known } from "./internal/checks.ts"
 import type { Jitter, RetryPolicy } from "./RetryPolicy.ts"
 
 /**
@@ -66,7 +66,7 @@ export const exponential = (
     readonly factor?: number | undefined
   }
 ): RetryPolicy => {
-  const check = checks("Backoff.exponential")
+  const check = checksOf("Backoff.exponential", options)
   const baseMillis = check.duration("base", options.base)
   check.names.add("factor")
   const factor = options.factor === undefined ? 2 : check.between("factor", options.factor, 1, Number.MAX_VALUE)
@@ -87,7 +87,7 @@ export const linear = (
     readonly increment?: Duration.Input | undefined
   }
 ): RetryPolicy => {
-  const check = checks("Backoff.linear")
+  const check = checksOf("Backoff.linear", options)
   const baseMillis = check.duration("base", options.base)
   const increment = check.duration("increment", options.increment, baseMillis)
   return backoff(check, options, baseMillis, Delays.linear(baseMillis, increment))
@@ -105,7 +105,7 @@ export const fibonacci = (
     readonly base: Duration.Input
   }
 ): RetryPolicy => {
-  const check = checks("Backoff.fibonacci")
+  const check = checksOf("Backoff.fibonacci", options)
   const baseMillis = check.duration("base", options.base)
   return backoff(check, options, baseMillis, Delays.fibonacci(baseMillis))
 }
@@ -124,7 +124,7 @@ export const fixed = (
     readonly jitter?: Jitter | undefined
   }
 ): RetryPolicy => {
-  const check = checks("Backoff.fixed")
+  const check = checksOf("Backoff.fixed", options)
   const delayMillis = check.duration("delay", options.delay)
   check.names.add("jitter")
   known(check, options)
@@ -151,7 +151,7 @@ export const decorrelated = (options: {
   /** Adds the random part to the base. Default `false`. */
   readonly additive?: boolean | undefined
 }): RetryPolicy => {
-  const check = checks("Backoff.decorrelated")
+  const check = checksOf("Backoff.decorrelated", options)
   const baseMillis = check.duration("base", options.base)
   const capMillis = capOf(check, baseMillis, options.cap)
   const additive = flag(check, "additive", options.additive)

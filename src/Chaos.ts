@@ -17,7 +17,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { also, type Checks, checks, known } from "./internal/checks.ts"
+import { also, type Checks, checks, checksOf, known } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
@@ -201,7 +201,6 @@ const slownessOf = (check: Checks, field: string, outage: Outage): Pick<Valid, "
 
 const validOutage = (check: Checks, outage: Outage, index: number): Valid => {
   const field = `outages[${index}]`
-  if (typeof outage !== "object" || outage === null) return check.reject(field, outage, "an outage")
   const own = checks(check.tag)
   const { from, kind, to } = outage
   check.oneOf(`${field}.kind`, kind, kinds)
@@ -227,7 +226,7 @@ interface Settings {
 }
 
 const validated = (options: Options): Settings => {
-  const check = checks("Chaos.layer")
+  const check = checksOf("Chaos.layer", options)
   const { only, outages, seed = 1 } = options
   also(check, "outages", "seed", "only")
   known(check, options)

@@ -20,7 +20,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { callable, checks, known } from "./internal/checks.ts"
+import { callable, checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { Refused } from "./internal/refused.ts"
@@ -140,7 +140,7 @@ export class ClientThrottle extends SendGate.found(
  * @internal
  */
 export const validated = (options: Options): ThrottleOptions<ClientThrottled> => {
-  const check = checks("ClientThrottle.make")
+  const check = checksOf("ClientThrottle.make", options)
   const { isRejection = isRejected, k = 2, maxRejection = 0.9, window = 10_000 } = options
   return known(check, options, {
     k: check.between("k", k, 1, Number.MAX_VALUE),
@@ -158,8 +158,8 @@ export const validated = (options: Options): ThrottleOptions<ClientThrottled> =>
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options?: Options): Effect.Effect<Service> => {
-  const valid = validated(options ?? {})
+export const make = (options: Options = {}): Effect.Effect<Service> => {
+  const valid = validated(options)
   return Effect.clockWith((clock) =>
     Effect.contextWith((context: Context.Context<never>) =>
       Effect.sync(() => serviceOf(new ThrottleGate(valid, Context.get(context, Random.Random), monotonicMillis(clock))))

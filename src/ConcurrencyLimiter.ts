@@ -20,7 +20,7 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { passing } from "./engine/scoped.ts"
-import { callable, type Checks, checks, known } from "./internal/checks.ts"
+import { callable, type Checks, checks, checksOf, known } from "./internal/checks.ts"
 import { configured } from "./internal/config.ts"
 import { saysOverloaded } from "./internal/facts/resource.ts"
 import * as Concurrency from "./internal/math/concurrency.ts"
@@ -140,7 +140,7 @@ const timedBelow = 4
  * @since 0.1.0
  */
 export const adaptive = (options: AdaptiveOptions = {}): Rule => {
-  const check = checks("ConcurrencyLimiter.adaptive")
+  const check = checksOf("ConcurrencyLimiter.adaptive", options)
   const { decrease = 0.7, increase = 0.25, maximum = 1000, minimum = 0.1 } = options
   const config: Concurrency.ConcurrencyConfig = {
     minimum: check.positive("minimum", minimum),
@@ -287,7 +287,7 @@ const ruleOf = (check: Checks, rule: Rule) => {
  * @internal
  */
 export const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
-  const check = checks("ConcurrencyLimiter.make")
+  const check = checksOf("ConcurrencyLimiter.make", options)
   const { isDrop = isOverload, maxWait = 250, maxWaiters = 10_000, rule = adaptive() } = options
   check.names.add("rule")
   return known(check, options, {
@@ -307,8 +307,8 @@ export const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimit
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options?: Options): Effect.Effect<Service> => {
-  const valid = validated(options ?? {})
+export const make = (options: Options = {}): Effect.Effect<Service> => {
+  const valid = validated(options)
   return Effect.contextWith((context: Context.Context<never>) =>
     Effect.sync(() => serviceOf(new ConcurrencyGate(valid, Context.get(context, Random.Random))))
   )

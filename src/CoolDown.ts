@@ -18,7 +18,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { callable, checks, known } from "./internal/checks.ts"
+import { callable, checks, checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis, wallMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { askedByError, askedByValue } from "./internal/facts/resource.ts"
@@ -151,7 +151,10 @@ const hintOf = ({ _tag, error, info, value }: SendGate.Outcome): Duration.Durati
  *
  * @internal
  */
-export const validated = (options: Options, check = checks("CoolDown.make")): CoolDownOptions<CoolingDown> => {
+export const validated = (
+  options: Options,
+  check = checksOf("CoolDown.make", options)
+): CoolDownOptions<CoolingDown> => {
   const { atMost = 60_000, hint = hintOf, maxWait = 2000, maxWaiters = 10_000, probeTime = 10_000, spread = 0.2 } =
     options
   return known(check, options, {
@@ -171,8 +174,8 @@ export const validated = (options: Options, check = checks("CoolDown.make")): Co
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options?: Options): Effect.Effect<Service> => {
-  const valid = validated(options ?? {})
+export const make = (options: Options = {}): Effect.Effect<Service> => {
+  const valid = validated(options)
   return Effect.contextWith((context: Context.Context<never>) =>
     Effect.sync(() => serviceOf(new CoolDownGate(valid, Context.get(context, Random.Random))))
   )

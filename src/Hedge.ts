@@ -24,7 +24,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { type AtQuantile, type HedgeOptions, hedging, type Home, InsideHedge } from "./engine/hedge.ts"
-import { callable, type Checks, checks, known } from "./internal/checks.ts"
+import { callable, type Checks, checks, checksOf, known } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { Refused } from "./internal/refused.ts"
@@ -123,7 +123,7 @@ const defaultShare = 0.02
  * @internal
  */
 export const validated = (options: Options) => {
-  const check = checks("Hedge.make")
+  const check = checksOf("Hedge.make", options)
   const { budget, latencyWindow = 30_000, share = defaultShare, shareWindow = 10_000 } = options
   check.names.add("budget")
   if (budget !== undefined && typeof get(budget, "reserve") !== "function") {
@@ -184,8 +184,8 @@ export const serviceOf = (home: Home): Service => ({
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options?: Options): Effect.Effect<Service, never, Scope.Scope> => {
-  const valid = validated(options ?? {})
+export const make = (options: Options = {}): Effect.Effect<Service, never, Scope.Scope> => {
+  const valid = validated(options)
   return Effect.map(Effect.scope, (scope) => serviceOf(homeOf(valid, scope)))
 }
 
@@ -279,7 +279,7 @@ export interface QuantileOptions {
  * @since 0.1.0
  */
 export const quantile = (quantile?: number, options: QuantileOptions = {}): Quantile => {
-  const check = checks("Hedge.quantile")
+  const check = checksOf("Hedge.quantile", options)
   check.names.add("warmUp")
   return known(check, options, {
     _tag: "Quantile",
@@ -405,6 +405,7 @@ export const hedged: {
   <A, E, R>(self: Effect.Effect<A, E, R>, options?: CallOptions): Effect.Effect<A, E, R | Hedge>
 } = (...args: ReadonlyArray<any>): any => {
   const isFirst = Effect.isEffect(args[0])
-  const options = validatedCall(checks("Hedge.hedged"), args[isFirst ? 1 : 0] ?? {})
+  const { [isFirst ? 1 : 0]: given = {} } = args
+  const options = validatedCall(checksOf("Hedge.hedged", given), given)
   return isFirst ? hedgedWith(args[0], options) : (self: Effect.Effect<any, any, any>) => hedgedWith(self, options)
 }

@@ -24,7 +24,7 @@ import * as ConcurrencyLimiter from "./ConcurrencyLimiter.ts"
 import * as CoolDown from "./CoolDown.ts"
 import type { Home } from "./engine/hedge.ts"
 import * as Hedge from "./Hedge.ts"
-import { also, checks, known } from "./internal/checks.ts"
+import { also, checksOf, known } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import * as Cubic from "./internal/math/cubic.ts"
 import { shared } from "./internal/shared.ts"
@@ -444,14 +444,14 @@ const withMillis = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
  * @category layers
  * @since 0.1.0
  */
-export const layer = <R = never>(options?: Options<R>): Layer.Layer<ResourceLimiters, never, R> => {
-  const check = checks("ResourceLimiters.layer")
+export const layer = <R = never>(options: Options<R> = {}): Layer.Layer<ResourceLimiters, never, R> => {
+  const check = checksOf("ResourceLimiters.layer", options)
   const bounds = {
-    idleMillis: check.positiveDuration("idleTimeToLive", options?.idleTimeToLive ?? 600_000),
-    maxEntries: check.count("maxResources", options?.maxResources ?? 100_000, 1)
+    idleMillis: check.positiveDuration("idleTimeToLive", options.idleTimeToLive ?? 600_000),
+    maxEntries: check.count("maxResources", options.maxResources ?? 100_000, 1)
   }
   also(check, "quota", "limiter", "concurrency", "throttle", "coolDown", "hedge")
-  const recipe = known(check, options ?? {}, recipeOf(options ?? {}))
+  const recipe = known(check, options, recipeOf(options))
   return Layer.effect(
     ResourceLimiters,
     Effect.contextWith((services: Context.Context<R | Scope.Scope>) =>

@@ -18,7 +18,7 @@
 
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { callable, checks, known } from "./internal/checks.ts"
+import { callable, checks, checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { tokenEpsilon } from "./internal/math/bucket.ts"
 import * as RetryQuota from "./RetryQuota.ts"
@@ -37,8 +37,8 @@ import { ShareStore } from "./state/share.ts"
  * @category constructors
  * @since 0.1.0
  */
-export const bucket = (options?: RetryQuota.Options): Effect.Effect<RetryQuotaStore> => {
-  const valid = RetryQuota.validated(options ?? {}, checks("RetryBudget.bucket"))
+export const bucket = (options: RetryQuota.Options = {}): Effect.Effect<RetryQuotaStore> => {
+  const valid = RetryQuota.validated(options, checksOf("RetryBudget.bucket", options))
   return Effect.clockWith((clock) => Effect.sync(() => new MemoryStore(valid, monotonicMillis(clock))))
 }
 
@@ -79,8 +79,8 @@ export interface ShareOptions {
  * @category constructors
  * @since 0.1.0
  */
-export const share = (options?: ShareOptions): Effect.Effect<RetryQuotaStore> => {
-  const valid = validatedShare(options ?? {})
+export const share = (options: ShareOptions = {}): Effect.Effect<RetryQuotaStore> => {
+  const valid = validatedShare(options)
   return Effect.clockWith((clock) => Effect.sync(() => new ShareStore(valid, monotonicMillis(clock))))
 }
 
@@ -90,7 +90,7 @@ export const share = (options?: ShareOptions): Effect.Effect<RetryQuotaStore> =>
  * @internal
  */
 export const validatedShare = (options: ShareOptions) => {
-  const check = checks("RetryBudget.share")
+  const check = checksOf("RetryBudget.share", options)
   return known(check, options, {
     share: check.between("share", options.share ?? 0.2, 0, 1),
     minPerSecond: check.amount("minPerSecond", options.minPerSecond, 10),
@@ -152,8 +152,8 @@ export interface InFlightOptions {
  * @category constructors
  * @since 0.1.0
  */
-export const inFlight = (options?: InFlightOptions): Effect.Effect<RetryQuotaStore> => {
-  const rule = validatedInFlight(options ?? {})
+export const inFlight = (options: InFlightOptions = {}): Effect.Effect<RetryQuotaStore> => {
+  const rule = validatedInFlight(options)
   return Effect.sync(() => new InFlightStore(rule))
 }
 
@@ -163,7 +163,7 @@ export const inFlight = (options?: InFlightOptions): Effect.Effect<RetryQuotaSto
  * @internal
  */
 export const validatedInFlight = (options: InFlightOptions): Most => {
-  const check = checks("RetryBudget.inFlight")
+  const check = checksOf("RetryBudget.inFlight", options)
   const share = check.between("share", options.share ?? 0.2, 0, 1)
   const atLeast = check.count("atLeast", options.atLeast, 0, 3)
   check.names.add("most")
@@ -203,8 +203,8 @@ export interface GrpcOptions {
  * @category constructors
  * @since 0.1.0
  */
-export const grpc = (options?: GrpcOptions): Effect.Effect<RetryQuotaStore> => {
-  const valid = validatedGrpc(options ?? {})
+export const grpc = (options: GrpcOptions = {}): Effect.Effect<RetryQuotaStore> => {
+  const valid = validatedGrpc(options)
   return Effect.sync(() => new GrpcThrottleStore(valid))
 }
 
@@ -214,7 +214,7 @@ export const grpc = (options?: GrpcOptions): Effect.Effect<RetryQuotaStore> => {
  * @internal
  */
 export const validatedGrpc = (options: GrpcOptions) => {
-  const check = checks("RetryBudget.grpc")
+  const check = checksOf("RetryBudget.grpc", options)
   const { isFailure = isRejected, maxTokens = 10, tokenRatio = 0.1 } = options
   check.names.add("maxTokens")
   if (!Number.isInteger(maxTokens) || maxTokens < 1 || maxTokens > 1000) {

@@ -19,7 +19,7 @@ import * as Metric from "effect/Metric"
 import { AdaptiveRateLimiter } from "./AdaptiveRateLimiter.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { CoolDown } from "./CoolDown.ts"
-import { checks, known } from "./internal/checks.ts"
+import { checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { FirstWords, others } from "./internal/firstWords.ts"
 import type { StopReason } from "./RetryDecision.ts"
@@ -458,10 +458,10 @@ const counting = (seriesOf: SeriesOf) => ({
   }
 } satisfies RetryObserver)
 
-const made = (options: Options | undefined, constructorName: string) => {
-  const check = checks(constructorName)
-  const maxResources = check.count("maxResources", options?.maxResources, 0, 100)
-  known(check, options ?? {})
+const made = (options: Options = {}, constructorName: string) => {
+  const check = checksOf(constructorName, options)
+  const maxResources = check.count("maxResources", options.maxResources, 0, 100)
+  known(check, options)
   const seriesOf: SeriesOf = (context) => registeredIn(context).of(Context.get(context, CurrentResource), maxResources)
   return { ...timing(seriesOf), ...counting(seriesOf) }
 }

@@ -244,7 +244,7 @@ export interface HonorOptions {
 export const honorRetryAfter: {
   (options?: HonorOptions): Same
   <E, R, Err>(self: RetryPolicy<E, R, Err>, options?: HonorOptions): RetryPolicy<E, R, Err>
-} = /* @__PURE__ */ Policy.combinator("RetryPolicy.honorRetryAfter", (check, options: HonorOptions = {}) => {
+} = /* @__PURE__ */ Policy.combinator("RetryPolicy.honorRetryAfter", (check, options: HonorOptions) => {
   const atMost = check.duration("atMost", options.atMost, Infinity)
   const overshoot = check.duration("overshoot", options.overshoot, atMost === Infinity ? 5000 : Infinity)
   const stops = check.oneOf("beyond", options.beyond, ["clamp", "stop"], "clamp") === "stop"

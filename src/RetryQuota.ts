@@ -21,7 +21,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { checks, known } from "./internal/checks.ts"
+import { checks, checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { Refused } from "./internal/refused.ts"
@@ -146,7 +146,7 @@ export interface Options {
  *
  * @internal
  */
-export const validated = (options: Options, check = checks("RetryQuota.make")): StoreOptions => {
+export const validated = (options: Options, check = checksOf("RetryQuota.make", options)): StoreOptions => {
   const {
     capacity = 500,
     firstAttemptCost = 0,
@@ -295,8 +295,8 @@ export const layerStore = <E, R>(
  */
 export const make = (options?: Options): Effect.Effect<Service> => Effect.map(inMemory(options), fromStore)
 
-const inMemory = (options?: Options): Effect.Effect<MemoryStore> => {
-  const valid = validated(options ?? {})
+const inMemory = (options: Options = {}): Effect.Effect<MemoryStore> => {
+  const valid = validated(options)
   return withClock((clock) => new MemoryStore(valid, monotonicMillis(clock)))
 }
 

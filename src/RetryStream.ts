@@ -24,7 +24,7 @@ import * as Stream from "effect/Stream"
 import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
 import { withRetry } from "./Attempt.ts"
 import { settling } from "./engine/send.ts"
-import { checks, known } from "./internal/checks.ts"
+import { checksOf, known } from "./internal/checks.ts"
 import type { Attempted, RetryPolicy } from "./RetryPolicy.ts"
 import * as RetryStrategy from "./RetryStrategy.ts"
 
@@ -254,11 +254,11 @@ class Resumed {
 export const resume = <A, E, R, Err extends RateLimitExceeded = never, R2 = never>(
   policy: RetryPolicy<Attempted, R2, Err>,
   from: (last: Option.Option<A>) => Stream.Stream<A, E, R>,
-  options?: Options
+  options: Options = {}
 ): Stream.Stream<A, E | Err, R | R2> => {
-  const check = checks("RetryStream.resume")
-  const resetAfterMillis = check.duration("resetAfter", options?.resetAfter, 10_000)
-  known(check, options ?? {})
+  const check = checksOf("RetryStream.resume", options)
+  const resetAfterMillis = check.duration("resetAfter", options.resetAfter, 10_000)
+  known(check, options)
   return Stream.unwrap(
     Effect.gen(function*() {
       const scope = yield* Effect.scope

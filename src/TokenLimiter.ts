@@ -20,11 +20,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
-import { callable, type Checks, checks, known } from "./internal/checks.ts"
+import { callable, type Checks, checks, checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { type LimitName, limitNames } from "./internal/facts/tokenLimits.ts"
 import * as Facts from "./internal/facts/usage.ts"
+import { isObject } from "./internal/refusal.ts"
 import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
@@ -213,7 +214,7 @@ const expectedOf = (estimate: Estimate | undefined) =>
 
 const validEstimate = (check: Checks, estimate: Estimate): Estimate => {
   if (typeof estimate === "number") return check.amount("estimate", estimate)
-  if (typeof estimate !== "object" || estimate === null) {
+  if (!isObject(estimate)) {
     return check.reject("estimate", estimate, "a number of tokens, or of input and output")
   }
   const fields = (["input", "output"] as const).filter((field) => estimate[field] !== undefined)
@@ -286,7 +287,7 @@ const timesOf = (check: Checks, { burst, maxWait, per = 60_000, share = 1, slack
 }
 
 const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
-  const check = checks("TokenLimiter.make")
+  const check = checksOf("TokenLimiter.make", options)
   const { estimate = {}, maxWaiters = 10_000, usage = usageOf } = options
   callable(check, "usage", usage, "a function of a value")
   const ceilingOf = (name: LimitName) => check.count(name, options[name] ?? Infinity, 1)
@@ -327,8 +328,8 @@ const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
  */
 export const make = (options?: Options): Effect.Effect<Service> => Effect.map(makeGate(options), serviceOf)
 
-const makeGate = (options?: Options) => {
-  const valid = validated(options ?? {})
+const makeGate = (options: Options = {}) => {
+  const valid = validated(options)
   return Effect.sync(() => new TokenGate(valid))
 }
 

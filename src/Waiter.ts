@@ -24,7 +24,7 @@ import * as Schedule from "effect/Schedule"
 import * as Delays from "./engine/delay.ts"
 import { changed } from "./engine/parts.ts"
 import { fromParts, partsOf } from "./engine/policy/policy.ts"
-import { also, checks, known } from "./internal/checks.ts"
+import { also, checks, checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { catchDone, Result } from "./internal/effect-retry needs effect 4.1 (npm install effect@4).ts"
 import { get } from "./internal/safe.ts"
@@ -284,7 +284,7 @@ const checkAcceptors = (check: ReturnType<typeof checks>, acceptors: ReadonlyArr
 export const make = <A, E, RDelay = never, RAttempt = never>(
   options: Options<A, E, RDelay, RAttempt>
 ): Waiter<A, E, RDelay | RAttempt> => {
-  const check = checks("Waiter.make")
+  const check = checksOf("Waiter.make", options)
   const { acceptors, initialDelay = 0, maxDelay = "120 seconds", maxWait, minDelay = "2 seconds" } = options
   also(check, "acceptors", "delay", "onAttempt")
   checkAcceptors(check, acceptors)

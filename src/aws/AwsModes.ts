@@ -10,7 +10,7 @@
 import type * as Duration from "effect/Duration"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import * as Backoff from "../Backoff.ts"
-import { type Checks, checks, flag, known } from "../internal/checks.ts"
+import { type Checks, checksOf, flag, known } from "../internal/checks.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
 
@@ -58,7 +58,7 @@ const valid = (check: Checks, options: Options, baseMillis: number) => {
  * @since 0.1.0
  */
 export const standard = (options: Options = {}): Standard => {
-  const { maxAttempts, maxBackoff } = valid(checks("AwsModes.standard"), options, 1000)
+  const { maxAttempts, maxBackoff } = valid(checksOf("AwsModes.standard", options), options, 1000)
   return Backoff.exponential({ base: "1 second", factor: 2 }).pipe(
     RetryPolicy.jittered("full"),
     RetryPolicy.capped(maxBackoff),
@@ -104,7 +104,7 @@ export interface Options2026 extends Options {
  * @since 0.1.0
  */
 export const standard2026 = (options: Options2026 = {}): Standard => {
-  const check = checks("AwsModes.standard2026")
+  const check = checksOf("AwsModes.standard2026", options)
   const base = check.duration("base", options.base, 50)
   const longPolling = flag(check, "longPolling", options.longPolling)
   const { maxAttempts, maxBackoff } = valid(check, options, base)

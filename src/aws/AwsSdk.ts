@@ -26,7 +26,7 @@ import { withRetry } from "../Attempt.ts"
 import { hedging } from "../engine/hedge.ts"
 import { partsOf } from "../engine/policy/policy.ts"
 import { type CallOptions, Hedge, validatedCall } from "../Hedge.ts"
-import { checks, flag } from "../internal/checks.ts"
+import { checksOf, flag } from "../internal/checks.ts"
 import { remainingIn } from "../internal/onward.ts"
 import type { RetryClassifier } from "../RetryClassifier.ts"
 import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
@@ -158,8 +158,10 @@ const untilDeadline = <A>(request: Effect.Effect<A, SdkError>): Effect.Effect<A,
 export const send = <I extends object, In extends I, O extends MetadataBearer, Out extends O, C>(
   client: Client<I, O, C>,
   command: Command<I, In, O, Out, C> | LazyArg<Command<I, In, O, Out, C>>,
-  { abortSignal, maxAttempts = Infinity, ...handler }: SendOptions = {}
+  options: SendOptions = {}
 ): Effect.Effect<Out, SdkError> => {
+  checksOf("AwsSdk.send", options)
+  const { abortSignal, maxAttempts = Infinity, ...handler } = options
   void RequestHeaders.headers({ maxAttempts })
   return Effect.gen(function*() {
     const made = typeof command === "function" ? command() : command
@@ -254,10 +256,11 @@ const from = <Command>(made: Command, make: LazyArg<Command>): LazyArg<Command> 
 export const sendHedged = <I extends object, In extends I, O extends MetadataBearer, Out extends O, C>(
   client: Client<I, O, C>,
   command: Command<I, In, O, Out, C> | LazyArg<Command<I, In, O, Out, C>>,
-  { repeatable, ...hedge }: HedgeOptions = {},
+  hedgeOptions: HedgeOptions = {},
   options?: SendOptions
 ): Effect.Effect<Out, SdkError, Hedge> => {
-  const check = checks("AwsSdk.sendHedged")
+  const check = checksOf("AwsSdk.sendHedged", hedgeOptions)
+  const { repeatable, ...hedge } = hedgeOptions
   flag(check, "repeatable", repeatable)
   const valid = validatedCall(check, hedge)
   const once = send(client, command, options)

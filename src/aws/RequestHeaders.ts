@@ -19,7 +19,7 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { partsOf } from "../engine/policy/policy.ts"
-import { also, checks, known } from "../internal/checks.ts"
+import { also, checksOf, known } from "../internal/checks.ts"
 import { remainingIn } from "../internal/onward.ts"
 import { isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 
@@ -164,7 +164,7 @@ export const observeDate = (date: string | undefined): Effect.Effect<void, never
 
 /** Checks the options of {@link headers}. */
 const validated = (options: Options) => {
-  const check = checks("RequestHeaders.headers")
+  const check = checksOf("RequestHeaders.headers", options)
   const { attempt, maxAttempts, maxInFirst = true, readTimeout, ttlPosition = "first" } = options
   also(check, "attempt", "maxAttempts", "maxInFirst", "readTimeout", "ttlPosition")
   known(check, options)

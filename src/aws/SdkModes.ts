@@ -24,7 +24,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import * as Backoff from "../Backoff.ts"
-import { checks, known } from "../internal/checks.ts"
+import { checksOf, known } from "../internal/checks.ts"
 import * as codes from "../internal/facts/codes.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
@@ -79,7 +79,7 @@ const settingsOf = (
   options: Options,
   defaultAttempts = 3
 ): Settings => {
-  const check = checks(constructorName)
+  const check = checksOf(constructorName, options)
   return known(check, options, {
     maxAttempts: check.count("maxAttempts", options.maxAttempts, 1, defaultAttempts),
     maxMillis: check.positiveDuration("maxBackoff", options.maxBackoff, 20_000)

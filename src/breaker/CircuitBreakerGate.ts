@@ -21,7 +21,7 @@ import * as Layer from "effect/Layer"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type * as Scope from "effect/Scope"
 import { CoolDown } from "../CoolDown.ts"
-import { callable, checks, known } from "../internal/checks.ts"
+import { callable, checksOf, known } from "../internal/checks.ts"
 import { Refused } from "../internal/refused.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import * as SendGate from "../SendGate.ts"
@@ -196,7 +196,7 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
 export const make = (
   options: Options
 ): Effect.Effect<SendGate.SendGate<CircuitRefused>, never, CircuitBreaker.CircuitBreaker | Scope.Scope> => {
-  const check = checks("CircuitBreakerGate.make")
+  const check = checksOf("CircuitBreakerGate.make", options)
   const { isFailure = isRejected, key } = options
   check.names.add("key")
   if (typeof key !== "string") check.reject("key", key, "a string")

@@ -18,7 +18,7 @@ import { adjusted, hintTooLong } from "../engine/delay.ts"
 import { type HedgeOptions, hedging } from "../engine/hedge.ts"
 import { combinator } from "../engine/policy/policy.ts"
 import { CurrentSend, delayOf, Hedge, validatedCall } from "../Hedge.ts"
-import { also, checks, known } from "../internal/checks.ts"
+import { also, checks, checksOf, flag, known } from "../internal/checks.ts"
 import { clockOf } from "../internal/clock.ts"
 import * as codes from "../internal/facts/codes.ts"
 import * as Hint from "../internal/facts/grpcHint.ts"
@@ -91,7 +91,8 @@ export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.grpc
  * @category constructors
  * @since 0.1.0
  */
-export const makeClassifier = ({ idempotent }: Method): RetryClassifier.RetryClassifier => {
+export const makeClassifier = (method: Method): RetryClassifier.RetryClassifier => {
+  const idempotent = flag(checksOf("RetryGrpc.makeClassifier", method), "idempotent", method.idempotent)
   const ofCall: RetryClassifier.RetryClassifier = (error) =>
     Option.map(classifier(error), (info) => {
       if (idempotent) return info.safety === "Maybe" ? RetryInfo.make({ ...info, safety: "Yes" }) : info
@@ -141,7 +142,7 @@ export interface PushbackOptions {
 export const honorPushback: {
   (options?: PushbackOptions): <E, R, Err>(self: RetryPolicy<E, R, Err>) => RetryPolicy<E, R, Err>
   <E, R, Err>(self: RetryPolicy<E, R, Err>, options?: PushbackOptions): RetryPolicy<E, R, Err>
-} = /* @__PURE__ */ combinator("RetryGrpc.honorPushback", (check, options: PushbackOptions = {}) => {
+} = /* @__PURE__ */ combinator("RetryGrpc.honorPushback", (check, options: PushbackOptions) => {
   const atMost = check.duration("atMost", options.atMost, 60_000)
   const beyond = check.oneOf("beyond", options.beyond, ["stop", "clamp"], "stop")
   const tooLong = beyond === "stop" ? hintTooLong : atMost
@@ -186,7 +187,7 @@ export interface HedgingPolicy {
 const inSeconds = /^\d+(\.\d+)?s$/
 
 const hedgingOf = (policy: HedgingPolicy): HedgeOptions => {
-  const check = checks("RetryGrpc.hedged")
+  const check = checksOf("RetryGrpc.hedged", policy)
   const { hedgingDelay = 0, maxAttempts, nonFatalStatusCodes = [] } = policy
   const attempts = check.count("maxAttempts", maxAttempts, 2)
   also(check, "hedgingDelay", "nonFatalStatusCodes")
@@ -374,11 +375,11 @@ const withPreviousAttempts = (previousAttempts: number, told: Told): UnaryAttemp
  */
 export const unary = <A>(
   call: (attempt: UnaryAttempt, callback: UnaryCallback<A>) => { readonly cancel: () => void },
-  options?: UnaryOptions
+  options: UnaryOptions = {}
 ): Effect.Effect<A, GrpcError> => {
-  const check = checks("RetryGrpc.unary")
-  const timeoutMillis = check.positiveDuration("timeout", options?.timeout, Infinity)
-  known(check, options ?? {})
+  const check = checksOf("RetryGrpc.unary", options)
+  const timeoutMillis = check.positiveDuration("timeout", options.timeout, Infinity)
+  known(check, options)
   return Effect.withFiber((fiber) => {
     const previousAttempts = sentBefore(fiber) + (fiber.getRef(CurrentSend) ?? 0)
     const attempt: UnaryAttempt = {

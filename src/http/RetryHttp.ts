@@ -24,7 +24,7 @@ import type * as Schedule from "effect/Schedule"
 import type { Parts } from "../engine/parts.ts"
 import { extended, partsOf } from "../engine/policy/policy.ts"
 import { type CallOptions, type Hedge, validatedCall } from "../Hedge.ts"
-import { also, callable, type Checks, checks, flag, known } from "../internal/checks.ts"
+import { also, callable, type Checks, checksOf, flag, known } from "../internal/checks.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { type Attempted, fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { retrying, type Send, type Settings, telling } from "./internal/call.ts"
@@ -124,7 +124,7 @@ export interface Options extends ClassifierOptions {
  * @since 0.1.0
  */
 export const makeClassifier = (options: ClassifierOptions = {}): RetryClassifier.RetryClassifier => {
-  const check = checks("RetryHttp.makeClassifier")
+  const check = checksOf("RetryHttp.makeClassifier", options)
   return known(check, options, classifierWith(check, options))
 }
 
@@ -149,7 +149,7 @@ const aClassifier = "a function of a failure"
 type AnySchedule<Err, R> = Schedule.Schedule<unknown, Attempted, Err, R>
 
 const settingsOf = (options: Options, constructorName: string): Settings => {
-  const check = checks(constructorName)
+  const check = checksOf(constructorName, options)
   const { attemptTimeout, classifier, newConnection } = options
   const own = classifierWith(check, options)
   also(check, "attemptTimeout", "classifier", "newConnection")
@@ -285,8 +285,9 @@ export const hedge: {
   <E, R>(self: HttpClient.HttpClient.With<E, R>, options?: HedgeOptions): HttpClient.HttpClient.With<E, R | Hedge>
 } = (...args: ReadonlyArray<any>): any => {
   const isFirst = HttpClient.isHttpClient(args[0])
-  const { classifier: own = classifier, ...options }: HedgeOptions = args[isFirst ? 1 : 0] ?? {}
-  const check = checks("RetryHttp.hedge")
+  const { [isFirst ? 1 : 0]: given = {} } = args
+  const check = checksOf("RetryHttp.hedge", given)
+  const { classifier: own = classifier, ...options }: HedgeOptions = given
   check.names.add("classifier")
   const hedged = hedging(validatedCall(check, options), callable(check, "classifier", own, aClassifier))
   return isFirst
@@ -336,9 +337,9 @@ export type Transform = <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpCl
  */
 export const transform = <R>(
   policy: Schedule.Schedule<unknown, Attempted, never, R>,
-  options?: Options
+  options: Options = {}
 ): Effect.Effect<Transform, never, R> => {
-  const settings = settingsOf(options ?? {}, "RetryHttp.retry")
+  const settings = settingsOf(options, "RetryHttp.retry")
   const asked = asking(policy)
   return Effect.contextWith((built: Context.Context<R>) => {
     const bring = bringing(policy, built as Context.Context<never>)

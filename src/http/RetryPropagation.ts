@@ -31,11 +31,11 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as ConcurrencyLimiter from "../ConcurrencyLimiter.ts"
 import { CurrentCriticality } from "../Criticality.ts"
-import { also, checks, known } from "../internal/checks.ts"
+import { also, checks, checksOf, known } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { headersIn, type Names, type Onward, onwardIn, remainingIn, telling } from "../internal/onward.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { limiting, namesOf, until, working } from "./internal/journey.ts"
+import { headersOf, limiting, namesOf, until, working } from "./internal/journey.ts"
 
 /**
  * The names of the headers: the same in all processes.
@@ -216,11 +216,11 @@ const refusal = (status: number) => HttpServerResponse.empty({ status, headers: 
  * @since 0.1.0
  */
 export const server = (options: ServerOptions = {}) => {
-  const check = checks("RetryPropagation.server")
+  const check = checksOf("RetryPropagation.server", options)
   also(check, "headers", "limiter")
   known(check, options)
   const limited = limiting(options.limiter, "RetryPropagation.server")
-  const names = namesOf(options.headers ?? {}, "RetryPropagation.server")
+  const names = headersOf(options, "RetryPropagation.server")
   const shed = Effect.withFiber((fiber) =>
     Effect.succeed(
       fiber.getRef(CurrentCriticality) === "sheddable" ? refusal(503) : HttpServerResponse.empty({ status: 503 })

@@ -14,10 +14,10 @@ import * as RpcClient from "effect/rpc/RpcClient"
 import * as RpcMiddleware from "effect/rpc/RpcMiddleware"
 import * as Schema from "effect/Schema"
 import { CurrentCriticality } from "../Criticality.ts"
-import { also, checks, known } from "../internal/checks.ts"
+import { also, checksOf, known } from "../internal/checks.ts"
 import { headersIn } from "../internal/onward.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { limiting, namesOf, working } from "./internal/journey.ts"
+import { headersOf, limiting, working } from "./internal/journey.ts"
 import type { ServerOptions } from "./RetryPropagation.ts"
 
 /**
@@ -73,10 +73,10 @@ export class Propagation extends RpcMiddleware.Service<Propagation>()(
  * @since 0.1.0
  */
 export const layer = (options: ServerOptions = {}): Layer.Layer<Propagation> => {
-  const check = checks("RetryPropagationRpc.layer")
+  const check = checksOf("RetryPropagationRpc.layer", options)
   also(check, "headers", "limiter")
   known(check, options)
-  const names = namesOf(options.headers ?? {}, "RetryPropagationRpc.layer")
+  const names = headersOf(options, "RetryPropagationRpc.layer")
   const limited = limiting(options.limiter, "RetryPropagationRpc.layer")
   const shed = Effect.withFiber((fiber) =>
     Effect.fail(new RpcOverloaded({ criticality: fiber.getRef(CurrentCriticality) }))

@@ -1,5 +1,6 @@
 import * as Duration from "effect/Duration"
 import { InvalidOption } from "../InvalidOption.ts"
+import { isObject } from "./refusal.ts"
 import { counted, words } from "./words.ts"
 
 type Reject = (field: string, value: unknown, expected: string) => never
@@ -84,9 +85,16 @@ export const checks = (constructorName: string) => {
 
 export type Checks = ReturnType<typeof checks>
 
+/** The checks of a constructor that reads its options from an object. Rejects what is not one before it is read. */
+export const checksOf = (constructorName: string, options: object): Checks => {
+  const check = checks(constructorName)
+  if (!isObject(options)) check.reject("options", options, "an object")
+  return check
+}
+
 /** Returns what was made of the options. Rejects those that were not checked. */
 export const known = <A>({ names, reject }: Checks, options: object, made?: A, path = ""): A => {
-  if (Object(options) !== options) reject(path || "options", options, "an object")
+  if (!isObject(options)) reject(path.slice(0, -1) || "options", options, "an object")
   for (const name of Object.keys(options)) {
     if (!names.has(path + name)) reject("option", path + name, `one of ${[...names].join(", ")}`)
   }

@@ -1,6 +1,7 @@
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type { InvalidOption } from "../InvalidOption.ts"
+import { isObject } from "./refusal.ts"
 
 /**
  * Like `Config.unwrap`, without importing `Config`, which loads all of `Schema`: a user of configuration has already
@@ -8,6 +9,8 @@ import type { InvalidOption } from "../InvalidOption.ts"
  */
 const unwrapped = <A>(wrapped: Config.Wrap<A>): Effect.Effect<A, Config.ConfigError> => {
   if (Effect.isEffect(wrapped)) return wrapped as Config.Config<A>
+  // The constructor rejects it.
+  if (!isObject(wrapped)) return Effect.succeed(wrapped as A)
   const fields = Object.entries<Config.Wrap<unknown>>(wrapped as {})
   return Effect.all(Object.fromEntries(fields.map(([name, field]) => [name, unwrapped(field)]))) as Effect.Effect<
     any,

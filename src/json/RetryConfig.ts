@@ -59,7 +59,7 @@ import * as Stream from "effect/Stream"
 import { hedging } from "../engine/hedge.ts"
 import { retrying } from "../engine/loop.ts"
 import { fromSource } from "../engine/policy/policy.ts"
-import { checks, known } from "../internal/checks.ts"
+import { checks, checksOf, known } from "../internal/checks.ts"
 import { errorOf, Refusal } from "../internal/refusal.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { InvalidOption } from "../InvalidOption.ts"
@@ -298,7 +298,7 @@ export const layerFile = (
   path: string,
   options: FileOptions = {}
 ): Layer.Layer<RetryConfig, InvalidOption | PlatformError, FileSystem.FileSystem | Path.Path> => {
-  const check = checks("RetryConfig.layerFile")
+  const check = checksOf("RetryConfig.layerFile", options)
   const every = check.positiveDuration("every", options.every, 5000)
   known(check, options)
   return Layer.effect(RetryConfig, streamed(documentsOf(path, Duration.millis(every)), "RetryConfig.layerFile"))

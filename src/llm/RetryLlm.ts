@@ -12,7 +12,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Backoff from "../Backoff.ts"
-import { also, checks, known } from "../internal/checks.ts"
+import { also, checksOf, known } from "../internal/checks.ts"
 import { get } from "../internal/safe.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
@@ -63,8 +63,8 @@ export interface Options {
 export const make = (
   options: Options = {}
 ): RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota> => {
+  const check = checksOf("RetryLlm.make", options)
   const { atMost = "1 minute", deadline = "10 minutes", maxAttempts = 3 } = options
-  const check = checks("RetryLlm.make")
   also(check, "maxAttempts", "atMost", "deadline")
   known(check, options)
   // A seventh up or down from seven eighths spans three quarters to the whole.

@@ -22,7 +22,7 @@ import * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
 import * as AdaptiveRateLimiter from "../AdaptiveRateLimiter.ts"
-import { checks } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/config.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
@@ -75,7 +75,7 @@ interface Valid {
  * @internal
  */
 export const validated = (options: Options): Valid => {
-  const check = checks("AdaptiveRateLimiterRedis.make")
+  const check = checksOf("AdaptiveRateLimiterRedis.make", options)
   const key = validKey(check, options, "rate-limit:")
   const lookMillis = check.positiveDuration("lookInterval", options.lookInterval ?? 250)
   const idleMillis = Math.ceil(check.positiveDuration("idleTimeToLive", options.idleTimeToLive ?? 600_000))

@@ -23,7 +23,7 @@ import type * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import * as CoolDown from "../CoolDown.ts"
-import { checks } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
 import { configured } from "../internal/config.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import { CoolDownGate, type CoolDownOptions } from "../state/coolDown.ts"
@@ -75,7 +75,7 @@ interface Valid {
  * @internal
  */
 export const validated = (options: Options): Valid => {
-  const check = checks("CoolDownRedis.make")
+  const check = checksOf("CoolDownRedis.make", options)
   const key = validKey(check, options, "cool-down:")
   const lookMillis = check.positiveDuration("lookInterval", options.lookInterval ?? 250)
   const times = validTimes(check, options)

@@ -24,9 +24,10 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import type * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
-import { type Checks, checks, known } from "../internal/checks.ts"
+import { type Checks, checks, checksOf, known } from "../internal/checks.ts"
 import { configured } from "../internal/config.ts"
 import { FirstWords, others } from "../internal/firstWords.ts"
+import { isObject } from "../internal/refusal.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import * as RetryQuota from "../RetryQuota.ts"
@@ -140,8 +141,9 @@ const constructorName = "RetryQuotaRedis.make"
 const hourMillis = 3_600_000
 
 /** The options of the fallback, given the tokens last seen. */
-const validFallback = (shared: StoreOptions, given: FallbackOptions): QuotaTerms["local"] => {
+const validFallback = (shared: StoreOptions, given: FallbackOptions = {}): QuotaTerms["local"] => {
   const check = checks(constructorName)
+  if (!isObject(given as unknown)) return check.reject("fallback", given, "an object")
   const capacity = check.positive("fallback.capacity", given.capacity ?? shared.capacity)
   if (capacity < shared.firstAttemptCost) {
     check.reject("fallback.capacity", capacity, `at least the firstAttemptCost, ${shared.firstAttemptCost}`)
@@ -181,7 +183,7 @@ const validLease = (check: Checks, options: Options) => {
  * @internal
  */
 export const validated = (options: Options): Valid => {
-  const check = checks(constructorName)
+  const check = checksOf(constructorName, options)
   const key = validKey(check, options, "retry-quota:")
   const lease = validLease(check, options)
   const leaseAhead = check.between("leaseAhead", check.count("leaseAhead", options.leaseAhead ?? 0, 0), 0, 400)
@@ -195,7 +197,7 @@ export const validated = (options: Options): Valid => {
     name: options.name,
     store,
     terms: {
-      local: validFallback(store, options.fallback ?? {}),
+      local: validFallback(store, options.fallback),
       maxWaiters,
       leaseAhead,
       settings: { key, capacity, initial, refillPerSecond, ...lease, inOrder },

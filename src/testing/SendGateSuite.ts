@@ -16,7 +16,7 @@
 
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { checks, flag, known } from "../internal/checks.ts"
+import { checksOf, flag, known } from "../internal/checks.ts"
 import type { SendGate } from "../SendGate.ts"
 import { gateLawsOf } from "./internal/gateLaws.ts"
 import { GateSubject } from "./internal/gates.ts"
@@ -54,7 +54,7 @@ export const laws = <E, E2, R>(
   make: Effect.Effect<SendGate<E>, E2, R>,
   options: Options = {}
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
-  const check = checks("SendGateSuite.laws")
+  const check = checksOf("SendGateSuite.laws", options)
   const { most = 100, reopens = true, whenFull = "waits" } = options
   check.count("most", most, 1)
   check.oneOf("whenFull", whenFull, ["waits", "refuses", "never"])

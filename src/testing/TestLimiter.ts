@@ -27,8 +27,8 @@ export type { TestLimiterOptions }
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: TestLimiterOptions): Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter> =>
-  Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, makeLimiter(options ?? {}))
+export const layer = (options: TestLimiterOptions = {}): Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter> =>
+  Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, makeLimiter(options))
 
 /**
  * The limiter's current state, including its `fillRate` and how many sends are `waiting`.

@@ -49,10 +49,10 @@ export interface QuotaState {
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: RetryQuota.Options): Layer.Layer<RetryQuota.RetryQuota> =>
+export const layer = (options: RetryQuota.Options = {}): Layer.Layer<RetryQuota.RetryQuota> =>
   Layer.effect(
     RetryQuota.RetryQuota,
-    Effect.map(makeQuota(options ?? {}, "TestQuota.layer"), ({ quota }) => quota)
+    Effect.map(makeQuota(options, "TestQuota.layer"), ({ quota }) => quota)
   )
 
 /**

@@ -25,7 +25,7 @@ import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import type { RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import type { Parts } from "../engine/parts.ts"
 import { partsOf } from "../engine/policy/policy.ts"
-import { checks, known } from "../internal/checks.ts"
+import { checksOf, known } from "../internal/checks.ts"
 import type { Stop } from "../RetryDecision.ts"
 import { type Attempted, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { NotSent } from "./internal/notSent.ts"
@@ -171,7 +171,7 @@ const isActivity = (u: unknown): u is AnyActivity => Effect.isEffect(u)
 type OrElse = (error: any, stop: Stop) => Effect.Effect<unknown, unknown, unknown>
 
 const retrying = (name: string, policy: unknown, options: Options = {}, orElse: OrElse = Effect.fail) => {
-  const check = checks(`RetryWorkflow.${name}`)
+  const check = checksOf(`RetryWorkflow.${name}`, options)
   if (!isRetryPolicy(policy)) return check.reject("policy", policy, "a policy, such as awsStandard")
   const parts = partsOf(policy)
   const thresholdMillis = check.duration("inMemoryThreshold", options.inMemoryThreshold, 60_000)

@@ -22,8 +22,10 @@ import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
 import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
+import * as Operations from "effect-retry/aws/Operations"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import * as SdkModes from "effect-retry/aws/SdkModes"
+import * as AwsSdk from "effect-retry/AwsSdk"
 import * as Chaos from "effect-retry/Chaos"
 import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
 import * as ClientThrottle from "effect-retry/ClientThrottle"
@@ -48,7 +50,9 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Redis from "effect/persistence/Redis"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { filesOf } from "../utils/files.ts"
@@ -148,7 +152,11 @@ const rows: ReadonlyArray<Row> = [
   row<RetryBudget.ShareOptions>("RetryBudget.share", RetryBudget.share, { share: 0.1, minPerSecond: 1, window: 10 }),
   row<RetryBudget.InFlightOptions>(
     "RetryBudget.inFlight",
-    ({ most: _, ...options }) => RetryBudget.inFlight(options),
+    (options) => {
+      if (Object(options) !== options || !("most" in options)) return RetryBudget.inFlight(options)
+      const { most: _, ...others } = options
+      return RetryBudget.inFlight(others)
+    },
     { share: 0.1, atLeast: 1, most: () => 1 }
   ),
   row<RetryBudget.GrpcOptions>("RetryBudget.grpc", RetryBudget.grpc, {
@@ -235,6 +243,7 @@ const rows: ReadonlyArray<Row> = [
   }),
   row<AwsModes.Options>("AwsModes.standard", AwsModes.standard, mode),
   row<AwsModes.Options2026>("AwsModes.standard2026", AwsModes.standard2026, { ...mode, base: 1, longPolling: true }),
+  row<AwsModes.Options>("Operations.make", Operations.make, mode),
   row<SdkModes.Options>("SdkModes.go", SdkModes.go, mode),
   row<RequestHeaders.Options>("RequestHeaders.headers", RequestHeaders.headers, {
     maxAttempts: 3,
@@ -274,6 +283,7 @@ const rows: ReadonlyArray<Row> = [
     maxRetries: 1
   }),
   row<SmithyGuide.Options>("SmithyGuide.make", SmithyGuide.make, SmithyGuide.april2026),
+  row<{ readonly throttling?: boolean }>("SmithyGuide.retryable", SmithyGuide.retryable, { throttling: true }),
   row<BotocoreLegacy.Options>(
     "BotocoreLegacy.forService",
     (options) => BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb", options),
@@ -425,6 +435,17 @@ const rows: ReadonlyArray<Row> = [
   })
 ]
 
+const noObjects = ["fast", 5, 0, true, Symbol.iterator, 5n, () => ({}), [], [{}], null]
+
+const thrownBy = (run: () => unknown): unknown => {
+  try {
+    run()
+  } catch (error) {
+    return error
+  }
+  return undefined
+}
+
 const refusal = (name: string, option: string, run: () => unknown) => {
   try {
     run()
@@ -444,8 +465,90 @@ describe("the names of options", () => {
       for (const option of Object.keys(all)) assert.include(expected, path + option)
     })
 
-    it(`${name} rejects a string in place of ${path === "" ? "options" : path.slice(0, -1)}`, () => {
-      assert.throws(() => void make("fast"), InvalidOption)
+    const what = name === "RetryPolicy.jittered" ? "jitter" : path === "" ? "options" : path.slice(0, -1)
+    it(`${name} rejects what is not an object in place of ${what}, and names it`, () => {
+      for (const value of noObjects) {
+        const error = thrownBy(() => make(value))
+        assert.instanceOf(error, InvalidOption, `${String(value)}: ${error}`)
+        assert.deepStrictEqual([error.constructorName, error.field, error.value], [name, what, value])
+        assert.include(error.message, name)
+      }
+      const error = thrownBy(() => make(undefined))
+      // Where no option is required, all may be left out.
+      if (error !== undefined) assert.instanceOf(error, InvalidOption, String(error))
+    })
+  }
+
+  const nested: ReadonlyArray<readonly [field: string, make: (value: any) => unknown, but?: ReadonlyArray<unknown>]> = [
+    ...["quota", "limiter", "concurrency", "throttle", "coolDown", "hedge"].map((section) =>
+      [
+        `${section} of ResourceLimiters.layer`,
+        (value: any) => ResourceLimiters.layer({ [section]: value }),
+        noObjects.filter((value) => typeof value === "function")
+      ] as const
+    ),
+    ["estimate of TokenLimiter.make", (estimate) => TokenLimiter.make({ estimate }), [5, 0]],
+    ["outages of Chaos.layer", (outages) => Chaos.layer({ outages }), [noObjects[7]]],
+    ["an outage of Chaos.layer", (outage) => Chaos.layer({ outages: [outage] })],
+    ["outages of service", (outages) => Kit.service({ capacity: 1, outages }), [noObjects[7]]],
+    ["an outage of service", (outage) => Kit.service({ capacity: 1, outages: [outage] })],
+    ["headers of RetryPropagation.server", (headers) => RetryPropagation.server({ headers })],
+    ["limiter of RetryPropagation.server", (limiter) => RetryPropagation.server({ limiter })],
+    ["headers of RetryPropagationRpc.layer", (headers) => RetryPropagationRpc.layer({ headers })],
+    ["rule of ConcurrencyLimiter.make", (rule) => ConcurrencyLimiter.make({ rule })],
+    ["budget of Hedge.make", (budget) => Hedge.make({ budget })],
+    ["acceptors of Waiter.make", (acceptors) => Waiter.make({ acceptors, maxWait: "1 minute" })],
+    ["an acceptor of Waiter.make", (acceptor) => Waiter.make({ acceptors: [acceptor], maxWait: "1 minute" })],
+    ["quota of RetryPromise.make", (quota) => RetryPromise.make(awsStandard, { quota })],
+    ["limiter of RetryPromise.make", (limiter) => RetryPromise.make(awsStandard, { limiter })],
+    ["policy of RetryPromise.make", (policy) => (RetryPromise.make as any)(policy)],
+    ["tokenBucket of Kotlin", (tokenBucket) => Kotlin.standardRetryStrategy({ tokenBucket })],
+    ["delayProvider of Kotlin", (delayProvider) => Kotlin.standardRetryStrategy({ delayProvider })],
+    ["rateLimiter of Kotlin", (rateLimiter) => Kotlin.adaptiveRetryStrategy({ rateLimiter })],
+    ["nonFatalStatusCodes", (codes) => RetryGrpc.hedged({ maxAttempts: 2, nonFatalStatusCodes: codes }), [
+      noObjects[7]
+    ]],
+    ["budgets of RetryBudget.all", (budgets) => RetryBudget.all(budgets)],
+    ["a budget of RetryBudget.all", (budget) => RetryBudget.all([budget])],
+    ["hints of RetryHttp.makeClassifier", (hints) => RetryHttp.makeClassifier({ hints }), [noObjects[7]]],
+    ["scripts of outcomes", (script) => Kit.outcomes(script), [noObjects[7]]],
+    ["method of RetryGrpc.makeClassifier", RetryGrpc.makeClassifier],
+    ["options of AwsSdk.send", (options) => AwsSdk.send(client, client, options)],
+    ["what sendHedged is hedged with", (hedge) => AwsSdk.sendHedged(client, client, hedge)]
+  ]
+  for (const [what, make, but = []] of nested) {
+    it(`rejects what is not an object in place of ${what}`, () => {
+      for (const value of noObjects) {
+        const error = thrownBy(() => make(value))
+        if (!but.includes(value)) assert.instanceOf(error, InvalidOption, `${String(value)}: ${error}`)
+        else if (error !== undefined) assert.instanceOf(error, InvalidOption, String(error))
+      }
+    })
+  }
+
+  const fromConfig = {
+    AdaptiveRateLimiter,
+    AdaptiveRateLimiterRedis,
+    ClientThrottle,
+    ConcurrencyLimiter,
+    CoolDown,
+    CoolDownRedis,
+    Hedge,
+    RetryQuota,
+    RetryQuotaRedis,
+    TokenLimiter
+  }
+  for (const [name, { layerConfig }] of Object.entries(fromConfig)) {
+    it(`${name}.layerConfig fails for what is not an object`, () => {
+      for (const value of noObjects.filter((value) => typeof value !== "function")) {
+        const layer: Layer.Layer<never, unknown, never> = layerConfig(value as any) as any
+        const exit = Effect.runSyncExit(
+          Effect.scoped(Effect.provideService(Layer.build(layer), Redis.Redis, {} as any))
+        )
+        const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+        assert.instanceOf(error, InvalidOption, `${String(value)}: ${error}`)
+        assert.deepStrictEqual([error.field, error.value], ["options", value])
+      }
     })
   }
 

@@ -15,7 +15,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { maxDelayMillis } from "../../engine/delay.ts"
-import { also, checks, known } from "../../internal/checks.ts"
+import { also, checksOf, known } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
 import { get } from "../../internal/safe.ts"
@@ -250,7 +250,7 @@ export interface Options {
 }
 
 const limitOf = (options: Options, documented: number): number => {
-  const check = checks("BotocoreLegacy.forService")
+  const check = checksOf("BotocoreLegacy.forService", options)
   const { maxAttempts, maxRetries } = options
   also(check, "maxAttempts", "maxRetries", "operation")
   known(check, options)
@@ -393,12 +393,13 @@ export const forService = (
   options: Options = {}
 ): ServiceRetry => {
   const settings = settingsOf(document, service)
+  const attempts = limitOf(options, settings.maxAttempts)
   const operation = options.operation === undefined ? undefined : settings.operations.get(options.operation)
   const policies = new Map([...document.fallback.policies, ...settings.policies])
   const index = indexOf([...policies.values(), ...(operation?.values() ?? [])].flat())
   const classifier = classifierOf(index)
   return {
-    policy: policyOf(settings, limitOf(options, settings.maxAttempts)),
+    policy: policyOf(settings, attempts),
     classifier,
     layer: RetryClassifier.layer(classifier),
     checkBody: checkerOf(index)

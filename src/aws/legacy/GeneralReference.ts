@@ -18,7 +18,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { exponential } from "../../engine/delay.ts"
-import { callable, checks, known } from "../../internal/checks.ts"
+import { callable, checksOf, known } from "../../internal/checks.ts"
 import { awsThrottlingCodes, shapeOf } from "../../internal/facts/codes.ts"
 import { retryAfterMillis } from "../../internal/facts/hint.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
@@ -116,7 +116,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const policy = (options: Options = {}): RetryPolicy.RetryPolicy => {
-  const check = checks("GeneralReference.policy")
+  const check = checksOf("GeneralReference.policy", options)
   const retries = check.count("maxRetries", options.maxRetries, 0, 3)
   const maxMillis = check.positiveDuration("maxWaitInterval", options.maxWaitInterval, 20_000)
   known(check, options)
@@ -186,8 +186,8 @@ export interface PollingOptions<in A> {
  * @since 0.1.0
  */
 export const polling = <A>(options: PollingOptions<A>): Waiter.Waiter<A> => {
+  const check = checksOf("GeneralReference.polling", options)
   const { maxPolls = 10, maxWait = "10 minutes", maxWaitInterval = "20 seconds", status } = options
-  const check = checks("GeneralReference.polling")
   callable(check, "status", status, "a function from an output to its status")
   const polls = check.count("maxPolls", maxPolls, 1)
   const maxMillis = check.duration("maxWaitInterval", maxWaitInterval)

@@ -10,7 +10,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { type Delay, exponential, type Failing, fullJitter, noDelay } from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
-import { callable, type Checks, checks, flag, known } from "../../internal/checks.ts"
+import { callable, type Checks, checks, checksOf, flag, known } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { headerIn, statusOf } from "../../internal/facts/wire.ts"
 import { get } from "../../internal/safe.ts"
@@ -92,7 +92,7 @@ const hintMillis = ({ info }: Failing): number =>
  * @since 0.1.0
  */
 export const backoff = (options: BackoffOptions = {}): RetryPolicy.RetryPolicy =>
-  backoffOf(checks("JavaScriptV2.backoff"), options)
+  backoffOf(checksOf("JavaScriptV2.backoff", options), options)
 
 /**
  * Makes a policy of the SDK: `random * 2^n * base`, `n` the retries made so far, from 0.
@@ -113,11 +113,12 @@ export const backoff = (options: BackoffOptions = {}): RetryPolicy.RetryPolicy =
  * @category constructors
  * @since 0.1.0
  */
-export const policy = ({ maxRetries, ...options }: Options = {}): RetryPolicy.RetryPolicy => {
+export const policy = (options: Options = {}): RetryPolicy.RetryPolicy => {
+  const check = checksOf("JavaScriptV2.policy", options)
+  const { maxRetries, ...backoff } = options
   const retries = checks("JavaScriptV2.policy").count("maxRetries", maxRetries, 0, 3)
-  const check = checks("JavaScriptV2.policy")
   check.names.add("maxRetries")
-  return backoffOf(check, options).pipe(
+  return backoffOf(check, backoff).pipe(
     RetryPolicy.maxAttempts(retries + 1),
     RetryPolicy.whileRetryable
   )

@@ -13,7 +13,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Delay, Failing } from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
-import { checks, known } from "../../internal/checks.ts"
+import { checksOf, known } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
 import { get } from "../../internal/safe.ts"
@@ -51,7 +51,7 @@ const backoff = (
   options: BackoffOptions,
   delayOf: (ceiling: Ceiling) => Delay
 ): RetryPolicy.RetryPolicy => {
-  const check = checks(tag)
+  const check = checksOf(tag, options)
   const { given, positiveDuration } = check
   const baseMillis = positiveDuration("baseDelay", options.baseDelay)
   const ceiling = ceilingOf(baseMillis, positiveDuration("maxBackoff", options.maxBackoff))
@@ -139,7 +139,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const policy = (options: Options = {}): RetryPolicy.RetryPolicy => {
-  const check = checks("JavaV1.policy")
+  const check = checksOf("JavaV1.policy", options)
   const { baseDelay = 100, maxBackoff = 20_000, maxRetries = 3, throttledBaseDelay = 500 } = options
   check.positiveDuration("maxBackoff", maxBackoff)
   check.positiveDuration("baseDelay", baseDelay)

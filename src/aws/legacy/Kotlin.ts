@@ -30,8 +30,9 @@ import * as Option from "effect/Option"
 import * as Limiter from "../../AdaptiveRateLimiter.ts"
 import * as Delays from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
-import { also, checks, flag, known } from "../../internal/checks.ts"
+import { also, checks, checksOf, flag, known } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
+import { isObject } from "../../internal/refusal.ts"
 import { get } from "../../internal/safe.ts"
 import { InvalidOption } from "../../InvalidOption.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
@@ -248,7 +249,7 @@ const settled = <A extends object>(standard: Settled<A>, config: A): Settled<A> 
 
 /** Makes a part of a strategy; errors name it as a field of the strategy. */
 const part = <A>(constructorName: string, name: string, config: unknown, make: () => A): A => {
-  if (typeof config !== "object" || config === null) {
+  if (!isObject(config)) {
     return checks(constructorName).reject(name || "options", config, "a configuration or the part itself")
   }
   try {
@@ -289,7 +290,7 @@ const part = <A>(constructorName: string, name: string, config: unknown, make: (
  * @since 0.1.0
  */
 export const standardRetryTokenBucket = (config: StandardRetryTokenBucketConfig = {}): TokenBucket => {
-  const check = checks("Kotlin.standardRetryTokenBucket")
+  const check = checksOf("Kotlin.standardRetryTokenBucket", config)
   const { tokenBucket, useNewRetries } = presetOf(check, config)
   const valid = settled<StandardRetryTokenBucketConfig>(tokenBucket, config)
   const breaks = flag(check, "useCircuitBreakerMode", valid.useCircuitBreakerMode)
@@ -341,7 +342,7 @@ export const exponentialBackoffWithJitter = (
   config: ExponentialBackoffWithJitterConfig = {}
 ): RetryPolicy.RetryPolicy => {
   const tag = "Kotlin.exponentialBackoffWithJitter"
-  const check = checks(tag)
+  const check = checksOf(tag, config)
   const { delayProvider, useNewRetries } = presetOf(checks(tag), config)
   check.names.add("useNewRetries")
   const valid = settled<ExponentialBackoffWithJitterConfig>(delayProvider, config)
@@ -391,9 +392,9 @@ const capOf = (check: Check, maxBackoff: Duration.Input): number => {
 export const adaptiveRateLimiter = (
   config: AdaptiveRateLimiterConfig = {}
 ): Layer.Layer<Limiter.AdaptiveRateLimiter> => {
-  const { beta, measurementBucketDuration, minCapacity, minFillRate, scaleConstant, smoothing } = config
-  const options = { beta, measurementBucketDuration, minCapacity, minFillRate, scaleConstant, smoothing }
   return part("Kotlin.adaptiveRateLimiter", "", config, () => {
+    const { beta, measurementBucketDuration, minCapacity, minFillRate, scaleConstant, smoothing } = config
+    const options = { beta, measurementBucketDuration, minCapacity, minFillRate, scaleConstant, smoothing }
     const check = checks("Kotlin.adaptiveRateLimiter")
     also(check, ...Object.keys(options))
     return known(check, config, once(Limiter.AdaptiveRateLimiter, Limiter.make(options)))
@@ -431,7 +432,7 @@ const strategyOf = (
   constructorName: string,
   config: StandardRetryStrategyConfig
 ): RetryStrategy<RetryQuota.RetryQuota> => {
-  const check = checks(constructorName)
+  const check = checksOf(constructorName, config)
   const preset = presetOf(check, config)
   const { enableLongPollingBackoff = preset.enableLongPollingBackoff, maxAttempts = preset.maxAttempts } = config
   const longPolling = flag(check, "enableLongPollingBackoff", enableLongPollingBackoff)

@@ -17,7 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { exponential, type Failing, fullJitter, maxDelayMillis } from "../../engine/delay.ts"
 import type { Parts } from "../../engine/parts.ts"
-import { checks, known } from "../../internal/checks.ts"
+import { checks, checksOf, flag, known } from "../../internal/checks.ts"
 import * as Traits from "../../internal/facts/traits.ts"
 import { faultOf } from "../../RetryInfo.ts"
 import type { RetryQuota } from "../../RetryQuota.ts"
@@ -46,12 +46,16 @@ import { fromParts, RetryStrategy, type Service } from "../../RetryStrategy.ts"
  * @category annotations
  * @since 0.1.0
  */
-export const retryable = (options?: {
-  /** The service asked for less traffic. Default `false`. */
-  readonly throttling?: boolean | undefined
-}): { readonly [Traits.retryableKey]: { readonly throttling: boolean } } => ({
-  [Traits.retryableKey]: { throttling: options?.throttling === true }
-})
+export const retryable = (
+  options: {
+    /** The service asked for less traffic. Default `false`. */
+    readonly throttling?: boolean | undefined
+  } = {}
+): { readonly [Traits.retryableKey]: { readonly throttling: boolean } } => {
+  const check = checksOf("SmithyGuide.retryable", options)
+  const throttling = flag(check, "throttling", options.throttling)
+  return known(check, options, { [Traits.retryableKey]: { throttling } })
+}
 
 /**
  * The trait `@error`: annotations that say who is at fault for the errors of a `Schema.TaggedError` class. Throws
@@ -140,7 +144,7 @@ const hintMillis = ({ info }: Failing): number =>
 
 /** The guide's example as a policy, with its own refund rule. */
 const partsOf = (options: Options): Parts => {
-  const check = checks("SmithyGuide.make")
+  const check = checksOf("SmithyGuide.make", options)
   const cost = check.amount("retryCost", options.retryCost, april2026.retryCost)
   const timeoutCost = check.amount("timeoutCost", options.timeoutCost, april2026.timeoutCost)
   const throttlingCost = check.amount("throttlingCost", options.throttlingCost, april2026.throttlingCost)

@@ -1,10 +1,11 @@
 import { type Checks, checks, known } from "../../internal/checks.ts"
+import { isObject } from "../../internal/refusal.ts"
 import type { Jitter } from "../delay.ts"
 
 /** The checked jitter option. */
 export const jitterOf = (check: Checks, jitter: Jitter | undefined, otherwise?: "none"): Jitter => {
   check.names.add("jitter")
-  if (typeof jitter !== "object" || jitter === null) {
+  if (!isObject(jitter)) {
     return check.oneOf("jitter", jitter, ["none", "full", "equal"], otherwise)
   }
   const nested = checks(check.tag)

@@ -2,7 +2,7 @@ import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schedule from "effect/Schedule"
-import { type Checks, checks, known } from "../../internal/checks.ts"
+import { type Checks, checks, checksOf, known } from "../../internal/checks.ts"
 import { get } from "../../internal/safe.ts"
 import { toSchedule } from "../bridge.ts"
 import type { Adjust } from "../delay.ts"
@@ -79,10 +79,11 @@ export const adjusting = (next: Adjust): Change => ({ adjusts }) => ({ adjusts: 
  * normalize it: all fields, or the only one.
  */
 export const combinator = (tag: string, compile: (check: Checks, option: any) => Change, field?: string): any => {
-  const applied = (option: unknown) => {
-    const check = checks(tag)
+  const applied = (given: unknown) => {
+    const option = field === undefined && given === undefined ? {} : given
+    const check = field === undefined ? checksOf(tag, option as object) : checks(tag)
     const change = compile(check, option)
-    if (field === undefined) known(check, option ?? {})
+    if (field === undefined) known(check, option as object)
     return (self: AnyPolicy) => extended(self, tag, field === undefined ? check.given : check.given[field], change)
   }
   return (...args: ReadonlyArray<unknown>) => isPolicy(args[0]) ? applied(args[1])(args[0]) : applied(args[0])

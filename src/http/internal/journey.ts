@@ -3,9 +3,10 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import type * as ConcurrencyLimiter from "../../ConcurrencyLimiter.ts"
 import { type Criticality, CurrentCriticality } from "../../Criticality.ts"
-import { also, checks, known } from "../../internal/checks.ts"
+import { also, checks, checksOf, known } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { grpcTimeout, type Names, type Onward, telling } from "../../internal/onward.ts"
+import { isObject } from "../../internal/refusal.ts"
 import { get } from "../../internal/safe.ts"
 
 /** The header names. */
@@ -18,8 +19,14 @@ export interface NameOptions {
 
 const token = /^[!#$%&'*+.^_`|~\w-]+$/
 
+/** The names of headers, given as an option. */
+export const headersOf = ({ headers = {} }: { readonly headers?: NameOptions | undefined }, constructorName: string) =>
+  isObject(headers)
+    ? namesOf(headers, constructorName)
+    : checks(constructorName).reject("headers", headers, "an object")
+
 export const namesOf = (options: NameOptions, constructorName: string): Names => {
-  const check = checks(constructorName)
+  const check = checksOf(constructorName, options)
   const name = (field: keyof NameOptions, otherwise: string): string => {
     const given = options[field] ?? otherwise
     if (typeof given !== "string" || !token.test(given)) check.reject(field, given, "a header name")

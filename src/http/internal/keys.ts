@@ -1,6 +1,6 @@
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import { callable, checks, known } from "../../internal/checks.ts"
+import { callable, checksOf, known } from "../../internal/checks.ts"
 import { hasKey, isIdempotent, keyHeader } from "./safety.ts"
 
 /**
@@ -42,11 +42,11 @@ export interface IdempotencyKeyOptions {
  * @since 0.1.0
  */
 export const idempotencyKey = (
-  options?: IdempotencyKeyOptions
+  options: IdempotencyKeyOptions = {}
 ): <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E, R> => {
-  const check = checks("RetryHttp.idempotencyKey")
-  const make = callable(check, "make", options?.make ?? (() => crypto.randomUUID()))
-  known(check, options ?? {})
+  const check = checksOf("RetryHttp.idempotencyKey", options)
+  const make = callable(check, "make", options.make ?? (() => crypto.randomUUID()))
+  known(check, options)
   return HttpClient.mapRequest((request) =>
     isIdempotent(request) || hasKey(request)
       ? request

@@ -1,6 +1,6 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { checks } from "../../internal/checks.ts"
+import { checksOf } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
@@ -139,7 +139,7 @@ export const quotaOver = (store: RetryQuotaStore): Accounted => accounted(new Le
  * @internal
  */
 export const makeQuota = (options: RetryQuota.Options, constructorName: string): Effect.Effect<Accounted> => {
-  const valid = RetryQuota.validated(options, checks(constructorName))
+  const valid = RetryQuota.validated(options, checksOf(constructorName, options))
   const gains = valid.successIncrement > 0 || valid.refillPerSecond > 0
   return Effect.clockWith((clock) =>
     Effect.sync(() => accounted(new Ledger(new MemoryStore(valid, monotonicMillis(clock)), gains)))

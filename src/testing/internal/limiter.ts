@@ -2,7 +2,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as AdaptiveRateLimiter from "../../AdaptiveRateLimiter.ts"
-import { also, checks } from "../../internal/checks.ts"
+import { also, checks, checksOf } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
 import type { Pass, Send } from "../../SendGate.ts"
@@ -55,8 +55,8 @@ type Gate = AdaptiveGate<AdaptiveRateLimiter.RateLimitExceeded>
 
 /** Makes the gate of a limiter. Throws `InvalidOption` when an option is invalid. */
 const makeGate = (options: TestLimiterOptions): Effect.Effect<Gate> => {
+  const check = checksOf("AdaptiveRateLimiter.make", options)
   const { fillRate, tokens } = options
-  const check = checks("AdaptiveRateLimiter.make")
   also(check, "fillRate", "tokens")
   const valid = AdaptiveRateLimiter.validated(options, check)
   if (fillRate === undefined && tokens !== undefined) {

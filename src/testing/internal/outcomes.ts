@@ -1,6 +1,6 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { checks, known } from "../../internal/checks.ts"
+import { checks, checksOf, known } from "../../internal/checks.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { type Timeline, timeline } from "./timeline.ts"
 
@@ -190,6 +190,7 @@ type Value<S extends Script> = S[number] extends Outcome<infer A, any> ? A : nev
 type Failing<S extends Script> = S[number] extends Outcome<any, infer E> ? E : never
 
 const checkScript = (script: Script): void => {
+  if (!Array.isArray(script)) checks("outcomes").reject("script", script, "an array of outcomes")
   for (const outcome of script) {
     if (Effect.isEffect(outcome?.answer)) continue
     checks("outcomes").reject("script", outcome, "of outcomes such as transient or ok()")
@@ -228,13 +229,13 @@ const beyond = (
  */
 export const outcomes = <const S extends Script, A = never, E = never>(
   script: S,
-  options?: OutcomesOptions<A, E>
+  options: OutcomesOptions<A, E> = {}
 ): Scripted<Value<S> | A, Failing<S> | E> => {
-  const check = checks("outcomes")
-  const latencyMillis = check.duration("latency", options?.latency ?? 0)
-  const afterwards = options?.afterwards ?? "die"
+  const check = checksOf("outcomes", options)
+  const latencyMillis = check.duration("latency", options.latency ?? 0)
+  const afterwards = options.afterwards ?? "die"
   check.names.add("afterwards")
-  known(check, options ?? {})
+  known(check, options)
   checkScript(script)
   if (typeof afterwards === "string") {
     check.oneOf("afterwards", afterwards, ["die", "repeat", "restart"])

@@ -1,7 +1,7 @@
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { also, checks, known } from "../../internal/checks.ts"
+import { also, checksOf, known } from "../../internal/checks.ts"
 import { type Outcome, play, Throttled, type Transient, transient } from "./outcomes.ts"
 
 /**
@@ -69,7 +69,7 @@ interface Window {
 }
 
 const windowOf = (outage: Outage<unknown>): Window => {
-  const check = checks("service")
+  const check = checksOf("service", outage)
   const { from, outcome, until } = outage
   const fromMillis = check.duration("from", from)
   const untilMillis = check.duration("until", until)
@@ -97,8 +97,8 @@ class Served implements Service<any> {
   private latestMillis = 0
 
   constructor(options: ServiceOptions<unknown>) {
+    const check = checksOf("service", options)
     const { capacity, latency, outages = [], overload = "reject", retryAfter } = options
-    const check = checks("service")
     this.workMillis = 1000 / check.positive("capacity", capacity)
     this.rejects = check.oneOf("overload", overload, ["reject", "slow"]) === "reject"
     this.latencyMillis = check.duration("latency", latency ?? 0)
@@ -106,6 +106,7 @@ class Served implements Service<any> {
     also(check, "retryAfter", "outages")
     known(check, options)
     this.throttle = Effect.suspend(() => new Throttled({ retryAfter }))
+    if (!Array.isArray(outages)) check.reject("outages", outages, "an array of outages")
     this.outages = outages.map(windowOf)
   }
 

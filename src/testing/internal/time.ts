@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { constFalse } from "effect/Function"
 import * as TestClock from "effect/testing/TestClock"
-import { checks, known } from "../../internal/checks.ts"
+import { checksOf, known } from "../../internal/checks.ts"
 
 /**
  * An effect that would never have ended under `TestClock`: a defect, since it is a mistake in the test.
@@ -84,7 +84,7 @@ type Interrupts = (movedMillis: number) => boolean
  * @internal
  */
 const paceOf = (constructorName: string, options: TimeOptions): Pace => {
-  const check = checks(constructorName)
+  const check = checksOf(constructorName, options)
   const { atMost, step } = options
   check.names.add("step")
   return known(check, options, {
