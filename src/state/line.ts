@@ -54,6 +54,8 @@ export interface LineOptions<E, Size> {
  */
 export class Line<E, Size = void> {
   private readonly ranks = [new List<Waiter<Size>>(), new List<Waiter<Size>>(), new List<Waiter<Size>>()] as const
+  /** How many wait. */
+  size = 0
   private options: LineOptions<E, Size>
 
   constructor(options: LineOptions<E, Size>) {
@@ -64,10 +66,6 @@ export class Line<E, Size = void> {
   change(options: Partial<LineOptions<E, Size>>): void {
     this.options = { ...this.options, ...options }
     this.signal()
-  }
-
-  get size(): number {
-    return this.ranks[0].size + this.ranks[1].size + this.ranks[2].size
   }
 
   /**
@@ -85,6 +83,7 @@ export class Line<E, Size = void> {
         if (this.size >= this.options.maxWaiters && !this.displaces(rank)) return this.refusal("queue-full", now, size)
         waiter = new Waiter(rank, now + this.options.maxWaitMillis, size, granted)
         this.ranks[rank].append(waiter)
+        this.size++
         // One that goes before the one with the timer may need less than the timer waits for.
         if (this.next === waiter && this.first!.rank > rank) this.signal()
         return this.turn(waiter, clock)
@@ -121,6 +120,7 @@ export class Line<E, Size = void> {
 
   /** The one whose turn it is. */
   private get next(): Waiter<Size> | undefined {
+    if (this.size === 0) return undefined
     const rank = this.ranks.find(({ size }) => size > 0)
     return this.options.order === "fifo" ? rank?.first : rank?.last
   }
@@ -179,6 +179,7 @@ export class Line<E, Size = void> {
   private leave(waiter: Waiter<Size>): boolean {
     const hadTimer = this.first === waiter
     if (!this.ranks[waiter.rank].remove(waiter)) return false
+    this.size--
     waiter.wake?.()
     if (hadTimer) this.signal()
     return true

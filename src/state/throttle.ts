@@ -73,7 +73,7 @@ export class ThrottleGate<E> implements SendGate<E> {
   enter(send: Send): void | Effect.Effect<void, E> {
     const isSettled = this.options.counts === "settled"
     // Nothing was rejected lately, so what leaves the window changes nothing and the time does not matter.
-    if (isSettled && this.requests === this.accepts) return send.hold(this.window.slices.at(-1)!)
+    if (isSettled && this.requests === this.accepts) return send.hold(this.window.current)
     const slice = this.window.at(send.nowMillis)
     const { rejection } = this
     const isRefused = rejection > 0 && this.random.nextDoubleUnsafe() < rejection

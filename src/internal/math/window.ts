@@ -20,29 +20,33 @@ export class Window<Slice> {
   readonly slices: Array<Slice>
   private readonly options: WindowOptions<Slice>
   private readonly count: number
-  private beganMillis: number
+  private readonly sliceMillis: number
+  /** The last of the slices, whatever the time, and when it ends. */
+  current: Slice
+  private endsMillis: number
 
   constructor(options: WindowOptions<Slice>, nowMillis: number) {
     this.options = options
     this.count = options.count ?? 10
-    this.beganMillis = nowMillis
-    this.slices = [options.slice()]
+    this.sliceMillis = options.millis / this.count
+    this.endsMillis = nowMillis + this.sliceMillis
+    this.current = options.slice()
+    this.slices = [this.current]
   }
 
   /** The current slice. A clock that goes backwards changes nothing. */
   at(nowMillis: number): Slice {
-    const passed = (nowMillis - this.beganMillis) * this.count / this.options.millis
-    if (passed >= 1) this.turn(nowMillis, Math.floor(passed))
-    return this.slices.at(-1)!
+    if (nowMillis >= this.endsMillis) this.turn(nowMillis)
+    return this.current
   }
 
-  private turn(nowMillis: number, slices: number): void {
-    const { count } = this
-    const { drifts, millis } = this.options
-    this.beganMillis = drifts === true ? nowMillis : this.beganMillis + slices * millis / count
+  private turn(nowMillis: number): void {
+    const { count, sliceMillis } = this
+    const slices = 1 + Math.floor((nowMillis - this.endsMillis) / sliceMillis)
+    this.endsMillis = this.options.drifts === true ? nowMillis + sliceMillis : this.endsMillis + slices * sliceMillis
     for (let passed = 0; passed < Math.min(slices, count); passed++) {
-      this.slices.push(this.options.slice())
-      if (this.slices.length <= this.count) continue
+      this.slices.push(this.current = this.options.slice())
+      if (this.slices.length <= count) continue
       const dropped = this.slices.shift()!
       this.options.dropped?.(dropped)
     }
