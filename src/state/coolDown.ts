@@ -156,13 +156,11 @@ export class CoolDownGate<E> implements SendGate<E> {
 
   ended(passage: Passage<E>, outcome: Outcome): void {
     const hintMillis = this.hintMillis(outcome)
-    const isRecent = this.phase !== "free" && passage.sends === this.sends
     this.sends.remove(passage)
     if (hintMillis > 0) return this.close(outcome.nowMillis, hintMillis)
-    if (!isRecent) return
+    if (passage.sends !== this.sends) return
     if (outcome._tag === "Success") this.succeeded(outcome)
     else if (outcome.info?.throttling === true) this.allowed = 1
-    if (this.line.size === 0) return
     this.line.admit(outcome)
     this.line.signal()
   }
@@ -224,7 +222,7 @@ export class CoolDownGate<E> implements SendGate<E> {
 
   private opens(now: number): boolean {
     if (this.phase === "free") return true
-    if (this.phase === "opening") this.forget(now)
+    this.forget(now)
     if (this.phase === "closed") {
       if (now < this.opensMillis || this.peers?.mayOpen() === false) return false
       this.open(now)
@@ -242,13 +240,13 @@ export class CoolDownGate<E> implements SendGate<E> {
     this.lastMillis = -Infinity
   }
 
-  /** Sends that have not ended within the probe time. If none has succeeded by then, another process may try. */
+  /** Sends that have not ended within the probe time. If none has succeeded by then, it opens anew, or another process does. */
   private forget(now: number): void {
     const since = now - this.options.probeMillis
     for (let { first } = this.sends; first !== undefined && first.sentMillis <= since; { first } = this.sends) {
       this.sends.remove(first)
     }
-    if (this.peers !== undefined && this.gapsEndMillis === Infinity && this.openedMillis <= since) this.phase = "closed"
+    if (this.gapsEndMillis === Infinity && this.openedMillis <= since) this.phase = "closed"
   }
 
   /** When the next send may follow the last, if there is room for it. */

@@ -244,6 +244,23 @@ describe("the gate of a cool-down", () => {
         assert.deepStrictEqual(log, ["a at 1000", "e at 1011", "f at 1012"])
       }))
 
+    it.effect("the one with the timer hears of it when those behind it, for whom gaps were, are gone", () =>
+      Effect.gen(function*() {
+        const { end, gate, fork, enter, log, send } = yield* subject({ spread: 1, maxWait: "1 minute" }, 0)
+        gate.close(0, 1000)
+        for (const name of "ab") yield* send(name)
+        const held = yield* Effect.forEach("cd", (name) => fork(enter(name)))
+        yield* TestClock.adjust(1000)
+        for (const name of "xy") yield* send(name, { criticality: "critical" })
+        end("a")
+        yield* TestClock.adjust(200)
+        assert.deepStrictEqual(log.splice(0), ["a at 1000", "x at 1167"])
+        end("x")
+        yield* Effect.forEach(held, Fiber.interrupt)
+        yield* TestClock.adjust(2)
+        assert.deepStrictEqual(log, ["y at 1200", "b at 1201"])
+      }))
+
     it.effect("one that came while it opened, and is interrupted, takes no gap from those held back", () =>
       Effect.gen(function*() {
         const { end, gate, fork, enter, log, send } = yield* subject({ spread: 1, maxWait: "1 minute" }, 0)
@@ -257,6 +274,53 @@ describe("the gate of a cool-down", () => {
         assert.deepStrictEqual(log, ["a at 1000", "b at 1500"])
       }))
   })
+
+  it.effect("gaps end with the spread after the first success, however few have passed by then", () =>
+    Effect.gen(function*() {
+      const { end, gate, log, send } = yield* subject({ spread: 1, maxWait: "1 minute" }, 0)
+      gate.close(0, 1000)
+      for (const name of "abcdefghij") yield* send(name)
+      yield* TestClock.adjust(1000)
+      end("a")
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual(log.splice(0), ["a at 1000", "b at 1100", "c at 1200"])
+      end("b")
+      end("c")
+      yield* TestClock.adjust(10)
+      assert.deepStrictEqual(log, ["d at 2000", "e at 2001", "f at 2002", "g at 2003"])
+    }))
+
+  it.effect("up to a thousand at a time, no two pass in the same millisecond", () =>
+    Effect.gen(function*() {
+      const { end, gate, log, send } = yield* subject({ maxWait: 0 })
+      gate.close(0, 1)
+      for (let index = 0; index < 2000; index++) yield* send(`refused${index}`)
+      for (let index = 1; index < 1000; index++) {
+        yield* TestClock.adjust(1)
+        yield* send(`a${index}`)
+        end(`a${index}`)
+      }
+      log.length = 0
+      yield* TestClock.adjust(1)
+      for (const name of "bc") yield* send(name)
+      assert.deepStrictEqual(log.splice(0), ["b at 1000", "c closed at 1000"])
+      yield* TestClock.adjust(1)
+      end("b")
+      log.length = 0
+      for (const name of "de") yield* send(name)
+      assert.deepStrictEqual(log, ["d at 1001", "e at 1001"])
+    }))
+
+  it.effect("a hint that throws says nothing", () =>
+    Effect.gen(function*() {
+      const hint = (): never => {
+        throw new Error("no hint")
+      }
+      const { end, gate, send } = yield* subject({ hint })
+      yield* send("a")
+      end("a", "Failure", throttled)
+      assert.strictEqual(gate.phase, "free")
+    }))
 
   describe("a send that does not end", () => {
     const hung = (options: CoolDown.Options = {}) => subject({ maxWait: "1 minute", probeTime: 1000, ...options })
@@ -581,7 +645,7 @@ describe("the gate of a cool-down", () => {
         const peers = gate.peers = new FakePeers()
         peers.may = true
         gate.close(0, 100)
-        for (const name of "abcd") yield* send(name)
+        for (const name of "abcdefg") yield* send(name)
         yield* TestClock.adjust(100)
         end("a", "Failure")
         yield* TestClock.adjust(1)
@@ -593,8 +657,9 @@ describe("the gate of a cool-down", () => {
         gate.look(5101)
         assert.deepStrictEqual([log.splice(0), peers.asked], [["c at 5101"], 3])
         end("c")
-        yield* TestClock.adjust(10_000)
-        assert.deepStrictEqual([log, peers.asked, gate.phase], [["d at 5102"], 3, "opening"])
+        yield* TestClock.adjust(1500)
+        assert.deepStrictEqual(log, ["d at 5102", "e at 5103", "f at 6102", "g at 6103"])
+        assert.deepStrictEqual([peers.asked, gate.phase], [3, "opening"])
       }))
 
     it.effect("a probe that succeeds while its peers are asked again opens it", () =>
