@@ -256,9 +256,11 @@ describe("the gate of a cool-down", () => {
         yield* TestClock.adjust(200)
         assert.deepStrictEqual(log.splice(0), ["a at 1000", "x at 1167"])
         end("x")
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual(log, [])
         yield* Effect.forEach(held, Fiber.interrupt)
         yield* TestClock.adjust(2)
-        assert.deepStrictEqual(log, ["y at 1200", "b at 1201"])
+        assert.deepStrictEqual(log, ["y at 1210", "b at 1211"])
       }))
 
     it.effect("one that came while it opened, and is interrupted, takes no gap from those held back", () =>
