@@ -240,7 +240,10 @@ export class CoolDownGate<E> implements SendGate<E> {
     this.lastMillis = -Infinity
   }
 
-  /** Sends that have not ended within the probe time. If none has succeeded by then, it opens anew, or another process does. */
+  /**
+   * Forgets sends that have not ended within the probe time. If none has succeeded by then, it opens again from the
+   * start, or another process does.
+   */
   private forget(now: number): void {
     const since = now - this.options.probeMillis
     for (let { first } = this.sends; first !== undefined && first.sentMillis <= since; { first } = this.sends) {

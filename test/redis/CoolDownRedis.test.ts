@@ -116,7 +116,7 @@ describe("a fleet", () => {
       assert.isTrue(Exit.isSuccess(waits.pollUnsafe()!))
     }))
 
-  it.effect("while probes hang, the fleet sends one per probe time; when one is answered, it opens for all", () =>
+  it.effect("while probes hang, the fleet makes one send per probe time; the first answer opens the resource for all", () =>
     Effect.gen(function*() {
       const redis = new FakeCoolDown()
       const processes = yield* fleet(3, redis, { spread: 0, probeTime: "2 seconds", maxWait: "20 seconds" })
@@ -142,7 +142,7 @@ describe("a fleet", () => {
       assert.strictEqual(redis.closed, undefined)
     }))
 
-  it.effect("a hint that took its time to Redis: who waits opens when it is over there too", () =>
+  it.effect("a hint that reached Redis late: a waiting process opens as soon as it is over in Redis too", () =>
     Effect.gen(function*() {
       const redis = new FakeCoolDown()
       const [process] = yield* fleet(1, redis, { spread: 0, maxWait: "10 seconds" })

@@ -162,7 +162,7 @@ describe("the gate of a cool-down", () => {
       assert.strictEqual(gate.phase, "free")
     }))
 
-  describe("how many wanted to send meanwhile", () => {
+  describe("the number of sends that were wanted", () => {
     /** Of five sends while it is closed, the last three leave; then one probe succeeds. */
     const afterProbe = (options: CoolDown.Options, leave: (of: Subject) => Effect.Effect<void>) =>
       Effect.gen(function*() {
@@ -178,15 +178,17 @@ describe("the gate of a cool-down", () => {
         return gate.phase
       })
 
-    it.effect("one that is interrupted is gone: it opens as if it had never come", () =>
+    it.effect("an interrupted send no longer counts: the gate opens as if it had not come", () =>
       Effect.gen(function*() {
-        const phase = yield* afterProbe({}, ({ fork, enter }) =>
-          Effect.forEach("cde", (name) =>
-            Effect.flatMap(fork(enter(name)), Fiber.interrupt), { discard: true }))
+        const phase = yield* afterProbe(
+          {},
+          ({ fork, enter }) =>
+            Effect.forEach("cde", (name) => Effect.flatMap(fork(enter(name)), Fiber.interrupt), { discard: true })
+        )
         assert.strictEqual(phase, "free")
       }))
 
-    it.effect("one that is interrupted before it waits never came", () =>
+    it.effect("a send that never begins to wait does not count", () =>
       Effect.gen(function*() {
         assert.strictEqual(
           yield* afterProbe({}, ({ enter }) => Effect.sync(() => void [..."cde"].map((name) => enter(name)))),
@@ -195,26 +197,26 @@ describe("the gate of a cool-down", () => {
       }))
 
     const refusals: Record<string, readonly [CoolDown.Options, (of: Subject) => Effect.Effect<unknown>]> = {
-      "finds it closed for longer than it may wait": [{}, ({ gate, send }) =>
+      "finds the gate closed for longer than it may wait": [{}, ({ gate, send }) =>
         Effect.suspend(() => {
           gate.change(validated({ maxWait: 50, spread: 0 }))
           return Effect.forEach("cde", (name) => send(name))
         })],
       "finds the queue full": [{ maxWaiters: 2 }, ({ send }) => Effect.forEach("cde", (name) => send(name))],
-      "is displaced by one that matters more": [{ maxWaiters: 5 }, ({ send }) =>
+      "is displaced by a more critical one": [{ maxWaiters: 5 }, ({ send }) =>
         Effect.andThen(
           Effect.forEach("cde", (name) => send(name, { criticality: "sheddable" })),
           Effect.forEach("xyz", (name) => Effect.flatMap(send(name, { criticality: "critical" }), Fiber.interrupt))
         )]
     }
     for (const [why, [options, leave]] of Object.entries(refusals)) {
-      it.effect(`one that ${why} may come back, and counts`, () =>
+      it.effect(`a send that ${why} may come back, so it counts`, () =>
         Effect.gen(function*() {
           assert.strictEqual(yield* afterProbe(options, (of) => Effect.asVoid(leave(of))), "opening")
         }))
     }
 
-    it.effect("one that has waited in vain for its turn may come back, and counts", () =>
+    it.effect("a send whose turn did not come in time may come back, so it counts", () =>
       Effect.gen(function*() {
         const { end, gate, log, send } = yield* subject({ maxWait: 200 })
         gate.close(0, 100)
@@ -228,7 +230,7 @@ describe("the gate of a cool-down", () => {
         assert.strictEqual(gate.phase, "free")
       }))
 
-    it.effect("gaps are for those held back who are still there", () =>
+    it.effect("interrupted sends leave no gaps to the others", () =>
       Effect.gen(function*() {
         const { end, gate, fork, enter, log, send } = yield* subject({ spread: 1, maxWait: "1 minute" }, 0)
         gate.close(0, 1000)
@@ -244,7 +246,7 @@ describe("the gate of a cool-down", () => {
         assert.deepStrictEqual(log, ["a at 1000", "e at 1011", "f at 1012"])
       }))
 
-    it.effect("the one with the timer hears of it when those behind it, for whom gaps were, are gone", () =>
+    it.effect("when sends behind it are interrupted, the send with the timer no longer waits for their gaps", () =>
       Effect.gen(function*() {
         const { end, gate, fork, enter, log, send } = yield* subject({ spread: 1, maxWait: "1 minute" }, 0)
         gate.close(0, 1000)
@@ -263,7 +265,7 @@ describe("the gate of a cool-down", () => {
         assert.deepStrictEqual(log, ["y at 1210", "b at 1211"])
       }))
 
-    it.effect("one that came while it opened, and is interrupted, takes no gap from those held back", () =>
+    it.effect("an interrupted send that came while the gate opened takes no gap from those held back", () =>
       Effect.gen(function*() {
         const { end, gate, fork, enter, log, send } = yield* subject({ spread: 1, maxWait: "1 minute" }, 0)
         gate.close(0, 1000)
@@ -277,7 +279,7 @@ describe("the gate of a cool-down", () => {
       }))
   })
 
-  it.effect("gaps end with the spread after the first success, however few have passed by then", () =>
+  it.effect("gaps end one spread after the first success, however few sends have passed", () =>
     Effect.gen(function*() {
       const { end, gate, log, send } = yield* subject({ spread: 1, maxWait: "1 minute" }, 0)
       gate.close(0, 1000)
@@ -292,7 +294,7 @@ describe("the gate of a cool-down", () => {
       assert.deepStrictEqual(log, ["d at 2000", "e at 2001", "f at 2002", "g at 2003"])
     }))
 
-  it.effect("up to a thousand at a time, no two pass in the same millisecond", () =>
+  it.effect("with up to a thousand allowed at a time, no two sends pass in the same millisecond", () =>
     Effect.gen(function*() {
       const { end, gate, log, send } = yield* subject({ maxWait: 0 })
       gate.close(0, 1)
@@ -327,7 +329,7 @@ describe("the gate of a cool-down", () => {
   describe("a send that does not end", () => {
     const hung = (options: CoolDown.Options = {}) => subject({ maxWait: "1 minute", probeTime: 1000, ...options })
 
-    it.effect("holds its place for the probe time: one by one, others pass", () =>
+    it.effect("holds its place for the probe time, then the next passes", () =>
       Effect.gen(function*() {
         const { gate, log, send } = yield* hung()
         gate.close(0, 100)
@@ -345,7 +347,7 @@ describe("the gate of a cool-down", () => {
         assert.deepStrictEqual(log.slice(4), ["e at 8100"])
       }))
 
-    it.effect("by default for ten seconds", () =>
+    it.effect("holds its place for ten seconds by default", () =>
       Effect.gen(function*() {
         const { gate, log, send } = yield* subject({ maxWait: "1 minute" })
         gate.close(0, 100)
@@ -354,7 +356,7 @@ describe("the gate of a cool-down", () => {
         assert.deepStrictEqual(log, ["a at 100", "b at 10100"])
       }))
 
-    it.effect("holds one place of several: the others open the resource", () =>
+    it.effect("holds one of several places: the others open the resource", () =>
       Effect.gen(function*() {
         const { end, gate, log, send } = yield* hung()
         gate.close(0, 100)
@@ -369,7 +371,7 @@ describe("the gate of a cool-down", () => {
         assert.strictEqual(gate.phase, "free")
       }))
 
-    it.effect("counts when it ends after all: success, throttle and hint, but frees no place twice", () =>
+    it.effect("counts when it ends after all, but frees no place twice", () =>
       Effect.gen(function*() {
         const { cancel, end, gate, log, send } = yield* hung()
         gate.close(0, 100)
@@ -394,7 +396,7 @@ describe("the gate of a cool-down", () => {
         assert.deepStrictEqual([gate.phase, gate.untilMillis], ["closed", 8130])
       }))
 
-    it.effect("a service that takes three times as long opens all the same", () =>
+    it.effect("does not keep a service shut whose responses take three times the probe time", () =>
       Effect.gen(function*() {
         const { end, gate, log, send } = yield* hung()
         gate.close(0, 100)
@@ -407,7 +409,7 @@ describe("the gate of a cool-down", () => {
         assert.strictEqual(gate.phase, "free", log.join(", "))
       }))
 
-    it.effect("a hint makes it forgotten: what passes then has the place for itself", () =>
+    it.effect("is forgotten at the next hint", () =>
       Effect.gen(function*() {
         const { end, gate, log, send } = yield* hung()
         gate.close(0, 100)

@@ -197,7 +197,7 @@ describe("a line", () => {
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
   })
 
-  it.live("holds no more than it may, whatever the step in which another comes", () =>
+  it.live("holds no more than maxWaiters, whatever the step in which another send comes", () =>
     Effect.gen(function*() {
       const sizes = new Set<number>()
       for (let at = 1; at <= 60; at++) {
@@ -215,7 +215,7 @@ describe("a line", () => {
       assert.deepStrictEqual([...sizes], [1])
     }))
 
-  it.live("one that is refused does not pass, whatever the step in which there is room", () =>
+  it.live("a refused send does not pass, whatever the step in which a place comes free", () =>
     Effect.gen(function*() {
       const logs = new Set<string>()
       for (let at = 1; at <= 60; at++) {

@@ -124,14 +124,18 @@ export class CoolDownClient implements Peers, Topic<CoolDownReply> {
       // The process trusts its own report more than the response, unless another process was asked to wait longer.
       const isLonger = now + millis > gate.untilMillis + (told ? this.exchanges.timeoutMillis : 0)
       if (isNews && isLonger) gate.closeUntil(now, now + millis)
-      // A hint that took its time is over here, and soon there.
-      if (gate.untilMillis > now) this.wantsToOpen = false
-      else this.look = { ...this.look, atMillis: Math.min(this.look.atMillis, now + millis) }
+      this.askAgain(now, millis)
     } else if (state === "others") {
       if (isNews && gate.phase === "free") gate.closeUntil(now, now)
     } else if (this.wantsToOpen) {
       this.granted(state === "yours", now)
     }
+  }
+
+  /** The gate asks when its own time is over. If it was, a hint has reached Redis late: it opens there a little later. */
+  private askAgain(now: number, millis: number): void {
+    if (this.gate.untilMillis > now) this.wantsToOpen = false
+    else this.look = { ...this.look, atMillis: Math.min(this.look.atMillis, now + millis) }
   }
 
   private granted(isProbing: boolean, now: number): void {
