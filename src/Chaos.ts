@@ -19,6 +19,7 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import { also, type Checks, checks, checksOf, known } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
+import { isObject } from "./internal/refusal.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
@@ -201,6 +202,7 @@ const slownessOf = (check: Checks, field: string, outage: Outage): Pick<Valid, "
 
 const validOutage = (check: Checks, outage: Outage, index: number): Valid => {
   const field = `outages[${index}]`
+  if (!isObject(outage as unknown)) check.reject(field, outage, "an outage")
   const own = checks(check.tag)
   const { from, kind, to } = outage
   check.oneOf(`${field}.kind`, kind, kinds)

@@ -21,7 +21,7 @@ import * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 import { retrying } from "./engine/loop.ts"
 import { changed, type Parts } from "./engine/parts.ts"
 import { partsOf } from "./engine/policy/policy.ts"
-import { also, callable, type Checks, checks, known } from "./internal/checks.ts"
+import { also, callable, checks, checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { get } from "./internal/safe.ts"
 import { callersOf, isSignal } from "./internal/signals.ts"
@@ -400,9 +400,10 @@ const call = <A>(
 const valid = (
   policy: Policy<unknown>,
   options: (ContextOptions & RetryOptions) | undefined = {},
-  check: Checks,
+  constructorName: string,
   ...names: ReadonlyArray<string>
 ): void => {
+  const check = checksOf(constructorName, options)
   if (!isRetryPolicy(policy)) check.reject("policy", policy, "a RetryPolicy")
   also(check, ...names, "context", "retries", "classify", "onRetry", "onStop")
   known(check, options)
@@ -449,14 +450,14 @@ const promised = <A>(f: () => Promise<A>): Promise<A> => {
  * @since 0.1.0
  */
 export const make = <R>(policy: Policy<R>, ...[options]: Needing<R, Options>): Retry => {
-  valid(policy, options, checks("RetryPromise.make"), "quota", "limiter")
+  valid(policy, options, "RetryPromise.make", "quota", "limiter")
   affordable(policy, options?.quota)
   const { env, owned } = completed(policy, options ?? {})
   const setting = settingOf(policy, env, options ?? {}, owned)
   const retry: Retry = (f, options) =>
     promised(() => {
       // All other options were given where the function was made.
-      const check = checks("retryPromise")
+      const check = checksOf("retryPromise", options ?? {})
       check.names.add("signal")
       known(check, options ?? {})
       return call(f, setting, signalOf(options))
@@ -527,7 +528,7 @@ export const retryPromise = <A, R>(
   ...[options]: Needing<R, CallOptions & RetryOptions & ContextOptions>
 ): Promise<A> =>
   promised(() => {
-    valid(policy, options, checks("retryPromise"), "signal")
+    valid(policy, options, "retryPromise", "signal")
     const { own, owned, plain } = sharedOf(policy)
     const isPlain = Object.keys(options ?? {}).every((name) => name === "signal")
     if (isPlain) return call(f, plain, signalOf(options))

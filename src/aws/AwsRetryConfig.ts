@@ -24,7 +24,7 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Limiter from "../AdaptiveRateLimiter.ts"
-import { also, checks, known } from "../internal/checks.ts"
+import { also, type Checks, checksOf, known } from "../internal/checks.ts"
 import { InvalidOption } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
@@ -205,7 +205,7 @@ const find = Effect.fnUntraced(function*<A>(
 
 const words = (known: ReadonlyArray<string>) => known.map((word) => `"${word}"`).join(" or ")
 
-type Check = ReturnType<typeof checks>
+type Check = Checks
 
 const aBoolean = (check: Check, field: string, value: unknown) =>
   typeof value === "boolean" || check.reject(field, value, "a boolean")
@@ -228,7 +228,7 @@ const rules: Readonly<Record<keyof Options, (check: Check, field: string, value:
 
 /** The options, each read once. */
 const validOptions = (given: Options): Options => {
-  const check = checks("AwsRetryConfig.make")
+  const check = checksOf("AwsRetryConfig.make", given)
   also(check, ...Object.keys(rules))
   known(check, given)
   const { configFile, credentialsFile, maxAttempts, mode, newRetries2026, operation, profile, sendToken, service } =

@@ -94,7 +94,6 @@ export const checksOf = (constructorName: string, options: object): Checks => {
 
 /** Returns what was made of the options. Rejects those that were not checked. */
 export const known = <A>({ names, reject }: Checks, options: object, made?: A, path = ""): A => {
-  if (!isObject(options)) reject(path.slice(0, -1) || "options", options, "an object")
   for (const name of Object.keys(options)) {
     if (!names.has(path + name)) reject("option", path + name, `one of ${[...names].join(", ")}`)
   }

@@ -15,7 +15,7 @@
 
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { also, callable, checks, known } from "../internal/checks.ts"
+import { also, callable, checksOf, known } from "../internal/checks.ts"
 import type * as RetryQuota from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import { bucketLawsOf } from "./internal/bucketLaws.ts"
@@ -48,7 +48,7 @@ export interface Options {
 }
 
 const timeOf = (constructorName: string, options: Options, ...names: ReadonlyArray<keyof Options>): Time => {
-  const check = checks(`RetryQuotaStoreSuite.${constructorName}`)
+  const check = checksOf(`RetryQuotaStoreSuite.${constructorName}`, options)
   also(check, "elapse", "slack", ...names)
   known(check, options)
   const { elapse } = options

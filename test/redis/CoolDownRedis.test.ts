@@ -124,7 +124,7 @@ describe("a fleet", () => {
       const send = Effect.gen(function*() {
         const now = yield* Clock.currentTimeMillis
         sends.push(now)
-        if (now < 8000) yield* Effect.never
+        if (now < 8000) return yield* Effect.never
       })
       yield* processes[0]!.close(1000)
       yield* TestClock.adjust(1)

@@ -79,11 +79,10 @@ export const adjusting = (next: Adjust): Change => ({ adjusts }) => ({ adjusts: 
  * normalize it: all fields, or the only one.
  */
 export const combinator = (tag: string, compile: (check: Checks, option: any) => Change, field?: string): any => {
-  const applied = (given: unknown) => {
-    const option = field === undefined && given === undefined ? {} : given
-    const check = field === undefined ? checksOf(tag, option as object) : checks(tag)
+  const applied = (option: any = field === undefined ? {} : undefined) => {
+    const check = field === undefined ? checksOf(tag, option) : checks(tag)
     const change = compile(check, option)
-    if (field === undefined) known(check, option as object)
+    if (field === undefined) known(check, option)
     return (self: AnyPolicy) => extended(self, tag, field === undefined ? check.given : check.given[field], change)
   }
   return (...args: ReadonlyArray<unknown>) => isPolicy(args[0]) ? applied(args[1])(args[0]) : applied(args[0])
