@@ -205,16 +205,14 @@ const find = Effect.fnUntraced(function*<A>(
 
 const words = (known: ReadonlyArray<string>) => known.map((word) => `"${word}"`).join(" or ")
 
-type Check = Checks
-
-const aBoolean = (check: Check, field: string, value: unknown) =>
+const aBoolean = (check: Checks, field: string, value: unknown) =>
   typeof value === "boolean" || check.reject(field, value, "a boolean")
 
-const aString = (check: Check, field: string, value: unknown) =>
+const aString = (check: Checks, field: string, value: unknown) =>
   typeof value === "string" || check.reject(field, value, "a string")
 
 /** The requirements of each option, if set. */
-const rules: Readonly<Record<keyof Options, (check: Check, field: string, value: any) => unknown>> = {
+const rules: Readonly<Record<keyof Options, (check: Checks, field: string, value: any) => unknown>> = {
   mode: (check, field, value) => check.oneOf(field, value, modes),
   maxAttempts: (check, field, value) => check.count(field, value, 1),
   newRetries2026: aBoolean,
