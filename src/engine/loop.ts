@@ -46,24 +46,25 @@ export class Loop {
     this.orElse = orElse
   }
 
-  /** Continues from the decision about the failure of a first attempt that ran bare. */
+  /** Continues from the decision about the failure of a first attempt that ran bare. If a clock throws, no token is lost. */
   proceed(decision: Decision, cause: Cause.Cause<unknown>): AnyEffect {
-    this.follow(decision, cause)
-    if (this.turn === "end") return this.take()
-    return this.enter(current())
-  }
-
-  run(): AnyEffect {
-    return Effect.withFiber((fiber) => this.enter(fiber))
+    try {
+      this.follow(decision, cause)
+    } catch (defect) {
+      this.call.permit?.cancel()
+      throw defect
+    }
+    return this.turn === "end" ? this.take() : this.run()
   }
 
   /**
-   * Takes the turns inside a frame that settles what the call holds, however they end. The frame is there before the fiber
-   * can be interrupted. A watch of the fiber would cost more: the collector visits its entry for each call in flight.
+   * Takes the turns inside a frame that settles what the call holds, however they end. Call it in a step of the fiber: the
+   * frame is there before the fiber can be interrupted. A watch of the fiber would cost more: the collector visits its
+   * entry for each call in flight.
    */
-  private enter(fiber: AnyFiber): AnyEffect {
+  run(): AnyEffect {
     const turns = Effect.flatMap(Effect.whileLoop(this), () => this.take())
-    return framed(Effect.onExitPrimitive(turns, (exit) => this.ended(exit)), fiber, 3)
+    return framed(Effect.onExitPrimitive(turns, (exit) => this.ended(exit)), current(), 3)
   }
 
   /** After a result, this has nothing left to do. */
@@ -135,7 +136,6 @@ export class Loop {
     const isFree = world.gates.length === 0 && world.observer.onSend === undefined &&
       (this.retry !== undefined || world.isQuiet)
     if (isFree && !shared.nesting) {
-      // An interruption skips restoring the context: then finalizers see the send's context, up to the next scope.
       fiber.setContext(this.leave())
       return this.sent ??= this.settled(this.self)
     }
@@ -256,6 +256,8 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
     const world = worldOf(fiber.context)
     const isUnseen = !timed && world.isUnseen && world.metadata === undefined
     if (isUnseen && world.isQuiet && !shared.nesting) {
+      // An interruption skips restoring the context: then finalizers see the mark of the call, up to the next scope. A
+      // frame for this attempt too would add a third to the time of a success.
       fiber.setContext(world.inside)
       return body
     }
@@ -264,6 +266,9 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
       void framed(frame, fiber)
       return guarded(self, world, world.inside, fiber)
     }
-    return observed(new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run(), world)
+    return observed(
+      Effect.suspend(() => new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run()),
+      world
+    )
   })
 }

@@ -14,6 +14,7 @@ import {
   withRetryOrElse
 } from "effect-retry"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -165,31 +166,6 @@ describe.each(drivers)("$form", ({ run }) => {
         Effect.provideService(RetryQuota.RetryQuota, quota)
       )
       assert.deepStrictEqual(exit, Exit.succeed(Exit.succeed("ok")))
-    }))
-
-  it.effect("leaves the context of its fiber as it was, however it ends", () =>
-    Effect.gen(function*() {
-      const before = yield* Effect.context<never>()
-      const calls: ReadonlyArray<ReadonlyArray<Effect.Effect<unknown, unknown>>> = [
-        [Effect.void],
-        [Effect.fail(new Terminal())],
-        [Effect.die(boom)],
-        [Effect.fail(new Transient()), Effect.void],
-        [Effect.fail(new Transient()), Effect.fail(new Terminal())],
-        [Effect.fail(new Transient()), Effect.die(boom)]
-      ]
-      for (const turns of calls) {
-        let sends = 0
-        const policy = RetryPolicy.fromDelay(() => 0).pipe(RetryPolicy.whileRetryable)
-        const call = run(Effect.suspend(() => turns[sends++]!), policy)
-        const fiber = yield* Effect.forkChild(
-          Effect.andThen(Effect.exit(call), Effect.withFiber(({ context }) => Effect.succeed(context)))
-        )
-        yield* TestClock.adjust("1 second")
-        const after = yield* Fiber.join(fiber)
-        assert.strictEqual(sends, turns.length)
-        assert.deepStrictEqual([...after.mapUnsafe.keys()].sort(), [...before.mapUnsafe.keys()].sort())
-      }
     }))
 
   it.effect("ends when its observer has done with the success", () =>
@@ -429,6 +405,35 @@ describe.each(drivers)("$form", ({ run }) => {
       )
       assert.deepStrictEqual(infos, [true, undefined])
     }))
+})
+
+describe("a clock that throws once the tokens of a retry are taken", () => {
+  for (const method of ["currentTimeMillisUnsafe", "sleep"] as const) {
+    for (const failures of [1, 2]) {
+      it.effect(`gives them back before its fiber goes on: ${method}, after failure ${failures}`, () =>
+        Effect.gen(function*() {
+          const boom = new Error("boom")
+          const told: Array<string> = []
+          let sends = 0
+          const clock = yield* Clock.Clock
+          const broken: Clock.Clock = {
+            ...clock,
+            sleep: () => Effect.void,
+            [method]: () => {
+              if (sends === failures) throw boom
+              return method === "sleep" ? Effect.void : clock[method]()
+            }
+          }
+          const call: Call = withRetry(Effect.suspend(() => (sends++, Effect.fail(new Transient()))), gated)
+          const exit = yield* Effect.exit(call as Effect.Effect<unknown, unknown>).pipe(
+            Effect.provideService(Clock.Clock, broken),
+            paidBy(ledger(told))
+          )
+          assert.deepStrictEqual(exit, Exit.die(boom))
+          assert.deepStrictEqual(told, [...(failures === 1 ? [] : ["taken", "spent"]), "taken", "back"])
+        }))
+    }
+  }
 })
 
 describe("a retry that fails before its attempt begins", () => {

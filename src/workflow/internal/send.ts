@@ -28,8 +28,8 @@ const deadlineAt = ({ parts, startedAtMillis }: Past, world: World): number =>
 class Deciding extends Call {
   decided: RetryDecision | undefined = undefined
 
-  override failed(world: World, error: unknown, fiber?: AnyFiber): Decision {
-    const decision = super.failed(world, error, fiber)
+  override failed(world: World, error: unknown): Decision {
+    const decision = super.failed(world, error)
     return Effect.isEffect(decision) ? Effect.map(decision, (made) => this.end(made)) : this.end(decision)
   }
 
