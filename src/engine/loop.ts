@@ -229,9 +229,6 @@ const back = (fiber: AnyFiber): Mark | undefined => {
   return mark
 }
 
-/** A call, as reported to the observer. */
-const observed = (call: AnyEffect, { context, observer }: World): AnyEffect => observer.onCall?.(call, context) ?? call
-
 /** Retries an effect: its first attempt runs bare or in a guard, and nothing else is set up until it fails. */
 export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEffect => {
   const { live } = parts
@@ -250,6 +247,8 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
     (error, cause) => failed(back(current())!.world, error, cause),
     () => back(current())
   )
+  const begin = (world: World): AnyEffect =>
+    new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run()
   let frame: AnyEffect | undefined
   const timed = parts.deadlineMillis !== Infinity
   return Effect.withFiber((fiber) => {
@@ -266,9 +265,9 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
       void framed(frame, fiber)
       return guarded(self, world, world.inside, fiber)
     }
-    return observed(
-      Effect.suspend(() => new Loop(self, new Call(parts, deadlineAt(parts, world)), world, orElse).run()),
-      world
-    )
+    const { onCall } = world.observer
+    if (onCall === undefined) return begin(world)
+    // What the observer puts around a call is around its sends too.
+    return onCall(Effect.withFiber(({ context }) => begin(worldOf(context))), world.context)
   })
 }

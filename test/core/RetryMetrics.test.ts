@@ -16,6 +16,7 @@ import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as Hedge from "effect-retry/Hedge"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -64,13 +65,14 @@ const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
 
 const metered = RetryMetrics.layer()
 
+type Run = <A, E>(self: Effect.Effect<A, E>) => Effect.Effect<A, unknown>
+const drivers: ReadonlyArray<readonly [string, Run]> = [
+  ["withRetry", (self) => withRetry(self, policy)],
+  ["Effect.retry", (self) => RetryObserver.call(Effect.retry(attempt(self), policy))],
+  ["RetryStrategy.run", (self) => RetryStrategy.run(self).pipe(Effect.provide(RetryStrategy.layer(policy)))]
+]
+
 describe("RetryMetrics, timed", () => {
-  type Run = <A, E>(self: Effect.Effect<A, E>) => Effect.Effect<A, unknown>
-  const drivers: ReadonlyArray<readonly [string, Run]> = [
-    ["withRetry", (self) => withRetry(self, policy)],
-    ["Effect.retry", (self) => RetryObserver.call(Effect.retry(attempt(self), policy))],
-    ["RetryStrategy.run", (self) => RetryStrategy.run(self).pipe(Effect.provide(RetryStrategy.layer(policy)))]
-  ]
   for (const [form, run] of drivers) {
     it.effect(`${form}: an attempt takes what the send takes; a call, all that is between`, () =>
       Effect.gen(function*() {
@@ -330,4 +332,26 @@ describe("RetryObserver, around", () => {
       ])
       assert.deepStrictEqual(sends, [1, 1, 1, 1, 2, 2])
     }))
+
+  for (const [form, run] of drivers) {
+    it.effect(`sends and what the observer sees are inside what onCall returns: ${form}`, () =>
+      Effect.gen(function*() {
+        const seen: Array<string> = []
+        const see = (context: RetryObserver.Caller) => {
+          const span = Context.getOrUndefined(context, Tracer.ParentSpan)
+          seen.push(span?._tag === "Span" ? span.name : "none")
+        }
+        const observer: RetryObserver.RetryObserver = {
+          onCall: (call) => Effect.withSpan(call, "call"),
+          onRetry: (_, __, context) => see(context)
+        }
+        let sends = 0
+        const send = Effect.withFiber(({ context }) => {
+          see(context)
+          return sends++ < 2 ? Effect.fail(new Transient()) : Effect.void
+        })
+        yield* inTime(Effect.provideService(run(send), RetryObserver.CurrentObserver, observer))
+        assert.deepStrictEqual(seen, ["call", "call", "call", "call", "call"])
+      }))
+  }
 })
