@@ -57,8 +57,8 @@ export interface Outcome {
 }
 
 /**
- * A send that has passed. The library calls exactly one of the two, once. A gate without per-send state can hand out
- * the same pass to all.
+ * A send that has passed. The library calls exactly one of the two, once. Neither may throw: other gates would not be
+ * notified of this send. A gate without per-send state can hand out the same pass to all.
  *
  * @category models
  * @since 0.1.0
