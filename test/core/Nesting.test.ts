@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { awsStandard, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { awsStandard, RetryObserver, RetryPolicy, RetryQuota, withRetry, withRetryOrElse } from "effect-retry"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import * as TestClock from "effect/testing/TestClock"
 import { Terminal, Transient } from "../utils/call.ts"
 import { drivers, inTime } from "../utils/drivers.ts"
 
@@ -71,4 +72,22 @@ describe.each(drivers)("outermostOnly with $form", ({ run }) => {
         assert.strictEqual(call.sends, 3)
       }).pipe(Effect.provide(RetryQuota.layer())))
   }
+
+  for (const [ending, end] of [["succeeded", Effect.void], ["failed", Effect.fail(new Terminal())]] as const) {
+    it.effect(`in a fiber that outlives a send which has ${ending}, retries, though its caller goes on`, () =>
+      Effect.gen(function*() {
+        const call = leaf()
+        const later = Effect.forkDetach(Effect.delay(Effect.ignore(run(call.effect, policy)), 10))
+        yield* Effect.ignore(run(Effect.andThen(later, end), policy))
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(call.sends, 3)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  }
+
+  it.effect("in the fallback of a call, retries: the call is over", () =>
+    Effect.gen(function*() {
+      const call = leaf()
+      yield* inTime(withRetryOrElse(leaf().effect, policy, () => run(call.effect, policy)))
+      assert.strictEqual(call.sends, 3)
+    }).pipe(Effect.provide(RetryQuota.layer())))
 })

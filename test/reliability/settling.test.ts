@@ -24,6 +24,7 @@ import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
 import { inTime } from "../utils/drivers.ts"
+import { countedClock } from "./utils/clocks.ts"
 
 type Policy = RetryPolicy.RetryPolicy<any, RetryQuota.RetryQuota>
 type Call = Effect.Effect<unknown, unknown, any>
@@ -176,19 +177,6 @@ describe.each(drivers)("$form", ({ run }) => {
       assert.deepStrictEqual(seen, Exit.succeed(true))
     }))
 
-  for (const [end, turn] of [["succeeds", Effect.void], ["fails", Effect.fail(new Terminal())]] as const) {
-    it.effect(`a fiber that outlives a send which ${end} is not nested any more, though its caller goes on`, () =>
-      Effect.gen(function*() {
-        const outermost = fixed.pipe(RetryPolicy.maxAttempts(2), RetryPolicy.outermostOnly, RetryPolicy.whileRetryable)
-        let sends = 0
-        const failing = Effect.suspend(() => (sends++, Effect.fail(new Transient())))
-        const later = Effect.delay(Effect.ignore(run(failing, outermost) as Effect.Effect<unknown, unknown>), 10)
-        yield* Effect.ignore(run(Effect.andThen(Effect.forkDetach(later), turn), outermost))
-        yield* TestClock.adjust("1 second")
-        assert.strictEqual(sends, 2)
-      }).pipe(Effect.provide(RetryQuota.layer())))
-  }
-
   it.effect("tells each send the times of its schedule", () =>
     Effect.gen(function*() {
       yield* TestClock.adjust("1 hour")
@@ -202,6 +190,13 @@ describe.each(drivers)("$form", ({ run }) => {
       yield* inTime(run(send, fixed.pipe(RetryPolicy.maxAttempts(3))))
       const at = 3_600_010
       assert.deepStrictEqual(seen.slice(1), [[1, 100, at, at, 0, 0], [2, 100, at, at + 110, 110, 110]])
+    }))
+
+  it.effect("sleeps before each retry, and not before it ends", () =>
+    Effect.gen(function*() {
+      const counted = yield* countedClock
+      yield* inTime(counted.provide(run(Effect.fail(new Transient()), fixed.pipe(RetryPolicy.maxAttempts(3)))))
+      assert.strictEqual(counted.sleeps, 2)
     }))
 
   it.effect("needs no quota where its policy has none", () =>
@@ -703,6 +698,14 @@ describe("an attempt under a schedule of another kind", () => {
 })
 
 describe("an attempt inside a send of withRetry", () => {
+  it.effect("passes the gate of both once for each send", () =>
+    Effect.gen(function*() {
+      const told: Array<string> = []
+      const { effect } = scripted([new Transient()])
+      yield* inTime(Effect.provideService(withRetry(attempt(effect), fixed), Gate, watching(told)))
+      assert.deepStrictEqual(told, ["Failure", "Success"])
+    }))
+
   it.effect("accounts for a quota of its own", () =>
     Effect.gen(function*() {
       const own = yield* RetryQuota.make({ initial: 100 })
