@@ -390,9 +390,9 @@ class Race {
 
   /** Notifies the observer of how the hedges ended, and of outcomes that no call around it reports. */
   private told(exit: Exit.Exit<unknown, unknown> | undefined, by: Sending | undefined): AnyEffect {
-    if (this.hedges.length === 0 && this.outer !== undefined) return Effect.void
     const missed = this.first === undefined || this.first === exit ? [] : [this.first]
     const unseen = this.outer === undefined && exit !== undefined ? [...missed, exit] : missed
+    if (unseen.length + this.hedges.length === 0) return Effect.void
     const winner = exit !== undefined && Exit.isSuccess(exit) ? by : undefined
     return Effect.andThen(
       Effect.forEach(unseen, (exit) => this.tellOf(exit), { discard: true }),

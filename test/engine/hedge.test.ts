@@ -13,6 +13,7 @@ import {
 } from "effect-retry"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -52,6 +53,9 @@ const serving = (turns: ReadonlyArray<Turn>) => {
   })
   return { at, send }
 }
+
+const isInterruption = (exit: Exit.Exit<unknown, unknown> | undefined): boolean =>
+  exit !== undefined && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
 
 const failing = Effect.fail(new Transient())
 const boom = new Error("boom")
@@ -145,6 +149,13 @@ describe("what is reported of a hedged call", () => {
       }))
   }
 
+  it.effect("a call whose hedge is refused by its gate after the first send has failed fails as that did", () =>
+    Effect.gen(function*() {
+      const wait = (attempt: number) => attempt > 1 ? Effect.andThen(Effect.sleep(60), Effect.fail(boom)) : undefined
+      const { at, exit, hedges } = yield* told([[40, failing]], {}, undefined, wait)
+      assert.deepStrictEqual([at, exit, hedges], [[0], yield* Effect.exit(failing), ["1 refused gate"]])
+    }))
+
   it.effect("a hedge that waits for its gate until the deadline is refused for it", () =>
     Effect.gen(function*() {
       const wait = (attempt: number) => attempt > 1 ? Effect.sleep(60) : undefined
@@ -215,7 +226,7 @@ describe("timers", () => {
       assert.deepStrictEqual([exit, sends], [Exit.fail(error), 1])
     }).pipe(Effect.provide(paid)))
 
-  it.effect("an interrupted call sends no more", () =>
+  it.effect("an interrupted call sends no more, and ends with the interruption alone", () =>
     Effect.gen(function*() {
       const { at, send } = serving([[1000]])
       const fiber = yield* Effect.forkChild(Hedge.hedged(send, { after: 20 }))
@@ -223,6 +234,7 @@ describe("timers", () => {
       yield* Fiber.interrupt(fiber)
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(at, [0])
+      assert.isTrue(isInterruption(fiber.pollUnsafe()))
     }).pipe(Effect.provide(paid)))
 })
 
@@ -241,8 +253,23 @@ it.effect("a hedge is interrupted too if its own observer interrupts the call", 
       Effect.provideService(Hedge.hedged(send, { after: 20 }), RetryObserver.CurrentObserver, observer)
     )
     yield* TestClock.adjust("1 second")
-    assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(caller)))
+    assert.isTrue(isInterruption(yield* Fiber.await(caller)))
     assert.deepStrictEqual([begun, interrupted], [2, 2])
+  }).pipe(Effect.provide(paid)))
+
+it.effect("a hedge that lets the first send succeed in its first step is interrupted", () =>
+  Effect.gen(function*() {
+    const answered = yield* Deferred.make<string>()
+    let [begun, interrupted] = [0, 0]
+    const send = Effect.suspend(() => {
+      if (begun++ === 0) return Deferred.await(answered)
+      return Effect.andThen(
+        Deferred.succeed(answered, "first"),
+        Effect.onInterrupt(Effect.never, () => Effect.sync(() => void interrupted++))
+      )
+    })
+    assert.deepStrictEqual(yield* inTime(Hedge.hedged(send, { after: 20 })), Exit.succeed("first"))
+    assert.deepStrictEqual([begun, interrupted], [2, 1])
   }).pipe(Effect.provide(paid)))
 
 describe("a budget that has to be asked", () => {
@@ -335,6 +362,38 @@ describe("the latencies", () => {
         for (let n = 1; n <= least; n++) enough.latencies.record(1, 60)
         Object.assign(own, enough)
         assert.strictEqual(yield* sends, 50)
+      }))
+  }
+})
+
+describe("a server that asks for time", () => {
+  const asked: HedgeOptions = { ...options, react: () => 50 }
+
+  for (const waitsOut of [true, false]) {
+    it.effect(`${waitsOut ? "gets it" : "ends a call that does not wait it out"}, with nothing in flight`, () =>
+      Effect.gen(function*() {
+        const { at, send } = serving([[10, failing], [10]])
+        const exit = yield* inTime(hedging(send, { ...asked, after: Infinity, waitsOut }, yield* home))
+        assert.deepStrictEqual([at, Exit.isSuccess(exit)], waitsOut ? [[0, 60], true] : [[0], false])
+      }))
+  }
+
+  for (const around of ["alone", "withRetry"] as const) {
+    it.effect(`and whose call is interrupted meanwhile: its failure is reported, ${around}`, () =>
+      Effect.gen(function*() {
+        const attempts: Array<boolean> = []
+        const { send } = serving([[10, failing]])
+        const hedged = hedging(send, { ...asked, after: Infinity, waitsOut: true }, yield* home)
+        const fiber = yield* Effect.forkChild(
+          Effect.provideService(
+            around === "alone" ? hedged : withRetry(hedged, fixed),
+            RetryObserver.CurrentObserver,
+            { onAttempt: (succeeded) => void attempts.push(succeeded) }
+          )
+        )
+        yield* TestClock.adjust(30)
+        yield* Fiber.interrupt(fiber)
+        assert.deepStrictEqual(attempts, [false])
       }))
   }
 })
