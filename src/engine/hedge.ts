@@ -163,8 +163,8 @@ class Race {
 
   /** Takes over the gate passes of the send around the first send; if there is none, the first send asks the gates itself. */
   private firstPermit(): Permit {
-    const known = this.outer?.world.gates ?? []
-    const gates = this.world.gates.filter((gate) => !known.includes(gate))
+    const known = this.outer?.world.gates
+    const gates = this.world.gates.filter((gate) => !known?.includes(gate))
     const world = gates.length === this.world.gates.length
       ? this.world
       : new World(this.world.context, undefined, gates)
@@ -193,7 +193,6 @@ class Race {
 
   /** Ends a losing send in the background. */
   private drop(fiber: AnyFiber): void {
-    if (fiber.pollUnsafe() !== undefined) return
     fiber.interruptUnsafe()
     Fiber.runIn(fiber, this.home.scope)
   }
@@ -261,9 +260,7 @@ class Race {
 
   /** A hedge is not sent. */
   private refuse(hedge: Sending, reason: Hedge["reason"]): AnyEffect {
-    hedge.permit.cancel()
     hedge.refused = reason
-    hedge.reaction = "stop"
     return Effect.void
   }
 
@@ -302,11 +299,10 @@ class Race {
       inside,
       (value) => {
         permit.succeeded(value)
-        this.record(sending, this.world.nowMillis)
+        this.record(sending)
         return Effect.succeed(value)
       },
-      (error, cause) => this.failed(sending, error, Effect.failCause(cause)),
-      () => permit.abandon()
+      (error, cause) => this.failed(sending, error, Effect.failCause(cause))
     )
   }
 
@@ -317,7 +313,7 @@ class Race {
     sending.permit.failed(error)
     sending.error = error
     const info = Option.getOrUndefined(classify(Context.get(this.world.context, CurrentClassifier), error))
-    if (info?.timeout === true) this.record(sending, this.world.nowMillis)
+    if (info?.timeout === true) this.record(sending)
     const reaction = this.options.react(error, info)
     const decided = Effect.suspend(() => {
       sending.reaction = reaction
@@ -330,7 +326,8 @@ class Race {
   /**
    * Records how long a send took; for an abandoned one, only that it took longer than most. Otherwise it says nothing.
    */
-  private record(sending: Sending, nowMillis: number, isUnfinished = false): void {
+  private record(sending: Sending, isUnfinished = false): void {
+    const { nowMillis } = this.world
     const millis = nowMillis - sending.leftMillis
     if (isUnfinished && !(millis >= this.delayMillis)) return
     this.home.latencies.record(millis, nowMillis)
@@ -376,16 +373,13 @@ class Race {
   private end(): void {
     this.isOver = true
     this.cancelTimer()
-    if (this.live.size === 0) return
-    const now = this.world.nowMillis
-    for (const sending of this.live) if (sending.hasLeft) this.record(sending, now, true)
+    for (const sending of this.live) this.record(sending, true)
   }
 
   private dispose(exit: Exit.Exit<unknown, unknown>): void {
     const { release } = this.options
     if (release === undefined) return
-    const released = this.fork(Effect.suspend(() => release(exit)))
-    if (released.pollUnsafe() === undefined) Fiber.runIn(released, this.home.scope)
+    Fiber.runIn(this.fork(Effect.suspend(() => release(exit))), this.home.scope)
   }
 
   /** Notifies the observer of how the hedges ended, and of outcomes that no call around it reports. */

@@ -135,12 +135,14 @@ export class Loop {
     const { world } = this
     const isFree = world.gates.length === 0 && world.observer.onSend === undefined &&
       (this.retry !== undefined || world.isQuiet)
-    if (isFree && !shared.nesting) {
-      fiber.setContext(this.leave())
-      return this.sent ??= this.settled(this.self)
-    }
-    const sent = this.settled(Effect.updateContext(this.self, () => this.leave() as Context.Context<any>))
-    return isFree ? sent : this.admitted(sent)
+    if (isFree) return this.leaving(fiber)
+    return this.admitted(Effect.withFiber((fiber) => this.leaving(fiber)))
+  }
+
+  /** Runs the send in its own context, which it has until the send ends. */
+  private leaving(fiber: AnyFiber): AnyEffect {
+    fiber.setContext(this.leave())
+    return this.sent ??= this.settled(this.self)
   }
 
   /** Sends once the quota and the gates permit it. */
@@ -217,16 +219,16 @@ export class Loop {
 
 /** A successful first attempt that only the quota needs to know about. */
 const quietly = (value: any): AnyEffect => {
-  const world = back(current())?.world
-  if (world !== undefined) earn(world.store, world.clock)
+  const { clock, store } = back(current())
+  earn(store, clock)
   return Effect.succeed(value)
 }
 
 /** Restores the caller's context after a first attempt that ran bare. */
-const back = (fiber: AnyFiber): Mark | undefined => {
-  const mark = Context.get(fiber.context, InsideCall)
-  if (mark !== undefined) fiber.setContext(mark.world.context)
-  return mark
+const back = (fiber: AnyFiber): World => {
+  const { world } = Context.get(fiber.context, InsideCall)!
+  fiber.setContext(world.context)
+  return world
 }
 
 /** Retries an effect: its first attempt runs bare or in a guard, and nothing else is set up until it fails. */
@@ -244,7 +246,7 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
   const body = settling(
     self,
     quietly,
-    (error, cause) => failed(back(current())!.world, error, cause),
+    (error, cause) => failed(back(current()), error, cause),
     () => back(current())
   )
   const begin = (world: World): AnyEffect =>

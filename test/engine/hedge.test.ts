@@ -8,6 +8,7 @@ import {
   RetryPolicy,
   RetryQuota,
   type RetryQuotaStore,
+  RetryStrategy,
   SendGate,
   withRetry
 } from "effect-retry"
@@ -189,6 +190,48 @@ describe("an attempt inside a hedged call", () => {
       yield* withRetry(Hedge.hedged(attempt(Effect.void), { after: 20 }), fixed)
       assert.strictEqual(yield* RetryQuota.balance, 101)
     }).pipe(Effect.provide([paid, RetryQuota.layer({ initial: 100 })])))
+})
+
+describe("a hedged call inside RetryStrategy.run", () => {
+  const run = (strategy: Effect.Effect<RetryStrategy.Service>) =>
+    Effect.gen(function*() {
+      const ended: Array<string> = []
+      const gate: SendGate.SendGate = {
+        order: 1,
+        enter: (send) =>
+          send.hold({
+            settle: ({ _tag }) => void ended.push(`${send.attempt} ${_tag}`),
+            cancel: () => void ended.push(`${send.attempt} canceled`)
+          })
+      }
+      const { at, send } = serving([[100], [10]])
+      const call = RetryStrategy.run(Hedge.hedged(send, { after: 20 })).pipe(
+        Effect.provideServiceEffect(RetryStrategy.RetryStrategy, strategy),
+        Effect.provideService(Gate, gate)
+      )
+      yield* inTime(call)
+      return { at, ended }
+    }).pipe(Effect.provide(paid))
+
+  it.effect("is hedged if the first send gets no token, and each of its sends passes the gates", () =>
+    Effect.gen(function*() {
+      const { at, ended } = yield* run(Effect.succeed({
+        acquireInitialToken: () => Effect.fail(new RetryQuota.QuotaExhausted({ cost: 1, balance: 0 })),
+        refreshRetryToken: () => Effect.die(boom),
+        recordSuccess: () => Effect.die(boom)
+      }))
+      assert.deepStrictEqual([at, ended], [[0, 20], ["2 Success", "1 Unknown"]])
+    }))
+
+  it.effect("settles no pass again that went back when the token of its send was abandoned", () =>
+    Effect.gen(function*() {
+      const abandoning = Effect.map(RetryStrategy.make(fixed), (strategy): RetryStrategy.Service => ({
+        ...strategy,
+        acquireInitialToken: (operation) => Effect.tap(strategy.acquireInitialToken(operation), ({ abandon }) => abandon)
+      }))
+      const { at, ended } = yield* run(abandoning)
+      assert.deepStrictEqual([at, ended], [[0, 20], ["1 canceled", "2 Success"]])
+    }))
 })
 
 describe("timers", () => {
