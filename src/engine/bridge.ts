@@ -15,7 +15,7 @@ import { type AnyEffect, asking, Call, deadlineAt, earn, failed, sentOn, succeed
 import type { Parts } from "./parts.ts"
 import { Permit, type Watch, watchOf } from "./permit.ts"
 import { failAgain, guarded, send, settling } from "./send.ts"
-import { type AnyFiber, current, fresh, InsideCall, isAround, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
+import { type AnyFiber, current, fresh, InsideCall, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
 
 /** How long after its delay a pending retry is still expected, in milliseconds: a process may be busy. */
 const graceMillis = 1000
@@ -285,7 +285,8 @@ class Attempt {
       return this.ended(isLate ? "deadline" : "quota-exhausted")
     }
     if (this.world.gates.length === 0 && pending.isOnlyOf(watch)) {
-      this.permit = permit
+      this.permit = permit!
+      this.permit.world = this.world
     } else {
       watch.hold(this.permit = new Permit(this.world, pending.retry.retry))
       if (permit !== undefined) this.permit.pay(new Share(pending, permit))
@@ -383,10 +384,6 @@ const isOfLoop = (metadata: Schedule.Metadata | undefined): boolean =>
   (isKey(metadata.output) && "_tag" in metadata.output && metadata.output._tag === "Retry" &&
     !shared.pending.has(metadata.output))
 
-/** The surroundings of an attempt. For a retry they are known, and not looked up again. */
-const worldFor = (found: Pending | undefined, context: AnyContext): World =>
-  found !== undefined && isAround(found.world, context) ? found.world : worldOf(context)
-
 /** Only the quota and gates need to know about a first send. */
 const isPlain = (found: Pending | undefined, { isUnseen }: World): boolean =>
   found === undefined && isUnseen && !shared.marking
@@ -411,7 +408,7 @@ export const attempting = (self: AnyEffect): AnyEffect => {
     }
     const found = pendingOf(metadata, fiber)
     if (found === undefined && !isMarked(metadata, fiber) && isQuiet(context)) return body
-    const world = worldFor(found, context)
+    const world = worldOf(context)
     if (isPlain(found, world)) return guarded(self, world, context, fiber)
     return new Attempt(self, world, openTo(world.store, found)).begin(fiber)
   })

@@ -2,7 +2,6 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Retry, RetryDecision, Stop } from "../RetryDecision.ts"
@@ -64,12 +63,11 @@ export class Loop {
    */
   run(): AnyEffect {
     const turns = Effect.flatMap(Effect.whileLoop(this), () => this.take())
-    return framed(Effect.onExitPrimitive(turns, (exit) => this.ended(exit)), current(), 3)
+    return framed(Effect.onExitPrimitive(turns, () => this.ended()), current(), 3)
   }
 
-  /** After a result, this has nothing left to do. */
-  private ended(exit: Exit.Exit<unknown, unknown>): undefined {
-    if (exit._tag === "Success") return
+  /** However it ends: after a result, nothing is left to settle. */
+  private ended(): undefined {
     this.arrive()
     this.call.permit?.abandon()
   }
@@ -142,7 +140,11 @@ export class Loop {
   /** Runs the send in its own context, which it has until the send ends. */
   private leaving(fiber: AnyFiber): AnyEffect {
     fiber.setContext(this.leave())
-    return this.sent ??= this.settled(this.self)
+    return this.sent ??= settling(
+      this.self,
+      (value) => this.succeed(value),
+      (error, cause) => this.fail(error, cause)
+    )
   }
 
   /** Sends once the quota and the gates permit it. */
@@ -159,14 +161,6 @@ export class Loop {
         return this.refused(call.error, Cause.fail(call.error))
       }
     })
-  }
-
-  private settled(self: AnyEffect): AnyEffect {
-    return settling(
-      self,
-      (value) => this.succeed(value),
-      (error, cause) => this.fail(error, cause)
-    )
   }
 
   private succeed(value: unknown): AnyEffect {

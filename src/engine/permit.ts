@@ -52,7 +52,8 @@ class Ended implements Outcome {
  * (`returned`).
  */
 export class Permit implements Send {
-  readonly world: World
+  /** The surroundings of the send; until it is known which attempt makes it, those of the decision. */
+  world: World
   /** The number of the retry it is for; 0 for a first send, whose tokens are a fee that a success does not return. */
   readonly retry: number
   state: "taken" | "left" | "returned" | "spent" | "canceled" = "taken"

@@ -104,11 +104,6 @@ export const worldOf = (context: AnyContext): World => {
   return world
 }
 
-/** Whether a world is that of this context, ignoring the metadata of a schedule. */
-export const isAround = (world: World, context: AnyContext): boolean =>
-  world.store === quotaOf(context)?.store && world.observer === Context.get(context, CurrentObserver) &&
-  world.gates.length === 0 && gatesOf(context, world.store).length === 0
-
 /** The metadata of a first send. A separate object, to distinguish it from that of a schedule. */
 export const fresh: Schedule.Metadata = { ...Schedule.CurrentMetadata.defaultValue() }
 

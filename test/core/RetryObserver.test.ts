@@ -193,6 +193,26 @@ describe("RetryObserver", () => {
       }).pipe(Effect.provide(ResourceLimiters.layer())))
   }
 
+  for (const [name, policy] of [["a quota", awsStandard], ["no quota", Backoff.fixed({ delay: 100 })]] as const) {
+    it.effect(`the resource of an attempt is given with each of its sends and outcomes, under a policy with ${name}`, () =>
+      Effect.gen(function*() {
+        const told: Array<string | undefined> = []
+        const tells = (context: RetryObserver.Caller) =>
+          void told.push(Context.get(context, RetryObserver.CurrentResource))
+        const sends = scripted([new Transient(), new Transient()])
+        const call = Effect.provideService(attempt(sends.effect), RetryObserver.CurrentResource, "orders")
+        yield* inTime(
+          Effect.retry(call, policy as typeof awsStandard).pipe(
+            Effect.provide(RetryObserver.layer({
+              onAttempt: (_succeeded, _error, context) => tells(context),
+              onSend: ({ context }) => tells(context)
+            }))
+          )
+        )
+        assert.deepStrictEqual(told, Array.from({ length: 6 }, () => "orders"))
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  }
+
   it.effect("a strategy names the resource of its quota, whatever the caller", () =>
     Effect.gen(function*() {
       const resources: Array<string | undefined> = []
