@@ -298,12 +298,13 @@ class Attempt {
   private send(): AnyEffect {
     const { pending, world } = this
     const sent = this.settled(Effect.suspend(() => this.leave()))
-    if (pending !== undefined && world.gates.length === 0) return sent
+    const deadlineAtMillis = pending === undefined ? Infinity : pending.call.deadlineAtMillis
+    if (pending !== undefined && world.gates.length === 0 && deadlineAtMillis === Infinity) return sent
     return send({
       world,
       permit: this.permit!,
       sent,
-      deadlineAtMillis: pending === undefined ? Infinity : pending.call.deadlineAtMillis,
+      deadlineAtMillis,
       refused: failAgain,
       expired: () => this.ended("deadline")
     })

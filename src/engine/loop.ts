@@ -132,7 +132,7 @@ export class Loop {
   private send(fiber: AnyFiber): AnyEffect {
     const { world } = this
     const isFree = world.gates.length === 0 && world.observer.onSend === undefined &&
-      (this.retry !== undefined || world.isQuiet)
+      (this.retry === undefined ? world.isQuiet : this.call.deadlineAtMillis === Infinity)
     if (isFree) return this.leaving(fiber)
     return this.admitted(Effect.withFiber((fiber) => this.leaving(fiber)))
   }

@@ -91,7 +91,6 @@ export const admissionUntil = (
   deadlineAtMillis: number
 ): Effect.Effect<boolean, unknown> | undefined => {
   const isTimed = deadlineAtMillis < Infinity
-  if (isTimed && world.gates.length === 0) return undefined
   const wait = admission(world, permit)
   const isIn = () => !isTimed || world.nowMillis < deadlineAtMillis
   if (wait === undefined) return isIn() ? undefined : Effect.succeed(false)

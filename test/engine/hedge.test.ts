@@ -227,7 +227,8 @@ describe("a hedged call inside RetryStrategy.run", () => {
     Effect.gen(function*() {
       const abandoning = Effect.map(RetryStrategy.make(fixed), (strategy): RetryStrategy.Service => ({
         ...strategy,
-        acquireInitialToken: (operation) => Effect.tap(strategy.acquireInitialToken(operation), ({ abandon }) => abandon)
+        acquireInitialToken: (operation) =>
+          Effect.tap(strategy.acquireInitialToken(operation), ({ abandon }) => abandon)
       }))
       const { at, ended } = yield* run(abandoning)
       assert.deepStrictEqual([at, ended], [[0, 20], ["1 canceled", "2 Success"]])
@@ -349,6 +350,31 @@ describe("a budget that has to be asked", () => {
     }
   }
 })
+
+it.effect("a hedge whose budget answers after the deadline is not sent, and what it was granted goes back", () =>
+  Effect.gen(function*() {
+    const ended: Array<string> = []
+    const hedges: Array<string> = []
+    const reservation = (cost: number): RetryQuotaStore.Reservation => ({
+      cost,
+      giveBack: () => ended.push("back") > 0,
+      spend: () => ended.push("spent") > 0
+    })
+    const budget: RetryQuotaStore.RetryQuotaStore = {
+      ...unlimited,
+      reserve: (cost) => (_, hold) => Effect.delay(Effect.sync(() => hold(reservation(cost))), 60)
+    }
+    const { at, send } = serving([[200], [10]])
+    yield* inTime(
+      withRetry(Hedge.hedged(send, { after: 20 }), within(50)).pipe(
+        Effect.provide(Hedge.layer({ budget })),
+        Effect.provideService(RetryObserver.CurrentObserver, {
+          onHedge: ({ event, reason }) => void hedges.push(reason ?? event)
+        })
+      )
+    )
+    assert.deepStrictEqual([at, hedges, ended], [[0], ["deadline"], ["back"]])
+  }))
 
 /** Latencies that are kept as they come. */
 class Kept extends Latencies {

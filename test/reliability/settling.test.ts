@@ -126,6 +126,30 @@ describe.each(drivers)("$form", ({ run }) => {
       assert.deepStrictEqual(seen, Exit.succeed(["Failure", "taken", "back", "canceled"]))
     }))
 
+  for (const name of ["alone", "with a gate", "with an observer of sends"] as const) {
+    it.effect(`a retry whose backoff lasts past the deadline is not sent, and keeps nothing: ${name}`, () =>
+      Effect.gen(function*() {
+        const told: Array<string> = []
+        const reasons: Array<string> = []
+        const clock = yield* Clock.Clock
+        const slow: Clock.Clock = { ...clock, sleep: () => clock.sleep(Duration.seconds(1)) }
+        const call = scripted([new Transient()])
+        const timed = run(call.effect, gated.pipe(RetryPolicy.deadline("1 second")))
+        const exit = yield* inTime(
+          (name === "with a gate" ? Effect.provideService(timed, Gate, watching([])) : timed).pipe(
+            paidBy(ledger(told)),
+            Effect.provideService(Clock.Clock, slow),
+            observedBy({
+              onStop: ({ reason }) => void reasons.push(reason),
+              onSend: name === "with an observer of sends" ? () => {} : undefined
+            })
+          )
+        )
+        assert.isTrue(Exit.isFailure(exit))
+        assert.deepStrictEqual([call.sends, told, reasons], [1, ["taken", "back"], ["deadline"]])
+      }))
+  }
+
   it.effect("a first send waits for its gate past the deadline", () =>
     Effect.gen(function*() {
       const gate = watching([], () => Effect.sleep("1 minute"))
