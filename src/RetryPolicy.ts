@@ -313,10 +313,10 @@ export const whileMaybeRetryable: Same = (self) =>
   Policy.extended(self, "RetryPolicy.whileMaybeRetryable", undefined, { whileRetryable: "maybe" })
 
 /**
- * Stops if the retry would begin at the deadline or later. The time counts from the start of the call, first attempt
- * included, on the monotonic clock. No sleep goes past it: no backoff, no wait for the quota, no wait of a retry for
- * its send token. A running attempt is not interrupted, nor is the wait of a first send: use `Effect.timeout` for that.
- * Of two deadlines, the earlier applies.
+ * Stops if the retry would begin at the deadline or later, also because a timer is late. The time counts from the start
+ * of the call, first attempt included, on the monotonic clock. No sleep goes past it: no backoff, no wait for the quota,
+ * no wait of a retry for its send token. A running attempt is not interrupted, nor is the wait of a first send: use
+ * `Effect.timeout` for that. Of two deadlines, the earlier applies.
  *
  * @category limits
  * @since 0.1.0
