@@ -324,7 +324,8 @@ class Race {
   }
 
   /**
-   * Records how long a send took; for an abandoned one, only that it took longer than most. Otherwise it says nothing.
+   * Records how long a send took; for an abandoned one, only that it took longer than most. Otherwise, as if it was never
+   * sent, it says nothing.
    */
   private record(sending: Sending, isUnfinished = false): void {
     const { nowMillis } = this.world
