@@ -90,6 +90,10 @@ describe("what a call costs, counted", () => {
     }
   })
 
+  it("allocates at most 2,500 bytes for a success of an attempt under Effect.retry, which takes most of them", () => {
+    assert.isAtMost(found.success[effects.ourAttempt]!.bytes, 2500)
+  })
+
   const gated = (name: string) => found.gated[name]!
 
   it("adds two operations to a success with gates, however many: a frame, and what it passes on", () => {
