@@ -137,14 +137,15 @@ export class Loop {
     return this.admitted(Effect.withFiber((fiber) => this.leaving(fiber)))
   }
 
-  /** Runs the send in its own context, which it has until the send ends. */
+  /** Makes the send in this step of its fiber, in its own context, which it has until it ends. */
   private leaving(fiber: AnyFiber): AnyEffect {
     fiber.setContext(this.leave())
-    return this.sent ??= settling(
+    this.sent ??= settling(
       this.self,
       (value) => this.succeed(value),
       (error, cause) => this.fail(error, cause)
     )
+    return framed(this.sent, fiber)
   }
 
   /** Sends once the quota and the gates permit it. */
