@@ -140,12 +140,11 @@ export class Loop {
   /** Makes the send in this step of its fiber, in its own context, which it has until it ends. */
   private leaving(fiber: AnyFiber): AnyEffect {
     fiber.setContext(this.leave())
-    this.sent ??= settling(
-      this.self,
-      (value) => this.succeed(value),
-      (error, cause) => this.fail(error, cause)
-    )
-    return framed(this.sent, fiber)
+    return framed(this.sent ??= this.settled(), fiber)
+  }
+
+  private settled(): AnyEffect {
+    return settling(this.self, (value) => this.succeed(value), (error, cause) => this.fail(error, cause))
   }
 
   /** Sends once the quota and the gates permit it. */
