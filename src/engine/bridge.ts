@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../internal/clock.ts"
-import { onwardIn } from "../internal/onward.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Retry, RetryDecision } from "../RetryDecision.ts"
 import type { Ask, Reservation } from "../RetryQuotaStore.ts"
@@ -15,7 +14,7 @@ import { type AnyEffect, asking, Call, deadlineAt, earn, failed, sentOn, succeed
 import type { Parts } from "./parts.ts"
 import { Permit, type Watch, watchOf } from "./permit.ts"
 import { failAgain, guarded, send, settling } from "./send.ts"
-import { type AnyFiber, current, fresh, InsideCall, isQuiet, Mark, quotaOf, World, worldOf } from "./world.ts"
+import { type AnyFiber, current, fresh, InsideCall, isQuiet, Mark, onwardOf, quotaOf, World, worldOf } from "./world.ts"
 
 /** How long after its delay a pending retry is still expected, in milliseconds: a process may be busy. */
 const graceMillis = 1000
@@ -51,9 +50,9 @@ class Pending {
     this.world = world
     this.permit = call.permit
     this.announced = this.permit === undefined
-    if (this.permit !== undefined && world.lapses !== undefined) {
-      world.lapses.expect(this.permit, monotonicMillis(world.clock) + retry.delayMillis + graceMillis)
-    }
+    if (this.permit === undefined) return
+    this.permit.kind = "lapses"
+    world.lapses?.expect(this.permit, monotonicMillis(world.clock) + retry.delayMillis + graceMillis)
   }
 
   /** The retry is made: what it holds no longer lapses. What has already lapsed is taken again. */
@@ -72,8 +71,7 @@ class Pending {
     this.watch.hold(permit)
     const answer = this.world.store!.reserve(this.retry.cost, world.clock)
     if (typeof answer === "function") return this.asked(answer, permit)
-    if (answer === undefined) permit.cancel()
-    else permit.pay(answer)
+    permit.reservation = answer
     return undefined
   }
 
@@ -106,8 +104,6 @@ class Pending {
   failed(world: World): Effect.Effect<void> | undefined {
     const { permit } = this
     if (permit === undefined || permit.state === "spent") return undefined
-    const wasRefused = permit.state === "canceled" && permit.kind !== "lapses"
-    if (wasRefused) return undefined
     const taking = permit.state === "returned" ? this.takenAnew(world) : this.made(world)
     const spend = () => {
       this.permit!.leave(false)
@@ -137,7 +133,7 @@ class Steps {
     this.pending = undefined
     // A retry that could not be sent is not announced.
     const told = this.call.ends === undefined ? pending.announce(world, pending.permit) : undefined
-    const spent = this.call.ends === undefined ? pending.failed(world) : undefined
+    const spent = pending.failed(world)
     if (told === undefined && spent === undefined) return this.decided(world, error, fiber)
     return Effect.flatMap(
       Effect.andThen(told ?? Effect.void, spent ?? Effect.void),
@@ -178,7 +174,7 @@ export const toSchedule = (given: Parts): Schedule.Schedule<RetryDecision, unkno
     const watch: Watch | undefined = shared.watches.get(fiber)
     watch?.lapse()
     const parts = given.live?.(fiber.context) ?? given
-    const isOnward = shared.telling === true && onwardIn(fiber.context) !== undefined
+    const isOnward = onwardOf(fiber.context) !== undefined
     const isTimed = isOnward || parts.deadlineMillis !== Infinity
     const deadlineAtMillis = isTimed ? deadlineAt(parts, worldOf(fiber.context)) : Infinity
     if (!isOnward && !(isTimed && shared.marking)) return Effect.succeed(stepper(parts, deadlineAtMillis))
@@ -205,7 +201,8 @@ const isKey = (u: unknown): u is object => typeof u === "object" && u !== null
 const openTo = (own: World["store"], pending: Pending | undefined): Pending | undefined => {
   const permit = pending?.permit
   if (permit === undefined) return pending?.isClaimed ? undefined : pending
-  const isOpen = permit.state === "left" || permit.state === "taken" || permit.kind === "lapses"
+  const wasRefused = permit.reservation === undefined
+  const isOpen = permit.state === "left" || permit.state === "taken" || permit.kind === "lapses" || wasRefused
   return isOpen && pending!.world.store === own ? pending : undefined
 }
 
@@ -226,8 +223,7 @@ class Share implements Reservation {
   }
 
   giveBack(): boolean {
-    if (this.left(false)) return this.pending.hasFailed ? this.spent() : this.permit.cancel()
-    return false
+    return this.left(false) && (this.pending.hasFailed ? this.spent() : this.permit.cancel())
   }
 
   spend(): boolean {
@@ -281,6 +277,7 @@ class Attempt {
   private joins(pending: Pending, watch: Watch): AnyEffect {
     const { permit } = pending
     if (permit !== undefined && permit.reservation === undefined) {
+      permit.cancel()
       const isLate = pending.isLate || this.world.nowMillis >= pending.call.deadlineAtMillis
       return this.ended(isLate ? "deadline" : "quota-exhausted")
     }
@@ -332,27 +329,25 @@ class Attempt {
 
   private leave(): AnyEffect {
     this.permit!.leave()
-    if (this.pending !== undefined && this.pending.permit !== this.permit) this.pending.permit?.leave(false)
-    const { call, world } = this
+    this.pending?.permit?.leave(false)
+    const { call, permit, world } = this
     if (!shared.marking && world.onward === undefined) return this.self
-    if (shared.marking) {
-      const deadlineAtMillis = call?.deadlineAtMillis ?? Infinity
-      this.mark = new Mark(world, current(), { permit: this.permit, deadlineAtMillis })
-    }
+    const deadlineAtMillis = call?.deadlineAtMillis ?? Infinity
+    const isAlone = this.pending === undefined && world.metadata === undefined
+    this.mark = new Mark(world, current(), { permit, deadlineAtMillis, isAlone })
     return Effect.updateContext(this.self, (context: Context.Context<any>): any => this.inside(context))
   }
 
   /** The context of the send. */
   private inside(context: AnyContext): AnyContext {
-    const { call, mark, world } = this
-    const marked = mark === undefined ? context : Context.add(context, InsideCall, mark)
-    const { context: around, onward } = world
+    const { call, mark, world: { context: around, onward } } = this
+    const marked = Context.add(context, InsideCall, mark)
     return call === undefined || onward === undefined ? marked : sentOn(call, onward, around, marked)
   }
 
   private succeed(value: unknown): AnyEffect {
     this.mark?.ended()
-    if (this.pending?.permit !== this.permit) this.pending?.permit?.succeeded(value)
+    this.pending?.permit?.succeeded(value)
     const told = succeeded(this.world, this.permit, this.pending !== undefined, value)
     return told === undefined ? Effect.succeed(value) : Effect.as(told, value)
   }
@@ -390,9 +385,8 @@ const isPlain = (found: Pending | undefined, { isUnseen }: World): boolean =>
   found === undefined && isUnseen && !shared.marking
 
 /** Whether something inside a first send asks for its mark: who retries, or the deadline of its call. */
-const isMarked = (metadata: Schedule.Metadata | undefined, fiber: AnyFiber): boolean =>
-  shared.marking === true &&
-  ((shared.nesting && metadata !== undefined) || shared.watches.get(fiber)?.begun !== undefined)
+const isMarked = (fiber: AnyFiber): boolean =>
+  shared.marking === true && (shared.nesting || shared.watches.get(fiber)?.begun !== undefined)
 
 /** One send of a call that a schedule retries. */
 export const attempting = (self: AnyEffect): AnyEffect => {
@@ -408,7 +402,7 @@ export const attempting = (self: AnyEffect): AnyEffect => {
         : new Attempt(self, world, undefined).begin(fiber)
     }
     const found = pendingOf(metadata, fiber)
-    if (found === undefined && !isMarked(metadata, fiber) && isQuiet(context)) return body
+    if (found === undefined && !isMarked(fiber) && isQuiet(context)) return body
     const world = worldOf(context)
     if (isPlain(found, world)) return guarded(self, world, context, fiber)
     return new Attempt(self, world, openTo(world.store, found)).begin(fiber)

@@ -109,10 +109,9 @@ export class Call implements Failing {
     const { cost } = this
     if (this.parts.quota === undefined) return this.delayed(world, source, undefined, 0)
     const permit = this.permit = permitOf(world, this.attempt, fiber)
-    if (this.defers) permit.kind = "lapses"
-    const { clock, lapses } = world
+    const { clock } = world
     const store = world.store!
-    if (lapses !== undefined && lapses.nextMillis !== undefined) lapses.lapse(clock)
+    world.lapses?.lapse(clock)
     const answer = store.reserve(cost, clock)
     if (typeof answer === "function" && cost <= store.capacity) {
       return store.whenExhausted === "wait"
@@ -158,9 +157,7 @@ export class Call implements Failing {
 
   /** How long waiting for tokens is useful to a retry with this delay. */
   patienceFor(world: World, delayMillis: number): number {
-    return this.deadlineAtMillis === Infinity
-      ? Infinity
-      : Math.max(0, this.deadlineAtMillis - world.nowMillis - delayMillis)
+    return Math.max(0, this.deadlineAtMillis - world.nowMillis - delayMillis)
   }
 
   private paid(

@@ -192,16 +192,16 @@ export class Watch {
 
   /** Returns what is held for a retry that the fiber apparently will not make. */
   lapse(): void {
-    while (this.top !== undefined && this.top.kind === "lapses" && this.top.state === "taken") this.top.cancel()
+    while (this.top?.kind === "lapses") this.top.cancel()
   }
 
   release(permit: Permit): void {
     if (this.top === permit) {
       this.top = permit.below
     } else {
-      let above = this.top
-      while (above !== undefined && above.below !== permit) above = above.below
-      if (above !== undefined) above.below = permit.below
+      let above = this.top!
+      while (above.below !== permit) above = above.below!
+      above.below = permit.below
     }
     permit.watch = permit.below = undefined
   }

@@ -7,7 +7,7 @@ import { World } from "./world.ts"
 
 /** Passes a gate, and reports to it how the scope ends: for work that is not a single send. */
 export const passing = <E>(gate: SendGate<E>, context: AnyContext): Effect.Effect<void, E, Scope.Scope> => {
-  const permit = new Permit(new World(context, undefined, [gate]), 0)
+  const permit = new Permit(new World(context, undefined, []), 0)
   return Effect.andThen(
     Effect.addFinalizer((exit) => Effect.sync(() => permit.settle(exit))),
     Effect.andThen(Effect.suspend(() => gate.enter(permit) ?? Effect.void), Effect.sync(() => permit.leave(false)))

@@ -44,7 +44,7 @@ const isUnseenBy = ({ onAttempt, onCall, onSend }: RetryObserver, onward: Onward
   (onAttempt ?? onSend ?? onCall ?? onward) === undefined
 
 /** What sends in this context tell other processes; `undefined` if nothing. */
-const onwardOf = (context: AnyContext): Onward | undefined => shared.telling ? onwardIn(context) : undefined
+export const onwardOf = (context: AnyContext): Onward | undefined => shared.telling ? onwardIn(context) : undefined
 
 export const isQuiet = (context: AnyContext): boolean => {
   const store = quotaOf(context)?.store
@@ -111,6 +111,8 @@ export const fresh: Schedule.Metadata = { ...Schedule.CurrentMetadata.defaultVal
 interface Sent {
   readonly permit: unknown
   readonly deadlineAtMillis: number
+  /** Whether it is an attempt that nothing retries. Default `false`. */
+  readonly isAlone?: boolean
 }
 
 /**
@@ -152,5 +154,8 @@ export const InsideCall = /* @__PURE__ */ Context.Reference<Mark | undefined>("e
 })
 
 /** Whether an outer call retries: around this context, or in the process that called this one. */
-export const isNested = (context: AnyContext): boolean =>
-  Context.get(context, InsideCall)?.isActive === true || onwardOf(context)?.isRetried === true
+export const isNested = (context: AnyContext): boolean => {
+  const mark = Context.get(context, InsideCall)
+  const isInside = mark?.isActive === true && (mark.sent?.isAlone !== true || isNested(mark.world.context))
+  return isInside || onwardOf(context)?.isRetried === true
+}

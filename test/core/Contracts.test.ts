@@ -13,11 +13,12 @@ import {
   withRetry,
   withRetryOrElse
 } from "effect-retry"
+import { CurrentCriticality } from "effect-retry/Criticality"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Kit from "effect-retry/testing"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -361,6 +362,35 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
       }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
   })
 })
+
+it.effect("a gate sees each send under Effect.retry in the context of its attempt", () =>
+  Effect.gen(function*() {
+    const seen: Array<string> = []
+    const gate: SendGate.SendGate = {
+      order: 0,
+      enter: ({ context }) => void seen.push(Context.get(context, CurrentCriticality))
+    }
+    const call = attempt(script(2).send).pipe(Effect.provideService(CurrentCriticality, "sheddable"))
+    yield* ended(Effect.provideService(Effect.retry(call, policy), First, gate))
+    assert.deepStrictEqual(seen, ["sheddable", "sheddable", "sheddable"])
+  }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
+
+it.effect("a retry of several attempts is spent if one was sent, even if another waited at a gate until the deadline", () =>
+  Effect.gen(function*() {
+    const timed = policy.pipe(RetryPolicy.deadline("10 seconds"))
+    let asked = 0
+    const gate: SendGate.SendGate = { order: 0, enter: () => asked++ === 0 ? undefined : Effect.never }
+    const [held, sent] = [script(1), script(0)]
+    const both = Effect.all([
+      Effect.provideService(attempt(held.send), First, gate),
+      attempt(sent.send)
+    ], { concurrency: "unbounded", mode: "result" })
+    const call = Effect.flatMap(both, ([first]) => Effect.fromResult(first))
+    const before = (yield* Kit.TestQuota.state).balance
+    yield* ended(Effect.retry(call, timed))
+    assert.deepStrictEqual([held.sends, sent.sends], [1, 2])
+    assert.strictEqual((yield* Kit.TestQuota.state).balance, before - 1)
+  }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
 
 /** Lets the work that a promise started finish. */
 const flush = Effect.promise(async () => {

@@ -1,8 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
-import { awsStandard, RetryObserver, RetryPolicy, RetryQuota, withRetry, withRetryOrElse } from "effect-retry"
+import {
+  attempt,
+  awsStandard,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  RetryStrategy,
+  withRetry,
+  withRetryOrElse
+} from "effect-retry"
+import type * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
+import { headersIn } from "../../src/internal/onward.ts"
 import { Terminal, Transient } from "../utils/call.ts"
 import { drivers, inTime } from "../utils/drivers.ts"
 
@@ -37,6 +49,59 @@ describe.each(drivers)("outermostOnly with $form", ({ run }) => {
       const call = leaf()
       yield* inTime(run(Effect.mapError(withRetry(call.effect, awsStandard), (error) => error), awsStandard))
       assert.strictEqual(call.sends, 9)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  for (const [name, observer] of [["no observer", {}], ["an observer of attempts", { onAttempt: () => {} }]] as const) {
+    it.effect(`inside an attempt that nobody retries, retries: with ${name}`, () =>
+      Effect.gen(function*() {
+        const call = leaf()
+        const alone = attempt(run(call.effect, policy))
+        yield* inTime(Effect.provideService(alone, RetryObserver.CurrentObserver, observer))
+        assert.strictEqual(call.sends, 3)
+      }).pipe(Effect.provide(RetryQuota.layer())))
+  }
+
+  it.effect("inside an attempt with a quota of its own, leaves retrying to the call around that", () =>
+    Effect.gen(function*() {
+      const call = leaf()
+      const own = yield* RetryQuota.make()
+      const between = Effect.provideService(attempt(run(call.effect, policy)), RetryQuota.RetryQuota, own)
+      yield* inTime(withRetry(between, awsStandard))
+      assert.strictEqual(call.sends, 3)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("inside a strategy of one's own, leaves retrying to it", () =>
+    Effect.gen(function*() {
+      const call = leaf()
+      const token: RetryStrategy.Token = {
+        attempt: 1,
+        delay: Duration.zero,
+        waited: Duration.zero,
+        cost: 0,
+        leave: Effect.succeed(true),
+        abandon: Effect.succeed(true)
+      }
+      let refreshes = 0
+      const twice: RetryStrategy.Service = {
+        acquireInitialToken: () => Effect.succeed(token),
+        refreshRetryToken: () => refreshes++ === 0 ? Effect.succeed(token) : Effect.die("enough"),
+        recordSuccess: () => Effect.void
+      }
+      yield* inTime(
+        Effect.provideService(RetryStrategy.run(run(call.effect, policy)), RetryStrategy.RetryStrategy, twice)
+      )
+      assert.strictEqual(call.sends, 2)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("tells other processes nothing unless asked to", () =>
+    Effect.gen(function*() {
+      const told: Array<unknown> = []
+      const call = Effect.contextWith((context: Context.Context<never>) => {
+        told.push(headersIn(context))
+        return Effect.fail(new Transient())
+      })
+      yield* inTime(run(call, policy))
+      assert.deepStrictEqual(told, [undefined, undefined, undefined])
     }).pipe(Effect.provide(RetryQuota.layer())))
 
   it.effect("alone, or inside Effect.repeat, retries", () =>

@@ -132,6 +132,84 @@ describe("a retry that a condition around the policy has stopped", () => {
       assert.deepStrictEqual([sends, reasons], [1, ["retry", "quota-exhausted"]])
     }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5, successIncrement: 0 }))))
 
+  it.effect("comes after all: no attempt of those that race is sent where the quota is dry", () =>
+    Effect.gen(function*() {
+      const reasons: Array<string> = []
+      let sends = 0
+      const call = Effect.suspend(() => (sends++, failing))
+      const both = Effect.all([attempt(call), attempt(call)], { concurrency: "unbounded", mode: "result" }).pipe(
+        Effect.flatMap((results) => Effect.fromResult(results[0]))
+      )
+      const late = Schedule.addDelay(awsStandard, () => Effect.succeed("10 seconds"))
+      const fiber = yield* Effect.forkChild(
+        Effect.exit(Effect.retry(both, late)).pipe(
+          Effect.provideService(RetryObserver.CurrentObserver, { onStop: ({ reason }) => reasons.push(reason) })
+        )
+      )
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual((yield* RetryQuota.reserve(5))._tag, "Some")
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual([sends, reasons], [2, ["quota-exhausted"]])
+    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5, successIncrement: 0 }))))
+
+  it.effect("comes after all where the quota has no tokens and never will: its call ends for the quota", () =>
+    Effect.gen(function*() {
+      const reasons: Array<string> = []
+      let isDry = false
+      const quota = RetryQuota.fromStore({
+        capacity: 5,
+        successIncrement: 0,
+        firstAttemptCost: 0,
+        whenExhausted: "wait",
+        reserve: (cost) => isDry ? () => Effect.void : { cost, giveBack: () => true, spend: () => true },
+        deposit: () => undefined,
+        balance: () => 0
+      })
+      const late = Schedule.addDelay(awsStandard, () => Effect.succeed("10 seconds"))
+      const call = scripted([new Transient()])
+      const fiber = yield* Effect.forkChild(
+        Effect.exit(Effect.retry(attempt(call.effect), late)).pipe(
+          Effect.provideService(RetryQuota.RetryQuota, quota),
+          Effect.provideService(RetryObserver.CurrentObserver, { onStop: ({ reason }) => reasons.push(reason) })
+        )
+      )
+      yield* TestClock.adjust("5 seconds")
+      yield* quota.balance
+      isDry = true
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual([call.sends, reasons], [1, ["quota-exhausted"]])
+    }))
+
+  it.effect("is not found by what its fiber does next", () =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      const observer = { onRetry: () => seen.push("retry"), onStop: () => seen.push("stop") }
+      const other = Schedule.recurs(1)
+      for (const [stopped, error] of [[undefined, new Transient()], [new Transient(), new Transient()]]) {
+        const job = Effect.retry(attempt(Effect.fail(stopped)), { schedule: steady, times: 0 })
+        const call = scripted([error])
+        yield* Effect.andThen(Effect.exit(job), Effect.retry(attempt(call.effect), other)).pipe(
+          Effect.provideService(RetryObserver.CurrentObserver, observer)
+        )
+        assert.strictEqual(call.sends, 2)
+      }
+      assert.deepStrictEqual(seen, [])
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("is known without the library's list of them, in a service of one's own", () =>
+    Effect.gen(function*() {
+      const { lapses: _, ...own } = yield* RetryQuota.make()
+      const late = Schedule.addDelay(awsStandard, () => Effect.succeed("10 seconds"))
+      const once = () => scripted([new Transient()]).effect
+      for (const call of [withRetry(once(), awsStandard), Effect.retry(attempt(once()), late)]) {
+        const exit = yield* inTime(Effect.provideService(call, RetryQuota.RetryQuota, own))
+        assert.deepStrictEqual(exit, Exit.succeed("ok"))
+      }
+      assert.strictEqual(yield* own.balance, 500)
+    }))
+
   it.effect("comes after all: attempts that race share what it pays again", () =>
     Effect.gen(function*() {
       let sends = 0
@@ -226,6 +304,25 @@ describe("attempts that race inside one retried effect", () => {
       }).pipe(Effect.provide(RetryQuota.layer())))
   }
 
+  it.effect("share it with one in the fiber that decided: the first success gives it back", () =>
+    Effect.gen(function*() {
+      const fast = scripted([new Transient(), new Transient()])
+      const slow = scripted([new Transient()])
+      const call = Effect.gen(function*() {
+        const other = yield* Effect.forkChild(attempt(slow.effect), { startImmediately: true })
+        yield* Effect.ignore(attempt(fast.effect))
+        return yield* Fiber.join(other)
+      })
+      const exit = yield* inTime(
+        Effect.retry(call, awsStandard).pipe(
+          Effect.provideService(RetryObserver.CurrentObserver, { onRetry: () => Effect.sleep("1 second") })
+        )
+      )
+      assert.deepStrictEqual(exit, Exit.succeed("ok"))
+      assert.deepStrictEqual([fast.sends, slow.sends], [2, 2])
+      assert.strictEqual(yield* RetryQuota.balance, 500)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
   it.effect("spend what they share when all have failed, and once", () =>
     Effect.gen(function*() {
       const slow = Effect.andThen(Effect.sleep("1 second"), failing)
@@ -242,6 +339,19 @@ it.effect("of two attempts in a row inside one retried effect, only the first is
     yield* inTime(Effect.retry(Effect.andThen(attempt(first.effect), attempt(second)), policy))
     assert.strictEqual(yield* RetryQuota.balance, 101)
   }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
+
+it.effect("of an attempt inside an attempt, an observer sees both sends, first and retried", () =>
+  Effect.gen(function*() {
+    const sends: Array<number> = []
+    const call = scripted([new Transient()])
+    yield* inTime(
+      Effect.retry(attempt(attempt(call.effect)), awsStandard).pipe(
+        Effect.provideService(RetryObserver.CurrentObserver, { onSend: ({ attempt }) => void sends.push(attempt) })
+      )
+    )
+    assert.deepStrictEqual(sends, [1, 1, 2, 2])
+    assert.strictEqual(yield* RetryQuota.balance, 500)
+  }).pipe(Effect.provide(RetryQuota.layer())))
 
 describe("withRetry around an attempt", () => {
   const around: ReadonlyArray<
