@@ -53,6 +53,16 @@ describe.each(drivers)("$form", ({ run }) => {
       assert.strictEqual(yield* RetryQuota.balance, 485)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
+  it.effect("charges an error that the classifier does not know like any other", () =>
+    Effect.gen(function*() {
+      const policy = Backoff.fixed({ delay: 1 }).pipe(
+        RetryPolicy.maxAttempts(2),
+        RetryPolicy.quotaGated({ cost: 3, timeoutCost: 20, throttlingCost: 10 })
+      )
+      yield* inTime(run(Effect.fail({ unknown: true }), policy))
+      assert.strictEqual(yield* RetryQuota.balance, 497)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
   it.effect("fails with the last error itself", () =>
     Effect.gen(function*() {
       const errors = [new Transient(), new Transient(), new Transient()]
@@ -310,6 +320,21 @@ describe.each(drivers)("$form", ({ run }) => {
         assert.strictEqual(yield* RetryQuota.balance, 90 + 1 + 1 + 1 - 10)
       }).pipe(Effect.provide(RetryQuota.layer({ initial: 90 }))))
   })
+})
+
+describe("a policy without a quota", () => {
+  const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.whileRetryable)
+  const forms = [
+    ["Effect.retry(attempt)", (self: Effect.Effect<number, Terminal>) => Effect.retry(attempt(self), policy)],
+    ["withRetry", (self: Effect.Effect<number, Terminal>) => withRetry(self, policy)]
+  ] as const
+  for (const [form, run] of forms) {
+    it(`needs none, and a call that is not retried ends in the step in which it fails: ${form}`, () => {
+      const error = new Terminal()
+      assert.deepStrictEqual(Effect.runFork(run(Effect.succeed(1))).pollUnsafe(), Exit.succeed(1))
+      assert.deepStrictEqual(Effect.runFork(run(Effect.fail(error))).pollUnsafe(), Exit.fail(error))
+    })
+  }
 })
 
 describe("withRetry", () => {

@@ -66,7 +66,8 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* decisions(policy, errors), [101, 404, 403, 500])
       }))
 
-    for (const [answer, millis] of [[-5, 0], [NaN, 0], ["250 millis", 250], [0.2, 1], ["nonsense", 0]] as const) {
+    const answers = [[-5, 0], [NaN, 0], ["250 millis", 250], [0.2, 1], ["nonsense", 0], [Infinity, Infinity]] as const
+    for (const [answer, millis] of answers) {
       it.effect(`takes ${answer} for ${millis} ms`, () =>
         Effect.gen(function*() {
           const policy = RetryPolicy.mapDelay(Backoff.fixed({ delay: 100 }), () => answer as number)
@@ -225,6 +226,16 @@ describe("RetryPolicy", () => {
           assert.strictEqual(yield* Effect.flip(call), transient)
           assert.strictEqual(yield* Clock.currentTimeMillis, 0)
         }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+
+      it.effect("does not hold back a poll that the quota refuses, if its retry would come too late anyway", () =>
+        Effect.gen(function*() {
+          const policy = Backoff.fixed({ delay: "1 hour" }).pipe(
+            RetryPolicy.deadline("1 minute"),
+            RetryPolicy.quotaGated({ cost: 5, longPolling: true })
+          )
+          assert.deepStrictEqual(yield* decisions(policy, [transient]), ["quota-exhausted"])
+          assert.strictEqual(yield* Clock.currentTimeMillis, 0)
+        }).pipe(Effect.provide(RetryQuota.layer({ initial: 0 }))))
 
       it.effect("ends the wait for a quota that others empty, in time for the delay after it", () =>
         Effect.gen(function*() {
@@ -437,6 +448,18 @@ describe("RetryPolicy", () => {
         )
         assert.strictEqual(yield* RetryQuota.balance, 495)
       }).pipe(Effect.provide(RetryQuota.layer())))
+
+    it.effect("does not wait for tokens that a retry without a delay does not need", () =>
+      Effect.gen(function*() {
+        const policy = Backoff.fixed({ delay: 100 }).pipe(
+          RetryPolicy.honorRetryAfter({ atMost: "1 second", beyond: "stop" }),
+          RetryPolicy.quotaGated({ cost: 5 })
+        )
+        assert.deepStrictEqual(yield* decisions(policy, [new Throttled({ retryAfter: 2000 })]), [
+          "retry-after-too-long"
+        ])
+        assert.strictEqual(yield* Clock.currentTimeMillis, 0)
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
 
     it.effect("waits for a quota that refills, then backs off", () =>
       Effect.gen(function*() {

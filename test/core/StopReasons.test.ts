@@ -10,6 +10,7 @@ import {
   RetryPolicy,
   retryPromise,
   RetryQuota,
+  type RetryQuotaStore,
   RetryStrategy,
   SendGate,
   withRetry
@@ -101,6 +102,36 @@ describe("why a failure is not retried", () => {
       assert.deepStrictEqual(yield* told(run, new Unsure()), ["max-attempts"])
       assert.deepStrictEqual(yield* told(run, new Terminal()), ["final"])
     }).pipe(Effect.provide(RetryQuota.layer())))
+})
+
+/** A quota that has no tokens and never will: it answers immediately, or when asked, with or without a reason. */
+const dry = (whenExhausted: "stop" | "wait", answer: ReturnType<RetryQuotaStore.RetryQuotaStore["reserve"]>) =>
+  RetryQuota.fromStore({
+    capacity: 10,
+    successIncrement: 0,
+    firstAttemptCost: 0,
+    whenExhausted,
+    reserve: () => answer,
+    deposit: () => undefined,
+    balance: () => 0
+  })
+
+const dryQuotas: ReadonlyArray<readonly [string, RetryQuota.RetryQuota["Service"]]> = [
+  ["immediately", dry("stop", undefined)],
+  ["when asked", dry("stop", () => Effect.void)],
+  ["after a wait, and says so", dry("wait", () => Effect.succeed("refused" as const))],
+  ["after a wait, without a reason", dry("wait", () => Effect.void)]
+]
+
+describe("a quota that refuses a retry", () => {
+  for (const [form, run] of drivers) {
+    for (const [how, quota] of dryQuotas) {
+      it.effect(`${form}: ${how}: a call without a deadline stops for the quota, never at a deadline`, () =>
+        Effect.gen(function*() {
+          assert.deepStrictEqual(yield* told(run, new Transient()), ["quota-exhausted"])
+        }).pipe(Effect.provideService(RetryQuota.RetryQuota, quota)))
+    }
+  }
 })
 
 describe("RetryObserver.logger", () => {
