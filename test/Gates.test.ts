@@ -90,8 +90,13 @@ describe("what a call costs, counted", () => {
     }
   })
 
-  it("allocates at most 2,700 bytes for a success of an attempt under Effect.retry, which itself takes most", () => {
+  it("takes at most 14.1 operations and 2,700 bytes for a success of an attempt under Effect.retry", () => {
+    assert.isAtMost(found.success[effects.ourAttempt]!.operations, 14.1)
     assert.isAtMost(found.success[effects.ourAttempt]!.bytes, 2700)
+  })
+
+  it("takes at most 53.1 operations for two failures and a success of attempts under Effect.retry", () => {
+    assert.isAtMost(found.twice[effects.ourAttempt]!.operations, 53.1)
   })
 
   const gated = (name: string) => found.gated[name]!
