@@ -8,7 +8,7 @@ import type { Retry, RetryDecision, Stop } from "../RetryDecision.ts"
 import { type AnyEffect, Call, deadlineAt, type Decision, earn, failed, sentOn, succeeded } from "./call.ts"
 import type { Parts } from "./parts.ts"
 import { Permit } from "./permit.ts"
-import { framed, guarded, handling, send, settling } from "./send.ts"
+import { framed, guarded, handling, onlyIn, send, settling } from "./send.ts"
 import { type AnyFiber, current, fresh, InsideCall, Mark, type World, worldOf } from "./world.ts"
 
 /** What to do with a call that is not retried. Without it, the call fails as its last attempt did. */
@@ -144,7 +144,14 @@ export class Loop {
   }
 
   private settled(): AnyEffect {
-    return settling(this.self, (value) => this.succeed(value), (error, cause) => this.fail(error, cause))
+    return Effect.matchCauseEffect(this.self, {
+      onSuccess: (value) => this.succeed(value),
+      onFailure: (cause) => {
+        const only = onlyIn(cause)
+        if (only !== undefined) return this.fail(only.error, cause)
+        return handling((error, cause) => this.fail(error, cause))(cause)
+      }
+    })
   }
 
   /** Sends once the quota and the gates permit it. */

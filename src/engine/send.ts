@@ -33,11 +33,16 @@ export const settling = (
 
 /** The failure part of {@link settling}. */
 export const handling = (failed: Failed, died?: () => void) => (cause: Cause.Cause<unknown>): AnyEffect => {
-  const { reasons } = cause
-  const reason = reasons[0]
-  if (reason?._tag === "Fail" && reasons.length === 1) return failed(reason.error, cause)
+  const only = onlyIn(cause)
+  if (only !== undefined) return failed(only.error, cause)
   if (failureIn(cause) === undefined) died?.()
   return Effect.catch(Effect.failCause(cause), (error) => failed(error, Cause.fail(error)))
+}
+
+/** The failure of a cause with nothing else, as nearly all are. */
+export const onlyIn = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {
+  const reason = reasons[0]
+  return reason?._tag === "Fail" && reasons.length === 1 ? reason : undefined
 }
 
 /** A first send pays its fee. */
