@@ -89,7 +89,7 @@ class Pending {
   /** Whether only this fiber holds it, so that the attempt needs no share. */
   isOnlyOf(watch: Watch): boolean {
     const { permit } = this
-    return permit !== undefined && permit.watch === watch && permit.state === "taken" && this.senders === 0
+    return permit?.watch === watch && permit.state === "taken" && this.senders === 0
   }
 
   /** Notifies the observer, once. */
@@ -174,7 +174,7 @@ export const toSchedule = (given: Parts): Schedule.Schedule<RetryDecision, unkno
     const watch: Watch | undefined = shared.watches.get(fiber)
     watch?.lapse()
     const parts = given.live?.(fiber.context) ?? given
-    const isOnward = onwardOf(fiber.context) !== undefined
+    const isOnward = shared.telling && onwardOf(fiber.context) !== undefined
     const isTimed = isOnward || parts.deadlineMillis !== Infinity
     const deadlineAtMillis = isTimed ? deadlineAt(parts, worldOf(fiber.context)) : Infinity
     if (!isOnward && !(isTimed && shared.marking)) return Effect.succeed(stepper(parts, deadlineAtMillis))
@@ -249,6 +249,8 @@ class Attempt {
   private readonly pending: Pending | undefined
   /** What the send itself holds: a share, a fee, passes. */
   private permit: Permit | undefined = undefined
+  /** What it has a share of, if it holds one. */
+  private whole: Permit | undefined
   private mark: Mark | undefined = undefined
   private call: Call | undefined
 
@@ -286,7 +288,7 @@ class Attempt {
       this.permit.world = this.world
     } else {
       watch.hold(this.permit = new Permit(this.world, pending.retry.retry))
-      if (permit !== undefined) this.permit.pay(new Share(pending, permit))
+      if (permit !== undefined) this.permit.pay(new Share(pending, this.whole = permit))
     }
     const told = pending.announced ? undefined : pending.announce(this.world, this.permit)
     return told === undefined ? this.send() : Effect.flatMap(told, () => this.send())
@@ -295,7 +297,7 @@ class Attempt {
   private send(): AnyEffect {
     const { pending, world } = this
     const sent = this.settled(Effect.suspend(() => this.leave()))
-    const deadlineAtMillis = pending === undefined ? Infinity : pending.call.deadlineAtMillis
+    const deadlineAtMillis = pending?.call.deadlineAtMillis ?? Infinity
     if (pending !== undefined && world.gates.length === 0 && deadlineAtMillis === Infinity) return sent
     return send({
       world,
@@ -329,7 +331,7 @@ class Attempt {
 
   private leave(): AnyEffect {
     this.permit!.leave()
-    this.pending?.permit?.leave(false)
+    this.whole?.leave(false)
     const { call, permit, world } = this
     if (!shared.marking && world.onward === undefined) return this.self
     const deadlineAtMillis = call?.deadlineAtMillis ?? Infinity
@@ -347,7 +349,7 @@ class Attempt {
 
   private succeed(value: unknown): AnyEffect {
     this.mark?.ended()
-    this.pending?.permit?.succeeded(value)
+    this.whole?.succeeded(value)
     const told = succeeded(this.world, this.permit, this.pending !== undefined, value)
     return told === undefined ? Effect.succeed(value) : Effect.as(told, value)
   }

@@ -111,7 +111,7 @@ export class Call implements Failing {
     const permit = this.permit = permitOf(world, this.attempt, fiber)
     const { clock } = world
     const store = world.store!
-    world.lapses?.lapse(clock)
+    if (world.lapses?.nextMillis) world.lapses.lapse(clock)
     const answer = store.reserve(cost, clock)
     if (typeof answer === "function" && cost <= store.capacity) {
       return store.whenExhausted === "wait"
@@ -279,7 +279,7 @@ export const succeeded = (
   isRetry: boolean,
   value: unknown
 ): Effect.Effect<void> | undefined => {
-  if (permit !== undefined) permit.succeeded(value)
+  permit?.succeeded(value)
   if (!isRetry) earn(world.store, world.clock)
   return notified(world, true, undefined)
 }
@@ -293,6 +293,6 @@ export const earn = (store: RetryQuotaStore | undefined, clock: Clock.Clock): vo
 
 /** A send has failed: what its retry holds is spent. */
 export const failed = (world: World, permit: Permit | undefined, error: unknown): Effect.Effect<void> | undefined => {
-  if (permit !== undefined) permit.failed(error)
+  permit?.failed(error)
   return notified(world, false, error)
 }

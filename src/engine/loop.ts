@@ -2,6 +2,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Retry, RetryDecision, Stop } from "../RetryDecision.ts"
@@ -63,11 +64,12 @@ export class Loop {
    */
   run(): AnyEffect {
     const turns = Effect.flatMap(Effect.whileLoop(this), () => this.take())
-    return framed(Effect.onExitPrimitive(turns, () => this.ended()), current(), 3)
+    return framed(Effect.onExitPrimitive(turns, (exit) => this.ended(exit)), current(), 3)
   }
 
-  /** However it ends: after a result, nothing is left to settle. */
-  private ended(): undefined {
+  /** After a result, this has nothing left to do. */
+  private ended(exit: Exit.Exit<unknown, unknown>): undefined {
+    if (exit._tag === "Success") return
     this.arrive()
     this.call.permit?.abandon()
   }

@@ -47,10 +47,9 @@ export const onlyIn = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> |
 
 /** A first send pays its fee. */
 const paid = (world: World, permit: Permit): Effect.Effect<void, QuotaExhausted> | undefined => {
-  const { store } = world
-  if (permit.retry > 0 || store === undefined || store.firstAttemptCost === 0) return undefined
-  const cost = store.firstAttemptCost
-  const clock = world.clock
+  const { clock, store } = world
+  if (permit.retry > 0 || !store?.firstAttemptCost) return undefined
+  const { firstAttemptCost: cost } = store
   const refused = () => Effect.fail(new QuotaExhausted({ cost, balance: store.balance(clock) }))
   const answer = store.reserve(cost, clock)
   if (typeof answer === "function") {
@@ -95,9 +94,8 @@ export const admissionUntil = (
   permit: Permit,
   deadlineAtMillis: number
 ): Effect.Effect<boolean, unknown> | undefined => {
-  const isTimed = deadlineAtMillis < Infinity
   const wait = admission(world, permit)
-  const isIn = () => !isTimed || world.nowMillis < deadlineAtMillis
+  const isIn = () => deadlineAtMillis === Infinity || world.nowMillis < deadlineAtMillis
   if (wait === undefined) return isIn() ? undefined : Effect.succeed(false)
   return Effect.suspend(() => Effect.map(within(wait, Math.max(0, deadlineAtMillis - world.nowMillis)), isIn))
 }

@@ -1,13 +1,18 @@
 import { statusOf } from "../internal/facts/wire.ts"
 import { Refused } from "../internal/refused.ts"
-import { look } from "../internal/safe.ts"
 import type { StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Failing } from "./delay.ts"
 import type { Cost, Parts } from "./parts.ts"
 
 /** Whether the error says that the library itself refused the send. */
-const isRefused = (error: any): boolean => look(() => error[Refused]) === true
+const isRefused = (error: any): boolean => {
+  try {
+    return error[Refused] === true
+  } catch {
+    return false
+  }
+}
 
 const isRetryable = (whileRetryable: Parts["whileRetryable"], failing: Failing): boolean => {
   if (typeof whileRetryable === "function") return whileRetryable(failing)

@@ -156,6 +156,6 @@ export const InsideCall = /* @__PURE__ */ Context.Reference<Mark | undefined>("e
 /** Whether an outer call retries: around this context, or in the process that called this one. */
 export const isNested = (context: AnyContext): boolean => {
   const mark = Context.get(context, InsideCall)
-  const isInside = mark?.isActive === true && (mark.sent?.isAlone !== true || isNested(mark.world.context))
+  const isInside = mark?.isActive && (!mark.sent?.isAlone || isNested(mark.world.context))
   return isInside || onwardOf(context)?.isRetried === true
 }
