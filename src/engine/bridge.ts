@@ -103,7 +103,7 @@ class Pending {
   /** The retry failed as a whole, whatever an attempt inside it reported: the tokens are spent after all. */
   failed(world: World): Effect.Effect<void> | undefined {
     const { permit } = this
-    if (permit === undefined || permit.state === "spent") return undefined
+    if (!permit || permit.state === "spent") return undefined
     const taking = permit.state === "returned" ? this.takenAnew(world) : this.made(world)
     const spend = () => {
       this.permit!.leave(false)
@@ -197,13 +197,13 @@ const pendingOf = (metadata: Schedule.Metadata | undefined, fiber: AnyFiber): Pe
 
 const isKey = (u: unknown): u is object => typeof u === "object" && u !== null
 
-/** The retry, if an attempt that pays from this store can be the one to make it. */
+/** The retry, if an attempt that pays from this store can be the one to make it, or if it is not made at all. */
 const openTo = (own: World["store"], pending: Pending | undefined): Pending | undefined => {
-  const permit = pending?.permit
-  if (permit === undefined) return pending?.isClaimed ? undefined : pending
-  const wasRefused = permit.reservation === undefined
-  const isOpen = permit.state === "left" || permit.state === "taken" || permit.kind === "lapses" || wasRefused
-  return isOpen && pending!.world.store === own ? pending : undefined
+  if (pending === undefined || pending.call.ends !== undefined) return pending
+  const { permit } = pending
+  if (permit === undefined) return pending.isClaimed ? undefined : pending
+  const isOpen = permit.state === "left" || permit.state === "taken" || permit.kind === "lapses"
+  return isOpen && pending.world.store === own ? pending : undefined
 }
 
 /**
@@ -277,10 +277,10 @@ class Attempt {
   }
 
   private joins(pending: Pending, watch: Watch): AnyEffect {
-    const { permit } = pending
-    if (permit !== undefined && permit.reservation === undefined) {
-      permit.cancel()
-      const isLate = pending.isLate || this.world.nowMillis >= pending.call.deadlineAtMillis
+    const { call, permit } = pending
+    if (call.ends !== undefined || (permit !== undefined && permit.reservation === undefined)) {
+      permit?.cancel()
+      const isLate = pending.isLate || this.world.nowMillis >= call.deadlineAtMillis
       return this.ended(isLate ? "deadline" : "quota-exhausted")
     }
     if (this.world.gates.length === 0 && pending.isOnlyOf(watch)) {

@@ -157,7 +157,9 @@ export class Call implements Failing {
 
   /** How long waiting for tokens is useful to a retry with this delay. */
   patienceFor(world: World, delayMillis: number): number {
-    return Math.max(0, this.deadlineAtMillis - world.nowMillis - delayMillis)
+    return this.deadlineAtMillis === Infinity
+      ? Infinity
+      : Math.max(0, this.deadlineAtMillis - world.nowMillis - delayMillis)
   }
 
   private paid(

@@ -475,6 +475,24 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(times, [0, 5100])
       }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
 
+    it.effect("waits for a quota that refills even if the delay after that never ends", () =>
+      Effect.gen(function*() {
+        const delays: Array<number> = []
+        const policy = Backoff.fixed({ delay: 100 }).pipe(
+          RetryPolicy.mapDelay(() => Infinity),
+          RetryPolicy.quotaGated({ cost: 5 })
+        )
+        const observer: RetryObserver.RetryObserver = { onRetry: ({ delayMillis }) => void delays.push(delayMillis) }
+        const call = Effect.provideService(
+          withRetry(Effect.fail(transient), policy),
+          RetryObserver.CurrentObserver,
+          observer
+        )
+        const fiber = yield* Effect.forkChild(call)
+        yield* TestClock.adjust("1 minute")
+        assert.deepStrictEqual([delays, fiber.pollUnsafe()], [[Infinity], undefined])
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+
     it.effect("holds a long poll back for its delay, but not when attempts are used up", () =>
       Effect.gen(function*() {
         const policy = AwsModes.standard2026({ longPolling: true, maxAttempts: 2 }).pipe(RetryPolicy.jittered("none"))

@@ -591,6 +591,43 @@ describe("attempts that share a retry", () => {
     }))
 })
 
+describe("attempts of a retry whose backoff lasts past the deadline", () => {
+  const forms: Readonly<Record<string, (first: Call, second: Call) => Call>> = {
+    "race": Effect.race,
+    "run side by side": (first, second) =>
+      Effect.flatMap(
+        Effect.all([first, second], { concurrency: "unbounded", mode: "result" }),
+        ([result]) => Effect.fromResult(result)
+      ),
+    "have a fallback": (first, second) => Effect.catch(first, () => second)
+  }
+  for (const [form, both] of Object.entries(forms)) {
+    for (const [name, policy] of [["a quota", gated], ["no quota", fixed]] as const) {
+      it.effect(`are not sent, none of them: they ${form}, under a policy with ${name}`, () =>
+        Effect.gen(function*() {
+          const told: Array<string> = []
+          const reasons: Array<string> = []
+          const clock = yield* Clock.Clock
+          const slow: Clock.Clock = { ...clock, sleep: () => clock.sleep(Duration.seconds(1)) }
+          const sends: Array<number> = []
+          const send = Effect.suspend(() => {
+            sends.push(clock.currentTimeMillisUnsafe())
+            return Effect.fail(new Transient())
+          })
+          yield* inTime(
+            Effect.retry(both(attempt(send), attempt(send)), policy.pipe(RetryPolicy.deadline("1 second"))).pipe(
+              paidBy(ledger(told)),
+              Effect.provideService(Clock.Clock, slow),
+              observedBy({ onStop: ({ reason }) => void reasons.push(reason) })
+            )
+          )
+          assert.deepStrictEqual([sends, reasons], [[0, 0], ["deadline"]])
+          assert.deepStrictEqual(told, policy === gated ? ["taken", "back"] : [])
+        }))
+    }
+  }
+})
+
 describe("what is provided inside a retried effect", () => {
   it.effect("an observer is notified of retries too", () =>
     Effect.gen(function*() {
