@@ -279,7 +279,6 @@ class Attempt {
   private joins(pending: Pending, watch: Watch): AnyEffect {
     const { call, permit } = pending
     if (call.ends !== undefined || (permit !== undefined && permit.reservation === undefined)) {
-      permit?.cancel()
       const isLate = pending.isLate || this.world.nowMillis >= call.deadlineAtMillis
       return this.ended(isLate ? "deadline" : "quota-exhausted")
     }
@@ -325,6 +324,7 @@ class Attempt {
   private ended(reason: "deadline" | "quota-exhausted"): AnyEffect {
     const pending = this.pending!
     this.permit?.cancel()
+    pending.permit?.cancel()
     pending.call.ends = reason
     return Effect.fail(pending.error)
   }

@@ -614,8 +614,9 @@ describe("attempts of a retry whose backoff lasts past the deadline", () => {
             sends.push(clock.currentTimeMillisUnsafe())
             return Effect.fail(new Transient())
           })
+          const timed: Policy = policy.pipe(RetryPolicy.deadline("1 second"))
           yield* inTime(
-            Effect.retry(both(attempt(send), attempt(send)), policy.pipe(RetryPolicy.deadline("1 second"))).pipe(
+            Effect.retry(both(attempt(send), attempt(send)), timed).pipe(
               paidBy(ledger(told)),
               Effect.provideService(Clock.Clock, slow),
               observedBy({ onStop: ({ reason }) => void reasons.push(reason) })
@@ -627,6 +628,17 @@ describe("attempts of a retry whose backoff lasts past the deadline", () => {
     }
   }
 })
+
+it.effect("a retry gives its tokens back if its attempts wait at a gate until the deadline, also one in the background", () =>
+  Effect.gen(function*() {
+    const told: Array<string> = []
+    const timed: Policy = gated.pipe(RetryPolicy.deadline("1 second"))
+    const { effect } = scripted([new Transient(), new Transient()])
+    const gate = watching([], (number) => number === 1 ? undefined : Effect.never)
+    const both = Effect.andThen(Effect.forkDetach(attempt(effect)), attempt(effect))
+    yield* inTime(Effect.provideService(Effect.retry(both, timed), Gate, gate).pipe(paidBy(ledger(told))))
+    assert.deepStrictEqual(told, ["taken", "back"])
+  }))
 
 describe("what is provided inside a retried effect", () => {
   it.effect("an observer is notified of retries too", () =>
