@@ -24,7 +24,7 @@ import type { RetryDecision } from "./RetryDecision.ts"
 import type { Attempted, RetryPolicy } from "./RetryPolicy.ts"
 
 /**
- * A send that was never made: the quota or a gate refused it, or the deadline came before a gate let it pass.
+ * A send that was never made: the quota or a gate refused it, or it came after the deadline.
  *
  * @category models
  * @since 0.1.0
@@ -95,7 +95,8 @@ class Driven implements Call {
 
   enter(): Effect.Effect<void, Refusal> | undefined {
     const { world } = this
-    if (world.gates.length === 0 && (this.isRetry || world.isQuiet)) return undefined
+    const isFree = this.isRetry ? this.call.deadlineAtMillis === Infinity : world.isQuiet
+    if (world.gates.length === 0 && isFree) return undefined
     const { call } = this
     const permit = call.permit ??= new Permit(world, call.attempt)
     const admitted = admissionUntil(world, permit, call.attempt === 0 ? Infinity : call.deadlineAtMillis)

@@ -1,5 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { AwsModes, Backoff, RetryObserver, RetryPolicy, RetryQuota, SendGate, withRetry } from "effect-retry"
+import {
+  AwsModes,
+  Backoff,
+  type RetryDecision,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  SendGate,
+  withRetry
+} from "effect-retry"
 import * as RetryDriver from "effect-retry/RetryDriver"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
@@ -147,6 +156,22 @@ describe("RetryDriver", () => {
       yield* TestClock.adjust("1500 millis")
       assert.instanceOf(yield* Fiber.join(fiber), Transient)
       assert.deepStrictEqual(reasons, ["deadline"])
+    }))
+
+  it.effect("a retry that comes after the deadline is refused, also without a gate", () =>
+    Effect.gen(function*() {
+      const reasons: Array<string> = []
+      const policy = twice.pipe(RetryPolicy.deadline(1500))
+      const call = (yield* RetryDriver.make(policy).pipe(
+        Effect.provideService(RetryObserver.CurrentObserver, { onStop: ({ reason }) => void reasons.push(reason) })
+      )).call()
+      const error = new Transient()
+      assert.isUndefined(call.enter())
+      call.leave()
+      assert.strictEqual((call.failed(error) as RetryDecision.RetryDecision)._tag, "Retry")
+      yield* TestClock.adjust(1500)
+      const refusal = yield* Effect.flip(call.enter()!)
+      assert.deepStrictEqual([refusal.error, refusal.decision._tag, reasons], [error, "Stop", ["deadline"]])
     }))
 
   it("a worker sends what is due, and abandons what the policy stops", () => {
