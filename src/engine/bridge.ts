@@ -50,7 +50,7 @@ class Pending {
     this.world = world
     this.permit = call.permit
     this.announced = this.permit === undefined
-    if (this.permit === undefined) return
+    if (!this.permit) return
     this.permit.kind = "lapses"
     world.lapses?.expect(this.permit, monotonicMillis(world.clock) + retry.delayMillis + graceMillis)
   }
@@ -58,7 +58,7 @@ class Pending {
   /** The retry is made: what it holds no longer lapses. What has already lapsed is taken again. */
   made(world: World): Effect.Effect<unknown> | undefined {
     const { permit } = this
-    if (permit === undefined) return undefined
+    if (!permit) return undefined
     if (permit.kind !== "lapses") return this.answered && Deferred.await(this.answered)
     permit.kind = "plain"
     this.world.lapses?.forget(permit)
@@ -129,12 +129,12 @@ class Steps {
   next(error: unknown, fiber: AnyFiber): Stepped {
     const { pending } = this
     const world = worldOf(fiber.context)
-    if (pending === undefined) return this.decided(world, error, fiber)
+    if (!pending) return this.decided(world, error, fiber)
     this.pending = undefined
     // A retry that could not be sent is not announced.
     const told = this.call.ends === undefined ? pending.announce(world, pending.permit) : undefined
     const spent = pending.failed(world)
-    if (told === undefined && spent === undefined) return this.decided(world, error, fiber)
+    if (!told && !spent) return this.decided(world, error, fiber)
     return Effect.flatMap(
       Effect.andThen(told ?? Effect.void, spent ?? Effect.void),
       () => this.decided(world, error, fiber)

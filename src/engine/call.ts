@@ -70,7 +70,7 @@ export class Call implements Failing {
    */
   failed(world: World, error: unknown, fiber?: AnyFiber): Decision {
     this.permit = undefined
-    if (this.ends !== undefined) return this.stop(world, this.ends)
+    if (this.ends) return this.stop(world, this.ends)
     this.error = error
     this.attempt++
     this.step++
@@ -238,7 +238,7 @@ export const sentOn = (
   const { maxAttempts, outermostOnly } = parts
   const retries = maxAttempts > 1 && !(outermostOnly && isNested(around))
   const next = retries ? { ...onward, attempt: attempt + 1, maxAttempts } : onward
-  return telling(inside, { ...next, deadlineAtMillis })
+  return telling(inside, { ...next, deadlineAtMillis: Math.min(onward.deadlineAtMillis, deadlineAtMillis) })
 }
 
 export const asEffect = (decision: Decision): Effect.Effect<RetryDecision, unknown, unknown> =>

@@ -51,3 +51,19 @@ it.effect("an attempt that no policy retries passes on what came", () =>
     const sent = yield* Effect.updateContext(attempt(call), (context: Context.Context<never>) => telling(context, came))
     assert.strictEqual(sent, came)
   }))
+
+it.effect("a deadline around an attempt goes with each of its sends, also with its retries", () =>
+  Effect.gen(function*() {
+    const seen: Array<number | undefined> = []
+    const call = Effect.contextWith((context: Context.Context<never>) => {
+      seen.push(onwardIn(context)?.deadlineAtMillis)
+      return Effect.fail(new Transient())
+    })
+    const policy = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3))
+    const timed = Effect.updateContext(
+      attempt(call),
+      (context: Context.Context<never>) => telling(context, { ...came, deadlineAtMillis: 5000 })
+    )
+    yield* inTime(Effect.retry(timed, policy))
+    assert.deepStrictEqual(seen, [5000, 5000, 5000])
+  }))
