@@ -279,8 +279,7 @@ class Attempt {
   private joins(pending: Pending, watch: Watch): AnyEffect {
     const { call, permit } = pending
     if (call.ends !== undefined || (permit !== undefined && permit.reservation === undefined)) {
-      const isLate = pending.isLate || this.world.nowMillis >= call.deadlineAtMillis
-      return this.ended(isLate ? "deadline" : "quota-exhausted")
+      return this.ended(pending.isLate || this.world.nowMillis >= call.deadlineAtMillis)
     }
     if (this.world.gates.length === 0 && pending.isOnlyOf(watch)) {
       this.permit = permit!
@@ -304,7 +303,7 @@ class Attempt {
       sent,
       deadlineAtMillis,
       refused: failAgain,
-      expired: () => this.ended("deadline")
+      expired: () => this.ended(true)
     })
   }
 
@@ -320,12 +319,12 @@ class Attempt {
     )
   }
 
-  /** The retry cannot be sent: it fails like the previous attempt, and its policy stops. */
-  private ended(reason: "deadline" | "quota-exhausted"): AnyEffect {
+  /** The retry is late, or cannot pay: it is not sent but fails like the previous attempt, and its policy stops. */
+  private ended(isLate: boolean): AnyEffect {
     const pending = this.pending!
     this.permit?.cancel()
     pending.permit?.cancel()
-    pending.call.ends = reason
+    pending.call.ends = isLate ? "deadline" : "quota-exhausted"
     return Effect.fail(pending.error)
   }
 
