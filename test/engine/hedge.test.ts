@@ -351,6 +351,31 @@ describe("a budget that has to be asked", () => {
   }
 })
 
+it.effect("each send asks the gates of the budget among those around the call, in their order, and each once", () =>
+  Effect.gen(function*() {
+    const asked: Array<string> = []
+    const gateOf = (name: string, order: number): SendGate.SendGate => ({
+      order,
+      enter: () => {
+        asked.push(name)
+      }
+    })
+    const both = gateOf("both", 3)
+    const budget = { ...unlimited, gates: [gateOf("last", 4), both, gateOf("first", 1)] }
+    const quota = { ...unlimited, gates: [both] }
+    const { send } = serving([[100]])
+    yield* inTime(
+      send.pipe(
+        Hedge.hedged({ after: 10 }),
+        Effect.provide(Hedge.layer({ budget })),
+        Effect.provideService(Gate, gateOf("around", 2)),
+        Effect.provideService(RetryQuota.RetryQuota, RetryQuota.fromStore(quota))
+      ),
+      "5 minutes"
+    )
+    assert.deepStrictEqual(asked, ["first", "around", "both", "last", "first", "around", "both", "last"])
+  }))
+
 it.effect("a hedge whose budget answers after the deadline is not sent, and what it was granted goes back", () =>
   Effect.gen(function*() {
     const ended: Array<string> = []
