@@ -640,6 +640,39 @@ it.effect("a retry gives its tokens back if its attempts wait at a gate until th
     assert.deepStrictEqual(told, ["taken", "back"])
   }))
 
+it.effect("an attempt of a retry keeps its pass until it ends, even if another in the background is faster", () =>
+  Effect.gen(function*() {
+    const told: Array<string> = []
+    const { effect } = scripted([new Transient(), new Transient()])
+    let entered = 0
+    const gate: SendGate.SendGate = {
+      order: 1,
+      enter: (send) => {
+        const pass = entered++
+        send.hold({ settle: ({ _tag }) => told.push(`${pass} ${_tag}`), cancel: () => told.push(`${pass} canceled`) })
+        return pass === 2 ? Effect.sleep(50) : undefined
+      }
+    }
+    const both = Effect.andThen(Effect.forkDetach(attempt(effect)), attempt(effect))
+    yield* inTime(Effect.provideService(Effect.retry(both, gated), Gate, gate).pipe(paidBy(ledger([]))))
+    assert.deepStrictEqual(told, ["0 Failure", "1 Failure", "3 Success", "2 Success"])
+  }))
+
+it.effect("an attempt pays its fee under Effect.retry, whether an observer sees it or not", () =>
+  Effect.gen(function*() {
+    for (const observer of [{}, { onAttempt: () => {} }]) {
+      const balance = yield* Effect.fail(new Terminal()).pipe(
+        attempt,
+        Effect.retry(RetryPolicy.whileRetryable(gated)),
+        Effect.ignore,
+        Effect.andThen(RetryQuota.balance),
+        observedBy(observer),
+        Effect.provide(RetryQuota.layer({ capacity: 10, firstAttemptCost: 2 }))
+      )
+      assert.strictEqual(balance, 8)
+    }
+  }))
+
 describe("what is provided inside a retried effect", () => {
   it.effect("an observer is notified of retries too", () =>
     Effect.gen(function*() {
