@@ -60,7 +60,7 @@ describe("the outage that retries keep alive", () => {
     }))
 
   // With the quota alone and 10 processes, single runs differ by 6 points (standard deviation), so 20 seeds are too few.
-  for (const [processes, share, many] of [[1, 33, 10], [10, 22, 60], [100, 11, 5]] as const) {
+  for (const [processes, share, many] of [[1, 33, 20], [10, 22, 60], [100, 11, 20]] as const) {
     it.live(
       `with the quota alone in each of ${processes} processes ${share} % are served`,
       () =>
@@ -75,9 +75,9 @@ describe("the outage that retries keep alive", () => {
   // Source of the figures: as above. The published limits are as good as ours with one process, and worth nothing with many.
   for (
     const [published, processes, share, many] of [
-      ["aimd", 1, 99, 5],
+      ["aimd", 1, 99, 20],
       ["aimd", 10, 92, 20],
-      ["aimd", 100, 11, 5],
+      ["aimd", 100, 11, 20],
       ["gradient2", 1, 99, 3],
       ["gradient2", 100, 11, 3],
       ["vegas", 10, 99, 3]

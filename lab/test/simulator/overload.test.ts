@@ -13,9 +13,9 @@ const steps = [
 ]
 const once = [{ fixed: { delay: 0 } }, { maxAttempts: 1 }]
 
-const seeds = Array.from({ length: 8 }, (_, index) => index + 1)
+const seeds = Array.from({ length: 20 }, (_, index) => index + 1)
 /** For what is not a figure of a scenario. */
-const few = seeds.slice(0, 3)
+const few = seeds.slice(0, 5)
 
 type Result = Simulator.SimulationResult
 type Client = Result["clients"][number]
