@@ -5,7 +5,7 @@ import type { RetryInfo } from "../RetryInfo.ts"
 import type { Failing } from "./delay.ts"
 import type { Cost, Parts } from "./parts.ts"
 
-/** Whether the error says that the library itself refused the send. */
+/** Whether the error says that the library itself refused the send. Without `look`, whose file each failure would enter. */
 const isRefused = (error: any): boolean => {
   try {
     return error[Refused] === true
