@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks"
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
 import { Chart, type Named } from "./Chart.tsx"
 import { Comparison } from "./Comparison.tsx"
 import { Controls } from "./Controls.tsx"
@@ -41,7 +41,8 @@ const useLaboratory = (start: () => Worker, setup: Setup): ReadonlyArray<Slot> =
     () => new Laboratory(start, Math.min(4, Math.max(1, navigator.hardwareConcurrency || 1)), setSlots),
     []
   )
-  useEffect(() => laboratory.show(setup), [setup])
+  // Before anything is drawn: no figures of another set-up stand next to this one.
+  useLayoutEffect(() => laboratory.show(setup), [setup])
   return slots
 }
 
@@ -130,7 +131,7 @@ const Problems = ({ problems }: { readonly problems: ReadonlyArray<string> }) =>
 /** The set-up, kept in the address. */
 const useSetup = () => {
   const [state, setState] = useState(fromAddress)
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (state.problems.length === 0) history.replaceState(null, "", `#${linkOf(state.setup)}`)
   }, [state])
   useEffect(() => {

@@ -118,6 +118,29 @@ for (const name of browsers) {
         assert.deepStrictEqual(said, [])
       }).pipe(Effect.scoped), 200_000)
 
+    it.live("marks old figures as old with the change, before anything is drawn", () =>
+      Effect.gen(function*() {
+        const browser = yield* startBrowser(name)
+        const { page } = yield* asked(() => opened(browser, url))
+        yield* asked(() => done(page))
+        const [rows, cards, busy] = (yield* asked(() =>
+          page.evaluate(`(async () => {
+            document.querySelector(".card button.quiet").click()
+            // Until nothing more follows in this turn of the event loop.
+            for (let n = 0; n < 100; n++) await Promise.resolve()
+            const rows = [...document.querySelectorAll(".comparison tbody tr")]
+            return [
+              rows.map((row) => row.querySelector("th").textContent.trim()),
+              [...document.querySelectorAll(".card h3")].map((one) => one.textContent),
+              rows.map((row) => row.getAttribute("aria-busy"))
+            ]
+          })()`)
+        )) as ReadonlyArray<ReadonlyArray<string>>
+        assert.deepStrictEqual(cards, ["awsStandard", "jitter, limit"])
+        assert.deepStrictEqual(rows, cards)
+        assert.deepStrictEqual(busy, ["true", "true"])
+      }).pipe(Effect.scoped), 200_000)
+
     it.live("runs what a link says, and says what is wrong with a link", () =>
       Effect.gen(function*() {
         const browser = yield* startBrowser(name)
