@@ -131,7 +131,7 @@ const Problems = ({ problems }: { readonly problems: ReadonlyArray<string> }) =>
 /** The set-up, kept in the address. */
 const useSetup = () => {
   const [state, setState] = useState(fromAddress)
-  useLayoutEffect(() => {
+  useEffect(() => {
     if (state.problems.length === 0) history.replaceState(null, "", `#${linkOf(state.setup)}`)
   }, [state])
   useEffect(() => {
