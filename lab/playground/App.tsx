@@ -3,7 +3,7 @@ import { Chart, type Named } from "./Chart.tsx"
 import { Comparison } from "./Comparison.tsx"
 import { Controls } from "./Controls.tsx"
 import { Exports } from "./Exports.tsx"
-import { Laboratory, type Slot } from "./laboratory.ts"
+import { Laboratory, type Slot, type Start } from "./laboratory.ts"
 import { linkOf, readLink } from "./link.ts"
 import { OneCall } from "./OneCall.tsx"
 import { Policies } from "./Policies.tsx"
@@ -35,7 +35,7 @@ const linesOf = (slots: ReadonlyArray<Slot>, of: "load" | "success" | "left"): R
       : [{ label, place, line: figures[of] }]
   )
 
-const useLaboratory = (start: () => Worker, setup: Setup): ReadonlyArray<Slot> => {
+const useLaboratory = (start: Start, setup: Setup): ReadonlyArray<Slot> => {
   const [slots, setSlots] = useState<ReadonlyArray<Slot>>([])
   const laboratory = useMemo(
     () => new Laboratory(start, Math.min(4, Math.max(1, navigator.hardwareConcurrency || 1)), setSlots),
@@ -145,7 +145,7 @@ const useSetup = () => {
 }
 
 /** The playground. */
-export const App = ({ start }: { readonly start: () => Worker }) => {
+export const App = ({ start }: { readonly start: Start }) => {
   const { change, problems, setup } = useSetup()
   const slots = useLaboratory(start, setup)
   const begin = useStopwatch(slots)

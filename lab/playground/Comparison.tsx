@@ -24,7 +24,7 @@ const Row = ({ place, slot }: { readonly place: number; readonly slot: Slot }) =
   )
   if (problem !== undefined) {
     return (
-      <tr>
+      <tr aria-busy={!isDone}>
         {name}
         <td colSpan={6} class="problem">{problem}</td>
       </tr>

@@ -30,34 +30,47 @@ const Text = ({ file, language, text }: {
   )
 }
 
+interface ExportsProps {
+  readonly setup: Setup
+  readonly slots: ReadonlyArray<Slot>
+}
+
+const Scenario = ({ setup, slots }: ExportsProps) => {
+  const policies = slots.flatMap(({ about }) => about === undefined ? [] : [about.policy])
+  if (policies.length === 0 || policies.length < slots.length) return <p>…</p>
+  return (
+    <>
+      <p>The command line runs it to the same numbers, to the last digit:</p>
+      <pre tabIndex={0} aria-label="Command" data-language="sh">
+        {commandOf(policies, slots[0]?.figures?.runs ?? 1)}
+      </pre>
+      <Text
+        file="scenario.json"
+        language="json"
+        text={`${JSON.stringify(scenarioOf(setup, policies[0]!), null, 2)}\n`}
+      />
+      <p class="hint">
+        Traces with seed {setup.seed}: {slots.map(({ figures, label }, n) => (
+          <span key={n} data-trace={n}>
+            {label} <code>{figures?.traceHash ?? "–"}</code>
+            {" "}
+          </span>
+        ))}
+      </p>
+    </>
+  )
+}
+
 /** The set-up as a scenario for the command line, and each policy as code. */
-export const Exports = ({ setup, slots }: { readonly setup: Setup; readonly slots: ReadonlyArray<Slot> }) => {
+export const Exports = ({ setup, slots }: ExportsProps) => {
   const [place, setPlace] = useState(0)
-  const abouts = slots.map(({ about }) => about)
-  const policies = abouts.flatMap((about) => about === undefined ? [] : [about.policy])
   const shown = Math.min(place, slots.length - 1)
-  if (policies.length < slots.length) return null
-  const runs = slots[0]?.figures?.runs ?? 1
   return (
     <section aria-labelledby="exports">
       <h2 id="exports">Take it with you</h2>
       <details>
         <summary>Scenario</summary>
-        <p>The command line runs it to the same numbers, to the last digit:</p>
-        <pre tabIndex={0} aria-label="Command" data-language="sh">{commandOf(policies, runs)}</pre>
-        <Text
-          file="scenario.json"
-          language="json"
-          text={`${JSON.stringify(scenarioOf(setup, policies[0]!), null, 2)}\n`}
-        />
-        <p class="hint">
-          Traces with seed {setup.seed}: {slots.map(({ figures, label }, n) => (
-            <span key={n} data-trace={n}>
-              {label} <code>{figures?.traceHash ?? "–"}</code>
-              {" "}
-            </span>
-          ))}
-        </p>
+        <Scenario setup={setup} slots={slots} />
       </details>
       <details>
         <summary>TypeScript</summary>
@@ -67,7 +80,7 @@ export const Exports = ({ setup, slots }: { readonly setup: Setup; readonly slot
             {slots.map(({ label }, n) => <option key={n} value={n}>{label}</option>)}
           </select>
         </p>
-        <Text file="policy.ts" language="ts" text={abouts[shown]?.code ?? ""} />
+        <Text file="policy.ts" language="ts" text={slots[shown]?.about?.code ?? "…"} />
       </details>
     </section>
   )

@@ -1,7 +1,7 @@
-import { useId } from "preact/hooks"
+import { useId, useLayoutEffect, useRef } from "preact/hooks"
 import type { PolicyName } from "../src/simulator/policyNames.ts"
 import { labelOf } from "./scenario.ts"
-import { type Choice, choices, mostPolicies, type SettingName, settings } from "./setup.ts"
+import { accepts, type Choice, choices, mostPolicies, type SettingName, settings } from "./setup.ts"
 import { Swatch } from "./Swatch.tsx"
 
 interface CardProps {
@@ -54,7 +54,7 @@ const Option = ({ choice, name, onChange, zero }: {
             value={value}
             onChange={({ currentTarget }) => {
               const next = Number(currentTarget.value)
-              if (currentTarget.value !== "" && next >= min && next <= max) onChange({ ...choice, [name]: next })
+              if (currentTarget.value !== "" && accepts(settings[name], next)) onChange({ ...choice, [name]: next })
               else currentTarget.value = String(value)
             }}
           />
@@ -107,24 +107,37 @@ export interface PoliciesProps {
 /** Up to four policies, each with its own settings. */
 export const Policies = ({ onChange, policies }: PoliciesProps) => {
   const next = choices.find((name) => !policies.some((choice) => choice.name === name)) ?? "none"
+  const cards = useRef<HTMLDivElement>(null)
+  const focused = useRef<number>(undefined)
+  // The button that was pressed may be gone.
+  useLayoutEffect(() => {
+    if (focused.current !== undefined) cards.current!.querySelectorAll("select")[focused.current]?.focus()
+    focused.current = undefined
+  }, [policies])
+  const changeAt = (place: number, changed: ReadonlyArray<Choice>) => {
+    focused.current = Math.min(place, changed.length - 1)
+    onChange(changed)
+  }
   return (
     <section aria-labelledby="policies">
       <h2 id="policies">Policies</h2>
-      <div class="cards">
+      <div class="cards" ref={cards}>
         {policies.map((choice, place) => (
           <Card
             key={place}
             choice={choice}
             place={place}
             onChange={(changed) => onChange(policies.with(place, changed))}
-            onRemove={policies.length === 1 ? undefined : () => onChange(policies.filter((_, n) => n !== place))}
+            onRemove={policies.length === 1
+              ? undefined
+              : () => changeAt(place, policies.filter((_, n) => n !== place))}
           />
         ))}
         {policies.length < mostPolicies && (
           <button
             type="button"
             class="add"
-            onClick={() => onChange([...policies, { name: next }])}
+            onClick={() => changeAt(policies.length, [...policies, { name: next }])}
           >
             Add a policy
           </button>

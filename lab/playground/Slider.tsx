@@ -7,9 +7,9 @@ interface SliderProps {
   readonly onChange: (value: number) => void
 }
 
-/** Within the range of the field; anything but a number changes nothing. */
-const within = ({ max, min }: Field, text: string): number | undefined => {
-  const value = Number(text)
+/** The nearest valid number; anything but a number changes nothing. */
+const nearest = ({ max, min, whole }: Field, text: string): number | undefined => {
+  const value = whole ? Math.round(Number(text)) : Number(text)
   return text === "" || Number.isNaN(value) ? undefined : Math.min(max, Math.max(min, value))
 }
 
@@ -17,8 +17,9 @@ const within = ({ max, min }: Field, text: string): number | undefined => {
 export const Slider = ({ field, onChange, value }: SliderProps) => {
   const id = useId()
   const { hint, label, max, min, step, unit } = field
-  const change = (text: string) => {
-    const next = within(field, text)
+  const change = (input: HTMLInputElement) => {
+    const next = nearest(field, input.value)
+    input.value = String(next ?? value)
     if (next !== undefined) onChange(next)
   }
   return (
@@ -32,7 +33,7 @@ export const Slider = ({ field, onChange, value }: SliderProps) => {
           max={max}
           step={step}
           value={value}
-          onChange={(event) => change(event.currentTarget.value)}
+          onChange={(event) => change(event.currentTarget)}
         />
         <span aria-hidden="true">{unit}</span>
       </span>
@@ -45,7 +46,7 @@ export const Slider = ({ field, onChange, value }: SliderProps) => {
         value={value}
         aria-valuetext={`${value} ${unit}`}
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
-        onInput={(event) => change(event.currentTarget.value)}
+        onInput={(event) => change(event.currentTarget)}
       />
       {hint !== undefined && <p id={`${id}-hint`} class="hint">{hint}</p>}
     </div>

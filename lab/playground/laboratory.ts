@@ -31,22 +31,21 @@ const runsOf = (slots: ReadonlyArray<Slot>): number => {
 /** Everything that decides what the runs of a policy show. */
 const keyOf = ({ policies: _, ...setup }: Setup, choice: Choice): string => JSON.stringify([setup, choice])
 
+/** Starts a worker, whose responses go to `hear`; returns how to ask it. */
+export type Start = (hear: (told: Told) => void) => (ask: Ask) => void
+
 /** Runs policies in workers: first one run of each, then with as many further seeds as are cheap. */
 export class Laboratory {
-  private readonly workers: ReadonlyArray<Worker>
+  private readonly workers: ReadonlyArray<(ask: Ask) => void>
   private readonly onChange: (slots: ReadonlyArray<Slot>) => void
   private setup: Setup | undefined
   private slots: ReadonlyArray<Slot> = []
   private keys: ReadonlyArray<string> = []
   private ids = 0
 
-  constructor(start: () => Worker, workers: number, onChange: (slots: ReadonlyArray<Slot>) => void) {
+  constructor(start: Start, workers: number, onChange: (slots: ReadonlyArray<Slot>) => void) {
     this.onChange = onChange
-    this.workers = Array.from({ length: workers }, () => {
-      const worker = start()
-      worker.onmessage = ({ data }: MessageEvent<Told>) => this.hear(data)
-      return worker
-    })
+    this.workers = Array.from({ length: workers }, () => start((told) => this.hear(told)))
   }
 
   /** Runs the policies of a set-up. Runs in progress for another one are abandoned. */
@@ -57,7 +56,7 @@ export class Laboratory {
     const isSame = (place: number) => keys[place] === this.keys[place] && before[place]?.isFirstDone === true
     this.slots = setup.policies.map((choice, place) => {
       const old = before[place]
-      if (old !== undefined && isSame(place)) return { ...old, isDone: false }
+      if (old !== undefined && isSame(place)) return { ...old, isDone: old.problem !== undefined }
       const id = ++this.ids
       const label = labelOf(choice)
       const shared = { id, choice, label, problem: undefined, isCurrent: false, isDone: false, isFirstDone: false }
@@ -72,7 +71,7 @@ export class Laboratory {
   private ask(place: number, runs: number): void {
     const { choice, id } = this.slots[place]!
     const ask: Ask = { slot: place, id, setup: this.setup!, choice, runs }
-    this.workers[place % this.workers.length]!.postMessage(ask)
+    this.workers[place % this.workers.length]!(ask)
   }
 
   private hear(told: Told): void {

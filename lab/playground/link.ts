@@ -1,4 +1,5 @@
 import {
+  accepts,
   begin,
   type Choice,
   choices,
@@ -36,6 +37,8 @@ const shown = (text: string): string => JSON.stringify(text.length > 40 ? `${tex
 
 const isIn = <Key extends string>(record: Record<Key, unknown>, key: string): key is Key => Object.hasOwn(record, key)
 
+const decimal = /^\d*\.?\d+(e-\d+)?$/
+
 /** Reads a link: errors are noted, and the rest is still read. */
 class Reader {
   readonly problems: Array<string> = []
@@ -44,11 +47,15 @@ class Reader {
     this.problems.push(`${name} must be ${expected}, got ${shown(text)}`)
   }
 
-  number(name: string, { max, min }: Field, text: string): number | undefined {
-    const value = Number(text)
-    return text.trim() !== "" && value >= min && value <= max
-      ? value
-      : this.refuse(name, `a number from ${min} to ${max}`, text)
+  /** Notes what was given before. */
+  once(name: string, found: object, key: string): void {
+    if (Object.hasOwn(found, key)) this.problems.push(`${name} is given more than once`)
+  }
+
+  number(name: string, field: Field, text: string): number | undefined {
+    const value = decimal.test(text) ? Number(text) : NaN
+    if (accepts(field, value)) return value
+    return this.refuse(name, `a ${field.whole ? "whole number" : "number"} from ${field.min} to ${field.max}`, text)
   }
 
   kind(text: string): Kind | undefined {
@@ -59,13 +66,19 @@ class Reader {
     const [first = "", ...parts] = text.split(",")
     const name = choices.find((name) => name === first)
     if (name === undefined) return this.refuse("policy", `one of ${choices.join(", ")}`, first)
-    return Object.assign({ name }, ...parts.map((part) => this.setting(part)))
+    const found = {}
+    for (const part of parts) {
+      const setting = this.setting(part)
+      for (const key of Object.keys(setting)) this.once(`policy: ${key}`, found, key)
+      Object.assign(found, setting)
+    }
+    return { name, ...found }
   }
 
   private setting(part: string): Partial<Choice> {
-    const [key = "", value = ""] = part.split(":")
-    if (key === "coolDown") return { coolDown: true }
-    if (isIn(settings, key)) return { [key]: this.number(`policy: ${key}`, settings[key], value) }
+    if (part === "coolDown") return { coolDown: true }
+    const [key = "", ...values] = part.split(":")
+    if (isIn(settings, key)) return { [key]: this.number(`policy: ${key}`, settings[key], values.join(":")) }
     this.refuse("policy", `a name, then ${settingNames.map((name) => `${name}:NUMBER`).join(", ")} or coolDown`, part)
     return {}
   }
@@ -78,6 +91,7 @@ export const readLink = (hash: string): Read => {
   const found: Record<string, unknown> = {}
   const policies: Array<Choice> = []
   for (const [name, text] of link) {
+    reader.once(name, found, name)
     if (isIn(fields, name)) found[name] = reader.number(name, fields[name], text)
     else if (name === "kind") found["kind"] = reader.kind(text)
     else if (name === "policy") policies.push(reader.choice(text) ?? { name: "none" })

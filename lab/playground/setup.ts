@@ -8,12 +8,18 @@ export interface Field {
   readonly max: number
   readonly step: number
   readonly usual: number
+  /** Whether only whole numbers are valid. */
+  readonly whole?: true
   readonly hint?: string
 }
 
+/** Whether a number is valid for a field. */
+export const accepts = ({ max, min, whole }: Field, value: number): boolean =>
+  value >= min && value <= max && (whole === undefined || Number.isInteger(value))
+
 export const fields = {
   rate: { label: "Calls", unit: "/s", min: 10, max: 600, step: 10, usual: 250 },
-  processes: { label: "Client processes", unit: "", min: 1, max: 100, step: 1, usual: 10 },
+  processes: { label: "Client processes", unit: "", min: 1, max: 100, step: 1, usual: 10, whole: true },
   timeout: { label: "Timeout of an attempt", unit: "ms", min: 50, max: 5000, step: 50, usual: 1000 },
   capacity: { label: "Capacity", unit: "/s", min: 10, max: 1000, step: 10, usual: 300 },
   work: { label: "Latency beyond its turn, mean", unit: "ms", min: 0, max: 500, step: 5, usual: 20 },
@@ -31,7 +37,7 @@ export const fields = {
   share: { label: "Share of requests hit", unit: "%", min: 5, max: 100, step: 5, usual: 100 },
   factor: { label: "Times as slow", unit: "×", min: 2, max: 50, step: 1, usual: 10 },
   duration: { label: "Length of the run", unit: "s", min: 20, max: 300, step: 10, usual: 60 },
-  seed: { label: "First seed", unit: "", min: 1, max: 100, step: 1, usual: 1 }
+  seed: { label: "First seed", unit: "", min: 1, max: 100, step: 1, usual: 1, whole: true }
 } as const satisfies Record<string, Field>
 
 export type FieldName = keyof typeof fields
@@ -67,9 +73,9 @@ export interface Choice {
 
 /** The numbers of a policy, and their ranges. */
 export const settings = {
-  attempts: { label: "Attempts", unit: "", min: 1, max: 10, step: 1, usual: 3 },
+  attempts: { label: "Attempts", unit: "", min: 1, max: 10, step: 1, usual: 3, whole: true },
   quota: { label: "Retry quota", unit: "tokens", min: 0, max: 5000, step: 1, usual: 500 },
-  concurrency: { label: "Concurrency limit", unit: "", min: 0, max: 1000, step: 1, usual: 0 },
+  concurrency: { label: "Concurrency limit", unit: "", min: 0, max: 1000, step: 1, usual: 0, whole: true },
   throttle: { label: "Client throttle", unit: "", min: 1, max: 10, step: 0.1, usual: 2 }
 } as const satisfies Record<string, Field>
 

@@ -76,7 +76,8 @@ const work = Effect.fnUntraced(function*(ask: Ask, results: Array<Simulator.Simu
       yield* tell({ slot, id, kind: "about", about: aboutOf(ask) })
     }
   }
-  yield* told(ask, results, true)
+  // It may have more than are asked for now: every policy is shown with the same runs.
+  yield* told(ask, results.slice(0, runs), true)
 })
 
 onmessage = ({ data: ask }: MessageEvent<Ask>) => {

@@ -141,6 +141,63 @@ for (const name of browsers) {
         assert.deepStrictEqual(busy, ["true", "true"])
       }).pipe(Effect.scoped), 200_000)
 
+    it.live("shows the same figures however one came to them", () =>
+      Effect.gen(function*() {
+        const browser = yield* startBrowser(name)
+        const { page } = yield* asked(() => opened(browser, url))
+        yield* asked(() => done(page))
+        yield* asked(async () => {
+          await page.focus(`.card input[type="checkbox"]`)
+          await page.keyboard.press(" ")
+          await page.focus(`.card input[type="number"]`)
+          // More attempts: fewer runs are cheap now, of the other policies as well.
+          for (let n = 0; n < 4; n++) await page.keyboard.press("ArrowUp")
+          await page.keyboard.press("Tab")
+        })
+        yield* asked(() => page.waitForFunction(`location.hash.includes("attempts:7")`))
+        yield* asked(() => done(page))
+        const fresh = yield* asked(async () => opened(browser, page.url()))
+        yield* asked(() => done(fresh.page))
+        for (const cells of [".comparison td", "figure tbody td", "[data-language=sh]"]) {
+          const found = yield* asked(() => texts(page, cells))
+          assert.isNotEmpty(found)
+          assert.deepStrictEqual(found, yield* asked(() => texts(fresh.page, cells)), cells)
+        }
+      }).pipe(Effect.scoped), 200_000)
+
+    it.live("keeps the focus, what is open, and a number that is not replaced", () =>
+      Effect.gen(function*() {
+        const browser = yield* startBrowser(name)
+        const { page } = yield* asked(() => opened(browser, url))
+        yield* asked(() => done(page))
+        const focus = () => asked(() => page.evaluate("document.activeElement.labels?.[0]?.textContent"))
+        yield* asked(async () => {
+          await page.$eval("details:has([data-language=ts]) summary", (summary) => (summary as any).click())
+          await page.focus("button.add")
+          await page.keyboard.press("Enter")
+        })
+        assert.strictEqual(yield* focus(), "Policy 4")
+        yield* asked(async () => {
+          await page.focus(".card:nth-of-type(4) button.quiet")
+          await page.keyboard.press("Enter")
+        })
+        assert.strictEqual(yield* focus(), "Policy 3")
+        yield* asked(() => done(page))
+        assert.isTrue(yield* asked(() => page.$eval("details:has([data-language=ts])", (one) => (one as any).open)))
+        yield* asked(async () => {
+          await page.focus(`.controls input[type="number"]`)
+          await page.keyboard.down("Control")
+          await page.keyboard.press("a")
+          await page.keyboard.up("Control")
+          await page.keyboard.press("Delete")
+          await page.keyboard.press("Tab")
+        })
+        assert.strictEqual(
+          yield* asked(() => page.$eval(`.controls input[type="number"]`, (one) => (one as any).value)),
+          "10"
+        )
+      }).pipe(Effect.scoped), 200_000)
+
     it.live("runs what a link says, and says what is wrong with a link", () =>
       Effect.gen(function*() {
         const browser = yield* startBrowser(name)
