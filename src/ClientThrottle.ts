@@ -184,8 +184,9 @@ const makeShared = (options?: Options) => watchedGate("ClientThrottle", make(opt
  *
  * **Gotchas**
  *
- * Each call makes a new layer, and each layer a new throttle. Keep the layer in a constant to share it. If the window
- * holds a single request, and it was rejected, half of the next ones are rejected: the formula says so.
+ * Provided to a single call, it builds a throttle for that call, even if the layer is a constant. Build it once, in a
+ * `ManagedRuntime` or around the program. If the window holds a single request, and it was rejected, half of the
+ * next ones are rejected: the formula says so.
  *
  * **Example** (A throttle in front of a limit)
  *

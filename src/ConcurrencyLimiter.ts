@@ -332,7 +332,8 @@ const makeShared = (options?: Options) => watchedGate("ConcurrencyLimiter", make
  *
  * **Gotchas**
  *
- * Each call makes a new layer, and each layer a new limiter. Keep the layer in a constant to share the limiter.
+ * Provided to a single call, it builds a limiter for that call, even if the layer is a constant. Build it once, in a
+ * `ManagedRuntime` or around the program.
  *
  * **Example** (A call behind a limit)
  *

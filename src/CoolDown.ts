@@ -212,7 +212,8 @@ const makeShared = (options?: Options) => watchedGate("CoolDown", make(options))
  *
  * **Gotchas**
  *
- * Each call makes a new layer, and each layer a new cool-down. Keep the layer in a constant to share it.
+ * Provided to a single call, it builds a cool-down for that call, even if the layer is a constant. Build it once, in a
+ * `ManagedRuntime` or around the program.
  *
  * **Example** (A call that leaves its resource alone when the server asks)
  *

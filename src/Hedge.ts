@@ -198,8 +198,8 @@ const makeShared = (options?: Options) =>
  *
  * **Gotchas**
  *
- * Each call makes a new layer, and each layer a new budget, which starts empty. Keep the layer in a constant, and
- * provide it once per resource: a budget for a single call never pays for a hedge.
+ * Provided to a single call, it builds a budget for that call, even if the layer is a constant: such a budget starts
+ * empty and never pays for a hedge. Build it once per resource, in a `ManagedRuntime` or around the program.
  *
  * **Example** (Reads with a latency tail)
  *

@@ -363,8 +363,8 @@ const makeShared = (options?: Options) => Effect.map(watched("TokenLimiter", mak
  *
  * **Gotchas**
  *
- * Each call makes a new layer, and each layer a new limiter. Keep the layer in a constant to share the limiter. A call
- * without `withRetry` or `attempt` is not limited.
+ * Provided to a single call, it builds a limiter for that call, even if the layer is a constant. Build it once, in a
+ * `ManagedRuntime` or around the program. A call without `withRetry` or `attempt` is not limited.
  *
  * **Example** (500 requests and 200,000 tokens per minute)
  *
