@@ -6,7 +6,8 @@
  * curve known from TCP: down to a share `beta` at a throttle, then back up to the rate that was throttled, then
  * carefully beyond. Until the first throttle it only measures.
  *
- * It assumes that all its sends go to one resource: give each resource its own limiter ({@link layer}, or
+ * The AWS reference calls adaptive mode experimental: its behavior might change. It assumes that all sends of the
+ * limiter go to one resource: give each resource its own limiter ({@link layer}, or
  * `ResourceLimiters`).
  *
  * **Source**: AWS SDKs and Tools Reference Guide, retry behavior, adaptive mode; the same pseudocode is in botocore

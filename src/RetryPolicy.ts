@@ -4,8 +4,12 @@
  * A policy is a `Schedule` for `Effect.retry`, and it is also data: the source of the delay, the changes to it, and the
  * limits. The combinators here add to that data, so a policy of ten combinators still decides in one step, in this
  * order: retryable, attempts, quota, delay, deadline. A policy that stops keeps nothing from the quota, in whatever
- * order its combinators were applied. Only combinators that change the delay apply in order: AWS uses both a cap before
- * jitter and a cap after it, and they differ.
+ * order its combinators were applied.
+ *
+ * Combinators that change the delay apply in order: AWS uses both a cap before jitter and a cap after it, and they
+ * differ. Limits of different kinds may come in any order. Of two of one kind, the smaller of `maxAttempts` and the
+ * earlier `deadline` apply, but the last `quotaGated`, and the last of `whileRetryable` and `whileMaybeRetryable`.
+ * `withoutDeadline` removes the deadlines before it.
  *
  * Effect's own schedule combinators work on policies too. But put limits inside: a policy does not see that a condition
  * around it, such as `Schedule.upTo`, has stopped the call, so its observer is not notified of the stop. The tokens of

@@ -152,7 +152,8 @@ export const awsDynamoDB2026: Standard = /* @__PURE__ */ standard2026({ base: "2
  *
  * **Gotchas**
  *
- * If the limiter fails fast, or its queue is full, a retry that it refuses ends the call with `RateLimitExceeded`
+ * The AWS reference calls this mode experimental: its behavior might change. It is for calls of one resource that can
+ * wait. If the limiter fails fast, or its queue is full, a retry that it refuses ends the call with `RateLimitExceeded`
  * instead of the call's own error.
  *
  * @category policies

@@ -168,6 +168,19 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* decisions(policy, repeated(transient, 2)), [0, "max-attempts"])
       }))
 
+    it.effect("the last quotaGated applies, and the last of whileRetryable and whileMaybeRetryable", () =>
+      Effect.gen(function*() {
+        const three = RetryPolicy.quotaGated({ cost: 3 })
+        const five = RetryPolicy.quotaGated({ cost: 5 })
+        const source = Backoff.fixed({ delay: 7 })
+        assert.strictEqual(RetryPolicy.limits(source.pipe(three, five)).quota?.cost, 5)
+        assert.strictEqual(RetryPolicy.limits(source.pipe(five, three)).quota?.cost, 3)
+        const strict = source.pipe(RetryPolicy.whileMaybeRetryable, RetryPolicy.whileRetryable)
+        const bold = source.pipe(RetryPolicy.whileRetryable, RetryPolicy.whileMaybeRetryable)
+        assert.deepStrictEqual(yield* decisions(strict, [new Unsure()]), ["not-safe"])
+        assert.deepStrictEqual(yield* decisions(bold, [new Unsure()]), [7])
+      }))
+
     it.effect("whileRetryable retries what is safe, and nothing the classifier does not know", () =>
       Effect.gen(function*() {
         const policy = Backoff.fixed({ delay: 7 }).pipe(RetryPolicy.whileRetryable)
