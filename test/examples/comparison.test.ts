@@ -54,6 +54,8 @@ async () => {
 
 const thrice = <A>(f: (a: A) => A) => (a: A): A => f(f(f(a)))
 
+type Retried = Effect.Effect<string, unknown, RetryQuota.RetryQuota>
+
 const quota = RetryQuota.layer()
 
 /** What the cells of this library run, with a quota: today's mode of the AWS SDK. */
@@ -71,7 +73,7 @@ const settings: Record<string, readonly [name: string, make: Make]> = {
   ],
   [threeLayers]: [
     "`outermostOnly`",
-    ours(thrice(withRetry(RetryPolicy.outermostOnly(awsStandard2026))), quota)
+    ours(thrice<Retried>(withRetry(RetryPolicy.outermostOnly(awsStandard2026))), quota)
   ],
   "99.5th percentile latency, where one send in 100 takes 1 s and the others 10 ms": [
     "`Hedge`",
@@ -83,7 +85,7 @@ const settings: Record<string, readonly [name: string, make: Make]> = {
 }
 
 const libraries: ReadonlyArray<Library> = [
-  { name: "effect-retry", make: ours(retried, quota), nested: ours(thrice(retried), quota) },
+  { name: "effect-retry", make: ours(retried, quota), nested: ours(thrice<Retried>(retried), quota) },
   {
     name: "`Effect.retry`",
     make: async () => (send) => Effect.runPromise(Effect.retry(Effect.tryPromise(send), { times: 2 }))
