@@ -45,6 +45,16 @@ it.each(optional)("docs/%s.md begins with a program that runs, and its command",
   assert.match(read(example!), /^main\(|^if \(isStarted\(/m)
 })
 
+it("docs/modules.md names every module of the package", () => {
+  const { exports } = JSON.parse(read("package.json"))
+  const page = read("docs/modules.md")
+  const modules = Object.keys(exports).filter((path) => /\/[A-Za-z/]+$/.test(path)).map((path) => path.slice(2))
+  const missing = modules.filter((module) =>
+    !page.includes(`\`${module}\``) && !page.includes(`\`${module.replace("aws/", "")}\``)
+  )
+  assert.deepStrictEqual(missing, [])
+})
+
 it("some pages have excerpts", () => {
   assert.isAtLeast(pages.filter((path) => blocksOf(read(path)).length > 0).length, 8)
 })
