@@ -1,0 +1,205 @@
+/** Figures and superlatives that a visitor reads first, and what holds each of them. */
+import * as fs from "node:fs"
+import { assert, describe, it } from "vitest"
+
+const root = new URL("../", import.meta.url)
+const read = (path: string) => fs.readFileSync(new URL(path, root), "utf8")
+
+/** Numbers and words for them, and words that say "without exception" or "more than others". */
+const claim =
+  /(?<![\w./`-])\d[\d,.]*|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|sixteen|twenty|hundreds?|thousands?|half|twice|triple|double|every\w*|any|all|only|never|always|none|nothing|exact\w*|linear|faster|fastest|slowest|smallest|largest|cheapest|safest|best|most|least)\b/gi
+
+/** What is held: the words of a page, or the head of a table for all of it; then test files with a name, or commands. */
+type Row = readonly [words: string, ...holders: ReadonlyArray<string>]
+
+const held: Record<string, ReadonlyArray<Row>> = {
+  "README.md": [
+    ["for Effect 4 that", "test/Package.test.ts: has no run-time dependency but its peer effect"],
+    ["Three maps: where a service recovers", "lab/test/outageMap.test.ts: is drawn from the verdicts"],
+    ["with a concurrency limit it recovers everywhere", "lab/test/outageMap.test.ts: is drawn from the verdicts"],
+    ["A service for 300 requests per second, called by 100 processes", "lab/test/outageMap.test.ts: is drawn from"],
+    ["even at half its load", "lab/test/outageMap.test.ts: is drawn from the verdicts"],
+    ["(right) it recovers everywhere", "lab/test/outageMap.test.ts: is drawn from the verdicts"],
+    ["`^4.1.0`. Node 20, 22 and 24", "test/peers/runtimes.test.ts: names the runtimes that are run, and no others"],
+    ["`Ada, after 3 sends`", "test/peers/examples.test.ts: prints what the index promises, and ends"],
+    [
+      "At most three attempts, with random waits of up to 1 and then 2 seconds",
+      "test/core/StandardVectors.test.ts: vector:"
+    ],
+    [
+      "Only errors that are worth a retry are retried",
+      "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"
+    ],
+    ["does not triple the load", "test/examples/comparison.test.ts: Sends for 1,000 calls in a row"],
+    ["and faster", "test/Gates.test.ts: Effect.retry takes three times the operations", "npm run bench"],
+    ["never per request", "test/core/Unshared.test.ts: in a runtime: 20 calls send 22 times, without a warning"],
+    ["honors a hint for all callers", "test/core/CoolDown.test.ts: spreads a hundred callers"],
+    ["Three attempts per call", "test/examples/comparison.test.ts: Sends of a call with a bug"],
+    ["runs every cell", "test/examples/comparison.test.ts: README.md: size"],
+    ["| | effect-retry | `Effect.retry` |", "test/examples/comparison.test.ts: README.md: the libraries"],
+    ["Every page · every example", "test/docs.test.ts: llms.txt lists all pages and examples"],
+    ["every module", "test/docs.test.ts: docs/modules.md names every module of the package"]
+  ],
+  "site/home.md": [
+    ["for Effect 4.", "test/Package.test.ts: has no run-time dependency but its peer effect"],
+    ["Only retryable errors are retried", "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"],
+    ["a quota that all calls share", "test/examples/sharing.test.ts: 40 requests in an outage send 40 times"],
+    ["a cool-down for all callers", "test/core/CoolDown.test.ts: spreads a hundred callers"],
+    ["on the exact millisecond", "test/testing/time.test.ts: moves time by exactly the"]
+  ],
+  "docs/aws-modes.md": [
+    ["number of the retry, from 1, and `b` is random in `[0, 1)`", "test/core/BackoffVectors.test.ts: vector:"],
+    [
+      "| system | here | attempts |",
+      "test/core/StandardVectors.test.ts: vector:",
+      "test/aws/Conformance.test.ts: all of %s.json is run by a test, and it is on the page",
+      "test/core/Waiter.test.ts: vector:"
+    ]
+  ],
+  "docs/aws-sdk.md": [
+    ["is tested with 3.41", "test/aws/ClassificationFuzz.test.ts: against the real @smithy/core"],
+    [
+      "a quota of 500 tokens for each client",
+      "test/aws/SdkModes.test.ts: next to StandardRetryStrategy of @smithy/core"
+    ],
+    ["all calls under one layer share one", "test/examples/sharing.test.ts: 40 requests in an outage send 40 times"]
+  ],
+  "docs/conformance.md": [
+    ["every row says what its figures rest on", "test/aws/Conformance.test.ts: every figure of %s.json has a basis"],
+    [
+      "| file | what it holds |",
+      "test/aws/Conformance.test.ts: all of %s.json is run by a test, and it is on the page"
+    ],
+    ["(2020-12) and describes every field", "test/aws/Conformance.test.ts: the schema refuses an unknown field"]
+  ],
+  "docs/deadlines.md": [
+    [
+      "A caller gives up after two seconds",
+      "test/examples/deadlineAcross.test.ts: a page sends its limit of two seconds"
+    ],
+    [
+      "three processes with three attempts each make 27 sends",
+      "test/http/RetryPropagationProcesses.test.ts: 27 sends arrive at the last one without propagation"
+    ]
+  ],
+  "docs/effect-errors.md": [
+    ["is retried only by `whileMaybeRetryable`", "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"],
+    ["| error, by its `reason` | retried | why |", "test/core/EffectErrors.test.ts: as Effect makes it"],
+    ["is retryable only as a `TransportError`", "test/core/EffectErrors.test.ts: AiError"],
+    ["| `HttpClientError` | GET and the like |", "test/core/EffectErrors.test.ts: HttpClientError"],
+    ["| `PlatformError` | retried | why |", "test/core/EffectPlatformErrors.test.ts: PlatformError"],
+    ["| `SocketError` | retried | why |", "test/core/EffectPlatformErrors.test.ts: SocketError and RpcClientError"],
+    ["| `RpcClientError` | retried | why |", "test/core/EffectPlatformErrors.test.ts: RPC over anything else"]
+  ],
+  "docs/extending.md": [
+    ["| contract | question | asked | ours |", "test/core/Contracts.test.ts: is asked before every send"],
+    ["settles what it holds exactly once", "test/core/Contracts.test.ts: leaves no pass unsettled, at any step"]
+  ],
+  "docs/llm.md": [
+    ["sixteen requests at the same time", "test/llm/RetryLanguageModel.test.ts: seven pass immediately, then eight"],
+    ["twenty requests and 4,000 tokens per second", "test/llm/RetryLanguageModel.test.ts: seven pass immediately"],
+    ["None is refused", "test/llm/RetryLanguageModel.test.ts: seven pass immediately, then eight per second"]
+  ],
+  "docs/migrating.md": [
+    ["Delays are equal for any settings", "test/examples/migrating.test.ts: law: any settings"],
+    ["| from | settings | differs |", "test/examples/migrating.test.ts: law: any settings"],
+    ["`retries: 5` is `maxAttempts(6)`", "test/examples/migrating.test.ts: law: any factor and number of retries"],
+    ["without `maxAttempts` or `deadline` never ends", "test/core/RetryPolicy.test.ts: limits reads them all"],
+    ["without `whileRetryable` retries every error", "test/examples/migrating.test.ts: retries both"]
+  ],
+  "docs/modules.md": [
+    ["| module | what it holds |", "test/docs.test.ts: docs/modules.md names every module of the package"]
+  ],
+  "docs/not-retried.md": [
+    ["every call that is not retried, once", "test/core/StopReasons.test.ts: and the final reason at Warning, once"]
+  ],
+  "docs/observing.md": [
+    ["| reason | the call ends because |", "test/core/StopReasons.test.ts: why a failure is not retried"]
+  ],
+  "docs/performance.md": [["measures every figure of the table of floors", "npm run bench"]],
+  "docs/promises.md": [
+    ["runs any policy", "test/core/Contracts.test.ts: retryPromise", "test/core/StopReasons.test.ts: retryPromise"]
+  ],
+  "docs/reliability.md": [
+    ["All tests run with `npm test`, except", "npm test", "npm run seeds", "npm run soak", "npm run test:peers"]
+  ],
+  "docs/runtimes.md": [
+    ["| runtime | how |", "test/peers/runtimes.test.ts: names the runtimes that are run, and no others"]
+  ],
+  "docs/simulator.md": [
+    ["decide about every call", "lab/test/Simulator.test.ts: a call with a policy waits as it should"]
+  ],
+  "docs/streams.md": [
+    ["restarts its count with every element", "test/core/RetryStream.test.ts: Stream.retry never ends"],
+    [
+      "| | `Stream.retry` | `untilFirst` | `resume` |",
+      "test/core/RetryStream.test.ts: resets the count when a run lasts"
+    ]
+  ],
+  "docs/testing.md": [
+    ["on the exact millisecond", "test/testing/time.test.ts: moves time by exactly the"],
+    [`Effect.timeout("1 second")`, "test/testing/examples.test.ts: retriesTwice passes"]
+  ]
+}
+
+/** A guide as far as its first heading or block of code; of the other pages all but code. Links are their words. */
+const textOf = (path: string): string => {
+  const page = read(path)
+  const prose = path.startsWith("docs/")
+    ? /^# .*\n([^]*?)(?=^#|^```|(?![^]))/m.exec(page)![1]!
+    : page.replace(/^```[^]*?^```$/gm, "\n")
+  return prose.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+}
+
+const guides = fs.readdirSync(new URL("docs", root)).filter((name) => name.endsWith(".md")).map((name) =>
+  `docs/${name}`
+)
+const pages = ["README.md", "site/home.md", ...guides]
+
+/** Paragraphs, each on a line. A table is its head: that goes for all of it. */
+const blocksOf = (path: string) =>
+  textOf(path).split(/\n\s*\n/).map((block) => {
+    const text = block.trim()
+    return text.startsWith("|")
+      ? { text: text.split("\n")[0]!, claims: text.search(claim) < 0 ? [] : ["a table"] }
+      : { text: text.replace(/\s+/g, " "), claims: text.match(claim) ?? [] }
+  })
+
+/** What no row holds. */
+const unheld = (path: string) =>
+  blocksOf(path).flatMap(({ claims, text }) => {
+    const rest = rowsOf(path).reduce((rest, [words]) => rest.replaceAll(words, ""), text)
+    return claims[0] === "a table"
+      ? (rest === text ? [text] : [])
+      : (rest.match(claim) ?? []).map((word) => `${word}: ${text}`)
+  })
+
+const rowsOf = (path: string) => held[path] ?? []
+
+const { scripts } = JSON.parse(read("package.json"))
+
+/** Whether a test file has a name, or a script exists. */
+const exists = (holder: string): boolean => {
+  const [, script] = /^npm (?:run )?([\w:]+)$/.exec(holder) ?? []
+  if (script !== undefined) return script in scripts
+  const [, file, name] = /^(\S+\.test\.ts): (.+)$/.exec(holder) ?? []
+  return file !== undefined && fs.existsSync(new URL(file, root)) && read(file).includes(name!)
+}
+
+describe.each(pages)("%s", (path) => {
+  it("has no figure or superlative that is not in the table above", () => assert.deepStrictEqual(unheld(path), []))
+
+  it("has the words of each row, with a figure or superlative in them", () => {
+    const blocks = blocksOf(path)
+    const stale = rowsOf(path).filter(([words]) =>
+      !blocks.some(({ claims, text }) => text.includes(words) && (claims[0] === "a table" || words.search(claim) >= 0))
+    )
+    assert.deepStrictEqual(stale, [])
+  })
+})
+
+it("the rows name pages that are read, and tests and commands that exist", () => {
+  assert.deepStrictEqual(Object.keys(held).filter((path) => !pages.includes(path)), [])
+  const holders = Object.values(held).flatMap((rows) => rows.flatMap(([, ...holders]) => holders))
+  assert.deepStrictEqual(holders.filter((holder) => !exists(holder)), [])
+})
