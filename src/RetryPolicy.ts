@@ -381,7 +381,8 @@ export interface QuotaOptions {
  * **Details**
  *
  * The tokens return if the retry succeeds or is never sent; they are spent if it fails. Only effects made with
- * `attempt` report that, so the policy accepts no others. A cost above the quota's capacity is refused.
+ * `attempt` report that, so the policy accepts no others; inside `Schedule.max` or `Schedule.min`, the compiler does not
+ * notice. A cost above the quota's capacity is refused.
  *
  * @category limits
  * @since 0.1.0
