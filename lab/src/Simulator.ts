@@ -24,8 +24,7 @@ import * as Schema from "effect/Schema"
 import { type Backtest, backtestOf, withArrivals } from "./simulator/backtest.ts"
 import { Chance } from "./simulator/chance.ts"
 import { type Edge, edgeOf } from "./simulator/edge.ts"
-import { Executor } from "./simulator/executor.ts"
-import type { Verdict } from "./simulator/judge.ts"
+import { type Verdict, verdictOf } from "./simulator/judge.ts"
 import { type Judgment, judgmentsOf } from "./simulator/judgment.ts"
 import { mapOf, type MapOptions, type VerdictMap } from "./simulator/map.ts"
 import {
@@ -349,8 +348,8 @@ export const warnings = (
 ): ReadonlyArray<Problem> => warningsOf(scenario, results ?? [])
 
 /**
- * What becomes of the calls after the outage of a scenario, by the majority of `runs` (default 5), each with its own seed.
- * A run ends as soon as the verdict is clear, from the pace at which the backlog shrinks.
+ * What becomes of the calls after the outage of a scenario, by the majority of `runs` (default 5), each with its own seed and
+ * to its end. `"limps"` is about the run: a longer one may recover.
  *
  * @category running
  * @since 0.1.0
@@ -358,8 +357,7 @@ export const warnings = (
 export const verdict = (
   scenario: Scenario,
   options?: { readonly runs?: number | undefined }
-): Effect.Effect<Verdict, SimulationStalled> =>
-  Effect.flatMap(Executor, (executor) => executor.judge(scenario, options?.runs ?? 5))
+): Effect.Effect<Verdict, SimulationStalled> => verdictOf(scenario, options?.runs ?? 5)
 
 /**
  * What becomes of the calls if the services can handle a tenth less, or a tenth more, than the scenario says: `undefined`

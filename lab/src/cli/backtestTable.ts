@@ -30,14 +30,15 @@ const some = (series: ReadonlyArray<ComparedBucket>): ReadonlyArray<ComparedBuck
 
 const perSecond = (value: number): string => counted(Math.round(value))
 
-const recoveryRows = ({ recoveredMillis, recovery }: Backtest): ReadonlyArray<Row> => {
+const recoveryRows = ({ bucketMillis, recoveredMillis, recovery, series }: Backtest): ReadonlyArray<Row> => {
   if (recovery === undefined) return []
   const { predicted, measured } = recovery
   const [name, , mean, error, inside] = rowOf("recovers after", recoveredMillis, duration)
+  const unrecovered = `not within ${duration(series.length * bucketMillis)}`
   return [[
     name,
-    measured ? duration(recoveredMillis.measured ?? 0) : "never",
-    `${mean === "-" ? "never" : mean}, ${predicted.runs} of ${predicted.of}`,
+    measured ? duration(recoveredMillis.measured ?? 0) : unrecovered,
+    `${mean === "-" ? unrecovered : mean}, ${predicted.runs} of ${predicted.of}`,
     error ?? "-",
     inside ?? "-"
   ]]

@@ -2,7 +2,7 @@ import { difference, recoversBelow, summarize } from "../Simulator.ts"
 import { fleetsOf } from "../simulator/facts.ts"
 import { counted, percent } from "./charts/format.ts"
 import type { Run, Runs } from "./charts/run.ts"
-import { legend, peakOf, recovers, seedsLine, sendsPerCall, share, spread, wellAgain } from "./outcome.ts"
+import { legend, peakOf, recovered, recovers, seedsLine, sendsPerCall, share, spread } from "./outcome.ts"
 import { partialLine } from "./simulationTable.ts"
 import { duration, plain, table } from "./text.ts"
 
@@ -18,7 +18,7 @@ const rowsOf = ({ label, result }: Run): ReadonlyArray<readonly [string, ...Arra
       duration(latency.p50Millis),
       duration(latency.p99Millis),
       peakOf(result, result.services),
-      wellAgain(result)
+      recovered(result)
     ]
   })
 }

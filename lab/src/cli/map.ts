@@ -64,7 +64,8 @@ export const map = Command.make(
   Command.withShortDescription("Map where policies recover, limp and collapse"),
   Command.withDescription(
     "Varies two parameters of a scenario, any paths into it, and reports for each pair what happens\n" +
-      "  to the calls after the outage: they recover, they limp, or the outage sustains itself."
+      "  to the calls after the outage: they recover, they limp (not within the run), or they\n" +
+      "  collapse (in theory never). Every cell is up to --runs whole runs."
   ),
   Command.withExamples([
     { command: "effect-retry map outage --policy awsStandard --policy finagle --svg map.svg" },

@@ -1,5 +1,5 @@
 import type { Scenario, Verdict, VerdictMap } from "../Simulator.ts"
-import { counted } from "./charts/format.ts"
+import { counted, runLength } from "./charts/format.ts"
 import { plain } from "./text.ts"
 
 /** The map of a policy. */
@@ -28,13 +28,13 @@ const mapLines = ({ label, recoversBelow, rows, x, y }: PolicyMap): ReadonlyArra
 }
 
 /** The maps of several policies as plain text. */
-export const mapTable = ({ name }: Scenario, maps: readonly [PolicyMap, ...Array<PolicyMap>]): string => {
+export const mapTable = (scenario: Scenario, maps: readonly [PolicyMap, ...Array<PolicyMap>]): string => {
   const [{ x, y }] = maps
   return [
-    `${plain(name)}: x is ${plain(x.path)}, y is ${plain(y.path)}`,
+    `${plain(scenario.name)}: x is ${plain(x.path)}, y is ${plain(y.path)}`,
     "",
     ...maps.flatMap(mapLines),
-    ". recovers: gets back to 90 % of the success rate before the outage, within the run",
-    "o limps: will recover, after the run; # collapses: stays down although the outage has ended"
+    `. recovers: gets back to 90 % of the success rate before the outage, within the ${runLength(scenario)} of the run`,
+    "o limps: not within the run; # collapses: not within the run, and in theory never"
   ].join("\n")
 }

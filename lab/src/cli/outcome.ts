@@ -1,6 +1,6 @@
 import type { ClientResult, Recoveries, ServiceResult, SimulationResult, Spread } from "../Simulator.ts"
 import { factsOf, shareOf } from "../simulator/facts.ts"
-import { counted, percent } from "./charts/format.ts"
+import { counted, percent, runLength } from "./charts/format.ts"
 import { duration } from "./text.ts"
 
 /** The share of calls that succeeded. */
@@ -24,14 +24,14 @@ const seconds = (millis: number): string =>
   millis < 10_000 ? duration(millis) : `${counted(Math.round(millis / 1000))} s`
 
 /** When the calls recovered. */
-export const wellAgain = (result: SimulationResult): string => {
+export const recovered = (result: SimulationResult): string => {
   const { recovery } = factsOf(result)
   switch (recovery.kind) {
     case "always well":
       return result.partial ? "healthy so far" : "always healthy"
     case "never well":
     case "ill at the end":
-      return result.partial ? "not yet" : "never"
+      return result.partial ? "not yet" : `not within ${runLength(result.scenario)}`
     case "unknown":
       return "-"
     case "recovered":

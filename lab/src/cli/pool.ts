@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { Worker } from "node:worker_threads"
-import { type Progress, SimulationStalled } from "../Simulator.ts"
+import { type Progress, type Scenario, type SimulationResult, SimulationStalled } from "../Simulator.ts"
 import { Executor } from "../simulator/executor.ts"
 import type { Ended, Job } from "./jobs.ts"
 import { startThread, type Thread } from "./thread.ts"
@@ -75,13 +75,16 @@ const sharing = (most: number) => {
 
 const silent: Told = () => Effect.void
 
-/** The answer of a thread, with the errors of a run in this thread. */
-const answer = <A>(ended: Ended, of: (ended: Ended) => A | undefined): Effect.Effect<A, SimulationStalled> => {
-  if (ended.kind === "stalled") return Effect.fail(new SimulationStalled({ atMillis: ended.atMillis }))
-  const found = of(ended)
-  return found === undefined
-    ? Effect.die(new Error(ended.kind === "defect" ? ended.problem : `a thread answered ${ended.kind}`))
-    : Effect.succeed(found)
+/** The result of a thread's run, with the errors of a run in this thread. */
+const resultOf = (scenario: Scenario, ended: Ended): Effect.Effect<SimulationResult, SimulationStalled> => {
+  switch (ended.kind) {
+    case "shown":
+      return Effect.succeed({ scenario, ...ended.shown })
+    case "stalled":
+      return Effect.fail(new SimulationStalled({ atMillis: ended.atMillis }))
+    case "defect":
+      return Effect.die(new Error(ended.problem))
+  }
 }
 
 type InThread = Effect.Success<ReturnType<typeof threadsIn>>
@@ -106,19 +109,11 @@ const executorOver = (here: Executor, threads: number, afterAttempts: number, in
       either(
         counting({ run: (options) => here.run(scenario, options) }, onProgress),
         Effect.flatMap(
-          inThread({ kind: "run", scenario, tells: onProgress !== silent }, onProgress),
-          (ended) => answer(ended, (ended) => ended.kind === "shown" ? { scenario, ...ended.shown } : undefined)
+          inThread({ scenario, tells: onProgress !== silent }, onProgress),
+          (ended) => resultOf(scenario, ended)
         )
       ),
-    here: (simulation, { onProgress = silent }) => either(counting(simulation, onProgress)),
-    judge: (scenario, runs) =>
-      either(
-        here.judge(scenario, runs, count),
-        Effect.flatMap(
-          inThread({ kind: "judge", scenario, runs }, silent),
-          (ended) => answer(ended, (ended) => ended.kind === "judged" ? ended.verdict : undefined)
-        )
-      )
+    here: (simulation, { onProgress = silent }) => either(counting(simulation, onProgress))
   }
   return executor
 }

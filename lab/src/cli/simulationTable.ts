@@ -3,7 +3,7 @@ import { openOf } from "../simulator/facts.ts"
 import { spreadOf } from "../simulator/spread.ts"
 import { counted, percent } from "./charts/format.ts"
 import type { Run } from "./charts/run.ts"
-import { legend, peakOf, recovers, seedsLine, sendsPerCall, share, spread, wellAgain } from "./outcome.ts"
+import { legend, peakOf, recovered, recovers, seedsLine, sendsPerCall, share, spread } from "./outcome.ts"
 import { duration, plain, table } from "./text.ts"
 
 /** The line above the tables of a partial result. */
@@ -99,7 +99,7 @@ const oneOf = ({ label, result }: Run): string => {
     ),
     "",
     ...clients.flatMap(endings),
-    `recovered: ${wellAgain(result)}`,
+    `recovered: ${recovered(result)}`,
     seedsLine([result]),
     "",
     ...legend(result, "each"),

@@ -5,7 +5,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { WorkerRunnerPlatform } from "effect/workers/WorkerRunner"
-import { type Progress, run, type SimulationStalled, verdict } from "../Simulator.ts"
+import { type Progress, run, type SimulationStalled } from "../Simulator.ts"
 import type { Ended, Job, Told } from "./jobs.ts"
 
 const betweenMillis = 50
@@ -21,9 +21,6 @@ const seldom = (tell: (progress: Progress) => Effect.Effect<void>) => {
 }
 
 const done = (job: Job, tell: (told: Told) => Effect.Effect<void>): Effect.Effect<Ended, SimulationStalled> => {
-  if (job.kind === "judge") {
-    return Effect.map(verdict(job.scenario, { runs: job.runs }), (verdict) => ({ kind: "judged", verdict }))
-  }
   const onProgress = job.tells ? seldom((progress) => tell({ kind: "progress", progress })) : undefined
   return Effect.map(run(job.scenario, { onProgress }), ({ scenario: _, ...shown }) => ({ kind: "shown", shown }))
 }

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import { Executor } from "./executor.ts"
 import { inOrder } from "./inOrder.ts"
-import type { Verdict } from "./judge.ts"
+import { type Verdict, verdictOf } from "./judge.ts"
 import type { Scenario, ServiceSettings } from "./scenario.ts"
 import { millis, scaled } from "./units.ts"
 
@@ -53,7 +53,7 @@ export const edgeOf = Effect.fnUntraced(function*(scenario: Scenario, runs: numb
   const executor = yield* Executor
   const [written, less, more] = yield* inOrder(
     [scenario, weaker, stronger],
-    (changed) => executor.judge(changed, runs),
+    (changed) => verdictOf(changed, runs),
     executor.concurrency
   )
   const edge: Edge = { less: less!, written: written!, more: more!, isNear: less !== written || more !== written }

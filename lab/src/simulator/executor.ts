@@ -1,6 +1,5 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import { judgeMost, type Verdict } from "./judge.ts"
 import type { SimulationResult } from "./result.ts"
 import type { Scenario } from "./scenario.ts"
 import { Running, type RunOptions, type SimulationStalled } from "./simulation.ts"
@@ -15,12 +14,6 @@ export interface Executor {
   readonly concurrency: number
   /** One run, with the seed of the scenario. */
   readonly run: (scenario: Scenario, options: RunOptions) => Effect.Effect<SimulationResult, SimulationStalled>
-  /** The majority verdict of several runs. `onRun` gets the attempts of each run in the calling thread. */
-  readonly judge: (
-    scenario: Scenario,
-    runs: number,
-    onRun?: (attempts: number) => void
-  ) => Effect.Effect<Verdict, SimulationStalled>
   /** Continues a simulation in the calling thread, where its result so far can be read. */
   readonly here: (simulation: Simulation, options: RunOptions) => Effect.Effect<SimulationResult, SimulationStalled>
 }
@@ -30,7 +23,6 @@ export const Executor = Context.Reference<Executor>("@effect-retry/lab/Executor"
   defaultValue: () => ({
     concurrency: 1,
     run: (scenario, options) => new Running(scenario).run(options),
-    judge: judgeMost,
     here: (simulation, options) => simulation.run(options)
   })
 })

@@ -21,6 +21,17 @@ export type Recovery =
     readonly afterMillis: number | undefined
   }
 
+/**
+ * How long after the last outage a run recovered, from its start where there is none, 0 if it was always well; `undefined`
+ * when it did not.
+ */
+export const afterOf = (recovery: Recovery): number | undefined =>
+  recovery.kind === "recovered"
+    ? recovery.afterMillis ?? recovery.atMillis
+    : recovery.kind === "always well"
+    ? 0
+    : undefined
+
 /** The summary of a run. */
 export interface Facts {
   readonly calls: number

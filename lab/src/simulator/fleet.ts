@@ -38,11 +38,9 @@ class Ledger {
   }
 
   /** A call has ended. */
-  ended(succeeded: boolean): void {
+  ended(): void {
     const { world } = this.client
     world.inFlight--
-    if (succeeded) world.succeeded++
-    else world.failed++
     if (this.left !== Infinity) world.time.progresses()
   }
 
@@ -115,8 +113,8 @@ class OpenLoop implements Generator, Actor, Caller<number> {
     this.plan()
   }
 
-  ended(_of: number, succeeded: boolean): void {
-    this.ledger.ended(succeeded)
+  ended(): void {
+    this.ledger.ended()
     this.client.world.look()
   }
 }
@@ -178,8 +176,8 @@ class ClosedLoop implements Generator, Caller<number> {
     this.ledger.call(index % this.processes, this, index)
   }
 
-  ended(index: number, succeeded: boolean): void {
-    this.ledger.ended(succeeded)
+  ended(index: number): void {
+    this.ledger.ended()
     const { world } = this.client
     const one = this.clients[index]!
     this.begin(one, Math.max(one.earliestMillis, world.time.nowMillis + this.drawn(this.think)))

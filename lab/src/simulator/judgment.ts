@@ -1,6 +1,7 @@
 import { type Bound, boundsOf } from "./expectations.ts"
+import { afterOf } from "./facts.ts"
 import type { SimulationResult } from "./result.ts"
-import { afterOf, outcomeOf } from "./runs.ts"
+import { outcomeOf } from "./runs.ts"
 import { type Spread, spreadOf } from "./spread.ts"
 
 /**

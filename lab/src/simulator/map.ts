@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import { Executor } from "./executor.ts"
 import { inOrder } from "./inOrder.ts"
-import type { Verdict } from "./judge.ts"
+import { type Verdict, verdictOf } from "./judge.ts"
 import { withValue } from "./paths.ts"
 import type { InvalidScenario } from "./problem.ts"
 import type { Scenario } from "./scenario.ts"
@@ -56,7 +56,7 @@ export const mapOf = Effect.fnUntraced(function*(
   for (const height of y.values) {
     const high = yield* Effect.flatMap(withValue(scenario, y.path, height), decode)
     const cell = (width: number) =>
-      Effect.flatMap(Effect.flatMap(withValue(high, x.path, width), decode), (changed) => executor.judge(changed, runs))
+      Effect.flatMap(Effect.flatMap(withValue(high, x.path, width), decode), (changed) => verdictOf(changed, runs))
     rows.push(yield* inOrder(x.values, cell, executor.concurrency))
     if (onProgress !== undefined) yield* onProgress(rows.length * x.values.length, x.values.length * y.values.length)
   }

@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import { Executor } from "./executor.ts"
-import { factsOf, fleetsOf, type Recovery } from "./facts.ts"
+import { afterOf, factsOf, fleetsOf, type Recovery } from "./facts.ts"
 import { inOrder } from "./inOrder.ts"
 import type { SimulationResult } from "./result.ts"
 import type { Scenario } from "./scenario.ts"
@@ -79,12 +79,6 @@ export interface RunsOptions {
 export const seedsOf = (scenario: Scenario, runs: number): ReadonlyArray<Scenario> =>
   Array.from({ length: runs }, (_, index) => ({ ...scenario, seed: scenario.seed + index }))
 
-const isBack = ({ kind }: Recovery): boolean => kind === "recovered" || kind === "always well"
-
-/** How long after the last outage a run recovered, from its start where there is none; `undefined` when it did not. */
-export const afterOf = (recovery: Recovery): number | undefined =>
-  recovery.kind === "recovered" ? recovery.afterMillis ?? recovery.atMillis : isBack(recovery) ? 0 : undefined
-
 /** The summary of one run. */
 export const outcomeOf = (result: SimulationResult): Outcome => {
   const { attemptsPerCall, peak, recovery, share } = factsOf(result)
@@ -105,7 +99,7 @@ export const outcomeOf = (result: SimulationResult): Outcome => {
 /** The summary of the runs of one scenario. */
 export const summaryOf = (results: ReadonlyArray<SimulationResult>): Summary => {
   const outcomes = results.map(outcomeOf)
-  const recovery = outcomes.filter(({ recovery }) => isBack(recovery))
+  const afters = outcomes.flatMap(({ recovery }) => afterOf(recovery) ?? [])
   return {
     succeeded: spreadOf(outcomes.map(({ succeeded }) => succeeded)),
     sendsPerCall: spreadOf(outcomes.map(({ sendsPerCall }) => sendsPerCall)),
@@ -113,9 +107,9 @@ export const summaryOf = (results: ReadonlyArray<SimulationResult>): Summary => 
     p99Millis: spreadOf(outcomes.map(({ p99Millis }) => p99Millis)),
     peakPerSecond: spreadOf(outcomes.map(({ peakPerSecond }) => peakPerSecond)),
     recovery: {
-      runs: recovery.length,
+      runs: afters.length,
       of: outcomes.length,
-      afterMillis: spreadOf(recovery.map(({ recovery }) => afterOf(recovery)))
+      afterMillis: spreadOf(afters)
     }
   }
 }

@@ -54,14 +54,6 @@ export interface RunOptions {
   readonly onProgress?: ((progress: Progress) => Effect.Effect<void>) | undefined
 }
 
-/** What is seen at the end of a bucket: calls of fleets that have ended, and requests that wait. */
-export interface Look {
-  readonly atMillis: number
-  readonly succeeded: number
-  readonly failed: number
-  readonly waiting: number
-}
-
 /** A scenario in its virtual time. */
 export class Running {
   private readonly world: World
@@ -125,21 +117,6 @@ export class Running {
     this.bucketFromMillis += this.bucketMillis
   }
 
-  /** Runs until the current bucket has ended; `undefined` when the run is over. */
-  nextBucket(): Look | undefined {
-    const fromMillis = this.bucketFromMillis
-    while (!this.over && this.bucketFromMillis === fromMillis) this.over = this.turn()
-    if (this.over) return undefined
-    const { failed, succeeded, time } = this.world
-    const waiting = this.services.reduce((sum, service) => sum + service.waiting, 0)
-    return { atMillis: time.nowMillis, succeeded, failed, waiting }
-  }
-
-  /** Attempts so far. */
-  get attempts(): number {
-    return this.world.attempts
-  }
-
   private progress(elapsedMillis: number): Progress {
     const virtualMillis = this.world.time.nowMillis
     const fraction = this.over || this.endMillis === 0 ? 1 : Math.min(1, virtualMillis / this.durationMillis)
@@ -178,7 +155,7 @@ export class Running {
   }
 }
 
-export const stalledOrDefect = (error: unknown): SimulationStalled => {
+const stalledOrDefect = (error: unknown): SimulationStalled => {
   if (error instanceof SimulationStalled) return error
   throw error
 }

@@ -14,9 +14,6 @@ export class World {
   private ids = 0
   /** Attempts of all clients. */
   attempts = 0
-  /** Calls of fleets that have succeeded, and failed. */
-  succeeded = 0
-  failed = 0
   /** Calls of fleets that have not ended. */
   inFlight = 0
   /** Fleets that still start calls. */

@@ -1,7 +1,7 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { wellAgain } from "../../src/cli/outcome.ts"
+import { recovered } from "../../src/cli/outcome.ts"
 
 /**
  * What is said of buckets of a second, each with this many of 100 calls that succeed; `undefined`: none end. After them,
@@ -40,7 +40,7 @@ const said = (
       const series = [...shares, late].map(bucket)
       const fleet = { name: "f", kind: "fleet", to: "s", policy: "none", series } as const
       const totals = { ...bucket(undefined, 0), calls: open }
-      return wellAgain({
+      return recovered({
         scenario,
         partial,
         untilMillis: shares.length * 1000,
@@ -71,10 +71,10 @@ describe("when calls have recovered", () => {
     assert.strictEqual(said([...Array<number>(130).fill(0), 100], "1 second"), "129 s")
   })
 
-  it("is never, if the last calls that end fail, and not yet if the run has not ended", () => {
-    assert.strictEqual(said([100, 0]), "never")
-    assert.strictEqual(said([0, 0]), "never")
-    assert.strictEqual(said([100, 0, undefined]), "never")
+  it("is not within the run, if the last calls that end fail, and not yet if the run has not ended", () => {
+    assert.strictEqual(said([100, 0]), "not within 2 s")
+    assert.strictEqual(said([0, 0]), "not within 2 s")
+    assert.strictEqual(said([100, 0, undefined]), "not within 3 s")
     assert.strictEqual(said([100, 0], undefined, { partial: true }), "not yet")
     assert.strictEqual(said([100, 100], undefined, { partial: true }), "healthy so far")
   })
@@ -86,15 +86,15 @@ describe("when calls have recovered", () => {
 
   it("is decided at the end, including calls that end after the last one began", () => {
     assert.strictEqual(said([100, 100], undefined, { late: 100 }), "always healthy")
-    assert.strictEqual(said([100, undefined], undefined, { late: 0 }), "never")
-    assert.strictEqual(said([100, 100], undefined, { late: 70 }), "never")
+    assert.strictEqual(said([100, undefined], undefined, { late: 0 }), "not within 2 s")
+    assert.strictEqual(said([100, 100], undefined, { late: 70 }), "not within 2 s")
     assert.strictEqual(said([0, 100], "1 second", { late: 90 }), "immediately")
   })
 
-  it("is never, if many calls have not ended when the run is over", () => {
+  it("is not within the run, if many calls have not ended when it is over", () => {
     assert.strictEqual(said([100, 100], undefined, { open: 10 }), "always healthy")
-    assert.strictEqual(said([100, 100], undefined, { open: 12 }), "never")
-    assert.strictEqual(said([100, undefined], undefined, { open: 1 }), "never")
+    assert.strictEqual(said([100, 100], undefined, { open: 12 }), "not within 2 s")
+    assert.strictEqual(said([100, undefined], undefined, { open: 1 }), "not within 2 s")
     assert.strictEqual(said([100, undefined], undefined, { open: 1, partial: true }), "healthy so far")
   })
 })

@@ -52,7 +52,7 @@ describe("the outage that retries keep alive", () => {
       }), 60_000)
   }
 
-  it.live("does not end without one", () =>
+  it.live("is not over within the run without one", () =>
     Effect.gen(function*() {
       const result = yield* outage(100, 1)
       assert.isBelow(served(result), 15)
@@ -94,7 +94,7 @@ describe("the outage that retries keep alive", () => {
     )
   }
 
-  it.live("does not end with a fixed limit that is too high for this many processes", () =>
+  it.live("is not over within the run with a fixed limit that is too high for this many processes", () =>
     Effect.gen(function*() {
       assert.isBelow(served(yield* outage(100, 1, { limit: 20 })), 15)
     }))

@@ -1,7 +1,10 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { Chance } from "../../src/simulator/chance.ts"
 import { inputOf, retrying } from "../utils/simulate.ts"
+
+const isFull = process.env["LAWS"] === "full"
 
 const budget = (budget: object) => retrying({ attempts: 3, budget })
 
@@ -55,27 +58,109 @@ describe("Simulator.recoversBelow", () => {
     }))
 })
 
+/** How many requests wait at a time of a run. */
+const waiting = ({ bucketMillis, services }: Simulator.SimulationResult, atMillis: number): number =>
+  services[0]!.series[atMillis / bucketMillis - 1]!.queued
+
 describe("Simulator.verdict", () => {
   for (const [name, policy, capacity, below] of thresholds.filter(([, , capacity]) => capacity === 300)) {
-    it.live(`turns within 3 % of theory: ${name}`, () =>
+    it.live(`turns within 3 % of theory, where the backlog begins to grow: ${name}`, () =>
       Effect.gen(function*() {
-        const collapses = (rate: number) =>
-          Effect.map(
-            Effect.flatMap(outage(policy, capacity, rate), (scenario) => Simulator.verdict(scenario)),
-            (verdict) => verdict === "collapses"
-          )
-        assert.isFalse(yield* collapses(below * 0.97))
-        assert.isTrue(yield* collapses(below * 1.03))
-      }), 60_000)
+        const [under, over] = [
+          yield* outage(policy, capacity, below * 0.97),
+          yield* outage(policy, capacity, below * 1.03)
+        ]
+        assert.strictEqual(yield* Simulator.verdict(over, { runs: 1 }), "collapses")
+        const [shrinks, grows] = [yield* Simulator.run(under), yield* Simulator.run(over)]
+        assert.isBelow(waiting(shrinks, 200_000), waiting(shrinks, 60_000))
+        assert.isAbove(waiting(grows, 200_000), waiting(grows, 60_000))
+      }))
   }
 
-  it.live("agrees with what a whole run shows", () =>
+  /** A number from 0 to 1 for each seed and name: the same on every machine. */
+  const drawn = (seed: number, name: string): number => new Chance(seed, name).nextDoubleUnsafe()
+  const among = <A>(seed: number, name: string, items: ReadonlyArray<A>): A =>
+    items[Math.floor(drawn(seed, name) * items.length)]!
+
+  const policies = [
+    "none",
+    "naive",
+    "backoff",
+    "awsStandard",
+    "awsStandard2026",
+    "awsAdaptive",
+    "limited",
+    "finagle",
+    "envoy",
+    "sre",
+    "grpc",
+    "tokenBucket",
+    retrying({ attempts: 2 })
+  ]
+
+  /** A service for 60 requests per second with an outage: a cell of a map, drawn from a seed. */
+  const cellOf = (seed: number, mostProcesses: number) =>
+    Simulator.decode(inputOf("outage", {
+      scenario: { seed },
+      fleet: {
+        rate: 10 + Math.round(52 * drawn(seed, "rate")),
+        processes: Math.round(mostProcesses ** drawn(seed, "processes")),
+        policy: among(seed, "policy", policies)
+      },
+      service: {
+        capacity: 60,
+        outages: [{
+          kind: among(seed, "kind", ["hold", "fail", "drop"]),
+          from: "20 seconds",
+          to: 20_000 + Math.round(15_000 * drawn(seed, "length"))
+        }]
+      }
+    }))
+
+  const [cells, mostProcesses] = isFull ? [200, 1000] : [5, 10]
+
+  it.live(`is that of the whole run in ${cells} random cells of at most ${mostProcesses} processes`, () =>
     Effect.gen(function*() {
-      for (const [rate, expected] of [[120, "recovers"], [200, "collapses"]] as const) {
-        const scenario = yield* outage(retrying({ attempts: 2 }), 300, rate)
-        assert.strictEqual(yield* Simulator.verdict(scenario, { runs: 1 }), expected)
+      for (let seed = 1; seed <= cells; seed++) {
+        const scenario = yield* cellOf(seed, mostProcesses)
+        const verdict = yield* Simulator.verdict(scenario, { runs: 1 })
         const { recovery } = Simulator.summarize([yield* Simulator.run(scenario)])
-        assert.strictEqual(recovery.runs, expected === "recovers" ? 1 : 0)
+        assert.strictEqual(verdict === "recovers", recovery.runs === 1, `cell ${seed}: ${verdict}`)
+      }
+    }))
+
+  it.live("is a collapse only where a run of ten times the length does not recover either", () =>
+    Effect.gen(function*() {
+      let collapses = 0
+      for (let seed = 1; collapses < (isFull ? 20 : 1); seed++) {
+        const scenario = yield* cellOf(seed, mostProcesses)
+        if ((yield* Simulator.verdict(scenario, { runs: 1 })) !== "collapses") continue
+        collapses++
+        const long = yield* Simulator.decode({ ...scenario, duration: 2_000_000 })
+        assert.strictEqual(yield* Simulator.verdict(long, { runs: 1 }), "collapses", `cell ${seed}`)
+      }
+    }))
+
+  it.live("is no collapse where a longer run recovers: an outage that the quotas of 100 processes keep up for minutes", () =>
+    Effect.gen(function*() {
+      const scenario = yield* Simulator.decode(inputOf("outage", { fleet: { processes: 100, policy: "awsStandard" } }))
+      assert.strictEqual(yield* Simulator.verdict(scenario, { runs: 1 }), "limps")
+      const long = yield* Simulator.decode({ ...scenario, duration: "600 seconds" })
+      assert.strictEqual(yield* Simulator.verdict(long, { runs: 1 }), "recovers")
+    }))
+
+  it.live("is about most of the runs, each with its own seed", () =>
+    Effect.gen(function*() {
+      for (
+        const [rate, each] of [[285, ["recovers", "limps", "recovers"]], [286, ["limps", "limps", "recovers"]]] as const
+      ) {
+        const edge = yield* outage("none", 300, rate)
+        const verdicts = yield* Effect.forEach([1, 2, 3], (seed) => Simulator.verdict({ ...edge, seed }, { runs: 1 }))
+        assert.deepStrictEqual(verdicts, [...each])
+        assert.strictEqual(
+          yield* Simulator.verdict({ ...edge, seed: 1 }, { runs: 3 }),
+          rate === 285 ? "recovers" : "limps"
+        )
       }
     }))
 

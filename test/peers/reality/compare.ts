@@ -47,7 +47,7 @@ export const compare = Effect.fnUntraced(function*(system: System, policy: Subje
 const percent = (share: number | undefined): string => share === undefined ? "-" : `${(share * 100).toFixed(1)} %`
 const ratio = (value: number | undefined): string => value === undefined ? "-" : value.toFixed(2)
 const seconds = (millis: number | undefined): string =>
-  millis === undefined ? "never" : `${(millis / 1000).toFixed(0)} s`
+  millis === undefined ? "not in the run" : `${(millis / 1000).toFixed(0)} s`
 const signed = (value: number | undefined, unit: string): string =>
   value === undefined ? "" : ` (${value < 0 ? "" : "+"}${(value * 100).toFixed(1)}${unit})`
 

@@ -1,4 +1,6 @@
 import { millis } from "../../explain/table.ts"
+import type { Scenario } from "../../simulator/scenario.ts"
+import { millis as toMillis } from "../../simulator/units.ts"
 import type { Unit } from "./figure.ts"
 
 const digits = (value: number, places: number): string => `${Number(value.toFixed(places))}`
@@ -56,5 +58,8 @@ export const moment = (atMillis: number, untilMillis: number): string => {
   const unit = timeUnit(untilMillis)
   return `${counted(atMillis / unit.millis)} ${unit.name}`
 }
+
+/** How long a run makes calls, in the unit of most scenarios: `200 s`. A run shows nothing of the time after it. */
+export const runLength = (scenario: Scenario): string => `${rounded(toMillis(scenario.duration) / 1000)} s`
 
 export { limit, millis, percent, sampled } from "../../explain/table.ts"

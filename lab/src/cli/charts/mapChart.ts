@@ -3,7 +3,7 @@ import type { Axis, Scenario, Verdict } from "../../Simulator.ts"
 import { numberAt } from "../../simulator/paths.ts"
 import type { PolicyMap } from "../mapTable.ts"
 import { columnsOf, panelsHtml } from "./figureHtml.ts"
-import { counted, millis, rounded, ticks } from "./format.ts"
+import { counted, millis, rounded, runLength, ticks } from "./format.ts"
 import { type Html, html, name, raw } from "./html.ts"
 import { cells, grid, ink, soft } from "./palette.ts"
 import { shortened } from "./shortened.ts"
@@ -147,11 +147,11 @@ const described = ({ recoversBelow, rows }: PolicyMap): string => {
   }.`
 }
 
-const words: { readonly [Of in Verdict]: string } = {
-  recovers: "recovers within the run",
-  limps: "limps: recovers after the run",
-  collapses: "collapses: the outage sustains itself"
-}
+const wordsOf = (scenario: Scenario): { readonly [Of in Verdict]: string } => ({
+  recovers: `recovers within the ${runLength(scenario)} of the run`,
+  limps: "limps: not within the run",
+  collapses: "collapses: in theory never"
+})
 
 const verdicts = ["recovers", "limps", "collapses"] as const
 
@@ -169,7 +169,9 @@ const key = (color: string): Html =>
 export const mapHtml = (all: Maps): Html =>
   html`<figure><figcaption><h3>Where each policy recovers</h3>
 <p>What becomes of the calls after an outage, for each load and each length of it; the dashed line is where theory puts the edge.</p>
-<ul class="legend">${verdicts.map((one) => html`<li>${key(cells[one].light)}${words[one]}</li>`)}</ul></figcaption>
+<ul class="legend">${
+    verdicts.map((one) => html`<li>${key(cells[one].light)}${wordsOf(all.scenario)[one]}</li>`)
+  }</ul></figcaption>
 ${
     panelsHtml(
       "Where each policy recovers",
@@ -197,7 +199,9 @@ export const mapSvg = (all: Maps): string => {
   const width = Math.max(gap + columns * (size.width + gap), 800)
   const title = `Where ${scenario.name} recovers`
   const legend = verdicts.map((one, n) =>
-    html`${fill(box(gap + n * 215, 36, 12, 12), cells[one].light)}${text(gap + n * 215 + 18, 46, words[one])}`
+    html`${fill(box(gap + n * 215, 36, 12, 12), cells[one].light)}${
+      text(gap + n * 215 + 18, 46, wordsOf(scenario)[one])
+    }`
   )
   const panels = maps.map((map, n) => {
     const [x, y] = [

@@ -11,8 +11,8 @@ const badges: { readonly [Of in Fate]: readonly [look: string, sign: string, wor
   undisturbed: ["good", "\u2713", () => "stays healthy"],
   always: ["good", "\u2713", () => "recovers"],
   sometimes: ["doubtful", "~", ({ found: { recovery: { of, runs } } }) => `in ${counted(runs)} of ${counted(of)} runs`],
-  never: ["bad", "\u2717", () => "never recovers"],
-  ill: ["bad", "\u2717", () => "never healthy"],
+  unrecovered: ["bad", "\u2717", () => "not within the run"],
+  ill: ["bad", "\u2717", () => "healthy at no time"],
   "not yet": ["doubtful", "~", () => "not yet"],
   unknown: ["doubtful", "~", () => "no call ended"]
 }

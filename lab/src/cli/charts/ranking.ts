@@ -13,8 +13,8 @@ import { millis } from "../../simulator/units.ts"
 import { leastBound } from "./bounds.ts"
 import type { Run, Runs } from "./run.ts"
 
-/** What becomes of the calls with a policy: they recover in all runs, in some, in none; or were always healthy, or never. */
-export type Fate = "undisturbed" | "always" | "sometimes" | "never" | "ill" | "not yet" | "unknown"
+/** What becomes of the calls with a policy: they recover in all runs, in some, in none; or are healthy throughout, or at no time. */
+export type Fate = "undisturbed" | "always" | "sometimes" | "unrecovered" | "ill" | "not yet" | "unknown"
 
 /** A policy, and what counts when it is compared. */
 export interface Ranked {
@@ -39,7 +39,7 @@ const fateOf = (results: ReadonlyArray<SimulationResult>, { recovery: { of, runs
   if (kinds.every((kind) => kind === "never well")) return results.some(({ partial }) => partial) ? "not yet" : "ill"
   if (runs === of) return "always"
   if (runs > 0) return "sometimes"
-  return results.some(({ partial }) => partial) ? "not yet" : "never"
+  return results.some(({ partial }) => partial) ? "not yet" : "unrecovered"
 }
 
 /** The last part of the time after the trouble in which calls begin. */
@@ -105,7 +105,7 @@ export const isTie = (first: Ranked, second: Ranked): boolean => {
 }
 
 /** Whether calls do not come back at all. */
-export const isLost = ({ fate }: Ranked): boolean => fate === "never" || fate === "ill" || fate === "not yet"
+export const isLost = ({ fate }: Ranked): boolean => fate === "unrecovered" || fate === "ill" || fate === "not yet"
 
 /** What the time until they are back is counted from. */
 export const since = ({ run: { result: { scenario } } }: Ranked): string =>

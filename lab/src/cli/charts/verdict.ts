@@ -1,5 +1,5 @@
 import type { Spread } from "../../Simulator.ts"
-import { cell, counted, moment, rounded, share } from "./format.ts"
+import { cell, counted, moment, rounded, runLength, share } from "./format.ts"
 import { type Html, html, name } from "./html.ts"
 import { isLost, isTie, lead, type Ranked, retries, since } from "./ranking.ts"
 
@@ -35,6 +35,8 @@ const afterOf = (one: Ranked): string => {
   return afterMillis === undefined || afterMillis.high === 0 ? "" : `, ${ranged(afterMillis, seconds)} ${since(one)}`
 }
 
+const withinRun = ({ run: { result: { scenario } } }: Ranked): string => `within the ${runLength(scenario)} of the run`
+
 const recovery = (one: Ranked): string => {
   switch (one.fate) {
     case "always":
@@ -42,10 +44,10 @@ const recovery = (one: Ranked): string => {
       return `recovers ${runsOf(one)}${afterOf(one)}`
     case "undisturbed":
       return `never falls below 90 % of its success rate`
-    case "never":
-      return "never recovers"
+    case "unrecovered":
+      return `does not recover ${withinRun(one)}`
     case "ill":
-      return "never has 90 % of calls succeed"
+      return `has fewer than 90 % of calls succeed at all times of the run`
     case "not yet":
       return "has not recovered yet"
     case "unknown":
@@ -74,7 +76,7 @@ const because = (ranks: ReadonlyArray<Ranked>): Html => {
 }
 
 const ofOne = (one: Ranked): Html =>
-  html`<p class="verdict">${policy(one)} ${recovery(one)}${one.fate === "never" ? because([one]) : ""}. ${
+  html`<p class="verdict">${policy(one)} ${recovery(one)}${one.fate === "unrecovered" ? because([one]) : ""}. ${
     figures(one)
   }.</p>`
 
@@ -94,11 +96,11 @@ const next = (first: Ranked, second: Ranked): Html => {
 
 const ofSeveral = (ranks: readonly [Ranked, ...Array<Ranked>]): Html => {
   const [best, second] = ranks
-  const never = ranks.filter((one) => one !== best && one.fate === "never")
+  const unrecovered = ranks.filter((one) => one !== best && one.fate === "unrecovered")
   const sometimes = ranks.filter((one) => one !== best && one.fate === "sometimes")
   const retrying = retries(best) ? undefined : ranks.find((one) => one !== second && retries(one) && !isLost(one))
   return html`<p class="verdict">${policy(best)} does best: it ${recovery(best)}${
-    best.fate === "never" ? because([best]) : ""
+    best.fate === "unrecovered" ? because([best]) : ""
   }. ${figures(best)}.</p>
 <p>${second === undefined ? "" : next(best, second)}${
     retrying === undefined ? "" : html` Of those that retry, ${policy(retrying)} does best.`
@@ -109,9 +111,11 @@ const ofSeveral = (ranks: readonly [Ranked, ...Array<Ranked>]): Html => {
         sometimes.length === 1 ? "is" : "are"
       } on the edge: it is random which runs recover.`
   }${
-    never.length === 0
+    unrecovered.length === 0
       ? ""
-      : html` ${names(never)} never ${never.length === 1 ? "recovers" : "recover"}${because(never)}.`
+      : html` ${names(unrecovered)} ${unrecovered.length === 1 ? "does" : "do"} not recover ${withinRun(best)}${
+        because(unrecovered)
+      }.`
   }</p>`
 }
 
