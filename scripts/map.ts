@@ -18,7 +18,7 @@ const verdicts = new URL("docs/outage-map.json", root)
 export const file = "docs/outage-map.svg"
 
 /** Runs of each cell. */
-export const runs = 3
+export const runs = 5
 
 /** The scenario with each policy: first its own. */
 export const plans = Effect.gen(function*() {

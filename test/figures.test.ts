@@ -15,11 +15,22 @@ type Row = readonly [words: string, ...holders: ReadonlyArray<string>]
 const held: Record<string, ReadonlyArray<Row>> = {
   "README.md": [
     ["for Effect 4 that", "test/Package.test.ts: has no run-time dependency but its peer effect"],
-    ["Three maps: where a service recovers", "lab/test/outageMap.test.ts: is drawn from the verdicts"],
-    ["with a concurrency limit it recovers everywhere", "lab/test/outageMap.test.ts: is drawn from the verdicts"],
-    ["A service for 300 requests per second, called by 100 processes", "lab/test/outageMap.test.ts: is drawn from"],
-    ["even at half its load", "lab/test/outageMap.test.ts: is drawn from the verdicts"],
-    ["(right) it recovers everywhere", "lab/test/outageMap.test.ts: is drawn from the verdicts"],
+    ["Three maps of a service called by 100 processes", "lab/test/outageMap.test.ts: is drawn from the verdicts"],
+    ["recovers within 200 s", "lab/test/outageMap.test.ts: in whole runs"],
+    [
+      "Retrying once it does below 150 calls per second, with the AWS standard mode below 255, with a concurrency limit at every load shown",
+      "lab/test/outageMap.test.ts: has the loads that the README says each policy recovers below"
+    ],
+    [
+      "handles 300 requests per second gets 280 and is down for ten seconds",
+      "lab/test/outageLength.test.ts: how long an outage of ten seconds lasts for callers"
+    ],
+    [
+      "lasts 2 minutes for the callers in one process, 6 minutes for those in 100 and 44 minutes for those in 1,000",
+      "lab/test/outageLength.test.ts: is said by the README in minutes and seconds of the page"
+    ],
+    [", 1 s, 7 s and 26 s.", "lab/test/outageLength.test.ts: is said by the README in minutes and seconds of the page"],
+    ["in theory it never ends", "lab/test/simulator/map.test.ts: Simulator.recoversBelow"],
     ["`^4.1.0`. Node 20, 22 and 24", "test/peers/runtimes.test.ts: names the runtimes that are run, and no others"],
     ["`Ada, after 3 sends`", "test/peers/examples.test.ts: prints what the index promises, and ends"],
     [
