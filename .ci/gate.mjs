@@ -1,0 +1,57 @@
+// Every step runs, whatever became of those before it. The last lines say what each came to and how long it took.
+import { spawnSync } from "node:child_process"
+import { mkdirSync, readFileSync, rmSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { counted, environmental, merged } from "./report.mjs"
+
+process.chdir(fileURLToPath(new URL("..", import.meta.url)))
+const reports = "coverage/ci"
+rmSync(reports, { recursive: true, force: true })
+mkdirSync(reports, { recursive: true })
+
+const rows = []
+const step = (name, command, ...args) => {
+  console.log(`\n=== ${name}`)
+  const start = Date.now()
+  const { status } = spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"] })
+  const row = { name, seconds: Math.round((Date.now() - start) / 1000), result: status === 0 ? "ok" : "RED" }
+  rows.push(row)
+  return row
+}
+
+/** Runs tests, and keeps their report. */
+const tests = (name, command, ...args) => {
+  process.env.REPORT = `${reports}/${name}.json`
+  const row = step(name, command, ...args, "--reporter=default", "--reporter=./.ci/reporter.mjs")
+  try {
+    return { row, report: JSON.parse(readFileSync(process.env.REPORT, "utf8")) }
+  } catch {
+    row.result = "RED"
+    return { row, report: undefined }
+  }
+}
+
+// With the step "test" this is the test command of the README: npm ci && npm test
+step("install", "npm", "ci")
+for (const name of ["check", "lint", "effect"]) step(name, "npm", "run", name)
+const unit = tests("test", "npm", "test", "--")
+for (const name of ["build", "package"]) step(name, "npm", "run", name)
+
+step("install-peers", "bash", ".ci/peers")
+const peers = tests("peers", "npm", "run", "test:peers", "--")
+const again = environmental(peers.report)
+if (again.length > 0) {
+  const files = again.map(({ file }) => file)
+  peers.report = merged(peers.report, tests("peers-again", "npx", "vitest", "run", "--mode", "peers", ...files).report)
+  if (counted(peers.report).failed === 0) peers.row.result = "ok, but for its environment the first time"
+}
+const { passed, skipped } = counted(peers.report)
+if (passed === 0 || skipped > 0) peers.row.result = `RED: ${skipped} skipped, and peers never skip here`
+
+for (const { error, file } of again) console.log(`\nRan again, because its environment failed: ${file}\n  ${error}`)
+console.log(`\n${"step".padEnd(14)} seconds  result`)
+for (const { name, result, seconds } of rows) console.log(`${name.padEnd(14)} ${String(seconds).padStart(7)}  ${result}`)
+const counts = [unit.report, peers.report].map(counted)
+const sum = (of) => counts.reduce((all, count) => all + count[of], 0)
+console.log(`\n${sum("passed")} passed, ${sum("failed")} failed`)
+process.exitCode = rows.some(({ result }) => result.startsWith("RED")) ? 1 : 0
