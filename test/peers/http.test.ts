@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
+import * as Latch from "effect/Latch"
 import * as fs from "node:fs"
 import * as http from "node:http"
 import * as net from "node:net"
@@ -164,12 +165,12 @@ describePeers("RetryHttp with nginx", () => {
     }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
 })
 
-/** A server that answers after `delayMillis`. */
-const upstreamOn = (port: number, delayMillis = 0, onRequest: () => void = () => {}) =>
+/** A server that answers `delayMillis` after `onRequest`. */
+const upstreamOn = (port: number, delayMillis = 0, onRequest: () => void | Promise<void> = () => {}) =>
   Effect.acquireRelease(
     Effect.callback<http.Server>((resume) => {
-      const server = http.createServer((_, response) => {
-        onRequest()
+      const server = http.createServer(async (_, response) => {
+        await onRequest()
         setTimeout(() => response.end("ok"), delayMillis)
       })
       server.listen(port, "127.0.0.1", () => resume(Effect.succeed(server)))
@@ -191,28 +192,34 @@ describePeers("RetryHttp with haproxy", () => {
         config,
         `defaults
   mode http
-  timeout connect 1s
-  timeout client 10s
-  timeout server 10s
-  timeout queue 100ms
+  timeout connect 60s
+  timeout client 60s
+  timeout server 60s
+  timeout queue 2s
 listen queue
   bind 127.0.0.1:${port}
   server one 127.0.0.1:${upstream} maxconn 1
 `
       )
-      yield* upstreamOn(upstream, 20)
+      // The first request is answered when as many have been refused as wait behind it: on any machine, one time each.
+      const [calls, waiting] = [20, 19]
+      const refusedAll = Latch.makeUnsafe()
+      yield* upstreamOn(upstream, 0, () => Effect.runPromise(refusedAll.await))
       yield* startServer("haproxy", ["-db", "-q", "-f", config], port)
       const { client, sends } = counted(yield* HttpClient.HttpClient)
+      const refused = () => sends.filter(({ status }) => status === 503).length
+      const watched = HttpClient.tap(client, () => refused() < waiting ? Effect.void : refusedAll.open)
       const quota = yield* RetryQuota.make()
       const policy = AwsModes.standard2026({ base: "500 millis", maxAttempts: 8 })
       const statuses = yield* Effect.forEach(
-        Array.from({ length: 20 }),
-        () => Effect.map(RetryHttp.retry(client, policy).get(`http://127.0.0.1:${port}/`), ({ status }) => status),
+        Array.from({ length: calls }),
+        () => Effect.map(RetryHttp.retry(watched, policy).get(`http://127.0.0.1:${port}/`), ({ status }) => status),
         { concurrency: "unbounded" }
       ).pipe(Effect.provideService(RetryQuota.RetryQuota, quota))
-      const refused = sends.filter(({ status }) => status === 503).length
-      console.log(`queue: 20 calls, ${sends.length} sends, ${refused} of them 503, balance ${yield* quota.balance}`)
-      assert.isAbove(refused, 0)
+      console.log(
+        `queue: ${calls} calls, ${sends.length} sends, ${refused()} of them 503, balance ${yield* quota.balance}`
+      )
+      assert.isAtLeast(refused(), waiting)
       assert.deepStrictEqual(new Set(statuses), new Set([200]))
     }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
 })
