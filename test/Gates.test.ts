@@ -11,16 +11,13 @@ import type { Counts } from "../bench/counted.ts"
 import * as effects from "../bench/effects.ts"
 import * as gates from "../bench/gates.ts"
 import { type Sizes, sizes } from "../bench/size.ts"
+import { publicModules } from "./utils/modules.ts"
 
 const execute = promisify(execFile)
 const root = fileURLToPath(new URL("..", import.meta.url))
 
 /** The modules of the library, from their sources. */
-const sources = async (): Promise<Record<string, string>> => {
-  const { compilerOptions: { paths } } = JSON.parse(await readFile(join(root, "tsconfig.json"), "utf8"))
-  const own = Object.entries<[string]>(paths).filter(([name]) => name.startsWith("effect-retry"))
-  return Object.fromEntries(own.map(([name, [file]]) => [name, file]))
-}
+const sources = Object.fromEntries(publicModules.map(({ name, source }) => [name, `./${source}`]))
 
 /** Bundles a program with the library, and runs it. */
 const bundled = async <A>(
@@ -40,7 +37,7 @@ const bundled = async <A>(
       outfile,
       logLevel: "silent",
       tsconfigRaw: "{}",
-      alias: await sources()
+      alias: sources
     })
     return await run(outfile)
   } finally {

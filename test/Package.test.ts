@@ -1,6 +1,7 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
+import { publicModules } from "./utils/modules.ts"
 
 const root = new URL("../", import.meta.url)
 const manifest = JSON.parse(fs.readFileSync(new URL("package.json", root), "utf8"))
@@ -146,11 +147,29 @@ describe("the package", () => {
 
   it("is resolved without a build to the sources of the same modules", () => {
     const { compilerOptions } = JSON.parse(fs.readFileSync(new URL("tsconfig.json", root), "utf8"))
-    const paths = Object.entries(compilerOptions.paths).filter(([name]) => !name.startsWith("@"))
-    assert.deepStrictEqual(
-      paths.sort(),
-      modules.filter(isPublic).map((module): [string, unknown] => [nameOf(module), [`./src/${module}.ts`]]).sort()
+    /** As the compiler resolves a name: by its own entry or that with a star, the first file that exists. */
+    const sourceOf = (name: string): string | undefined => {
+      const candidates: ReadonlyArray<string> = compilerOptions.paths[name] ??
+        compilerOptions.paths[name.replace(/^((?:@effect-retry\/)?[^/]+)\/.*/, "$1/*")]
+      const star = name.replace(/^(?:@effect-retry\/)?[^/]+\//, "")
+      return candidates.map((path) => path.replace("./", "").replace("*", star))
+        .find((path) => fs.existsSync(new URL(path, root)))
+    }
+    for (const { name, source } of publicModules) assert.strictEqual(sourceOf(name), source)
+    assert.isAbove(publicModules.length, modules.filter(isPublic).length)
+  })
+
+  it("imports in this repository what is public", () => {
+    const names = new Set(["effect-retry/package.json", ...publicModules.map(({ name }) => name)])
+    const isCode = (path: string) => /\.tsx?$/.test(path) && !path.includes("node_modules")
+    const closed = ["bench", "examples", "lab", "scripts", "src", "test"].flatMap((folder) =>
+      fs.readdirSync(new URL(folder, root), { encoding: "utf8", recursive: true }).filter(isCode).flatMap((path) => {
+        const code = fs.readFileSync(new URL(`${folder}/${path}`, root), "utf8")
+        return Array.from(code.matchAll(/^(?:import|export) .*?from "(@?effect-retry[^"]*)"$/gm), ([, name]) => name!)
+          .filter((name) => !names.has(name)).map((name) => `${folder}/${path}: ${name}`)
+      })
     )
+    assert.deepStrictEqual(closed, [])
   })
 })
 

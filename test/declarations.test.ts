@@ -4,14 +4,10 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
+import { publicModules } from "./utils/modules.ts"
 
 const root = fileURLToPath(new URL("../", import.meta.url))
 const tsc = path.join(root, "node_modules/typescript/bin/tsc")
-
-/** The source of each public module, by the name it is imported under. */
-const sources = Object.entries<readonly [string]>(
-  JSON.parse(fs.readFileSync(path.join(root, "tsconfig.json"), "utf8")).compilerOptions.paths
-).map(([name, [source]]) => ({ name, source: path.normalize(source) }))
 
 /** The comment that a file begins with. */
 const moduleComment = (file: string): string | undefined =>
@@ -28,13 +24,13 @@ describe("the published declarations", () => {
     try {
       declare("tsconfig.build.json", path.join(folder, "src"))
       declare("lab/tsconfig.build.json", folder)
-      const without = sources.filter(({ source }) => moduleComment(path.join(root, source)) === undefined)
+      const without = publicModules.filter(({ source }) => moduleComment(path.join(root, source)) === undefined)
       // An import that no declaration uses is left out, with its comments. A comment before an empty line is not the import's.
-      const lost = sources.filter(({ source }) =>
+      const lost = publicModules.filter(({ source }) =>
         moduleComment(path.join(root, source)) !== moduleComment(path.join(folder, source.replace(/\.ts$/, ".d.ts")))
       )
       assert.deepStrictEqual({ without, lost }, { without: [], lost: [] })
-      assert.isAbove(sources.length, 30)
+      assert.isAbove(publicModules.length, 30)
     } finally {
       fs.rmSync(folder, { recursive: true })
     }

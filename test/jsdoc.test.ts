@@ -10,6 +10,7 @@ import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll } from "vitest"
 import * as world from "./utils/exampleWorld.ts"
+import { publicModules } from "./utils/modules.ts"
 
 const root = fileURLToPath(new URL("../", import.meta.url))
 const read = (file: string) => fs.readFileSync(path.join(root, file), "utf8")
@@ -41,7 +42,6 @@ const examples = sources.flatMap(examplesOf)
 
 const worldFile = "test/utils/exampleWorld.ts"
 const worldTypes = new Set([...read(worldFile).matchAll(/^export type (\w+)/gm)].map(([, name]) => name))
-const publicModules = Object.keys(JSON.parse(read("tsconfig.json")).compilerOptions.paths)
 const effectModules = new Map(
   ["persistence/", "http/", ""].flatMap((folder) =>
     fs.readdirSync(path.join(root, "node_modules/effect/dist", folder)).flatMap((file) => {
@@ -60,7 +60,7 @@ const others = new Map([
 
 /** The import of a name that an example uses without declaring it. */
 const importOf = (name: string): string | undefined => {
-  const namespace = publicModules.find((module) => module.endsWith(`/${name}`)) ?? effectModules.get(name)
+  const namespace = publicModules.find((module) => module.name.endsWith(`/${name}`))?.name ?? effectModules.get(name)
   const module = others.get(name)
   if (name in EffectRetry) return `import { ${name} } from "effect-retry"`
   if (namespace !== undefined) return `import * as ${name} from "${namespace}"`

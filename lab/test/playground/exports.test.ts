@@ -47,24 +47,9 @@ describe("what the playground exports", () => {
       everyChoice.forEach((choice, n) => writeFileSync(join(folder, `policy${n}.ts`), codeOf(policyOf(choice))))
       writeFileSync(join(folder, "package.json"), `{"type":"module"}`)
       symlinkSync(join(root, "node_modules"), join(folder, "node_modules"))
-      const paths: Record<string, ReadonlyArray<string>> = JSON.parse(
-        execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "--showConfig"], {
-          cwd: root,
-          encoding: "utf8",
-          maxBuffer: 2 ** 26
-        })
-      ).compilerOptions.paths
-      const absolute = Object.entries(paths).map(([name, [path]]) => [name, [join(root, path!)]])
       writeFileSync(
         join(folder, "tsconfig.json"),
-        JSON.stringify({
-          extends: join(root, "tsconfig.json"),
-          compilerOptions: {
-            paths: Object.fromEntries(absolute),
-            rootDir: "/"
-          },
-          include: ["*.ts"]
-        })
+        JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions: { rootDir: "/" }, include: ["*.ts"] })
       )
       execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", folder], {
         encoding: "utf8",
