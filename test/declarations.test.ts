@@ -22,7 +22,7 @@ describe("the published declarations", () => {
   it("begin with the comment of their module", () => {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), "declarations-"))
     try {
-      declare("tsconfig.build.json", path.join(folder, "src"))
+      declare(".config/tsconfig.build.json", path.join(folder, "src"))
       declare("lab/tsconfig.build.json", folder)
       const without = publicModules.filter(({ source }) => moduleComment(path.join(root, source)) === undefined)
       // An import that no declaration uses is left out, with its comments. A comment before an empty line is not the import's.

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fs from "node:fs"
-import { llms } from "../scripts/llms.ts"
+import { llms } from "../docs/llms.ts"
 
 const root = new URL("../", import.meta.url)
 const read = (path: string) => fs.readFileSync(new URL(path, root), "utf8")
@@ -59,10 +59,10 @@ it("some pages have excerpts", () => {
   assert.isAtLeast(pages.filter((path) => blocksOf(read(path)).length > 0).length, 8)
 })
 
-it("llms.txt lists all pages and examples: npm run llms", () => {
-  assert.strictEqual(read("llms.txt"), llms)
+it("docs/llms.txt lists all pages and examples: npm run llms", () => {
+  assert.strictEqual(read("docs/llms.txt"), llms)
   for (const [, link] of llms.matchAll(/\]\((\S+?)\): (?=\S)/g)) {
-    assert.isTrue(fs.existsSync(new URL(link!, root)), link)
+    assert.isTrue(fs.existsSync(new URL(link!, new URL("docs/", root))), link)
   }
   assert.notMatch(llms, /: $/m)
 })

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
-import { drawn, file, plans, read } from "../../scripts/map.ts"
+import { drawn, file, plans, read } from "../scripts/map.ts"
 import * as Simulator from "../src/Simulator.ts"
 import { withValue } from "../src/simulator/paths.ts"
 
 describe("the map in the README", () => {
-  it.effect("is drawn from the verdicts: npx tsx scripts/map.ts --draw", () =>
+  it.effect("is drawn from the verdicts: npx tsx lab/scripts/map.ts --draw", () =>
     Effect.map(drawn, (picture) => {
       assert.isTrue(fs.readFileSync(new URL(`../../${file}`, import.meta.url), "utf8") === picture)
       assert.include(picture, "prefers-color-scheme:dark")

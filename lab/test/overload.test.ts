@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
-import { drawn, mechanisms, outcome, read, settings, sizes } from "../../scripts/overload.ts"
+import { drawn, mechanisms, outcome, read, settings, sizes } from "../scripts/overload.ts"
 
 const root = new URL("../../", import.meta.url)
 const figures = read()
 
 describe("the page on overload", () => {
   for (const [file, text] of Object.entries(drawn())) {
-    it(`${file} is drawn from the figures: npx tsx scripts/overload.ts --draw`, () => {
+    it(`${file} is drawn from the figures: npx tsx lab/scripts/overload.ts --draw`, () => {
       assert.isTrue(fs.readFileSync(new URL(file, root), "utf8") === text)
     })
   }

@@ -105,7 +105,9 @@ const projectWith = (effect: string) =>
     fs.mkdirSync(own, { recursive: true })
     fs.copyFileSync(path.join(root, "package.json"), path.join(own, "package.json"))
     const tsc = path.join(root, "node_modules/.bin/tsc")
-    ChildProcess.execFileSync(tsc, ["-p", "tsconfig.build.json", "--outDir", path.join(own, "dist")], { cwd: root })
+    ChildProcess.execFileSync(tsc, ["-p", ".config/tsconfig.build.json", "--outDir", path.join(own, "dist")], {
+      cwd: root
+    })
     fs.symlinkSync(effect, path.join(folder, "node_modules/effect"))
     const dependencies = { effect: "*", "effect-retry": "*" }
     fs.writeFileSync(path.join(folder, "package.json"), JSON.stringify({ type: "module", dependencies }))

@@ -1,5 +1,5 @@
 /**
- * Runs the tests of a file again for each mutant that they reach: `scripts/mutants.mjs`, in whose copy of the sources
+ * Runs the tests of a file again for each mutant that they reach: `test/mutants.mjs`, in whose copy of the sources
  * all mutants are present and `activeMutant` switches one on. The file is loaded once, which is what takes time.
  */
 import { appendFileSync, readFileSync } from "node:fs"

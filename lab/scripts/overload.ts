@@ -1,5 +1,5 @@
 /**
- * The comparison of docs/overload.md: what ends an outage, run by the simulator. `npx tsx scripts/overload.ts` runs all
+ * The comparison of docs/overload.md: what ends an outage, run by the simulator. `npx tsx lab/scripts/overload.ts` runs all
  * of it, for an hour or so, and writes the figures to docs/overload.json; names of scenarios run those alone,
  * `--seeds=5` uses fewer seeds than 20; `--resume` runs only missing cells, and `--draw` none: it redraws the pictures
  * from the saved figures.
@@ -8,10 +8,10 @@ import * as Simulator from "@effect-retry/lab/Simulator"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
-import { multiples, type Point } from "../lab/src/cli/charts/multiples.ts"
-import { spreadOf } from "../lab/src/simulator/spread.ts"
+import { multiples, type Point } from "../src/cli/charts/multiples.ts"
+import { spreadOf } from "../src/simulator/spread.ts"
 
-const root = new URL("../", import.meta.url)
+const root = new URL("../../", import.meta.url)
 const dataFile = new URL("docs/overload.json", root)
 const coursesFile = new URL("docs/overload-courses.json", root)
 
@@ -334,7 +334,7 @@ const coursesChart = (all: Courses): string => {
 }
 
 const page = new URL("docs/overload.md", root)
-const [begins, ends] = ["<!-- comparison: scripts/overload.ts -->", "<!-- end of the comparison -->"] as const
+const [begins, ends] = ["<!-- comparison: lab/scripts/overload.ts -->", "<!-- end of the comparison -->"] as const
 
 /** The table of the page: percent of the possible, for each number of processes. */
 const table = (figures: Figures): string => {

@@ -1,17 +1,17 @@
 /**
  * The map in the README: where three policies recover from the scenario `outage` with 100 processes, for each load and
- * each length of the outage. `npx tsx scripts/map.ts` runs it, for some minutes, and writes the verdicts to
+ * each length of the outage. `npx tsx lab/scripts/map.ts` runs it, for some minutes, and writes the verdicts to
  * docs/outage-map.json; `--draw` only redraws the picture from them.
  */
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
-import { mapSvg } from "../lab/src/cli/charts/mapChart.ts"
-import { plansOf } from "../lab/src/cli/compare.ts"
-import type { PolicyMap } from "../lab/src/cli/mapTable.ts"
-import * as Simulator from "../lab/src/Simulator.ts"
+import { mapSvg } from "../src/cli/charts/mapChart.ts"
+import { plansOf } from "../src/cli/compare.ts"
+import type { PolicyMap } from "../src/cli/mapTable.ts"
+import * as Simulator from "../src/Simulator.ts"
 
-const root = new URL("../", import.meta.url)
+const root = new URL("../../", import.meta.url)
 const verdicts = new URL("docs/outage-map.json", root)
 
 /** The picture. */

@@ -1,9 +1,9 @@
 // Mutation testing, with the mutants of Stryker: docs/reliability.md. Node 22 or later; not part of the package.
 //
 //   npm install --no-save @stryker-mutator/instrumenter@10
-//   node scripts/mutants.mjs                                             # src/{engine,state} and src/internal/math
-//   node scripts/mutants.mjs src/engine/call.ts                          # these files or folders
-//   node scripts/mutants.mjs src/state -- test/state test/core           # with these tests
+//   node test/mutants.mjs                                             # src/{engine,state} and src/internal/math
+//   node test/mutants.mjs src/engine/call.ts                          # these files or folders
+//   node test/mutants.mjs src/state -- test/state test/core           # with these tests
 //
 // Stryker loads the tests again for each mutant, which takes hours. Here each file of tests is loaded once, in a process of
 // its own, and its tests are run again for each mutant that they reach and that no earlier file has killed

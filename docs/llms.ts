@@ -1,5 +1,6 @@
 /** Writes llms.txt: a line for each page and example, taken from the files themselves. See llmstxt.org. */
 import * as fs from "node:fs"
+import { fileURLToPath } from "node:url"
 
 const root = new URL("../", import.meta.url)
 const read = (path: string) => fs.readFileSync(new URL(path, root), "utf8")
@@ -21,19 +22,19 @@ const commentOf = (code: string): string =>
 
 const pages = names("docs", ".md").map((name) => {
   const page = read(`docs/${name}`)
-  return `- [${titleOf(page)}](docs/${name}): ${aboutOf(page)}`
+  return `- [${titleOf(page)}](${name}): ${aboutOf(page)}`
 })
 
 const examples = names("examples", ".ts").map((name) =>
-  `- [${name}](examples/${name}): ${commentOf(read(`examples/${name}`))}`
+  `- [${name}](../examples/${name}): ${commentOf(read(`examples/${name}`))}`
 )
 
 export const llms = `# effect-retry
 
 > ${JSON.parse(read("package.json")).description}
 
-- [README](README.md): what it is, the first program, the modules.
-- [AGENTS](AGENTS.md): the common case, and the five mistakes that people make.
+- [README](../README.md): what it is, the first program, the modules.
+- [AGENTS](../AGENTS.md): the common case, and the five mistakes that people make.
 
 ## Pages
 
@@ -44,4 +45,4 @@ ${pages.join("\n")}
 ${examples.join("\n")}
 `
 
-if (process.argv[1] === new URL(import.meta.url).pathname) fs.writeFileSync(new URL("llms.txt", root), llms)
+if (process.argv[1] === fileURLToPath(import.meta.url)) fs.writeFileSync(new URL("llms.txt", import.meta.url), llms)
