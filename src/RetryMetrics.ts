@@ -5,7 +5,7 @@
  * `maxResources` of them, and `"(others)"` for the rest. From the call itself, metrics carry only OpenTelemetry's
  * `error.type`. Names and units follow Prometheus, so its exporter and the OTLP exporter give the same names.
  *
- * The package has a dashboard for them, `grafana/effect-retry.json`, and alerts, `grafana/alerts.yml`.
+ * The package has a dashboard for them, `examples/grafana/effect-retry.json`, and alerts, `examples/grafana/alerts.yml`.
  *
  * @since 0.1.0
  */

@@ -6,11 +6,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { counts } from "../bench/children.ts"
-import type { Counts } from "../bench/counted.ts"
-import * as effects from "../bench/effects.ts"
-import * as gates from "../bench/gates.ts"
-import { type Sizes, sizes } from "../bench/size.ts"
+import { counts } from "./bench/children.ts"
+import type { Counts } from "./bench/counted.ts"
+import * as effects from "./bench/effects.ts"
+import * as gates from "./bench/gates.ts"
+import { type Sizes, sizes } from "./bench/size.ts"
 import { publicModules } from "./utils/modules.ts"
 
 const execute = promisify(execFile)
@@ -46,7 +46,7 @@ const bundled = async <A>(
 }
 
 /** Counts in a process of its own, where nothing else allocates and nothing is collected. */
-const counted = (): Promise<Counts> => bundled({ entryPoints: [join(root, "bench/counted.ts")] }, counts)
+const counted = (): Promise<Counts> => bundled({ entryPoints: [join(root, "test/bench/counted.ts")] }, counts)
 
 describe("what a call costs, counted", () => {
   let found: Counts

@@ -3,7 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import * as fs from "node:fs"
 import { conformance } from "../utils/conformance.ts"
 
-const folder = new URL("../../conformance/", import.meta.url)
+const folder = new URL("../../docs/conformance/", import.meta.url)
 
 const tables = fs.readdirSync(folder)
   .filter((name) => name.endsWith(".json") && name !== "schema.json")
@@ -49,7 +49,7 @@ describe("conformance", () => {
     const [, taken = ""] = /const \{([^}]*)\} = conformance/.exec(loader!) ?? []
     const isTaken = (section: string) => new RegExp(`\\.${section}\\b`).test(loader!) || taken.includes(section)
     assert.deepStrictEqual(sections.filter((section) => !isTaken(section)), [])
-    assert.include(read("docs/conformance.md"), `(../conformance/${name}.json)`)
+    assert.include(read("docs/conformance.md"), `(conformance/${name}.json)`)
     for (const section of sections) assert.include(read("docs/conformance.md"), `\`${section}\``, section)
   })
 

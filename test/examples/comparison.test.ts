@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
 import pRetry from "p-retry"
 import { afterEach, assert, beforeEach, it, vi } from "vitest"
-import { sizes } from "../../bench/size.ts"
+import { sizes } from "../bench/size.ts"
 import { getItem, settings as sdk } from "../utils/awsSdk.ts"
 
 /** One send. It fails with what a client throws for a response: an error with a status and headers. */

@@ -38,7 +38,7 @@ const queries = panels.flatMap(({ targets = [], title }) =>
 const ownRegistry = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.provideService(self, Metric.MetricRegistry, new Map())
 
-const pictures = path.join(shipped, "../bench/output")
+const pictures = path.join(shipped, "../../test/bench/output")
 
 const minute = 60_000
 const begin = 1_700_000_000_000
@@ -93,7 +93,7 @@ const raisedAt = (values: Series["values"], duration: number): ReadonlyArray<num
   return [...raised]
 }
 
-/** Opens the dashboard in Chromium, and leaves a picture of it in bench/output. */
+/** Opens the dashboard in Chromium, and leaves a picture of it in test/bench/output. */
 const looked = (html: string, drawn: ReadonlyArray<Drawn>) =>
   Effect.gen(function*() {
     const browser = yield* startBrowser("Chromium")

@@ -3,9 +3,9 @@ import * as Option from "effect/Option"
 import * as fs from "node:fs"
 import type { Response, StandardVector, Wire } from "./vectors.ts"
 
-/** A table of the folder `conformance`. */
+/** A table of the folder `docs/conformance`. */
 export const conformance = (name: string): any =>
-  JSON.parse(fs.readFileSync(new URL(`../../conformance/${name}.json`, import.meta.url), "utf8"))
+  JSON.parse(fs.readFileSync(new URL(`../../docs/conformance/${name}.json`, import.meta.url), "utf8"))
 
 /** A response as the tables have it: without an error, a success. */
 export interface ConformanceResponse {

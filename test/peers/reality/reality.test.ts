@@ -8,7 +8,7 @@ import { compare, type Comparison, head, row } from "./compare.ts"
 import { systems } from "./systems.ts"
 
 /** Where the measured series and scenarios go, for `effect-retry backtest`. */
-const folder = new URL("../../../bench/output/reality/", import.meta.url)
+const folder = new URL("../../bench/output/reality/", import.meta.url)
 
 const fileOf = ({ policy, system }: Comparison, what: string): URL =>
   new URL(`${`${system} ${policy}`.replaceAll(/[^A-Za-z0-9]+/g, "-")}.${what}.json`, folder)

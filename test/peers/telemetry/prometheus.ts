@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 import { freePort, PeerError, startServer, temporaryFolder } from "../../utils/peers.ts"
 
 /** The dashboard and the alerts, as they are in the package. */
-export const shipped = fileURLToPath(new URL("../../../grafana/", import.meta.url))
+export const shipped = fileURLToPath(new URL("../../../examples/grafana/", import.meta.url))
 
 /** A program of Prometheus, and what it says. */
 export const promtool = (args: ReadonlyArray<string>, input?: string): string =>

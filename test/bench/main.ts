@@ -1,7 +1,7 @@
 /**
  * The bench. It measures what was built: `npm run build` first.
  *
- * With `--quick` it takes a minute and is less exact. The figures are kept in `bench/output`, by version of Node.
+ * With `--quick` it takes a minute and is less exact. The figures are kept in `test/bench/output`, by version of Node.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { cpus } from "node:os"
@@ -199,7 +199,7 @@ printFloors(floors)
 const subjects = ["effect", "@smithy/core", "cockatiel", "p-retry", "async-retry"]
 const versionOf = (name: string): string =>
   JSON.parse(readFileSync(`node_modules/${name}/package.json`, "utf8")).version
-mkdirSync("bench/output", { recursive: true })
+mkdirSync("test/bench/output", { recursive: true })
 const kept = {
   node: process.version,
   cpu: cpus()[0]?.model,
@@ -210,6 +210,6 @@ const kept = {
   floors: floors.map((f) => ({ ...f, held: isHeld(f) }))
 }
 writeFileSync(
-  `bench/output/${process.version}${only.length === 0 ? "" : `-${only.join("-")}`}.json`,
+  `test/bench/output/${process.version}${only.length === 0 ? "" : `-${only.join("-")}`}.json`,
   JSON.stringify(kept, null, 2)
 )

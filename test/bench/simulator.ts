@@ -2,7 +2,7 @@
  * The simulator: what a wake costs on its clock and on `TestClock`, the scenario of ten thousand clients, and what a second
  * thread brings to many runs of it.
  *
- * `npx tsx --expose-gc bench/simulator.ts`, with `--quick` in a minute. It measures the sources.
+ * `npx tsx --expose-gc test/bench/simulator.ts`, with `--quick` in a minute. It measures the sources.
  */
 import * as Simulator from "@effect-retry/lab/Simulator"
 import * as Effect from "effect/Effect"
@@ -14,8 +14,8 @@ import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { getHeapStatistics } from "node:v8"
 import { Worker } from "node:worker_threads"
-import { inThreads } from "../lab/src/cli/pool.ts"
-import { Threads, worthAThread } from "../lab/src/cli/Threads.ts"
+import { inThreads } from "../../lab/src/cli/pool.ts"
+import { Threads, worthAThread } from "../../lab/src/cli/Threads.ts"
 import { quotient, type Spread } from "./harness.ts"
 import { exactly, printTable, table, timed } from "./report.ts"
 
@@ -71,7 +71,7 @@ const ratios = new Map<string, Spread>()
 for (const fibers of [10, 100, 1000, 10_000]) ratios.set(`${fibers} sleepers`, await timeWakes(fibers))
 printTable(table("TestClock / simulator", "times", ratios))
 
-const file = new URL("../lab/scenarios/ten-thousand-clients.json", import.meta.url)
+const file = new URL("../../lab/scenarios/ten-thousand-clients.json", import.meta.url)
 const scenario = await Effect.runPromise(Simulator.decodeJson(readFileSync(file, "utf8")))
 
 /** Runs the scenario for this long. A second run finds its code compiled. */
@@ -106,13 +106,13 @@ for (const seconds of quick ? [25] : [25, 101]) await run(seconds, ", again")
 
 const worker = fileURLToPath(new URL("output/worker.mjs", import.meta.url))
 await build({
-  entryPoints: [fileURLToPath(new URL("../lab/src/cli/worker.ts", import.meta.url))],
+  entryPoints: [fileURLToPath(new URL("../../lab/src/cli/worker.ts", import.meta.url))],
   outfile: worker,
   bundle: true,
   external: ["effect"],
   format: "esm",
   platform: "node",
-  tsconfig: fileURLToPath(new URL("../tsconfig.json", import.meta.url))
+  tsconfig: fileURLToPath(new URL("../../tsconfig.json", import.meta.url))
 })
 const threads = { available: 2, afterAttempts: worthAThread, start: () => new Worker(worker) }
 

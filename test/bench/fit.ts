@@ -1,7 +1,7 @@
 /**
  * `effect-retry fit` on a log of a gigabyte, as it is installed: seconds, CPU time and memory of the process, for each format.
  *
- * `npm run build:lab && npx tsx bench/fit.ts`; with names of formats only those; with `--quick` on 64 MB. It fails above 60
+ * `npm run build:lab && npx tsx test/bench/fit.ts`; with names of formats only those; with `--quick` on 64 MB. It fails above 60
  * seconds for a gigabyte, and above 200 MB of memory.
  */
 import { spawnSync } from "node:child_process"
@@ -9,14 +9,14 @@ import { closeSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from "n
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Chance } from "../lab/src/simulator/chance.ts"
-import { beginMillis, heads, writers } from "../lab/test/fit/generated.ts"
+import { Chance } from "../../lab/src/simulator/chance.ts"
+import { beginMillis, heads, writers } from "../../lab/test/fit/generated.ts"
 
 const megabyte = 1024 * 1024
 const size = (process.argv.includes("--quick") ? 64 : 1024) * megabyte
 const mostSeconds = 60
 const mostMegabytes = 200
-const command = fileURLToPath(new URL("../lab/dist/bin.js", import.meta.url))
+const command = fileURLToPath(new URL("../../lab/dist/bin.js", import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), "effect-retry-fit-"))
 
 /** A hundred requests a second, until the file is full. */

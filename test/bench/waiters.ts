@@ -1,6 +1,6 @@
 /**
  * What it costs to interrupt 100,000 calls that wait for tokens of a quota in memory, next to as many fibers that wait for
- * nothing: `npx tsx bench/waiters.ts`.
+ * nothing: `npx tsx test/bench/waiters.ts`.
  */
 import { RetryQuota } from "effect-retry"
 import * as Effect from "effect/Effect"
