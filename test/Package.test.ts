@@ -25,7 +25,7 @@ describe("the package", () => {
   })
 
   it("is locked: each package of the lock files has its hash", () => {
-    for (const [file, own] of [["", ["", "lab"]], ["site/", [""]], ["test/runtimes/", [""]]] as const) {
+    for (const [file, own] of [["", ["", "lab"]], ["docs/site/", [""]], ["test/runtimes/", [""]]] as const) {
       const { packages } = JSON.parse(fs.readFileSync(new URL(`${file}package-lock.json`, root), "utf8"))
       const without = Object.entries<Locked>(packages).filter(
         ([, entry]) => entry.link !== true && entry.integrity === undefined && !isForAnotherSystem(entry)

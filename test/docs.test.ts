@@ -6,6 +6,8 @@ const root = new URL("../", import.meta.url)
 const read = (path: string) => fs.readFileSync(new URL(path, root), "utf8")
 const pages = [
   ...fs.readdirSync(root).filter((name) => name.endsWith(".md")),
+  ".github/CONTRIBUTING.md",
+  ".github/SECURITY.md",
   "lab/README.md",
   "examples/README.md",
   ...fs.readdirSync(new URL("docs", root)).filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)

@@ -1,4 +1,4 @@
-/** Words that read translated, and what to write instead: CONTRIBUTING.md, "Words". */
+/** Words that read translated, and what to write instead: .github/CONTRIBUTING.md, "Words". */
 import { assert, it } from "@effect/vitest"
 import * as fs from "node:fs"
 
@@ -55,7 +55,9 @@ const root = new URL("../", import.meta.url)
 
 const filesIn = (folder: string): ReadonlyArray<string> =>
   fs.readdirSync(new URL(folder, root), { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.(md|ts)$/.test(name)).map((name) => `${folder}/${name}`)
+    .filter((name) => /^(?!.*\bsite\/(node_modules|pages|dist)\b).*\.(md|ts)$/.test(name)).map((name) =>
+      `${folder}/${name}`
+    )
 
 /** Without its code, if it is a page. */
 const read = (path: string): string => {
@@ -63,7 +65,7 @@ const read = (path: string): string => {
   return path.endsWith(".md") ? text.replace(/^```[^]*?^```/gm, "").replace(/`[^`\n]*`/g, "") : text
 }
 
-const pages = ["README.md", "CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md", "site/home.md", "lab/README.md"]
+const pages = ["README.md", ".github/CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md", "lab/README.md"]
 
 it("no page and no source has translated words", () => {
   const files = [...pages, ...["docs", "examples", "src", "lab/src"].flatMap(filesIn)]

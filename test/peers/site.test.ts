@@ -10,7 +10,7 @@ import { promisify } from "node:util"
 import { type Browser, type BrowserContextOptions, chromium } from "playwright-core"
 import { describePeers } from "../utils/peers.ts"
 
-const site = fileURLToPath(new URL("../../site/", import.meta.url))
+const site = fileURLToPath(new URL("../../docs/site/", import.meta.url))
 const built = path.join(site, "dist")
 
 const pages = () =>
@@ -68,10 +68,10 @@ describePeers("the site", () => {
   it("has a page for every question, a reference for every module, every example", () => {
     const names = pages()
     const modules = Object.values(
-      JSON.parse(fs.readFileSync(path.join(site, "../package.json"), "utf8")).exports as Record<string, string>
+      JSON.parse(fs.readFileSync(path.join(site, "../../package.json"), "utf8")).exports as Record<string, string>
     ).filter((file) => file.endsWith(".js"))
     assert.strictEqual(names.filter((name) => /^reference\/(?!index)/.test(name)).length, modules.length - 1)
-    const examples = fs.readdirSync(path.join(site, "../examples"), { recursive: true }).map(String)
+    const examples = fs.readdirSync(path.join(site, "../../examples"), { recursive: true }).map(String)
     assert.strictEqual(
       names.filter((name) => /^examples\/(?!index)/.test(name)).length,
       examples.filter((name) => name.endsWith(".ts")).length

@@ -65,9 +65,9 @@ export const groups = [
   {
     text: "Maintain",
     pages: [
-      ["CONTRIBUTING.md", "Contributing"],
+      [".github/CONTRIBUTING.md", "Contributing"],
       ["docs/maintaining.md", "Inside the library"],
-      ["SECURITY.md", "Security"],
+      [".github/SECURITY.md", "Security"],
       ["CHANGELOG.md", "Changelog"]
     ]
   }
@@ -77,5 +77,5 @@ export const groups = [
 export const placeOf = (path) => {
   if (path === "README.md") return "start"
   if (path === "lab/README.md") return "lab"
-  return path.replace(/^docs\//, "").replace(/\.md$/, "").toLowerCase()
+  return path.replace(/^(docs|\.github)\//, "").replace(/\.md$/, "").toLowerCase()
 }

@@ -3,11 +3,11 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { Application } from "typedoc"
-import { playground } from "../lab/scripts/playground.mjs"
+import { playground } from "../../lab/scripts/playground.mjs"
 import { groups, placeOf } from "./pages.js"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
-const root = path.join(here, "..")
+const root = path.join(here, "../..")
 const staged = path.join(here, "pages")
 const read = (name) => fs.readFileSync(path.join(root, name), "utf8")
 
@@ -24,7 +24,7 @@ fs.rmSync(staged, { recursive: true, force: true })
 const listed = groups.flatMap(({ pages }) => pages.map(([page]) => page))
 const unlisted = fs.readdirSync(path.join(root, "docs")).map((name) => `docs/${name}`)
   .filter((name) => name.endsWith(".md") && !listed.includes(name))
-if (unlisted.length > 0) throw new Error(`site/pages.js does not name ${unlisted.join(", ")}`)
+if (unlisted.length > 0) throw new Error(`docs/site/pages.js does not name ${unlisted.join(", ")}`)
 
 const examples = fs.readdirSync(path.join(root, "examples"), { recursive: true }).map(String)
   .filter((name) => name.endsWith(".ts")).sort()
