@@ -40,6 +40,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
+import { also, checksOf, known } from "../internal/checks.ts"
 import * as Ini from "./internal/ini.ts"
 import type { Kind } from "./internal/ini.ts"
 
@@ -247,6 +248,9 @@ const merged = (first: Profiles, second: Profiles): Profiles => {
 export const load = Effect.fnUntraced(function*(
   options: Options = {}
 ): Effect.fn.Return<SharedConfig, AwsConfigError | Config.ConfigError, FileSystem.FileSystem> {
+  const check = checksOf("SharedConfig.load", options)
+  also(check, "configFile", "credentialsFile")
+  known(check, options)
   const config = yield* loaded("config", options)
   const credentials = yield* loaded("credentials", options)
   return {

@@ -288,7 +288,8 @@ export const hedge: {
   const { [isFirst ? 1 : 0]: given = {} } = args
   const check = checksOf("RetryHttp.hedge", given)
   const { classifier: own = classifier, ...options }: HedgeOptions = given
-  check.names.add("classifier")
+  also(check, "after", "atMost", "cost", "classifier")
+  known(check, given)
   const hedged = hedging(validatedCall(check, options), callable(check, "classifier", own, aClassifier))
   return isFirst
     ? HttpClient.transform(args[0], hedged)

@@ -28,6 +28,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
+import { also, checksOf, known } from "../internal/checks.ts"
 import { errorOf, Refusal } from "../internal/refusal.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
@@ -56,6 +57,16 @@ export interface Options {
    */
   readonly functions?: { readonly [name: string]: (...args: Array<any>) => unknown } | undefined
 }
+
+const functionsOf = (options: Options): Effect.Effect<NonNullable<Options["functions"]>, InvalidOption> =>
+  Effect.try({
+    try: () => {
+      const check = checksOf("RetryPolicyJson.fromJson", options)
+      also(check, "functions")
+      return known(check, options, options.functions ?? {})
+    },
+    catch: (error) => error as InvalidOption
+  })
 
 /**
  * Makes a policy from its JSON, whether from a file or from `JSON.stringify`.
@@ -91,8 +102,8 @@ export interface Options {
  * @since 0.1.0
  */
 export const fromJson = (json: unknown, options: Options = {}): Effect.Effect<Policy, InvalidOption> =>
-  Effect.suspend(() => {
-    const made = read(json, options.functions ?? {})
+  Effect.flatMap(functionsOf(options), (functions) => {
+    const made = read(json, functions)
     return made instanceof Refusal ? Effect.fail(errorOf(made, "RetryPolicyJson.fromJson")) : Effect.succeed(made)
   })
 

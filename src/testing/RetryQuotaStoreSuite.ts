@@ -68,8 +68,8 @@ export const laws = <E, R>(
   make: Effect.Effect<RetryQuotaStore, E, R>,
   options: Options = {}
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
-  const { counts = "tokens", slack = 0, whenExhausted = "stop" } = options
   const time = timeOf("laws", options, "counts", "whenExhausted")
+  const { counts = "tokens", slack = 0, whenExhausted = "stop" } = options
   const subject = Effect.map(Effect.orDie(make), (store) => new Subject(store, time, slack))
   return counts === "tokens" ? lawsOf(subject, time, whenExhausted) : countingLawsOf(subject, time, whenExhausted)
 }

@@ -11,6 +11,7 @@ import {
   RetryMetrics,
   RetryPolicy,
   RetryPromise,
+  retryPromise,
   RetryQuota,
   Waiter
 } from "effect-retry"
@@ -25,6 +26,7 @@ import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
 import * as Operations from "effect-retry/aws/Operations"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import * as SdkModes from "effect-retry/aws/SdkModes"
+import * as SharedConfig from "effect-retry/aws/SharedConfig"
 import * as AwsSdk from "effect-retry/AwsSdk"
 import * as Chaos from "effect-retry/Chaos"
 import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
@@ -36,7 +38,9 @@ import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryConfig from "effect-retry/RetryConfig"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as RetryHttp from "effect-retry/RetryHttp"
+import * as RetryLanguageModel from "effect-retry/RetryLanguageModel"
 import * as RetryLlm from "effect-retry/RetryLlm"
+import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as RetryPropagation from "effect-retry/RetryPropagation"
 import * as RetryPropagationRpc from "effect-retry/RetryPropagationRpc"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
@@ -45,6 +49,7 @@ import * as RetryWorkflow from "effect-retry/RetryWorkflow"
 import * as Kit from "effect-retry/testing"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
 import * as Cause from "effect/Cause"
+import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -56,16 +61,25 @@ import * as Redis from "effect/persistence/Redis"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { filesOf } from "../utils/files.ts"
+import { functionsWithOptions, publicModules } from "../utils/modules.ts"
 
 type All<Options> = { readonly [K in keyof Options]-?: Exclude<Options[K], undefined> }
 
-/** A constructor, and a value for each of its options. */
+/** A constructor, as `Module.name`, and a value for each of its options. */
 interface Row {
   readonly name: string
+  /** What its errors call it. */
+  readonly by: string
   readonly all: object
   readonly make: (options: any) => unknown
   /** Where the options are nested. */
   readonly path: string
+}
+
+/** What errors call those that they do not call by their module. */
+const called: Readonly<Record<string, string>> = {
+  "RetryPromise.retryPromise": "retryPromise",
+  "TestLimiter.layer": "AdaptiveRateLimiter.make"
 }
 
 const row = <Options extends object>(
@@ -73,7 +87,39 @@ const row = <Options extends object>(
   make: (options: Options) => unknown,
   all: All<Options>,
   path = ""
-): Row => ({ name, make, all, path })
+): Row => ({ name, by: called[name] ?? name.replace(/^testing\./, ""), make, all, path })
+
+/** Another constructor with the options of this one. */
+const alike = (
+  { all, by, path }: Row,
+  name: string,
+  make: (options: any) => unknown,
+  { only, own = false }: { readonly only?: ReadonlyArray<string>; readonly own?: boolean } = {}
+): Row => ({
+  name,
+  by: own ? name : by,
+  make,
+  all: only === undefined ? all : Object.fromEntries(Object.entries(all).filter(([option]) => only.includes(option))),
+  path
+})
+
+/** Runs what fails with `InvalidOption`. It need not get as far as to what it needs besides. */
+const throwing = (self: Effect.Effect<unknown, unknown, any>): void => {
+  const exit = Effect.runSyncExit(Effect.provide(Effect.scoped(self as Effect.Effect<unknown>), filesOf({}).layer))
+  const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+  if (error instanceof InvalidOption) throw error
+}
+
+type FromConfig = (options: any) => Layer.Layer<any, unknown, any>
+
+/** `layerConfig`, with each option from configuration. */
+const configured = (layerConfig: FromConfig) => (options: any): void => {
+  const isRecord = typeof options === "object" && options !== null && !Array.isArray(options)
+  const wrapped = isRecord
+    ? Object.fromEntries(Object.entries(options).map(([option, value]) => [option, Config.succeed(value)]))
+    : options
+  throwing(Layer.build(layerConfig(wrapped)))
+}
 
 const quota: All<RetryQuota.Options> = {
   capacity: 10,
@@ -145,6 +191,7 @@ const promise: All<RetryPromise.RetryOptions & RetryPromise.ContextOptions> = {
   onStop: () => undefined
 }
 const activity: any = Effect.void
+const nothing: any = () => Effect.never
 
 const rows: ReadonlyArray<Row> = [
   row<RetryQuota.Options>("RetryQuota.make", RetryQuota.make, quota),
@@ -408,14 +455,17 @@ const rows: ReadonlyArray<Row> = [
     seed: 1,
     only: ["orders"]
   }),
-  row<Kit.OutcomesOptions>("outcomes", (options) => Kit.outcomes([], options), { latency: 1, afterwards: "die" }),
-  row<Kit.TestLimiterOptions>("AdaptiveRateLimiter.make", Kit.TestLimiter.layer, {
+  row<Kit.OutcomesOptions>("testing.outcomes", (options) => Kit.outcomes([], options), {
+    latency: 1,
+    afterwards: "die"
+  }),
+  row<Kit.TestLimiterOptions>("TestLimiter.layer", Kit.TestLimiter.layer, {
     ...limiter,
     fillRate: 5,
     tokens: 1
   }),
   row<RetryQuota.Options>("TestQuota.layer", Kit.TestQuota.layer, quota),
-  row<Kit.ServiceOptions<any>>("service", Kit.service, {
+  row<Kit.ServiceOptions<any>>("testing.service", Kit.service, {
     capacity: 1,
     overload: "slow",
     latency: 1,
@@ -432,48 +482,203 @@ const rows: ReadonlyArray<Row> = [
     ...coolDown,
     ...redis,
     lookInterval: 10
-  })
+  }),
+  row<AwsRetryConfig.Options>("AwsRetryConfig.make", (options) => throwing(AwsRetryConfig.make(options)), {
+    mode: "standard",
+    maxAttempts: 1,
+    newRetries2026: true,
+    profile: "default",
+    configFile: "a",
+    credentialsFile: "b",
+    service: "s3",
+    operation: "GetObject",
+    sendToken: "wait"
+  }),
+  row<JavaV1.BackoffOptions>("JavaV1.exponentialBackoff", JavaV1.exponentialBackoff, { baseDelay: 1, maxBackoff: 2 }),
+  row<JavaV1.BackoffOptions>("JavaV1.equalJitterBackoff", JavaV1.equalJitterBackoff, { baseDelay: 1, maxBackoff: 2 }),
+  row<Kotlin.AdaptiveRetryStrategyConfig>("Kotlin.standardRetryStrategy", Kotlin.standardRetryStrategy, {
+    useNewRetries: true,
+    maxAttempts: 3,
+    tokenBucket: {},
+    delayProvider: {},
+    enableLongPollingBackoff: true,
+    // Of the adaptive mode: the defaults are those of both.
+    rateLimiter: {}
+  }),
+  row<AwsSdk.HedgeOptions>("AwsSdk.sendHedged", (options) => AwsSdk.sendHedged(client, client, options), {
+    ...call,
+    repeatable: true
+  }),
+  row<RetryPromise.CallOptions & RetryPromise.RetryOptions & RetryPromise.ContextOptions>(
+    "RetryPromise.retryPromise",
+    (options) => retryPromise(() => Promise.resolve(), awsStandard, options as any),
+    { ...promise, signal: new AbortController().signal }
+  ),
+  row<Kit.RetryQuotaStoreSuite.Options>("RetryQuotaStoreSuite.laws", (o) => Kit.RetryQuotaStoreSuite.laws(nothing, o), {
+    counts: "tokens",
+    elapse: () => Effect.void,
+    slack: 0,
+    whenExhausted: "stop"
+  }),
+  row<Kit.SendGateSuite.Options>("SendGateSuite.laws", (options) => Kit.SendGateSuite.laws(nothing, options), {
+    most: 1,
+    reopens: true,
+    whenFull: "waits"
+  }),
+  row<Kit.TimeOptions>("testing.runToEnd", (options) => throwing(Kit.runToEnd(Effect.void, options)), {
+    atMost: 10,
+    step: 1
+  }),
+  row<Kit.TimeOptions>("testing.sweep", (options) => throwing(Kit.sweep(Effect.void, () => Effect.void, options)), {
+    atMost: 10,
+    step: 1
+  }),
+  row<NonNullable<Parameters<typeof RetryHttp.bodyFactory>[1]>>(
+    "RetryHttp.bodyFactory",
+    (options) => RetryHttp.bodyFactory(() => Stream.empty, options),
+    { contentType: "text/plain", contentLength: 1 }
+  ),
+  row<SharedConfig.Options>("SharedConfig.load", (options) => throwing(SharedConfig.load(options)), {
+    configFile: "a",
+    credentialsFile: "b"
+  }),
+  row<RetryPolicyJson.Options>(
+    "RetryPolicyJson.fromJson",
+    (o) => throwing(RetryPolicyJson.fromJson({ steps: [{ fixed: { delay: 1 } }] }, o)),
+    {
+      functions: {}
+    }
+  )
 ]
+
+const found = (name: string): Row => rows.find((one) => one.name === name)!
+
+/** The layer of each `make`. */
+const layers: Readonly<Record<string, (options: any) => unknown>> = {
+  AdaptiveRateLimiter: AdaptiveRateLimiter.layer,
+  AdaptiveRateLimiterRedis: AdaptiveRateLimiterRedis.layer,
+  AwsRetryConfig: (options) => throwing(Layer.build(AwsRetryConfig.layer(options))),
+  CircuitBreakerGate: CircuitBreakerGate.layer,
+  ClientThrottle: ClientThrottle.layer,
+  ConcurrencyLimiter: ConcurrencyLimiter.layer,
+  CoolDown: CoolDown.layer,
+  CoolDownRedis: CoolDownRedis.layer,
+  Hedge: Hedge.layer,
+  RetryQuota: RetryQuota.layer,
+  RetryQuotaRedis: RetryQuotaRedis.layer,
+  SmithyGuide: SmithyGuide.layer,
+  TokenLimiter: TokenLimiter.layer
+}
+
+const fromConfig: Readonly<Record<string, FromConfig>> = {
+  AdaptiveRateLimiter: AdaptiveRateLimiter.layerConfig,
+  AdaptiveRateLimiterRedis: AdaptiveRateLimiterRedis.layerConfig,
+  ClientThrottle: ClientThrottle.layerConfig,
+  ConcurrencyLimiter: ConcurrencyLimiter.layerConfig,
+  CoolDown: CoolDown.layerConfig,
+  CoolDownRedis: CoolDownRedis.layerConfig,
+  Hedge: Hedge.layerConfig,
+  RetryQuota: RetryQuota.layerConfig,
+  RetryQuotaRedis: RetryQuotaRedis.layerConfig,
+  TokenLimiter: TokenLimiter.layerConfig
+}
+
+const connecting = { AdaptiveRateLimiterRedis, CoolDownRedis, RetryQuotaRedis }
+
+const { ["go"]: _, ...modes } = Object.fromEntries(
+  Object.entries(SdkModes).filter(([, mode]) => typeof mode === "function")
+)
+
+/** Constructors with the options of another. */
+const others: ReadonlyArray<Row> = [
+  ...Object.entries(layers).map(([module, layer]) => alike(found(`${module}.make`), `${module}.layer`, layer)),
+  ...Object.entries(fromConfig).map(([module, layerConfig]) =>
+    alike(found(`${module}.make`), `${module}.layerConfig`, configured(layerConfig))
+  ),
+  ...Object.entries(connecting).map(([module, { layerConnecting }]) =>
+    alike(
+      found(`${module}.make`),
+      `${module}.layerConnecting`,
+      (options) => layerConnecting(options, Layer.succeed(Redis.Redis, {} as any))
+    )
+  ),
+  ...Object.entries(modes).map(([mode, make]) => alike(found("SdkModes.go"), `SdkModes.${mode}`, make, { own: true })),
+  alike(found("RetryMetrics.make"), "RetryMetrics.layer", RetryMetrics.layer, { own: true }),
+  alike(found("RetryHttp.retry"), "RetryHttp.transform", (options) => RetryHttp.transform(awsStandard, options)),
+  alike(found("RetryHttp.retry"), "RetryHttp.layer", (options) => RetryHttp.layer(awsStandard, options)),
+  alike(
+    found("RetryWorkflow.retry"),
+    "RetryWorkflow.retryOrElse",
+    (options) => RetryWorkflow.retryOrElse(activity, awsStandard, () => Effect.void, options),
+    { own: true }
+  ),
+  alike(
+    found("TokenLimiter.make"),
+    "RetryLanguageModel.withRetry",
+    (options) => RetryLanguageModel.withRetry(awsStandard, options)
+  ),
+  alike(
+    found("RetryQuotaStoreSuite.laws"),
+    "RetryQuotaStoreSuite.bucketLaws",
+    (options) => Kit.RetryQuotaStoreSuite.bucketLaws(nothing, options),
+    { own: true, only: ["elapse", "slack"] }
+  )
+]
+
+/** Functions that pass options on, of which they do not know the names. */
+const passingOn: Readonly<Record<string, string>> = {
+  "AwsSdk.send": "has the options of the SDK's handler",
+  "AwsSdk.sendWithRetry": "has those of `send`",
+  "testing.sweepQuota": "has those of `sweep` and of `RetryQuota.make`"
+}
 
 const noObjects = ["fast", 5, 0, true, Symbol.iterator, 5n, () => ({}), [], [{}], null]
 
-const thrownBy = (run: () => unknown): unknown => {
+const thrownBy = async (run: () => unknown): Promise<unknown> => {
   try {
-    run()
+    await run()
   } catch (error) {
     return error
   }
   return undefined
 }
 
-const refusal = (name: string, option: string, run: () => unknown) => {
-  try {
-    run()
-  } catch (error) {
-    assert.instanceOf(error, InvalidOption)
-    assert.deepStrictEqual([error.constructorName, error.field, error.value], [name, "option", option])
-    return error
-  }
-  return assert.fail("it was accepted")
+const refusal = async (name: string, option: string, run: () => unknown) => {
+  const error = await thrownBy(run)
+  assert.instanceOf(error, InvalidOption, `${String(error)}: it was accepted`)
+  assert.deepStrictEqual([error.constructorName, error.field, error.value], [name, "option", option])
+  return error
 }
 
 describe("the names of options", () => {
-  for (const { all, make, name, path } of rows) {
-    it(`${name} accepts ${Object.keys(all).map((option) => path + option).join(", ")}, and nothing else`, () => {
-      make(all)
-      const { expected } = refusal(name, `${path}capacty`, () => make({ ...all, capacty: 10 }))
-      for (const option of Object.keys(all)) assert.include(expected, path + option)
+  it("of each function that takes options are in the table", () => {
+    const inTable = new Set([...[...rows, ...others].map(({ name }) => name), ...Object.keys(passingOn)])
+    const modules = publicModules.filter(({ name }) => name.startsWith("effect-retry"))
+    const exported = modules.flatMap(({ name, source }) =>
+      functionsWithOptions(source).map((constructor) => `${name.split("/").at(-1)}.${constructor}`)
+    )
+    assert.deepStrictEqual(exported.filter((name) => !inTable.has(name)), [])
+    assert.isAbove(exported.length, 100)
+  })
+
+  for (const { all, by, make, name, path } of [...rows, ...others]) {
+    it(`${name} accepts ${Object.keys(all).map((option) => path + option).join(", ")}, and nothing else`, async () => {
+      await make(all)
+      const { expected } = await refusal(by, `${path}capacty`, () => make({ ...all, capacty: 10 }))
+      const accepted = expected.replace("one of ", "").split(", ")
+      assert.includeMembers(accepted, Object.keys(all).map((option) => path + option))
+      const isNew = (option: string) => !(option.slice(path.length) in all) && option.startsWith(path)
+      assert.deepStrictEqual(path === "" ? accepted.filter((o) => !o.includes(".")).filter(isNew) : [], [])
     })
 
     const what = name === "RetryPolicy.jittered" ? "jitter" : path === "" ? "options" : path.slice(0, -1)
-    it(`${name} rejects what is not an object in place of ${what}, and names it`, () => {
+    it(`${name} rejects what is not an object in place of ${what}, and names it`, async () => {
       for (const value of noObjects) {
-        const error = thrownBy(() => make(value))
+        const error = await thrownBy(() => make(value))
         assert.instanceOf(error, InvalidOption, `${String(value)}: ${error}`)
-        assert.deepStrictEqual([error.constructorName, error.field, error.value], [name, what, value])
-        assert.include(error.message, name)
+        assert.deepStrictEqual([error.constructorName, error.field, error.value], [by, what, value])
       }
-      const error = thrownBy(() => make(undefined))
+      const error = await thrownBy(() => make(undefined))
       // Where no option is required, all may be left out.
       if (error !== undefined) assert.instanceOf(error, InvalidOption, String(error))
     })
@@ -517,73 +722,26 @@ describe("the names of options", () => {
     ["what sendHedged is hedged with", (hedge) => AwsSdk.sendHedged(client, client, hedge)]
   ]
   for (const [what, make, but = []] of nested) {
-    it(`rejects what is not an object in place of ${what}`, () => {
+    it(`rejects what is not an object in place of ${what}`, async () => {
       for (const value of noObjects) {
-        const error = thrownBy(() => make(value))
+        const error = await thrownBy(() => make(value))
         if (!but.includes(value)) assert.instanceOf(error, InvalidOption, `${String(value)}: ${error}`)
         else if (error !== undefined) assert.instanceOf(error, InvalidOption, String(error))
       }
     })
   }
 
-  const fromConfig = {
-    AdaptiveRateLimiter,
-    AdaptiveRateLimiterRedis,
-    ClientThrottle,
-    ConcurrencyLimiter,
-    CoolDown,
-    CoolDownRedis,
-    Hedge,
-    RetryQuota,
-    RetryQuotaRedis,
-    TokenLimiter
-  }
-  for (const [name, { layerConfig }] of Object.entries(fromConfig)) {
-    it(`${name}.layerConfig fails for what is not an object`, () => {
-      for (const value of noObjects.filter((value) => typeof value !== "function")) {
-        const layer: Layer.Layer<never, unknown, never> = layerConfig(value as any) as any
-        const exit = Effect.runSyncExit(
-          Effect.scoped(Effect.provideService(Layer.build(layer), Redis.Redis, {} as any))
-        )
-        const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
-        assert.instanceOf(error, InvalidOption, `${String(value)}: ${error}`)
-        assert.deepStrictEqual([error.field, error.value], ["options", value])
-      }
-    })
-  }
-
-  it("of AwsRetryConfig.make, which fails with it", () => {
-    const all: All<AwsRetryConfig.Options> = {
-      mode: "standard",
-      maxAttempts: 1,
-      newRetries2026: true,
-      profile: "default",
-      configFile: "a",
-      credentialsFile: "b",
-      service: "s3",
-      operation: "GetObject",
-      sendToken: "wait"
-    }
-    const { expected } = refusal("AwsRetryConfig.make", "capacty", () => {
-      const exit = Effect.runSyncExit(
-        Effect.provide(AwsRetryConfig.make({ ...all, capacty: 10 } as any), filesOf({}).layer)
-      )
-      if (Exit.isFailure(exit)) throw Cause.squash(exit.cause)
-    })
-    for (const option of Object.keys(all)) assert.include(expected, option)
-  })
-
-  it("of what is nested in ResourceLimiters.layer, Chaos.layer and RetryPromise.make", () => {
+  it("of what is nested in ResourceLimiters.layer, Chaos.layer and RetryPromise.make", async () => {
     const nested = (options: object) => () => ResourceLimiters.layer(options)
-    refusal("RetryQuota.make", "capacty", nested({ quota: { capacty: 1 } }))
-    refusal("AdaptiveRateLimiter.make", "betta", nested({ limiter: { betta: 1 } }))
-    refusal("ConcurrencyLimiter.make", "maxWaiter", nested({ concurrency: { maxWaiter: 1 } }))
-    refusal("ClientThrottle.make", "kk", nested({ throttle: { kk: 1 } }))
-    refusal("CoolDown.make", "max", nested({ coolDown: { max: 1 } }))
-    refusal("Hedge.make", "shared", nested({ hedge: { shared: 1 } }))
-    refusal("RetryQuota.make", "capacty", () => RetryPromise.make(awsStandard, { quota: { capacty: 1 } as any }))
+    await refusal("RetryQuota.make", "capacty", nested({ quota: { capacty: 1 } }))
+    await refusal("AdaptiveRateLimiter.make", "betta", nested({ limiter: { betta: 1 } }))
+    await refusal("ConcurrencyLimiter.make", "maxWaiter", nested({ concurrency: { maxWaiter: 1 } }))
+    await refusal("ClientThrottle.make", "kk", nested({ throttle: { kk: 1 } }))
+    await refusal("CoolDown.make", "max", nested({ coolDown: { max: 1 } }))
+    await refusal("Hedge.make", "shared", nested({ hedge: { shared: 1 } }))
+    await refusal("RetryQuota.make", "capacty", () => RetryPromise.make(awsStandard, { quota: { capacty: 1 } as any }))
     const outages: any = [{ kind: "fail", form: 0 }]
-    refusal("Chaos.layer", "outages[0].form", () => Chaos.layer({ outages }))
+    await refusal("Chaos.layer", "outages[0].form", () => Chaos.layer({ outages }))
   })
 
   it("says which there are", () => {

@@ -1,4 +1,5 @@
 import * as fs from "node:fs"
+import { parseAst } from "rolldown/parseAst"
 
 const root = new URL("../../", import.meta.url)
 const read = (path: string) => fs.readFileSync(new URL(path, root), "utf8")
@@ -24,3 +25,70 @@ const modulesOf = (folder: string): ReadonlyArray<Module> => {
 
 /** The public modules of the package and of the lab, as `exports` lists them. */
 export const publicModules: ReadonlyArray<Module> = ["", "lab/"].flatMap(modulesOf)
+
+export const importOf = (source: string): Promise<Readonly<Record<string, unknown>>> =>
+  import(new URL(source, root).href)
+
+interface Parsed {
+  readonly statements: ReadonlyArray<any>
+  readonly textOf: (node: any) => string
+}
+
+const parsed = (source: string): Parsed => {
+  const code = read(source)
+  const textOf = (node: any): string => node === undefined || node === null ? "" : code.slice(node.start, node.end)
+  return { statements: parseAst(code, { lang: "ts" }).body, textOf }
+}
+
+/** Parameters of a function that an export is, or that its type describes, or that it is made of. */
+const parametersOf = (node: any): ReadonlyArray<any> => {
+  if (node === null || typeof node !== "object") return []
+  if (Array.isArray(node.params)) return node.params
+  const inside = node.type === "CallExpression" ? node.arguments : node.type === "TSTypeLiteral" ? node.members : []
+  return inside.flatMap(parametersOf)
+}
+
+const declaredBy = (declaration: any): ReadonlyArray<readonly [name: string, parameters: ReadonlyArray<any>]> => {
+  if (declaration.type !== "VariableDeclaration") return [[declaration.id.name, parametersOf(declaration)]]
+  return declaration.declarations.map(({ id, init }: any) => [
+    id.name,
+    [id.typeAnnotation?.typeAnnotation, init].flatMap(parametersOf)
+  ])
+}
+
+/** Whether a parameter is a record of options: by its name, or that of its type. */
+const takesOptions = (textOf: Parsed["textOf"]) => (parameter: any): boolean => {
+  const { left = parameter } = parameter
+  return /options$/i.test(left.name ?? "") ||
+    /(?:Options\w*|\wConfig|HedgingPolicy|HeaderNames)\b/.test(textOf(left.typeAnnotation))
+}
+
+/** The names that a file exports for other files of the library only. */
+export const internalsOf = (source: string): ReadonlySet<string> =>
+  new Set(
+    Array.from(
+      read(source).matchAll(
+        /^\/\*\*(?:(?!\*\/)[^])*@internal(?:(?!\*\/)[^])*\*\/\nexport (?:const|class|function) (\w+)/gm
+      ),
+      ([, name]) => name!
+    )
+  )
+
+/** The functions that a module exports, its own or of an internal file, that take a record of options. */
+export const functionsWithOptions = (source: string): ReadonlyArray<string> => {
+  const { statements, textOf } = parsed(source)
+  const internal = internalsOf(source)
+  const names = statements.flatMap((statement) => {
+    if (statement.type !== "ExportNamedDeclaration") return []
+    if (statement.source !== null) {
+      const file = new URL(statement.source.value, new URL(source, root)).pathname.slice(root.pathname.length)
+      if (publicModules.some((module) => module.source === file)) return []
+      const all = new Set(functionsWithOptions(file))
+      return statement.specifiers.map(({ exported }: any) => exported.name).filter((name: string) => all.has(name))
+    }
+    return statement.declaration === null ? [] : declaredBy(statement.declaration)
+      .filter(([name, parameters]) => !internal.has(name) && parameters.some(takesOptions(textOf)))
+      .map(([name]) => name)
+  })
+  return [...new Set<string>(names)].sort()
+}

@@ -1,6 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as HttpBody from "effect/http/HttpBody"
 import * as Stream from "effect/Stream"
+import { also, checksOf, known } from "../../internal/checks.ts"
 import { get } from "../../internal/safe.ts"
 
 const repeatableBodies = new WeakSet<HttpBody.HttpBody>()
@@ -38,20 +39,20 @@ export const bodyFactory = <E = never>(
   make:
     | (() => Stream.Stream<Uint8Array, E>)
     | Effect.Effect<Stream.Stream<Uint8Array, E>, E>,
-  options?: {
+  options: {
     /** Default `"application/octet-stream"`. */
     readonly contentType?: string | undefined
     /** In bytes, if known. */
     readonly contentLength?: number | undefined
-  }
-): HttpBody.Stream =>
-  repeatableBody(
-    HttpBody.stream(
-      Effect.isEffect(make) ? Stream.unwrap(make) : Stream.suspend(make),
-      options?.contentType,
-      options?.contentLength
-    )
+  } = {}
+): HttpBody.Stream => {
+  const check = checksOf("RetryHttp.bodyFactory", options)
+  also(check, "contentType", "contentLength")
+  const { contentLength, contentType } = known(check, options, options)
+  return repeatableBody(
+    HttpBody.stream(Effect.isEffect(make) ? Stream.unwrap(make) : Stream.suspend(make), contentType, contentLength)
   )
+}
 
 /** A Web stream, a Node stream, an iterator: things that can be read once. */
 const isReader = (body: unknown): boolean =>

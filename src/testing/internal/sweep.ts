@@ -121,9 +121,9 @@ const spread = (count: number): ReadonlyArray<number> => {
 export const sweep = <A, E, R, R2>(
   self: Effect.Effect<A, E, R>,
   check: (step: number, sleeping: number, waited: Duration.Duration | undefined) => Effect.Effect<void, never, R2>,
-  options?: TimeOptions
+  options: TimeOptions = {}
 ): Effect.Effect<number, never, R | R2> => {
-  const pace = sweepPaceOf(options ?? {})
+  const pace = sweepPaceOf(options)
   return withTestClock((clock) =>
     Effect.gen(function*() {
       const base = yield* Scheduler.Scheduler

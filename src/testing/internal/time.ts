@@ -267,7 +267,7 @@ export const withTestClock = <A, E, R>(
  * @category running
  * @since 0.1.0
  */
-export const runToEnd = <A, E, R>(self: Effect.Effect<A, E, R>, options?: TimeOptions): Effect.Effect<A, E, R> => {
-  const pace = paceOf("runToEnd", options ?? {})
+export const runToEnd = <A, E, R>(self: Effect.Effect<A, E, R>, options: TimeOptions = {}): Effect.Effect<A, E, R> => {
+  const pace = paceOf("runToEnd", options)
   return withTestClock((clock) => Effect.flatMap(runOn(clock, self, pace), ({ fiber }) => Fiber.join(fiber)))
 }
