@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
 import { configured, layer, placeOrder, status } from "../../examples/fleet.ts"
+import * as FleetDocument from "../../examples/fleetDocument.ts"
 import { scripted, Transient } from "../utils/call.ts"
 import { FakeRedis } from "../utils/fakeRedis.ts"
 
@@ -43,5 +44,15 @@ describe("the example of a fleet", () => {
       for (let passed = 0; passed < 60; passed += 10) yield* TestClock.adjust(10)
       assert.deepStrictEqual(yield* Fiber.join(balances), [20, 20])
       assert.strictEqual(redis.states.get("retry-quota:orders")?.tokens, 2000)
+    }))
+
+  it.effect("has a document that is checked without a Redis", () =>
+    Effect.gen(function*() {
+      const nowhere = "redis://127.0.0.1:1"
+      yield* FleetDocument.checked(FleetDocument.document, nowhere)
+      const { orders } = FleetDocument.document.resources
+      const misspelled = { resources: { orders: { ...orders, quota: { capacity: 500, redis: { fallbak: {} } } } } }
+      const error = yield* Effect.flip(FleetDocument.checked(misspelled, nowhere))
+      assert.include(String(error), "resources.orders.quota.redis")
     }))
 })

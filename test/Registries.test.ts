@@ -1,0 +1,94 @@
+/** What names all of something names each, and nothing else: modules, pages, examples, metrics, reasons. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Metric from "effect/Metric"
+import * as fs from "node:fs"
+import { importOf, publicModules } from "./utils/modules.ts"
+
+const root = new URL("../", import.meta.url)
+const read = (path: string) => fs.readFileSync(new URL(path, root), "utf8")
+const listed = (folder: string, ending: RegExp) =>
+  fs.readdirSync(new URL(folder, root), { encoding: "utf8", recursive: true }).filter((name) => ending.test(name))
+    .map((name) => `${folder}/${name}`)
+
+interface Group {
+  readonly pages: ReadonlyArray<readonly [path: string, title: string]>
+}
+
+const missing = (names: Iterable<string>, there: ReadonlySet<string>) => [...names].filter((name) => !there.has(name))
+
+describe("docs/modules.md", () => {
+  const rows = [...read("docs/modules.md").split("\n## ")[0]!.matchAll(/^\| (\* )?(`.*?) \|/gm)].flatMap(
+    ([, star, cell]) =>
+      [...cell!.replace(/\(.*?\)/g, "").matchAll(/`(.+?)`/g)].map(([, name]) => ({
+        name: name!,
+        isApart: star !== undefined
+      }))
+  )
+  const nameOf = (path: string) => path.replace(/^effect-retry\//, "").replace(/^testing\/.*/, "testing")
+  const modules = publicModules.filter(({ name }) => name !== "effect-retry")
+
+  it("has a row for each public module, and for no other", () => {
+    const there = new Set(
+      rows.map(({ name }) => (modules.some((one) => nameOf(one.name) === `aws/${name}`) ? `aws/${name}` : name))
+    )
+    const expected = new Set(modules.map(({ name }) => nameOf(name)).filter((name) => name !== "InvalidOption"))
+    assert.deepStrictEqual([missing(expected, there), missing(there, expected)], [[], []])
+  })
+
+  it("has a star for what is not in the index", async () => {
+    const index = await importOf("src/index.ts")
+    for (const { isApart, name } of rows.filter(({ name }) => /^\w+$/.test(name))) {
+      const { source } = modules.find((one) => nameOf(one.name).split("/").at(-1) === name)!
+      const own = Object.entries(await importOf(source))
+      assert.strictEqual(name in index || own.some(([key, value]) => index[key] === value), !isApart, name)
+    }
+  })
+})
+
+it("the sidebar of the site has each page, and no other", async () => {
+  const { groups } = await importOf("site/pages.js") as { readonly groups: ReadonlyArray<Group> }
+  const there = new Set(groups.flatMap(({ pages }) => pages.map(([path]) => path)))
+  assert.deepStrictEqual(missing(listed("docs", /\.md$/), there), [])
+  assert.deepStrictEqual([...there].filter((path) => !fs.existsSync(new URL(path, root))), [])
+})
+
+it("each example is imported or started by a test", () => {
+  const tests = [...listed("test", /\.ts$/), ...listed("lab/test", /\.ts$/)].map(read).join("\n")
+  const names = listed("examples", /^[^/]*\.ts$/).map((path) => path.slice("examples/".length, -3))
+  const named = new Set(names.filter((name) => new RegExp(`["/\`]${name}(\\.ts)?["\`]`).test(tests)))
+  assert.deepStrictEqual(missing(names, named), [])
+})
+
+describe("metrics", async () => {
+  const exported = (await Promise.all(
+    publicModules.map(async ({ name, source }) =>
+      Object.values(await importOf(source)).filter(Metric.isMetric).map(({ id }) => ({ id, module: name }))
+    )
+  )).flat()
+  const ids = new Set(exported.map(({ id }) => id))
+  const own = exported.filter(({ module }) => module === "effect-retry/RetryMetrics").map(({ id }) => id)
+  const namedIn = (text: string) =>
+    new Set(Array.from(text.matchAll(/\bretry_\w+/g), ([name]) => name.replace(/_(bucket|count|sum)$/, "")))
+
+  it("have their row in docs/observing.md, and those of other modules are on a page", () => {
+    assert.isAbove(own.length, 10)
+    const rows = read("docs/observing.md").match(/^\| `retry_.*$/gm)!.join("\n")
+    const there = namedIn(rows)
+    assert.deepStrictEqual([missing(own, there), missing(there, new Set(own))], [[], []])
+    assert.deepStrictEqual(missing(ids, namedIn(listed("docs", /\.md$/).map(read).join("\n"))), [])
+  })
+
+  it("are all on the dashboard, which like the alerts shows no other", () => {
+    const there = namedIn(read("grafana/effect-retry.json"))
+    assert.deepStrictEqual([missing(own, there), missing(there, ids)], [[], []])
+    assert.deepStrictEqual(missing(namedIn(read("grafana/alerts.yml")), ids), [])
+  })
+})
+
+it("each reason to stop has a row in docs/not-retried.md, and no other", () => {
+  const [type] = /StopReason =[^]*?\n\n/.exec(read("src/RetryDecision.ts"))!
+  const reasons = new Set(Array.from(type!.matchAll(/"(.*?)"/g), ([, reason]) => reason!))
+  const rows = new Set(Array.from(read("docs/not-retried.md").matchAll(/^\| `([a-z-]+)` \|/gm), ([, name]) => name!))
+  assert.isAbove(reasons.size, 5)
+  assert.deepStrictEqual([missing(reasons, rows), missing(rows, reasons)], [[], []])
+})
