@@ -308,6 +308,38 @@ describe("a quota of a document in Redis", () => {
       assert.deepStrictEqual(yield* counter("counted"), others)
     }))
 
+  it.effect("follows a change of how long Redis has to answer, and how long it is left alone", () =>
+    Effect.gen(function*() {
+      const redis = new FakeShared()
+      redis.quotas.latencyMillis = 200
+      const process = yield* processOf(redis, shared({}, { timeout: 50, fallbackTime: "1 minute" }))
+      const decisions = (by: string) =>
+        Effect.map(
+          Metric.value(Metric.withAttributes(RetryQuotaRedis.decisions, { resource: "orders", by })),
+          ({ count }) => count
+        )
+      const before = yield* decisions("redis")
+      const byRedis: Array<number> = []
+      const next = Effect.gen(function*() {
+        yield* call(process)
+        byRedis.push((yield* decisions("redis")) - before)
+        yield* TestClock.adjust("1 minute")
+      })
+      yield* next
+      yield* change(process, shared({}, { timeout: 500, fallbackTime: 1000 }))
+      yield* next
+      yield* next
+      redis.be("refusing")
+      yield* call(process)
+      redis.be("fine")
+      redis.quotas.latencyMillis = 0
+      const { exchanges } = redis.quotas
+      yield* TestClock.adjust("2 seconds")
+      // The second call is what Redis is asked for again: it does not wait for the answer.
+      assert.deepStrictEqual(byRedis, [0, 0, 1])
+      assert.isAbove(redis.quotas.exchanges, exchanges)
+    }))
+
   it.effect("another name is another quota, and what the old one holds comes back to it", () =>
     Effect.gen(function*() {
       const redis = new FakeShared()

@@ -41,4 +41,31 @@ describe("what a shared quota has to report to Redis, while it cannot", () => {
     outbox.arrived(second.sequence)
     assert.isTrue(outbox.isEmpty)
   })
+
+  it("is urgent if it is about a lease: a deposit can go along later", () => {
+    const urgent: Array<boolean> = []
+    const outbox = new Outbox(500, 1000, (isLease) => urgent.push(isLease))
+    const seen = () => [urgent.splice(0), outbox.hasLeases, outbox.isEmpty]
+    assert.deepStrictEqual(seen(), [[], false, true])
+    outbox.deposit(0)
+    assert.deepStrictEqual(seen(), [[], false, true])
+    outbox.deposit(1)
+    assert.deepStrictEqual(seen(), [[false], false, false])
+    outbox.spend("1:5")
+    assert.deepStrictEqual(seen(), [[true], true, false])
+    const { sequence } = outbox.close(0)
+    assert.deepStrictEqual(seen(), [[], true, false])
+    outbox.arrived(sequence)
+    assert.deepStrictEqual(seen(), [[], false, true])
+    outbox.giveBack("2:5")
+    assert.deepStrictEqual(seen(), [[true], true, false])
+  })
+
+  it("follows a change of its capacity and of the time for which it is kept", () => {
+    const outbox = new Outbox(500, 1000, () => {})
+    outbox.change(10, 50)
+    outbox.deposit(100)
+    assert.strictEqual(outbox.close(0).sections[0]!.deposit, 10)
+    assert.deepStrictEqual([outbox.close(49).sections.length, outbox.close(50).sections.length], [1, 0])
+  })
 })

@@ -5,10 +5,12 @@ import {
   awsStandard,
   InvalidOption,
   RetryQuota,
+  type RetryQuotaStore,
   RetryStrategy,
   withRetry
 } from "effect-retry"
 import * as Kit from "effect-retry/testing"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -209,4 +211,32 @@ describe("TestLimiter", () => {
       assert.throws(() => Kit.TestLimiter.layer(options), InvalidOption)
     })
   }
+
+  it.effect("sets the balance of any store, up and down, as its clock has it", () =>
+    Effect.gen(function*() {
+      const { store } = yield* RetryQuota.make({ capacity: 100, refillPerSecond: 1 })
+      // A store of one's own: it only has the contract.
+      const own: RetryQuotaStore.RetryQuotaStore = {
+        capacity: 100,
+        successIncrement: 1,
+        firstAttemptCost: 0,
+        whenExhausted: "stop",
+        reserve: (cost, clock) => store.reserve(cost, clock),
+        deposit: (tokens, clock) => store.deposit(tokens, clock),
+        balance: (clock) => store.balance(clock)
+      }
+      for (const quota of [Kit.TestQuota.layerStore(Effect.succeed(own)), RetryQuota.layerStore(Effect.succeed(own))]) {
+        for (const tokens of [40, 70, 70, 0, 100, 10]) {
+          yield* Effect.provide(
+            Effect.gen(function*() {
+              yield* Kit.TestQuota.setBalance(tokens)
+              assert.strictEqual((yield* Kit.TestQuota.state).balance, tokens)
+            }),
+            quota
+          )
+        }
+        yield* TestClock.adjust("5 seconds")
+        assert.strictEqual(own.balance(yield* Clock.Clock), 15)
+      }
+    }))
 })
