@@ -20,12 +20,12 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
-import { countedClock } from "../utils/clocks.ts"
+import { countedClock } from "../reliability/utils/clocks.ts"
 
 const half = Kit.fixedRandom(0.5)
 
 describe("cancellation", () => {
-  it.effect("nasty 1: a send that is interrupted in its wait for a token spends none, and those behind move up", () =>
+  it.effect("a send that is interrupted in its wait for a token spends none, and those behind move up", () =>
     Effect.gen(function*() {
       const grantedAt: Array<readonly [string, number]> = []
       const acquire = (who: string) =>
@@ -46,7 +46,7 @@ describe("cancellation", () => {
     }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 2 }))))
 
   for (const early of [true, false]) {
-    it.effect(`nasty 2: an interruption in the very tick of the grant loses no token, ${early ? "before" : "after"} it`, () =>
+    it.effect(`an interruption in the very tick of the grant loses no token, ${early ? "before" : "after"} it`, () =>
       Effect.gen(function*() {
         let kept = 0
         const waiter = Effect.andThen(AdaptiveRateLimiter.acquire, Effect.sync(() => kept++))
@@ -71,7 +71,7 @@ describe("cancellation", () => {
       }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 2 }))))
   }
 
-  it.effect("nasty 3: an interruption of a first attempt in flight books nothing, and aborts the request", () =>
+  it.effect("an interruption of a first attempt in flight books nothing, and aborts the request", () =>
     Effect.gen(function*() {
       let aborted = 0
       const call = Effect.onInterrupt(Effect.never, () => Effect.sync(() => aborted++))
@@ -95,7 +95,7 @@ describe("cancellation", () => {
       ["Effect.retry", <E>(call: Effect.Effect<never, E>) => Effect.retry(attempt(call), awsStandard)]
     ] as const
   ) {
-    it.effect(`nasty 4: an interruption of a retry in flight leaves its cost spent, with ${driver}`, () =>
+    it.effect(`an interruption of a retry in flight leaves its cost spent, with ${driver}`, () =>
       Effect.gen(function*() {
         const call = Kit.outcomes([Kit.transient, Kit.never])
         const fiber = yield* Effect.forkChild(run(call.send))
@@ -105,7 +105,7 @@ describe("cancellation", () => {
         assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 495, capacity: 500, held: 0, waiting: 0 })
       }).pipe(Effect.provide([Kit.TestQuota.layer(), half])))
 
-    it.effect(`nasty 5: sixty calls interrupted in their backoffs leave the quota full, with ${driver}`, () =>
+    it.effect(`sixty calls interrupted in their backoffs leave the quota full, with ${driver}`, () =>
       Effect.gen(function*() {
         const calls = Array.from({ length: 60 }, () => Kit.outcomes([Kit.transient]))
         const fibers = yield* Effect.forEach(calls, (call) => Effect.forkChild(run(call.send)))
@@ -116,7 +116,7 @@ describe("cancellation", () => {
       }).pipe(Effect.provide([Kit.TestQuota.layer(), half])))
   }
 
-  it("nasty 6: with a signal that was aborted before, nothing is sent", async () => {
+  it("with a signal that was aborted before, nothing is sent", async () => {
     let sends = 0
     const reason = new Error("gone")
     const signal = AbortSignal.abort(reason)
@@ -125,7 +125,7 @@ describe("cancellation", () => {
     assert.strictEqual(sends, 0)
   })
 
-  it("nasty 7: an abort in a backoff of an hour ends the call immediately, and leaves no timer", async () => {
+  it("an abort in a backoff of an hour ends the call immediately, and leaves no timer", async () => {
     const set = vi.spyOn(globalThis, "setTimeout")
     const clear = vi.spyOn(globalThis, "clearTimeout")
     onTestFinished(() => void vi.restoreAllMocks())
@@ -148,7 +148,7 @@ describe("cancellation", () => {
     assert.strictEqual(sends, 1)
   })
 
-  it.effect("nasty 8: a scope that closes with 10,000 waiters leaves no waiter and no timer", () =>
+  it.effect("a scope that closes with 10,000 waiters leaves no waiter and no timer", () =>
     Effect.gen(function*() {
       const counted = yield* countedClock
       yield* counted.provide(
@@ -166,7 +166,7 @@ describe("cancellation", () => {
       )
     }))
 
-  it.effect("nasty 9: in an uninterruptible region a retry waits for its send token until the deadline, no longer", () =>
+  it.effect("in an uninterruptible region a retry waits for its send token until the deadline, no longer", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
       const policy = RetryPolicy.deadline("3 seconds")(awsAdaptive)
@@ -204,7 +204,7 @@ describe("cancellation", () => {
       ]
     ] as ReadonlyArray<readonly [string, Layer.Layer<never>]>
   ) {
-    it.effect(`nasty 10: an interruption inside ${where} leaves the balance as it should be`, () =>
+    it.effect(`an interruption inside ${where} leaves the balance as it should be`, () =>
       Effect.gen(function*() {
         for (const isLazy of [true, false]) {
           const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })

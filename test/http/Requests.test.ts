@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { awsStandard, Backoff, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { Backoff, RetryPolicy } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
@@ -9,7 +9,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Logger from "effect/Logger"
 import * as Stream from "effect/Stream"
-import { type Answer, clientOf } from "../utils/http.ts"
+import { type Answer, clientOf } from "../reliability/utils/http.ts"
 
 const policy = Backoff.fixed({ delay: "100 millis" }).pipe(RetryPolicy.maxAttempts(3))
 
@@ -39,7 +39,7 @@ describe("requests", () => {
     ["429, never carried out", { status: 429 }, 3, 3]
   ]
   for (const [what, answer, plain, keyed] of rows) {
-    it.effect(`nasty 52: after ${what} a POST is sent ${plain} times, with an Idempotency-Key ${keyed} times`, () =>
+    it.effect(`after ${what} a POST is sent ${plain} times, with an Idempotency-Key ${keyed} times`, () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* sendsOf(post, answer), plain)
         assert.strictEqual(yield* sendsOf(withKey, answer), keyed)
@@ -47,7 +47,7 @@ describe("requests", () => {
       }))
   }
 
-  it.effect("nasty 53: a body that can be read once is sent once, which a warning says", () =>
+  it.effect("a body that can be read once is sent once, which a warning says", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
       const logger = Logger.make<unknown, void>(({ message }) => {
@@ -62,7 +62,7 @@ describe("requests", () => {
       ])
     }))
 
-  it.effect("nasty 53: a body from a factory is made again for every attempt", () =>
+  it.effect("a body from a factory is made again for every attempt", () =>
     Effect.gen(function*() {
       let made = 0
       const body = RetryHttp.bodyFactory(() => {
@@ -77,7 +77,7 @@ describe("requests", () => {
       }
     }))
 
-  it.effect("nasty 54: an answer that breaks off after its first byte is not fetched again", () =>
+  it.effect("an answer that breaks off after its first byte is not fetched again", () =>
     Effect.gen(function*() {
       let pulls = 0
       const breaking = () =>
@@ -95,7 +95,7 @@ describe("requests", () => {
       assert.strictEqual(times.length, 1)
     }))
 
-  it.effect("nasty 54: nor inside the attempt, where a transform below has begun to read it", () =>
+  it.effect("nor inside the attempt, where a transform below has begun to read it", () =>
     Effect.gen(function*() {
       const { client, times } = clientOf([{
         status: 200,
@@ -109,7 +109,7 @@ describe("requests", () => {
       assert.strictEqual(times.length, 1)
     }))
 
-  it.effect("nasty 55: each attempt has its timeout, the call its deadline, and no backoff is slept that would pass it", () =>
+  it.effect("each attempt has its timeout, the call its deadline, and no backoff is slept that would pass it", () =>
     Effect.gen(function*() {
       const { client, times } = clientOf(["never"])
       const patient = Backoff.fixed({ delay: "2 seconds" }).pipe(RetryPolicy.deadline("8 seconds"))
@@ -121,37 +121,4 @@ describe("requests", () => {
       // The attempt at 6 s fails at 7 s; the next would begin at 9 s, so the call ends immediately.
       assert.deepStrictEqual(exit, Exit.succeed(7000))
     }))
-
-  it.effect("nasty 56: five layers of retries send 3^5 times, a quota of each bounds it, and outermostOnly leaves one", () =>
-    Effect.gen(function*() {
-      const immediate = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3))
-      const layered = (wrap: (call: Effect.Effect<void, Kit.Transient>) => Effect.Effect<void, Kit.Transient>) => {
-        const leaf = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
-        let call: Effect.Effect<void, Kit.Transient> = leaf.send
-        for (let layer = 0; layer < 5; layer++) call = wrap(call)
-        return Effect.map(Effect.exit(Kit.runToEnd(call)), () => leaf.sends)
-      }
-      assert.strictEqual(yield* layered(withRetry(immediate)), 243)
-      // 35 retries of each layer, however many calls: N + 35 * L, as in A6.
-      const leaf = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
-      const gated = immediate.pipe(RetryPolicy.quotaGated({ cost: 14 }))
-      let call: Effect.Effect<void, Kit.Transient> = leaf.send
-      for (let layer = 0; layer < 5; layer++) {
-        const quota = yield* RetryQuota.make()
-        call = Effect.provideService(withRetry(call, gated), RetryQuota.RetryQuota, quota)
-      }
-      for (let n = 0; n < 100; n++) yield* Effect.exit(Kit.runToEnd(call))
-      assert.strictEqual(leaf.sends, 100 + 35 * 5)
-      // Last, because from here on the attempts of this process are marked.
-      assert.strictEqual(yield* layered(withRetry(RetryPolicy.outermostOnly(immediate))), 3)
-    }))
-
-  it.effect("nasty 56: a nested call takes no token of the call around it", () =>
-    Effect.gen(function*() {
-      const inner = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
-      const nested = withRetry(withRetry(inner.send, awsStandard), awsStandard)
-      yield* Effect.exit(Kit.runToEnd(nested))
-      const { balance, held } = yield* Kit.TestQuota.state
-      assert.deepStrictEqual([held, balance, inner.sends], [0, 500 - 5 * 8, 9])
-    }).pipe(Effect.provide(Kit.TestQuota.layer())))
 })

@@ -1,51 +1,15 @@
-/** Edge cases of the engine that only mutation testing found untested. */
+/** What a call costs, when it ends and why, by both ways to retry. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  AdaptiveRateLimiter,
-  attempt,
-  awsStandard,
-  Backoff,
-  RetryObserver,
-  RetryPolicy,
-  RetryQuota,
-  withRetry
-} from "effect-retry"
-import type { RetryDecision, RetryQuotaStore } from "effect-retry"
+import { AdaptiveRateLimiter, Backoff, RetryPolicy, RetryQuota } from "effect-retry"
+import type { RetryQuotaStore } from "effect-retry"
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
+import { steppedClock } from "../reliability/utils/clocks.ts"
 import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
-import { steppedClock } from "./utils/clocks.ts"
-
-type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
-
-const drivers = [
-  {
-    form: "Effect.retry(attempt)",
-    run: <A, E>(self: Effect.Effect<A, E>, policy: Policy) => Effect.retry(attempt(self), policy)
-  },
-  { form: "withRetry", run: <A, E>(self: Effect.Effect<A, E>, policy: Policy) => withRetry(self, policy) }
-] as const
-
-/** What an observer sees of the end, and when the effect ended. */
-const ending = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const stops: Array<RetryDecision.Stop> = []
-    const observer: RetryObserver.RetryObserver = { onStop: (stopped) => stops.push(stopped) }
-    const observed = Effect.provideService(Effect.exit(self), RetryObserver.CurrentObserver, observer)
-    const fiber = yield* Effect.forkChild(Effect.zip(observed, Clock.currentTimeMillis))
-    yield* TestClock.adjust("1 hour")
-    const [exit, atMillis] = yield* Fiber.join(fiber)
-    return {
-      exit,
-      atMillis,
-      stops: stops.map(({ attempts, delayMillis, reason }) => ({ attempts, delayMillis, reason }))
-    }
-  })
+import { drivers, ending } from "../utils/ending.ts"
 
 const fixed = Backoff.fixed({ delay: 100 })
 const gated = (options: RetryPolicy.QuotaOptions) => fixed.pipe(RetryPolicy.quotaGated(options))
@@ -254,54 +218,3 @@ describe("a quota that answers late, or not", () => {
     }
   }
 })
-
-describe("a retry that a combinator around the policy has stopped", () => {
-  /** The policy permits a retry that the schedule around it forbids. */
-  const forbidden = (policy: Policy) =>
-    Effect.ignore(
-      Effect.retry(attempt(Effect.fail(new Transient())), Schedule.while(policy, () => Effect.succeed(false)))
-    )
-  const all = gated({ cost: 5 })
-
-  for (const { form, run } of drivers) {
-    it.effect(`gives its tokens back to the next call of the fiber, which needs all of them: ${form}`, () =>
-      Effect.gen(function*() {
-        const { exit } = yield* ending(Effect.andThen(forbidden(all), run(scripted([new Transient()]).effect, all)))
-        assert.deepStrictEqual(exit, Exit.succeed("ok"))
-        assert.strictEqual(yield* RetryQuota.balance, 5)
-      }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
-  }
-
-  it.effect("gives its tokens back when the fiber moves on to a schedule, before its first failure", () =>
-    Effect.gen(function*() {
-      yield* forbidden(all)
-      assert.strictEqual(yield* RetryQuota.balance, 0)
-      assert.strictEqual(yield* Effect.retry(attempt(RetryQuota.balance), all), 5)
-    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
-
-  it.effect("is not taken for a retry of another call by the same fiber", () =>
-    Effect.gen(function*() {
-      const error = new Terminal()
-      const other = Effect.ignore(Effect.retry(attempt(Effect.fail(error)), Schedule.recurs(1)))
-      yield* ending(Effect.andThen(forbidden(all), other))
-      assert.strictEqual(yield* RetryQuota.balance, 5)
-    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
-})
-
-it.effect("an attempt whose schedule changes the delay and keeps the output is the retry that the token is for", () =>
-  Effect.gen(function*() {
-    const slower = Schedule.modifyDelay(awsStandard, () => Effect.succeed(5000))
-    const { exit, atMillis } = yield* ending(Effect.retry(attempt(scripted([new Transient()]).effect), slower))
-    assert.deepStrictEqual([exit, atMillis], [Exit.succeed("ok"), 5000])
-    assert.strictEqual(yield* RetryQuota.balance, 500)
-  }).pipe(Effect.provide(RetryQuota.layer())))
-
-it.effect("an attempt that nothing retries is the effect itself, paid for as a first attempt", () =>
-  Effect.gen(function*() {
-    assert.strictEqual(yield* attempt(Effect.succeed(1)), 1)
-    const error = new Transient()
-    assert.strictEqual(yield* Effect.flip(attempt(Effect.fail(error))), error)
-    yield* RetryQuota.RetryQuota.use((quota) => quota.reserve(5))
-    yield* attempt(Effect.void)
-    assert.strictEqual(yield* RetryQuota.balance, 496)
-  }).pipe(Effect.provide(RetryQuota.layer())))

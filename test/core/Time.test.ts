@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/testing/TestClock"
-import { countedClock, steppedClock } from "../utils/clocks.ts"
+import { countedClock, steppedClock } from "../reliability/utils/clocks.ts"
 
 const day = 86_400_000
 const half = Kit.fixedRandom(0.5)
@@ -54,7 +54,7 @@ describe("time", () => {
       ["1 hour forward", 3_600_000]
     ] as const
   ) {
-    it.effect(`nasty 18: a wall clock that steps ${name} leaves the send rate, the quota and backoffs as they are`, () =>
+    it.effect(`a wall clock that steps ${name} leaves the send rate, the quota and backoffs as they are`, () =>
       Effect.gen(function*() {
         const perSecond = yield* served((clocks) => {
           clocks.wallMillis = millis
@@ -78,7 +78,7 @@ describe("time", () => {
       }))
   }
 
-  it.effect("nasty 19: a monotonic clock that goes back takes nothing away, and what comes after it counts", () =>
+  it.effect("a monotonic clock that goes back takes nothing away, and what comes after it counts", () =>
     Effect.gen(function*() {
       const perSecond = yield* served((clocks) => {
         clocks.monotonicMillis = -3_600_000
@@ -105,7 +105,7 @@ describe("time", () => {
       }))
     }))
 
-  it.effect("nasty 20: after ten minutes asleep there is one bucket of tokens, and CUBIC knows no more than twice the rate", () =>
+  it.effect("after ten minutes asleep there is one bucket of tokens, and CUBIC knows no more than twice the rate", () =>
     Effect.gen(function*() {
       const quota = yield* RetryQuota.make({ capacity: 10, initial: 0, refillPerSecond: 1 })
       const limiter = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
@@ -128,7 +128,7 @@ describe("time", () => {
       }))
     }).pipe(Effect.provide(Kit.TestLimiter.layer({ fillRate: 20 }))))
 
-  it.effect("nasty 21: a backoff of 30 days lasts 30 days", () =>
+  it.effect("a backoff of 30 days lasts 30 days", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient, Kit.ok()])
       yield* Effect.forkChild(withRetry(call.send, Backoff.fixed({ delay: "30 days" })))
@@ -138,7 +138,7 @@ describe("time", () => {
       call.timeline.expect("attempts at 0 ms, 720 h")
     }))
 
-  it.live("nasty 21: in real time a backoff beyond 2^31 ms is no backoff of 1 ms", () =>
+  it.live("in real time a backoff beyond 2^31 ms is no backoff of 1 ms", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient, Kit.ok()])
       const fiber = yield* Effect.forkChild(withRetry(call.send, Backoff.fixed({ delay: "30 days" })))
@@ -150,7 +150,7 @@ describe("time", () => {
 
   const bad = [NaN, Infinity, -Infinity, -1, { seconds: NaN }, { milliseconds: -5 }, "soon" as `${number} seconds`]
   for (const duration of bad) {
-    it(`nasty 22: a delay of ${JSON.stringify(duration)} (${String(duration)}) is refused when the policy is made`, () => {
+    it(`a delay of ${JSON.stringify(duration)} (${String(duration)}) is refused when the policy is made`, () => {
       for (
         const make of [
           () => Backoff.fixed({ delay: duration }),
@@ -168,7 +168,7 @@ describe("time", () => {
   }
 
   for (const retryAfter of [NaN, -1, Infinity, -Infinity, -0, "soon" as `${number} seconds`]) {
-    it.effect(`nasty 22: a hint of ${String(retryAfter)} leaves the computed backoff, or its bound`, () =>
+    it.effect(`a hint of ${String(retryAfter)} leaves the computed backoff, or its bound`, () =>
       Effect.gen(function*() {
         const call = Kit.outcomes([Kit.throttledFor(retryAfter), Kit.ok()])
         yield* Kit.runToEnd(withRetry(call.send, awsStandard))
@@ -179,7 +179,7 @@ describe("time", () => {
   }
 
   for (const delay of [NaN, -1, -0, -Infinity]) {
-    it.effect(`nasty 22: a delay function that gives ${delay} means no delay, and the attempts still bind`, () =>
+    it.effect(`a delay function that gives ${delay} means no delay, and the attempts still bind`, () =>
       Effect.gen(function*() {
         const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
         const policy = RetryPolicy.fromDelay(() => delay).pipe(RetryPolicy.maxAttempts(4))
@@ -188,7 +188,7 @@ describe("time", () => {
       }))
   }
 
-  it.live("nasty 23: retries without a delay let others run", () =>
+  it.live("retries without a delay let others run", () =>
     Effect.gen(function*() {
       let sends = 0
       const call = Effect.suspend(() => Effect.fail(++sends))
@@ -198,7 +198,7 @@ describe("time", () => {
       yield* Fiber.interrupt(fiber)
     }))
 
-  it.effect("nasty 23: a shortfall below a clock tick is granted, not slept on for ever", () =>
+  it.effect("a shortfall below a clock tick is granted, not slept on for ever", () =>
     Effect.gen(function*() {
       const counted = yield* countedClock
       yield* counted.provide(Effect.gen(function*() {
@@ -224,7 +224,7 @@ describe("time", () => {
       }))
     }))
 
-  it.effect("nasty 24: a jump of a hundred years in one step ends, in as many wake-ups as there are events", () =>
+  it.effect("a jump of a hundred years in one step ends, in as many wake-ups as there are events", () =>
     Effect.gen(function*() {
       const counted = yield* countedClock
       yield* counted.provide(

@@ -14,7 +14,7 @@ const fieldOf = (make: () => unknown): string => {
   }
 }
 
-describe("arithmetic", () => {
+describe("limits and sums", () => {
   const growing = {
     "exponential": Backoff.exponential({ base: "1 second", factor: 2, cap: "20 seconds" }),
     "exponential, capped after it": Backoff.exponential({ base: "1 second" }).pipe(RetryPolicy.capped("20 seconds")),
@@ -24,7 +24,7 @@ describe("arithmetic", () => {
     "decorrelated": Backoff.decorrelated({ base: "1 second", cap: "20 seconds" })
   }
   for (const [name, policy] of Object.entries(growing)) {
-    it.effect(`nasty 25: the backoffs before retries 1,000, 1,024, 1,025 and 1,026 are the cap: ${name}`, () =>
+    it.effect(`the backoffs before retries 1,000, 1,024, 1,025 and 1,026 are the cap: ${name}`, () =>
       Effect.gen(function*() {
         const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
         const run = withRetry(call.send, RetryPolicy.maxAttempts(1030)(policy))
@@ -37,7 +37,7 @@ describe("arithmetic", () => {
       }).pipe(Effect.provide(Kit.fixedRandom(0.999999))))
   }
 
-  it.effect("nasty 26: no limit of attempts, and one of 2^53 - 1, have to be asked for, and hold", () =>
+  it.effect("no limit of attempts, and one of 2^53 - 1, have to be asked for, and hold", () =>
     Effect.gen(function*() {
       for (const limit of [Infinity, Number.MAX_SAFE_INTEGER]) {
         const call = Kit.outcomes([...Array.from({ length: 200 }, () => Kit.transient), Kit.ok("x")])
@@ -53,7 +53,7 @@ describe("arithmetic", () => {
     }).pipe(Effect.provide(Kit.TestQuota.layer())))
 
   for (const attempts of [NaN, -1, 0, 1.5, -Infinity, "3" as unknown as number, null as unknown as number]) {
-    it(`nasty 27: maxAttempts ${JSON.stringify(attempts)} (${String(attempts)}) is refused, naming the field and the value`, () => {
+    it(`maxAttempts ${JSON.stringify(attempts)} (${String(attempts)}) is refused, naming the field and the value`, () => {
       for (
         const make of [
           () => RetryPolicy.maxAttempts(attempts),
@@ -71,12 +71,12 @@ describe("arithmetic", () => {
 
   for (const value of [NaN, 0, -1, Infinity, -Infinity, "1" as unknown as number]) {
     const fields = ["beta", "minFillRate", "minCapacity", "scaleConstant", "smoothing"] as const
-    it(`nasty 28: ${JSON.stringify(value)} (${String(value)}) is no option of a limiter, nor the capacity of a quota`, () => {
+    it(`${JSON.stringify(value)} (${String(value)}) is no option of a limiter, nor the capacity of a quota`, () => {
       for (const field of fields) assert.strictEqual(fieldOf(() => AdaptiveRateLimiter.make({ [field]: value })), field)
       assert.strictEqual(fieldOf(() => RetryQuota.make({ capacity: value })), "capacity")
     })
   }
-  it("nasty 28: nor are shares of 1 and more, and rates that are none", () => {
+  it("nor are shares of 1 and more, and rates that are none", () => {
     for (const beta of [1, 1.5]) assert.strictEqual(fieldOf(() => AdaptiveRateLimiter.make({ beta })), "beta")
     assert.strictEqual(fieldOf(() => AdaptiveRateLimiter.make({ smoothing: 1.01 })), "smoothing")
     assert.strictEqual(fieldOf(() => AdaptiveRateLimiter.make({ minCapacity: 0.9 })), "minCapacity")
@@ -85,7 +85,7 @@ describe("arithmetic", () => {
     }
   })
 
-  it.effect("nasty 29: ten deposits of 0.1 pay for 1, and a share of 0.6 pays for 60 in 100", () =>
+  it.effect("ten deposits of 0.1 pay for 1, and a share of 0.6 pays for 60 in 100", () =>
     Effect.gen(function*() {
       const tenths = yield* RetryQuota.make({ capacity: 5, initial: 0 })
       for (let n = 0; n < 10; n++) yield* tenths.deposit(0.1)
@@ -95,7 +95,7 @@ describe("arithmetic", () => {
 
   // Finagle's own property: 10,000 deposits, each followed by a withdrawal, while time stands still.
   for (const share of [0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 0.6, 0.75, 0.99, 0.999, 0.9999]) {
-    it.effect(`nasty 29: of 10,000 calls that deposit ${share} each, ${Math.round(10_000 * share)} ± 1 can retry`, () =>
+    it.effect(`of 10,000 calls that deposit ${share} each, ${Math.round(10_000 * share)} ± 1 can retry`, () =>
       Effect.gen(function*() {
         const quota = yield* RetryQuota.make({ capacity: 1000, initial: 0 })
         let retries = 0
@@ -107,7 +107,7 @@ describe("arithmetic", () => {
       }))
   }
 
-  it.effect("nasty 30: a cost above the capacity is refused immediately, and no caller waits for it", () =>
+  it.effect("a cost above the capacity is refused immediately, and no caller waits for it", () =>
     Effect.gen(function*() {
       for (const whenExhausted of ["stop", "wait"] as const) {
         const quota = yield* RetryQuota.make({ capacity: 4, refillPerSecond: 1, whenExhausted })

@@ -14,7 +14,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/testing/TestClock"
-import { clientOf, responseOf } from "../utils/http.ts"
+import { clientOf, responseOf } from "../reliability/utils/http.ts"
 
 const day = 86_400_000
 const nowMillis = Date.UTC(2026, 10, 20, 12, 0, 0)
@@ -48,7 +48,7 @@ const hinted = Backoff.exponential({ base: "100 millis" }).pipe(
 )
 
 describe("hints of servers", () => {
-  it.effect("nasty 43: a hint of 0 is a hint, and the computed backoff is the least", () =>
+  it.effect("a hint of 0 is a hint, and the computed backoff is the least", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* ofHttp({ "retry-after": "0" }), 0)
       assert.strictEqual(ofCore({ "retry-after": "0" }), 0)
@@ -71,7 +71,7 @@ describe("hints of servers", () => {
     ["of ISO 8601", "2026-11-20T12:01:00Z", undefined]
   ]
   for (const [name, header, millis] of dates) {
-    it.effect(`nasty 44: a date ${name} is ${millis === undefined ? "no wait" : `${millis} ms`}`, () =>
+    it.effect(`a date ${name} is ${millis === undefined ? "no wait" : `${millis} ms`}`, () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* ofHttp({ "retry-after": header }), millis)
         const core = ofCore({ "retry-after": header })
@@ -101,7 +101,7 @@ describe("hints of servers", () => {
       "12;13"
     ]
   ) {
-    it.effect(`nasty 45: ${JSON.stringify(text)} is no number of seconds, nor any date`, () =>
+    it.effect(`${JSON.stringify(text)} is no number of seconds, nor any date`, () =>
       Effect.gen(function*() {
         for (const header of ["retry-after", "x-amz-retry-after"]) {
           assert.isUndefined(yield* ofHttp({ [header]: text }))
@@ -109,7 +109,7 @@ describe("hints of servers", () => {
         }
       }))
   }
-  it.effect("nasty 45: blanks around a number do not count", () =>
+  it.effect("blanks around a number do not count", () =>
     Effect.gen(function*() {
       for (const text of [" 12", "12 ", "\t12 \t", "012"]) {
         assert.strictEqual(yield* ofHttp({ "retry-after": text }), 12_000)
@@ -118,7 +118,7 @@ describe("hints of servers", () => {
     }))
 
   for (const text of ["1000000000", "2147483648", "8640000000001", "9".repeat(20), "9".repeat(250), "9".repeat(400)]) {
-    it.effect(`nasty 46: a wait of ${text.slice(0, 20)}${text.length > 20 ? "..." : ""} seconds is cut to the bound of the policy`, () =>
+    it.effect(`a wait of ${text.slice(0, 20)}${text.length > 20 ? "..." : ""} seconds is cut to the bound of the policy`, () =>
       Effect.gen(function*() {
         const { client, times } = clientOf([{ status: 429, headers: { "retry-after": text } }, { status: 200 }])
         yield* send(client, hinted)
@@ -132,7 +132,7 @@ describe("hints of servers", () => {
       }))
   }
 
-  it.effect("nasty 47: of several values in one header the longest counts, and an invalid one is skipped", () =>
+  it.effect("of several values in one header the longest counts, and an invalid one is skipped", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* ofHttp({ "retry-after": "5, 20" }), 20_000)
       assert.strictEqual(yield* ofHttp({ "retry-after": "20,5" }), 20_000)
@@ -146,7 +146,7 @@ describe("hints of servers", () => {
       }
     }))
 
-  it.effect("nasty 48: x-amz-retry-after, in milliseconds, goes before retry-after, in whatever order they come", () =>
+  it.effect("x-amz-retry-after, in milliseconds, goes before retry-after, in whatever order they come", () =>
     Effect.gen(function*() {
       for (
         const headers of [
@@ -161,7 +161,7 @@ describe("hints of servers", () => {
     }))
 
   for (const status of [200, 204, 301, 400, 401, 403, 404, 409, 501]) {
-    it.effect(`nasty 49: a hint does not make ${status} worth a retry`, () =>
+    it.effect(`a hint does not make ${status} worth a retry`, () =>
       Effect.gen(function*() {
         const { client, times } = clientOf([{ status, headers: { "retry-after": "1" } }])
         yield* send(client, hinted)
@@ -170,7 +170,7 @@ describe("hints of servers", () => {
         assert.isTrue(Option.isNone(info))
       }))
   }
-  it.effect("nasty 49: a hint revives no call whose attempts, quota or time are used up", () =>
+  it.effect("a hint revives no call whose attempts, quota or time are used up", () =>
     Effect.gen(function*() {
       const failure = Kit.throttledFor("1 second")
       const once = Kit.outcomes([failure], { afterwards: "repeat" })
@@ -191,7 +191,7 @@ describe("hints of servers", () => {
       assert.strictEqual(exit._tag === "Success" ? exit.value - late.timeline.at("attempt")[0]! : -1, 0)
     }).pipe(Effect.provide(Kit.TestQuota.layer({ initial: 4 }))))
 
-  it.effect("nasty 50: a date counts from the Date of the response, whatever the own clock says", () =>
+  it.effect("a date counts from the Date of the response, whatever the own clock says", () =>
     Effect.gen(function*() {
       for (const skew of [-3_600_000, 0, 3_600_000]) {
         const headers = { "retry-after": dateOf(nowMillis + skew + 45_000), date: dateOf(nowMillis + skew) }
@@ -216,7 +216,7 @@ describe("hints of servers", () => {
       ["the quota, 2.1", awsStandard2026, 3, 2000]
     ] as ReadonlyArray<readonly [string, RetryPolicy.RetryPolicy<any, RetryQuota.RetryQuota>, number, number]>
   ) {
-    it.effect(`nasty 51: a server that throttles for ever with retry-after 1 is left alone after ${name}`, () =>
+    it.effect(`a server that throttles for ever with retry-after 1 is left alone after ${name}`, () =>
       Effect.gen(function*() {
         const { client, times } = clientOf([{ status: 429, headers: { "retry-after": "1" } }])
         yield* send(client, policy)

@@ -1,30 +1,19 @@
-import * as Simulator from "@effect-retry/lab/Simulator"
-import { assert, describe, it, vi } from "@effect/vitest"
-import {
-  AdaptiveRateLimiter,
-  awsStandard,
-  Backoff,
-  ResourceLimiters,
-  retryPromise,
-  RetryQuota,
-  withRetry
-} from "effect-retry"
+import { assert, describe, it } from "@effect/vitest"
+import { AdaptiveRateLimiter, Backoff, ResourceLimiters, retryPromise, RetryQuota } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
-import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
 import { execFileSync } from "node:child_process"
 import { getEventListeners } from "node:events"
-import * as fs from "node:fs"
-import { FakeRedis } from "../../utils/fakeRedis.ts"
-import { countedClock } from "../utils/clocks.ts"
+import { countedClock } from "../reliability/utils/clocks.ts"
+import { FakeRedis } from "../utils/fakeRedis.ts"
 
-const root = new URL("../../../", import.meta.url)
+const root = new URL("../../", import.meta.url)
 
-describe("resources", () => {
-  it.effect("nasty 71: 5,000 unused resources are gone after their time, the one named \"\" too", () =>
+describe("what the library holds", () => {
+  it.effect("5,000 unused resources are gone after their time, the one named \"\" too", () =>
     Effect.gen(function*() {
       const limiters = yield* ResourceLimiters.ResourceLimiters
       const names = ["", "__proto__", ...Array.from({ length: 5000 }, (_, n) => `tenant-${n}`)]
@@ -34,7 +23,7 @@ describe("resources", () => {
       assert.strictEqual(yield* limiters.count, 0)
     }).pipe(Effect.provide(ResourceLimiters.layer({ idleTimeToLive: "1 minute" }))))
 
-  it("nasty 72: a process waits for the backoff of its call, and ends when the call does", () => {
+  it("a process waits for the backoff of its call, and ends when the call does", () => {
     const script = `
       import { AdaptiveRateLimiter, Backoff, retryPromise, RetryQuota } from "effect-retry"
       import * as Effect from "effect/Effect"
@@ -56,7 +45,7 @@ describe("resources", () => {
     assert.strictEqual(output, "sends: 2\n")
   })
 
-  it("nasty 72: 100,000 resources take at most 60 MB and no timer, and a process ends while they are idle", () => {
+  it("100,000 resources take at most 60 MB and no timer, and a process ends while they are idle", () => {
     const script = `
       import { AdaptiveRateLimiter, ResourceLimiters, RetryQuota } from "effect-retry"
       import * as Effect from "effect/Effect"
@@ -87,7 +76,7 @@ describe("resources", () => {
     assert.isBelow(megabytes, 60)
   })
 
-  it("nasty 73: a thousand calls with one signal have one listener between them, and none when they have ended", async () => {
+  it("a thousand calls with one signal have one listener between them, and none when they have ended", async () => {
     const { signal } = new AbortController()
     const listeners = () => getEventListeners(signal, "abort").length
     const quick = () => retryPromise(() => Promise.resolve(1), Backoff.fixed({ delay: 1 }), { signal })
@@ -103,7 +92,7 @@ describe("resources", () => {
     assert.strictEqual(signal.onabort, own)
   })
 
-  it.effect("nasty 74: quotas, limiters and unused resources hold no timer and run nothing", () =>
+  it.effect("quotas, limiters and unused resources hold no timer and run nothing", () =>
     Effect.gen(function*() {
       const counted = yield* countedClock
       const redis = new FakeRedis()
@@ -128,43 +117,4 @@ describe("resources", () => {
       )
       assert.strictEqual(redis.exchanges, 0)
     }))
-
-  it.live("nasty 75: what a simulation remembers does not grow with its requests: a hash and its buckets", () =>
-    Effect.gen(function*() {
-      const run = (rate: number) =>
-        Effect.flatMap(
-          Simulator.decode({
-            name: "growth",
-            duration: "10 seconds",
-            fleets: [{ name: "f", to: "s", rate, policy: "awsStandard" }],
-            services: [{ name: "s", failureRate: 0.3 }]
-          }),
-          Simulator.run
-        )
-      const [small, large] = [yield* run(10), yield* run(2000)]
-      const size = (result: unknown) => JSON.stringify(result).length
-      assert.isBelow(size(large), 2 * size(small))
-    }))
-
-  it.effect("nasty 76: two copies of the library in one process share services, facts and refusals", () =>
-    Effect.gen(function*() {
-      vi.resetModules()
-      const other = yield* Effect.promise(() => import("effect-retry"))
-      assert.notStrictEqual(other.RetryQuota.make, RetryQuota.make)
-      const quota = yield* RetryQuota.make()
-      const call = Kit.outcomes([Kit.transient, Kit.ok("x")])
-      const retried = other.withRetry(call.send, other.awsStandard)
-      const run = Kit.runToEnd(Effect.provideService(retried, other.RetryQuota.RetryQuota, quota))
-      assert.strictEqual(yield* run, "x")
-      assert.strictEqual(yield* quota.balance, 500)
-      const failing = withRetry(Kit.outcomes([Kit.transient], { afterwards: "repeat" }).send, awsStandard)
-      yield* Effect.exit(Kit.runToEnd(Effect.provideService(failing, other.RetryQuota.RetryQuota, quota)))
-      assert.strictEqual(yield* quota.balance, 490)
-    }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
-
-  it("nasty 76: there is one form of the package, so import and require do not load it twice", () => {
-    const { exports, type } = JSON.parse(fs.readFileSync(new URL("package.json", root), "utf8"))
-    assert.strictEqual(type, "module")
-    assert.notInclude(JSON.stringify(exports), "require")
-  })
 })

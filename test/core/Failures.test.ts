@@ -39,7 +39,7 @@ const chained = (depth: number, last: unknown): unknown => {
 
 describe("failures and defects", () => {
   for (const [driver, run] of drivers) {
-    it.effect(`nasty 11: a defect is not retried, is unchanged, and costs nothing, with ${driver}`, () =>
+    it.effect(`a defect is not retried, is unchanged, and costs nothing, with ${driver}`, () =>
       Effect.gen(function*() {
         const defect = new Error("a mistake")
         const call = Kit.outcomes([Kit.defect(defect)])
@@ -49,7 +49,7 @@ describe("failures and defects", () => {
         assert.strictEqual(yield* RetryQuota.balance, 500)
       }).pipe(Effect.provide(Kit.TestQuota.layer())))
 
-    it.effect(`nasty 12: an observer that throws is a defect of the call, and the tokens are back, with ${driver}`, () =>
+    it.effect(`an observer that throws is a defect of the call, and the tokens are back, with ${driver}`, () =>
       Effect.gen(function*() {
         const defect = new Error("a mistake")
         const observer = RetryObserver.layer({
@@ -63,7 +63,7 @@ describe("failures and defects", () => {
         assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 500, capacity: 500, held: 0, waiting: 0 })
       }).pipe(Effect.provide(Kit.TestQuota.layer())))
 
-    it.effect(`nasty 12: a classifier that throws knows nothing of the error, which is unchanged, with ${driver}`, () =>
+    it.effect(`a classifier that throws knows nothing of the error, which is unchanged, with ${driver}`, () =>
       Effect.gen(function*() {
         const classifier = RetryClassifier.layer(() => {
           throw new Error("a mistake")
@@ -76,7 +76,7 @@ describe("failures and defects", () => {
         assert.strictEqual(yield* RetryQuota.balance, 500)
       }).pipe(Effect.provide(Kit.TestQuota.layer())))
 
-    it.effect(`nasty 14: an error that is frozen stays the same object, unchanged, with ${driver}`, () =>
+    it.effect(`an error that is frozen stays the same object, unchanged, with ${driver}`, () =>
       Effect.gen(function*() {
         for (const freeze of [Object.freeze, Object.seal, Object.preventExtensions]) {
           const error = freeze(Object.assign(new Error("busy"), { name: "ThrottlingException", $metadata: {} }))
@@ -98,7 +98,7 @@ describe("failures and defects", () => {
         assert.strictEqual(call.sends, 3)
       }).pipe(Effect.provide([Kit.TestQuota.layer(), half])))
 
-    it.effect(`nasty 17: the caller sees the last failure, and the observer every one before it, with ${driver}`, () =>
+    it.effect(`the caller sees the last failure, and the observer every one before it, with ${driver}`, () =>
       Effect.gen(function*() {
         const errors = [new Kit.Transient(), new Kit.Transient(), new Kit.Transient()]
         const seen: Array<string> = []
@@ -113,7 +113,7 @@ describe("failures and defects", () => {
       }).pipe(Effect.provide(Kit.TestQuota.layer())))
   }
 
-  it.effect("nasty 12: a delay function that throws is a defect of the call, and the tokens are back", () =>
+  it.effect("a delay function that throws is a defect of the call, and the tokens are back", () =>
     Effect.gen(function*() {
       const defect = new Error("a mistake")
       const policy = RetryPolicy.fromDelay(() => {
@@ -132,7 +132,7 @@ describe("failures and defects", () => {
   for (
     const error of ["ThrottlingException", "", 503, 0, NaN, Symbol("x"), null, undefined, true, 10n, () => 503, [503]]
   ) {
-    it.effect(`nasty 13: ${String(error)} in place of an error is not retried, and is unchanged`, () =>
+    it.effect(`${String(error)} in place of an error is not retried, and is unchanged`, () =>
       Effect.gen(function*() {
         for (const [name, classifier] of classifiers) assert.isTrue(Option.isNone(classifier(error)), name)
         for (const [, run] of drivers) {
@@ -170,7 +170,7 @@ describe("failures and defects", () => {
       ["with a status 11 causes deep", chained(11, { status: 503 })]
     ] as const
   ) {
-    it.effect(`nasty 15: an error ${name} is looked at without a throw, to a bounded depth`, () =>
+    it.effect(`an error ${name} is looked at without a throw, to a bounded depth`, () =>
       Effect.gen(function*() {
         for (const [of, classifier] of classifiers) {
           assert.isTrue(Option.isNone(RetryClassifier.classify(classifier, error)), of)
@@ -184,12 +184,12 @@ describe("failures and defects", () => {
       }).pipe(Effect.provide(Kit.TestQuota.layer())))
   }
 
-  it("nasty 15: a status up to ten causes deep is seen", () => {
+  it("a status up to ten causes deep is seen", () => {
     assert.isTrue(Option.isSome(RetryClassifier.defaultClassifier(chained(10, { status: 503 }))))
   })
 
   for (const word of ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf", "prototype"]) {
-    it(`nasty 16: ${word} as a name, a code, a tag or a type is unknown like any other`, () => {
+    it(`${word} as a name, a code, a tag or a type is unknown like any other`, () => {
       for (const field of ["name", "code", "Code", "_tag", "__type"]) {
         const error = JSON.parse(`{ ${JSON.stringify(field)}: ${JSON.stringify(word)} }`)
         for (const [of, classifier] of classifiers) assert.isTrue(Option.isNone(classifier(error)), `${of}: ${field}`)
@@ -197,7 +197,7 @@ describe("failures and defects", () => {
     })
   }
 
-  it("nasty 16: JSON cannot pass itself off as facts", () => {
+  it("JSON cannot pass itself off as facts", () => {
     const forged = JSON.parse(JSON.stringify({ [RetryInfo.TypeId]: RetryInfo.transient }))
     assert.isTrue(Option.isNone(RetryClassifier.defaultClassifier(forged)))
     const polluting = JSON.parse(`{ "__proto__": { "status": 503 } }`)

@@ -9,8 +9,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
-import { FakeRedis } from "../../utils/fakeRedis.ts"
-import { steppedClock } from "../utils/clocks.ts"
+import { steppedClock } from "../reliability/utils/clocks.ts"
+import { FakeRedis } from "../utils/fakeRedis.ts"
 
 const key = "retry-quota:test"
 
@@ -40,7 +40,7 @@ const sending = (send: (command: string) => Effect.Effect<unknown, Redis.RedisEr
 
 const redisError = (message: string) => Effect.suspend(() => new Redis.RedisError({ cause: new Error(message) }))
 
-describe("shared state", () => {
+describe("a Redis that fails", () => {
   const failures = [
     "connect ECONNREFUSED 127.0.0.1:6379",
     "WRONGPASS invalid username-password pair or user is disabled.",
@@ -48,7 +48,7 @@ describe("shared state", () => {
     "Socket closed unexpectedly"
   ]
   for (const message of failures) {
-    it.effect(`nasty 63: "${message}", at the start or later, leaves the decision to the local quota immediately`, () =>
+    it.effect(`"${message}", at the start or later, leaves the decision to the local quota immediately`, () =>
       Effect.gen(function*() {
         for (const isLater of [false, true]) {
           const { quota, redis } = yield* shared({ fallback: { capacity: 20 } })
@@ -62,7 +62,7 @@ describe("shared state", () => {
       }))
   }
 
-  it.effect("nasty 63: while Redis is down 10,000 calls queue nothing up for it, and a call is never lost", () =>
+  it.effect("while Redis is down 10,000 calls queue nothing up for it, and a call is never lost", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared()
       redis.mood = "silent"
@@ -76,7 +76,7 @@ describe("shared state", () => {
       assert.strictEqual((yield* timed(retried))[0], "x")
     }).pipe(Effect.provide(Kit.fixedRandom(0))))
 
-  it.effect("nasty 63: a program starts without Redis, and shares as soon as there is one", () =>
+  it.effect("a program starts without Redis, and shares as soon as there is one", () =>
     Effect.gen(function*() {
       const redis = new FakeRedis()
       let tries = 0
@@ -97,7 +97,7 @@ describe("shared state", () => {
       }).pipe(Effect.provide(connecting))
     }))
 
-  it.effect("nasty 64: a Redis that is slow is waited for as long as was said, and its late answer changes nothing", () =>
+  it.effect("a Redis that is slow is waited for as long as was said, and its late answer changes nothing", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ capacity: 100, timeout: "30 millis" })
       yield* timed(quota.reserve(0))
@@ -113,7 +113,7 @@ describe("shared state", () => {
       assert.strictEqual((yield* timed(quota.balance))[0], 100)
     }))
 
-  it.effect("nasty 65: after NOSCRIPT the script is loaded and run again, once, and after anything else it is not", () =>
+  it.effect("after NOSCRIPT the script is loaded and run again, once, and after anything else it is not", () =>
     Effect.gen(function*() {
       const commands: Array<string> = []
       const answers: Array<Effect.Effect<unknown, Redis.RedisError>> = []
@@ -139,7 +139,7 @@ describe("shared state", () => {
       assert.deepStrictEqual(commands, ["EVALSHA"])
     }))
 
-  it.effect("nasty 66: an exchange without an answer is not sent again; should it arrive after all, nothing is spent twice", () =>
+  it.effect("an exchange without an answer is not sent again; should it arrive after all, nothing is spent twice", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ capacity: 100 })
       yield* timed(quota.reserve(0))
@@ -157,7 +157,7 @@ describe("shared state", () => {
       assert.strictEqual(redis.leases(key), 0)
     }))
 
-  it.effect("nasty 67: a failover that forgets all admits one bucket more at most", () =>
+  it.effect("a failover that forgets all admits one bucket more at most", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ capacity: 100 })
       const drain = Effect.map(
@@ -176,7 +176,7 @@ describe("shared state", () => {
       assert.isAtMost(redis.total(key), 100)
     }))
 
-  it.effect("nasty 68: no clock of a client gets into an exchange, so clients may disagree about the time", () =>
+  it.effect("no clock of a client gets into an exchange, so clients may disagree about the time", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(Date.UTC(2026, 10, 20))
       const sent: Array<number> = []
@@ -207,7 +207,7 @@ describe("shared state", () => {
       assert.isBelow(Math.max(...sent), 1e9)
     }))
 
-  it.effect("nasty 69: the one key of a quota is declared, and gets its time to live in the script that writes it", () =>
+  it.effect("the one key of a quota is declared, and gets its time to live in the script that writes it", () =>
     Effect.gen(function*() {
       const redis = new FakeRedis()
       let seen: { readonly lua: string; readonly keys: number; readonly first: unknown } | undefined
@@ -235,7 +235,7 @@ describe("shared state", () => {
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
   ]
   for (const message of refusals) {
-    it.effect(`nasty 70: "${message.slice(0, 40)}" is a failure of Redis: the local quota decides, and everything is sent later`, () =>
+    it.effect(`"${message.slice(0, 40)}" is a failure of Redis: the local quota decides, and everything is sent later`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ capacity: 100, fallback: { capacity: 10 } })
         const [held] = yield* timed(quota.reserve(40))

@@ -1,0 +1,62 @@
+/** Attempts and the schedule of a policy, matched under `Effect.retry`. */
+import { assert, describe, it } from "@effect/vitest"
+import { attempt, awsStandard, Backoff, RetryPolicy, RetryQuota } from "effect-retry"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Schedule from "effect/Schedule"
+import { scripted, Terminal, Transient } from "../utils/call.ts"
+import { drivers, ending, type Policy } from "../utils/ending.ts"
+
+const fixed = Backoff.fixed({ delay: 100 })
+const gated = (options: RetryPolicy.QuotaOptions) => fixed.pipe(RetryPolicy.quotaGated(options))
+
+describe("a retry that a combinator around the policy has stopped", () => {
+  /** The policy permits a retry that the schedule around it forbids. */
+  const forbidden = (policy: Policy) =>
+    Effect.ignore(
+      Effect.retry(attempt(Effect.fail(new Transient())), Schedule.while(policy, () => Effect.succeed(false)))
+    )
+  const all = gated({ cost: 5 })
+
+  for (const { form, run } of drivers) {
+    it.effect(`gives its tokens back to the next call of the fiber, which needs all of them: ${form}`, () =>
+      Effect.gen(function*() {
+        const { exit } = yield* ending(Effect.andThen(forbidden(all), run(scripted([new Transient()]).effect, all)))
+        assert.deepStrictEqual(exit, Exit.succeed("ok"))
+        assert.strictEqual(yield* RetryQuota.balance, 5)
+      }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
+  }
+
+  it.effect("gives its tokens back when the fiber moves on to a schedule, before its first failure", () =>
+    Effect.gen(function*() {
+      yield* forbidden(all)
+      assert.strictEqual(yield* RetryQuota.balance, 0)
+      assert.strictEqual(yield* Effect.retry(attempt(RetryQuota.balance), all), 5)
+    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
+
+  it.effect("is not taken for a retry of another call by the same fiber", () =>
+    Effect.gen(function*() {
+      const error = new Terminal()
+      const other = Effect.ignore(Effect.retry(attempt(Effect.fail(error)), Schedule.recurs(1)))
+      yield* ending(Effect.andThen(forbidden(all), other))
+      assert.strictEqual(yield* RetryQuota.balance, 5)
+    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
+})
+
+it.effect("an attempt whose schedule changes the delay and keeps the output is the retry that the token is for", () =>
+  Effect.gen(function*() {
+    const slower = Schedule.modifyDelay(awsStandard, () => Effect.succeed(5000))
+    const { exit, atMillis } = yield* ending(Effect.retry(attempt(scripted([new Transient()]).effect), slower))
+    assert.deepStrictEqual([exit, atMillis], [Exit.succeed("ok"), 5000])
+    assert.strictEqual(yield* RetryQuota.balance, 500)
+  }).pipe(Effect.provide(RetryQuota.layer())))
+
+it.effect("an attempt that nothing retries is the effect itself, paid for as a first attempt", () =>
+  Effect.gen(function*() {
+    assert.strictEqual(yield* attempt(Effect.succeed(1)), 1)
+    const error = new Transient()
+    assert.strictEqual(yield* Effect.flip(attempt(Effect.fail(error))), error)
+    yield* RetryQuota.RetryQuota.use((quota) => quota.reserve(5))
+    yield* attempt(Effect.void)
+    assert.strictEqual(yield* RetryQuota.balance, 496)
+  }).pipe(Effect.provide(RetryQuota.layer())))
