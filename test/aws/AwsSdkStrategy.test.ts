@@ -608,6 +608,32 @@ describe("AwsSdk.makeRetryStrategy", () => {
     }
   })
 
+  it.effect("tokens say what the SDK asks of them: how often it was retried, what that cost, how long it waited", () =>
+    Effect.gen(function*() {
+      const strategy = yield* AwsSdk.makeRetryStrategy(
+        anything.pipe(RetryPolicy.quotaGated({ cost: 7, throttlingCost: 3 }))
+      )
+      const facts = (token: any) => [
+        token.getRetryCount(),
+        token.getRetryDelay(),
+        token.getRetryCost(),
+        token.isLongPoll(),
+        token.$retryLog.acquisitionDelay
+      ]
+      const refresh = (token: RetryToken, info: RetryErrorInfo) =>
+        played(Effect.promise(() => strategy.refreshRetryTokenForRetry(token, info)), 1)
+      const first = yield* Effect.promise(() => strategy.acquireInitialRetryToken("orders:longpoll"))
+      const second = yield* refresh(first, client("TRANSIENT"))
+      const third = yield* refresh(second, client("THROTTLING"))
+      assert.deepStrictEqual([first, second, third].map(facts), [
+        [0, 0, undefined, true, 0],
+        [1, 0, 7, true, 10],
+        [2, 0, 3, true, 10]
+      ])
+      const plain = yield* Effect.promise(() => strategy.acquireInitialRetryToken("orders"))
+      assert.deepStrictEqual(facts(plain), [0, 0, undefined, false, 0])
+    }).pipe(withQuota()))
+
   describe("recordSuccess never throws", () => {
     const token = (strategy: RetryStrategyV2) => Effect.promise(() => strategy.acquireInitialRetryToken(""))
 

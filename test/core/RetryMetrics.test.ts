@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
+  AdaptiveRateLimiter,
   attempt,
   AwsModes,
   awsStandard,
@@ -267,6 +268,78 @@ describe("RetryMetrics, gauges", () => {
       yield* Effect.provide(stop, RetryQuota.layer({ capacity: 20 }))
       assert.strictEqual((yield* reading(/capacity/))["retry_quota_capacity"], 20)
     }).pipe(Effect.provide(metered), ownRegistry))
+
+  it.effect("are of what the calls go through, and of nothing that is not there", () =>
+    Effect.gen(function*() {
+      const stop = Effect.exit(withRetry(Effect.fail(new Terminal()), awsStandard))
+      const gauges = reading(/fill_rate|concurrency|cool_down|quota/)
+      const without = yield* ownRegistry(Effect.andThen(stop, gauges)).pipe(Effect.provide(RetryQuota.layer()))
+      assert.deepStrictEqual(Object.keys(without).sort(), [
+        "retry_quota_balance",
+        "retry_quota_capacity",
+        "retry_quota_empty_since_seconds"
+      ])
+      const limiters = [AdaptiveRateLimiter.layer(), ConcurrencyLimiter.layer(), CoolDown.layer()] as const
+      const all = Effect.provide(stop, limiters)
+      // A call without them comes after one with them: it has nothing to show, and takes nothing away.
+      const seen = yield* ownRegistry(Effect.andThen(Effect.andThen(all, stop), gauges)).pipe(
+        Effect.provide(RetryQuota.layer())
+      )
+      assert.deepStrictEqual(Object.keys(seen).sort(), [
+        "retry_concurrency_in_flight",
+        "retry_concurrency_limit",
+        "retry_concurrency_waiting",
+        "retry_cool_down_phase",
+        "retry_fill_rate",
+        ...Object.keys(without).sort()
+      ])
+      assert.isAbove(seen["retry_fill_rate"] as number, 0)
+    }).pipe(Effect.provide(metered)))
+
+  it.effect("are kept by resource, and all beyond the most have their counts together and no gauges", () =>
+    Effect.gen(function*() {
+      const stop = Effect.exit(withRetry(Effect.fail(new Terminal()), awsStandard))
+      for (const resource of ["a", "b", "a", "c", "d", "(others)"]) {
+        yield* Effect.provideService(stop, RetryObserver.CurrentResource, resource)
+      }
+      yield* stop
+      assert.deepStrictEqual(yield* reading(/stops/), {
+        "retry_stops_total reason=final": 1,
+        "retry_stops_total reason=final resource=a": 2,
+        "retry_stops_total reason=final resource=b": 1,
+        "retry_stops_total reason=final resource=(others)": 3
+      })
+      assert.deepStrictEqual(Object.keys(yield* reading(/capacity/)).sort(), [
+        "retry_quota_capacity",
+        "retry_quota_capacity resource=a",
+        "retry_quota_capacity resource=b"
+      ])
+    }).pipe(Effect.provide([RetryQuota.layer(), RetryMetrics.layer({ maxResources: 2 })]), ownRegistry))
+
+  it("counters only count up, and times are in seconds with the boundaries of OpenTelemetry", () => {
+    const { counters, histograms } = [Object.values(RetryMetrics).filter(Metric.isMetric)].map((all) => ({
+      counters: all.filter(({ type }) => type === "Counter"),
+      histograms: all.filter(({ type }) => type === "Histogram")
+    }))[0]!
+    assert.deepStrictEqual([counters.length, histograms.length], [4, 4])
+    Effect.runSync(ownRegistry(Effect.gen(function*() {
+      for (const metric of counters) {
+        yield* Metric.update(metric as Metric.Counter<number>, 2)
+        yield* Metric.update(metric as Metric.Counter<number>, -1)
+        assert.deepStrictEqual(yield* Metric.value(metric), { count: 2, incremental: true }, metric.id)
+        assert.match(metric.id, /_total$/)
+      }
+      for (const metric of histograms) {
+        const { buckets } = (yield* Metric.value(metric)) as Metric.HistogramState
+        assert.deepStrictEqual(
+          buckets.map(([boundary]) => boundary).filter(Number.isFinite),
+          [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60],
+          metric.id
+        )
+        assert.match(metric.id, /_seconds$/)
+      }
+    })))
+  })
 
   it.effect("hedges are counted by what became of them", () =>
     Effect.gen(function*() {

@@ -25,4 +25,18 @@ describe("portable functions", () => {
       0
     ])
   })
+
+  it("have the cube roots of the algorithm of FreeBSD, to the last digit", () => {
+    const published = [
+      [14, 2.41014226417523],
+      [20, 2.7144176165949063],
+      [30, 3.1072325059538586],
+      [38, 3.361975406798963],
+      [62, 3.9578916096804058],
+      [71, 4.140817749422854]
+    ] as const
+    for (const [x, root] of published) assert.strictEqual(cubeRoot(x), root)
+    // V8 has the same algorithm.
+    for (const x of numbers) assert.strictEqual(cubeRoot(x), Math.cbrt(x))
+  })
 })
