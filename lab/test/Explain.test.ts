@@ -129,6 +129,22 @@ describe("Explain", () => {
       assert.deepStrictEqual([first!.delay.minMillis, first!.delay.maxMillis, first!.delay.exact], [0, 600, false])
     })
 
+    it("take the samples that are asked for, and no more", () => {
+      let delays = 0
+      const counted = RetryPolicy.fromDelay(({ random }) => {
+        delays++
+        return 1000 * random.nextDoubleUnsafe()
+      }).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.deadline("10 seconds"))
+      const countOf = (samples: number) => {
+        delays = 0
+        Explain.explain(counted, { samples })
+        return delays
+      }
+      assert.isBelow(countOf(20), 100)
+      // Without the deadline only the extremes matter: a thousand samples show them.
+      assert.isBelow(countOf(4000), 6000)
+    })
+
     it("use more samples where not all of them are exact", () => {
       assert.strictEqual(Explain.explain(awsStandard).samples, 1000)
       const dependent = Backoff.decorrelated({ base: 100, cap: 5000 }).pipe(RetryPolicy.maxAttempts(3))

@@ -279,8 +279,7 @@ describe("RetryMetrics, gauges", () => {
         "retry_quota_capacity",
         "retry_quota_empty_since_seconds"
       ])
-      const limiters = [AdaptiveRateLimiter.layer(), ConcurrencyLimiter.layer(), CoolDown.layer()] as const
-      const all = Effect.provide(stop, limiters)
+      const all = Effect.provide(stop, [AdaptiveRateLimiter.layer(), ConcurrencyLimiter.layer(), CoolDown.layer()])
       // A call without them comes after one with them: it has nothing to show, and takes nothing away.
       const seen = yield* ownRegistry(Effect.andThen(Effect.andThen(all, stop), gauges)).pipe(
         Effect.provide(RetryQuota.layer())
