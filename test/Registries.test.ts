@@ -92,3 +92,20 @@ it("each reason to stop has a row in docs/not-retried.md, and no other", () => {
   assert.isAbove(reasons.size, 5)
   assert.deepStrictEqual([missing(reasons, rows), missing(rows, reasons)], [[], []])
 })
+
+it("docs/maintaining.md names the tests of each file of the engine and of the state", () => {
+  const [, section] = read("docs/maintaining.md").split("\n## Which tests\n")
+  const rows = Array.from(
+    section!.split("\n## ")[0]!.matchAll(/^\| (`.*) \| (`.*) \|$/gm),
+    ([, ...cells]) => cells.map((cell) => Array.from(cell.matchAll(/`(.*?)`/g), ([, name]) => name!))
+  )
+  const sources = new Set(
+    [...listed("src/engine", /\.ts$/), ...listed("src/state", /\.ts$/)].map((path) =>
+      path.replace(/^src\/|\.ts$/g, "").replace(/^engine\/policy\/.*/, "engine/policy")
+    )
+  )
+  const named = new Set(rows.flatMap(([names]) => names!))
+  assert.deepStrictEqual([missing(sources, named), missing(named, sources)], [[], []])
+  const tests = new Set(listed("test", /\.test\.ts$/).map((path) => path.replace(/^test\/|\.test\.ts$/g, "")))
+  assert.deepStrictEqual(missing(rows.flatMap(([, names]) => names!), tests), [])
+})

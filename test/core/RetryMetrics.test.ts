@@ -316,20 +316,21 @@ describe("RetryMetrics, gauges", () => {
     }).pipe(Effect.provide([RetryQuota.layer(), RetryMetrics.layer({ maxResources: 2 })]), ownRegistry))
 
   it("counters only count up, and times are in seconds with the boundaries of OpenTelemetry", () => {
-    const { counters, histograms } = [Object.values(RetryMetrics).filter(Metric.isMetric)].map((all) => ({
-      counters: all.filter(({ type }) => type === "Counter"),
-      histograms: all.filter(({ type }) => type === "Histogram")
-    }))[0]!
+    const all: ReadonlyArray<unknown> = Object.values(RetryMetrics)
+    const ofType = (type: string): ReadonlyArray<unknown> =>
+      all.filter(Metric.isMetric).filter((metric) => metric.type === type)
+    const counters = ofType("Counter") as ReadonlyArray<Metric.Counter<number>>
+    const histograms = ofType("Histogram") as ReadonlyArray<Metric.Histogram<number>>
     assert.deepStrictEqual([counters.length, histograms.length], [4, 4])
     Effect.runSync(ownRegistry(Effect.gen(function*() {
       for (const metric of counters) {
-        yield* Metric.update(metric as Metric.Counter<number>, 2)
-        yield* Metric.update(metric as Metric.Counter<number>, -1)
+        yield* Metric.update(metric, 2)
+        yield* Metric.update(metric, -1)
         assert.deepStrictEqual(yield* Metric.value(metric), { count: 2, incremental: true }, metric.id)
         assert.match(metric.id, /_total$/)
       }
       for (const metric of histograms) {
-        const { buckets } = (yield* Metric.value(metric)) as Metric.HistogramState
+        const { buckets } = yield* Metric.value(metric)
         assert.deepStrictEqual(
           buckets.map(([boundary]) => boundary).filter(Number.isFinite),
           [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60],
