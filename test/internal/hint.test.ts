@@ -9,7 +9,7 @@ type Headers = Readonly<Record<string, unknown>>
 type Row = readonly [headers: Headers, millis: number | undefined]
 
 const hintOf = (headers: Headers, status?: number) =>
-  hintMillis({ header: (name) => headers[name], status }, () => nowMillis)
+  hintMillis({ header: (name) => headers[name], status, bodies: () => [] }, () => nowMillis)
 
 const table = (name: string, status: number | undefined, rows: ReadonlyArray<Row>) =>
   describe(name, () => {
@@ -25,7 +25,7 @@ const windowEnd = (value: string, millis: number | undefined): Row => [{ "x-rate
 
 describe("hints", () => {
   it("come from headers, and only from headers", () => {
-    assert.isUndefined(hintMillis({ header: undefined, status: 429 }, () => nowMillis))
+    assert.isUndefined(hintMillis({ header: undefined, status: 429, bodies: () => [] }, () => nowMillis))
     assert.isUndefined(hintOf({}, 429))
   })
 
