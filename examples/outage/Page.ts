@@ -66,6 +66,8 @@ export const write = Effect.fnUntraced(function*(fleets: ReadonlyArray<Pick<Flee
       ["--measured", file, "--policy", typeof policy === "string" ? policy : JSON.stringify(policy)]
     )
   })
-  yield* effectRetry(["backtest", "demo", ...args.flat(), "--runs", "5", "--report", page])
+  yield* effectRetry(["backtest", "demo", ...args.flat(), "--runs", "5", "--report", page]).pipe(
+    Effect.onError(() => Effect.orDie(fs.remove(folder, { recursive: true })))
+  )
   return page
 })

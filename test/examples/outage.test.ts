@@ -3,12 +3,13 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as FileSystem from "effect/FileSystem"
 import * as Sink from "effect/Sink"
 import * as Stdio from "effect/Stdio"
 import * as Terminal from "effect/Terminal"
 import * as TestClock from "effect/testing/TestClock"
 import * as TestConsole from "effect/testing/TestConsole"
-import { readFileSync, rmSync } from "node:fs"
+import { existsSync, readFileSync, rmSync } from "node:fs"
 import { dirname } from "node:path"
 import * as Display from "../../examples/outage/Display.ts"
 import * as Fleet from "../../examples/outage/Fleet.ts"
@@ -203,9 +204,18 @@ describe("outage", () => {
         rmSync(dirname(path), { recursive: true })
       }).pipe(Effect.provide(NodeServices.layer)), 60_000)
 
-    it.live("says why there is no page", () =>
+    it.live("says why there is no page, and leaves no folder", () =>
       Effect.gen(function*() {
-        assert.include(yield* Effect.flip(Page.write(Fleet.all())), "series")
+        const made: Array<string> = []
+        const fs = yield* FileSystem.FileSystem
+        const noting = FileSystem.FileSystem.of({
+          ...fs,
+          makeTempDirectory: (options) =>
+            Effect.tap(fs.makeTempDirectory(options), (path) => Effect.sync(() => made.push(path)))
+        })
+        const writing = Effect.provideService(Page.write(Fleet.all()), FileSystem.FileSystem, noting)
+        assert.include(yield* Effect.flip(writing), "series")
+        assert.deepStrictEqual(made.map((path) => existsSync(path)), [false])
       }).pipe(Effect.provide(NodeServices.layer)), 60_000)
   })
 
