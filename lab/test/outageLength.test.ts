@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
-import { inputOf as comparedInput } from "../../scripts/overload.ts"
+import { inputOf as comparedInput } from "../scripts/overload.ts"
 import * as Simulator from "../src/Simulator.ts"
 import { inputOf } from "./utils/simulate.ts"
 
