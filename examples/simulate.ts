@@ -14,7 +14,7 @@ export interface Outcome {
   readonly recoveredAfter: number | undefined
 }
 
-/** When the calls have recovered for good, in seconds after `fromMillis`. */
+/** When the calls have recovered to the end of the run, in seconds after `fromMillis`. */
 export const recoveredAfter = (
   { series }: Pick<Simulator.ClientResult, "series">,
   fromMillis: number,

@@ -6,7 +6,7 @@
  * for a few percent more traffic. {@link hedged} makes that second send, and the first success wins.
  *
  * Hedges are paid for by a share of the traffic, never by the retry quota: every success pays into the quota, so
- * successful hedges would pay for more hedges and keep a busy service overloaded for good. The share starts empty. No
+ * successful hedges would pay for more hedges and keep a busy service overloaded for minutes. The share starts empty. No
  * hedge is made while a gate reports that its resource is strained, as a `ConcurrencyLimiter` does for 10 seconds after
  * a cut, and an `AdaptiveRateLimiter` after a throttle.
  *

@@ -64,7 +64,7 @@ export const sizes = [{ processes: 1, seeds: 20 }, { processes: 10, seeds: 20 },
 export interface Cell {
   /** Calls that succeeded, in percent of those that the service could have answered. */
   readonly served: ReadonlyArray<number>
-  /** Seconds after the fault until nine tenths of the share before it succeed, for good; `null`: never in the run. */
+  /** Seconds after the fault until nine tenths of the share before it succeed, to the end of the run; `null`: not in the run. */
   readonly recovered: ReadonlyArray<number | null>
   /** The 99th percentile of the calls that succeeded, retries included, in milliseconds. */
   readonly p99: ReadonlyArray<number>

@@ -16,9 +16,10 @@ const rows = [
 
 type Row = typeof rows[number]
 
-/** Runs of minutes of virtual time are for the gate, but for one. */
-const isRun = ([processes]: Row): boolean => isFull || processes <= 100
 const isFull = process.env["LAWS"] === "full"
+
+/** Runs of an hour of virtual time are for the gate. */
+const isRun = ([processes]: Row): boolean => isFull || processes <= 100
 
 /** How long after the outage a run recovers, in seconds. */
 const recoveredAfter = (input: unknown) =>

@@ -24,16 +24,16 @@ describe("the map in the README", () => {
     }
   })
 
-  it("has the loads that the README says each policy recovers below", () => {
+  it("has the loads up to which, by the README, each policy recovers", () => {
     const readme = fs.readFileSync(new URL("../../README.md", import.meta.url), "utf8")
     const [once, standard, limited] = read().map(({ rows, x }) =>
-      x.values.find((_, n) => rows.some((row) => row[n] !== "recovers"))
+      x.values.filter((_, n) => rows.every((row) => row[n] === "recovers")).at(-1)
     )
     assert.include(
       readme,
-      `Retrying once it does below ${once} calls per second, with the AWS standard mode below ${standard}, with a concurrency limit at every load shown.`
+      `Retrying once it does up to ${once} calls per second, with the AWS standard mode up to ${standard}, with a concurrency limit at every load shown.`
     )
-    assert.isUndefined(limited)
+    assert.strictEqual(limited, read()[2]!.x.values.at(-1))
   })
 
   // Cells of all kinds, the first inside what a verdict before the end of the run would get wrong. A change of the simulator that
@@ -54,7 +54,9 @@ describe("the map in the README", () => {
         const { scenario } = (yield* plans).find((plan) => plan.label === label)!
         const high = yield* Effect.flatMap(withValue(scenario, map.y.path, length), Simulator.decode)
         const one = yield* Effect.flatMap(withValue(high, map.x.path, rate), Simulator.decode)
-        const { recovery } = Simulator.summarize([yield* Simulator.run(one)])
+        // In theory never: not in ten times the time either.
+        const whole = expected === "collapses" ? yield* Simulator.decode({ ...one, duration: "2000 seconds" }) : one
+        const { recovery } = Simulator.summarize([yield* Simulator.run(whole)])
         assert.strictEqual(recovery.runs, expected === "recovers" ? 1 : 0)
       }))
   }

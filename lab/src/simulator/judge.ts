@@ -12,24 +12,27 @@ import { millis } from "./units.ts"
  *
  * - `"recovers"`: they return to nine tenths of the share of successes before it, and stay there until the end of the run.
  * - `"limps"`: not within the run. A longer run may recover.
- * - `"collapses"`: not within the run, nor in theory in any longer one: the service is behind by more than the timeout, and
- *   more calls are made than it recovers below (`recoversBelow`), so the backlog only grows.
+ * - `"collapses"`: not within the run, nor in theory in any longer one: more calls are made than the service recovers below
+ *   (`recoversBelow`), it is behind by more than the timeout, and the run shows the backlog grow.
  *
  * @category models
  * @since 0.1.0
  */
 export type Verdict = "recovers" | "limps" | "collapses"
 
-/** Whether theory has the backlog at the end of the calls grow without end. */
+/** Whether the backlog grows in the last half of the time after the outage, and in theory without end. */
 const growsWithoutEnd = ({ bucketMillis, scenario, services: [service] }: SimulationResult): boolean => {
   const { capacity, outages } = scenario.services[0]
   const [{ rate, timeout }] = scenario.fleets
   const bound = recoversBelow(scenario)
   if (bound === undefined || typeof rate !== "number" || rate <= bound) return false
   const endMillis = millis(scenario.duration)
-  const last = service?.series.filter(({ fromMillis }) => fromMillis + bucketMillis <= endMillis).at(-1)
-  return last !== undefined && outages.every(({ to }) => millis(to) < endMillis) &&
-    last.queued * 1000 > Number(capacity) * millis(timeout!)
+  const outageMillis = Math.max(0, ...outages.map(({ to }) => millis(to)))
+  const queuedBy = (atMillis: number): number =>
+    service?.series.filter(({ fromMillis }) => fromMillis + bucketMillis <= atMillis).at(-1)?.queued ?? 0
+  const queued = queuedBy(endMillis)
+  return outageMillis < endMillis && queued > queuedBy((outageMillis + endMillis) / 2) &&
+    queued * 1000 > Number(capacity) * millis(timeout!)
 }
 
 /** The verdict of a run that has ended. */

@@ -30,7 +30,7 @@ export interface VerdictMap {
   readonly y: Axis
   /** A row for each value of `y`, with a verdict for each value of `x`: that of the majority of runs. */
   readonly rows: ReadonlyArray<ReadonlyArray<Verdict>>
-  /** Calls per second below which it recovers in theory; `undefined` where theory has no simple answer. */
+  /** Calls per second below which every cell recovers in theory; `undefined` where theory has no simple answer, or several. */
   readonly recoversBelow: number | undefined
 }
 
@@ -53,12 +53,16 @@ export const mapOf = Effect.fnUntraced(function*(
 ) {
   const executor = yield* Executor
   const rows: Array<ReadonlyArray<Verdict>> = []
+  const bounds = new Set<number | undefined>()
   for (const height of y.values) {
     const high = yield* Effect.flatMap(withValue(scenario, y.path, height), decode)
     const cell = (width: number) =>
-      Effect.flatMap(Effect.flatMap(withValue(high, x.path, width), decode), (changed) => verdictOf(changed, runs))
+      Effect.flatMap(Effect.flatMap(withValue(high, x.path, width), decode), (changed) => {
+        bounds.add(recoversBelow(changed))
+        return verdictOf(changed, runs)
+      })
     rows.push(yield* inOrder(x.values, cell, executor.concurrency))
     if (onProgress !== undefined) yield* onProgress(rows.length * x.values.length, x.values.length * y.values.length)
   }
-  return { x, y, rows, recoversBelow: recoversBelow(scenario) }
+  return { x, y, rows, recoversBelow: bounds.size === 1 ? [...bounds][0] : undefined }
 })

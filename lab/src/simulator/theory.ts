@@ -1,15 +1,16 @@
 import * as RetryPolicy from "effect-retry/RetryPolicy"
+import type * as RetryQuota from "effect-retry/RetryQuota"
+import * as Duration from "effect/Duration"
 import type { BudgetOptions } from "./budget.ts"
 import { resolve } from "./policy.ts"
-import type { Policy } from "./policySchema.ts"
 import type { Fleet, Scenario, ServiceSettings } from "./scenario.ts"
 import { millis } from "./units.ts"
 
-/** The rate that recovers with a budget, given the capacity and the rate that recovers by the policy's attempts alone. */
-const boundedBy = (budget: BudgetOptions, capacity: number, alone: number): number | undefined => {
+/** The rate that recovers with a budget in each process, given the capacity and the rate that recovers by the policy's attempts alone. */
+const boundedBy = (budget: BudgetOptions, processes: number, capacity: number, alone: number): number | undefined => {
   switch (budget.kind) {
     case "finagle":
-      return Math.max(alone, (capacity - budget.minPerSecond) / (1 + budget.share))
+      return Math.max(alone, (capacity - processes * budget.minPerSecond) / (1 + budget.share))
     case "ratio":
       return Math.max(alone, budget.of === "calls" ? capacity / (1 + budget.share) : capacity * (1 - budget.share))
     case "grpc":
@@ -21,29 +22,39 @@ const boundedBy = (budget: BudgetOptions, capacity: number, alone: number): numb
   }
 }
 
-const thresholdOf = (policy: Policy, capacity: number): number | undefined => {
-  const { budget, concurrency, coolDown, limiter, policy: retrying, throttle } = resolve(policy)
-  if ((limiter ?? concurrency ?? coolDown ?? throttle) !== undefined) return undefined
+/** Whether retries cease while nothing succeeds: every one of them costs tokens, and only successes bring any. */
+const runsDry = (
+  { cost, throttlingCost, timeoutCost }: Required<RetryPolicy.QuotaOptions>,
+  { refillPerSecond = 0, whenExhausted }: RetryQuota.Options
+): boolean =>
+  Math.min(cost, throttlingCost ?? cost, timeoutCost ?? cost) > 0 && refillPerSecond === 0 && whenExhausted !== "wait"
+
+const thresholdOf = ({ policy, processes }: Fleet, capacity: number): number | undefined => {
+  const { budget, concurrency, coolDown, hedge, limiter, policy: retrying, quota: shared = {}, throttle } = resolve(
+    policy
+  )
+  if ((limiter ?? concurrency ?? coolDown ?? throttle ?? hedge) !== undefined) return undefined
   if (retrying === undefined) return capacity
-  const { maxAttempts, quota } = RetryPolicy.limits(retrying)
-  // It runs dry, and retries cease.
-  if (quota !== undefined) return budget === undefined ? capacity : undefined
+  const { deadline, maxAttempts, quota } = RetryPolicy.limits(retrying)
+  // How many attempts fit into a deadline depends on how long they wait.
+  if (Duration.isFinite(deadline)) return undefined
+  if (quota !== undefined) return budget === undefined && runsDry(quota, shared) ? capacity : undefined
   const alone = capacity / maxAttempts
-  return budget === undefined ? alone : boundedBy(budget, capacity, alone)
+  return budget === undefined ? alone : boundedBy(budget, processes, capacity, alone)
 }
 
 /** A queue served at a rate, with nothing else that refuses requests. */
 const isPlainQueue = (
-  { admitWithin, costs, dropsAbandoned, instances, limit, queue, queueTimeout }: ServiceSettings
+  { admitWithin, costs, dropsAbandoned, earlyFailureRate, instances, limit, queue, queueTimeout }: ServiceSettings
 ): boolean =>
-  !dropsAbandoned && instances === 1 && isFree(costs) &&
+  !dropsAbandoned && earlyFailureRate === 0 && instances === 1 && isFree(costs) &&
   [admitWithin, limit, queue, queueTimeout].every((bound) => bound === undefined)
 
 const isFree = (costs: ServiceSettings["costs"]): boolean => Object.values(costs).every((cost) => millis(cost) === 0)
 
-/** Calls at a rate, with a timeout. */
-const isPlainLoad = ({ patience, rate, timeout }: Fleet): boolean =>
-  rate !== undefined && timeout !== undefined && patience === undefined
+/** Calls at a rate as long as the run, with a timeout. */
+const isPlainLoad = ({ calls, patience, rate, timeout }: Fleet): boolean =>
+  calls === undefined && rate !== undefined && timeout !== undefined && patience === undefined
 
 /**
  * The rate below which a scenario of one fleet and one service with a capacity recovers, once the service is behind by more
@@ -58,5 +69,5 @@ export const recoversBelow = ({ fleets, services }: Scenario): number | undefine
   const [service] = services
   const isOne = fleets.length === 1 && services.length === 1
   if (!isOne || typeof service.capacity !== "number" || !isPlainQueue(service) || !isPlainLoad(fleet)) return undefined
-  return thresholdOf(fleet.policy, service.capacity)
+  return thresholdOf(fleet, service.capacity)
 }

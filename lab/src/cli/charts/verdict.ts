@@ -43,11 +43,11 @@ const recovery = (one: Ranked): string => {
     case "sometimes":
       return `recovers ${runsOf(one)}${afterOf(one)}`
     case "undisturbed":
-      return `never falls below 90 % of its success rate`
+      return `does not fall below 90 % of its success rate ${withinRun(one)}`
     case "unrecovered":
       return `does not recover ${withinRun(one)}`
     case "ill":
-      return `has fewer than 90 % of calls succeed at all times of the run`
+      return `has fewer than 90 % of calls succeed all the time ${withinRun(one)}`
     case "not yet":
       return "has not recovered yet"
     case "unknown":
