@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os"
-import { defineConfig } from "vitest/config"
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
 
 // Vitest 5 reports failures with Map.groupBy, which Node 20 lacks.
 if (!("groupBy" in Map)) {
@@ -17,16 +17,49 @@ if (!("groupBy" in Map)) {
   Object.assign(Map, { groupBy })
 }
 
-// In the mode "peers" the tests in test/peers run, against real servers and clocks, one file after the other.
+const tests = ["test/**/*.test.ts", "lab/test/**/*.test.ts"]
+const peers = ["test/peers/**/*.test.ts", "lab/test/cli/installed.test.ts"]
+
+/** Peers that measure time, which nothing may run beside. */
+const measuring = ["test/peers/{digits,flow,redis-scale,telemetry}.test.ts", "test/peers/reality/*.test.ts"]
+
+/** Tests of what is one per process, which other files would change: each has a thread of its own. */
+const alone = [
+  "test/Gates.test.ts",
+  "test/core/{AdaptiveRateLimiter,Nesting,NestingBegins,Sharing,Unshared}.test.ts",
+  "test/reliability/context.test.ts"
+]
+
+const project = (
+  name: string,
+  test: TestProjectInlineConfiguration["test"]
+): TestProjectInlineConfiguration => ({ extends: true, test: { name, ...test } })
+
+// In the mode "peers" the tests against real servers and clocks run, and no others.
 export default defineConfig(({ mode }) => ({
   resolve: { tsconfigPaths: true },
   test: {
-    include: ["test/**/*.test.ts", "lab/test/**/*.test.ts"],
-    globalSetup: ["test/utils/saysWhatIsSkipped.ts"],
+    projects: mode === "peers" ?
+      [
+        project("peers", { include: peers, exclude: measuring, maxWorkers: 2 }),
+        project("measuring", { include: measuring, maxWorkers: 1 })
+      ] :
+      [
+        project("alone", { include: alone }),
+        project("shared", {
+          include: tests,
+          exclude: [...alone, ...peers],
+          isolate: false,
+          sequence: { groupOrder: 1 }
+        })
+      ],
+    setupFiles: ["test/utils/cpuOfFile.ts"],
+    globalSetup: ["test/utils/cpuReport.ts"],
+    sequence: { shuffle: { files: true, tests: true } },
     pool: "threads",
-    fileParallelism: mode !== "peers",
-    maxWorkers: mode === "peers" ? 1 : availableParallelism(),
-    testTimeout: mode === "peers" ? 120_000 : 30_000,
-    hookTimeout: 30_000
+    maxWorkers: availableParallelism(),
+    // What hangs is found; what is slow is not late.
+    testTimeout: 300_000,
+    hookTimeout: 300_000
   }
 }))
