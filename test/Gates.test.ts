@@ -52,7 +52,7 @@ describe("what a call costs, counted", () => {
   let found: Counts
   beforeAll(async () => {
     found = await counted()
-  }, 120_000)
+  })
 
   const added = (of: "operations" | "bytes") => found.success[effects.ours]![of] - found.success[effects.bare]![of]
 
@@ -143,7 +143,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
   beforeAll(async () => {
     found = await sizes(root, "./src/index.ts")
     modules = Object.keys(found.with.modules)
-  }, 120_000)
+  })
 
   it("is at most 16.9 KiB, minified and compressed", () => {
     const added = (found.with.bytes - found.without.bytes) / 1024

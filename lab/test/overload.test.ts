@@ -52,6 +52,6 @@ describe("the figures of the page are those of runs", () => {
         const { served } = yield* outcome(scenario, mechanism, processes, 1)
         assert.isAtLeast(served, Math.min(...known) - 1)
         assert.isAtMost(served, Math.max(...known) + 1)
-      }), 60_000)
+      }))
   }
 })

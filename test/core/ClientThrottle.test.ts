@@ -131,8 +131,7 @@ describe("a service that accepts a number of sends, and rejects the rest", () =>
           }
           const capacity = perSecond * 120
           assert.approximately(seen / capacity, load, 0.03 * load)
-        }),
-      60_000
+        })
     )
   }
 })

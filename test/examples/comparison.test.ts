@@ -266,7 +266,7 @@ it.each(Object.entries(rows))("README.md: %s", async (question, ask) => {
   const [name, make] = settings[question] ?? []
   if (make !== undefined) answers[0] += `; ${await ask(make)} with ${name}`
   assert.strictEqual(rowAbout(question), rowOf(question, ...answers))
-}, 60_000)
+})
 
 it("README.md: size", async () => {
   vi.useRealTimers()
@@ -297,4 +297,4 @@ it("README.md: size", async () => {
     await sizeOf(`export { default } from "p-retry"`)
   )
   assert.include(readme, row)
-}, 60_000)
+})

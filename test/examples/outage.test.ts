@@ -259,8 +259,7 @@ describe("outage", () => {
         for (const { refused } of [standard!, adaptive!]) assert.isAbove(refused!, 0)
         assert.isDefined(adaptive!.fillRate)
         assert.isUndefined(standard!.fillRate)
-      }),
-    60_000
+      })
   )
 })
 

@@ -33,7 +33,7 @@ describePeers("our strategy in the clients of the AWS SDK, next to the SDK's own
   beforeAll(async () => {
     seen = await Effect.runPromise(Effect.scoped(compare))
     console.log(table(seen))
-  }, 240_000)
+  })
 
   it("from second 8 on: within 10 % of the server's rate, an answer in each second, 1.06 requests per answer", () => {
     const { courses } = seen.steady

@@ -134,7 +134,7 @@ describePeers("the digits of figures", () => {
 program.resultsOf(${JSON.stringify(inputs)}).then((results) => process.stdout.write(JSON.stringify(results)))`
     )
     expected = JSON.parse(await outputOf(20, "results.mjs", null))
-  }, 300_000)
+  })
 
   afterAll(() => fs.rmSync(folder, { recursive: true }))
 
@@ -152,7 +152,7 @@ program.resultsOf(${JSON.stringify(inputs)}).then((results) => process.stdout.wr
   for (const major of [22, 24]) {
     it(`are the same in Node ${major}`, async () => {
       agrees(JSON.parse(await outputOf(major, "results.mjs", null)), `Node ${major}`)
-    }, 300_000)
+    })
   }
 
   const inPage = (page: Page) => page.evaluate(`program.resultsOf(${JSON.stringify(inputs)})`) as Promise<Results>
@@ -183,7 +183,7 @@ program.resultsOf(${JSON.stringify(inputs)}).then((results) => process.stdout.wr
           return results(page)
         })
         agrees(found, name)
-      }).pipe(Effect.scoped), 300_000)
+      }).pipe(Effect.scoped))
   }
 
   it("are printed the same by --json in Node 20, 22 and 24, with threads and without", async () => {
@@ -202,5 +202,5 @@ program.resultsOf(${JSON.stringify(inputs)}).then((results) => process.stdout.wr
         same(outputs[index]!, first.outputs[index]!, `${engine}: ${args.join(" ")}`)
       })
     }
-  }, 300_000)
+  })
 })

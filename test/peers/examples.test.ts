@@ -38,7 +38,7 @@ const started = (file: string) =>
       cwd: os.tmpdir(),
       env: { HOME, PATH, NODE_NO_WARNINGS: "1", TSX_TSCONFIG_PATH: path.join(root, "tsconfig.json") },
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: 100_000
+      timeout: 300_000
     })
     let out = ""
     let errors = ""

@@ -31,7 +31,7 @@ beforeAll(async () => {
   fs.writeFileSync(path.join(folder, "package.json"), `{"type":"module"}`)
   fs.cpSync(path.join(root, "lab/scenarios"), path.join(folder, "scenarios"), { recursive: true })
   await run(path.join(root, "lab/scripts/build.mjs"), folder)
-}, 120_000)
+})
 
 afterAll(() => {
   if (folder !== undefined) fs.rmSync(folder, { recursive: true })
@@ -52,7 +52,7 @@ const opened = async (browser: Browser, url: string, { dark = false, width = 128
 const done = (page: Page) =>
   page.waitForFunction(
     `(rows => rows.length > 0 && rows.every(row => row.getAttribute("aria-busy") === "false"))([...document.querySelectorAll(".comparison tbody tr")])`,
-    { timeout: 60_000 }
+    { timeout: 300_000 }
   )
 
 const text = (page: Page, selector: string): Promise<string> =>
@@ -66,7 +66,7 @@ const change = async (page: Page, selector: string, key: "ArrowRight" | "ArrowLe
   await page.focus(selector)
   await page.evaluate("delete document.documentElement.dataset.shownMillis")
   await page.keyboard.press(key)
-  const shown = await page.waitForFunction("document.documentElement.dataset.shownMillis", { timeout: 30_000 })
+  const shown = await page.waitForFunction("document.documentElement.dataset.shownMillis", { timeout: 300_000 })
   return Number(await shown.jsonValue())
 }
 
@@ -96,7 +96,7 @@ for (const name of browsers) {
         const rows = yield* asked(() => texts(page, "figure:first-child tbody tr"))
         assert.isAbove(rows.length, 20)
         assert.match(rows[2]!, /^6 s\d+\d+\d+$/)
-      }).pipe(Effect.scoped), 200_000)
+      }).pipe(Effect.scoped))
 
     it.live("shows a change within 200 ms, and drops what is stale", () =>
       Effect.gen(function*() {
@@ -116,7 +116,7 @@ for (const name of browsers) {
         yield* asked(() => done(page))
         assert.match(yield* asked(async () => page.url()), /#start=21&/)
         assert.deepStrictEqual(said, [])
-      }).pipe(Effect.scoped), 200_000)
+      }).pipe(Effect.scoped))
 
     it.live("marks old figures as old with the change, before anything is drawn", () =>
       Effect.gen(function*() {
@@ -139,7 +139,7 @@ for (const name of browsers) {
         assert.deepStrictEqual(cards, ["awsStandard", "jitter, limit"])
         assert.deepStrictEqual(rows, cards)
         assert.deepStrictEqual(busy, ["true", "true"])
-      }).pipe(Effect.scoped), 200_000)
+      }).pipe(Effect.scoped))
 
     it.live("shows the same figures however one came to them", () =>
       Effect.gen(function*() {
@@ -163,7 +163,7 @@ for (const name of browsers) {
           assert.isNotEmpty(found)
           assert.deepStrictEqual(found, yield* asked(() => texts(fresh.page, cells)), cells)
         }
-      }).pipe(Effect.scoped), 200_000)
+      }).pipe(Effect.scoped))
 
     it.live("keeps the focus, what is open, and a number that is not replaced", () =>
       Effect.gen(function*() {
@@ -196,7 +196,7 @@ for (const name of browsers) {
           yield* asked(() => page.$eval(`.controls input[type="number"]`, (one) => (one as any).value)),
           "10"
         )
-      }).pipe(Effect.scoped), 200_000)
+      }).pipe(Effect.scoped))
 
     it.live("runs what a link says, and says what is wrong with a link", () =>
       Effect.gen(function*() {
@@ -215,7 +215,7 @@ for (const name of browsers) {
           `policy must be one of none, naive, backoff, jitter, awsStandard, awsStandard2026, awsDynamoDB2026, awsAdaptive, limited, awsJavaV1, awsJavaScriptV2, awsGeneralReference, grpc, finagle, envoy, sre, got "nobody"`
         ])
         yield* asked(() => done(wrong.page))
-      }).pipe(Effect.scoped), 200_000)
+      }).pipe(Effect.scoped))
 
     it.live("exports a scenario that the command line runs to the same numbers", () =>
       Effect.gen(function*() {
@@ -241,7 +241,7 @@ for (const name of browsers) {
           yield* asked(() => text(page, "[data-language=ts]")),
           /^import \{ withRetry \} from "effect-retry"$/m
         )
-      }).pipe(Effect.scoped), 200_000)
+      }).pipe(Effect.scoped))
 
     it.live("can be used with the keyboard alone: every control has a name", () =>
       Effect.gen(function*() {
@@ -270,7 +270,7 @@ for (const name of browsers) {
           " jitter, limit",
           " none"
         ])
-      }).pipe(Effect.scoped), 200_000)
+      }).pipe(Effect.scoped))
 
     it.live("fits a phone and a desk, light and dark", () =>
       Effect.gen(function*() {
@@ -294,6 +294,6 @@ for (const name of browsers) {
             yield* asked(() => page.close())
           }
         }
-      }).pipe(Effect.scoped), 200_000)
+      }).pipe(Effect.scoped))
   })
 }

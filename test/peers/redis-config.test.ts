@@ -114,8 +114,7 @@ describePeers("a document in Redis", () => {
         assert.isAtLeast(messages, 5)
         // Nearly 1 if each goes by itself. In a turn, some of the nine are not due.
         assert.isAtLeast(commands / messages, 4)
-      }),
-    60_000
+      })
   )
 
   it.live("in a cluster it is one message per node that has a key", () =>
@@ -132,7 +131,7 @@ describePeers("a document in Redis", () => {
       // The turns are those of one second more.
       assert.isAtLeast(commands / steps.count, 3)
       assert.isAtMost(messages, 3 * steps.count)
-    }), 120_000)
+    }))
 
   const policy = {
     steps: [{ fixed: { delay: "10 millis" } }, { maxAttempts: 2 }, "whileRetryable", { quotaGated: { cost: 4 } }]
@@ -174,8 +173,7 @@ describePeers("a document in Redis", () => {
         yield* Fiber.join(held)
         yield* isSeen(two, 80)
         assert.strictEqual(yield* balance(one), 36)
-      }),
-    60_000
+      })
   )
 
   it.live(
@@ -192,8 +190,7 @@ describePeers("a document in Redis", () => {
         yield* eventually(isClosed, "it is closed")
         yield* inside(two)(RetryConfig.set(orders({})))
         assert.strictEqual((yield* call(two, Effect.succeed(1)))._tag, "Success")
-      }),
-    60_000
+      })
   )
 
   it.live(
@@ -209,7 +206,6 @@ describePeers("a document in Redis", () => {
         assert.strictEqual(yield* balance(process), 16)
         yield* startRedis(port)
         yield* eventually(Effect.map(balance(process), (tokens) => tokens === 100), "Redis decides")
-      }),
-    60_000
+      })
   )
 })

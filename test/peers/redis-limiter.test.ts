@@ -234,16 +234,14 @@ describePeers("an adaptive limiter in Redis", () => {
         assert.isAtMost(shared.ofLimit, 1.05)
         assert.isAtLeast(shared.least, 0.8)
         assert.isAtMost(shared.most, 1.2)
-      }),
-    180_000
+      })
   )
 
   // Only on request: a test that is skipped fails CI.
   if (process.env["COMPARE"] !== undefined) {
     it.live(
       "for comparison: each with a limiter of its own",
-      () => Effect.map(measured(() => "own"), (own) => print("each for itself", own)),
-      180_000
+      () => Effect.map(measured(() => "own"), (own) => print("each for itself", own))
     )
   }
 })

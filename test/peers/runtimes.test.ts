@@ -158,7 +158,7 @@ const ended = (command: string, args: ReadonlyArray<string>, cwd: string): Effec
     new Promise((resolve, reject) => {
       const ends = (error: Error | null, stdout: string, stderr: string) =>
         error === null ? resolve(stdout) : reject(new Error(`${error.message}\n${stderr}`))
-      ChildProcess.execFile(command, args, { cwd, timeout: 60_000, env: { ...process.env, NO_COLOR: "1" } }, ends)
+      ChildProcess.execFile(command, args, { cwd, timeout: 300_000, env: { ...process.env, NO_COLOR: "1" } }, ends)
     })
   )
 

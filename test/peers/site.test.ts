@@ -48,7 +48,7 @@ describePeers("the site", () => {
       executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
       args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     })
-  }, 400_000)
+  })
 
   afterAll(async () => {
     await browser.close()

@@ -8,4 +8,5 @@ const isFull = process.env["LAWS"] === "full"
 export const budget = (full: number, few = Math.ceil(full / 10)): number => isFull ? full : few
 
 /** The first of these. */
-export const firstOf = <A>(all: ReadonlyArray<A>, few?: number): ReadonlyArray<A> => all.slice(0, budget(all.length, few))
+export const firstOf = <A>(all: ReadonlyArray<A>, few?: number): ReadonlyArray<A> =>
+  all.slice(0, budget(all.length, few))

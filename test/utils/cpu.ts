@@ -16,5 +16,12 @@ export const threadSeconds = (): number => {
   return (user + system) / 1e6
 }
 
+/** The CPU seconds that this takes. What else the machine does is no part of it. */
+export const secondsOf = (work: () => void): number => {
+  const before = threadSeconds()
+  work()
+  return threadSeconds() - before
+}
+
 /** The CPU seconds of the children that have ended; where there is no `/proc`, none. */
 export const childrenSeconds = (): number => hasStat ? secondsIn("/proc/self/stat", 13) : 0

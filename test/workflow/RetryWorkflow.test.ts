@@ -73,8 +73,7 @@ describe("a process that is killed", () => {
       Effect.gen(function*() {
         // Before the outcome of a send is stored, once for each of the four.
         assert.strictEqual(yield* sweep({ policy }, 0), 4)
-      }),
-    120_000
+      })
   )
 
   it.effect(
@@ -82,7 +81,6 @@ describe("a process that is killed", () => {
     () =>
       Effect.gen(function*() {
         assert.isAtMost(yield* sweep({ policy, options: { inMemoryThreshold: 0 } }, 10, ["after"]), 4)
-      }),
-    120_000
+      })
   )
 })

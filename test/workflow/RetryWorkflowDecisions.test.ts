@@ -186,7 +186,7 @@ describe("an interruption", () => {
       )
     )
     return Effect.map(sweepQuota(program), (runs) => assert.isAbove(runs, 50))
-  }, 60_000)
+  })
 })
 
 class Closed extends Data.TaggedError("Closed")<{ readonly retryAfter: Duration.Duration }> {

@@ -605,7 +605,7 @@ describe("init", () => {
     assert.strictEqual(out, await good(["compare", path, "--policy", steps]))
     assert.match(out, /^none .* 9[12]\.\d/m)
     assert.match(out, /^three attempts .* 9[78]\.\d/m)
-  }, 120_000)
+  })
 
   it("writes steps as they were typed", async () => {
     const path = inHere("steps.json")

@@ -42,7 +42,7 @@ beforeAll(() => {
   )
   user = empty
   command = join(empty, "node_modules", ".bin", "effect-retry")
-}, 120_000)
+})
 
 const children = new Set<ChildProcess>()
 
@@ -125,7 +125,7 @@ describePages.each(["docs/cli.md", "docs/choosing-a-policy.md"])("%s", (page) =>
       const shell = line.replaceAll("npx ", "")
       const { err, out } = await ended(spawn("sh", ["-c", shell], { cwd: user, env: { ...process.env, PATH: path } }))
       assert.strictEqual(err + out, output)
-    }, 60_000)
+    })
   }
   afterAll(() => {
     for (const name of files()) rmSync(join(user, name))
@@ -153,7 +153,7 @@ describe("the command that is installed", () => {
     const { broken, fitted, lines } = JSON.parse(out)
     assert.deepStrictEqual([lines, broken, fitted.requests], [100 * (once.split("\n").length - 1), 0, lines])
     rmSync(path)
-  }, 60_000)
+  })
 
   it("is of the version of the package", async () => {
     const { version } = JSON.parse(readFileSync(join(lab, "package.json"), "utf8"))
@@ -177,7 +177,7 @@ describe("the command that is installed", () => {
     assert.strictEqual(spread!.code, 0, spread!.err)
     assert.isAbove(5 * JSON.parse(spread!.out).results[0].attempts, worthAThread)
     assert.deepStrictEqual(spread, alone)
-  }, 120_000)
+  })
 
   it("includes its licenses, and nothing else but scenarios and the schema", () => {
     const installed = join(user, "node_modules", "@effect-retry", "lab")
@@ -258,7 +258,7 @@ describe("the command that is installed", () => {
     assert.match(readFileSync(join(user, "partial.html"), "utf8"), /partial/i)
     assert.deepStrictEqual(files(), ["partial.html"])
     rmSync(join(user, "partial.html"))
-  }, 60_000)
+  })
 
   it("exits immediately at the second Ctrl-C, even when about to write", async () => {
     // Nobody reads from the pipe, so it takes no end of writing.
@@ -267,5 +267,5 @@ describe("the command that is installed", () => {
     assert.deepStrictEqual([signal, out], ["SIGINT", ""])
     assert.deepStrictEqual(files(), ["pipe"])
     rmSync(join(user, "pipe"))
-  }, 60_000)
+  })
 })

@@ -343,8 +343,7 @@ describe("a page of several runs", () => {
         assert.include(page, "A line is the median of 5 runs")
         assert.include(page, "fill-opacity=\"0.2\"")
         tagsOf(page)
-      }),
-    60_000
+      })
   )
 
   it.live("calls a difference within random variation a tie", () =>
@@ -355,7 +354,7 @@ describe("a page of several runs", () => {
         verdictOf(page),
         "twin is equally good: with the same seeds, its success rate differs by 0.0 points"
       )
-    }), 60_000)
+    }))
 
   it.live("gives means of all runs in its table of numbers", () =>
     Effect.gen(function*() {
@@ -367,7 +366,7 @@ describe("a page of several runs", () => {
         page.replaceAll(",", ""),
         new RegExp(`<th scope="row">calls</th><td>${mean} <small>\\d+ to \\d+</small></td>`)
       )
-    }), 60_000)
+    }))
 
   it.live("begins with a map when it is given one, in the order of the policies", () =>
     Effect.gen(function*() {
@@ -392,7 +391,7 @@ describe("a page of several runs", () => {
       )
       assert.include(page, ">this scenario</text>")
       tagsOf(page)
-    }), 60_000)
+    }))
 })
 
 describe("explainSvg", () => {

@@ -87,7 +87,7 @@ describe("a command in two threads", () => {
         assert.strictEqual(threads.ends.length, 2)
         await Promise.all(threads.ends)
       }
-    }, 120_000)
+    })
   }
 
   it("gives the same objects from its sources, and starts no more threads than there are runs", async () => {
@@ -97,7 +97,7 @@ describe("a command in two threads", () => {
     const spread = inThreads(runs, { workers: Option.some(8) }).pipe(Effect.provideService(Threads, threads))
     assert.deepStrictEqual(await Effect.runPromise(spread), await Effect.runPromise(runs))
     assert.strictEqual(threads.ends.length, 2)
-  }, 60_000)
+  })
 
   it("starts none for small work", async () => {
     const threads = counted(worthAThread)
@@ -106,7 +106,7 @@ describe("a command in two threads", () => {
     const attempts = JSON.parse(out).runs.flatMap(({ results }: any) => results.map((result: any) => result.attempts))
     assert.isBelow(attempts.reduce((sum: number, one: number) => sum + one, 0), worthAThread)
     assert.strictEqual(threads.ends.length, 0)
-  }, 60_000)
+  })
 
   it("refuses what is not a number of threads", async () => {
     for (const workers of ["0", "1.5", "257", "many"]) {
@@ -132,7 +132,7 @@ describe("a command in two threads", () => {
     const threads = counted(0)
     assert.deepStrictEqual(await run(args, { threads }), expected)
     await Promise.all(threads.ends)
-  }, 60_000)
+  })
 
   it("says what has become of a thread that ends by itself", async () => {
     for (
@@ -161,5 +161,5 @@ describe("a command in two threads", () => {
     assert.strictEqual(progress.at(-1), "\r\u001b[2K")
     for (const { results } of JSON.parse(out).runs) assert.strictEqual(results.length, 1)
     await Promise.all(threads.ends)
-  }, 120_000)
+  })
 })

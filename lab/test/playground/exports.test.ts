@@ -60,7 +60,7 @@ describe("what the playground exports", () => {
     } finally {
       rmSync(folder, { recursive: true })
     }
-  }, 60_000)
+  })
 })
 
 describe("the page of the playground", () => {
@@ -70,5 +70,5 @@ describe("the page of the playground", () => {
     assert.notMatch(page, /<(?:script|link|img)[^>]* (?:src|href)="(?!data:)/)
     assert.notMatch(page, /\bimport\("|importScripts\(/)
     assert.match(page, /^effect 4\./m)
-  }, 60_000)
+  })
 })

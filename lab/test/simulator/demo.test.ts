@@ -29,7 +29,6 @@ describe("demo", () => {
           assert.closeTo(predicted.succeeded!.mean, succeeded, 0.03, name)
           assert.closeTo(predicted.sendsPerCall!.mean / attempts, 1, 0.05, name)
         }
-      }),
-    120_000
+      })
   )
 })

@@ -122,7 +122,7 @@ describe("Simulator.judge", () => {
       const some = { recoveredWithin: "1 hour", recoversInRuns: `${recovery.runs} of 8` }
       assert.deepStrictEqual(judgedWith(some).map(({ holds }) => holds), [true, true])
       assert.strictEqual(judgedWith(some)[0]!.found, recovery.afterMillis!.high)
-    }), 30_000)
+    }))
 
   it.live("fails an expectation without data: the latency if no call succeeds", () =>
     Effect.gen(function*() {
@@ -207,5 +207,5 @@ describe("Simulator.warnings", () => {
         { path: "", problem: `recovers in ${recovery.runs} of 8 runs: it is on the edge, where a small change decides` }
       ])
       assert.deepStrictEqual(Simulator.warnings(scenario, results.slice(0, 1)), [])
-    }), 30_000)
+    }))
 })

@@ -49,8 +49,7 @@ describe("brownout: half of the capacity is gone, and no code says so", () => {
         const results = (yield* runs("brownout")).map(first)
         assert.closeTo(mean(results.map((fleet) => share(fleet))) / possible, 25, 3)
         assert.isBelow(mean(results.map((fleet) => share(fleet, 100, 150))), 1)
-      }),
-    60_000
+      })
   )
 
   // Source of the 95 %: the simulator that the rule was chosen by, 20 seeds.
@@ -62,8 +61,7 @@ describe("brownout: half of the capacity is gone, and no code says so", () => {
         assert.closeTo(mean(results.map((fleet) => share(fleet))) / possible, 95, 3)
         assert.closeTo(mean(results.map(goodput)), 0.85, 0.03)
         assert.isAbove(mean(results.map((fleet) => share(fleet, 92, 150))), 98)
-      }),
-    60_000
+      })
   )
 
   /** Calls that are not retried, in the seconds before it, and from five seconds after it began to its end. */
@@ -99,8 +97,7 @@ describe("brownout: half of the capacity is gone, and no code says so", () => {
         assert.isAbove(short.used, 0.98)
         assert.isBelow(short.p99, 2.7 * short.unloaded)
         assert.isAbove(short.servedBefore, 99.9)
-      }),
-    180_000
+      })
   )
 
   it.live(
@@ -117,8 +114,7 @@ describe("brownout: half of the capacity is gone, and no code says so", () => {
         const usual = yield* lasting({}, service, few)
         assert.isBelow(usual.used, 0.8)
         assert.isAbove(usual.p99, 1000)
-      }),
-    180_000
+      })
   )
 })
 
@@ -141,7 +137,7 @@ describe("straggler: two in a hundred are slow", () => {
       // Three standard deviations of so few.
       assert.closeTo(hedged.slow, 0.02 ** 2, 3 * Math.sqrt(0.02 ** 2 / hedged.calls))
       assert.closeTo(hedged.load, 1.02, 0.002)
-    }), 120_000)
+    }))
 
   it.live("no more is sent than the share pays for", () =>
     Effect.gen(function*() {
@@ -150,7 +146,7 @@ describe("straggler: two in a hundred are slow", () => {
       })
       assert.isBelow(load, 1.0101)
       assert.closeTo(slow, 0.01, 0.002)
-    }), 120_000)
+    }))
 
   it.live("hedged calls retry, pay and count as others do: without a hedge they are the same calls", () =>
     Effect.gen(function*() {
@@ -194,8 +190,7 @@ describe("noisy-neighbor: a job in the same process asks for more than the capac
         const equal = yield* served({ criticality: "sheddable" })
         assert.closeTo(equal.shop, 44, 4)
         assert.closeTo(equal.reports, 44, 4)
-      }),
-    120_000
+      })
   )
 
   it.live("without a limit neither is served, then or after", () =>
@@ -203,7 +198,7 @@ describe("noisy-neighbor: a job in the same process asks for more than the capac
       const none = yield* served({ policy: { steps } })
       assert.isBelow(none.shop, 5)
       assert.isBelow(none.reports, 5)
-    }), 60_000)
+    }))
 
   it.live("spread over ten processes it helps little: few calls wait in the same line", () =>
     Effect.gen(function*() {
@@ -211,7 +206,7 @@ describe("noisy-neighbor: a job in the same process asks for more than the capac
       const equal = yield* served({ processes: 10, criticality: "sheddable" })
       assert.isAbove(critical.shop, equal.shop)
       assert.isBelow(critical.shop, 75)
-    }), 120_000)
+    }))
 })
 
 describe("cool-down-herd: one hint brings all callers back at the same moment", () => {
@@ -233,8 +228,7 @@ describe("cool-down-herd: one hint brings all callers back at the same moment", 
         const { served, throttles } = yield* herd(100, { steps, coolDown: {} }, seeds)
         assert.isAbove(served, 99)
         assert.isAtMost(throttles, 0.006)
-      }),
-    60_000
+      })
   )
 
   it.live(
@@ -244,8 +238,7 @@ describe("cool-down-herd: one hint brings all callers back at the same moment", 
         const { served, throttles } = yield* herd(100, { steps: hinted })
         assert.isBelow(served, 50)
         assert.isAbove(throttles, 0.1)
-      }),
-    60_000
+      })
   )
 
   it.live(
@@ -255,8 +248,7 @@ describe("cool-down-herd: one hint brings all callers back at the same moment", 
         const coolDown = { maxWait: "15 seconds" }
         assert.isBelow((yield* herd(100, { steps, coolDown })).served, 40)
         assert.isAbove((yield* herd(100, { steps, coolDown, concurrency: {} })).served, 99)
-      }),
-    120_000
+      })
   )
 })
 
@@ -279,8 +271,7 @@ describe("two-fleets: one has a limit, the other has none", () => {
         const { neighbor, polite } = yield* served()
         assert.closeTo(polite, 42, 4)
         assert.closeTo(neighbor, 62, 5)
-      }),
-    60_000
+      })
   )
 
   it.live("with the same limit in both, both are served more, and alike", () =>
@@ -288,7 +279,7 @@ describe("two-fleets: one has a limit, the other has none", () => {
       const { neighbor, polite } = yield* served({ steps, concurrency: {} })
       assert.closeTo(polite, neighbor, 3)
       assert.isAbove(polite, 60)
-    }), 60_000)
+    }))
 
   it.live(
     "next to calls that are repeated without a delay, no call is served, polite or not",
@@ -297,8 +288,7 @@ describe("two-fleets: one has a limit, the other has none", () => {
         const { neighbor, polite } = yield* served("naive")
         assert.isBelow(polite, 12)
         assert.isBelow(neighbor, 12)
-      }),
-    60_000
+      })
   )
 })
 
@@ -314,8 +304,7 @@ describe("what a limit does badly", () => {
           (110 / 120)
         assert.closeTo(limit, 72, 5)
         assert.isAbove(both, limit + 3)
-      }),
-    120_000
+      })
   )
 
   // Source: as above, 97 %.
@@ -327,8 +316,7 @@ describe("what a limit does badly", () => {
         assert.closeTo(served, 97, 1)
         const quota = yield* runs("near-the-timeout", { policy: { steps } })
         assert.isAbove(mean(quota.map((result) => share(first(result)))), 99.9)
-      }),
-    60_000
+      })
   )
 })
 

@@ -34,7 +34,7 @@ describe("Simulator.sweep", () => {
       assert.strictEqual(beside, value! + 1)
       assert.isAtMost(points.length, 12)
       assert.deepStrictEqual(points.map(({ value }) => value), points.map(({ value }) => value).sort((a, b) => a - b))
-    }), 30_000)
+    }))
 
   it.live("finds the smallest value exactly: a limit of 16 lets 80 % of 20 pass", () =>
     Effect.gen(function*() {
@@ -47,7 +47,7 @@ describe("Simulator.sweep", () => {
       assert.deepInclude(coarse, { kind: "smallest", value: 16, beside: 13 })
       const fine = yield* Simulator.sweep(scenario, { ...options, from: 0.5, to: 1.5 })
       assert.deepInclude(fine, { kind: "nowhere", value: undefined, step: 0.001 })
-    }), 30_000)
+    }))
 
   it.live("says if the expectations hold in the whole range, or nowhere", () =>
     Effect.gen(function*() {
@@ -59,7 +59,7 @@ describe("Simulator.sweep", () => {
         monotone: true
       })
       assert.deepInclude(yield* Simulator.sweep(scenario, { ...options, from: 1, to: 9 }), { kind: "nowhere" })
-    }), 30_000)
+    }))
 
   it.live("says where the expectations start and stop holding: at neither end", () =>
     Effect.gen(function*() {
@@ -77,7 +77,7 @@ describe("Simulator.sweep", () => {
       assert.isFalse(found.points.at(-1)!.holds)
       assert.isFalse(found.monotone)
       assert.strictEqual(found.kind, "smallest")
-    }), 30_000)
+    }))
 
   it.live("changes the settings that a policy's name stands for", () =>
     Effect.gen(function*() {
@@ -90,7 +90,7 @@ describe("Simulator.sweep", () => {
         runs: 1
       })
       assert.strictEqual(found.kind, "largest")
-    }), 30_000)
+    }))
 
   it.live("runs as often as recoversInRuns says, and reports each value", () =>
     Effect.gen(function*() {

@@ -17,7 +17,7 @@ describe("the trace of a run", () => {
           found[policy] = traceHash
         }
         assert.deepStrictEqual(found, hashes)
-      }), 60_000)
+      }))
   }
 
   it("is known for all built-in scenarios but the benchmark's", () => {

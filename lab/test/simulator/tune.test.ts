@@ -48,8 +48,7 @@ describe("Simulator.tune", () => {
         const [figures] = policies.find(({ label }) => label === "none")!.figures
         const { succeeded } = Simulator.summarize(yield* Simulator.runs(scenario, { runs: 1 }))
         assert.strictEqual(figures!.succeeded, succeeded!.mean)
-      }),
-    30_000
+      })
   )
 
   it.live(
@@ -61,8 +60,7 @@ describe("Simulator.tune", () => {
         const { chosen, sensitivity } = yield* Simulator.tune(scenario, { policies: ["jitter"], runs: 1 })
         assert.strictEqual(chosen.label, "jitter")
         assert.isAbove(sensitivity.length, 0)
-      }),
-    30_000
+      })
   )
 
   it.live("the front has the policies that no other beats, and the choice is on it", () =>
@@ -95,7 +93,7 @@ describe("Simulator.tune", () => {
         ...front.map(() => true),
         ...policies.slice(front.length).map(() => false)
       ])
-    }), 60_000)
+    }))
 
   it.live("prefers policies for which the expectations hold", () =>
     Effect.gen(function*() {
@@ -105,7 +103,7 @@ describe("Simulator.tune", () => {
       const bound = yield* Simulator.tune(yield* short({ expect: { sendsPerCall: "> 1" } }), options)
       assert.notStrictEqual(bound.chosen.label, "none")
       assert.isTrue(bound.chosen.worst.holds)
-    }), 60_000)
+    }))
 
   it.live(
     "says what the choice depends on, the most first: more capacity is more success",
@@ -132,8 +130,7 @@ describe("Simulator.tune", () => {
           of("services.0.outages.0.length").higher.succeeded,
           of("services.0.outages.0.length").lower.succeeded
         )
-      }),
-    60_000
+      })
   )
 
   it.live(
@@ -144,8 +141,7 @@ describe("Simulator.tune", () => {
         const { sensitivity } = yield* Simulator.tune(yield* short(), { policies: [policy as any], runs: 1 })
         const { higher, lower } = sensitivity.find(({ path }) => path === "policy.quota.capacity")!
         assert.deepStrictEqual([higher.sendsPerCall, lower.sendsPerCall], [1, 1])
-      }),
-    30_000
+      })
   )
 
   it.live("accepts other scenarios in place of the family, and reports its progress", () =>
@@ -159,7 +155,7 @@ describe("Simulator.tune", () => {
       })
       assert.deepStrictEqual(outages, ["short", "other"])
       assert.deepStrictEqual(told.slice(0, 2), ["1/2 none", "2/2 none"])
-    }), 30_000)
+    }))
 
   it.live("refuses a scenario without an outage", () =>
     Effect.gen(function*() {

@@ -43,7 +43,7 @@ describePeers("the simulator and reality", () => {
             const { predicted, measured } = recoveredMillis
             assert.closeTo(predicted!.mean, measured!, Math.max(2000, measured! * 0.15))
           }
-        }), 300_000)
+        }))
     }
   }
 })
