@@ -26,7 +26,8 @@ const measuring = ["test/peers/{digits,flow,redis-scale,telemetry}.test.ts", "te
 /** Tests of what is one per process, which other files would change: each has a thread of its own. */
 const alone = [
   "test/Gates.test.ts",
-  "test/core/{AdaptiveRateLimiter,Nesting,NestingBegins,Sharing,Unshared}.test.ts",
+  "test/core/{AdaptiveRateLimiter,Attempt,Nesting,NestingBegins,Sharing,Unshared}.test.ts",
+  "test/examples/outageNow.test.ts",
   "test/reliability/context.test.ts"
 ]
 

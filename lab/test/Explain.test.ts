@@ -22,6 +22,11 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { patient } from "../../examples/own-policy.ts"
+import { budget } from "../../test/utils/budget.ts"
+
+/** With fewer samples, where they are no figure of the test. */
+const explain: typeof Explain.explain = (policy, options) =>
+  Explain.explain(policy, { samples: budget(1000), ...options })
 
 const spread = ({ delay }: Explain.Retry) => [delay.minMillis, delay.p50Millis, delay.p99Millis, delay.maxMillis]
 const spreads = (explanation: Explain.Explanation) => explanation.retries.map(spread)
@@ -74,7 +79,7 @@ describe("Explain", () => {
       ] as const
     ) {
       it(`are exact: ${name}`, () => {
-        const explanation = Explain.explain(policy, { failure })
+        const explanation = explain(policy, { failure })
         assert.deepStrictEqual(spreads(explanation), expected.map((row) => [...row]))
         assert.isTrue(explanation.retries.every(({ delay }) => delay.exact))
       })
@@ -82,15 +87,15 @@ describe("Explain", () => {
 
     it("law: exact percentiles are those that many samples come to", () => {
       const policy = Backoff.exponential({ base: 1000, cap: 8000, jitter: "full" }).pipe(RetryPolicy.maxAttempts(5))
-      const exact = Explain.explain(policy)
-      const reference = Explain.explain(
+      const exact = explain(policy)
+      const reference = explain(
         // Two draws where one would do: so the percentiles can only be sampled.
         Backoff.exponential({ base: 1000, cap: 8000 }).pipe(
           RetryPolicy.jittered("full"),
           RetryPolicy.jittered({ proportional: 0 }),
           RetryPolicy.maxAttempts(5)
         ),
-        { samples: 20_000 }
+        { samples: budget(20_000, 5000) }
       )
       for (const [n, { delay }] of exact.retries.entries()) {
         const sampled = reference.retries[n]!.delay
@@ -104,7 +109,7 @@ describe("Explain", () => {
 
     it("are sampled where they depend on the delay before, between exact extremes", () => {
       const policy = Backoff.decorrelated({ base: 100, cap: 5000 }).pipe(RetryPolicy.maxAttempts(6))
-      const { retries } = Explain.explain(policy)
+      const { retries } = explain(policy)
       assert.deepStrictEqual(retries.map(({ delay }) => delay.exact), [true, false, false, false, false])
       assert.deepStrictEqual(retries.map(({ delay }) => [delay.minMillis, delay.maxMillis]), [
         [100, 300],
@@ -149,11 +154,11 @@ describe("Explain", () => {
       assert.strictEqual(Explain.explain(awsStandard).samples, 1000)
       const dependent = Backoff.decorrelated({ base: 100, cap: 5000 }).pipe(RetryPolicy.maxAttempts(3))
       assert.strictEqual(Explain.explain(dependent).samples, 5000)
-      assert.strictEqual(Explain.explain(dependent, { samples: 200 }).samples, 200)
+      assert.strictEqual(explain(dependent, { samples: 200 }).samples, 200)
     })
 
     it("do not count as exact because few were sampled", () => {
-      const { retries } = Explain.explain(Backoff.decorrelated({ base: 100, cap: 5000 }), { samples: 1, retries: 4 })
+      const { retries } = explain(Backoff.decorrelated({ base: 100, cap: 5000 }), { samples: 1, retries: 4 })
       assert.deepStrictEqual(retries.map(({ delay }) => delay.exact), [true, false, false, false])
     })
 
@@ -169,7 +174,7 @@ describe("Explain", () => {
               Effect.exit,
               runToEnd
             )
-            const explanation = Explain.explain(policy, { attempt: 7 })
+            const explanation = explain(policy, { attempt: 7 })
             const [first = 0, ...rest] = call.timeline.at("attempt")
             const sent = rest.map((at) => at - first)
             assert.isAtMost(sent.length, explanation.retries.length)
@@ -189,7 +194,7 @@ describe("Explain", () => {
 
   describe("the end of a call", () => {
     it("is shown with its reason, after its retry", () => {
-      const explanation = Explain.explain(awsStandard)
+      const explanation = explain(awsStandard)
       assert.deepStrictEqual(ends(explanation), [[3, "max-attempts", 1]])
       assert.deepStrictEqual(explanation.retries.map(({ ends }) => ends.map(({ reason }) => reason)), [[], [
         "max-attempts"
@@ -198,7 +203,7 @@ describe("Explain", () => {
     })
 
     it("comes immediately for an error that is not retried", () => {
-      const explanation = Explain.explain(awsStandard, { failure: RetryInfo.notRetryable, attempt: 30 })
+      const explanation = explain(awsStandard, { failure: RetryInfo.notRetryable, attempt: 30 })
       assert.deepStrictEqual([explanation.retries, ends(explanation)], [[], [[1, "final", 1]]])
       assert.deepStrictEqual(explanation.latency, { minMillis: 30, p50Millis: 30, p99Millis: 30, maxMillis: 30 })
       assert.strictEqual(explanation.failure.safety, "No")
@@ -207,7 +212,7 @@ describe("Explain", () => {
     })
 
     it("differs at random with a deadline, in shares that add up to 1", () => {
-      const explanation = Explain.explain(patient)
+      const explanation = explain(patient)
       const total = explanation.ends.reduce((sum, { share }) => sum + share, 0)
       assert.closeTo(total, 1, 1e-9)
       assert.deepStrictEqual(explanation.ends.map(({ attempts, reason }) => [attempts, reason]), [
@@ -233,17 +238,17 @@ describe("Explain", () => {
       assert.strictEqual(explanation.latency.maxMillis, 3000)
       assert.isAtMost(explanation.latency.p99Millis!, 3000)
       assert.include(explanation.notes[0], "Delays are those of retries actually made")
-      assert.deepStrictEqual(Explain.explain(awsStandard, { deadline: "1 minute" }).notes, [])
+      assert.deepStrictEqual(explain(awsStandard, { deadline: "1 minute" }).notes, [])
     })
 
     it("comes no later than a deadline and one attempt", () => {
-      const explanation = Explain.explain(awsStandard, { deadline: "2 seconds", attempt: "1 second" })
+      const explanation = explain(awsStandard, { deadline: "2 seconds", attempt: "1 second" })
       assert.strictEqual(explanation.deadlineMillis, 2000)
       assert.strictEqual(explanation.latency.maxMillis, 3000)
       assert.deepStrictEqual(new Set(explanation.ends.map(({ reason }) => reason)), new Set(["deadline"]))
-      const policy = Explain.explain(RetryPolicy.deadline("500 millis")(awsStandard), { deadline: "2 seconds" })
+      const policy = explain(RetryPolicy.deadline("500 millis")(awsStandard), { deadline: "2 seconds" })
       assert.strictEqual(policy.deadlineMillis, 500)
-      const later = Explain.explain(awsStandard, { deadline: "1 minute", attempt: "1 second" })
+      const later = explain(awsStandard, { deadline: "1 minute", attempt: "1 second" })
       assert.strictEqual(later.latency.maxMillis, 6000)
     })
 
@@ -258,7 +263,7 @@ describe("Explain", () => {
       ] as const
     ) {
       it(`is not looked for further than ${name}`, () => {
-        const explanation = Explain.explain(policy, options)
+        const explanation = explain(policy, options)
         assert.strictEqual(explanation.retries.length, shown)
         assert.isFalse(explanation.complete)
         assert.deepStrictEqual(ends(explanation), [[shown + 1, "not-followed", 1]])
@@ -273,12 +278,12 @@ describe("Explain", () => {
     }
 
     it("is complete where the limit is exactly what the policy makes", () => {
-      assert.isTrue(Explain.explain(awsDynamoDB2026, { retries: 3 }).complete)
+      assert.isTrue(explain(awsDynamoDB2026, { retries: 3 }).complete)
     })
 
     it("comes by the deadline, even if the calls were not followed that far", () => {
       const policy = RetryPolicy.deadline("30 seconds")(Backoff.fixed({ delay: 100 }))
-      const explanation = Explain.explain(policy, { attempt: 50, failureRates: [1, 0.5], samples: 20 })
+      const explanation = explain(policy, { attempt: 50, failureRates: [1, 0.5], samples: 20 })
       assert.isFalse(explanation.complete)
       assert.deepStrictEqual(explanation.latency, {
         minMillis: null,
@@ -288,12 +293,12 @@ describe("Explain", () => {
       })
       // A retry begins every 150 ms, and the last of them before 30 s.
       assert.deepStrictEqual(explanation.load.map(({ attempts }) => attempts), [200, 2])
-      const whole = Explain.explain(policy, { attempt: 50, failureRates: [1], retries: 300, samples: 20 })
+      const whole = explain(policy, { attempt: 50, failureRates: [1], retries: 300, samples: 20 })
       assert.deepStrictEqual([whole.complete, whole.load[0]!.attempts], [true, 200])
     })
 
     it("comes when the retry quota of the call is used up", () => {
-      const explanation = Explain.explain(awsStandard, { quota: { capacity: 500, initial: 9 } })
+      const explanation = explain(awsStandard, { quota: { capacity: 500, initial: 9 } })
       assert.deepStrictEqual(ends(explanation), [[2, "quota-exhausted", 1]])
       assert.deepStrictEqual(explanation.retries.map(({ balance, cost }) => [cost, balance]), [[5, 4]])
       assert.strictEqual(explanation.quota!.retriesInOutage, 1)
@@ -302,18 +307,18 @@ describe("Explain", () => {
 
     it("is held back by long polling, which counts as latency", () => {
       const policy = AwsModes.standard2026({ longPolling: true })
-      const { latency, retries } = Explain.explain(policy, { quota: { initial: 0 } })
+      const { latency, retries } = explain(policy, { quota: { initial: 0 } })
       assert.deepStrictEqual([retries.length, latency.maxMillis], [0, 50])
     })
 
     it("waits for a quota that makes it wait, within the deadline", () => {
       const quota = { capacity: 10, initial: 0, refillPerSecond: 2, whenExhausted: "wait" } as const
-      const explanation = Explain.explain(awsStandard, { quota })
+      const explanation = explain(awsStandard, { quota })
       assert.deepStrictEqual(explanation.retries.map(({ latestMillis }) => latestMillis), [3500, 7000])
       assert.strictEqual(explanation.latency.maxMillis, 7000)
       assert.strictEqual(explanation.notes.length, 3)
       assert.isTrue(explanation.load.every(({ attempts, attemptsWithoutQuota }) => attempts === attemptsWithoutQuota))
-      const hurried = Explain.explain(awsStandard, { quota, deadline: "5 seconds" })
+      const hurried = explain(awsStandard, { quota, deadline: "5 seconds" })
       assert.deepStrictEqual(ends(hurried), [[2, "deadline", 1]])
       assert.strictEqual(hurried.load.at(-1)!.attemptsWithoutQuota, 3)
     })
@@ -322,13 +327,13 @@ describe("Explain", () => {
   describe("the quota", () => {
     it("is paid by the class of the failure", () => {
       const classes = { transient: 5, timeout: 10, throttling: 5 }
-      const explanation = Explain.explain(awsStandard, { failure: { timeout: true } })
+      const explanation = explain(awsStandard, { failure: { timeout: true } })
       assert.deepStrictEqual(explanation.retries.map(({ balance, cost, costs }) => ({ balance, cost, costs })), [
         { balance: 490, cost: 10, costs: classes },
         { balance: 480, cost: 10, costs: classes }
       ])
       assert.deepStrictEqual(explanation.quota!.costs, classes)
-      assert.deepStrictEqual(Explain.explain(awsStandard2026).retries[1]!.costs, {
+      assert.deepStrictEqual(explain(awsStandard2026).retries[1]!.costs, {
         transient: 14,
         timeout: 14,
         throttling: 5
@@ -336,7 +341,7 @@ describe("Explain", () => {
     })
 
     it("does not matter to a policy without one", () => {
-      const { load, quota, retries } = Explain.explain(patient)
+      const { load, quota, retries } = explain(patient)
       assert.deepStrictEqual([quota, retries[0]!.balance, retries[0]!.cost], [null, null, 0])
       assert.isTrue(load.every(({ attempts, attemptsWithoutQuota }) => attempts === attemptsWithoutQuota))
     })
@@ -349,7 +354,7 @@ describe("Explain", () => {
       ] as const
     ) {
       it(`of 500 tokens pays for exactly ${retries} retries at ${cost} each in an outage, and keeps ${left}`, () => {
-        const explanation = Explain.explain(policy, { failure, retries: 200, samples: 3 })
+        const explanation = explain(policy, { failure, retries: 200, samples: 3 })
         assert.deepStrictEqual(ends(explanation), [[retries + 1, "quota-exhausted", 1]])
         assert.strictEqual(explanation.retries.at(-1)!.balance, left)
         assert.strictEqual(explanation.quota!.retriesInOutage, retries)
@@ -366,13 +371,13 @@ describe("Explain", () => {
       ] as const
     ) {
       it(`bites from a failure rate of ${expected.toFixed(4)}: ${name}`, () => {
-        assert.closeTo(Explain.explain(policy, { failure, samples: 1 }).quota!.bitesAt!, expected, 5e-5)
+        assert.closeTo(explain(policy, { failure, samples: 1 }).quota!.bitesAt!, expected, 5e-5)
       })
     }
 
     it("takes effect from the start if successes add nothing, and never if a retry costs nothing", () => {
       const bitesAt = (policy: Parameters<typeof Explain.explain>[0], quota: RetryQuota.Options) =>
-        Explain.explain(policy, { quota, samples: 1 }).quota!.bitesAt
+        explain(policy, { quota, samples: 1 }).quota!.bitesAt
       assert.closeTo(bitesAt(awsStandard, { successIncrement: 0 })!, 0, 1e-9)
       assert.strictEqual(bitesAt(RetryPolicy.quotaGated({ cost: 0 })(awsStandard), {}), null)
       const half = bitesAt(awsStandard, { successIncrement: 0.5 })!
@@ -381,7 +386,7 @@ describe("Explain", () => {
 
     for (const initial of [0, 4]) {
       it(`is known and bounds the load though its ${initial} tokens pay for no retry`, () => {
-        const { load, quota, retries } = Explain.explain(awsStandard, {
+        const { load, quota, retries } = explain(awsStandard, {
           quota: { initial },
           failureRates: [0.3, 0.5, 1]
         })
@@ -393,29 +398,29 @@ describe("Explain", () => {
     }
 
     it("refuses every retry if its capacity is below the cost of one", () => {
-      const { load, notes, quota } = Explain.explain(awsStandard, { quota: { capacity: 4 } })
+      const { load, notes, quota } = explain(awsStandard, { quota: { capacity: 4 } })
       assert.strictEqual(quota!.bitesAt, 0)
       assert.isTrue(load.every(({ attempts, failureRate, success }) => attempts === 1 && success === 1 - failureRate))
       assert.deepStrictEqual(notes, [])
     })
 
     it("that is small comes with a warning: it sometimes empties earlier", () => {
-      const { load, notes } = Explain.explain(awsStandard, { quota: { capacity: 10 }, failureRates: [0.3] })
+      const { load, notes } = explain(awsStandard, { quota: { capacity: 10 }, failureRates: [0.3] })
       assert.match(notes[0]!, /lower failure rates/)
       const { attempts } = Effect.runSync(realLoad(awsStandard, 0.3, 20_000, { capacity: 10 }))
       assert.isBelow(attempts, load[0]!.attempts! - 0.05)
-      assert.deepStrictEqual(Explain.explain(awsStandard).notes, [])
+      assert.deepStrictEqual(explain(awsStandard).notes, [])
     })
 
     it("is that of the options, or refuses them", () => {
-      assert.strictEqual(Explain.explain(awsStandard, { quota: { capacity: 50 } }).quota!.retriesInOutage, 10)
-      assert.instanceOf(thrownBy(() => Explain.explain(awsStandard, { quota: { capacity: -1 } })), InvalidOption)
+      assert.strictEqual(explain(awsStandard, { quota: { capacity: 50 } }).quota!.retriesInOutage, 10)
+      assert.instanceOf(thrownBy(() => explain(awsStandard, { quota: { capacity: -1 } })), InvalidOption)
     })
   })
 
   describe("the load", () => {
     const loads = (policy: Parameters<typeof Explain.explain>[0], failureRates: ReadonlyArray<number>) =>
-      Explain.explain(policy, { failureRates, samples: 1 }).load
+      explain(policy, { failureRates, samples: 1 }).load
 
     for (
       const [name, policy, failureRate, attempts, success] of [
@@ -445,7 +450,7 @@ describe("Explain", () => {
     })
 
     it("counts the retries that a limit allows beyond those shown", () => {
-      const [at1, half] = Explain.explain(RetryPolicy.maxAttempts(20)(Backoff.fixed({ delay: 5 })), {
+      const [at1, half] = explain(RetryPolicy.maxAttempts(20)(Backoff.fixed({ delay: 5 })), {
         retries: 3,
         failureRates: [1, 0.9]
       }).load
@@ -472,14 +477,14 @@ describe("Explain", () => {
 
   describe("schedules", () => {
     it("are explained as they are", () => {
-      const explanation = Explain.explain(Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 3 })))
+      const explanation = explain(Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 3 })))
       assert.deepStrictEqual(spreads(explanation), [100, 200, 400].map((delay) => Array(4).fill(delay)))
       assert.deepStrictEqual(ends(explanation), [[4, "schedule", 1]])
       assert.strictEqual(explanation.maxAttempts, null)
     })
 
     it("are explained with their jitter, and cut when they never end", () => {
-      const explanation = Explain.explain(Schedule.jittered(Schedule.spaced("1 second")))
+      const explanation = explain(Schedule.jittered(Schedule.spaced("1 second")))
       assert.strictEqual(explanation.retries.length, 10)
       assert.deepStrictEqual(spreads(explanation)[0], [800, 1000, 1196, 1200])
     })
@@ -491,22 +496,22 @@ describe("Explain", () => {
         ),
         Schedule.upTo({ times: 2 })
       )
-      assert.strictEqual(Explain.explain(busy).retries.length, 0)
-      const explanation = Explain.explain(busy, { error: { busy: true } })
+      assert.strictEqual(explain(busy).retries.length, 0)
+      const explanation = explain(busy, { error: { busy: true } })
       assert.strictEqual(explanation.retries.length, 2)
       assert.deepStrictEqual([explanation.failure.class, explanation.failure.safety], ["unknown", null])
-      const known = Explain.explain(busy, { error: { busy: true, name: "ThrottlingException" } })
+      const known = explain(busy, { error: { busy: true, name: "ThrottlingException" } })
       assert.strictEqual(known.failure.class, "throttling")
     })
 
     it("that fail end the call", () => {
       const failing = Schedule.spaced(5).pipe(Schedule.tap(() => Effect.fail("no")))
-      assert.deepStrictEqual(ends(Explain.explain(failing)), [[1, "policy-error", 1]])
+      assert.deepStrictEqual(ends(explain(failing)), [[1, "policy-error", 1]])
     })
 
     for (const none of [undefined, null, {}, "awsStandard", Effect.void]) {
       it(`are required: ${String(none)} is not one`, () => {
-        const error = thrownBy(() => Explain.explain(none as any))
+        const error = thrownBy(() => explain(none as any))
         assert.instanceOf(error, InvalidOption)
         assert.strictEqual((error as InvalidOption).field, "policy")
       })
@@ -514,7 +519,7 @@ describe("Explain", () => {
 
     it("that wait for something external are refused", () => {
       const outside = Schedule.spaced(5).pipe(Schedule.tap(() => Effect.promise(() => new Promise(() => {}))))
-      const error = thrownBy(() => Explain.explain(outside))
+      const error = thrownBy(() => explain(outside))
       assert.instanceOf(error, InvalidOption)
       assert.strictEqual((error as InvalidOption).field, "policy")
     })
@@ -523,7 +528,7 @@ describe("Explain", () => {
       const bug = new Error("bug")
       assert.strictEqual(
         thrownBy(() =>
-          Explain.explain(RetryPolicy.fromDelay(() => {
+          explain(RetryPolicy.fromDelay(() => {
             throw bug
           }))
         ),
@@ -535,20 +540,20 @@ describe("Explain", () => {
       class Other extends Context.Service<Other, {}>()("Other") {}
       const needy = Schedule.spaced(5).pipe(Schedule.tap(() => Other.use(() => Effect.void)))
       // @ts-expect-error: nobody provides the service
-      const explained = () => Explain.explain(needy)
+      const explained = () => explain(needy)
       assert.isFunction(explained)
-      expectTypeOf(Explain.explain(awsAdaptive)).toEqualTypeOf<Explain.Explanation>()
+      expectTypeOf(explain(awsAdaptive)).toEqualTypeOf<Explain.Explanation>()
     })
   })
 
   it("leaves out the wait for a send token, with a note", () => {
-    const explanation = Explain.explain(awsAdaptive, { failure: { throttling: true } })
-    assert.deepStrictEqual(spreads(explanation), spreads(Explain.explain(awsStandard)))
+    const explanation = explain(awsAdaptive, { failure: { throttling: true } })
+    assert.deepStrictEqual(spreads(explanation), spreads(explain(awsStandard)))
     assert.include(explanation.notes[0], "rate limiter token")
   })
 
   it("gives the attempt's share of the latency", () => {
-    const { attemptMillis, latency, retries } = Explain.explain(awsStandard, { attempt: "2 seconds" })
+    const { attemptMillis, latency, retries } = explain(awsStandard, { attempt: "2 seconds" })
     assert.strictEqual(attemptMillis, 2000)
     assert.deepStrictEqual([latency.minMillis, latency.maxMillis], [6000, 9000])
     assert.deepStrictEqual(retries.map(({ latestMillis }) => latestMillis), [3000, 7000])
@@ -557,26 +562,26 @@ describe("Explain", () => {
   it("makes sends wait for a cool-down, and counts hedges in the load", () => {
     const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(2))
     const failure = RetryInfo.throttled("1 second")
-    const plain = Explain.explain(policy, { failure, samples: 50 })
+    const plain = explain(policy, { failure, samples: 50 })
     assert.strictEqual(plain.latency.maxMillis, 0)
-    const cooled = Explain.explain(policy, { failure, samples: 50, coolDown: { spread: 0 } })
+    const cooled = explain(policy, { failure, samples: 50, coolDown: { spread: 0 } })
     assert.deepStrictEqual([cooled.latency.minMillis, cooled.latency.maxMillis], [1000, 1000])
     assert.strictEqual(cooled.retries[0]!.latestMillis, 1000)
     assert.strictEqual(cooled.retries[0]!.delay.maxMillis, 0)
-    const spread = Explain.explain(policy, { failure, samples: 500, coolDown: { spread: 0.5 } })
+    const spread = explain(policy, { failure, samples: 500, coolDown: { spread: 0.5 } })
     assert.isAtLeast(spread.latency.minMillis!, 1000)
     assert.closeTo(spread.latency.maxMillis!, 1500, 25)
-    const hedged = Explain.explain(policy, { samples: 20, hedge: { share: 0.05 }, failureRates: [0, 1] })
+    const hedged = explain(policy, { samples: 20, hedge: { share: 0.05 }, failureRates: [0, 1] })
     assert.deepStrictEqual(hedged.load.map(({ attempts }) => attempts), [1.05, 2.05])
     assert.include(hedged.notes.join(), "at most 5 of 100 calls have one")
-    assert.throws(() => Explain.explain(policy, { hedge: { share: 2 } }), /share/)
-    assert.throws(() => Explain.explain(policy, { coolDown: { spread: -1 } }), /spread/)
+    assert.throws(() => explain(policy, { hedge: { share: 2 } }), /share/)
+    assert.throws(() => explain(policy, { coolDown: { spread: -1 } }), /spread/)
   })
 
   it("is the same for the same seed, and differs in samples only for another", () => {
     const policy = Backoff.decorrelated({ base: 100, cap: 5000 }).pipe(RetryPolicy.maxAttempts(4))
-    assert.deepStrictEqual(Explain.explain(policy, { seed: "a" }), Explain.explain(policy, { seed: "a" }))
-    const [a, b] = ["a", "b"].map((seed) => Explain.explain(policy, { seed }))
+    assert.deepStrictEqual(explain(policy, { seed: "a" }), explain(policy, { seed: "a" }))
+    const [a, b] = ["a", "b"].map((seed) => explain(policy, { seed }))
     assert.notDeepEqual(a!.latency, b!.latency)
     assert.deepStrictEqual(a!.latency.maxMillis, b!.latency.maxMillis)
   })
@@ -585,10 +590,10 @@ describe("Explain", () => {
     const [name, explanation] of [
       [
         "an endless policy",
-        Explain.explain(AwsModes.standard({ maxAttempts: Infinity }), { name: "endless", samples: 5 })
+        explain(AwsModes.standard({ maxAttempts: Infinity }), { name: "endless", samples: 5 })
       ],
-      ["a policy with a deadline", Explain.explain(patient, { failure: RetryInfo.throttled("1 hour"), samples: 5 })],
-      ["a policy that costs nothing", Explain.explain(RetryPolicy.quotaGated({ cost: 0 })(awsStandard), { samples: 5 })]
+      ["a policy with a deadline", explain(patient, { failure: RetryInfo.throttled("1 hour"), samples: 5 })],
+      ["a policy that costs nothing", explain(RetryPolicy.quotaGated({ cost: 0 })(awsStandard), { samples: 5 })]
     ] as const
   ) {
     it(`survives JSON: ${name}`, () => {
@@ -599,7 +604,7 @@ describe("Explain", () => {
   it.effect("leaves alone the effect that asks for it", () =>
     Effect.gen(function*() {
       const call = outcomes([transient, transient], { afterwards: "repeat" })
-      const asking = RetryPolicy.fromDelay(() => Explain.explain(awsStandard, { samples: 3 }).latency.maxMillis!)
+      const asking = RetryPolicy.fromDelay(() => explain(awsStandard, { samples: 3 }).latency.maxMillis!)
       const events = timeline()
       yield* call.send.pipe(
         withRetry(RetryPolicy.maxAttempts(3)(asking)),
@@ -627,7 +632,7 @@ describe("Explain", () => {
     ] as const
   ) {
     it(`refuses an impossible ${field}: ${Object.values(options)}`, () => {
-      const error = thrownBy(() => Explain.explain(awsStandard, options))
+      const error = thrownBy(() => explain(awsStandard, options))
       assert.instanceOf(error, InvalidOption)
       assert.deepStrictEqual([(error as InvalidOption).constructorName, (error as InvalidOption).field], [
         "Explain.explain",

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { attempt, Backoff, RetryPolicy, withRetry } from "effect-retry"
 import * as Criticality from "effect-retry/Criticality"
 import * as RetryHttp from "effect-retry/RetryHttp"
@@ -6,10 +6,31 @@ import * as RetryPropagation from "effect-retry/RetryPropagation"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
+import { build } from "esbuild"
 import { type ChildProcess, fork } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 
-const worker = fileURLToPath(new URL("propagation.worker.ts", import.meta.url))
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "retry-propagation-"))
+const worker = path.join(folder, "worker.mjs")
+
+beforeAll(() =>
+  build({
+    entryPoints: [fileURLToPath(new URL("propagation.worker.ts", import.meta.url))],
+    outfile: worker,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    // What is CommonJS in it requires modules of Node.
+    banner: { js: `import { createRequire as from } from "node:module"\nconst require = from(import.meta.url)` },
+    tsconfig: fileURLToPath(new URL("../../tsconfig.json", import.meta.url)),
+    logLevel: "error"
+  })
+)
+
+afterAll(() => fs.rmSync(folder, { recursive: true }))
 
 /** A process, and the address at which it answers. */
 const started = (next: string, middleware: string) =>
@@ -17,7 +38,6 @@ const started = (next: string, middleware: string) =>
     Effect.acquireRelease(
       Effect.sync(() =>
         fork(worker, [next, middleware], {
-          execArgv: ["--import", "tsx"],
           stdio: ["ignore", "inherit", "inherit", "ipc"]
         })
       ),
@@ -100,12 +120,13 @@ describe("three real processes in a row, each with three attempts, the last one 
       const bare = yield* HttpClient.HttpClient
       const atLast: Array<string | undefined> = []
       // On a slow machine a deadline is over before a send has reached the last one.
-      for (let millis = 400; atLast.length === 0; millis *= 2) {
+      for (let millis = 1000; atLast.at(-1) !== "cut off"; millis *= 2) {
+        atLast.length = 0
         const client = RetryHttp.retry(bare, RetryPolicy.deadline(threeAttempts, millis))
         const exit = yield* Effect.exit(client.get(`${first}/slow`)).pipe(Effect.provide(RetryPropagation.layer()))
         assert.include(String(exit), "no response within")
         do {
-          yield* Effect.sleep("20 millis")
+          yield* Effect.sleep(millis / 10)
           atLast.push(...(yield* seen(last)).map(({ attempt }) => attempt))
         } while (atLast.at(-1) === "1")
       }

