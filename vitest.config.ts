@@ -21,7 +21,7 @@ const tests = ["test/**/*.test.ts", "lab/test/**/*.test.ts"]
 const peers = ["test/peers/**/*.test.ts", "lab/test/cli/installed.test.ts"]
 
 /** Peers that measure time, which nothing may run beside. */
-const measuring = ["test/peers/{digits,flow,redis-scale,telemetry}.test.ts", "test/peers/reality/*.test.ts"]
+const measuring = ["test/peers/{digits,redis-scale,telemetry}.test.ts", "test/peers/reality/*.test.ts"]
 
 /** Tests of what is one per process, which other files would change: each has a thread of its own. */
 const alone = [

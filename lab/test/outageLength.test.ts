@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
+import { budget, firstOf } from "../../test/utils/budget.ts"
 import { inputOf as comparedInput } from "../scripts/overload.ts"
 import * as Simulator from "../src/Simulator.ts"
 import { inputOf } from "./utils/simulate.ts"
@@ -16,10 +17,8 @@ const rows = [
 
 type Row = typeof rows[number]
 
-const isFull = process.env["LAWS"] === "full"
-
 /** Runs of an hour of virtual time are for the gate. */
-const isRun = ([processes]: Row): boolean => isFull || processes <= 100
+const isRun = ([processes]: Row): boolean => processes <= budget(1000)
 
 /** How long after the outage a run recovers, in seconds. */
 const recoveredAfter = (input: unknown) =>
@@ -60,7 +59,7 @@ describe("how long an outage of ten seconds lasts for callers", () => {
     assert.match(read("README.md"), new RegExp(`, ${one![2]} s, ${hundred![2]} s and ${thousand![2]} s\\.`))
   })
 
-  for (const mechanism of isFull ? ["AIMD", "Gradient2", "quota"] : []) {
+  for (const mechanism of firstOf(["AIMD", "Gradient2", "quota"], 0)) {
     it.live(`is 6 minutes with ${mechanism} in each of 100 processes`, () =>
       Effect.gen(function*() {
         const input = { ...comparedInput("outage", mechanism, 100, 1), duration: "600 seconds" }
@@ -76,7 +75,7 @@ describe("how long an outage of ten seconds lasts for callers", () => {
       }))
   }
 
-  for (const policy of isFull ? ["envoy", "finagle"] : []) {
+  for (const policy of firstOf(["envoy", "finagle"], 0)) {
     it.live(`is longer than 2,000 s with the budget of ${policy} alone`, () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* recoveredAfter(outage(1, policy, 2000)), Infinity)

@@ -2,7 +2,7 @@ import * as RetryPolicy from "effect-retry/RetryPolicy"
 import type * as RetryQuota from "effect-retry/RetryQuota"
 import * as Duration from "effect/Duration"
 import type { BudgetOptions } from "./budget.ts"
-import { resolve } from "./policy.ts"
+import { resolve, type Retrying } from "./policy.ts"
 import type { Fleet, Scenario, ServiceSettings } from "./scenario.ts"
 import { millis } from "./units.ts"
 
@@ -29,11 +29,13 @@ const runsDry = (
 ): boolean =>
   Math.min(cost, throttlingCost ?? cost, timeoutCost ?? cost) > 0 && refillPerSecond === 0 && whenExhausted !== "wait"
 
+const isGated = ({ concurrency, coolDown, hedge, limiter, throttle }: Retrying): boolean =>
+  (limiter ?? concurrency ?? coolDown ?? throttle ?? hedge) !== undefined
+
 const thresholdOf = ({ policy, processes }: Fleet, capacity: number): number | undefined => {
-  const { budget, concurrency, coolDown, hedge, limiter, policy: retrying, quota: shared = {}, throttle } = resolve(
-    policy
-  )
-  if ((limiter ?? concurrency ?? coolDown ?? throttle ?? hedge) !== undefined) return undefined
+  const resolved = resolve(policy)
+  const { budget, policy: retrying, quota: shared = {} } = resolved
+  if (isGated(resolved)) return undefined
   if (retrying === undefined) return capacity
   const { deadline, maxAttempts, quota } = RetryPolicy.limits(retrying)
   // How many attempts fit into a deadline depends on how long they wait.

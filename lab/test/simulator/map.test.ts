@@ -1,12 +1,11 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { budget } from "../../../test/utils/budget.ts"
 import { Chance } from "../../src/simulator/chance.ts"
 import { inputOf, retrying } from "../utils/simulate.ts"
 
-const isFull = process.env["LAWS"] === "full"
-
-const budget = (budget: object) => retrying({ attempts: 3, budget })
+const budgeted = (budget: object) => retrying({ attempts: 3, budget })
 
 /**
  * Calls a second below which a service that is behind recovers, as a balance of rates has it: `C` without retries or with a
@@ -20,7 +19,7 @@ const thresholds = [
   ["four retries", retrying({ attempts: 5 }), 100, 20],
   ["retries up to 10 % of all sends (SRE)", "sre", 100, 90],
   ["Finagle, 20 % and 10 a second", "finagle", 100, 75],
-  ["Finagle, 50 % and 0 a second", budget({ kind: "finagle", share: 0.5, minPerSecond: 0 }), 100, 66.667],
+  ["Finagle, 50 % and 0 a second", budgeted({ kind: "finagle", share: 0.5, minPerSecond: 0 }), 100, 66.667],
   ["quota paid back by successes only (AWS, gRPC)", "awsStandard", 100, 100],
   ["no retries", "none", 300, 300],
   ["one retry", retrying({ attempts: 2 }), 300, 150],
@@ -28,7 +27,7 @@ const thresholds = [
   ["four retries", retrying({ attempts: 5 }), 300, 60],
   ["retries up to 10 % of all sends (SRE)", "sre", 300, 270],
   ["Finagle, 20 % and 10 a second", "finagle", 300, 241.667],
-  ["Finagle, 50 % and 0 a second", budget({ kind: "finagle", share: 0.5, minPerSecond: 0 }), 300, 200],
+  ["Finagle, 50 % and 0 a second", budgeted({ kind: "finagle", share: 0.5, minPerSecond: 0 }), 300, 200],
   ["quota paid back by successes only (AWS, gRPC)", "grpc", 300, 300]
 ] as const
 
@@ -125,7 +124,7 @@ describe("Simulator.verdict", () => {
   const recoversIn = (scenario: Simulator.Scenario) =>
     Effect.map(Simulator.run(scenario), (result) => Simulator.summarize([result]).recovery.runs === 1)
 
-  const [cells, mostProcesses] = isFull ? [200, 1000] : [5, 10]
+  const [cells, mostProcesses] = [budget(200, 5), budget(1000, 10)]
 
   it.live(`recovers where the whole run does, in ${cells} random cells of at most ${mostProcesses} processes`, () =>
     Effect.gen(function*() {
@@ -139,7 +138,7 @@ describe("Simulator.verdict", () => {
   it.live("collapses only where a run of ten times the length does not recover either", () =>
     Effect.gen(function*() {
       let collapses = 0
-      for (let seed = 1; collapses < (isFull ? 40 : 1); seed++) {
+      for (let seed = 1; collapses < budget(40, 1); seed++) {
         const scenario = yield* cellOf(seed, mostProcesses)
         if ((yield* Simulator.verdict(scenario, { runs: 1 })) !== "collapses") continue
         collapses++
