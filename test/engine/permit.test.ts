@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Backoff, InvalidOption, RetryObserver, type SendGate } from "effect-retry"
+import { Backoff, InvalidOption, RetryObserver, RetryQuota, type RetryQuotaStore, type SendGate } from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -49,6 +49,54 @@ describe("a permit is settled once, and as sent only if it was", () => {
       assert.deepStrictEqual(told, expected)
     })
   }
+})
+
+describe("a permit leaves the quota with what it spent, no more and no less", () => {
+  const rows: ReadonlyArray<readonly [done: ReadonlyArray<keyof typeof verbs>, retry: number, balance: number]> = [
+    [[], 1, 393],
+    [["cancel"], 1, 400],
+    [["abandon"], 1, 400],
+    [["leave"], 1, 393],
+    [["leave", "succeeds"], 1, 400],
+    [["leave", "fails"], 1, 393],
+    [["leave", "abandon"], 1, 393],
+    // A first send pays its fee when it is made, however it ends.
+    [["cancel"], 0, 400],
+    [["leave"], 0, 393],
+    [["leave", "succeeds"], 0, 393],
+    [["leave", "fails"], 0, 393]
+  ]
+  const paid = (retry: number) =>
+    Effect.gen(function*() {
+      const quota = yield* RetryQuota.make({ initial: 400 })
+      const clock = yield* Clock.Clock
+      const world = new World(Context.make(RetryQuota.RetryQuota, quota), quota, [])
+      const permit = new Permit(world, retry)
+      const pay = () => permit.pay(quota.store.reserve(7, clock) as RetryQuotaStore.Reservation)
+      pay()
+      return { permit, pay, balance: quota.balance }
+    })
+  for (const [done, retry, expected] of rows) {
+    it.effect(`${retry === 0 ? "a first send" : "a retry"}: ${done.join(", then ") || "held"}: ${expected} of 400`, () =>
+      Effect.gen(function*() {
+        const { balance, permit } = yield* paid(retry)
+        for (const verb of done) verbs[verb](permit)
+        assert.strictEqual(yield* balance, expected)
+        for (const verb of done.slice(1)) verbs[verb](permit)
+        assert.strictEqual(yield* balance, expected)
+      }))
+  }
+
+  it.effect("tokens that come when it has ended, or was sent, go back", () =>
+    Effect.gen(function*() {
+      const [canceled, sent] = [yield* paid(1), yield* paid(1)]
+      canceled.permit.cancel()
+      canceled.pay()
+      assert.strictEqual(yield* canceled.balance, 400)
+      sent.permit.leave()
+      sent.pay()
+      assert.strictEqual(yield* sent.balance, 393)
+    }))
 })
 
 it.effect("a permit that is settled out of order leaves the others to their fiber", () =>

@@ -111,6 +111,7 @@ describe("outcomes", () => {
       } catch (error) {
         assert.instanceOf(error, InvalidOption)
         assert.strictEqual((error as InvalidOption).field, field)
+        assert.match((error as InvalidOption).message, /^(outcomes|after): /)
       }
     })
   }

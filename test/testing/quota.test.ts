@@ -135,7 +135,8 @@ describe("TestQuota", () => {
       assert.strictEqual(yield* RetryQuota.balance, 12)
       yield* Kit.TestQuota.setBalance(500)
       assert.strictEqual(yield* RetryQuota.balance, 500)
-      assert.strictEqual((yield* Effect.flip(Kit.TestQuota.setBalance(501))).field, "tokens")
+      const { constructorName, field, value } = yield* Effect.flip(Kit.TestQuota.setBalance(501))
+      assert.deepStrictEqual([constructorName, field, value], ["TestQuota.setBalance", "tokens", 501])
     }).pipe(Effect.provide(RetryQuota.layer())))
 
   it("refuses impossible options under its own name", () => {

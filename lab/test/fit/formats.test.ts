@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Entry } from "../../src/fit/entry.ts"
 import { choose, type Format } from "../../src/fit/formats.ts"
+import { nginx } from "../../src/fit/nginx.ts"
 
 const read = (format: Format | undefined, lines: ReadonlyArray<string>, names = {}) => {
   const chosen = choose(lines, format, names)
@@ -43,6 +44,12 @@ const cases: ReadonlyArray<readonly [string, Format, ReadonlyArray<string>, Retu
       "::1 - - [10/Oct/2000:13:55:36 +0000] \"GET /a\\\\\\\" HTTP/1.0\" 200 0 \"-\" \"C:\\\\\" 0.250"
     ],
     entry(at("2000-10-10T13:55:36Z"), 250, 200)
+  ],
+  [
+    "nginx, the shortest line: request, status, size",
+    "nginx",
+    ["::1 - - [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.0\" 200 0"],
+    entry(at("2000-10-10T13:55:36Z"), undefined, 200)
   ],
   [
     "nginx, combined without a time",
@@ -149,6 +156,27 @@ describe("a line", () => {
       chosen.reader.read(line.slice(0, length), ({ endMillis, status }) => {
         assert.isTrue(Number.isFinite(endMillis) && Number.isInteger(status))
       })
+    }
+  })
+
+  it("of nginx has a time, a request, a status and a size, or is none", () => {
+    const time = "[10/Oct/2000:13:55:36 +0000]"
+    const rows = [
+      [`::1 - - ${time} "GET / HTTP/1.1" 200 1`, true],
+      [` ${time} "" - -`, true],
+      [`${time} "GET / HTTP/1.1" 200 1`, false],
+      [`::1 - - ${time} GET / HTTP/1.1 200 1`, false],
+      [`::1 - - [10/Oct/2000:13:55:36 +0000 "GET / HTTP/1.1" 200 1`, false],
+      [`::1 - - [] "GET / HTTP/1.1" 200 1`, false],
+      [`::1 - - ${time} "GET / HTTP/1.1" 200`, false],
+      [`::1 - - ${time} "GET / HTTP/1.1"`, false],
+      [`::1 - - ${time} "GET / HTTP/1.1" 2000 1`, false],
+      ["", false]
+    ] as const
+    for (const [line, isRead] of rows) {
+      let count = 0
+      assert.strictEqual(nginx.read(line, () => count++), isRead, line)
+      assert.strictEqual(count, isRead ? 1 : 0, line)
     }
   })
 
