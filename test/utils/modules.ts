@@ -66,12 +66,11 @@ const takesOptions = (textOf: Parsed["textOf"]) => (parameter: any): boolean => 
 /** The names that a file exports for other files of the library only. */
 export const internalsOf = (source: string): ReadonlySet<string> =>
   new Set(
-    Array.from(
-      read(source).matchAll(
-        /^\/\*\*(?:(?!\*\/)[^])*@internal(?:(?!\*\/)[^])*\*\/\nexport (?:const|class|function) (\w+)/gm
-      ),
-      ([, name]) => name!
-    )
+    read(source).split("/**").flatMap((part) => {
+      const [comment = "", code = ""] = part.split("*/\n", 2)
+      const [, name] = /^export (?:const|class|function) (\w+)/.exec(code) ?? []
+      return name !== undefined && comment.includes("@internal") ? [name] : []
+    })
   )
 
 /** The functions that a module exports, its own or of an internal file, that take a record of options. */
