@@ -216,13 +216,18 @@ describe("TestLimiter", () => {
   it.effect("sets the balance of any store, up and down, as its clock has it", () =>
     Effect.gen(function*() {
       const { store } = yield* RetryQuota.make({ capacity: 100, refillPerSecond: 1 })
+      let open = 0
       // A store of one's own: it only has the contract.
       const own: RetryQuotaStore.RetryQuotaStore = {
         capacity: 100,
         successIncrement: 1,
         firstAttemptCost: 0,
         whenExhausted: "stop",
-        reserve: (cost, clock) => store.reserve(cost, clock),
+        reserve: (cost, clock) => {
+          const taken = store.reserve(cost, clock) as RetryQuotaStore.Reservation
+          open++
+          return { cost, giveBack: () => taken.giveBack(), spend: () => open-- > 0 && taken.spend() }
+        },
         deposit: (tokens, clock) => store.deposit(tokens, clock),
         balance: (clock) => store.balance(clock)
       }
@@ -232,6 +237,7 @@ describe("TestLimiter", () => {
             Effect.gen(function*() {
               yield* Kit.TestQuota.setBalance(tokens)
               assert.strictEqual((yield* Kit.TestQuota.state).balance, tokens)
+              assert.strictEqual(open, 0)
             }),
             quota
           )
