@@ -46,9 +46,9 @@ describe("docs/modules.md", () => {
 })
 
 it("the sidebar of the site has each page, and no other", async () => {
-  const { groups } = await importOf("site/pages.js") as { readonly groups: ReadonlyArray<Group> }
+  const { groups } = await importOf("docs/site/pages.js") as { readonly groups: ReadonlyArray<Group> }
   const there = new Set(groups.flatMap(({ pages }) => pages.map(([path]) => path)))
-  assert.deepStrictEqual(missing(listed("docs", /\.md$/), there), [])
+  assert.deepStrictEqual(missing(listed("docs", /^[^/]*\.md$/), there), [])
   assert.deepStrictEqual([...there].filter((path) => !fs.existsSync(new URL(path, root))), [])
 })
 
@@ -79,9 +79,9 @@ describe("metrics", async () => {
   })
 
   it("are all on the dashboard, which like the alerts shows no other", () => {
-    const there = namedIn(read("grafana/effect-retry.json"))
+    const there = namedIn(read("examples/grafana/effect-retry.json"))
     assert.deepStrictEqual([missing(own, there), missing(there, ids)], [[], []])
-    assert.deepStrictEqual(missing(namedIn(read("grafana/alerts.yml")), ids), [])
+    assert.deepStrictEqual(missing(namedIn(read("examples/grafana/alerts.yml")), ids), [])
   })
 })
 

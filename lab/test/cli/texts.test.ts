@@ -156,7 +156,7 @@ describe("the rank of policies", () => {
     }
     assert.deepStrictEqual(
       [await fate("none", 5), await fate("none", 5, []), await fate("none", 400)],
-      ["always", "undisturbed", "never"]
+      ["always", "undisturbed", "unrecovered"]
     )
   })
 })
