@@ -1,6 +1,6 @@
 // Every step runs, whatever became of those before it. The last lines say what each came to and how long it took.
 import { spawnSync } from "node:child_process"
-import { mkdirSync, readFileSync, rmSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { counted, environmental, merged } from "./report.mjs"
 
@@ -35,6 +35,15 @@ const tests = (name, command, ...args) => {
 step("install", "npm", "ci")
 for (const name of ["check", "lint", "effect"]) step(name, "npm", "run", name)
 const unit = tests("test", "npm", "test", "--")
+
+// Laws and simulations with all of their seeds, samples and cells: the files that take a budget.
+const files = ["test", "lab/test"].flatMap((folder) =>
+  readdirSync(folder, { recursive: true }).map((name) => `${folder}/${name}`)
+).filter((name) => name.endsWith(".test.ts") && /utils\/budget\.ts"/.test(readFileSync(name, "utf8")))
+process.env.LAWS = "full"
+const laws = tests("laws", "npm", "test", "--", ...files)
+delete process.env.LAWS
+
 for (const name of ["build", "package"]) step(name, "npm", "run", name)
 
 step("install-peers", "bash", ".ci/peers")
@@ -51,7 +60,7 @@ if (passed === 0 || skipped > 0) peers.row.result = `RED: ${skipped} skipped, an
 for (const { error, file } of again) console.log(`\nRan again, because its environment failed: ${file}\n  ${error}`)
 console.log(`\n${"step".padEnd(14)} seconds  result`)
 for (const { name, result, seconds } of rows) console.log(`${name.padEnd(14)} ${String(seconds).padStart(7)}  ${result}`)
-const counts = [unit.report, peers.report].map(counted)
+const counts = [unit.report, laws.report, peers.report].map(counted)
 const sum = (of) => counts.reduce((all, count) => all + count[of], 0)
 console.log(`\n${sum("passed")} passed, ${sum("failed")} failed`)
 process.exitCode = rows.some(({ result }) => result.startsWith("RED")) ? 1 : 0
