@@ -39,7 +39,7 @@ const unit = tests("test", "npm", "test", "--")
 // Laws and simulations with all of their seeds, samples and cells: the files that take a budget.
 const files = ["test", "lab/test"].flatMap((folder) =>
   readdirSync(folder, { recursive: true }).map((name) => `${folder}/${name}`)
-).filter((name) => name.endsWith(".test.ts") && /utils\/budget\.ts"/.test(readFileSync(name, "utf8")))
+).filter((name) => name.endsWith(".test.ts") && /utils\/budget\.ts"|\/sweeps\//.test(readFileSync(name, "utf8")))
 process.env.LAWS = "full"
 const laws = tests("laws", "npm", "test", "--", ...files)
 delete process.env.LAWS
