@@ -45,6 +45,12 @@ describe("docs/modules.md", () => {
   })
 })
 
+it("the README and docs/runtimes.md name the versions of Node that CI runs", () => {
+  const [, versions] = /^\s+node: \[(.+)\]$/m.exec(read(".github/workflows/ci.yml"))!
+  assert.include(read("docs/runtimes.md"), `| Node ${versions} | `)
+  assert.include(read("README.md"), `Node ${versions!.replace(/, (\d+)$/, " and $1")}, by`)
+})
+
 it("the sidebar of the site has each page, and no other", async () => {
   const { groups } = await importOf("docs/site/pages.js") as { readonly groups: ReadonlyArray<Group> }
   const there = new Set(groups.flatMap(({ pages }) => pages.map(([path]) => path)))

@@ -162,6 +162,13 @@ const reasonOf = (error: unknown, sdk: Class, ours: Class): string | undefined =
 const page = fs.readFileSync(new URL("../../docs/aws-sdk.md", import.meta.url), "utf8")
 
 describe("classification, against the real @smithy/core", () => {
+  it("is tested with the version that docs/aws-sdk.md names", () => {
+    const { version } = JSON.parse(
+      fs.readFileSync(new URL("../../node_modules/@smithy/core/package.json", import.meta.url), "utf8")
+    )
+    assert.include(page, `is tested with ${version.split(".").slice(0, 2).join(".")}.`)
+  })
+
   it("60,000 errors: docs/aws-sdk.md lists every difference seen, and every difference listed is seen", () => {
     const next = seeded(12)
     const seen = new Map<string, number>()
