@@ -72,7 +72,10 @@ const held: Record<string, ReadonlyArray<Row>> = {
     ]
   ],
   "docs/aws-sdk.md": [
-    ["is tested with 3.41", "test/aws/ClassificationFuzz.test.ts: is tested with the version that docs/aws-sdk.md names"],
+    [
+      "is tested with 3.41",
+      "test/aws/ClassificationFuzz.test.ts: is tested with the version that docs/aws-sdk.md names"
+    ],
     [
       "a quota of 500 tokens for each client",
       "test/aws/SdkModes.test.ts: next to StandardRetryStrategy of @smithy/core"
