@@ -199,8 +199,8 @@ export const mapSvg = (all: Maps): string => {
   const width = Math.max(gap + columns * (size.width + gap), 800)
   const title = `Where ${scenario.name} recovers`
   const legend = verdicts.map((one, n) =>
-    html`${fill(box(gap + n * 215, 36, 12, 12), cells[one].light)}${
-      text(gap + n * 215 + 18, 46, wordsOf(scenario)[one])
+    html`${fill(box(gap + n * 235, 36, 12, 12), cells[one].light)}${
+      text(gap + n * 235 + 18, 46, wordsOf(scenario)[one])
     }`
   )
   const panels = maps.map((map, n) => {
@@ -218,7 +218,7 @@ export const mapSvg = (all: Maps): string => {
     [
       heading(gap, 24, title, 15),
       ...legend,
-      text(gap + 3 * 215 + 40, 46, "dashed: theory"),
+      text(gap + 3 * 235 + 40, 46, "dashed: theory"),
       ...panels
     ]
   )
