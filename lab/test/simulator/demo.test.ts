@@ -2,10 +2,11 @@ import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { policies } from "../../../examples/outage/Page.ts"
+import { budget } from "../../../test/utils/budget.ts"
 import { inMemory } from "../../../test/utils/outage.ts"
 import { inputOf } from "../utils/simulate.ts"
 
-const seeds = 3
+const seeds = budget(3, 1)
 
 const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
@@ -23,7 +24,9 @@ describe("demo", () => {
           const program = runs.map((figures) => figures[index]!)
           assert.strictEqual(program[0]!.name, name)
           const policy = yield* Simulator.decodePolicy(input)
-          const predicted = Simulator.summarize(yield* Simulator.runs(Simulator.withPolicy(scenario, policy)))
+          const predicted = Simulator.summarize(
+            yield* Simulator.runs(Simulator.withPolicy(scenario, policy), { runs: budget(20, 2) })
+          )
           const succeeded = mean(program.map(({ succeeded }) => succeeded))
           const attempts = mean(program.map(({ requestsPerCall }) => requestsPerCall))
           assert.closeTo(predicted.succeeded!.mean, succeeded, 0.03, name)
