@@ -7,8 +7,13 @@ import * as RetryInfo from "effect-retry/RetryInfo"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
 import * as Schedule from "effect/Schedule"
 import { readFileSync } from "node:fs"
+import { budget } from "../../test/utils/budget.ts"
 
 const fixed = (attempts: number) => Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(attempts))
+
+/** With fewer samples: none of the figures is theirs. */
+const expectLoad: typeof Expect.expectLoad = (policy, options) =>
+  Expect.expectLoad(policy, { samples: budget(1000, 20), ...options })
 
 const thrown = (f: () => void): Expect.LoadTooHigh => {
   try {
@@ -41,7 +46,7 @@ describe("expectLoad", () => {
     ] as const
   ) {
     it(`is ${what}`, () => {
-      const found = Expect.expectLoad(policy)
+      const found = expectLoad(policy)
       assert.strictEqual(found.load, load)
       assert.strictEqual(found.failureRate, failureRate)
     })
@@ -55,34 +60,36 @@ describe("expectLoad", () => {
   ) {
     it(`is highest where the quota begins to drain: AWS ${mode}`, () => {
       const f = crossing(cost)
-      const found = Expect.expectLoad(policy)
+      const found = expectLoad(policy)
       assert.closeTo(found.failureRate, f, 1e-6)
       assert.closeTo(found.load, 1 + f + f * f, 1e-6)
     })
   }
 
   it("no failure rate has a higher load", () => {
-    const { load } = Expect.expectLoad(AwsModes.awsStandard)
+    const { load } = expectLoad(AwsModes.awsStandard)
     const failureRates = Array.from({ length: 1001 }, (_, n) => n / 1000)
-    const loads = Explain.explain(AwsModes.awsStandard, { failureRates }).load.map(({ attempts }) => attempts!)
+    const loads = Explain.explain(AwsModes.awsStandard, { failureRates, samples: budget(1000, 20) }).load.map((
+      { attempts }
+    ) => attempts!)
     assert.isAtMost(Math.max(...loads), load)
     assert.closeTo(Math.max(...loads), load, 0.005)
   })
 
   it("takes the failure, the quota and the failure rates of explain", () => {
-    const timedOut = Expect.expectLoad(AwsModes.awsStandard, { failure: RetryInfo.timedOut })
-    assert.isBelow(timedOut.load, Expect.expectLoad(AwsModes.awsStandard).load)
-    assert.strictEqual(Expect.expectLoad(AwsModes.awsStandard, { quota: { capacity: 3 } }).load, 1)
-    assert.closeTo(Expect.expectLoad(AwsModes.awsStandard, { failureRates: [0.1] }).load, 1.11, 1e-9)
+    const timedOut = expectLoad(AwsModes.awsStandard, { failure: RetryInfo.timedOut })
+    assert.isBelow(timedOut.load, expectLoad(AwsModes.awsStandard).load)
+    assert.strictEqual(expectLoad(AwsModes.awsStandard, { quota: { capacity: 3 } }).load, 1)
+    assert.closeTo(expectLoad(AwsModes.awsStandard, { failureRates: [0.1] }).load, 1.11, 1e-9)
   })
 
   it("passes below the bound alone", () => {
-    Expect.expectLoad(fixed(3)).below(3.0001)
-    for (const bound of [3, 2.9]) thrown(() => Expect.expectLoad(fixed(3)).below(bound))
+    expectLoad(fixed(3)).below(3.0001)
+    for (const bound of [3, 2.9]) thrown(() => expectLoad(fixed(3)).below(bound))
   })
 
   it("names the policy, the load and the bound, as the page shows", () => {
-    const error = thrown(() => Expect.expectLoad(AwsModes.awsStandard2026, { name: "orders" }).below(1.2))
+    const error = thrown(() => expectLoad(AwsModes.awsStandard2026, { name: "orders" }).below(1.2))
     const page = readFileSync(new URL("../../docs/testing.md", import.meta.url), "utf8")
     assert.include(page, `\`\`\`text\n${error.message}\n\`\`\``)
     assert.strictEqual(error.expected, "fewer than 1.2 sends per call")
@@ -91,15 +98,15 @@ describe("expectLoad", () => {
   })
 
   it("names a policy without a name by its steps, and a schedule as one", () => {
-    assert.include(thrown(() => Expect.expectLoad(fixed(3)).below(2)).message, String(fixed(3)))
-    assert.include(thrown(() => Expect.expectLoad(Schedule.recurs(2)).below(2)).message, "the schedule sends too much")
-    const endless = thrown(() => Expect.expectLoad(Backoff.exponential({ base: 100 })).below(2))
+    assert.include(thrown(() => expectLoad(fixed(3)).below(2)).message, String(fixed(3)))
+    assert.include(thrown(() => expectLoad(Schedule.recurs(2)).below(2)).message, "the schedule sends too much")
+    const endless = thrown(() => expectLoad(Backoff.exponential({ base: 100 })).below(2))
     assert.strictEqual(endless.actual, "any number of sends per call, while 100 % of the attempts fail")
   })
 
   for (const bound of [1, 0, NaN, "1.2" as unknown as number]) {
     it(`refuses a bound that says nothing: ${JSON.stringify(bound)}`, () => {
-      assert.throws(() => Expect.expectLoad(fixed(1)).below(bound), /bound must be a number above 1/)
+      assert.throws(() => expectLoad(fixed(1)).below(bound), /bound must be a number above 1/)
     })
   }
 })
