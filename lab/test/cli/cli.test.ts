@@ -23,6 +23,11 @@ const small = {
 const smallFile = inHere("small.json")
 writeFileSync(smallFile, JSON.stringify(small))
 
+/** The outage of the scenario that ships, with little after it. */
+const brief = inputOf("outage", { scenario: { duration: "40 seconds" } })
+const briefFile = inHere("brief.json")
+writeFileSync(briefFile, JSON.stringify(brief))
+
 const commands = [
   "explain",
   "simulate",
@@ -78,7 +83,7 @@ describe("explain", () => {
       "--retry-after",
       "1500",
       "--deadline",
-      "8 seconds",
+      "20 seconds",
       "--failure-rate",
       "0.25",
       "--failure-rate",
@@ -90,14 +95,14 @@ describe("explain", () => {
         name: "awsStandard",
         attempt: "2 seconds",
         failure: { throttling: true, retryAfter: 1500 },
-        deadline: "8 seconds",
+        deadline: "20 seconds",
         failureRates: [0.25, 1]
       })
     )
   })
 
   it("knows every policy of the simulator", async () => {
-    for (const name of firstOf(Simulator.policies, 5)) {
+    for (const name of firstOf(Simulator.policies, 3)) {
       assert.match(await good(["explain", name]), new RegExp(`^${name}: at most \\d+ attempts?,`))
     }
   })
@@ -284,7 +289,7 @@ describe("durations", () => {
   })
 
   it("are written as people write them, in flags", async () => {
-    const steps = JSON.stringify({ steps: [{ fixed: { delay: "1s" } }, { maxAttempts: 3 }] })
+    const steps = JSON.stringify({ steps: [{ fixed: { delay: "1s" } }, { maxAttempts: 2 }] })
     const args = (attempt: string, deadline: string) => [
       "explain",
       steps,
@@ -401,9 +406,9 @@ describe("compare", () => {
   it("begins the page with a map when it is asked to", async () => {
     const path = inHere("mapped.html")
     const input = inputOf("outage", {
-      scenario: { duration: "30 seconds" },
+      scenario: { duration: "6 seconds", drain: "2 seconds" },
       fleet: { rate: 8 },
-      service: { capacity: 10 }
+      service: { capacity: 10, outages: [{ kind: "hold", from: "2 seconds", to: "4 seconds" }] }
     })
     writeFileSync(inHere("tiny.json"), JSON.stringify(input))
     await good(["compare", inHere("tiny.json"), "--policy", "none", "--runs", "1", "--report", path, "--map"])
@@ -425,13 +430,16 @@ describe("compare", () => {
 })
 
 describe("map", () => {
+  // A fifth of the outage of the scenario that ships.
+  const fifth = inHere("fifth.json")
+  writeFileSync(fifth, JSON.stringify(inputOf("outage", { fleet: { rate: 56 }, service: { capacity: 60 } })))
   const args = [
     "map",
-    "outage",
+    fifth,
     "--policy",
     "none",
     "--x",
-    "fleets.0.rate=100..240/2",
+    "fleets.0.rate=20..48/2",
     "--y",
     "services.0.outages.0.length=1..9000/2"
   ]
@@ -440,8 +448,8 @@ describe("map", () => {
     const path = inHere("map.svg")
     const ran = await run([...args, "--runs", "1", "--svg", path])
     assert.deepStrictEqual([ran.code, ran.err], [0, `wrote ${path}\n`])
-    assert.include(ran.out, "retry once: in theory, recovers below 150/s\n9,000 . #\n    1 . .\n      100 240")
-    assert.include(ran.out, "none: in theory, recovers below 300/s\n9,000 . .")
+    assert.include(ran.out, "retry once: in theory, recovers below 30/s\n9,000 . #\n    1 . .\n      20 48")
+    assert.include(ran.out, "none: in theory, recovers below 60/s\n9,000 . .")
     assert.include(text(path), "retry once: Recovers in 3 of 4 cells, limps in 0, collapses in 1")
   })
 
@@ -522,7 +530,7 @@ describe("policies", () => {
   it("prints settings that do what the name does", async () => {
     // Overload, so that every quota, budget and gate matters.
     const service = { name: "service", capacity: 30, queue: 20, outages: [{ kind: "fail", from: "2s", to: "4s" }] }
-    for (const name of firstOf(Simulator.policies, 6)) {
+    for (const name of firstOf(Simulator.policies, 4)) {
       const settings = await good(["policies", name])
       const scenario = (policy: unknown) => ({
         name: "overloaded",
@@ -600,7 +608,7 @@ describe("init", () => {
   it("answers the question of a newcomer in one command", async () => {
     const path = inHere("asked.json")
     const steps = JSON.stringify(retrying({ label: "three attempts", attempts: 3 }))
-    const asked = ["--rate", String(budget(400, 80)), "--clients", "30", "--p99", "80ms", "--brownout", "20s"]
+    const asked = ["--rate", String(budget(400, 20)), "--clients", "30", "--p99", "80ms", "--brownout", "20s"]
     const { code, err, out } = await run(["init", path, ...asked, "--policy", "none", "--policy", steps])
     assert.deepStrictEqual([code, err], [0, `wrote ${path}\n`])
     assert.strictEqual(JSON.parse(text(path)).fleets[0].policy, "none")
@@ -794,7 +802,7 @@ describe("what is refused", () => {
 
   it("is a scenario in which time is stuck", async () => {
     const path = inHere("still.json")
-    const endless = { name: "c", to: "s", clients: 1, policy: retrying({ attempts: Infinity }) }
+    const endless = { name: "c", to: "s", clients: 1 }
     writeFileSync(path, JSON.stringify({ name: "still", fleets: [endless], services: [{ name: "s", failureRate: 1 }] }))
     const { code, err } = await run(["simulate", path])
     assert.strictEqual(code, 2)
@@ -804,7 +812,7 @@ describe("what is refused", () => {
 
 describe("progress", () => {
   it("is shown on a terminal, with the time left, and cleared at the end", async () => {
-    const { code, progress } = await run(["simulate", "--runs", "1", "outage"], { onProgress: () => {} })
+    const { code, progress } = await run(["simulate", "--runs", "1", briefFile], { onProgress: () => {} })
     assert.strictEqual(code, 0)
     assert.isAbove(progress.length, 1)
     assert.strictEqual(progress.at(-1), "\r\u001b[2K")
@@ -838,7 +846,17 @@ describe("Ctrl-C", () => {
   })
 
   it("keeps the complete runs of a comparison", async () => {
-    const { code, out } = await run(["compare", "outage", "--policy", "awsStandard", "--policy", "none", "--json"], {
+    const { code, out } = await run([
+      "compare",
+      briefFile,
+      "--policy",
+      "awsStandard",
+      "--policy",
+      "none",
+      "--runs",
+      "1",
+      "--json"
+    ], {
       onProgress: (interrupt, text) => {
         if (text.includes("(2 of 3)")) interrupt()
       }

@@ -7,11 +7,10 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Worker } from "node:worker_threads"
-import { firstOf } from "../../../test/utils/budget.ts"
+import { budget, firstOf } from "../../../test/utils/budget.ts"
 import { inThreads } from "../../src/cli/pool.ts"
 import { startSource } from "../../src/cli/sources.ts"
 import { Threads, worthAThread } from "../../src/cli/Threads.ts"
-import { retrying } from "../utils/simulate.ts"
 import { folder, root, run } from "./commandLine.ts"
 
 const here = folder()
@@ -94,7 +93,8 @@ describe("a command in two threads", () => {
   it("gives the same objects from its sources, and starts no more threads than there are runs", async () => {
     const scenario = await Effect.runPromise(Simulator.decode(small))
     const runs = Simulator.runs(scenario, { runs: 2 })
-    const threads = counted(0, () => startSource(source))
+    let started = 0
+    const threads = counted(0, () => started++ < budget(2, 1) ? startSource(source) : new Worker(built))
     const spread = inThreads(runs, { workers: Option.some(8) }).pipe(Effect.provideService(Threads, threads))
     assert.deepStrictEqual(await Effect.runPromise(spread), await Effect.runPromise(runs))
     assert.strictEqual(threads.ends.length, 2)
@@ -118,7 +118,7 @@ describe("a command in two threads", () => {
   })
 
   it("fails with the error of a run as without them, and ends the others", async () => {
-    const endless = { name: "c", to: "s", clients: 1, policy: retrying({ attempts: Infinity }) }
+    const endless = { name: "c", to: "s", clients: 1 }
     const still = {
       name: "still",
       fleets: [endless],
