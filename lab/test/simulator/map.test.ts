@@ -1,7 +1,7 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { budget } from "../../../test/utils/budget.ts"
+import { budget, firstOf } from "../../../test/utils/budget.ts"
 import { Chance } from "../../src/simulator/chance.ts"
 import { inputOf, retrying } from "../utils/simulate.ts"
 
@@ -62,7 +62,7 @@ const waiting = ({ bucketMillis, services }: Simulator.SimulationResult, atMilli
   services[0]!.series[atMillis / bucketMillis - 1]!.queued
 
 describe("Simulator.verdict", () => {
-  for (const [name, policy, capacity, below] of thresholds.filter(([, , capacity]) => capacity === 300)) {
+  for (const [name, policy, capacity, below] of thresholds.filter(([, , capacity]) => capacity === budget(300, 100))) {
     it.live(`turns within 3 % of theory, where the backlog begins to grow: ${name}`, () =>
       Effect.gen(function*() {
         const [under, over] = [
@@ -158,7 +158,10 @@ describe("Simulator.verdict", () => {
   it.live("is about most of the runs, each with its own seed", () =>
     Effect.gen(function*() {
       for (
-        const [rate, each] of [[285, ["recovers", "limps", "recovers"]], [286, ["limps", "limps", "recovers"]]] as const
+        const [rate, each] of firstOf(
+          [[285, ["recovers", "limps", "recovers"]], [286, ["limps", "limps", "recovers"]]] as const,
+          1
+        )
       ) {
         const edge = yield* outage("none", 300, rate)
         const verdicts = yield* Effect.forEach([1, 2, 3], (seed) => Simulator.verdict({ ...edge, seed }, { runs: 1 }))
