@@ -135,14 +135,16 @@ describe("Simulator.verdict", () => {
       }
     }))
 
-  it.live("collapses only where a run of ten times the length does not recover either", () =>
+  const times = budget(10, 3)
+
+  it.live(`collapses only where a run of ${times} times the length does not recover either`, () =>
     Effect.gen(function*() {
       let collapses = 0
       for (let seed = 1; collapses < budget(40, 1); seed++) {
         const scenario = yield* cellOf(seed, mostProcesses)
         if ((yield* Simulator.verdict(scenario, { runs: 1 })) !== "collapses") continue
         collapses++
-        const long = yield* Simulator.decode({ ...scenario, duration: 10 * Number(scenario.duration) })
+        const long = yield* Simulator.decode({ ...scenario, duration: times * Number(scenario.duration) })
         assert.isFalse(yield* recoversIn(long), `cell ${seed}`)
       }
     }))

@@ -157,7 +157,7 @@ describe("straggler: two in a hundred are slow", () => {
       const totalsOf = Effect.fnUntraced(function*(more: object) {
         const { totals } = first(
           yield* simulate("outage", {
-            scenario: { duration: "60 seconds" },
+            scenario: { duration: `${budget(60, 40)} seconds` },
             fleet: { rate: 100, policy: { ...policy, ...more } },
             service: { capacity: 107 }
           })
