@@ -1,6 +1,7 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { budget } from "../../../test/utils/budget.ts"
 import { bearingTimes } from "../../src/simulator/edge.ts"
 import { inputOf } from "../utils/simulate.ts"
 
@@ -140,7 +141,8 @@ describe("Simulator.edge", () => {
   it.effect("is near if a tenth of the capacity decides, and only then", () =>
     Effect.gen(function*() {
       const shop = (rate: number) => inputOf("outage", { fleet: { rate, policy: "none" } })
-      const at = (rate: number) => Effect.flatMap(Simulator.decode(shop(rate)), (s) => Simulator.edge(s, { runs: 3 }))
+      const at = (rate: number) =>
+        Effect.flatMap(Simulator.decode(shop(rate)), (s) => Simulator.edge(s, { runs: budget(3, 1) }))
       // It can handle 300: with 270 it cannot keep up with 280 any more.
       assert.deepStrictEqual(yield* at(280), { less: "collapses", written: "recovers", more: "recovers", isNear: true })
       assert.deepStrictEqual(yield* at(200), { less: "recovers", written: "recovers", more: "recovers", isNear: false })
