@@ -11,8 +11,9 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import * as TestClock from "effect/testing/TestClock"
+import { budget } from "../utils/budget.ts"
 import { Terminal, Transient } from "../utils/call.ts"
-import { sweep } from "../utils/sweep.ts"
+import { sweep, thinned } from "../utils/sweep.ts"
 
 const breakerOf = (failures: number, openDuration: Duration.Input = "30 seconds") =>
   CircuitBreaker.layer({ tripPolicy: CircuitBreaker.consecutive(failures), openDuration }).pipe(
@@ -40,12 +41,15 @@ const halfOpen = Effect.gen(function*() {
 })
 
 const gates: Readonly<Record<string, ReadonlyArray<Law>>> = {
-  "a circuit that is closed": SendGateSuite.laws(Effect.provide(makeGate, breakerOf(1_000_000)), { whenFull: "never" }),
+  "a circuit that is closed": SendGateSuite.laws(Effect.provide(makeGate, breakerOf(1_000_000)), {
+    most: budget(100, 20),
+    whenFull: "never"
+  }),
   "a circuit that is half open": SendGateSuite.laws(Effect.provide(halfOpen, breakerOf(1, 0)), { whenFull: "refuses" })
 }
 
 describe.each(Object.entries(gates))("the contract of a gate: %s", (_, laws) => {
-  for (const law of laws) it.effect(law.name, () => law.run)
+  for (const law of laws) it.effect(law.name, () => thinned(5)(law.run))
 })
 
 /** Each answer takes 10 milliseconds, as from another process. */

@@ -24,7 +24,7 @@ import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
 import { countedClock } from "../reliability/utils/clocks.ts"
 import { constantRandom, Throttled } from "../utils/call.ts"
-import { sweep } from "../utils/sweep.ts"
+import { sweep, thinned } from "../utils/sweep.ts"
 
 const once = RetryPolicy.fromDelay(() => undefined)
 
@@ -283,5 +283,5 @@ const gates = {
 } satisfies Record<string, readonly [Effect.Effect<any>, SendGateSuite.Options]>
 
 describe.each(Object.entries(gates))("the contract of a gate: %s", (_, [make, options]) => {
-  for (const law of SendGateSuite.laws(make, options)) it.effect(law.name, () => law.run)
+  for (const law of SendGateSuite.laws(make, options)) it.effect(law.name, () => thinned(5)(law.run))
 })

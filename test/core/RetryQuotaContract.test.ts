@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
 import { FakeRedis } from "../utils/fakeRedis.ts"
+import { thinned } from "../utils/sweep.ts"
 
 type Make = (options: RetryQuota.Options) => Effect.Effect<RetryQuotaStore.RetryQuotaStore, unknown, Scope.Scope>
 
@@ -24,5 +25,5 @@ const stores: Readonly<Record<string, Make>> = {
 }
 
 describe.each(Object.entries(stores))("the contract of a store: %s", (_, make) => {
-  for (const law of RetryQuotaStoreSuite.bucketLaws(make)) it.effect(law.name, () => law.run)
+  for (const law of RetryQuotaStoreSuite.bucketLaws(make)) it.effect(law.name, () => thinned(5)(law.run))
 })

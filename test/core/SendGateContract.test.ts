@@ -3,6 +3,7 @@ import { AdaptiveRateLimiter, type SendGate } from "effect-retry"
 import { SendGateSuite, TestLimiter, type TestLimiterOptions } from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { thinned } from "../utils/sweep.ts"
 
 const gateOf = (options?: TestLimiterOptions): Effect.Effect<SendGate.SendGate> =>
   Effect.map(
@@ -23,5 +24,5 @@ const gates: Readonly<Record<string, readonly [Effect.Effect<SendGate.SendGate>,
 }
 
 describe.each(Object.entries(gates))("the contract of a gate: %s", (_, [make, options]) => {
-  for (const law of SendGateSuite.laws(make, options)) it.effect(law.name, () => law.run)
+  for (const law of SendGateSuite.laws(make, options)) it.effect(law.name, () => thinned(5)(law.run))
 })

@@ -18,7 +18,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import { Throttled, Transient } from "../utils/call.ts"
-import { sweep } from "../utils/sweep.ts"
+import { sweep, thinned } from "../utils/sweep.ts"
 
 const once = RetryPolicy.fromDelay(() => undefined)
 
@@ -531,7 +531,7 @@ const gates = {
 
 describe.each(Object.entries(gates))("the contract of a gate: %s", (_, [options, suite]) => {
   const make = Effect.map(TokenLimiter.make(options), ({ gate }) => gate)
-  for (const law of SendGateSuite.laws(make, suite)) it.effect(law.name, () => law.run)
+  for (const law of SendGateSuite.laws(make, suite)) it.effect(law.name, () => thinned(5)(law.run))
 })
 
 describe("laws", () => {

@@ -10,11 +10,12 @@ import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
 import { FakeRedis } from "../utils/fakeRedis.ts"
+import { thinned } from "../utils/sweep.ts"
 import { callSweeps, limiterSweeps, quotaSweeps } from "./sweeps/calls.ts"
 import { hedgeSweeps } from "./sweeps/hedges.ts"
 import { policySweeps } from "./sweeps/policies.ts"
 import { bracketed, quotaLayers, serviceSweeps } from "./sweeps/services.ts"
-import { on, type Program, swept, thinned } from "./sweeps/sweep.ts"
+import { on, type Program, swept } from "./sweeps/sweep.ts"
 
 describe("an interruption at any step, and in any wait, leaves no token, no waiter and no timer behind", () => {
   const themes = {
@@ -30,7 +31,7 @@ describe("an interruption at any step, and in any wait, leaves no token, no wait
       for (const [name, sweep] of Object.entries(sweeps)) {
         it.effect(name, () =>
           Effect.gen(function*() {
-            const { interruptions, left } = yield* swept({ ...sweep, program: thinned(sweep.program) })
+            const { interruptions, left } = yield* thinned(11)(swept(sweep))
             assert.deepStrictEqual(left, [])
             assert.isAtLeast(interruptions, sweep.least ?? 15)
           }))

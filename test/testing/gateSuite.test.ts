@@ -5,6 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { isBroken, lawOf } from "../utils/brokenLaws.ts"
+import { thinned } from "../utils/sweep.ts"
 
 type Gate = SendGate.SendGate
 type Pass = SendGate.Pass
@@ -214,7 +215,7 @@ describe("SendGateSuite.laws", () => {
   for (const [whenFull, make] of Object.entries(references)) {
     describe(`of a gate that keeps them: ${whenFull}`, () => {
       const laws = SendGateSuite.laws(make, { whenFull: whenFull as SendGateSuite.Options["whenFull"] })
-      for (const law of laws) it.effect(law.name, () => law.run)
+      for (const law of laws) it.effect(law.name, () => thinned(5)(law.run))
     })
   }
 
@@ -249,12 +250,12 @@ describe("SendGateSuite.laws", () => {
     Effect.gen(function*() {
       const closed = open(() => Effect.fail(new Full()))
       for (const { run } of SendGateSuite.laws(closed, { whenFull: "refuses", reopens: false })) yield* run
-    }))
+    }).pipe(thinned(20)))
 
   it.live("need no TestClock around them", () =>
     Effect.gen(function*() {
       for (const { run } of SendGateSuite.laws(room())) yield* run
-    }))
+    }).pipe(thinned(20)))
 
   it("refuse impossible options", () => {
     assert.throws(() => SendGateSuite.laws(room(), { most: 0 }), InvalidOption)

@@ -22,6 +22,8 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scheduler from "effect/Scheduler"
 import * as TestClock from "effect/testing/TestClock"
+import { Stride } from "../../src/testing/internal/sweep.ts"
+import { thinned } from "../utils/sweep.ts"
 
 const failureOf = <R>(swept: Effect.Effect<number, never, R>) =>
   Effect.map(Effect.exit(swept), (exit) => {
@@ -116,6 +118,28 @@ describe("sweep", () => {
       assert.deepStrictEqual([...waits.slice(0, 4), ...waits.slice(-2)], [2, 4, 7, 9, 247, 249])
     }))
 
+  it.effect("interrupts only at each third step and moment of waiting with a stride of three", () =>
+    Effect.gen(function*() {
+      const tried = (stride: number) =>
+        Effect.gen(function*() {
+          const places: Array<number> = []
+          const moments: Array<number> = []
+          const interruptions = yield* Kit.sweep(Effect.sleep(10), (place, _, waited) =>
+            Effect.sync(() => {
+              places.push(place)
+              if (waited !== undefined) moments.push(Duration.toMillis(waited))
+            }), { step: 1 }).pipe(Effect.provideService(Stride, stride))
+          return { interruptions, places, moments, steps: interruptions - 10 }
+        })
+      const [all, some] = [yield* tried(1), yield* tried(3)]
+      assert.strictEqual(some.interruptions, all.interruptions)
+      assert.deepStrictEqual(all.places, Array.from({ length: all.interruptions + 1 }, (_, n) => n))
+      assert.deepStrictEqual(some.moments, [0, 3, 6, 9])
+      const { places, steps } = some
+      assert.deepStrictEqual(places.slice(0, -4), all.places.slice(0, steps + 1).filter((n) => n % 3 === 0))
+      assert.deepStrictEqual(places.slice(-4), [1, 4, 7, 10].map((moment) => steps + moment))
+    }))
+
   it.effect("fails as its check does", () =>
     Effect.gen(function*() {
       const exit = yield* Effect.exit(
@@ -185,7 +209,7 @@ describe("sweepQuota", () => {
     it.effect(`finds no token lost: ${name}`, () =>
       Effect.gen(function*() {
         assert.isAbove(yield* Kit.sweepQuota(program), 20)
-      }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
+      }).pipe(thinned(5), Effect.provide(Kit.fixedRandom(0.5))))
   }
 
   for (
@@ -206,7 +230,7 @@ describe("sweepQuota", () => {
     it.effect(`finds no token lost of a quota that ${name}`, () =>
       Effect.gen(function*() {
         assert.isAbove(yield* Kit.sweepQuota(standard, { quota }), 20)
-      }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
+      }).pipe(thinned(5), Effect.provide(Kit.fixedRandom(0.5))))
   }
 
   it.effect("begins each run with a new quota", () =>
@@ -234,7 +258,7 @@ describe("sweepQuota", () => {
         const all = Effect.replicateEffect(AdaptiveRateLimiter.acquire, 3, { concurrency: "unbounded" })
         assert.isAbove(yield* Kit.sweepQuota(all, { limiter }), 15)
       }
-    }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
+    }).pipe(thinned(5), Effect.provide(Kit.fixedRandom(0.5))))
 
   it.live("brings the test clock that it needs, also for the limiter that it makes", () =>
     Effect.gen(function*() {
@@ -242,7 +266,7 @@ describe("sweepQuota", () => {
       const steps = yield* Kit.sweepQuota(scripted(withRetry(awsAdaptive)), { limiter })
       const onOne = Kit.sweepQuota(scripted(withRetry(awsAdaptive)), { limiter })
       assert.strictEqual(steps, yield* Effect.provide(onOne, TestClock.layer()))
-    }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
+    }).pipe(thinned(10), Effect.provide(Kit.fixedRandom(0.5))))
 
   const entering = (hold: (pass: SendGate.Pass) => void) =>
     Effect.gen(function*() {

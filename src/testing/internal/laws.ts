@@ -146,7 +146,9 @@ export const stopped = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<voi
  *
  * @internal
  */
-export const turns: Effect.Effect<void> = Effect.asVoid(Effect.repeat(Effect.yieldNow, { times: 20 }))
+export const turns: Effect.Effect<void> = Effect.gen(function*() {
+  for (let turn = 0; turn < 20; turn++) yield* Effect.yieldNow
+})
 
 /**
  * Lets time pass until the condition holds, up to the maximum. Returns whether it does.

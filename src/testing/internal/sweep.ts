@@ -1,3 +1,4 @@
+import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -89,6 +90,13 @@ const spread = (count: number): ReadonlyArray<number> => {
 }
 
 /**
+ * How far apart the interruptions of a sweep are, in steps and in moments of waiting.
+ *
+ * @internal
+ */
+export const Stride = Context.Reference<number>("effect-retry/testing/Stride", { defaultValue: () => 1 })
+
+/**
  * Runs an effect once undisturbed under `TestClock`, then again and again: interrupted at its first step of the
  * scheduler, at its second, and so on to its last; then at each moment at which it waits, between one move of the clock
  * and the next. Runs `check` after each run, with the number of the interruption (0 for the first run), the number of
@@ -127,19 +135,20 @@ export const sweep = <A, E, R, R2>(
   return withTestClock((clock) =>
     Effect.gen(function*() {
       const base = yield* Scheduler.Scheduler
-      let runs = 0
-      const run = (step: number, wait: number) =>
+      const stride = yield* Stride
+      const run = (place: number, step: number, wait: number) =>
         Effect.gen(function*() {
           const scheduler = new Interrupting(base, { step, wait })
           const swept = Effect.provideService(self, Scheduler.Scheduler, scheduler)
           const { sleeping } = yield* runOn(clock, swept, pace, scheduler.interrupts)
-          yield* check(runs++, sleeping, scheduler.waited)
+          yield* check(place, sleeping, scheduler.waited)
           return scheduler
         })
-      const { steps, waits } = yield* run(0, 0)
-      for (let step = 1; step <= steps; step++) yield* run(step, 0)
-      for (const wait of spread(waits)) yield* run(0, wait)
-      return runs - 1
+      const { steps, waits } = yield* run(0, 0, 0)
+      const moments = spread(waits)
+      for (let step = stride; step <= steps; step += stride) yield* run(step, step, 0)
+      for (let index = 0; index < moments.length; index += stride) yield* run(steps + index + 1, 0, moments[index]!)
+      return steps + moments.length
     })
   )
 }

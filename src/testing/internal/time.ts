@@ -222,7 +222,7 @@ export const runOn = <A, E, R>(
         Effect.gen(function*() {
           yield* drive(fiber, watched, pace, interrupts)
           // Lets newly forked fibers fall asleep, and newly interrupted ones end.
-          yield* Effect.repeat(Effect.yieldNow, { times: 2 })
+          for (let turn = 0; turn < 3; turn++) yield* Effect.yieldNow
           return { fiber, sleeping: watched.sleeping }
         }),
       (fiber) => stop(fiber, watched, pace)

@@ -9,7 +9,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
 import { FakeRedis } from "../../utils/fakeRedis.ts"
 import { CountedClock } from "../utils/clocks.ts"
-import { type Send, thinned } from "./sweep.ts"
+import type { Send } from "./sweep.ts"
 
 type Shared = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
 
@@ -131,7 +131,7 @@ export const sweptInRedis = (sweep: RedisSweep) =>
       })
       const driven = Effect.provideService(driver(call), AdaptiveRateLimiter.AdaptiveRateLimiter, steady(limiter))
       return counted.provide(Effect.provideService(driven, RetryQuota.RetryQuota, quota))
-    }).pipe(thinned)
+    })
     const check = Effect.gen(function*() {
       yield* TestClock.adjust(40)
       const { capacity: left, waiting } = yield* limiter.snapshot

@@ -3,7 +3,6 @@ import * as Kit from "effect-retry/testing"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { budget } from "../../utils/budget.ts"
 import { CountedClock } from "../utils/clocks.ts"
 
 export type Services = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
@@ -31,12 +30,6 @@ export const on = <E, R>(
   Effect.suspend(() =>
     program(Kit.outcomes([Kit.transient, Kit.throttledFor(300), Kit.ok()], { latency, afterwards: "repeat" }).send)
   )
-
-/** A program of which a sweep interrupts only each fifth step and wait, unless it tries all. */
-export const thinned = <A, E, R>(program: Effect.Effect<A, E, R>): Effect.Effect<A | void, E, R> => {
-  let runs = 0
-  return Effect.suspend(() => runs++ % budget(1, 5) === 0 ? program : Effect.void)
-}
 
 export const failing = Kit.outcomes([Kit.timeout], { afterwards: "repeat", latency: 10 }).send
 
