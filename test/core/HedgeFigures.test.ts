@@ -5,6 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as TestClock from "effect/testing/TestClock"
+import { budget } from "../utils/budget.ts"
 
 /** Seeded numbers from 0 to 1. */
 const seeded = (seed: number) => {
@@ -77,7 +78,7 @@ describe("The Tail at Scale", () => {
   it.effect("hedges 2 % of the reads, out of a share of 2 %", () =>
     Effect.gen(function*() {
       const random = seeded(1)
-      const { extra, took } = yield* traffic(20_000, () => read(random), Hedge.hedged({ after: 10 }))
+      const { extra, took } = yield* traffic(budget(20_000, 5000), () => read(random), Hedge.hedged({ after: 10 }))
       assert.isAtMost(extra, 0.02)
       assert.isAtLeast(extra, 0.016)
       assert.isAtMost(quantileOf(took, 0.999), 40)
@@ -90,7 +91,7 @@ describe("The Tail at Scale", () => {
       const beyond = 1e-3 * 20 ** (Math.log(70 / 60) / Math.log(7))
       const sought = 1 - 1e-6 / beyond
       const random = seeded(2)
-      const many = 20_000
+      const many = budget(20_000, 8000)
       let isFirst = true
       const firsts: Array<number> = []
       const latency = () => {
@@ -131,7 +132,7 @@ describe("The Tail at Scale", () => {
     it.effect(`a slow share of ${slow} becomes ${slow * slow}, at ${slow} more sends`, () =>
       Effect.gen(function*() {
         const random = seeded(3)
-        const many = 10_000
+        const many = budget(10_000, 3000)
         const { extra, took } = yield* traffic(
           many,
           () => random() < slow ? 1000 : 10,
@@ -155,8 +156,9 @@ describe("InfoQ", () => {
         const random = seeded(seed)
         return () => Math.ceil((random() < 0.05 ? 100 : 8) * (0.75 + random() / 2))
       }
-      const plain = yield* traffic(10_000, latencies(5), (send) => send)
-      const hedged = yield* traffic(10_000, latencies(5), Hedge.hedged({ after: Hedge.quantile(0.9) }))
+      const many = budget(10_000, 3000)
+      const plain = yield* traffic(many, latencies(5), (send) => send)
+      const hedged = yield* traffic(many, latencies(5), Hedge.hedged({ after: Hedge.quantile(0.9) }))
       assert.isAtMost(hedged.extra, 0.1)
       assert.isAtMost(quantileOf(hedged.took, 0.99) / quantileOf(plain.took, 0.99), 0.26)
     }).pipe(Effect.provide(Hedge.layer({ share: 0.1 }))), 60_000)

@@ -22,9 +22,10 @@ import * as Fiber from "effect/Fiber"
 import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+import { budget as tried } from "../utils/budget.ts"
 import { scripted, Terminal, Transient } from "../utils/call.ts"
 import { FakeRedis } from "../utils/fakeRedis.ts"
-import { sweep } from "../utils/sweep.ts"
+import { sweep, thinned } from "../utils/sweep.ts"
 import * as Vectors from "../vectors/budgets.ts"
 
 type Store = RetryQuotaStore.RetryQuotaStore
@@ -106,7 +107,11 @@ const ended = <A, E, R>(call: Effect.Effect<A, E, R>) =>
 const over = (store: Store) => Effect.provideService(RetryQuota.RetryQuota, RetryQuota.fromStore(store))
 
 describe("share, as Finagle", () => {
-  for (const [windowMillis, minPerSecond, share, initial, retries] of Vectors.callThenRetry) {
+  for (
+    const [windowMillis, minPerSecond, share, initial, retries] of Vectors.callThenRetry.filter((_, place) =>
+      place % tried(1, 3) === 0
+    )
+  ) {
     it.effect(`${share} of 10,000 calls and ${minPerSecond} a second for ${windowMillis} ms: ${retries} retries`, () =>
       Effect.gen(function*() {
         const budget = yield* driven(RetryBudget.share({ share, minPerSecond, window: windowMillis }))
@@ -307,7 +312,8 @@ describe("share", () => {
           assert.isAtMost(retries, share * calls + windows * minPerSecond * 10 + 1e-6)
           assert.isAtLeast(budget.balance(), 0)
         }
-      })
+      }),
+    { arbitrary: { runs: tried(100, 30) } }
   )
 
   for (const [name, driver] of Object.entries(drivers)) {
@@ -365,7 +371,7 @@ describe("inFlight, as Envoy", () => {
 
   it.effect("counts a whole retry where the share is one, as far as numbers are exact", () =>
     Effect.gen(function*() {
-      for (let percent = 1; percent <= 100; percent++) {
+      for (let percent = 1; percent <= 100; percent += tried(1, 9)) {
         const budget = yield* underWay({ share: percent / 100, atLeast: 0 }, 0, 100)
         assert.strictEqual(budget.balance(), percent)
       }
@@ -431,7 +437,7 @@ describe("inFlight", () => {
         const call = Effect.suspend(() =>
           driver(Effect.andThen(Effect.sleep(5), scripted([new Transient(), new Transient()]).effect))
         )
-        const interruptions = yield* sweepQuota(call, { store })
+        const interruptions = yield* thinned(5)(sweepQuota(call, { store }))
         assert.isAtLeast(interruptions, 20)
         for (const one of made) {
           const { firstSends, retries, sends } = one as Store & RetryBudget.UnderWay
@@ -667,7 +673,7 @@ describe("all", () => {
           const call = Effect.suspend(() =>
             driver(Effect.andThen(Effect.sleep(5), scripted([new Transient(), new Transient()]).effect))
           )
-          assert.isAtLeast(yield* sweepQuota(call, { store: budget }), 20)
+          assert.isAtLeast(yield* thinned(5)(sweepQuota(call, { store: budget })), 20)
         }))
     }
   }
@@ -725,7 +731,7 @@ const laws: Readonly<Record<string, readonly [Effect.Effect<Store>, RetryQuotaSt
 }
 
 describe.each(Object.entries(laws))("the contract of a store: all of %s", (_, [make, options]) => {
-  for (const law of RetryQuotaStoreSuite.laws(make, options)) it.effect(law.name, () => law.run)
+  for (const law of RetryQuotaStoreSuite.laws(make, options)) it.effect(law.name, () => thinned(5)(law.run))
 })
 
 const counting: Readonly<Record<string, readonly [Effect.Effect<Store>, RetryQuotaStoreSuite.Options]>> = {
@@ -759,7 +765,7 @@ const counting: Readonly<Record<string, readonly [Effect.Effect<Store>, RetryQuo
 
 describe.each(Object.entries(counting))("the contract of a store that counts retries: %s", (_, [make, options]) => {
   for (const law of RetryQuotaStoreSuite.laws(make, { ...options, counts: "retries" })) {
-    it.effect(law.name, () => law.run)
+    it.effect(law.name, () => thinned(5)(law.run))
   }
 })
 
@@ -769,7 +775,7 @@ const gates = [RetryBudget.share(), RetryBudget.inFlight(), RetryBudget.grpc()].
 )
 
 describe("the contract of a gate", () => {
-  for (const [name, run] of gates) it.effect(name, () => run)
+  for (const [name, run] of gates) it.effect(name, () => thinned(5)(run))
 })
 
 describe("bad options", () => {

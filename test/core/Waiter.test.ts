@@ -17,6 +17,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../../examples/waiter.ts"
+import { budget } from "../utils/budget.ts"
 import { constantRandom, Terminal, Throttled, Transient } from "../utils/call.ts"
 import { sweep } from "../utils/sweep.ts"
 import { millis, withRandom } from "../utils/vectors.ts"
@@ -233,7 +234,8 @@ describe("Waiter", () => {
             }
             remaining -= sleep
           }
-        })
+        }),
+      { arbitrary: { runs: budget(100, 30) } }
     )
 
     it.effect.prop(
@@ -688,7 +690,8 @@ describe("Waiter next to createWaiter of @smithy/core/client, which @smithy/util
           compared++
         }
         assert.isAtLeast(compared, 5)
-      })
+      }),
+    { arbitrary: { runs: budget(100, 20) } }
   )
 
   it.effect("deviates past the attempt ceiling: no jitter there, jitter here", () =>

@@ -188,9 +188,19 @@ describe("histories of operations, in every order", () => {
   for (
     const [name, programs, settings, least] of [
       ["2 fibers of 4 operations, a quota that refuses", [paying, mixed], stops, 70],
-      ["3 fibers of 4 operations, a quota that refuses", [paying, mixed, paying], stops, 34_650],
+      [
+        `3 fibers of 4 or ${budget(4, 2)} operations, a quota that refuses`,
+        [paying, mixed, paying.slice(0, budget(4, 2))],
+        stops,
+        budget(34_650, 3150)
+      ],
       ["3 fibers of 4 operations, a quota that waits", [paying, mixed, fickle], waits, 3000],
-      ["5 fibers of 2 operations, a quota that waits", repeated(5, short), { ...waits, initial: 2 }, 500]
+      [
+        `${budget(5, 4)} fibers of 2 operations, a quota that waits`,
+        repeated(budget(5, 4), short),
+        { ...waits, initial: 2 },
+        budget(500, 50)
+      ]
     ] as ReadonlyArray<readonly [string, Programs, Settings, number]>
   ) {
     it(`each of them, whole: ${name}`, () => {
@@ -200,11 +210,11 @@ describe("histories of operations, in every order", () => {
 
   for (
     const [name, programs, settings, least] of [
-      ["a quota that refuses", repeated(5, paying), stops, 2000],
-      ["a quota that waits", [paying, mixed, fickle, fickle, paying], waits, 2000]
+      ["a quota that refuses", repeated(budget(5, 4), paying), stops, budget(2000, 500)],
+      ["a quota that waits", [paying, mixed, fickle, fickle, paying].slice(0, budget(5, 4)), waits, budget(2000, 500)]
     ] as ReadonlyArray<readonly [string, Programs, Settings, number]>
   ) {
-    it(`each step from each state of 5 fibers of 4 operations: ${name}`, () => {
+    it(`each step from each state of ${programs.length} fibers of 4 operations: ${name}`, () => {
       const { states, steps } = everyStep(programs, settings)
       assert.isAtLeast(states, least)
       assert.isAbove(steps, states)
