@@ -11,6 +11,7 @@ import type { Counts } from "./bench/counted.ts"
 import * as effects from "./bench/effects.ts"
 import * as gates from "./bench/gates.ts"
 import { type Sizes, sizes } from "./bench/size.ts"
+import { budget } from "./utils/budget.ts"
 import { publicModules } from "./utils/modules.ts"
 
 const execute = promisify(execFile)
@@ -46,7 +47,8 @@ const bundled = async <A>(
 }
 
 /** Counts in a process of its own, where nothing else allocates and nothing is collected. */
-const counted = (): Promise<Counts> => bundled({ entryPoints: [join(root, "test/bench/counted.ts")] }, counts)
+const counted = (): Promise<Counts> =>
+  bundled({ entryPoints: [join(root, "test/bench/counted.ts")] }, (file) => counts(file, budget(10_000, 2000)))
 
 describe("what a call costs, counted", () => {
   let found: Counts

@@ -1,4 +1,4 @@
-import { assert, describe, expect, it } from "@effect/vitest"
+import { assert, beforeAll, describe, expect, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import { publicModules } from "./utils/modules.ts"
@@ -35,7 +35,8 @@ describe("the package", () => {
   })
 
   /** The files of the tarball. */
-  const packed = (): ReadonlyArray<string> => {
+  let paths: ReadonlyArray<string>
+  beforeAll(() => {
     const json = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
       cwd: root,
       encoding: "utf8",
@@ -45,11 +46,10 @@ describe("the package", () => {
     const [tarball] = Object.values(
       answer as Record<string, { readonly files: ReadonlyArray<{ readonly path: string }> }>
     )
-    return tarball!.files.map(({ path }) => path)
-  }
+    paths = tarball!.files.map(({ path }) => path)
+  })
 
   it("contains sources, build output, pages and examples, and nothing else", async () => {
-    const paths = packed()
     // What `npm run build` makes is there, or not at all: declarations of each source, and JavaScript in few files.
     const sources = new Set(paths.filter((path) => path.startsWith("src/")).map((path) => path.slice(4, -3)))
     const schema = "dist/json/retry-config.schema.json"
@@ -74,7 +74,6 @@ describe("the package", () => {
   })
 
   it("links from its pages to files and headings that are in it, or to absolute addresses", () => {
-    const paths = packed()
     const dead: Array<string> = []
     for (const page of paths.filter((path) => path.endsWith(".md"))) {
       for (const address of linksOf(fs.readFileSync(new URL(page, root), "utf8"))) {

@@ -22,9 +22,9 @@ const node = async (flags: ReadonlyArray<string>, script: string, ...parameters:
 
 const sibling = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
-/** Operations of the run loop and bytes per call; `script` is `counted.ts`, bundled. */
-export const counts = async (script: string = sibling("counted.js")): Promise<Counts> =>
-  JSON.parse(await node(countingFlags, script))
+/** Operations of the run loop and bytes per call, in batches of so many; `script` is `counted.ts`, bundled. */
+export const counts = async (script: string = sibling("counted.js"), calls = 10_000): Promise<Counts> =>
+  JSON.parse(await node(countingFlags, script, String(calls)))
 
 /** Bytes per waiting call, by subject. */
 export const memory = async (calls: number, rounds: number): Promise<ReadonlyMap<string, Spread>> => {

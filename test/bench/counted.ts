@@ -22,8 +22,8 @@ export type Counts = Readonly<Record<"success" | "twice" | "invalid" | "gated", 
 
 type AnyCall = Effect.Effect<unknown, unknown, any>
 
-/** Enough to warm up, few enough that the bytes of one batch fit into what is never collected. */
-const calls = 10_000
+/** Of one batch: enough to warm up, few enough that its bytes fit into what is never collected. */
+const calls = Number(process.argv[2])
 
 /** Every primitive that the run loop evaluates passes by the tracer, if it has this hook. */
 const operationsOf = async (call: AnyCall, context: Context.Context<any>): Promise<number> => {

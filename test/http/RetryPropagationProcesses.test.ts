@@ -16,8 +16,23 @@ import { fileURLToPath } from "node:url"
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "retry-propagation-"))
 const worker = path.join(folder, "worker.mjs")
 
-beforeAll(() =>
-  build({
+const children: Array<ChildProcess> = []
+
+/** Starts a process, and returns the address at which it answers. */
+const started = (next: string) =>
+  new Promise<string>((resolve) => {
+    const child = fork(worker, [next], { stdio: ["ignore", "inherit", "inherit", "ipc"] })
+    children.push(child)
+    child.once("message", (port) => resolve(`http://127.0.0.1:${port}`))
+  })
+
+/** The addresses of three processes in a row, each with three attempts. The last one is down. */
+let first: string
+let second: string
+let last: string
+
+beforeAll(async () => {
+  await build({
     entryPoints: [fileURLToPath(new URL("propagation.worker.ts", import.meta.url))],
     outfile: worker,
     bundle: true,
@@ -28,35 +43,15 @@ beforeAll(() =>
     tsconfig: fileURLToPath(new URL("../../tsconfig.json", import.meta.url)),
     logLevel: "error"
   })
-)
+  last = await started("")
+  second = await started(last)
+  first = await started(second)
+})
 
-afterAll(() => fs.rmSync(folder, { recursive: true }))
-
-/** A process, and the address at which it answers. */
-const started = (next: string, middleware: string) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.sync(() =>
-        fork(worker, [next, middleware], {
-          stdio: ["ignore", "inherit", "inherit", "ipc"]
-        })
-      ),
-      (child) => Effect.sync(() => child.kill())
-    ).pipe(Effect.flatMap((child: ChildProcess) =>
-      Effect.callback<number>((resume) => void child.once("message", (port) => resume(Effect.succeed(Number(port)))))
-    )),
-    (port) =>
-      `http://127.0.0.1:${port}`
-  )
-
-/** Three processes in a row, each with three attempts. The last one is down. */
-const row = (middleware: string) =>
-  Effect.gen(function*() {
-    const last = yield* started("", middleware)
-    const second = yield* started(last, middleware)
-    const first = yield* started(second, middleware)
-    return [first, second, last] as const
-  })
+afterAll(() => {
+  for (const child of children) child.kill()
+  fs.rmSync(folder, { recursive: true })
+})
 
 const threeAttempts = Backoff.fixed({ delay: "5 millis" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
@@ -69,20 +64,23 @@ const seen = (address: string) =>
     Effect.orDie
   )
 
+/** Forgets what was sent before. */
+const forget = Effect.suspend(() => Effect.forEach([first, second, last], seen, { discard: true }))
+
 describe("three real processes in a row, each with three attempts, the last one down", () => {
   it.live("27 sends arrive at the last one without propagation", () =>
     Effect.gen(function*() {
-      const [first, , last] = yield* row("off")
+      yield* forget
       const client = (yield* HttpClient.HttpClient).pipe(RetryHttp.retry(threeAttempts))
-      assert.strictEqual((yield* client.get(`${first}/`)).status, 503)
+      assert.strictEqual((yield* client.get(`${first}/plain`)).status, 503)
       assert.strictEqual((yield* seen(last)).length, 27)
-    }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
+    }).pipe(Effect.provide(FetchHttpClient.layer)))
 
   it.live(
     "3 with it, by every form of the call; each says which it is, and what is left",
     () =>
       Effect.gen(function*() {
-        const [first, second, last] = yield* row("on")
+        yield* forget
         const bare = yield* HttpClient.HttpClient
         const failing = Effect.flatMap(RetryPropagation.headers, (headers) => bare.get(`${first}/`, { headers })).pipe(
           Effect.flatMap((response) => response.status === 503 ? Effect.fail(response) : Effect.succeed(response))
@@ -111,12 +109,12 @@ describe("three real processes in a row, each with three attempts, the last one 
             assert.isTrue(left[0]! >= left[1]! && left[1]! >= left[2]! && left[2]! > 0, left.join(", "))
           }
         }
-      }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer))
+      }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
   it.live("the deadline cuts off the work of all of them", () =>
     Effect.gen(function*() {
-      const [first, , last] = yield* row("on")
+      yield* forget
       const bare = yield* HttpClient.HttpClient
       const atLast: Array<string | undefined> = []
       // On a slow machine a deadline is over before a send has reached the last one.
@@ -131,5 +129,5 @@ describe("three real processes in a row, each with three attempts, the last one 
         } while (atLast.at(-1) === "1")
       }
       assert.deepStrictEqual(atLast, ["1", "cut off"])
-    }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
+    }).pipe(Effect.provide(FetchHttpClient.layer)))
 })

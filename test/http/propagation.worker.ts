@@ -1,16 +1,22 @@
 /**
- * One of several processes in a row: it answers by asking the next one, with three attempts. The last one is down, and counts.
+ * One of several processes in a row: it answers by asking the next one, with three attempts. The last one is down, and
+ * counts. What is asked for below `/plain` is not propagated.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Effect, Layer } from "effect"
 import { Backoff, RetryPolicy } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as RetryPropagation from "effect-retry/RetryPropagation"
-import { FetchHttpClient, HttpClient, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpServer from "effect/http/HttpServer"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
 import { createServer } from "node:http"
 
-const [, , next = "", middleware = "on"] = process.argv
+const [, , next = ""] = process.argv
 
 const threeAttempts = Backoff.fixed({ delay: "5 millis" }).pipe(
   RetryPolicy.maxAttempts(3),
@@ -43,13 +49,19 @@ const app = Effect.gen(function*() {
   return HttpServerResponse.empty({ status: answer.status })
 })
 
-const told = RetryPropagation.server()
+const propagated = RetryPropagation.server()
 
-const serving = HttpServer.serve(app, (app) => middleware === "on" ? told(app) : app).pipe(
-  Layer.merge(Layer.effectDiscard(
-    HttpServer.HttpServer.use(({ address }) => Effect.sync(() => process.send?.("port" in address ? address.port : 0)))
-  )),
-  Layer.provide([NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }), FetchHttpClient.layer])
-)
+const serving = HttpServer.serve(app, (app) =>
+  Effect.flatMap(
+    HttpServerRequest.HttpServerRequest,
+    ({ url }) => url === "/plain" ? app : propagated(app)
+  )).pipe(
+    Layer.merge(Layer.effectDiscard(
+      HttpServer.HttpServer.use(({ address }) =>
+        Effect.sync(() => process.send?.("port" in address ? address.port : 0))
+      )
+    )),
+    Layer.provide([NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }), FetchHttpClient.layer])
+  )
 
 NodeRuntime.runMain(Layer.launch(serving))
