@@ -10,7 +10,7 @@ import { counts } from "./bench/children.ts"
 import type { Counts } from "./bench/counted.ts"
 import * as effects from "./bench/effects.ts"
 import * as gates from "./bench/gates.ts"
-import { type Sizes, sizes } from "./bench/size.ts"
+import { bundleOf, type Sizes, sizes } from "./bench/size.ts"
 import { budget } from "./utils/budget.ts"
 import { publicModules } from "./utils/modules.ts"
 
@@ -151,6 +151,22 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     const added = (found.with.bytes - found.without.bytes) / 1024
     assert.isAbove(added, 1, "the library is not in the bundle")
     assert.isAtMost(added, 16.9)
+  })
+
+  it("is what README.md says, next to others", async () => {
+    const readme = await readFile(join(root, "README.md"), "utf8")
+    const kibOf = (bytes: number) => `${Number((bytes / 1024).toPrecision(2))} KiB`
+    const cockatiel = `import { ExponentialBackoff, handleAll, retry } from "cockatiel"
+      export const policy = retry(handleAll, { maxAttempts: 2, backoff: new ExponentialBackoff() })`
+    const cells = [
+      "Size, minified and compressed",
+      `${kibOf(found.with.bytes - found.without.bytes)} on top of Effect, with \`awsStandard\``,
+      "part of Effect",
+      "part of the SDK",
+      kibOf((await bundleOf(cockatiel, root)).bytes),
+      kibOf((await bundleOf(`export { default } from "p-retry"`, root)).bytes)
+    ]
+    assert.include(readme, `| ${cells.join(" | ")} |`)
   })
 
   it("contains nothing from adapters, other modes, simulation or testing", () => {

@@ -31,7 +31,7 @@ export interface Bundle {
 }
 
 /** The bundle of a program. The package is what was built, or the source that is given. */
-const bundled = async (contents: string, root: string, source: string | undefined): Promise<Bundle> => {
+export const bundleOf = async (contents: string, root: string, source?: string): Promise<Bundle> => {
   const { metafile, outputFiles } = await build({
     stdin: { contents, resolveDir: root, loader: "js" },
     absWorkingDir: root,
@@ -61,8 +61,8 @@ export interface Sizes {
 }
 
 export const sizes = async (root: string, source?: string): Promise<Sizes> => ({
-  without: await bundled(without, root, source),
-  with: await bundled(withStandard, root, source)
+  without: await bundleOf(without, root, source),
+  with: await bundleOf(withStandard, root, source)
 })
 
 /** The modules of other packages that the built package imports. */

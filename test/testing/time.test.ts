@@ -9,6 +9,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
+import { runOn, sweepPaceOf, withTestClock } from "../../src/testing/internal/time.ts"
+import { budget } from "../utils/budget.ts"
 
 const defectOf = (exit: Exit.Exit<unknown, unknown>): Kit.NotEnded => {
   assert.isTrue(Exit.isFailure(exit))
@@ -80,9 +82,13 @@ describe("runToEnd", () => {
 
   it.effect("dies when the effect sleeps too often", () =>
     Effect.gen(function*() {
-      const { message, moves, reason } = defectOf(yield* Effect.exit(Kit.runToEnd(Effect.forever(Effect.sleep(1)))))
-      assert.deepStrictEqual([reason, moves], ["too-long", 100_000])
-      assert.include(message, "in 100000 steps")
+      const pace = sweepPaceOf({})
+      assert.strictEqual(pace.mostMoves, 100_000)
+      const mostMoves = budget(pace.mostMoves, 1000)
+      const run = withTestClock((clock) => runOn(clock, Effect.forever(Effect.sleep(1)), { ...pace, mostMoves }))
+      const { message, moves, reason } = defectOf(yield* Effect.exit(run))
+      assert.deepStrictEqual([reason, moves], ["too-long", mostMoves])
+      assert.include(message, `in ${mostMoves} steps`)
     }))
 
   it.effect("dies when the effect cannot be interrupted either", () =>

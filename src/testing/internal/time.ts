@@ -71,6 +71,7 @@ interface Pace {
   readonly stepMillis: number | undefined
   /** The longest single move of time. */
   readonly mostMillis: number
+  readonly mostMoves: number
 }
 
 /**
@@ -90,7 +91,8 @@ const paceOf = (constructorName: string, options: TimeOptions): Pace => {
   return known(check, options, {
     atMostMillis: check.positiveDuration("atMost", atMost ?? "1 day"),
     stepMillis: step === undefined ? undefined : check.positiveDuration("step", step),
-    mostMillis: Infinity
+    mostMillis: Infinity,
+    mostMoves
   })
 }
 
@@ -176,7 +178,7 @@ const drive = (
       if (wait === undefined) {
         yield* clock.withLive(Effect.sleep(1))
       } else {
-        if (moved + wait > pace.atMostMillis || moves === mostMoves) return yield* ended("too-long")
+        if (moved + wait > pace.atMostMillis || moves === pace.mostMoves) return yield* ended("too-long")
         moves++
         yield* clock.adjust(wait)
       }
