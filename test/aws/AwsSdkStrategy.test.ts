@@ -539,7 +539,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         Effect.gen(function*() {
           const balances = new Set<number>()
           for (let at = 0; at <= 80; at += at % 25 === 24 || at % 25 === 0 ? 1 : 4) {
-            for (let turns = 0; turns < 3; turns++) {
+            for (let turns = 0; turns < budget(3, 2); turns++) {
               const quota = yield* RetryQuota.make()
               const { client, requests } = yield* Effect.provideService(
                 strategic(awsStandard2026, [busy, busy, busy]),

@@ -78,7 +78,8 @@ for (const [name, way] of Object.entries(ways)) {
             }))
           )
         }
-        const many = (began: number) => Effect.forEach(Array.from({ length: inFlight / 4 }), () => Effect.forkChild(one(began)))
+        const many = (began: number) =>
+          Effect.forEach(Array.from({ length: inFlight / 4 }), () => Effect.forkChild(one(began)))
         const fibers: Array<Fiber.Fiber<void>> = []
         for (const maxAttempts of [4, 2, 7, 3]) {
           yield* RetryConfig.set(orders({ policy: attempts(maxAttempts), quota: { capacity: 10_000 } }))

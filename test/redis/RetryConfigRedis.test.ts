@@ -19,6 +19,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
+import { firstOf } from "../utils/budget.ts"
 import { FakeShared } from "../utils/fakeShared.ts"
 import { sweep } from "../utils/sweep.ts"
 
@@ -502,7 +503,10 @@ describe("a program with a document in Redis", () => {
     limiter: { redis: {} },
     coolDown: { redis: {} }
   }
-  const three = { resources: Object.fromEntries(names.map((name) => [name, section])) }
+  const documentOf = (names: ReadonlyArray<string>) => ({
+    resources: Object.fromEntries(names.map((name) => [name, section]))
+  })
+  const three = documentOf(names)
 
   it.effect("has one message per interval for quota, limiter and cool-down of three resources", () =>
     Effect.gen(function*() {
@@ -586,6 +590,7 @@ describe("a program with a document in Redis", () => {
 
   it.effect("whatever interrupts it, nothing of it keeps running", () =>
     Effect.gen(function*() {
+      const few = documentOf(firstOf(names, 1))
       const redis = new FakeShared()
       const connections = { open: 0 }
       const connecting = RetryConfigRedis.layerConnecting(
@@ -605,9 +610,9 @@ describe("a program with a document in Redis", () => {
         yield* Effect.sleep(200)
         yield* RetryConfig.set({})
         yield* Effect.void.pipe(RetryConfig.retry("orders"))
-        yield* RetryConfig.set(three)
+        yield* RetryConfig.set(few)
         yield* Effect.void.pipe(RetryConfig.retry("orders"))
-      }).pipe(Effect.provide(Layer.provide(RetryConfig.layer(three), connecting)))
+      }).pipe(Effect.provide(Layer.provide(RetryConfig.layer(few), connecting)))
       const steps = yield* sweep(program, () =>
         Effect.gen(function*() {
           yield* TestClock.adjust(100)

@@ -16,6 +16,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Activity from "effect/workflow/Activity"
 import * as Workflow from "effect/workflow/Workflow"
 import * as WorkflowEngine from "effect/workflow/WorkflowEngine"
+import { budget } from "../utils/budget.ts"
 import { database, engine, newProcess, start, timeUntil } from "./cluster.ts"
 import { Down, down, failsUntil, order, type Run, waits } from "./orders.ts"
 
@@ -175,7 +176,7 @@ describe("an interruption", () => {
       name: "charge",
       success: Schema.String,
       error: Down,
-      execute: Effect.flatMap(Activity.CurrentAttempt, (attempt) => Effect.delay(failsUntil(3)(attempt), 10))
+      execute: Effect.flatMap(Activity.CurrentAttempt, (attempt) => Effect.delay(failsUntil(budget(3, 2))(attempt), 10))
     })
     const policy = steady.pipe(RetryPolicy.quotaGated({ cost: 5 }))
     const program = Order.execute({ id: "1" }).pipe(
