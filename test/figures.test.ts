@@ -50,7 +50,11 @@ const held: Record<string, ReadonlyArray<Row>> = {
     ["never per request", "test/core/Unshared.test.ts: in a runtime: 20 calls send 22 times, without a warning"],
     ["honors a hint for all callers", "test/core/CoolDown.test.ts: spreads a hundred callers"],
     ["Three attempts per call", "test/examples/comparison.test.ts: Sends of a call with a bug"],
-    ["runs every cell", "test/examples/comparison.test.ts: README.md: size"],
+    [
+      "run every cell",
+      "test/Gates.test.ts: is what README.md says, next to others",
+      "test/examples/comparison.test.ts: README.md: the libraries"
+    ],
     ["| | effect-retry | `Effect.retry` |", "test/examples/comparison.test.ts: README.md: the libraries"],
     ["Every page · every example", "test/docs.test.ts: llms.txt lists all pages and examples"],
     ["every module", "test/docs.test.ts: docs/modules.md names every module of the package"]

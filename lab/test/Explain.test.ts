@@ -126,7 +126,7 @@ describe("Explain", () => {
         RetryPolicy.maxAttempts(2),
         RetryPolicy.deadline("600 millis")
       )
-      const { retries: [first], samples } = Explain.explain(policy)
+      const { retries: [first], samples } = Explain.explain(policy, { failureRates: [] })
       assert.strictEqual(samples, 5000)
       assert.closeTo(first!.share, 0.6, 0.03)
       assert.closeTo(first!.delay.p50Millis!, 300, 15)
@@ -151,9 +151,9 @@ describe("Explain", () => {
     })
 
     it("use more samples where not all of them are exact", () => {
-      assert.strictEqual(Explain.explain(awsStandard).samples, 1000)
+      assert.strictEqual(Explain.explain(awsStandard, { failureRates: [] }).samples, 1000)
       const dependent = Backoff.decorrelated({ base: 100, cap: 5000 }).pipe(RetryPolicy.maxAttempts(3))
-      assert.strictEqual(Explain.explain(dependent).samples, 5000)
+      assert.strictEqual(Explain.explain(dependent, { failureRates: [] }).samples, 5000)
       assert.strictEqual(explain(dependent, { samples: 200 }).samples, 200)
     })
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
+import { firstOf } from "../../test/utils/budget.ts"
 import { drawn, mechanisms, outcome, read, settings, sizes } from "../scripts/overload.ts"
 
 const root = new URL("../../", import.meta.url)
@@ -35,16 +36,19 @@ describe("the page on overload", () => {
 describe("the figures of the page are those of runs", () => {
   // Runs that are cheap. A change of the simulator that moves a figure by more than random variation wants the command again.
   for (
-    const [scenario, mechanism, processes] of [
-      ["outage", "limit", 1],
-      ["outage", "Gradient2", 10],
-      ["brownout", "Vegas", 1],
-      ["brownout", "quota", 10],
-      ["cool-down-herd", "throttle", 10],
-      ["two-fleets", "AIMD", 1],
-      ["thin-fleet", "limit", 10],
-      ["near-the-timeout", "Vegas", 10]
-    ] as const
+    const [scenario, mechanism, processes] of firstOf(
+      [
+        ["outage", "limit", 1],
+        ["outage", "Gradient2", 10],
+        ["brownout", "Vegas", 1],
+        ["brownout", "quota", 10],
+        ["cool-down-herd", "throttle", 10],
+        ["two-fleets", "AIMD", 1],
+        ["thin-fleet", "limit", 10],
+        ["near-the-timeout", "Vegas", 10]
+      ] as const,
+      3
+    )
   ) {
     it.live(`${scenario}, ${mechanism}, ${processes}`, () =>
       Effect.gen(function*() {

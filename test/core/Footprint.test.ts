@@ -8,6 +8,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { execFileSync } from "node:child_process"
 import { getEventListeners } from "node:events"
 import { countedClock } from "../reliability/utils/clocks.ts"
+import { budget } from "../utils/budget.ts"
 import { FakeRedis } from "../utils/fakeRedis.ts"
 
 const root = new URL("../../", import.meta.url)
@@ -45,7 +46,8 @@ describe("what the library holds", () => {
     assert.strictEqual(output, "sends: 2\n")
   })
 
-  it("100,000 resources take at most 60 MB and no timer, and a process ends while they are idle", () => {
+  it("resources take at most 600 bytes each and no timer, and a process ends while they are idle", () => {
+    const resources = budget(100_000, 20_000)
     const script = `
       import { AdaptiveRateLimiter, ResourceLimiters, RetryQuota } from "effect-retry"
       import * as Effect from "effect/Effect"
@@ -60,7 +62,7 @@ describe("what the library holds", () => {
       const heap = () => (gc(), gc(), process.memoryUsage().heapUsed)
       await use(0, 1000)
       const before = heap()
-      await use(1000, 100_000)
+      await use(1000, ${resources})
       const megabytes = (heap() - before) / 1e6
       const timers = process.getActiveResourcesInfo().filter((name) => name === "Timeout").length
       const count = await runtime.runPromise(ResourceLimiters.ResourceLimiters.use((limiters) => limiters.count))
@@ -72,8 +74,8 @@ describe("what the library holds", () => {
       { cwd: root, encoding: "utf8", timeout: 300_000 }
     )
     const { megabytes, ...others } = JSON.parse(output)
-    assert.deepStrictEqual(others, { count: 100_000, timers: 0 })
-    assert.isBelow(megabytes, 60)
+    assert.deepStrictEqual(others, { count: resources, timers: 0 })
+    assert.isBelow(megabytes, 600 * resources / 1e6)
   })
 
   it("a thousand calls with one signal have one listener between them, and none when they have ended", async () => {

@@ -6,10 +6,11 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import * as OwnGate from "../../examples/own-gate.ts"
 import * as OwnStore from "../../examples/own-store.ts"
+import { thinned } from "../utils/sweep.ts"
 
 describe("examples/own-store", () => {
   for (const law of Kit.RetryQuotaStoreSuite.laws(Effect.sync(() => new OwnStore.RecentShare()))) {
-    it.effect(law.name, () => law.run)
+    it.effect(law.name, () => thinned(5)(law.run))
   }
 
   it.effect("has ten successes pay for a retry, within ten seconds", () =>
@@ -36,14 +37,18 @@ describe("examples/own-store", () => {
 describe("examples/own-gate", () => {
   const bulkhead = (options: OwnGate.Options) => Effect.sync(() => new OwnGate.Bulkhead(options))
   describe("that has sends wait", () => {
-    for (const law of Kit.SendGateSuite.laws(bulkhead({ sends: 3, waiting: 10 }))) it.effect(law.name, () => law.run)
+    for (const law of Kit.SendGateSuite.laws(bulkhead({ sends: 3, waiting: 10 }))) {
+      it.effect(law.name, () => thinned(5)(law.run))
+    }
   })
   describe("with a short line", () => {
-    for (const law of Kit.SendGateSuite.laws(bulkhead({ sends: 1, waiting: 1 }))) it.effect(law.name, () => law.run)
+    for (const law of Kit.SendGateSuite.laws(bulkhead({ sends: 1, waiting: 1 }))) {
+      it.effect(law.name, () => thinned(5)(law.run))
+    }
   })
   describe("without a line", () => {
     const laws = Kit.SendGateSuite.laws(bulkhead({ sends: 3, waiting: 0 }), { whenFull: "refuses" })
-    for (const law of laws) it.effect(law.name, () => law.run)
+    for (const law of laws) it.effect(law.name, () => thinned(5)(law.run))
   })
 
   it.effect("admits ten sends, makes twenty wait and refuses the others, which are not sent", () =>

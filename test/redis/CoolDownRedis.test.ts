@@ -17,7 +17,7 @@ import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
 import { Throttled } from "../utils/call.ts"
 import { FakeCoolDown } from "../utils/fakeCoolDown.ts"
-import { sweep } from "../utils/sweep.ts"
+import { sweep, thinned } from "../utils/sweep.ts"
 
 const once = RetryPolicy.fromDelay(() => undefined)
 
@@ -345,7 +345,7 @@ describe.each(
   for (const law of SendGateSuite.laws(make, options)) {
     // The first to ask waits for the answer of Redis, and leaves it behind when interrupted.
     if (law.name !== "has taken nothing when a waiter is interrupted, at any step") {
-      it.effect(law.name, () => law.run)
+      it.effect(law.name, () => thinned(5)(law.run))
     }
   }
 })
