@@ -27,7 +27,7 @@ const measuring = ["test/peers/{digits,redis-scale,telemetry}.test.ts", "test/pe
 const alone = [
   "test/Gates.test.ts",
   "test/core/{AdaptiveRateLimiter,Attempt,Nesting,NestingBegins,Sharing,Unshared}.test.ts",
-  "test/examples/outageNow.test.ts",
+  "test/examples/{outageNow,sharing}.test.ts",
   "test/reliability/context.test.ts"
 ]
 

@@ -4,6 +4,7 @@ import * as Criticality from "effect-retry/Criticality"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as RetryPropagation from "effect-retry/RetryPropagation"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import { build } from "esbuild"
@@ -122,7 +123,9 @@ describe("three real processes in a row, each with three attempts, the last one 
         atLast.length = 0
         const client = RetryHttp.retry(bare, RetryPolicy.deadline(threeAttempts, millis))
         const exit = yield* Effect.exit(client.get(`${first}/slow`)).pipe(Effect.provide(RetryPropagation.layer()))
-        assert.include(String(exit), "no response within")
+        // The first process has the same deadline, in whole milliseconds, and may answer just before.
+        const isCutOff = Exit.isSuccess(exit) ? exit.value.status >= 500 : String(exit).includes("no response within")
+        assert.isTrue(isCutOff, String(exit))
         do {
           yield* Effect.sleep(millis / 10)
           atLast.push(...(yield* seen(last)).map(({ attempt }) => attempt))
