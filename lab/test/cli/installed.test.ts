@@ -114,7 +114,8 @@ const consoles = (page: string) =>
     [, line, output]
   ) => ({ line: line!, output: output! }))
 
-describePages.each(["docs/cli.md", "docs/choosing-a-policy.md"])("%s", (page) => {
+// A page is one session at a terminal: its commands read what those above them wrote.
+describePages.each(["docs/cli.md", "docs/choosing-a-policy.md"])("%s", { shuffle: false }, (page) => {
   beforeAll(() => {
     writeFileSync(join(user, "access.log"), written("nginx"))
     cpSync(join(root, "examples", "check", "payments.json"), join(user, "payments.json"))
