@@ -13,8 +13,9 @@ const rows = []
 const step = (name, command, ...args) => {
   console.log(`\n=== ${name}`)
   const start = Date.now()
-  const { status } = spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"] })
-  const row = { name, seconds: Math.round((Date.now() - start) / 1000), result: status === 0 ? "ok" : "RED" }
+  const { error, signal, status } = spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"] })
+  const result = status === 0 ? "ok" : `RED: ${error?.message ?? signal ?? `exit code ${status}`}`
+  const row = { name, seconds: Math.round((Date.now() - start) / 1000), result }
   rows.push(row)
   return row
 }
@@ -26,7 +27,7 @@ const tests = (name, command, ...args) => {
   try {
     return { row, report: JSON.parse(readFileSync(process.env.REPORT, "utf8")) }
   } catch {
-    row.result = "RED"
+    row.result = "RED: no report"
     return { row, report: undefined }
   }
 }
@@ -36,10 +37,10 @@ step("install", "npm", "ci")
 for (const name of ["check", "lint", "effect"]) step(name, "npm", "run", name)
 const unit = tests("test", "npm", "test", "--")
 
-// Laws and simulations with all of their seeds, samples and cells: the files that take a budget.
+// Laws, simulations and sweeps with all of their seeds, samples, cells and steps: the files that take a budget.
 const files = ["test", "lab/test"].flatMap((folder) =>
   readdirSync(folder, { recursive: true }).map((name) => `${folder}/${name}`)
-).filter((name) => name.endsWith(".test.ts") && /utils\/budget\.ts"|\/sweeps\//.test(readFileSync(name, "utf8")))
+).filter((name) => name.endsWith(".test.ts") && /utils\/budget\.ts"|\bthinned\b/.test(readFileSync(name, "utf8")))
 process.env.LAWS = "full"
 const laws = tests("laws", "npm", "test", "--", ...files)
 delete process.env.LAWS
@@ -54,8 +55,10 @@ if (again.length > 0) {
   peers.report = merged(peers.report, tests("peers-again", "npx", "vitest", "run", "--mode", "peers", ...files).report)
   if (counted(peers.report).failed === 0) peers.row.result = "ok, but for its environment the first time"
 }
-const { passed, skipped } = counted(peers.report)
-if (passed === 0 || skipped > 0) peers.row.result = `RED: ${skipped} skipped, and peers never skip here`
+const { failed, passed, skipped } = counted(peers.report)
+if (passed === 0 || skipped > 0) {
+  peers.row.result = `RED: ${passed} passed, ${failed} failed, ${skipped} skipped, and peers never skip here`
+}
 
 for (const { error, file } of again) console.log(`\nRan again, because its environment failed: ${file}\n  ${error}`)
 console.log(`\n${"step".padEnd(14)} seconds  result`)

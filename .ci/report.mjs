@@ -13,9 +13,9 @@ export const environmental = ({ files } = none) =>
   files.filter((file) => errorsOf(file).length > 0 && errorsOf(file).every(isEnvironmental))
     .map((file) => ({ file: file.file, error: errorsOf(file)[0] }))
 
-/** The report, in which files that ran again have their second result. */
-export const merged = (report, { files } = none) => ({
-  ...report,
+/** The report, in which files that ran again have their second result, and what the second run left unhandled. */
+export const merged = (report, { files, unhandled } = none) => ({
+  unhandled: [...report.unhandled, ...unhandled],
   files: [...new Map([...report.files, ...files].map((file) => [file.file, file])).values()]
 })
 

@@ -32,7 +32,9 @@ it("a file that failed for its environment alone runs again, and no other", () =
 it("the second result of a file counts, if there is one", () => {
   const first = reportOf(fileOf("a", inUse), fileOf("b", wrong))
   assert.deepStrictEqual(counted(merged(first, reportOf(fileOf("a")))), { passed: 2, failed: 1, skipped: 0 })
-  assert.deepStrictEqual(counted(merged(first, undefined)), { passed: 2, failed: 2, skipped: 0 })
+  assert.deepStrictEqual(counted(merged(first, undefined)), { passed: 2, failed: 3, skipped: 0 })
+  const again = { files: [fileOf("a")], unhandled: ["Error: c"] }
+  assert.deepStrictEqual(counted(merged(first, again)), { passed: 2, failed: 2, skipped: 0 })
 })
 
 it("a broken file, a failed hook, an unhandled error and a run without a report count as failures", () => {
