@@ -26,7 +26,7 @@ import { budget, firstOf } from "../../test/utils/budget.ts"
 
 /** With fewer samples, where they are no figure of the test. */
 const explain: typeof Explain.explain = (policy, options) =>
-  Explain.explain(policy, { samples: budget(1000), ...options })
+  Explain.explain(policy, { samples: budget(300, 100), ...options })
 
 const spread = ({ delay }: Explain.Retry) => [delay.minMillis, delay.p50Millis, delay.p99Millis, delay.maxMillis]
 const spreads = (explanation: Explain.Explanation) => explanation.retries.map(spread)
@@ -95,7 +95,7 @@ describe("Explain", () => {
           RetryPolicy.jittered({ proportional: 0 }),
           RetryPolicy.maxAttempts(5)
         ),
-        { samples: budget(20_000, 3000) }
+        { samples: budget(10_000, 3000) }
       )
       for (const [n, { delay }] of exact.retries.entries()) {
         const sampled = reference.retries[n]!.delay

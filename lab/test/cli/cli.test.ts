@@ -610,7 +610,7 @@ describe("init", () => {
   it("answers the question of a newcomer in one command", async () => {
     const path = inHere("asked.json")
     const steps = JSON.stringify(retrying({ label: "three attempts", attempts: 3 }))
-    const asked = ["--rate", String(budget(400, 20)), "--clients", "30", "--p99", "80ms", "--brownout", "20s"]
+    const asked = ["--rate", String(budget(80, 20)), "--clients", "30", "--p99", "80ms", "--brownout", "20s"]
     const { code, err, out } = await run(["init", path, ...asked, "--policy", "none", "--policy", steps])
     assert.deepStrictEqual([code, err], [0, `wrote ${path}\n`])
     assert.strictEqual(JSON.parse(text(path)).fleets[0].policy, "none")

@@ -520,7 +520,7 @@ describe("A8, Google SRE", () => {
     Effect.gen(function*() {
       for (const rate of firstOf([20, 100], 1)) {
         const result = yield* simulate("client-throttling", {
-          scenario: { duration: `${budget(60, 15)} minutes`, bucket: "1 minute" },
+          scenario: { duration: `${budget(30, 15)} minutes`, bucket: "1 minute" },
           fleet: { rate },
           service: { limit: { requests: 0 } }
         })

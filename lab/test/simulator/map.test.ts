@@ -126,11 +126,20 @@ describe("Simulator.verdict", () => {
 
   const [cells, mostProcesses] = [budget(200, 5), budget(1000, 10)]
 
+  const judged = new Map<number, { readonly scenario: Simulator.Scenario; readonly verdict: Simulator.Verdict }>()
+
+  /** The cell of a seed and its verdict, found once for both tests. */
+  const judge = Effect.fnUntraced(function*(seed: number) {
+    const scenario = yield* cellOf(seed, mostProcesses)
+    const found = judged.get(seed) ?? { scenario, verdict: yield* Simulator.verdict(scenario, { runs: 1 }) }
+    judged.set(seed, found)
+    return found
+  })
+
   it.live(`recovers where the whole run does, in ${cells} random cells of at most ${mostProcesses} processes`, () =>
     Effect.gen(function*() {
       for (let seed = 1; seed <= cells; seed++) {
-        const scenario = yield* cellOf(seed, mostProcesses)
-        const verdict = yield* Simulator.verdict(scenario, { runs: 1 })
+        const { scenario, verdict } = yield* judge(seed)
         assert.strictEqual(verdict === "recovers", yield* recoversIn(scenario), `cell ${seed}: ${verdict}`)
       }
     }))
@@ -140,9 +149,9 @@ describe("Simulator.verdict", () => {
   it.live(`collapses only where a run of ${times} times the length does not recover either`, () =>
     Effect.gen(function*() {
       let collapses = 0
-      for (let seed = 1; collapses < budget(40, 1); seed++) {
-        const scenario = yield* cellOf(seed, mostProcesses)
-        if ((yield* Simulator.verdict(scenario, { runs: 1 })) !== "collapses") continue
+      for (let seed = 1; collapses < budget(15, 1); seed++) {
+        const { scenario, verdict } = yield* judge(seed)
+        if (verdict !== "collapses") continue
         collapses++
         const long = yield* Simulator.decode({ ...scenario, duration: times * Number(scenario.duration) })
         assert.isFalse(yield* recoversIn(long), `cell ${seed}`)

@@ -14,9 +14,9 @@ const steps = [
 ]
 const once = [{ fixed: { delay: 0 } }, { maxAttempts: 1 }]
 
-const seeds = Array.from({ length: budget(20, 1) }, (_, index) => index + 1)
+const seeds = Array.from({ length: budget(10, 1) }, (_, index) => index + 1)
 /** For what is not a figure of a scenario. */
-const few = seeds.slice(0, 5)
+const few = seeds.slice(0, 3)
 
 type Result = Simulator.SimulationResult
 type Client = Result["clients"][number]
@@ -40,8 +40,8 @@ describe("brownout: half of the capacity is gone, and no code says so", () => {
   /** Of the calls that 240 a second make in 150 seconds, the service can answer 150 a second for 60 of them. */
   const possible = (90 * 240 + 60 * 150) / (150 * 240)
   const goodput = ({ series }: Client, to: number) => mean(series.slice(35, to).map(({ succeeded }) => succeeded)) / 150
-  /** Where the seconds end in which it lasts, of 30 to 90. */
-  const lastingTo = budget(90, 60)
+  /** Where the seconds end that are looked at, of the 30 to 90 in which it lasts. */
+  const lastingTo = 60
   const p99 = ({ series }: Client, from: number, to: number) =>
     mean(series.slice(from, to).map(({ latency }) => latency.p99Millis ?? 0))
 
@@ -261,7 +261,7 @@ describe("cool-down-herd: one hint brings all callers back at the same moment", 
 describe("two-fleets: one has a limit, the other has none", () => {
   const served = Effect.fnUntraced(function*(policy?: object | string) {
     const results = yield* Effect.forEach(
-      policy === undefined ? seeds : seeds.slice(0, 5),
+      policy === undefined ? seeds : few,
       (seed) =>
         Effect.gen(function*() {
           const scenario = yield* Simulator.decode(inputWith(seed, policy))
@@ -286,7 +286,7 @@ describe("two-fleets: one has a limit, the other has none", () => {
   it.live("with the same limit in both, both are served more, and alike", () =>
     Effect.gen(function*() {
       const { neighbor, polite } = yield* served({ steps, concurrency: {} })
-      // One run differs by more than the mean of five.
+      // One run differs by more than the mean of three.
       assert.closeTo(polite, neighbor, budget(3, 5))
       assert.isAbove(polite, 60)
     }))
@@ -307,10 +307,9 @@ describe("what a limit does badly", () => {
     "thin-fleet: a thousand processes with a call in five seconds learn too little; a throttle helps there",
     () =>
       Effect.gen(function*() {
-        const of = seeds.slice(0, 3)
-        const limit = mean((yield* runs("thin-fleet", {}, {}, of)).map((result) => share(first(result)))) / (110 / 120)
+        const limit = mean((yield* runs("thin-fleet", {}, {}, few)).map((result) => share(first(result)))) / (110 / 120)
         const policy = { steps, concurrency: {}, throttle: {} }
-        const both = mean((yield* runs("thin-fleet", { policy }, {}, of)).map((result) => share(first(result)))) /
+        const both = mean((yield* runs("thin-fleet", { policy }, {}, few)).map((result) => share(first(result)))) /
           (110 / 120)
         assert.closeTo(limit, 72, 5)
         assert.isAbove(both, limit + 3)
