@@ -8,7 +8,6 @@ import * as TestClock from "effect/testing/TestClock"
 import { execFileSync } from "node:child_process"
 import { getEventListeners } from "node:events"
 import { countedClock } from "../reliability/utils/clocks.ts"
-import { budget } from "../utils/budget.ts"
 import { FakeRedis } from "../utils/fakeRedis.ts"
 
 const root = new URL("../../", import.meta.url)
@@ -47,7 +46,7 @@ describe("what the library holds", () => {
   })
 
   it("resources take at most 600 bytes each and no timer, and a process ends while they are idle", () => {
-    const resources = budget(100_000, 20_000)
+    const resources = 20_000
     const script = `
       import { AdaptiveRateLimiter, ResourceLimiters, RetryQuota } from "effect-retry"
       import * as Effect from "effect/Effect"
