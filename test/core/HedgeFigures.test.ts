@@ -78,7 +78,7 @@ describe("The Tail at Scale", () => {
   it.effect("hedges 2 % of the reads, out of a share of 2 %", () =>
     Effect.gen(function*() {
       const random = seeded(1)
-      const { extra, took } = yield* traffic(budget(20_000, 5000), () => read(random), Hedge.hedged({ after: 10 }))
+      const { extra, took } = yield* traffic(budget(10_000, 5000), () => read(random), Hedge.hedged({ after: 10 }))
       assert.isAtMost(extra, 0.02)
       assert.isAtLeast(extra, 0.016)
       assert.isAtMost(quantileOf(took, 0.999), 40)
@@ -91,7 +91,7 @@ describe("The Tail at Scale", () => {
       const beyond = 1e-3 * 20 ** (Math.log(70 / 60) / Math.log(7))
       const sought = 1 - 1e-6 / beyond
       const random = seeded(2)
-      const many = budget(20_000, 8000)
+      const many = budget(10_000, 8000)
       let isFirst = true
       const firsts: Array<number> = []
       const latency = () => {

@@ -254,8 +254,10 @@ describe("the same fibers, in every order in which their tasks can run", () => {
       )
     )
 
-  for (const interrupted of [[], [0], [1], [2], [budget(4, 3)], [0, 1]]) {
-    const many = budget(5, 4) - (interrupted.length === 2 ? 1 : 0)
+  const most = budget(5, 4)
+  /** How many wait, and which of them are interrupted. */
+  const waiting = [[most, []], [4, [0]], [most, [1]], [4, [2]], [most, [most - 1]], [most - 1, [0, 1]]] as const
+  for (const [many, interrupted] of waiting) {
     it(`${many} that wait for a quota, ${interrupted.length === 0 ? "none" : interrupted.join(" and ")} interrupted meanwhile`, () => {
       const schedules = everySchedule((world) => {
         const quota = valueOf(
