@@ -105,7 +105,8 @@ const alike = (
 
 /** Runs what fails with `InvalidOption`. It need not get as far as to what it needs besides. */
 const throwing = (self: Effect.Effect<unknown, unknown, any>): void => {
-  const exit = Effect.runSyncExit(Effect.provide(Effect.scoped(self as Effect.Effect<unknown>), filesOf({}).layer))
+  const run = Effect.runSyncExitWith(Context.empty() as Context.Context<any>)
+  const exit = run(Effect.provide(Effect.scoped(self), filesOf({}).layer))
   const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
   if (error instanceof InvalidOption) throw error
 }

@@ -41,7 +41,7 @@ const app = Effect.gen(function*() {
     criticality: headers["x-criticality"]
   })
   if (request.url === "/slow" && next === "") {
-    yield* Effect.onInterrupt(Effect.never, () => Effect.sync(() => sends.push({ attempt: "cut off" })))
+    return yield* Effect.onInterrupt(Effect.never, () => Effect.sync(() => sends.push({ attempt: "cut off" })))
   }
   if (next === "") return HttpServerResponse.empty({ status: 503 })
   const client = (yield* HttpClient.HttpClient).pipe(RetryHttp.retry(threeAttempts))
