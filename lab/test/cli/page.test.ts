@@ -34,8 +34,8 @@ describe("docs/cli.md", () => {
     assert.deepStrictEqual([...firstColumn("key")].sort(), Object.keys(PolicySettings.fields).sort())
   })
 
+  const here = folder()
   it("shows pictures that the library draws", async () => {
-    const here = folder()
     const pictures = [...page.matchAll(/`npx (effect-retry explain [^`]* --svg (\S+))`/g)]
     assert.isAbove(pictures.length, 0)
     for (const [, command = "", file = ""] of pictures) {
