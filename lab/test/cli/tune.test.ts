@@ -1,12 +1,8 @@
-import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
-import * as Effect from "effect/Effect"
-import { execFileSync } from "node:child_process"
-import { readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { codeOf } from "../../src/policyCode.ts"
-import { retrying } from "../utils/simulate.ts"
-import { folder, root, run } from "./commandLine.ts"
+import { folder, run } from "./commandLine.ts"
 
 const here = folder()
 const file = join(here, "short.json")
@@ -67,69 +63,5 @@ describe("tune", () => {
     writeFileSync(join(here, "calm.json"), JSON.stringify({ ...short, services: [{ name: "db" }] }))
     const { code, err } = await run(["tune", join(here, "calm.json")])
     assert.deepStrictEqual([code, err], [2, "effect-retry: services: have no outage: there is nothing to tune for\n"])
-  })
-})
-
-describe("the code of a policy", () => {
-  it("compiles, and is the policy: of every name, and of settings", async () => {
-    const settings = Effect.runSync(Simulator.decodePolicy({
-      ...retrying({ cost: 5, quota: { capacity: 40 }, coolDown: { maxWait: "1s" }, throttle: {} }),
-      label: "*/ own"
-    }))
-    const hedged = (hedge: object) => Effect.runSync(Simulator.decodePolicy({ ...retrying(), hedge }))
-    const hedging = hedged({ quantile: 0.99, first: "1s", atMost: 2, share: 0.1, shareWindow: "20s" })
-    const others = [hedged({ after: "200ms" }), hedged({ first: "1s" }), hedged({ share: 0.01 })]
-    const policies = [...Simulator.policies, settings, hedging, ...others]
-    symlinkSync(join(root, "node_modules"), join(here, "node_modules"))
-    writeFileSync(join(here, "package.json"), `{ "type": "module" }`)
-    const checks = policies.map((policy, n) => {
-      writeFileSync(join(here, `policy${n}.ts`), codeOf(policy))
-      return `import * as policy${n} from "./policy${n}.ts"
-console.log(JSON.stringify([${n}, String(policy${n}.policy), "layer" in policy${n}, policyOf(policy${n}.policy)]))`
-    })
-    writeFileSync(
-      join(here, "all.ts"),
-      `import * as RetryPolicy from "effect-retry/RetryPolicy"
-const policyOf = RetryPolicy.isRetryPolicy
-${checks.join("\n")}
-`
-    )
-    writeFileSync(
-      join(here, "tsconfig.json"),
-      JSON.stringify({
-        extends: join(root, "tsconfig.json"),
-        compilerOptions: { noEmit: true, types: ["node"] },
-        include: [],
-        files: ["all.ts"]
-      })
-    )
-    const bin = (name: string) => join(root, "node_modules", ".bin", name)
-    execFileSync(bin("tsc"), ["-p", here], { encoding: "utf8", stdio: "pipe" })
-    const out = execFileSync(bin("tsx"), ["--tsconfig", join(here, "tsconfig.json"), join(here, "all.ts")], {
-      encoding: "utf8",
-      stdio: "pipe",
-      cwd: root
-    })
-    const found = out.trim().split("\n").map((line) => JSON.parse(line))
-    assert.strictEqual(found.length, policies.length)
-    for (const [n, text, hasLayer, isPolicy] of found) {
-      assert.isTrue(isPolicy)
-      if (policies[n] !== "none") assert.include(codeOf(policies[n]!).replaceAll(/\s/g, ""), text.replaceAll(/\s/g, ""))
-      assert.strictEqual(hasLayer, /\.layer(Store)?\(/.test(codeOf(policies[n]!)))
-    }
-    assert.include(codeOf(settings), `CoolDown.layer({ maxWait: 1000 })`)
-    assert.include(codeOf("awsAdaptive"), "RetryQuota.layer(),\n  AdaptiveRateLimiter.layer()")
-    assert.include(codeOf("finagle"), "RetryBudget.share(")
-    assert.include(codeOf("tokenBucket"), `// Not in the library, so not in this code: the budget "bucket".`)
-    assert.include(codeOf("limited"), "ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.adaptive() })")
-    assert.include(codeOf(hedging), `Hedge.layer({ share: 0.1, shareWindow: 20000 })`)
-    assert.include(
-      codeOf(hedging),
-      `withRetry(Hedge.hedged(call, { atMost: 2, after: Hedge.quantile(0.99, { first: 1000 }) }), policy)`
-    )
-    const adaptive = Effect.runSync(
-      Simulator.decodePolicy({ ...retrying(), concurrency: { initial: 5, maxWait: "1s" } })
-    )
-    assert.include(codeOf(adaptive), `rule: ConcurrencyLimiter.adaptive({ initial: 5 }), maxWait: "1s" }`)
   })
 })

@@ -1,18 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { policyOf } from "../../playground/policy.ts"
 import { labelOf, scenarioOf } from "../../playground/scenario.ts"
 import { begin, choices, type Kind, kinds } from "../../playground/setup.ts"
 import { playground } from "../../scripts/playground.mjs"
-import { codeOf } from "../../src/policyCode.ts"
 import * as Simulator from "../../src/Simulator.ts"
 import { resolve } from "../../src/simulator/policy.ts"
-import { root } from "../cli/commandLine.ts"
 import { everyChoice } from "./choices.ts"
 
 describe("what the playground exports", () => {
@@ -39,31 +33,6 @@ describe("what the playground exports", () => {
       ],
       [{ maxAttempts: 5 }, { capacity: 100 }, { limit: 20 }]
     )
-  })
-
-  it("is code that compiles, whatever is chosen", () => {
-    const folder = mkdtempSync(join(tmpdir(), "effect-retry-code-"))
-    try {
-      everyChoice.forEach((choice, n) => writeFileSync(join(folder, `policy${n}.ts`), codeOf(policyOf(choice))))
-      writeFileSync(join(folder, "package.json"), `{"type":"module"}`)
-      symlinkSync(join(root, "node_modules"), join(folder, "node_modules"))
-      writeFileSync(
-        join(folder, "tsconfig.json"),
-        JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions: { rootDir: "/" }, include: ["*.ts"] })
-      )
-      execFileSync(
-        process.execPath,
-        [join(root, "node_modules/typescript/bin/tsc"), "-p", folder, "--singleThreaded"],
-        {
-          encoding: "utf8",
-          stdio: "pipe"
-        }
-      )
-    } catch (error) {
-      assert.fail((error as { readonly stdout?: string }).stdout ?? String(error))
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
   })
 })
 

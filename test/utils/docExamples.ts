@@ -1,22 +1,16 @@
-import { assert, describe, it } from "@effect/vitest"
 import * as EffectRetry from "effect-retry"
 import * as testing from "effect-retry/testing"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
-import { afterAll } from "vitest"
-import * as world from "./utils/exampleWorld.ts"
-import { publicModules } from "./utils/modules.ts"
+import * as world from "./exampleWorld.ts"
+import { publicModules } from "./modules.ts"
 
-const root = fileURLToPath(new URL("../", import.meta.url))
+const root = fileURLToPath(new URL("../../", import.meta.url))
 const read = (file: string) => fs.readFileSync(path.join(root, file), "utf8")
 
 /** A block of code in a doc comment. */
-interface Example {
+export interface Example {
   /** Its file and the line on which its code begins, from 1. */
   readonly file: string
   readonly line: number
@@ -38,7 +32,8 @@ const sources = ["src", "lab/src"].flatMap((folder) =>
   fs.readdirSync(path.join(root, folder), { encoding: "utf8", recursive: true })
     .filter((file) => file.endsWith(".ts")).map((file) => `${folder}/${file}`).sort()
 )
-const examples = sources.flatMap(examplesOf)
+/** The examples in the comments of all sources. */
+export const examples = sources.flatMap(examplesOf)
 
 const worldFile = "test/utils/exampleWorld.ts"
 const worldTypes = new Set([...read(worldFile).matchAll(/^export type (\w+)/gm)].map(([, name]) => name))
@@ -85,7 +80,7 @@ const claiming = (statement: string): string =>
  * The module of an example, on the lines that it has in its file. An example that yields or returns outside of functions
  * is the body of an effect, which the module exports. Any other exports what it declares, and its last expression.
  */
-const moduleOf = ({ code, line }: Example): string => {
+export const moduleOf = ({ code, line }: Example): string => {
   const statements = code.split(/\n(?=[^\s)}\]])/).map(claiming)
   const ownImports = statements.filter((statement) => statement.startsWith("import "))
   const others = statements.slice(ownImports.length)
@@ -104,59 +99,3 @@ const moduleOf = ({ code, line }: Example): string => {
   }
   return [imports + "\n".repeat(line - 2), ...ownImports, ...others, ""].join("\n")
 }
-
-const folder = fs.mkdtempSync(path.join(os.tmpdir(), "examples-"))
-afterAll(() => fs.rmSync(folder, { recursive: true }))
-fs.symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"))
-fs.writeFileSync(path.join(folder, "package.json"), `{ "type": "module" }`)
-fs.writeFileSync(
-  path.join(folder, "tsconfig.json"),
-  JSON.stringify({
-    extends: path.join(root, "tsconfig.json"),
-    compilerOptions: { allowImportingTsExtensions: true, rewriteRelativeImportExtensions: false },
-    include: ["."]
-  })
-)
-
-const moduleFile = ({ file, line }: Example) => path.join(folder, file.replace(/ts$/, `${line}.ts`))
-for (const example of examples) {
-  const file = moduleFile(example)
-  fs.mkdirSync(path.dirname(file), { recursive: true })
-  fs.writeFileSync(file, moduleOf(example))
-}
-
-/** Runs what an example exports, if it can be run. */
-const run = (value: unknown): Effect.Effect<unknown, unknown, any> => {
-  if (typeof value === "function") return Effect.void
-  if (Effect.isEffect(value)) return testing.runToEnd(value)
-  if (Layer.isLayer(value)) return Effect.scoped(Layer.build(value as Layer.Layer<unknown, unknown, unknown>))
-  return value instanceof Promise ? Effect.promise(() => value) : Effect.void
-}
-
-describe("the examples in doc comments", () => {
-  it("have a title", () => {
-    assert.deepStrictEqual(examples.filter(({ title }) => title === ""), [])
-    assert.isAtLeast(examples.length, 40)
-  })
-
-  it("compile", () => {
-    const tsc = path.join(root, "node_modules/typescript/bin/tsc")
-    const { status, stdout } = spawnSync(process.execPath, [tsc, "--pretty", "false", "--checkers", "1"], {
-      cwd: folder,
-      encoding: "utf8"
-    })
-    assert.strictEqual(stdout, "")
-    assert.strictEqual(status, 0)
-  })
-
-  for (const example of examples) {
-    describe(`${example.file}:${example.line}`, async () => {
-      const [module, error] = await import(moduleFile(example)).then((module) => [module], (error) => [{}, error])
-      it.effect(`runs: ${example.title}`, () =>
-        Effect.gen(function*() {
-          if (error !== undefined) throw error
-          for (const value of Object.values(module)) yield* run(value)
-        }).pipe(Effect.provide(world.services)))
-    })
-  }
-})
