@@ -5,12 +5,33 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
+import { buildSync } from "esbuild"
 import { execFileSync } from "node:child_process"
 import { getEventListeners } from "node:events"
+import { fileURLToPath } from "node:url"
 import { countedClock } from "../reliability/utils/clocks.ts"
 import { FakeRedis } from "../utils/fakeRedis.ts"
 
-const root = new URL("../../", import.meta.url)
+const root = fileURLToPath(new URL("../../", import.meta.url))
+
+/** What a script prints in a process of its own, in one file with the library. */
+const printed = (script: string, ...flags: ReadonlyArray<string>): string => {
+  const { outputFiles } = buildSync({
+    stdin: { contents: script, resolveDir: root },
+    absWorkingDir: root,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    write: false,
+    tsconfig: "tsconfig.json",
+    logLevel: "error"
+  })
+  return execFileSync(process.execPath, [...flags, "--input-type=module"], {
+    input: outputFiles[0]!.contents,
+    encoding: "utf8",
+    timeout: 300_000
+  })
+}
 
 describe("what the library holds", () => {
   it.effect("5,000 unused resources are gone after their time, the one named \"\" too", () =>
@@ -37,11 +58,7 @@ describe("what the library holds", () => {
         Backoff.fixed({ delay: 100 })
       ).then(() => console.log("sends: " + sends))
     `
-    const output = execFileSync(
-      process.execPath,
-      ["--import", "tsx", "--input-type=module", "--eval", script],
-      { cwd: root, encoding: "utf8", timeout: 300_000 }
-    )
+    const output = printed(script)
     assert.strictEqual(output, "sends: 2\n")
   })
 
@@ -67,11 +84,7 @@ describe("what the library holds", () => {
       const count = await runtime.runPromise(ResourceLimiters.ResourceLimiters.use((limiters) => limiters.count))
       console.log(JSON.stringify({ count, timers, megabytes }))
     `
-    const output = execFileSync(
-      process.execPath,
-      ["--expose-gc", "--import", "tsx", "--input-type=module", "--eval", script],
-      { cwd: root, encoding: "utf8", timeout: 300_000 }
-    )
+    const output = printed(script, "--expose-gc")
     const { megabytes, ...others } = JSON.parse(output)
     assert.deepStrictEqual(others, { count: resources, timers: 0 })
     assert.isBelow(megabytes, 600 * resources / 1e6)
