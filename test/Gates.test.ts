@@ -47,7 +47,7 @@ const bundled = async <A>(
 
 /** Counts in a process of its own, where nothing else allocates and nothing is collected. */
 const counted = (): Promise<Counts> =>
-  bundled({ entryPoints: [join(root, "test/bench/counted.ts")] }, (file) => counts(file, 2000))
+  bundled({ entryPoints: [join(root, "test/bench/counted.ts")] }, (file) => counts(file, 1000))
 
 describe("what a call costs, counted", () => {
   let found: Counts

