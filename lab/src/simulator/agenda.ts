@@ -14,8 +14,11 @@ export const fronts = 255
 
 /** Buckets per millisecond: enough that each holds few events even in a busy run. */
 const perMilli = 8
-/** Buckets, four seconds of them; a power of 2. */
-const near = 32_768
+/** Buckets, a power of 2: few for an agenda that plans little, and four seconds of them for any other. */
+const fewBuckets = 64
+const manyBuckets = 32_768
+/** Places before the agenda plans more than little. */
+const fewPlaces = 64
 /** Canceled events are cleared when there are more than this, and more of them than of the others. */
 const leastCleared = 1024
 
@@ -26,7 +29,7 @@ const doubled = <A extends Float64Array | Int32Array | Uint8Array>(from: A, to: 
 
 /** A heap of places in an agenda, four children each: the earliest first, of those the first to be planned. */
 class Heap {
-  private places = new Int32Array(256)
+  private places = new Int32Array(fewPlaces)
   size = 0
 
   get first(): number {
@@ -90,17 +93,17 @@ class Heap {
  * in a heap. Nothing is allocated for what is planned.
  */
 export class Agenda {
-  private at = new Float64Array(1024)
-  private order = new Float64Array(1024)
-  private what = new Uint8Array(1024)
+  private at = new Float64Array(fewPlaces)
+  private order = new Float64Array(fewPlaces)
+  private what = new Uint8Array(fewPlaces)
   private who: Array<Actor | undefined> = []
   /** In a bucket, or among free places: the next one. */
-  private link = new Int32Array(1024)
+  private link = new Int32Array(fewPlaces)
   private free = -1
   private used = 0
   private readonly due = new Heap()
   private readonly far = new Heap()
-  private readonly buckets = new Int32Array(near).fill(-1)
+  private buckets = new Int32Array(fewBuckets).fill(-1)
   private inBuckets = 0
   /** The bucket that is due, counted from the beginning. */
   private tick = 0
@@ -181,8 +184,8 @@ export class Agenda {
   private put(place: number): void {
     const tick = Math.floor(this.at[place]! * perMilli)
     if (tick <= this.tick) return this.due.push(place, this.at, this.order)
-    if (tick >= this.tick + near) return this.far.push(place, this.at, this.order)
-    const bucket = tick & (near - 1)
+    if (tick >= this.tick + this.buckets.length) return this.far.push(place, this.at, this.order)
+    const bucket = tick & (this.buckets.length - 1)
     this.link[place] = this.buckets[bucket]!
     this.buckets[bucket] = place
     this.inBuckets++
@@ -192,16 +195,16 @@ export class Agenda {
   private advance(): boolean {
     const { buckets, far } = this
     if (this.inBuckets > 0) {
-      while (buckets[++this.tick & (near - 1)]! < 0);
+      while (buckets[++this.tick & (buckets.length - 1)]! < 0);
     } else if (far.size > 0) {
       this.tick = Math.floor(this.at[far.first]! * perMilli)
     } else {
       return false
     }
-    while (far.size > 0 && Math.floor(this.at[far.first]! * perMilli) < this.tick + near) {
+    while (far.size > 0 && Math.floor(this.at[far.first]! * perMilli) < this.tick + buckets.length) {
       this.put(far.shift(this.at, this.order))
     }
-    const bucket = this.tick & (near - 1)
+    const bucket = this.tick & (buckets.length - 1)
     let place = buckets[bucket]!
     buckets[bucket] = -1
     while (place >= 0) {
@@ -211,6 +214,20 @@ export class Agenda {
       place = next
     }
     return true
+  }
+
+  /** Puts what is in few buckets into many. */
+  private widen(): void {
+    const few = this.buckets
+    this.buckets = new Int32Array(manyBuckets).fill(-1)
+    this.inBuckets = 0
+    for (let place of few) {
+      while (place >= 0) {
+        const next = this.link[place]!
+        this.put(place)
+        place = next
+      }
+    }
   }
 
   /** Drops what is canceled, so that it takes no more room than the rest. */
@@ -226,7 +243,8 @@ export class Agenda {
   }
 
   private grow(): void {
-    const length = this.at.length * 2
+    if (this.buckets.length === fewBuckets) this.widen()
+    const length = Math.max(1024, this.at.length * 2)
     this.at = doubled(this.at, new Float64Array(length))
     this.order = doubled(this.order, new Float64Array(length))
     this.what = doubled(this.what, new Uint8Array(length))

@@ -51,14 +51,15 @@ describe("Agenda", () => {
           if (chance.nextDoubleUnsafe() < 0.8) lane.cancel(ticket)
           else expected.push({ at: now + 500, order, what: 254 })
         }
-        for (let n = 0; n < 60; n++) (chance.below(2) === 0 ? plan : wait)()
+        // From an agenda that plans little to one that does not, and some that become one on the way.
+        for (let n = 0; n < 4 * round; n++) (chance.below(2) === 0 ? plan : wait)()
         while (true) {
           const place = agenda.peek()
           if (place < 0) break
           now = agenda.atMillis(place)
           agenda.act(place)
-          if (told.length < 90 && chance.below(2) === 0) plan()
-          if (told.length < 90 && chance.below(3) === 0) wait()
+          if (told.length < 6 * round && chance.below(2) === 0) plan()
+          if (told.length < 6 * round && chance.below(3) === 0) wait()
           expected = expected.sort((a, b) => a.at - b.at || a.order - b.order)
           assert.strictEqual(told.at(-1), expected[told.length - 1]!.what)
         }
