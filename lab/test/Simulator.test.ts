@@ -234,13 +234,13 @@ describe("Simulator.decode", () => {
       ["deeply nested lists", `{"name":${deep("[", "]", 200_000)}}`, "name"],
       ["deeply nested objects", `{"name":${deep(`{"a":`, "}", 200_000)}}`, "name"],
       [
-        "a hundred thousand unknown keys",
-        JSON.stringify(Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 0]))),
+        "ten thousand unknown keys",
+        JSON.stringify(Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`k${index}`, 0]))),
         "k0"
       ],
       [
-        "a hundred thousand fleets",
-        JSON.stringify({ ...least, fleets: Array(100_000).fill(least.fleets[0]) }),
+        "ten thousand fleets",
+        JSON.stringify({ ...least, fleets: Array(10_000).fill(least.fleets[0]) }),
         "fleets"
       ],
       ["a prototype", `{"name":"a","__proto__":{"seed":1},"fleets":[],"services":[]}`, "__proto__"]

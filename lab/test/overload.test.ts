@@ -47,7 +47,7 @@ describe("the figures of the page are those of runs", () => {
         ["thin-fleet", "limit", 10],
         ["near-the-timeout", "Vegas", 10]
       ] as const,
-      3
+      2
     )
   ) {
     it.live(`${scenario}, ${mechanism}, ${processes}`, () =>

@@ -30,7 +30,7 @@ describe("A1, the jitter table of the AWS Architecture Blog", () => {
 
   const rows = new Map<string, { readonly calls: number; readonly millis: number }>()
 
-  const trials: Record<number, number> = { 10: budget(50, 20), 100: budget(15, 5), 190: 8 }
+  const trials: Record<number, number> = { 10: budget(50, 20), 100: budget(15, 3), 190: 8 }
   /** How much wider a band of a hundred clients is with fewer trials than its 15. */
   const wider = Math.sqrt(15 / trials[100]!)
 

@@ -140,13 +140,13 @@ describe("Simulator.backtest", () => {
 describe("Simulator.edge", () => {
   it.effect("is near if a tenth of the capacity decides, and only then", () =>
     Effect.gen(function*() {
-      const shop = (rate: number) => inputOf("outage", { fleet: { rate, policy: "none" } })
+      const shop = (rate: number) => inputOf("outage", { fleet: { rate, policy: "none" }, service: { capacity: 60 } })
       const at = (rate: number) =>
         Effect.flatMap(Simulator.decode(shop(rate)), (s) => Simulator.edge(s, { runs: budget(3, 1) }))
-      // It can handle 300: with 270 it cannot keep up with 280 any more.
-      assert.deepStrictEqual(yield* at(280), { less: "collapses", written: "recovers", more: "recovers", isNear: true })
-      assert.deepStrictEqual(yield* at(200), { less: "recovers", written: "recovers", more: "recovers", isNear: false })
-      assert.deepStrictEqual(yield* at(310), {
+      // It can handle 60: with 54 it cannot keep up with 56 any more.
+      assert.deepStrictEqual(yield* at(56), { less: "collapses", written: "recovers", more: "recovers", isNear: true })
+      assert.deepStrictEqual(yield* at(40), { less: "recovers", written: "recovers", more: "recovers", isNear: false })
+      assert.deepStrictEqual(yield* at(62), {
         less: "collapses",
         written: "collapses",
         more: "recovers",

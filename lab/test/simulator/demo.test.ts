@@ -25,7 +25,7 @@ describe("demo", () => {
           assert.strictEqual(program[0]!.name, name)
           const policy = yield* Simulator.decodePolicy(input)
           const predicted = Simulator.summarize(
-            yield* Simulator.runs(Simulator.withPolicy(scenario, policy), { runs: budget(20, 2) })
+            yield* Simulator.runs(Simulator.withPolicy(scenario, policy), { runs: budget(20, 1) })
           )
           const succeeded = mean(program.map(({ succeeded }) => succeeded))
           const attempts = mean(program.map(({ requestsPerCall }) => requestsPerCall))

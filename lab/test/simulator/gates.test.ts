@@ -45,7 +45,7 @@ describe("the throttle of a process", () => {
       const down = (throttle: object) =>
         simulate("client-throttling", {
           scenario: { duration: "2 minutes" },
-          fleet: { rate: 100, policy: retrying({ attempts: 1, throttle }) },
+          fleet: { rate: 50, policy: retrying({ attempts: 1, throttle }) },
           service: { limit: { requests: 0 } }
         })
       const bounded = totalsOf(yield* down({}))

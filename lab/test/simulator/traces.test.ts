@@ -6,7 +6,7 @@ import { inputOf, shipped } from "../utils/simulate.ts"
 import { traces } from "./traces.ts"
 
 /** Most of the time for little: the gate runs them, and the small budget what is in them elsewhere. */
-const long = ["client-throttling", "outage", "thin-fleet", "noisy-neighbor", "steady-failures"]
+const long = ["client-throttling", "outage", "thin-fleet", "noisy-neighbor", "steady-failures", "two-fleets"]
 
 describe("the trace of a run", () => {
   for (const [name, hashes] of Object.entries(traces).filter(([name]) => budget(1, 0) === 1 || !long.includes(name))) {
