@@ -172,7 +172,7 @@ describe("Simulator.verdict", () => {
     Effect.gen(function*() {
       for (
         const [rate, each] of firstOf(
-          [[57, ["recovers", "limps", "recovers"]], [57.3, ["recovers", "limps", "limps"]]] as const,
+          [[57.3, ["recovers", "limps", "limps"]], [57, ["recovers", "limps", "recovers"]]] as const,
           1
         )
       ) {
