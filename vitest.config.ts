@@ -26,9 +26,8 @@ const measuring = ["test/peers/{digits,redis-scale,telemetry}.test.ts", "test/pe
 /** Tests of what is one per process, which other files would change: each has a thread of its own. */
 const alone = [
   "test/Gates.test.ts",
-  "test/core/{AdaptiveRateLimiter,Attempt,Nesting,NestingBegins,Sharing,Unshared}.test.ts",
-  "test/examples/{outageNow,sharing}.test.ts",
-  "test/reliability/context.test.ts"
+  "test/core/Unshared.test.ts",
+  "test/examples/{outageNow,sharing}.test.ts"
 ]
 
 const project = (

@@ -24,6 +24,9 @@ import type * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { Terminal, Throttled } from "../utils/call.ts"
 import { sweep } from "../utils/sweep.ts"
+import { unmarked } from "../utils/unmarked.ts"
+
+unmarked()
 
 type Limiter = AdaptiveRateLimiter.Service
 

@@ -26,6 +26,9 @@ import * as TestClock from "effect/testing/TestClock"
 import { constantRandom, scripted, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
 import { drivers, inTime } from "../utils/drivers.ts"
 import { sweep } from "../utils/sweep.ts"
+import { unmarked } from "../utils/unmarked.ts"
+
+unmarked()
 
 type Standard = typeof awsStandard
 

@@ -27,7 +27,6 @@ const leaf = () => {
   return call
 }
 
-// In a file of its own: from the first policy that is outermostOnly, attempts carry a mark for the rest of the process.
 describe.each(drivers)("outermostOnly with $form", ({ run }) => {
   const policy = awsStandard.pipe(RetryPolicy.outermostOnly)
 

@@ -1,4 +1,4 @@
-/** In a file of its own: the first policy that is outermostOnly changes how the calls of a process are made. */
+/** The first policy that is outermostOnly changes how the calls of a process are made. */
 import { assert, it } from "@effect/vitest"
 import { awsStandard, Backoff, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Effect from "effect/Effect"
@@ -6,6 +6,9 @@ import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { Transient } from "../utils/call.ts"
+import { unmarked } from "../utils/unmarked.ts"
+
+unmarked()
 
 it.effect("a call that is under way when the first outermostOnly policy is made continues as it was", () =>
   Effect.gen(function*() {

@@ -1,6 +1,6 @@
 /**
- * What a call leaves behind in the context of its fiber. A file of its own: one policy that asks whether it is nested
- * changes how all calls of a process set the context.
+ * What a call leaves behind in the context of its fiber. One policy that asks whether it is nested changes how all calls
+ * of a process set the context.
  */
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { Backoff, RetryPolicy, SendGate, withRetry, withRetryOrElse } from "effect-retry"
@@ -11,6 +11,9 @@ import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { scripted, Terminal, Transient } from "../utils/call.ts"
 import { drivers, inTime } from "../utils/drivers.ts"
+import { unmarked } from "../utils/unmarked.ts"
+
+unmarked()
 
 type Send = Effect.Effect<unknown, unknown>
 type Policy = Parameters<typeof drivers[number]["run"]>[1]
