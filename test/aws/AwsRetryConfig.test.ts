@@ -5,6 +5,7 @@ import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
 import * as BotocoreLegacy from "effect-retry/aws/legacy/BotocoreLegacy"
 import * as ReferenceClassifier from "effect-retry/aws/ReferenceClassifier"
 import type { AwsConfigError } from "effect-retry/aws/SharedConfig"
+import { runToEnd } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -259,7 +260,7 @@ describe("AwsRetryConfig", () => {
           const error = sdkError(wire)
           const times: Array<number> = []
           const { layer, policy } = yield* AwsRetryConfig.make(code)
-          const [exit, left] = yield* travel(
+          const [exit, left] = yield* runToEnd(
             Effect.gen(function*() {
               return [yield* Effect.exit(withRetry(failing(error, times), policy)), yield* RetryQuota.balance] as const
             }).pipe(Effect.provide(layer))
@@ -276,7 +277,7 @@ describe("AwsRetryConfig", () => {
           Effect.gen(function*() {
             const times: Array<number> = []
             const { layer, policy } = yield* AwsRetryConfig.make({ mode, newRetries2026 })
-            const exit = yield* travel(
+            const exit = yield* runToEnd(
               Effect.exit(withRetry(failing(throttled, times), policy)).pipe(Effect.provide(layer))
             )
             assert.deepStrictEqual(exit, Exit.fail(throttled))
@@ -297,7 +298,7 @@ describe("AwsRetryConfig", () => {
             yield* Effect.ignore(AdaptiveRateLimiter.acquire)
             return { times, at: yield* Clock.currentTimeMillis, enabled: (yield* AdaptiveRateLimiter.snapshot).enabled }
           })
-          const { at, enabled, times } = yield* travel(program.pipe(Effect.provide(layer)))
+          const { at, enabled, times } = yield* runToEnd(program.pipe(Effect.provide(layer)))
           assert.strictEqual(enabled, mode === "adaptive")
           if (mode === "adaptive") {
             assert.deepStrictEqual(times, [0, 2000])
@@ -318,7 +319,7 @@ describe("AwsRetryConfig", () => {
             const error = yield* Effect.flip(withRetry(failing(throttled, times), policy))
             return { times, refused: "_tag" in error && error._tag === "RateLimitExceeded" }
           })
-          const { refused, times } = yield* travel(program.pipe(Effect.provide(layer)))
+          const { refused, times } = yield* runToEnd(program.pipe(Effect.provide(layer)))
           assert.strictEqual(refused, mode === "adaptive")
           assert.deepStrictEqual(times, mode === "adaptive" ? [0] : [0, 0])
         }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
@@ -425,7 +426,7 @@ describe("AwsRetryConfig", () => {
             const exit = yield* Effect.exit(withRetry(failing(unavailable, times), policy))
             return [exit, yield* Clock.currentTimeMillis] as const
           })
-          const [exit, ended] = yield* travel(program.pipe(Effect.provide(layer)))
+          const [exit, ended] = yield* runToEnd(program.pipe(Effect.provide(layer)))
           assert.deepStrictEqual(exit, Exit.fail(unavailable))
           assert.deepStrictEqual([times, ended], [[0], held])
         }).pipe(
@@ -465,8 +466,8 @@ describe("AwsRetryConfig", () => {
                   return { sends: times.map((time) => time - start), balance: yield* RetryQuota.balance }
                 })
               const { layer, policy } = yield* AwsRetryConfig.make()
-              const expected = yield* travel(timed((call) => withRetry(call, policy)).pipe(Effect.provide(layer)))
-              const given = yield* travel(
+              const expected = yield* runToEnd(timed((call) => withRetry(call, policy)).pipe(Effect.provide(layer)))
+              const given = yield* runToEnd(
                 timed((call) => RetryStrategy.run(call)).pipe(Effect.provide(AwsRetryConfig.layer()))
               )
               assert.deepStrictEqual(given, expected)
@@ -502,7 +503,7 @@ describe("AwsRetryConfig", () => {
           ]),
           Effect.flip
         )
-        const error = yield* travel(program)
+        const error = yield* runToEnd(program)
         return { error, lines, times }
       }).pipe(withRandom(0.5))
 
@@ -540,13 +541,13 @@ describe("AwsRetryConfig", () => {
         const tables = Context.get(services, Example.Tables)
         const get = (name: string): Effect.Effect<string, unknown> => tables.get(name, "1")
         // Each call to a table that is down takes 2 * 5 of its 500: the 51st has nothing left to retry with.
-        for (let call = 0; call < 50; call++) yield* Effect.flip(travel(get("orders")))
+        for (let call = 0; call < 50; call++) yield* Effect.flip(runToEnd(get("orders")))
         const before = times.length
         assert.strictEqual(before, 150)
-        yield* Effect.flip(travel(get("orders")))
+        yield* Effect.flip(runToEnd(get("orders")))
         assert.strictEqual(times.length - before, 1)
         // Another table has all of its tokens.
-        assert.strictEqual(yield* travel(get("customers")), "customers/1")
+        assert.strictEqual(yield* runToEnd(get("customers")), "customers/1")
       }).pipe(
         withRandom(0),
         Effect.scoped,
@@ -583,14 +584,5 @@ const travelFar = <A, E, R>(program: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(program, { startImmediately: true })
     yield* TestClock.adjust("1 day")
-    return yield* Fiber.join(fiber)
-  })
-
-/** Runs a program to its end while time passes. */
-const travel = <A, E, R>(program: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(program)
-    yield* TestClock.adjust(0)
-    while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust(1)
     return yield* Fiber.join(fiber)
   })
