@@ -91,7 +91,7 @@ describe("The Tail at Scale", () => {
       const beyond = 1e-3 * 20 ** (Math.log(70 / 60) / Math.log(7))
       const sought = 1 - 1e-6 / beyond
       const random = seeded(2)
-      const many = budget(10_000, 8000)
+      const many = budget(10_000, 4000)
       let isFirst = true
       const firsts: Array<number> = []
       const latency = () => {
@@ -156,7 +156,7 @@ describe("InfoQ", () => {
         const random = seeded(seed)
         return () => Math.ceil((random() < 0.05 ? 100 : 8) * (0.75 + random() / 2))
       }
-      const many = budget(10_000, 3000)
+      const many = budget(10_000, 1500)
       const plain = yield* traffic(many, latencies(5), (send) => send)
       const hedged = yield* traffic(many, latencies(5), Hedge.hedged({ after: Hedge.quantile(0.9) }))
       assert.isAtMost(hedged.extra, 0.1)

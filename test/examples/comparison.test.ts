@@ -143,7 +143,7 @@ const run = async <A>(program: Promise<A>): Promise<A> => {
 const ignore = () => {}
 
 /** Of which the latency is measured, after a third of them. */
-const calls = 600
+const calls = 300
 
 /** What is measured: a question, and its answer for a library. */
 const rows: Record<string, (make: Make) => Promise<string>> = {

@@ -30,6 +30,7 @@ import pRetry, { AbortError } from "p-retry"
 import { afterEach, assert, beforeEach, describe, it, vi } from "vitest"
 import * as Migrating from "../../examples/migrating.ts"
 import { type Answer, busy, getItem, handlerOf, invalid, settings, throttle } from "../utils/awsSdk.ts"
+import { budget } from "../utils/budget.ts"
 
 const { NotFound } = Migrating
 
@@ -96,7 +97,7 @@ const seeded = (seed: number) => {
   return { next, whole, one: <A>(of: ReadonlyArray<A>): A => of[whole(0, of.length - 1)]! }
 }
 
-const seeds = Array.from({ length: 60 }, (_, seed) => seed)
+const seeds = Array.from({ length: budget(60, 20) }, (_, seed) => seed)
 
 const failed = new Error("failed")
 

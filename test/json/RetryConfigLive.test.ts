@@ -20,7 +20,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { budget, firstOf } from "../utils/budget.ts"
-import { sweep } from "../utils/sweep.ts"
+import { sweep, thinned } from "../utils/sweep.ts"
 
 const attempts = (maxAttempts: number, delay: string = "1 second") => ({
   steps: [{ fixed: { delay } }, { maxAttempts }, "whileRetryable", { quotaGated: { cost: 1 } }]
@@ -287,7 +287,7 @@ describe("interruption", () => {
             yield* RetryConfig.set(document)
           }).pipe(Effect.provideContext(context), Effect.orDie))
         assert.isAtLeast(steps, 30)
-      }).pipe(Effect.scoped))
+      }).pipe(thinned(7), Effect.scoped))
   }
 
   it.effect("however the layer of a stream is interrupted, nothing of it keeps running", () =>

@@ -21,7 +21,7 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { firstOf } from "../utils/budget.ts"
 import { FakeShared } from "../utils/fakeShared.ts"
-import { sweep } from "../utils/sweep.ts"
+import { sweep, thinned } from "../utils/sweep.ts"
 
 const orders = (entry: object) => ({ resources: { orders: entry } })
 
@@ -401,7 +401,7 @@ describe("a quota of a document in Redis", () => {
           redis.quotas.states.delete(key)
         }).pipe(Effect.orDie))
       assert.isAtLeast(steps, 30)
-    }))
+    }).pipe(thinned(5)))
 })
 
 describe("a cool-down of a document in Redis", () => {
@@ -622,5 +622,5 @@ describe("a program with a document in Redis", () => {
           assert.strictEqual(redis.commands, commands)
         }))
       assert.isAtLeast(steps, 20)
-    }))
+    }).pipe(thinned(7)))
 })

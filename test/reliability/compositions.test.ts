@@ -1,11 +1,12 @@
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
+import { budget } from "../utils/budget.ts"
 import { play, type Played } from "./utils/compositions.ts"
 
 // SEED=123 npx vitest run test/reliability/compositions.test.ts replays one; COMPOSITIONS=10000 plays more.
 const given = process.env["SEED"]
-const count = Number(process.env["COMPOSITIONS"] ?? 600)
+const count = Number(process.env["COMPOSITIONS"] ?? budget(600, 300))
 const seeds = given === undefined ? Array.from({ length: count }, (_, n) => n + 1) : [Number(given)]
 
 const played = (seed: number) => Effect.runPromise(Effect.provide(play(seed), TestClock.layer()))

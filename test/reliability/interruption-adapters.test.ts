@@ -9,7 +9,7 @@ describe("an interruption at any step, and in any wait, leaves no token, no wait
   for (const [name, sweep] of Object.entries(adapterSweeps)) {
     it.effect(name, () =>
       Effect.gen(function*() {
-        const { interruptions, left } = yield* thinned(11)(swept(sweep))
+        const { interruptions, left } = yield* thinned(23)(swept(sweep))
         assert.deepStrictEqual(left, [])
         assert.isAtLeast(interruptions, sweep.least ?? 15)
       }))
@@ -20,7 +20,7 @@ describe("an interruption at any step, and in any wait, leaves no lease in Redis
   for (const [name, sweep] of Object.entries(redisSweeps)) {
     it.effect(name, () =>
       Effect.gen(function*() {
-        const { interruptions, wrong } = yield* thinned(11)(sweptInRedis(sweep))
+        const { interruptions, wrong } = yield* thinned(23)(sweptInRedis(sweep))
         assert.strictEqual(wrong.join("; "), "")
         assert.isAtLeast(interruptions, 15)
       }))

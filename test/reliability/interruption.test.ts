@@ -31,7 +31,7 @@ describe("an interruption at any step, and in any wait, leaves no token, no wait
       for (const [name, sweep] of Object.entries(sweeps)) {
         it.effect(name, () =>
           Effect.gen(function*() {
-            const { interruptions, left } = yield* thinned(11)(swept(sweep))
+            const { interruptions, left } = yield* thinned(23)(swept(sweep))
             assert.deepStrictEqual(left, [])
             assert.isAtLeast(interruptions, sweep.least ?? 15)
           }))

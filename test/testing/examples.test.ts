@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as Explain from "../../examples/explain.ts"
 import * as TestingKit from "../../examples/testing-kit.ts"
+import { thinned } from "../utils/sweep.ts"
 
 const read = (path: string) => fs.readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
 
@@ -28,7 +29,9 @@ describe("examples/testing-kit", () => {
     }))
 
   describe("contracts", () => {
-    for (const [index, law] of TestingKit.contracts.entries()) it.effect(`${index + 1}. ${law.name}`, () => law.run)
+    for (const [index, law] of TestingKit.contracts.entries()) {
+      it.effect(`${index + 1}. ${law.name}`, () => thinned(5)(law.run))
+    }
   })
 
   it.effect("losesNoToken: at none of more than 50 steps", () =>

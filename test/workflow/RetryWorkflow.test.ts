@@ -81,7 +81,7 @@ describe("a process that is killed", () => {
     "the same if the workflow is suspended while it waits, as late as the engine polls",
     () =>
       Effect.gen(function*() {
-        assert.isAtMost(yield* sweep({ policy, options: { inMemoryThreshold: 0 } }, 10, ["after"], budget(1, 3)), 4)
+        assert.isAtMost(yield* sweep({ policy, options: { inMemoryThreshold: 0 } }, 10, ["after"], budget(1, 5)), 4)
       })
   )
 })
