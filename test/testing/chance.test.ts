@@ -30,7 +30,7 @@ describe("fixedRandom", () => {
 
   for (const value of [1, -0.1, NaN, 2]) {
     it(`refuses ${value}`, () => {
-      assert.throws(() => Kit.fixedRandom(value), InvalidOption)
+      assert.throws(() => Kit.fixedRandom(value), InvalidOption, /^fixedRandom: values must be a number /)
     })
   }
 })

@@ -1,10 +1,11 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import { awsStandard, InvalidOption, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { awsStandard, InvalidOption, RetryInfo, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Kit from "effect-retry/testing"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as TestClock from "effect/testing/TestClock"
 
 const twice = RetryPolicy.fromDelay(() => 100).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.whileRetryable)
@@ -19,11 +20,11 @@ describe("outcomes", () => {
     }).pipe(Effect.provide([RetryQuota.layer(), Kit.fixedRandom(0.5)])))
 
   for (
-    const [name, outcome, tag, retried] of [
-      ["transient", Kit.transient, "Transient", true],
-      ["throttled", Kit.throttled, "Throttled", true],
-      ["timeout", Kit.timeout, "TimedOut", true],
-      ["notRetryable", Kit.notRetryable, "NotRetryable", false]
+    const [name, outcome, tag, retried, info] of [
+      ["transient", Kit.transient, "Transient", true, RetryInfo.transient],
+      ["throttled", Kit.throttled, "Throttled", true, RetryInfo.throttled()],
+      ["timeout", Kit.timeout, "TimedOut", true, RetryInfo.timedOut],
+      ["notRetryable", Kit.notRetryable, "NotRetryable", false, RetryInfo.notRetryable]
     ] as const
   ) {
     it.effect(`${name} fails with ${tag}, which policies ${retried ? "retry" : "do not retry"}`, () =>
@@ -34,7 +35,9 @@ describe("outcomes", () => {
         const exit = yield* call.send.pipe(withRetry(twice), Effect.exit, Kit.runToEnd)
         assert.strictEqual(Exit.isSuccess(exit), retried)
         assert.strictEqual(call.sends, retried ? 2 : 1)
-        if (!retried) assert.strictEqual((yield* Effect.flip(exit))._tag, tag)
+        const error = yield* Effect.flip<never, { readonly _tag: string }, never>(outcome.answer)
+        assert.strictEqual(error._tag, tag)
+        assert.deepStrictEqual(RetryInfo.fromError(error), Option.some(info))
       }))
   }
 

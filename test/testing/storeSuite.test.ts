@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { isBroken, lawOf } from "../utils/brokenLaws.ts"
+import { thinned } from "../utils/sweep.ts"
 
 type Store = RetryQuotaStore.RetryQuotaStore
 type Reservation = RetryQuotaStore.Reservation
@@ -317,6 +318,11 @@ describe("RetryQuotaStoreSuite.laws of a store that counts retries", () => {
     }
   }
 
+  for (const law of RetryQuotaStoreSuite.laws(granting(() => ({})), counts)) {
+    it.effect(`finds nothing wrong with a store whose reservations do not count sends: ${law.name}`, () =>
+      thinned(5)(law.run))
+  }
+
   it("sees each of its laws broken", () => {
     const all = RetryQuotaStoreSuite.laws(Effect.die("never made"), counts).map(({ name }) => name)
     assert.deepStrictEqual(Object.keys(countingStores).sort(), [...all].sort())
@@ -330,6 +336,25 @@ describe("RetryQuotaStoreSuite.laws", () => {
         isBroken(lawOf(RetryQuotaStoreSuite.laws(make, name in storesThatWait ? waits : {}), name)))
     }
   }
+
+  it.effect("finds nothing wrong with a waiter whose tokens come by refill within its patience", () =>
+    lawOf(
+      RetryQuotaStoreSuite.laws(broken({ initial: 0, refillPerSecond: 1000, ...waits }, () => ({})), waits),
+      "grants nothing when the patience has ended"
+    ).run)
+
+  it.effect("finds a balance that is off by more than the slack, and nothing wrong with one that is off by less", () =>
+    Effect.gen(function*() {
+      const start = yield* Clock.currentTimeMillis
+      const off = (tokens: number) =>
+        stopping((store) => ({
+          balance: (clock) => store.balance(clock) - (clock.currentTimeMillisUnsafe() < start ? tokens : 0)
+        }))
+      const law = (tokens: number) =>
+        lawOf(RetryQuotaStoreSuite.laws(off(tokens), { slack: 1 }), "loses nothing to a clock that goes back")
+      yield* law(0.9).run
+      yield* isBroken(law(1.1))
+    }))
 
   it("sees each of its laws broken", () => {
     const all = RetryQuotaStoreSuite.laws(Effect.die("never made"), waits).map(({ name }) => name)

@@ -11,12 +11,14 @@ export const lawOf = (laws: ReadonlyArray<Law>, name: string): Law => {
   return law!
 }
 
-/** How a law fails, as it must. */
+/** How a law fails, as it must: with words for what is wrong, and not by a mistake of its own. */
 export const isBroken = (law: Law) =>
   Effect.gen(function*() {
     const exit = yield* Effect.exit(law.run)
     const error = Option.getOrUndefined(Exit.findErrorOption(exit))
     assert.instanceOf(error, ContractBroken)
     assert.strictEqual(error!.law, law.name)
+    assert.isNotEmpty(error!.what)
+    assert.notInstanceOf(error!.actual, TypeError)
     return error!
   })
