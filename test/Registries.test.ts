@@ -1,5 +1,6 @@
 /** What names all of something names each, and nothing else: modules, pages, examples, metrics, reasons. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as fs from "node:fs"
 import { importOf, publicModules } from "./utils/modules.ts"
@@ -68,11 +69,17 @@ it("each example is imported or started by a test", () => {
 describe("metrics", async () => {
   const exported = (await Promise.all(
     publicModules.map(async ({ name, source }) =>
-      Object.values(await importOf(source)).filter(Metric.isMetric).map(({ id }) => ({ id, module: name }))
+      Object.values(await importOf(source)).filter(Metric.isMetric).map((metric) => ({
+        id: metric.id,
+        module: name,
+        metric
+      }))
     )
   )).flat()
   const ids = new Set(exported.map(({ id }) => id))
   const own = exported.filter(({ module }) => module === "effect-retry/RetryMetrics").map(({ id }) => id)
+  const isCounter = (metric: Metric.Metric<never, unknown>): metric is Metric.Counter<number> =>
+    metric.type === "Counter"
   const namedIn = (text: string) =>
     new Set(Array.from(text.matchAll(/\bretry_\w+/g), ([name]) => name.replace(/_(bucket|count|sum)$/, "")))
 
@@ -82,6 +89,19 @@ describe("metrics", async () => {
     const there = namedIn(rows)
     assert.deepStrictEqual([missing(own, there), missing(there, new Set(own))], [[], []])
     assert.deepStrictEqual(missing(ids, namedIn(listed("docs", /\.md$/).map(read).join("\n"))), [])
+  })
+
+  it("have a description, and their counters never go down", async () => {
+    for (const { id, metric } of exported) {
+      assert.isNotEmpty(metric.description, id)
+      if (!isCounter(metric)) continue
+      const counted = Metric.update(metric, 2).pipe(
+        Effect.andThen(Metric.update(metric, -1)),
+        Effect.andThen(Metric.value(metric)),
+        Effect.provideService(Metric.MetricRegistry, new Map())
+      )
+      assert.strictEqual((await Effect.runPromise(counted)).count, 2, id)
+    }
   })
 
   it("are all on the dashboard, which like the alerts shows no other", () => {

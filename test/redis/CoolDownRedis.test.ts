@@ -234,6 +234,22 @@ describe("where Redis does not answer", () => {
       assert.isTrue(Exit.isSuccess(waits.pollUnsafe()!))
     }))
 
+  it.effect("a process that has opened alone is not closed again by the same hint, and one that first sees it is", () =>
+    Effect.gen(function*() {
+      const redis = new FakeCoolDown()
+      const [first, second] = yield* fleet(2, redis, { spread: 0, fallbackTime: "1 second" })
+      yield* first!.close(1000)
+      yield* TestClock.adjust(10)
+      redis.mood = "refusing"
+      const call = yield* through(first!, Effect.void)
+      yield* TestClock.adjust(2000)
+      assert.isTrue(Exit.isSuccess(call.pollUnsafe()!))
+      redis.mood = "fine"
+      for (const process of [first!, second!]) yield* through(process, Effect.void)
+      yield* TestClock.adjust(2000)
+      assert.deepStrictEqual(yield* phases([first!, second!]), ["free", "closed"])
+    }))
+
   it.effect("when Redis has lost what it knew, a process that is closed stays so until the hint is over", () =>
     Effect.gen(function*() {
       const redis = new FakeCoolDown()

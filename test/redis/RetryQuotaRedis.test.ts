@@ -642,6 +642,7 @@ describe("RetryQuotaRedis", () => {
           } catch (error) {
             assert.instanceOf(error, InvalidOption)
             assert.deepStrictEqual([error.constructorName, error.field], ["RetryQuotaRedis.make", field])
+            assert.isNotEmpty(error.expected)
           }
         }
       })

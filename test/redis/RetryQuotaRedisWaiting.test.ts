@@ -104,6 +104,18 @@ describe("a shared quota whose retries wait", () => {
       assert.strictEqual(redis.leases(key), 1)
     }))
 
+  it.effect("holds nobody back for a caller that was interrupted while it asked", () =>
+    Effect.gen(function*() {
+      const { quota, redis } = yield* shared({ ...drained, initial: 1, refillPerSecond: 0.1 })
+      redis.latencyMillis = 20
+      const gone = yield* Effect.forkChild(quota.reserve(10))
+      yield* TestClock.adjust(10)
+      yield* Fiber.interrupt(gone)
+      const next = yield* Effect.forkChild(quota.reserve(1))
+      yield* TestClock.adjust(30)
+      assert.isTrue(Option.isSome(yield* Fiber.join(next)))
+    }))
+
   it.effect("refuses newcomers immediately when the line is full, and serves the others in order", () =>
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ ...drained, maxWaiters: 3 })
