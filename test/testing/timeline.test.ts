@@ -69,6 +69,23 @@ describe("timeline", () => {
     })
   }
 
+  it.effect("reads times in each unit, of its own names", () =>
+    Effect.gen(function*() {
+      const events = Kit.timeline()
+      for (
+        const [millis, units] of [
+          [1, ["ms", "milli", "millis"]],
+          [999, ["s", "second", "seconds"]],
+          [59_000, ["min", "minute", "minutes"]],
+          [3_540_000, ["h", "hour", "hours"]]
+        ] as const
+      ) {
+        yield* TestClock.adjust(millis)
+        yield* events.record(units[0])
+        for (const unit of units) events.expect(`${units[0]} at 1 ${unit}`)
+      }
+    }))
+
   it.effect("reports the times of a name, and clears them", () =>
     Effect.gen(function*() {
       const events = yield* recorded

@@ -18,7 +18,8 @@ export const isBroken = (law: Law) =>
     const error = Option.getOrUndefined(Exit.findErrorOption(exit))
     assert.instanceOf(error, ContractBroken)
     assert.strictEqual(error!.law, law.name)
-    assert.isNotEmpty(error!.what)
+    assert.match(error!.what, /^\S.*\w$/)
+    assert.isNotEmpty(String(error!.expected))
     assert.notInstanceOf(error!.actual, TypeError)
     return error!
   })

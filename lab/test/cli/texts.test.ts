@@ -3,8 +3,11 @@ import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { ranked } from "../../src/cli/charts/ranking.ts"
+import { apart } from "../../src/cli/charts/svg.ts"
 import { checkMarkdown } from "../../src/cli/checkMarkdown.ts"
+import { parsed } from "../../src/cli/json.ts"
 import { type Checked, expectationText, failedText, foundText, runsText } from "../../src/cli/judgments.ts"
+import { recovers } from "../../src/cli/outcome.ts"
 import { described, duration, plain, quoted, table } from "../../src/cli/text.ts"
 
 const judgment = (changes: Partial<Simulator.Judgment> = {}): Simulator.Judgment => ({
@@ -158,5 +161,36 @@ describe("the rank of policies", () => {
       [await fate("none", 5), await fate("none", 5, []), await fate("none", 400)],
       ["always", "undisturbed", "unrecovered"]
     )
+  })
+})
+
+describe("where a text stops being JSON", () => {
+  for (
+    const [text, place] of [
+      ["{\n  \"a\": tru }", "line 2, column 8"],
+      ["[tru]", "line 1, column 2"],
+      ["tru", "line 1, column 1"],
+      ["[1 2]", "line 1, column 4"]
+    ] as const
+  ) {
+    it(`is ${place} of ${JSON.stringify(text)}`, () => {
+      assert.include(Effect.runSync(Effect.flip(parsed("it", text))).message, place)
+    })
+  }
+})
+
+describe("labels", () => {
+  it("move apart in the order of their places, from the top down, and stay above the bottom", () => {
+    assert.deepStrictEqual(apart([30, 0, 5], 10, 100), [30, 0, 10])
+    assert.deepStrictEqual(apart([100, 98, 0], 10, 100), [100, 90, 0])
+  })
+})
+
+describe("how many runs recover", () => {
+  const after = (millis: number) => ({ mean: millis, median: millis, low: millis, high: millis, of: 20 })
+  it("is followed by the time that they took, if they took any", () => {
+    assert.strictEqual(recovers({ runs: 0, of: 20, afterMillis: undefined }), "0 of 20")
+    assert.strictEqual(recovers({ runs: 20, of: 20, afterMillis: after(0) }), "20 of 20")
+    assert.strictEqual(recovers({ runs: 14, of: 20, afterMillis: after(127_000) }), "14 of 20, after 127 s")
   })
 })
