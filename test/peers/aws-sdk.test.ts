@@ -1,6 +1,5 @@
-import { assert, beforeAll, it } from "@effect/vitest"
+import { assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { describePeers } from "../utils/peers.ts"
 import { isIdle, isOurs, misses, sum } from "./aws-sdk/bounds.ts"
 import { compare } from "./aws-sdk/compare.ts"
 import type { Comparison } from "./aws-sdk/comparison.ts"
@@ -27,7 +26,7 @@ const toldOf = ({ name }: Course, { heldUpMillis }: Steady): string =>
 /** Objects that the SDK's logger can read: on its way to the caller, a failure passes it. */
 const readable = new Set(["a getter that throws", "a frozen error", "its own cause", "10,000 causes"])
 
-describePeers("our strategy in the clients of the AWS SDK, next to the SDK's own", () => {
+describe("our strategy in the clients of the AWS SDK, next to the SDK's own", () => {
   let seen: Comparison
 
   beforeAll(async () => {

@@ -1,5 +1,5 @@
 /** The same digits from every engine: runs in Node 20, 22 and 24, Chromium and Firefox, with threads and without. */
-import { afterAll, assert, beforeAll, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { build } from "esbuild"
 import { execFile } from "node:child_process"
@@ -13,7 +13,6 @@ import { written } from "../../lab/test/fit/generated.ts"
 import { traces } from "../../lab/test/simulator/traces.ts"
 import { inputOf } from "../../lab/test/utils/simulate.ts"
 import { asked, serving, startBrowser } from "../utils/browsers.ts"
-import { describePeers } from "../utils/peers.ts"
 import type { Asked, Printed } from "./digits/commands.ts"
 import type { Inputs, Results } from "./digits/results.ts"
 
@@ -86,7 +85,7 @@ const same = (found: string, expected: string, what: string): void => {
   assert.strictEqual(near(found), near(expected), `${what}, character ${at}`)
 }
 
-describePeers("the digits of figures", () => {
+describe("the digits of figures", () => {
   let folder: string
   let script: string
   let expected: Results

@@ -1,10 +1,10 @@
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
-import { describePeers, freePort, type PeerError, startPostgres, temporaryFolder } from "../utils/peers.ts"
+import { freePort, type PeerError, startPostgres, temporaryFolder } from "../utils/peers.ts"
 
 const worker = fileURLToPath(new URL("durable/worker.ts", import.meta.url))
 
@@ -30,7 +30,7 @@ const databases: ReadonlyArray<[name: string, database: Database]> = [
 ]
 
 for (const [name, made] of databases) {
-  describePeers(`a process with ${name} that is killed with signal 9`, () => {
+  describe(`a process with ${name} that is killed with signal 9`, () => {
     it.live.each(steps)(
       "at %s: the next one goes on, sends no earlier, and resends nothing but what was in flight",
       (doom) =>

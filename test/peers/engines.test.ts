@@ -1,5 +1,5 @@
 /** Every engine computes the same, to the last digit: simulations, explanations, and what the command line prints. */
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { build } from "esbuild"
 import { execFile } from "node:child_process"
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { inputOf, shipped } from "../../lab/test/utils/simulate.ts"
 import { asked, browsers, serving, startBrowser } from "../utils/browsers.ts"
-import { describePeers, temporaryFolder } from "../utils/peers.ts"
+import { temporaryFolder } from "../utils/peers.ts"
 import type { Answers, Case } from "./engines/program.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -97,7 +97,7 @@ const program = async (): Promise<string> => {
 const ended = (command: string, args: ReadonlyArray<string>) =>
   asked(() => promisify(execFile)(command, [...args], { maxBuffer: 2 ** 28 }).then(({ stdout }) => stdout))
 
-describePeers("Node 20, 22 and 24, Chromium and Firefox", () => {
+describe("Node 20, 22 and 24, Chromium and Firefox", () => {
   it.live("have the same traces, and the same results to the last digit", () =>
     Effect.gen(function*() {
       const folder = yield* temporaryFolder

@@ -4,8 +4,7 @@ import { createRequire } from "node:module"
 import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { assert, it } from "vitest"
-import { describePeers } from "../utils/peers.ts"
+import { assert, describe, it } from "vitest"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const folder = path.join(root, "examples")
@@ -48,7 +47,7 @@ const started = (file: string) =>
     child.on("close", (code) => resolve({ code, out, errors }))
   })
 
-describePeers.concurrent("examples as programs", () => {
+describe.concurrent("examples as programs", () => {
   it.each(lessons)("%s prints what the index promises, and ends", async (file) => {
     const { code, errors, out } = await started(file)
     assert.deepStrictEqual([code, errors], [0, ""])

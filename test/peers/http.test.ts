@@ -1,5 +1,5 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { AwsModes, Backoff, RetryPolicy, RetryQuota } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Clock from "effect/Clock"
@@ -11,7 +11,7 @@ import * as fs from "node:fs"
 import * as http from "node:http"
 import * as net from "node:net"
 import * as path from "node:path"
-import { describePeers, freePort, startNginx, startServer, temporaryFolder } from "../utils/peers.ts"
+import { freePort, startNginx, startServer, temporaryFolder } from "../utils/peers.ts"
 
 /** nginx that lets 20 requests a second through to itself, and asks all others to come again in a second. */
 const throttling = (port: number, upstream: number) => `
@@ -68,7 +68,7 @@ const counted = <E, R>(client: HttpClient.HttpClient.With<E, R>) => {
 
 const layerNode = NodeHttpClient.layerNodeHttpOptions({ keepAlive: true })
 
-describePeers("RetryHttp with nginx", () => {
+describe("RetryHttp with nginx", () => {
   it.live("gets 40 requests through a limit of 20 a second, none of them before its second has passed", () =>
     Effect.gen(function*() {
       const url = yield* startThrottling
@@ -182,7 +182,7 @@ const upstreamOn = (port: number, delayMillis = 0, onRequest: () => void | Promi
       })
   )
 
-describePeers("RetryHttp with haproxy", () => {
+describe("RetryHttp with haproxy", () => {
   it.live("gets every call through a queue that answers 503, within its quota", () =>
     Effect.gen(function*() {
       const [port, upstream] = [yield* freePort, yield* freePort]
@@ -260,7 +260,7 @@ const proxy = (target: number, treatments: ReadonlyArray<Treatment>) =>
   })
 
 for (const [name, layer] of [["fetch", FetchHttpClient.layer], ["node:http", layerNode]] as const) {
-  describePeers(`RetryHttp with a bad network before nginx, by ${name}`, () => {
+  describe(`RetryHttp with a bad network before nginx, by ${name}`, () => {
     const through = (treatments: ReadonlyArray<Treatment>, method: "get" | "post" = "get") =>
       Effect.gen(function*() {
         const port = yield* freePort

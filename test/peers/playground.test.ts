@@ -1,5 +1,5 @@
 /** The playground, opened from its file: used with the keyboard, looked at, and compared with the command line. */
-import { afterAll, assert, beforeAll, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
@@ -9,7 +9,6 @@ import { fileURLToPath, pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import type { Browser, Page } from "puppeteer-core"
 import { asked, browsers, startBrowser } from "../utils/browsers.ts"
-import { describePeers } from "../utils/peers.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
@@ -23,7 +22,6 @@ const run = (script: string, ...args: ReadonlyArray<string>): Promise<string> =>
   )
 
 beforeAll(async () => {
-  if (process.env["MODE"] !== "peers") return
   folder = fs.mkdtempSync(path.join(os.tmpdir(), "effect-retry-"))
   url = pathToFileURL(path.join(folder, "dist/playground.html")).href
   fs.mkdirSync(path.join(folder, "node_modules"))
@@ -76,7 +74,7 @@ const firstSlider = `.controls input[type="range"]`
 const business = () => Math.max(1, os.loadavg()[0]! / os.availableParallelism())
 
 for (const name of browsers) {
-  describePeers(`the playground in ${name}`, () => {
+  describe(`the playground in ${name}`, () => {
     it.live("opens from its file, runs all policies, and shows the result", () =>
       Effect.gen(function*() {
         const browser = yield* startBrowser(name)

@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { RetryQuota } from "effect-retry"
 import type * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Context from "effect/Context"
@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as net from "node:net"
 import { layer as clusterLayer } from "../../examples/fleetCluster.ts"
-import { describePeers, freePort, redisPrograms, startRedis, temporaryFolder } from "../utils/peers.ts"
+import { freePort, redisPrograms, startRedis, temporaryFolder } from "../utils/peers.ts"
 import { decisions, isOnFallback, logged } from "../utils/sharedQuota.ts"
 import { isPrimary, type Node, startCluster } from "./redis/cluster.ts"
 import { command, eventually, quotaAt, urlOf } from "./redis/fleet.ts"
@@ -92,7 +92,7 @@ const startName = (first: number) =>
   })
 
 for (const program of redisPrograms()) {
-  describePeers(`a cluster of ${program}`, () => {
+  describe(`a cluster of ${program}`, () => {
     it.live("keeps each quota on the node that has its key, and quotas with one hash tag together", () =>
       Effect.gen(function*() {
         const { primaries } = yield* startCluster(program)
@@ -162,7 +162,7 @@ for (const program of redisPrograms()) {
       }).pipe(Effect.provide(logged().layer)))
   })
 
-  describePeers(`a primary and a replica of ${program}`, () => {
+  describe(`a primary and a replica of ${program}`, () => {
     it.live("change places in the middle of a run, and nothing is lost", () =>
       Effect.gen(function*() {
         const [primary, replica] = [yield* freePort, yield* freePort]

@@ -1,5 +1,5 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { RetryQuota } from "effect-retry"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as RetryConfig from "effect-retry/RetryConfig"
@@ -11,7 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import { redisLayer as clusterLayer } from "../../examples/fleetCluster.ts"
-import { describePeers, freePort, startRedis } from "../utils/peers.ts"
+import { freePort, startRedis } from "../utils/peers.ts"
 import { startCluster } from "./redis/cluster.ts"
 import { command, eventually, exchanges, urlOf } from "./redis/fleet.ts"
 
@@ -101,7 +101,7 @@ const counted = (process: Process, ports: ReadonlyArray<number>, seconds: number
     }
   })
 
-describePeers("a document in Redis", () => {
+describe("a document in Redis", () => {
   it.live(
     "of three resources, with quota, limiter and cool-down each, is one message per interval, not nine",
     () =>

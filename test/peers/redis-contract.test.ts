@@ -1,5 +1,5 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
-import { afterAll, beforeAll, it } from "@effect/vitest"
+import { afterAll, beforeAll, describe, it } from "@effect/vitest"
 import type { RetryQuota } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import { RetryQuotaStoreSuite } from "effect-retry/testing"
@@ -7,13 +7,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { describePeers, freePort, redisPrograms, startRedis } from "../utils/peers.ts"
+import { freePort, redisPrograms, startRedis } from "../utils/peers.ts"
 
 /** Each program of its kind, over both protocols. */
 const servers = redisPrograms().flatMap((program) => ([2, 3] as const).map((RESP) => ({ program, RESP })))
 
 for (const { program, RESP } of servers) {
-  describePeers(`the contract of a store: shared through ${program}, over RESP ${RESP}`, () => {
+  describe(`the contract of a store: shared through ${program}, over RESP ${RESP}`, () => {
     const scope = Scope.makeUnsafe()
     let url = ""
     let names = 0

@@ -1,5 +1,5 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { RetryPolicy, withRetry } from "effect-retry"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as CoolDownRedis from "effect-retry/CoolDownRedis"
@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import { describePeers, freePort, startRedis } from "../utils/peers.ts"
+import { freePort, startRedis } from "../utils/peers.ts"
 import { command, eventually, exchanges, urlOf } from "./redis/fleet.ts"
 
 const once = RetryPolicy.fromDelay(() => undefined)
@@ -41,7 +41,7 @@ const isTold = (coolDown: CoolDown.Service) =>
     (isClosed) => isClosed ? Effect.succeed(true) : Effect.as(Effect.exit(through(coolDown, Effect.void)), false)
   )
 
-describePeers("a cool-down in Redis", () => {
+describe("a cool-down in Redis", () => {
   it.live("one hint closes the resource for five processes, one probes, the others follow it", () =>
     Effect.gen(function*() {
       const port = yield* freePort

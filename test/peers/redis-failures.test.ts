@@ -1,5 +1,5 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { RetryQuota } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Context from "effect/Context"
@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import * as Scope from "effect/Scope"
-import { describePeers, freePort, startRedis, temporaryFolder } from "../utils/peers.ts"
+import { freePort, startRedis, temporaryFolder } from "../utils/peers.ts"
 import { decisions, isOnFallback, logged } from "../utils/sharedQuota.ts"
 import { command, eventually, exchanges, quotaAt, startWorker, timed, urlOf } from "./redis/fleet.ts"
 
@@ -39,7 +39,7 @@ const keyOf = ({ name }: RetryQuotaRedis.Options) => `retry-quota:${name}`
 const recovered = ({ name }: RetryQuotaRedis.Options) =>
   eventually(Effect.map(isOnFallback(name), (is) => !is), "Redis answers again")
 
-describePeers("a fleet", () => {
+describe("a fleet", () => {
   it.live("of three processes retries exactly 100 times at 500 tokens and cost 5", () =>
     Effect.gen(function*() {
       const port = yield* freePort
@@ -128,7 +128,7 @@ describePeers("a fleet", () => {
     }))
 })
 
-describePeers("a shared quota", () => {
+describe("a shared quota", () => {
   it.live("whose server is killed decides locally, and sends the server everything when it is back", () =>
     Effect.gen(function*() {
       const port = yield* freePort
@@ -506,7 +506,7 @@ describePeers("a shared quota", () => {
     }))
 })
 
-describePeers("the keys of a shared quota", () => {
+describe("the keys of a shared quota", () => {
   it.live("are one for each quota, with a time to live that each exchange renews", () =>
     Effect.gen(function*() {
       const port = yield* freePort
@@ -583,7 +583,7 @@ describePeers("the keys of a shared quota", () => {
     }))
 })
 
-describePeers("what a shared quota costs", () => {
+describe("what a shared quota costs", () => {
   it.live("is nothing on the way of a success, and one round trip for a retry", () =>
     Effect.gen(function*() {
       const port = yield* freePort

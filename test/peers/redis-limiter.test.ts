@@ -1,5 +1,5 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import type * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
 import * as AdaptiveRateLimiterRedis from "effect-retry/AdaptiveRateLimiterRedis"
 import * as Effect from "effect/Effect"
@@ -7,7 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import { type LimiterExchange, limiterReplyOf, limiterScript } from "../../src/redis/internal/limiterScript.ts"
-import { describePeers, freePort, startNginx, startRedis } from "../utils/peers.ts"
+import { freePort, startNginx, startRedis } from "../utils/peers.ts"
 import { command, eventually, startProcess, urlOf } from "./redis/fleet.ts"
 
 const rate = 200
@@ -122,7 +122,7 @@ const exchanging = (port: number) =>
       )
   )
 
-describePeers("an adaptive limiter in Redis", () => {
+describe("an adaptive limiter in Redis", () => {
   it.live("its script: the first throttle cuts what the fleet sends, and the parts are fair", () =>
     Effect.gen(function*() {
       const port = yield* freePort

@@ -1,5 +1,5 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import { type Exchange, script, type Settings } from "../../src/redis/internal/script.ts"
-import { describePeers, freePort, startRedis } from "../utils/peers.ts"
+import { freePort, startRedis } from "../utils/peers.ts"
 import { command, exchanges, quotaAt, timed, urlOf } from "./redis/fleet.ts"
 
 const settings: Settings = {
@@ -80,7 +80,7 @@ const anHourLater = (port: number) =>
     settings.key
   )
 
-describePeers("a quota that 100,000 processes have used within the hour", () => {
+describe("a quota that 100,000 processes have used within the hour", () => {
   it.live("lets a PING between its exchanges through within 5 ms, and removes 100 at a time of what has expired", () =>
     Effect.gen(function*() {
       const port = yield* freePort
@@ -106,7 +106,7 @@ describePeers("a quota that 100,000 processes have used within the hour", () => 
     }))
 })
 
-describePeers("what a shared quota costs Redis", () => {
+describe("what a shared quota costs Redis", () => {
   it.live("is one exchange in 2 seconds at most for a busy process without failures", () =>
     Effect.gen(function*() {
       const port = yield* freePort

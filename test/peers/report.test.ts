@@ -1,5 +1,5 @@
 import * as Explain from "@effect-retry/lab/Explain"
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { awsStandard } from "effect-retry/aws/AwsModes"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -10,7 +10,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 import { explainSvg } from "../../lab/src/cli/charts/explainChart.ts"
 import { report } from "../../lab/src/cli/charts/report.ts"
 import { hostile, hostileScenario, runOf, short } from "../../lab/test/cli/scenarios.ts"
-import { describePeers, PeerError, temporaryFolder } from "../utils/peers.ts"
+import { PeerError, temporaryFolder } from "../utils/peers.ts"
 
 const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium"
 
@@ -131,7 +131,7 @@ const ways: ReadonlyArray<readonly [name: string, options: BrowserContextOptions
   ["narrow", { colorScheme: "light", viewport: { width: 390, height: 800 } }]
 ]
 
-describePeers("report in Chromium", () => {
+describe("report in Chromium", () => {
   it.live("shows every chart in every way, requests nothing else, and nothing in it runs", () =>
     Effect.gen(function*() {
       const files = yield* written

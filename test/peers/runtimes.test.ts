@@ -9,7 +9,7 @@ import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
-import { describePeers, freePort, PeerError, startServer, temporaryFolder } from "../utils/peers.ts"
+import { freePort, PeerError, startServer, temporaryFolder } from "../utils/peers.ts"
 import type { Addresses, Sends } from "./runtimes/program.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -288,7 +288,7 @@ const runtimes: ReadonlyArray<readonly [name: string, run: Run, differs?: Sends]
   ]
 ]
 
-describePeers("a program in each runtime", () => {
+describe("a program in each runtime", () => {
   for (const [name, run, differs] of runtimes) {
     it.live(`${name} retries its network failures, and nothing else`, () =>
       Effect.gen(function*() {
@@ -297,7 +297,7 @@ describePeers("a program in each runtime", () => {
   }
 })
 
-describePeers("examples/sharing/worker.ts in workerd", () => {
+describe("examples/sharing/worker.ts in workerd", () => {
   it.live("shares one quota between the requests of an isolate: 40 in an outage send 75 times", () =>
     Effect.gen(function*() {
       const folder = yield* project
@@ -314,7 +314,7 @@ describePeers("examples/sharing/worker.ts in workerd", () => {
     }).pipe(Effect.scoped))
 })
 
-describePeers("Effect 3", () => {
+describe("Effect 3", () => {
   const entries = [
     ["effect-retry", "effect-retry needs effect 4.1 (npm install effect@4).js"],
     ["effect-retry/RetryPromise", "effect-retry needs effect 4.1 (npm install effect@4).js"],

@@ -1,5 +1,5 @@
 /** The site of the documentation: built as anyone builds it, every link followed, opened in Chromium. */
-import { afterAll, assert, beforeAll, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
 import * as http from "node:http"
@@ -8,7 +8,6 @@ import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { type Browser, type BrowserContextOptions, chromium } from "playwright-core"
-import { describePeers } from "../utils/peers.ts"
 
 const site = fileURLToPath(new URL("../../docs/site/", import.meta.url))
 const built = path.join(site, "dist")
@@ -29,7 +28,7 @@ const fileOf = (address: string): string | undefined =>
   [address, `${address}.html`, path.join(address, "index.html")].map((name) => path.join(built, name))
     .find((name) => fs.existsSync(name) && fs.statSync(name).isFile())
 
-describePeers("the site", () => {
+describe("the site", () => {
   let browser: Browser
   let server: http.Server
   let origin: string

@@ -1,5 +1,5 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -14,7 +14,7 @@ import * as fs from "node:fs"
 import * as http from "node:http"
 import * as path from "node:path"
 import { asked, serving, startBrowser } from "../utils/browsers.ts"
-import { describePeers, freePort } from "../utils/peers.ts"
+import { freePort } from "../utils/peers.ts"
 import { outage } from "./telemetry/outage.ts"
 import { type Drawn, pageOf } from "./telemetry/page.ts"
 import { promtool, shipped, startPrometheus } from "./telemetry/prometheus.ts"
@@ -119,7 +119,7 @@ const looked = (html: string, drawn: ReadonlyArray<Drawn>) =>
     yield* asked(() => page.screenshot({ path: path.join(pictures, "dashboard.png"), fullPage: true }))
   })
 
-describePeers("the dashboard and the alerts with Prometheus", () => {
+describe("the dashboard and the alerts with Prometheus", () => {
   it("promtool accepts the alerts, and their tests pass", () => {
     assert.include(promtool(["check", "rules", path.join(shipped, "alerts.yml")]), "4 rules found")
     assert.include(promtool(["test", "rules", path.join(shipped, "alerts.test.yml")]), "SUCCESS")

@@ -1,4 +1,3 @@
-import { describe } from "@effect/vitest"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -7,9 +6,6 @@ import * as fs from "node:fs"
 import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
-
-/** Tests against servers that are not ours. They run in the mode "peers" only, and there a missing server is a failure. */
-export const describePeers = describe.skipIf(process.env["MODE"] !== "peers")
 
 /** A server that did not come up. */
 export class PeerError extends Data.TaggedError("PeerError")<{ readonly message: string }> {}

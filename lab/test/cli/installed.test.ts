@@ -105,9 +105,6 @@ const interrupted = async (times: number, ...args: ReadonlyArray<string>): Promi
   return assert.fail("it never honors Ctrl-C")
 }
 
-/** The pages show means of twenty runs: a minute of work, which is left to the tests against real peers. */
-const describePages = describe.skipIf(process.env["MODE"] !== "peers")
-
 /** What a page shows of the terminal: a command and all that it prints. */
 const consoles = (page: string) =>
   [...readFileSync(join(root, page), "utf8").matchAll(/^```console\n\$ (.*)\n([^]*?)^```$/gm)].map((
@@ -116,7 +113,7 @@ const consoles = (page: string) =>
 
 // A page is one session at a terminal: its commands read what those above them wrote.
 for (const page of ["docs/cli.md", "docs/choosing-a-policy.md"]) {
-  describePages(page, { shuffle: false }, () => {
+  describe(page, { shuffle: false }, () => {
     beforeAll(() => {
       writeFileSync(join(user, "access.log"), written("nginx"))
       cpSync(join(root, "examples", "check", "payments.json"), join(user, "payments.json"))

@@ -1,9 +1,8 @@
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import { availableParallelism } from "node:os"
 import { afterAll } from "vitest"
-import { describePeers } from "../../utils/peers.ts"
 import { compare, type Comparison, head, row } from "./compare.ts"
 import { systems } from "./systems.ts"
 
@@ -19,7 +18,7 @@ const keep = (comparison: Comparison): void => {
   fs.writeFileSync(fileOf(comparison, "measured"), JSON.stringify(comparison.measured))
 }
 
-describePeers("the simulator and reality", () => {
+describe("the simulator and reality", () => {
   const rows: Array<string> = []
   afterAll(() => console.log([...head, ...rows].join("\n")))
 
