@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -7,6 +7,7 @@ import * as ChildProcess from "node:child_process"
 import * as fs from "node:fs"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
+import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { freePort, PeerError, startServer, temporaryFolder } from "../utils/peers.ts"
@@ -97,17 +98,25 @@ const addresses = Effect.gen(function*() {
   return { ...server, of: { server: server.url, nobody: `http://127.0.0.1:${yield* freePort}/` } }
 })
 
-/** A project that has installed the package: what is packed of it, and Effect. */
+/** What is packed of the package. */
+let own: string
+
+beforeAll(() => {
+  own = fs.mkdtempSync(path.join(os.tmpdir(), "effect-retry-"))
+  fs.copyFileSync(path.join(root, "package.json"), path.join(own, "package.json"))
+  const tsc = path.join(root, "node_modules/.bin/tsc")
+  ChildProcess.execFileSync(tsc, ["-p", ".config/tsconfig.build.json", "--outDir", path.join(own, "dist")], {
+    cwd: root
+  })
+})
+
+afterAll(() => fs.rmSync(own, { recursive: true }))
+
+/** A project that has installed the package, and Effect. */
 const projectWith = (effect: string) =>
   Effect.gen(function*() {
     const folder = yield* temporaryFolder
-    const own = path.join(folder, "node_modules/effect-retry")
-    fs.mkdirSync(own, { recursive: true })
-    fs.copyFileSync(path.join(root, "package.json"), path.join(own, "package.json"))
-    const tsc = path.join(root, "node_modules/.bin/tsc")
-    ChildProcess.execFileSync(tsc, ["-p", ".config/tsconfig.build.json", "--outDir", path.join(own, "dist")], {
-      cwd: root
-    })
+    fs.cpSync(own, path.join(folder, "node_modules/effect-retry"), { recursive: true })
     fs.symlinkSync(effect, path.join(folder, "node_modules/effect"))
     const dependencies = { effect: "*", "effect-retry": "*" }
     fs.writeFileSync(path.join(folder, "package.json"), JSON.stringify({ type: "module", dependencies }))
@@ -288,7 +297,7 @@ const runtimes: ReadonlyArray<readonly [name: string, run: Run, differs?: Sends]
   ]
 ]
 
-describe("a program in each runtime", () => {
+describe.concurrent("a program in each runtime", () => {
   for (const [name, run, differs] of runtimes) {
     it.live(`${name} retries its network failures, and nothing else`, () =>
       Effect.gen(function*() {
