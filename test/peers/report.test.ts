@@ -11,6 +11,7 @@ import { explainSvg } from "../../lab/src/cli/charts/explainChart.ts"
 import { report } from "../../lab/src/cli/charts/report.ts"
 import { hostile, hostileScenario, runOf, short } from "../../lab/test/cli/scenarios.ts"
 import { PeerError, temporaryFolder } from "../utils/peers.ts"
+import { shared } from "../utils/shared.ts"
 
 const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium"
 
@@ -101,7 +102,7 @@ const hostileRuns = Effect.all([
   runOf("naive", hostileScenario, "naive")
 ])
 
-const written = Effect.gen(function*() {
+const write = Effect.gen(function*() {
   const folder = yield* temporaryFolder
   const write = (name: string, text: string) => {
     const file = path.join(folder, name)
@@ -132,10 +133,12 @@ const ways: ReadonlyArray<readonly [name: string, options: BrowserContextOptions
 ]
 
 describe("report in Chromium", () => {
+  const written = shared(write)
+  const started = shared(startChromium)
+
   it.live("shows every chart in every way, requests nothing else, and nothing in it runs", () =>
     Effect.gen(function*() {
-      const files = yield* written
-      const browser = yield* startChromium
+      const [files, browser] = [written(), started()]
       for (const file of [files.plain, files.hostile]) {
         const seen = new Map<string, Seen>()
         for (const [name, options] of ways) {
@@ -169,8 +172,7 @@ describe("report in Chromium", () => {
 
   it.live("shows the numbers of one time in all pictures under a pointer, without a script", () =>
     Effect.gen(function*() {
-      const files = yield* written
-      const browser = yield* startChromium
+      const [files, browser] = [written(), started()]
       const { page } = yield* open(browser, files.hostile, { javaScriptEnabled: true })
       const told = () =>
         asked(() =>
@@ -188,8 +190,7 @@ describe("report in Chromium", () => {
 
   it.live("shows names as they are, is XML too, fits on paper, and so does the picture of a policy", () =>
     Effect.gen(function*() {
-      const files = yield* written
-      const browser = yield* startChromium
+      const [files, browser] = [written(), started()]
       const page = yield* open(browser, files.hostile, { viewport: { width: 690, height: 900 } })
       const { text } = yield* look(page)
       for (const name of [hostile.name, hostile.fleet, hostile.service, hostile.other, hostile.command]) {
