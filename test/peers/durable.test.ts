@@ -1,17 +1,39 @@
+import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
+import { build } from "esbuild"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
+import * as path from "node:path"
 import { fileURLToPath } from "node:url"
-import { freePort, type PeerError, startPostgres, temporaryFolder } from "../utils/peers.ts"
+import { freePort, startPostgres, temporaryFolder } from "../utils/peers.ts"
+import { shared } from "../utils/shared.ts"
 
-const worker = fileURLToPath(new URL("durable/worker.ts", import.meta.url))
+const root = fileURLToPath(new URL("../..", import.meta.url))
+
+/** The program of the processes, built once: each of them would read every file of the library. */
+const program = shared(Effect.gen(function*() {
+  const folder = yield* temporaryFolder
+  const outfile = path.join(folder, "worker.mjs")
+  fs.symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"))
+  yield* Effect.promise(() =>
+    build({
+      entryPoints: [path.join(root, "test/peers/durable/worker.ts")],
+      outfile,
+      bundle: true,
+      packages: "external",
+      format: "esm",
+      platform: "node",
+      tsconfig: path.join(root, "tsconfig.json")
+    })
+  )
+  return outfile
+}))
 
 /** Runs a process to its end, and answers the signal that ended it. */
 const run = (...args: ReadonlyArray<string>): Effect.Effect<string | null> =>
   Effect.callback((resume) => {
-    const child = spawn(process.execPath, ["--import", "tsx", worker, ...args], { stdio: "inherit" })
+    const child = spawn(process.execPath, [program(), ...args], { stdio: "inherit" })
     child.once("exit", (_code, signal) => resume(Effect.succeed(signal)))
     return Effect.sync(() => child.kill("SIGKILL"))
   })
@@ -22,21 +44,31 @@ const steps = [1, 2, 3, 4].flatMap((attempt) => [
   ...(attempt === 4 ? [] : [`waits-${attempt}`])
 ])
 
-type Database = (folder: string) => Effect.Effect<string, PeerError, Scope.Scope>
+/** A PostgreSQL server; each test has a database of its own. */
+const server = shared(Effect.tap(freePort, startPostgres))
 
-const databases: ReadonlyArray<[name: string, database: Database]> = [
+const created = (name: string) =>
+  Effect.flatMap(PgClient.PgClient, (sql) => sql`CREATE DATABASE ${sql(name)}`).pipe(
+    Effect.provide(PgClient.layer({ host: "127.0.0.1", port: server(), username: "postgres", database: "postgres" })),
+    Effect.as(`${server()}/${name}`)
+  )
+
+type Database = (folder: string, step: string) => Effect.Effect<string, unknown>
+
+const databases: ReadonlyArray<readonly [name: string, made: Database]> = [
   ["a database in it", Effect.succeed],
-  ["a PostgreSQL server", () => Effect.tap(freePort, startPostgres).pipe(Effect.map(String))]
+  ["a PostgreSQL server", (_, step) => created(step)]
 ]
 
 for (const [name, made] of databases) {
-  describe(`a process with ${name} that is killed with signal 9`, () => {
+  // They wait most of the time.
+  describe.concurrent(`a process with ${name} that is killed with signal 9`, () => {
     it.live.each(steps)(
       "at %s: the next one goes on, sends no earlier, and resends nothing but what was in flight",
       (doom) =>
         Effect.gen(function*() {
           const folder = yield* temporaryFolder
-          const database = yield* made(folder)
+          const database = yield* made(folder, doom)
           const journal = `${folder}/journal`
           assert.strictEqual(yield* run(database, journal, doom), "SIGKILL")
           assert.isNull(yield* run(database, journal, "never"))
@@ -49,7 +81,7 @@ for (const [name, made] of databases) {
           for (const attempt of [1, 2, 3, 4]) {
             const began = times(`began-${attempt}`)
             assert.strictEqual(began.length, inFlight === String(attempt) ? 2 : 1, `${attempt}`)
-            const due = attempt === 1 ? 0 : times(`ended-${attempt - 1}`).at(-1)! + 1500
+            const due = attempt === 1 ? 0 : times(`ended-${attempt - 1}`).at(-1)! + 2000
             assert.isAtLeast(began[0]!, due)
           }
         })

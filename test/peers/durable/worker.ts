@@ -1,4 +1,7 @@
-/** A process that pays an order and is killed at a step: `worker.ts database journal step`. A port is a database too. */
+/**
+ * A process that pays an order and is killed at a step: `worker.ts database journal step`. The database is a folder, or
+ * `port/name` of a server.
+ */
 import { Backoff, RetryInfo, RetryPolicy } from "effect-retry"
 import * as RetryWorkflow from "effect-retry/RetryWorkflow"
 import * as Clock from "effect/Clock"
@@ -12,10 +15,12 @@ import { engine, engineOnServer } from "../../../examples/durableEngine.ts"
 
 const [, , database, journal, doom] = process.argv
 
-const engineOf = (database: string) =>
-  /^\d+$/.test(database)
-    ? engineOnServer({ host: "127.0.0.1", port: Number(database), username: "postgres", database: "postgres" })
-    : engine(database)
+const engineOf = (database: string) => {
+  const [, port, name] = /^(\d+)\/(.*)$/.exec(database) ?? []
+  return name === undefined
+    ? engine(database)
+    : engineOnServer({ host: "127.0.0.1", port: Number(port), username: "postgres", database: name })
+}
 
 class Down extends Schema.TaggedError<Down>()("Down", {}) {
   readonly [RetryInfo.TypeId] = RetryInfo.transient
@@ -45,12 +50,12 @@ const charge = Activity.make({
     yield* step(`began-${attempt}`)
     yield* step(`ended-${attempt}`)
     if (attempt === 4) return "paid"
-    yield* Effect.forkDetach(Effect.delay(step(`waits-${attempt}`), "300 millis"))
+    yield* Effect.forkDetach(Effect.delay(step(`waits-${attempt}`), "1 second"))
     return yield* new Down()
   })
 })
 
-const policy = Backoff.fixed({ delay: "1500 millis" }).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.whileRetryable)
+const policy = Backoff.fixed({ delay: "2 seconds" }).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.whileRetryable)
 
 await Effect.runPromise(
   Order.execute({ id: "1" }).pipe(
