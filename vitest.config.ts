@@ -1,5 +1,8 @@
+import { createHash } from "node:crypto"
 import { availableParallelism } from "node:os"
+import { basename } from "node:path"
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 // Vitest 5 reports failures with Map.groupBy, which Node 20 lacks.
 if (!("groupBy" in Map)) {
@@ -21,7 +24,37 @@ const tests = ["test/**/*.test.ts", "lab/test/**/*.test.ts"]
 const peers = ["test/peers/**/*.test.ts", "lab/test/cli/installed.test.ts"]
 
 /** Peers that measure time, which nothing may run beside. */
-const measuring = ["test/peers/{digits,redis-scale,telemetry}.test.ts", "test/peers/reality/*.test.ts"]
+const measuring = ["test/peers/redis-scale.test.ts", "test/peers/reality/stopped.test.ts"]
+
+/**
+ * Peers whose place in the order matters; "*" is that of all others, which is random. Those that take minutes begin first, the
+ * longest before the others, or one of them would run alone at the end. The one that needs a quiet machine is the last.
+ */
+const order = [
+  "playground",
+  "digits",
+  "installed",
+  "durable",
+  "site",
+  "examples",
+  "limit",
+  "aws-sdk",
+  "redis-limiter",
+  "*",
+  "stopped"
+]
+
+class InOrder extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const { seed } = this.ctx.config.sequence
+    const placeOf = ({ moduleId }: TestSpecification): number => {
+      const place = order.indexOf(basename(moduleId, ".test.ts"))
+      const random = createHash("sha1").update(`${seed} ${moduleId}`).digest().readUInt32BE() / 2 ** 32
+      return random + (place === -1 ? order.indexOf("*") : place)
+    }
+    return files.sort((a, b) => placeOf(a) - placeOf(b))
+  }
+}
 
 /** Tests of what is one per process, which other files would change: each has a thread of its own. */
 const alone = [
@@ -55,7 +88,7 @@ export default defineConfig(({ mode }) => ({
       ],
     setupFiles: ["test/utils/cpuOfFile.ts"],
     globalSetup: ["test/utils/cpuReport.ts"],
-    sequence: { shuffle: { files: true, tests: true } },
+    sequence: { shuffle: { files: true, tests: true }, ...mode === "peers" ? { sequencer: InOrder } : {} },
     pool: "threads",
     maxWorkers: availableParallelism(),
     // What hangs is found; what is slow is not late.
