@@ -1,19 +1,22 @@
 /** The playground, opened from its file: used with the keyboard, looked at, and compared with the command line. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { promisify } from "node:util"
-import type { Browser, Page } from "puppeteer-core"
+import type { Browser, BrowserContext, Page } from "puppeteer-core"
 import { asked, browsers, startBrowser } from "../utils/browsers.ts"
+import type { PeerError } from "../utils/peers.ts"
+import { shared } from "../utils/shared.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
 /** The lab as it is built into a folder: the page, and the command line. */
-let folder: string | undefined
+let folder: string
 let url: string
 
 const run = (script: string, ...args: ReadonlyArray<string>): Promise<string> =>
@@ -31,12 +34,17 @@ beforeAll(async () => {
   await run(path.join(root, "lab/scripts/build.mjs"), folder)
 })
 
-afterAll(() => {
-  if (folder !== undefined) fs.rmSync(folder, { recursive: true })
-})
+afterAll(() => fs.rmSync(folder, { recursive: true }))
+
+/** The pages of one test, apart from all others, in a browser that is open. They are closed with the scope. */
+const contextOf = (browser: Browser): Effect.Effect<BrowserContext, PeerError, Scope.Scope> =>
+  Effect.acquireRelease(
+    asked(() => browser.createBrowserContext()),
+    (context) => Effect.promise(() => context.close())
+  )
 
 /** A page that is open, and all errors that it reported. */
-const opened = async (browser: Browser, url: string, { dark = false, width = 1280 } = {}) => {
+const opened = async (browser: BrowserContext, url: string, { dark = false, width = 1280 } = {}) => {
   const page = await browser.newPage()
   const said: Array<string> = []
   page.on("console", (message) => said.push(message.text()))
@@ -75,9 +83,11 @@ const business = () => Math.max(1, os.loadavg()[0]! / os.availableParallelism())
 
 for (const name of browsers) {
   describe(`the playground in ${name}`, () => {
+    const started = shared(startBrowser(name))
+
     it.live("opens from its file, runs all policies, and shows the result", () =>
       Effect.gen(function*() {
-        const browser = yield* startBrowser(name)
+        const browser = yield* contextOf(started())
         const { page, said } = yield* asked(() => opened(browser, url))
         yield* asked(() => done(page))
         assert.deepStrictEqual(said, [])
@@ -98,7 +108,7 @@ for (const name of browsers) {
 
     it.live("shows a change within 200 ms, and drops what is stale", () =>
       Effect.gen(function*() {
-        const browser = yield* startBrowser(name)
+        const browser = yield* contextOf(started())
         const { page, said } = yield* asked(() => opened(browser, url))
         yield* asked(() => done(page))
         const taken: Array<number> = []
@@ -118,7 +128,7 @@ for (const name of browsers) {
 
     it.live("marks old figures as old with the change, before anything is drawn", () =>
       Effect.gen(function*() {
-        const browser = yield* startBrowser(name)
+        const browser = yield* contextOf(started())
         const { page } = yield* asked(() => opened(browser, url))
         yield* asked(() => done(page))
         const [rows, cards, busy] = (yield* asked(() =>
@@ -141,7 +151,7 @@ for (const name of browsers) {
 
     it.live("shows the same figures however one came to them", () =>
       Effect.gen(function*() {
-        const browser = yield* startBrowser(name)
+        const browser = yield* contextOf(started())
         const { page } = yield* asked(() => opened(browser, url))
         yield* asked(() => done(page))
         yield* asked(async () => {
@@ -165,7 +175,7 @@ for (const name of browsers) {
 
     it.live("keeps the focus, what is open, and a number that is not replaced", () =>
       Effect.gen(function*() {
-        const browser = yield* startBrowser(name)
+        const browser = yield* contextOf(started())
         const { page } = yield* asked(() => opened(browser, url))
         yield* asked(() => done(page))
         const focus = () => asked(() => page.evaluate("document.activeElement.labels?.[0]?.textContent"))
@@ -198,7 +208,7 @@ for (const name of browsers) {
 
     it.live("runs what a link says, and says what is wrong with a link", () =>
       Effect.gen(function*() {
-        const browser = yield* startBrowser(name)
+        const browser = yield* contextOf(started())
         const link = "#rate=100&capacity=150&share=50&kind=drop&policy=awsAdaptive,quota:50,coolDown&policy=none"
         const { page } = yield* asked(() => opened(browser, url + link))
         yield* asked(() => done(page))
@@ -217,7 +227,7 @@ for (const name of browsers) {
 
     it.live("exports a scenario that the command line runs to the same numbers", () =>
       Effect.gen(function*() {
-        const browser = yield* startBrowser(name)
+        const browser = yield* contextOf(started())
         const { page } = yield* asked(() =>
           opened(
             browser,
@@ -225,10 +235,10 @@ for (const name of browsers) {
           )
         )
         yield* asked(() => done(page))
-        fs.writeFileSync(path.join(folder!, "scenario.json"), yield* asked(() => text(page, "[data-language=json]")))
+        fs.writeFileSync(path.join(folder, "scenario.json"), yield* asked(() => text(page, "[data-language=json]")))
         const command = yield* asked(() => text(page, "[data-language=sh]"))
         const args = [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!).slice(2)
-        const { runs } = JSON.parse(yield* asked(() => run(path.join(folder!, "dist/bin.js"), ...args, "--json")))
+        const { runs } = JSON.parse(yield* asked(() => run(path.join(folder, "dist/bin.js"), ...args, "--json")))
         const shown = yield* asked(() => texts(page, "[data-trace] code"))
         assert.deepStrictEqual(runs.map((run: any) => run.results[0].traceHash), shown)
         const share = yield* asked(() => texts(page, `[data-figure="sends"]`))
@@ -243,7 +253,7 @@ for (const name of browsers) {
 
     it.live("can be used with the keyboard alone: every control has a name", () =>
       Effect.gen(function*() {
-        const browser = yield* startBrowser(name)
+        const browser = yield* contextOf(started())
         const { page } = yield* asked(() => opened(browser, url))
         yield* asked(() => done(page))
         const nameless = yield* asked(() =>
@@ -272,7 +282,7 @@ for (const name of browsers) {
 
     it.live("fits a phone and a desk, light and dark", () =>
       Effect.gen(function*() {
-        const browser = yield* startBrowser(name)
+        const browser = yield* contextOf(started())
         for (const width of [390, 1280]) {
           for (const dark of name === "Chromium" ? [false, true] : [false]) {
             const { page, said } = yield* asked(() => opened(browser, url, { dark, width }))
