@@ -42,13 +42,70 @@ const small = {
   expect: { succeed: ">= 90 %" }
 }
 
+/** Every function whose last digits engines may disagree on. */
+const everyDistribution = {
+  name: "every distribution",
+  duration: "30 seconds",
+  fleets: [
+    {
+      name: "open",
+      to: "service",
+      processes: 3,
+      rate: [{ at: 0, rate: 20 }, { at: "20 seconds", rate: 60, ramp: true }],
+      timeout: "700 millis",
+      network: { normal: { mean: 5, deviation: 2 } },
+      policy: {
+        steps: [
+          { exponential: { base: 37, factor: 1.3, jitter: "full" } },
+          { maxAttempts: 9 },
+          "whileRetryable",
+          { honorRetryAfter: {} }
+        ],
+        concurrency: { published: "vegas" },
+        coolDown: {},
+        throttle: {}
+      }
+    },
+    {
+      name: "closed",
+      to: "service",
+      clients: 7,
+      think: { lognormal: { median: 150, sigma: 0.7 } },
+      pace: { uniform: { from: 100, to: 300 } },
+      timeout: "1 second",
+      policy: {
+        steps: [{ decorrelated: { base: 21, cap: 900 } }, { maxAttempts: 5 }],
+        concurrency: { published: "gradient2" }
+      }
+    }
+  ],
+  services: [{
+    name: "service",
+    capacity: 70,
+    latency: { p50: 12, p99: 80 },
+    limit: { requests: 60, retryAfter: "300 millis" },
+    failureRate: 0.05,
+    outages: [{ kind: "slow", from: "8 seconds", to: "12 seconds", factor: 3.7 }]
+  }]
+}
+
+const crowd = "ten-thousand-clients"
+
 const measured = { series: [{ calls: 10, attempts: 10, succeeded: 10, failed: 0 }] }
 
 const inputs: Inputs = {
-  scenarios: Object.fromEntries(Object.keys(traces).map((name) => [name, inputOf(name, { scenario: { seed: 1 } })])),
-  policies: Object.fromEntries(
-    Object.entries(traces).map(([name, hashes]) => [name, Object.keys(hashes) as Array<"written">])
-  ),
+  scenarios: {
+    ...Object.fromEntries(Object.keys(traces).map((name) => [name, inputOf(name, { scenario: { seed: 1 } })])),
+    [crowd]: inputOf(crowd, { scenario: { duration: "2 seconds", drain: "10 seconds" } }),
+    [everyDistribution.name]: everyDistribution
+  },
+  policies: {
+    ...Object.fromEntries(
+      Object.entries(traces).map(([name, hashes]) => [name, Object.keys(hashes) as Array<"written">])
+    ),
+    [crowd]: ["written"],
+    [everyDistribution.name]: ["written", "awsAdaptive", "envoy", "awsGeneralReference"]
+  },
   small,
   measured
 }
@@ -71,7 +128,21 @@ const commands: Asked["commands"] = [
   ["sweep", "small.json", "services.0.capacity", "--from", "10", "--to", "40", "--step", "10", "--runs", "3"],
   ["tune", "small.json", ...policies, "--runs", "2"],
   ["backtest", "small.json", "--measured", "measured.json", "--runs", "3"],
+  ["compare", "next-second", "--policy", "awsAdaptive", "--policy", "jitter", "--runs", "3"],
+  [
+    "map",
+    "outage",
+    "--policy",
+    "finagle",
+    "--x",
+    "fleets.0.rate=60..300/3",
+    "--y",
+    "services.0.outages.0.length=1000..9000/2",
+    "--runs",
+    "3"
+  ],
   ["explain", "awsAdaptive"],
+  ["explain", "awsAdaptive", "--failure-rate", "0.37"],
   ["explain", "awsDynamoDB2026", "--deadline", "3s"],
   ["fit", "access.log"]
 ].map((args) => [...args, "--json"])
@@ -138,7 +209,7 @@ program.resultsOf(${JSON.stringify(inputs)}).then((results) => process.stdout.wr
   afterAll(() => fs.rmSync(folder, { recursive: true }))
 
   const agrees = ({ texts, traces: found }: Results, engine: string): void => {
-    assert.deepStrictEqual(found, traces)
+    assert.deepInclude(found, traces)
     assert.deepStrictEqual(Object.keys(texts), Object.keys(expected.texts))
     for (const [name, text] of Object.entries(texts)) same(text, expected.texts[name]!, `${engine}: ${name}`)
   }
@@ -190,7 +261,7 @@ program.resultsOf(${JSON.stringify(inputs)}).then((results) => process.stdout.wr
     for (const major of majors) {
       for (const worker of [undefined, path.join(folder, "worker.mjs")]) {
         const found: Printed = JSON.parse(await outputOf(major, "commands.mjs", { commands, folder: lab, worker }))
-        assert.strictEqual(found.threads, worker === undefined ? 0 : 14)
+        assert.strictEqual(found.threads, worker === undefined ? 0 : 18)
         printed.push([`Node ${major}, ${found.threads} threads`, found])
       }
     }

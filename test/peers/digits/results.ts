@@ -2,6 +2,8 @@
 import * as Explain from "@effect-retry/lab/Explain"
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { awsAdaptive, awsStandard, awsStandard2026 } from "effect-retry/aws/AwsModes"
+import * as Backoff from "effect-retry/Backoff"
+import * as RetryPolicy from "effect-retry/RetryPolicy"
 import * as Effect from "effect/Effect"
 
 /** Scenarios by name, each with the policies that it is run with. */
@@ -18,6 +20,10 @@ export interface Results {
 }
 
 const seeds = { runs: 2 }
+
+/** Its factor is not a power of 2. */
+const uneven = Backoff.exponential({ base: "37 millis", factor: 1.3, jitter: "full" }).pipe(RetryPolicy.maxAttempts(12))
+const decorrelated = Backoff.decorrelated({ base: "20 millis", cap: "5 seconds" }).pipe(RetryPolicy.maxAttempts(8))
 
 /** What is found out with many runs of a scenario. */
 const findings = Effect.fnUntraced(function*({ measured, small }: Inputs) {
@@ -40,7 +46,7 @@ const findings = Effect.fnUntraced(function*({ measured, small }: Inputs) {
     }),
     sweep: yield* Simulator.sweep(scenario, { path: "services.0.capacity", from: 10, to: 40, step: 10, ...seeds }),
     tune: yield* Simulator.tune(scenario, { policies: ["none", "awsStandard"], ...seeds }),
-    explained: [awsStandard, awsStandard2026, awsAdaptive].map((policy) =>
+    explained: [awsStandard, awsStandard2026, awsAdaptive, uneven, decorrelated].map((policy) =>
       Explain.explain(policy, { deadline: "3 seconds", samples: 500 })
     )
   }
