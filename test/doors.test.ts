@@ -8,35 +8,83 @@ import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../", import.meta.url))
 
-const down = "Dependencies point down: the core knows neither the rooms nor their peers."
-const indexed = "Nothing in src imports an index or the package itself: import the module."
-const lab = "The lab imports public modules of effect-retry, and only the command line imports the command line."
-const one = "Import one module: \"effect/Effect\"."
-const own = "What is in the internal folder of a room is that room's alone."
-const pure = "This is pure: no Effect at run time."
+const arrow = "No arrow of the map in .github/CONTRIBUTING.md."
+const lab =
+  "The lab imports public modules of effect-retry and no timers, and only the command line imports the command line."
+const page = "The page imports the lab, and public modules of effect-retry."
 const clock = ["Read the time from Clock.", "Wait with Effect, so that TestClock can move it."]
 const services = [
   ...clock,
   "Draw from Random.",
   "The library knows no process: read settings from Config.",
+  "Time and settings come from services.",
   "Time and settings come from services."
 ]
-const everything = "setTimeout(() => [Date.now(), Math.random(), process, globalThis.performance], 1)"
+const everything =
+  "setTimeout(() => [Date.now(), Math.random(), process, globalThis.performance, globalThis.queueMicrotask], 1)"
 const importing = (name: string) => `import { a } from "${name}"\na()`
+
+/** The rows of the map about `src`: what each folder, or `index.ts`, may import. */
+const map = new Map(
+  Array.from(
+    fs.readFileSync(path.join(root, ".github/CONTRIBUTING.md"), "utf8").matchAll(/^\| `src\/(.+?)` \|.* \| (.+) \|$/gm),
+    ([, name, cell]) => {
+      const names = cell!.replace("the core", "`Core`, `effect`").matchAll(/`(.+?)`/g)
+      return [name!, Array.from(names, ([, one]) => one === "effect" ? "effect/Effect" : one!)]
+    }
+  )
+)
+
+const folders = fs.readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8", withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name, parentPath }) => path.relative(path.join(root, "src"), path.join(parentPath, name)))
+
+/** What is on the map or is not: modules of the core (capital letters), folders and packages. */
+const targets = [
+  ...new Set(["Core", "index.ts", "effect", "effect-retry", "node:timers", ...folders, ...[...map.values()].flat()])
+]
+
+const isIn = (folder: string, name: string) => `${name}/`.startsWith(`${folder}/`)
+
+/** Of what lies in the folder of its own row, the map says nothing. */
+const isOwn = (row: string, target: string) => row === "*.ts" ? /^[A-Z]/.test(target) : isIn(row, target)
+
+const isAllowed = (names: ReadonlyArray<string>, target: string): boolean =>
+  names.some((name) =>
+    name === target || folders.includes(name) && isIn(name, target) && !target.includes("/internal")
+  ) ||
+  names.includes("Core") && /^[A-Z]/.test(target)
+
+const specifierOf = (folder: string, target: string): string => {
+  if (/^(effect|@|node:)/.test(target)) {
+    return /^effect\/[a-z]/.test(target) ? `${target}/A` : target
+  }
+  const file = target.endsWith(".ts") ? target : /^[A-Z]/.test(target) ? `${target}.ts` : `${target}/A.ts`
+  return path.relative(folder, file).replace(/^(?!\.)/, "./")
+}
+
+const rowOf = (folder: string): string =>
+  [...map.keys()].filter((name) => isIn(name, folder)).sort((a, b) => b.length - a.length)[0] ?? ""
+
+/** Everything imported in each folder, and what of it the map does not have. */
+const arrows = ["*.ts", "index.ts", ...folders].map((folder) => {
+  const row = rowOf(folder)
+  const file = folder === "*.ts" ? "Planted.ts" : folder === "index.ts" ? folder : `${folder}/Planted.ts`
+  const specifier = (target: string) => specifierOf(path.dirname(file), target)
+  const others = targets.filter((target) => !isOwn(row, target))
+  const wrong = others.filter((target) => !isAllowed(map.get(row) ?? [], target))
+  return [`src/${file}`, [
+    others.map((target) => `export * from "${specifier(target)}"`).join("\n"),
+    wrong.map((target) => `'${specifier(target)}' import is restricted`)
+  ]] as const
+})
 
 /** Files of a repository, and the messages that they deserve. */
 const planted: Readonly<Record<string, readonly [code: string, messages: ReadonlyArray<string>]>> = {
-  "src/Core.ts": [importing("./aws/A.ts"), [down]],
-  "src/CorePeer.ts": [importing("effect/http/HttpClient"), [down]],
-  "src/engine/engine.ts": [importing("../redis/A.ts"), [down]],
-  "src/state/state.ts": [importing("effect"), [one]],
-  "src/internal/shared.ts": [importing("effect-retry/Attempt"), [indexed]],
-  "src/internal/safe.ts": [importing("effect/Effect"), [pure]],
-  "src/internal/math/math.ts": [importing("../../A.ts"), ["This is the bottom: it imports nothing above it."]],
-  "src/internal/facts/facts.ts": [importing("effect/Effect"), [pure]],
-  "src/http/http.ts": [importing("../redis/internal/a.ts"), [own]],
-  "src/aws/legacy/legacy.ts": [importing("../../index.ts"), [indexed]],
-  "src/index.ts": [importing("./llm/internal/a.ts"), [own]],
+  ...Object.fromEntries(arrows),
+  "src/lower.ts": [importing("./index.ts"), [arrow]],
+  "src/unlisted/A.ts": [importing("../A.ts"), [arrow]],
+  "src/internal/safe.ts": [importing("effect/Effect"), [arrow]],
   "src/grpc/time.ts": [everything, services],
   "src/json/cycle.ts": ["import type { B } from \"./back.ts\"\nexport interface A extends B {}", [
     "Dependency cycle detected"
@@ -45,6 +93,8 @@ const planted: Readonly<Record<string, readonly [code: string, messages: Readonl
     "Dependency cycle detected"
   ]],
   "lab/src/sources.ts": [importing("../../src/Attempt.ts"), [lab]],
+  "lab/src/timers.ts": [importing("node:timers"), [lab]],
+  "lab/playground/sources.ts": [importing("../../src/internal/checks.ts"), [page]],
   "lab/src/private.ts": [importing("effect-retry/internal/checks"), [lab]],
   "lab/src/simulator/shell.ts": [importing("../cli/flags.ts"), [lab]],
   "lab/src/cli/time.ts": [everything, services],
@@ -58,6 +108,10 @@ interface Diagnostic {
   readonly help?: string
   readonly message: string
 }
+
+it("the map has each folder of src", () => {
+  assert.deepStrictEqual(folders.filter((folder) => rowOf(folder) === ""), [])
+})
 
 it("a violation of each door is found, wherever the repository lies", () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "effect-retry-"))
@@ -76,6 +130,7 @@ it("a violation of each door is found, wherever the repository lies", () => {
     for (const [file, [code]] of Object.entries(planted)) write(file, code)
     const linted = spawnSync(path.join(root, "node_modules/.bin/oxlint"), ["--format=json"], {
       cwd: repository,
+      maxBuffer: 2 ** 25,
       encoding: "utf8"
     })
     const { diagnostics } = JSON.parse(linted.stdout) as { readonly diagnostics: ReadonlyArray<Diagnostic> }
