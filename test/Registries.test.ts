@@ -66,6 +66,32 @@ it("each example is imported or started by a test", () => {
   assert.deepStrictEqual(missing(names, named), [])
 })
 
+/** Public modules that make stores and gates only as other modules make them. */
+const ofOthers: Readonly<Record<string, string>> = {
+  ResourceLimiters: "has those of the modules that it is configured by, one for each key",
+  RetryConfigRedis: "has those of RetryQuotaRedis, CoolDownRedis and AdaptiveRateLimiterRedis"
+}
+
+it.each([["SendGate", "SendGateSuite"], ["RetryQuotaStore", "RetryQuotaStoreSuite"]])(
+  "each module that makes a %s has a test that runs the %s",
+  (contract, suite) => {
+    const sources = listed("src", /\.ts$/).map(read).join("\n")
+    const classes = (relation: string) =>
+      Array.from(sources.matchAll(new RegExp(`class (\\w+).* ${relation}\\b`, "g")), ([, name]) => name!)
+    const own = classes(`implements (?:\\w+\\.)?${contract}`)
+    const all = [...own, ...own.flatMap((name) => classes(`extends ${name}`))].join("|")
+    const makes = new RegExp(`^(?! \\*).*(?:\\bnew (?:${all})\\b|extends ${contract}\\.\\w)`, "m")
+    const runs = new RegExp(`${suite}\\.\\w*laws\\([^]*thinned\\(`, "i")
+    const tests = listed("test", /\.test\.ts$/).map(read).filter((text) => runs.test(text))
+    const makers = publicModules.filter(({ source }) => makes.test(read(source))).map(({ name }) =>
+      name.split("/").at(-1)!
+    )
+    assert.isAbove(makers.length, 4)
+    const tested = makers.filter((name) => tests.some((text) => new RegExp(`\\b${name}\\b`).test(text)))
+    assert.deepStrictEqual(missing(makers, new Set([...tested, ...Object.keys(ofOthers)])), [])
+  }
+)
+
 describe("metrics", async () => {
   const exported = (await Promise.all(
     publicModules.map(async ({ name, source }) =>

@@ -10,6 +10,7 @@ import {
   type SendGate,
   withRetry
 } from "effect-retry"
+import * as Hedge from "effect-retry/Hedge"
 import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import { RetryQuotaStoreSuite, SendGateSuite, sweepQuota } from "effect-retry/testing"
@@ -21,6 +22,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { budget as tried } from "../utils/budget.ts"
 import { scripted, Terminal, Transient } from "../utils/call.ts"
@@ -711,7 +713,16 @@ describe("all", () => {
     }))
 })
 
-const laws: Readonly<Record<string, readonly [Effect.Effect<Store>, RetryQuotaStoreSuite.Options]>> = {
+/** The budget of a hedge, after ten calls that pay for one each. */
+const paidIn = Effect.gen(function*() {
+  const { budget } = yield* Hedge.make({ share: 1 })
+  budget.deposit(10, yield* Clock.Clock)
+  return budget
+})
+
+const laws: Readonly<
+  Record<string, readonly [Effect.Effect<Store, never, Scope.Scope>, RetryQuotaStoreSuite.Options]>
+> = {
   "a bucket alone": [RetryBudget.all([RetryBudget.bucket({ capacity: 30 })]), {}],
   "two buckets": [RetryBudget.all([RetryBudget.bucket({ capacity: 30 }), RetryBudget.bucket({ capacity: 40 })]), {}],
   "two buckets that wait": [
@@ -727,10 +738,11 @@ const laws: Readonly<Record<string, readonly [Effect.Effect<Store>, RetryQuotaSt
       RetryBudget.bucket({ capacity: 1e9 })
     ]),
     { whenExhausted: "wait" }
-  ]
+  ],
+  "a share of the traffic, for hedges": [paidIn, {}]
 }
 
-describe.each(Object.entries(laws))("the contract of a store: all of %s", (_, [make, options]) => {
+describe.each(Object.entries(laws))("the contract of a store: %s", (_, [make, options]) => {
   for (const law of RetryQuotaStoreSuite.laws(make, options)) it.effect(law.name, () => thinned(5)(law.run))
 })
 

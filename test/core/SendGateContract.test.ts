@@ -1,8 +1,13 @@
 import { describe, it } from "@effect/vitest"
-import { AdaptiveRateLimiter, type SendGate } from "effect-retry"
+import { AdaptiveRateLimiter, RetryPolicy, type SendGate, withRetry } from "effect-retry"
+import * as AdaptiveRateLimiterRedis from "effect-retry/AdaptiveRateLimiterRedis"
 import { SendGateSuite, TestLimiter, type TestLimiterOptions } from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Redis from "effect/persistence/Redis"
+import type * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import { FakeLimiter } from "../utils/fakeLimiter.ts"
 import { thinned } from "../utils/sweep.ts"
 
 const gateOf = (options?: TestLimiterOptions): Effect.Effect<SendGate.SendGate> =>
@@ -11,7 +16,24 @@ const gateOf = (options?: TestLimiterOptions): Effect.Effect<SendGate.SendGate> 
     ({ gate }) => gate!
   )
 
-const gates: Readonly<Record<string, readonly [Effect.Effect<SendGate.SendGate>, SendGateSuite.Options]>> = {
+/** Of a fleet of which others have been throttled, if there is a rate to cut. */
+const sharedOf = (cut?: number): Effect.Effect<SendGate.SendGate, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const fake = new FakeLimiter()
+    fake.share = 1
+    if (cut !== undefined) yield* fake.cut(cut)
+    const making = AdaptiveRateLimiterRedis.make({ name: "orders" })
+    const limiter = yield* Effect.provideService(making, Redis.Redis, fake.service)
+    // The first send asks the fleet.
+    const send = withRetry(Effect.void, RetryPolicy.fromDelay(() => undefined))
+    yield* Effect.provideService(send, AdaptiveRateLimiter.AdaptiveRateLimiter, limiter)
+    yield* TestClock.adjust(1)
+    return limiter.gate!
+  })
+
+const gates: Readonly<
+  Record<string, readonly [Effect.Effect<SendGate.SendGate, never, Scope.Scope>, SendGateSuite.Options]>
+> = {
   "an adaptive limiter that nobody has throttled": [gateOf(), { whenFull: "never" }],
   "an adaptive limiter that was throttled": [gateOf({ fillRate: 5, tokens: 5 }), {}],
   "an adaptive limiter that was throttled to next to nothing": [gateOf({ fillRate: 0.5 }), {}],
@@ -20,7 +42,9 @@ const gates: Readonly<Record<string, readonly [Effect.Effect<SendGate.SendGate>,
   "an adaptive limiter that fails fast": [
     gateOf({ fillRate: 2, tokens: 2, whenExceeded: "fail" }),
     { whenFull: "refuses" }
-  ]
+  ],
+  "a limiter of a fleet that nobody has throttled": [sharedOf(), { whenFull: "never" }],
+  "a limiter of a fleet that was throttled": [sharedOf(5), {}]
 }
 
 describe.each(Object.entries(gates))("the contract of a gate: %s", (_, [make, options]) => {
