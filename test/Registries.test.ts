@@ -59,10 +59,24 @@ it("the sidebar of the site has each page, and no other", async () => {
   assert.deepStrictEqual([...there].filter((path) => !fs.existsSync(new URL(path, root))), [])
 })
 
-it("each example is imported or started by a test", () => {
+/** Files, and folders of several, but for the one that they share. */
+const exampleNames = fs.readdirSync(new URL("examples/", root), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() ? entry.name !== "support" : entry.name.endsWith(".ts")).map(({ name }) =>
+    name
+  )
+
+it("examples/README.md has a row for each example, and for no other", () => {
+  const links = read("examples/README.md").matchAll(/\]\(([\w-]+(?:\.ts)?)[/)]/g)
+  const named = new Set(Array.from(links, ([, name]) => name!))
+  assert.deepStrictEqual([missing(exampleNames, named), missing(named, new Set(exampleNames))], [[], []])
+})
+
+it("each example, or a file of its folder, is imported or started by a test", () => {
   const tests = [...listed("test", /\.ts$/), ...listed("lab/test", /\.ts$/)].map(read).join("\n")
-  const names = listed("examples", /^[^/]*\.ts$/).map((path) => path.slice("examples/".length, -3))
-  const named = new Set(names.filter((name) => new RegExp(`["/\`]${name}(\\.ts)?["\`]`).test(tests)))
+  const names = exampleNames.map((name) => name.replace(/\.ts$/, ""))
+  const named = new Set(
+    names.filter((name) => new RegExp(`["/\`]${name}(\\.ts)?["\`]|examples/${name}/`).test(tests))
+  )
   assert.deepStrictEqual(missing(names, named), [])
 })
 

@@ -10,7 +10,6 @@ import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
-import * as fs from "node:fs"
 import * as Adaptive from "../../examples/adaptive.ts"
 import * as EffectSchedules from "../../examples/effect-schedules.ts"
 import * as ErrorsWithFacts from "../../examples/errors-with-facts.ts"
@@ -327,17 +326,6 @@ describe("examples", () => {
         assert.strictEqual(balance, 495)
         assert.deepStrictEqual(times, [0, 500])
       }).pipe(Effect.provide(RetryQuota.layer())))
-  })
-})
-
-describe("examples/README.md", () => {
-  const folder = new URL("../../examples/", import.meta.url)
-  const page = fs.readFileSync(new URL("README.md", folder), "utf8")
-
-  it("links to every example and to no other", () => {
-    const named = new Set(Array.from(page.matchAll(/\]\(([\w-]+\.ts)\)/g), ([, name]) => name))
-    const files = fs.readdirSync(folder).filter((name) => name.endsWith(".ts"))
-    assert.deepStrictEqual([...named].sort(), files.sort())
   })
 })
 
