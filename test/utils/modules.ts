@@ -56,11 +56,25 @@ const declaredBy = (declaration: any): ReadonlyArray<readonly [name: string, par
   ])
 }
 
-/** Whether a parameter is a record of options: by its name, or that of its type. */
-const takesOptions = (textOf: Parsed["textOf"]) => (parameter: any): boolean => {
-  const { left = parameter } = parameter
-  return /options$/i.test(left.name ?? "") ||
-    /(?:Options\w*|\wConfig|HedgingPolicy|HeaderNames)\b/.test(textOf(left.typeAnnotation))
+/** Interfaces and types of a module whose members may all be left out. */
+const optionalOf = (statements: ReadonlyArray<any>): ReadonlySet<string> =>
+  new Set(statements.flatMap(({ declaration, ...own }) => {
+    const { body, id, type, typeAnnotation } = declaration ?? own
+    const members = type === "TSInterfaceDeclaration" ? body.body : typeAnnotation?.members
+    return members?.length > 0 && members.every(({ optional }: any) => optional === true) ? [id.name] : []
+  }))
+
+/** Whether a parameter is a record of options: by its name, its type or the name of that. */
+const takesOptions = ({ statements, textOf }: Parsed) => {
+  const optional = optionalOf(statements)
+  const isRecord = (type: any): boolean =>
+    type?.type === "TSTypeLiteral" || type?.type === "TSUnionType" && type.types.some(isRecord) ||
+    optional.has(textOf(type?.typeName))
+  return (parameter: any): boolean => {
+    const { left = parameter } = parameter
+    return /options$/i.test(left.name ?? "") || isRecord(left.typeAnnotation?.typeAnnotation) ||
+      /(?:Options\w*|\wConfig|HedgingPolicy|HeaderNames)\b/.test(textOf(left.typeAnnotation))
+  }
 }
 
 /** The names that a file exports for other files of the library only. */
@@ -75,7 +89,8 @@ export const internalsOf = (source: string): ReadonlySet<string> =>
 
 /** The functions that a module exports, its own or of an internal file, that take a record of options. */
 export const functionsWithOptions = (source: string): ReadonlyArray<string> => {
-  const { statements, textOf } = parsed(source)
+  const module = parsed(source)
+  const { statements } = module
   const internal = internalsOf(source)
   const names = statements.flatMap((statement) => {
     if (statement.type !== "ExportNamedDeclaration") return []
@@ -86,7 +101,7 @@ export const functionsWithOptions = (source: string): ReadonlyArray<string> => {
       return statement.specifiers.map(({ exported }: any) => exported.name).filter((name: string) => all.has(name))
     }
     return statement.declaration === null ? [] : declaredBy(statement.declaration)
-      .filter(([name, parameters]) => !internal.has(name) && parameters.some(takesOptions(textOf)))
+      .filter(([name, parameters]) => !internal.has(name) && parameters.some(takesOptions(module)))
       .map(([name]) => name)
   })
   return [...new Set<string>(names)].sort()
