@@ -7,10 +7,10 @@ const words: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/\bhonour/i, "honor"],
   [/\bback-offs?\b/i, "backoff"],
   [/\btime-outs?\b/i, "timeout"],
-  [/(?<!")\b[Cc]ancelled/, "canceled"],
+  [/(?<!")\b[Cc]ancelled(?!\()/, "canceled"],
   [/\bin vain\b/i, "wasted, failed, without success"],
   [/\bbeside\b(?![:"!]| \||, kind)/i, "next to, with"],
-  [/\b(is|are|was|were|being|be) told\b/i, "notified, reported"],
+  [/\b(is|are|was|were|being|been|be) told\b/i, "notified, reported"],
   [/\bhears? (of|only|from)\b/i, "sees, is notified"],
   [/\bheed(s|ed|ing)?\b/i, "honors, follows"],
   [/\bwhoever\b/i, "any caller, every caller, callers that"],
@@ -27,7 +27,7 @@ const words: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/\bin the mean\b/i, "on average"],
   [/\bworth it\b/i, "retryable"],
   [/\bsurely\b/i, "certainly"],
-  [/\bwherefrom|thereof|thereby|whereof\b/i, "somewhere else, elsewhere"],
+  [/\b(wherefrom|thereof|thereby|whereof)\b/i, "somewhere else, elsewhere"],
   [/\banew\b/i, "again, from the start"],
   [/\bof an own\b/i, "its own"],
   [/\bby chance\b/i, "at random, random"],
@@ -46,16 +46,19 @@ const words: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/\b(of|at|in|by|least|most) so many\b/i, "this many, a number of"]
 ]
 
-const found = (text: string): ReadonlyArray<string> =>
-  words.flatMap(([pattern, instead]) =>
-    [...text.matchAll(new RegExp(pattern, `${pattern.flags}g`))].map(([word]) => `${word}: write ${instead}`)
+const found = (text: string): ReadonlyArray<string> => {
+  // The lines of a paragraph or of a comment are one.
+  const joined = text.replace(/[ \t]*\n[ \t]*(?:\*|\/\/|#|>)?[ \t]*(?=\S)/g, " ")
+  return words.flatMap(([pattern, instead]) =>
+    [...joined.matchAll(new RegExp(pattern, `${pattern.flags}g`))].map(([word]) => `${word}: write ${instead}`)
   )
+}
 
 const root = new URL("../", import.meta.url)
 
 const filesIn = (folder: string): ReadonlyArray<string> =>
   fs.readdirSync(new URL(folder, root), { recursive: true, encoding: "utf8" })
-    .filter((name) => /^(?!.*\bsite\/(node_modules|pages|dist)\b).*\.(md|ts)$/.test(name)).map((name) =>
+    .filter((name) => /^(?!.*\bsite\/(node_modules|pages|dist)\b).*\.(md|tsx?|json|yml)$/.test(name)).map((name) =>
       `${folder}/${name}`
     )
 
@@ -65,16 +68,26 @@ const read = (path: string): string => {
   return path.endsWith(".md") ? text.replace(/^```[^]*?^```/gm, "").replace(/`[^`\n]*`/g, "") : text
 }
 
-const pages = ["README.md", ".github/CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md", "lab/README.md"]
+const pages = [
+  "README.md",
+  ".github/CONTRIBUTING.md",
+  ".github/SECURITY.md",
+  "AGENTS.md",
+  "CHANGELOG.md",
+  "lab/README.md"
+]
 
 it("no page and no source has translated words", () => {
-  const files = [...pages, ...["docs", "examples", "src", "lab/src"].flatMap(filesIn)]
+  const files = [
+    ...pages,
+    ...["docs", "examples", "src", "lab/src", "lab/playground", "lab/scenarios"].flatMap(filesIn)
+  ]
   assert.isAbove(files.length, 400)
   assert.deepStrictEqual(files.flatMap((path) => found(read(path)).map((word) => `${path}: ${word}`)), [])
 })
 
 it("a translated word is found, and what is to be written instead", () => {
-  assert.deepStrictEqual(found("The behaviour is as good as on paper. In vain!"), [
+  assert.deepStrictEqual(found("The behaviour is as good\n * as on paper. In\nvain!"), [
     "behaviour: write behavior",
     "In vain: write wasted, failed, without success",
     "as good as: write in principle, mostly, almost"
