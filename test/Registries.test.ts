@@ -159,15 +159,15 @@ it("each reason to stop has a row in docs/not-retried.md, and no other", () => {
   assert.deepStrictEqual([missing(reasons, rows), missing(rows, reasons)], [[], []])
 })
 
-it("docs/maintaining.md names the tests of each file of the engine and of the state", () => {
+it("docs/maintaining.md names the tests of each file of the engine and of the state, and of each other folder", () => {
   const [, section] = read("docs/maintaining.md").split("\n## Which tests\n")
   const rows = Array.from(
     section!.split("\n## ")[0]!.matchAll(/^\| (`.*) \| (`.*) \|$/gm),
     ([, ...cells]) => cells.map((cell) => Array.from(cell.matchAll(/`(.*?)`/g), ([, name]) => name!))
   )
   const sources = new Set(
-    [...listed("src/engine", /\.ts$/), ...listed("src/state", /\.ts$/)].map((path) =>
-      path.replace(/^src\/|\.ts$/g, "").replace(/^engine\/policy\/.*/, "engine/policy")
+    listed("src", /\/[^/]*\.ts$/).map((path) =>
+      path.replace(/^src\/|\.ts$/g, "").replace(/^((?!(?:engine|state)\/\w+$).*)\/.*/, "$1")
     )
   )
   const named = new Set(rows.flatMap(([names]) => names!))
