@@ -12,7 +12,7 @@ import type { Page } from "puppeteer-core"
 import { written } from "../../lab/test/fit/generated.ts"
 import { traces } from "../../lab/test/simulator/traces.ts"
 import { inputOf } from "../../lab/test/utils/simulate.ts"
-import { asked, serving, startBrowser } from "../utils/browsers.ts"
+import { serving, startBrowser } from "../utils/browsers.ts"
 import type { Asked, Printed } from "./digits/commands.ts"
 import type { Inputs, Results } from "./digits/results.ts"
 
@@ -246,7 +246,7 @@ program.resultsOf(${JSON.stringify(inputs)}).then((results) => process.stdout.wr
       Effect.gen(function*() {
         const browser = yield* startBrowser(name)
         const origin = yield* serving({ "/": "<!doctype html><title>program</title>" })
-        const found = yield* asked(async () => {
+        const found = yield* Effect.promise(async () => {
           const page = await browser.newPage()
           await page.goto(origin)
           await page.evaluate(`${script};globalThis.program = program`)

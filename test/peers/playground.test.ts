@@ -9,8 +9,7 @@ import * as path from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import type { Browser, BrowserContext, Page } from "puppeteer-core"
-import { asked, browsers, startBrowser } from "../utils/browsers.ts"
-import type { PeerError } from "../utils/peers.ts"
+import { browsers, startBrowser } from "../utils/browsers.ts"
 import { shared } from "../utils/shared.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -37,9 +36,9 @@ beforeAll(async () => {
 afterAll(() => fs.rmSync(folder, { recursive: true }))
 
 /** The pages of one test, apart from all others, in a browser that is open. They are closed with the scope. */
-const contextOf = (browser: Browser): Effect.Effect<BrowserContext, PeerError, Scope.Scope> =>
+const contextOf = (browser: Browser): Effect.Effect<BrowserContext, never, Scope.Scope> =>
   Effect.acquireRelease(
-    asked(() => browser.createBrowserContext()),
+    Effect.promise(() => browser.createBrowserContext()),
     (context) => Effect.promise(() => context.close())
   )
 
@@ -88,20 +87,24 @@ for (const name of browsers) {
     it.live("opens from its file, runs all policies, and shows the result", () =>
       Effect.gen(function*() {
         const browser = yield* contextOf(started())
-        const { page, said } = yield* asked(() => opened(browser, url))
-        yield* asked(() => done(page))
+        const { page, said } = yield* Effect.promise(() => opened(browser, url))
+        yield* Effect.promise(() => done(page))
         assert.deepStrictEqual(said, [])
-        assert.deepStrictEqual(yield* asked(() => texts(page, "figure h3")), ["Load", "Success", "Retry quota left"])
+        assert.deepStrictEqual(yield* Effect.promise(() => texts(page, "figure h3")), [
+          "Load",
+          "Success",
+          "Retry quota left"
+        ])
         assert.match(
-          yield* asked(() => text(page, "[aria-live]")),
+          yield* Effect.promise(() => text(page, "[aria-live]")),
           /^naive: .* % succeed, recovers in 0 of \d+ runs\. awsStandard: .* jitter, limit: .* recovers in (\d+) of \1 runs\.$/
         )
         // A retry after a timeout costs twice what another costs.
         assert.deepStrictEqual(
-          (yield* asked(() => texts(page, ".call:nth-child(2) tbody tr"))).map((row) => row.slice(-2)),
+          (yield* Effect.promise(() => texts(page, ".call:nth-child(2) tbody tr"))).map((row) => row.slice(-2)),
           ["10", "10"]
         )
-        const rows = yield* asked(() => texts(page, "figure:first-child tbody tr"))
+        const rows = yield* Effect.promise(() => texts(page, "figure:first-child tbody tr"))
         assert.isAbove(rows.length, 20)
         assert.match(rows[2]!, /^6 s\d+\d+\d+$/)
       }).pipe(Effect.scoped))
@@ -109,29 +112,29 @@ for (const name of browsers) {
     it.live("shows a change within 200 ms, and drops what is stale", () =>
       Effect.gen(function*() {
         const browser = yield* contextOf(started())
-        const { page, said } = yield* asked(() => opened(browser, url))
-        yield* asked(() => done(page))
+        const { page, said } = yield* Effect.promise(() => opened(browser, url))
+        yield* Effect.promise(() => done(page))
         const taken: Array<number> = []
         for (let n = 0; n < 15; n++) {
-          taken.push(yield* asked(() => change(page, firstSlider, n % 2 ? "ArrowLeft" : "ArrowRight")))
+          taken.push(yield* Effect.promise(() => change(page, firstSlider, n % 2 ? "ArrowLeft" : "ArrowRight")))
         }
         const median = taken.sort((a, b) => a - b)[7]!
         assert.isBelow(median / business(), 200, `${taken.join(" ")} ms; ${business()} processes a core`)
         // Of many changes only the last counts.
-        yield* asked(async () => {
+        yield* Effect.promise(async () => {
           for (let n = 0; n < 10; n++) await page.keyboard.press("ArrowRight")
         })
-        yield* asked(() => done(page))
-        assert.match(yield* asked(async () => page.url()), /#start=21&/)
+        yield* Effect.promise(() => done(page))
+        assert.match(yield* Effect.promise(async () => page.url()), /#start=21&/)
         assert.deepStrictEqual(said, [])
       }).pipe(Effect.scoped))
 
     it.live("marks old figures as old with the change, before anything is drawn", () =>
       Effect.gen(function*() {
         const browser = yield* contextOf(started())
-        const { page } = yield* asked(() => opened(browser, url))
-        yield* asked(() => done(page))
-        const [rows, cards, busy] = (yield* asked(() =>
+        const { page } = yield* Effect.promise(() => opened(browser, url))
+        yield* Effect.promise(() => done(page))
+        const [rows, cards, busy] = (yield* Effect.promise(() =>
           page.evaluate(`(async () => {
             document.querySelector(".card button.quiet").click()
             // Until nothing more follows in this turn of the event loop.
@@ -152,9 +155,9 @@ for (const name of browsers) {
     it.live("shows the same figures however one came to them", () =>
       Effect.gen(function*() {
         const browser = yield* contextOf(started())
-        const { page } = yield* asked(() => opened(browser, url))
-        yield* asked(() => done(page))
-        yield* asked(async () => {
+        const { page } = yield* Effect.promise(() => opened(browser, url))
+        yield* Effect.promise(() => done(page))
+        yield* Effect.promise(async () => {
           await page.focus(`.card input[type="checkbox"]`)
           await page.keyboard.press(" ")
           await page.focus(`.card input[type="number"]`)
@@ -162,37 +165,39 @@ for (const name of browsers) {
           for (let n = 0; n < 4; n++) await page.keyboard.press("ArrowUp")
           await page.keyboard.press("Tab")
         })
-        yield* asked(() => page.waitForFunction(`location.hash.includes("attempts:7")`))
-        yield* asked(() => done(page))
-        const fresh = yield* asked(async () => opened(browser, page.url()))
-        yield* asked(() => done(fresh.page))
+        yield* Effect.promise(() => page.waitForFunction(`location.hash.includes("attempts:7")`))
+        yield* Effect.promise(() => done(page))
+        const fresh = yield* Effect.promise(async () => opened(browser, page.url()))
+        yield* Effect.promise(() => done(fresh.page))
         for (const cells of [".comparison td", "figure tbody td", "[data-language=sh]"]) {
-          const found = yield* asked(() => texts(page, cells))
+          const found = yield* Effect.promise(() => texts(page, cells))
           assert.isNotEmpty(found)
-          assert.deepStrictEqual(found, yield* asked(() => texts(fresh.page, cells)), cells)
+          assert.deepStrictEqual(found, yield* Effect.promise(() => texts(fresh.page, cells)), cells)
         }
       }).pipe(Effect.scoped))
 
     it.live("keeps the focus, what is open, and a number that is not replaced", () =>
       Effect.gen(function*() {
         const browser = yield* contextOf(started())
-        const { page } = yield* asked(() => opened(browser, url))
-        yield* asked(() => done(page))
-        const focus = () => asked(() => page.evaluate("document.activeElement.labels?.[0]?.textContent"))
-        yield* asked(async () => {
+        const { page } = yield* Effect.promise(() => opened(browser, url))
+        yield* Effect.promise(() => done(page))
+        const focus = () => Effect.promise(() => page.evaluate("document.activeElement.labels?.[0]?.textContent"))
+        yield* Effect.promise(async () => {
           await page.$eval("details:has([data-language=ts]) summary", (summary) => (summary as any).click())
           await page.focus("button.add")
           await page.keyboard.press("Enter")
         })
         assert.strictEqual(yield* focus(), "Policy 4")
-        yield* asked(async () => {
+        yield* Effect.promise(async () => {
           await page.focus(".card:nth-of-type(4) button.quiet")
           await page.keyboard.press("Enter")
         })
         assert.strictEqual(yield* focus(), "Policy 3")
-        yield* asked(() => done(page))
-        assert.isTrue(yield* asked(() => page.$eval("details:has([data-language=ts])", (one) => (one as any).open)))
-        yield* asked(async () => {
+        yield* Effect.promise(() => done(page))
+        assert.isTrue(
+          yield* Effect.promise(() => page.$eval("details:has([data-language=ts])", (one) => (one as any).open))
+        )
+        yield* Effect.promise(async () => {
           await page.focus(`.controls input[type="number"]`)
           await page.keyboard.down("Control")
           await page.keyboard.press("a")
@@ -201,7 +206,7 @@ for (const name of browsers) {
           await page.keyboard.press("Tab")
         })
         assert.strictEqual(
-          yield* asked(() => page.$eval(`.controls input[type="number"]`, (one) => (one as any).value)),
+          yield* Effect.promise(() => page.$eval(`.controls input[type="number"]`, (one) => (one as any).value)),
           "10"
         )
       }).pipe(Effect.scoped))
@@ -210,43 +215,48 @@ for (const name of browsers) {
       Effect.gen(function*() {
         const browser = yield* contextOf(started())
         const link = "#rate=100&capacity=150&share=50&kind=drop&policy=awsAdaptive,quota:50,coolDown&policy=none"
-        const { page } = yield* asked(() => opened(browser, url + link))
-        yield* asked(() => done(page))
-        assert.strictEqual(yield* asked(async () => page.url()), url + link)
-        assert.deepStrictEqual(yield* asked(() => texts(page, ".card h3")), [
+        const { page } = yield* Effect.promise(() => opened(browser, url + link))
+        yield* Effect.promise(() => done(page))
+        assert.strictEqual(yield* Effect.promise(async () => page.url()), url + link)
+        assert.deepStrictEqual(yield* Effect.promise(() => texts(page, ".card h3")), [
           "awsAdaptive, quota 50, cool-down",
           "none"
         ])
-        const wrong = yield* asked(() => opened(browser, `${url}#rate=0&policy=nobody`))
-        assert.deepStrictEqual(yield* asked(() => texts(wrong.page, "[role=alert] li")), [
+        const wrong = yield* Effect.promise(() => opened(browser, `${url}#rate=0&policy=nobody`))
+        assert.deepStrictEqual(yield* Effect.promise(() => texts(wrong.page, "[role=alert] li")), [
           `rate must be a number from 10 to 600, got "0"`,
           `policy must be one of none, naive, backoff, jitter, awsStandard, awsStandard2026, awsDynamoDB2026, awsAdaptive, limited, awsJavaV1, awsJavaScriptV2, awsGeneralReference, grpc, finagle, envoy, sre, got "nobody"`
         ])
-        yield* asked(() => done(wrong.page))
+        yield* Effect.promise(() => done(wrong.page))
       }).pipe(Effect.scoped))
 
     it.live("exports a scenario that the command line runs to the same numbers", () =>
       Effect.gen(function*() {
         const browser = yield* contextOf(started())
-        const { page } = yield* asked(() =>
+        const { page } = yield* Effect.promise(() =>
           opened(
             browser,
             `${url}#rate=120&capacity=150&limit=140&policy=awsAdaptive&policy=envoy,concurrency:0,throttle:2&policy=none`
           )
         )
-        yield* asked(() => done(page))
-        fs.writeFileSync(path.join(folder, "scenario.json"), yield* asked(() => text(page, "[data-language=json]")))
-        const command = yield* asked(() => text(page, "[data-language=sh]"))
+        yield* Effect.promise(() => done(page))
+        fs.writeFileSync(
+          path.join(folder, "scenario.json"),
+          yield* Effect.promise(() => text(page, "[data-language=json]"))
+        )
+        const command = yield* Effect.promise(() => text(page, "[data-language=sh]"))
         const args = [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!).slice(2)
-        const { runs } = JSON.parse(yield* asked(() => run(path.join(folder, "dist/bin.js"), ...args, "--json")))
-        const shown = yield* asked(() => texts(page, "[data-trace] code"))
+        const { runs } = JSON.parse(
+          yield* Effect.promise(() => run(path.join(folder, "dist/bin.js"), ...args, "--json"))
+        )
+        const shown = yield* Effect.promise(() => texts(page, "[data-trace] code"))
         assert.deepStrictEqual(runs.map((run: any) => run.results[0].traceHash), shown)
-        const share = yield* asked(() => texts(page, `[data-figure="sends"]`))
+        const share = yield* Effect.promise(() => texts(page, `[data-figure="sends"]`))
         runs.forEach((run: any, n: number) =>
           assert.strictEqual(share[n]!.split(" ")[0]!.slice(0, 4), run.summary.sendsPerCall.mean.toFixed(2))
         )
         assert.match(
-          yield* asked(() => text(page, "[data-language=ts]")),
+          yield* Effect.promise(() => text(page, "[data-language=ts]")),
           /^import \{ withRetry \} from "effect-retry"$/m
         )
       }).pipe(Effect.scoped))
@@ -254,26 +264,26 @@ for (const name of browsers) {
     it.live("can be used with the keyboard alone: every control has a name", () =>
       Effect.gen(function*() {
         const browser = yield* contextOf(started())
-        const { page } = yield* asked(() => opened(browser, url))
-        yield* asked(() => done(page))
-        const nameless = yield* asked(() =>
+        const { page } = yield* Effect.promise(() => opened(browser, url))
+        yield* Effect.promise(() => done(page))
+        const nameless = yield* Effect.promise(() =>
           page.evaluate(`[...document.querySelectorAll("input, select, button")]
             .filter((one) => !one.ariaLabel && !one.labels?.length && !one.textContent.trim()).map((one) => one.outerHTML)`)
         )
         assert.deepStrictEqual(nameless, [])
-        yield* asked(async () => {
+        yield* Effect.promise(async () => {
           await page.focus("button.add")
           await page.keyboard.press("Enter")
           await done(page)
         })
-        assert.strictEqual((yield* asked(() => texts(page, ".card h3"))).length, 4)
-        assert.isNull(yield* asked(() => page.$("button.add")))
-        yield* asked(async () => {
+        assert.strictEqual((yield* Effect.promise(() => texts(page, ".card h3"))).length, 4)
+        assert.isNull(yield* Effect.promise(() => page.$("button.add")))
+        yield* Effect.promise(async () => {
           await page.focus(".card button.quiet")
           await page.keyboard.press("Enter")
           await done(page)
         })
-        assert.deepStrictEqual(yield* asked(() => texts(page, ".comparison tbody th")), [
+        assert.deepStrictEqual(yield* Effect.promise(() => texts(page, ".comparison tbody th")), [
           " awsStandard",
           " jitter, limit",
           " none"
@@ -285,9 +295,9 @@ for (const name of browsers) {
         const browser = yield* contextOf(started())
         for (const width of [390, 1280]) {
           for (const dark of name === "Chromium" ? [false, true] : [false]) {
-            const { page, said } = yield* asked(() => opened(browser, url, { dark, width }))
-            yield* asked(() => done(page))
-            const [overflow, background, plots] = (yield* asked(() =>
+            const { page, said } = yield* Effect.promise(() => opened(browser, url, { dark, width }))
+            yield* Effect.promise(() => done(page))
+            const [overflow, background, plots] = (yield* Effect.promise(() =>
               page.evaluate(`[
                 document.documentElement.scrollWidth - document.documentElement.clientWidth,
                 getComputedStyle(document.body).backgroundColor,
@@ -299,7 +309,7 @@ for (const name of browsers) {
             assert.strictEqual(plots.length, 3)
             for (const plot of plots) assert.isAbove(plot, width * 0.6)
             assert.deepStrictEqual(said, [])
-            yield* asked(() => page.close())
+            yield* Effect.promise(() => page.close())
           }
         }
       }).pipe(Effect.scoped))

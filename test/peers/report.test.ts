@@ -15,17 +15,16 @@ import { shared } from "../utils/shared.ts"
 
 const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium"
 
-const asked = <A>(promise: () => Promise<A>): Effect.Effect<A, PeerError> =>
-  Effect.tryPromise({ try: promise, catch: (error) => new PeerError({ message: String(error) }) })
-
 /** Chromium without a window. It is closed with the scope. */
 const startChromium: Effect.Effect<Browser, PeerError, Scope.Scope> = Effect.acquireRelease(
-  asked(() =>
-    chromium.launch({
-      executablePath,
-      args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    })
-  ),
+  Effect.tryPromise({
+    try: () =>
+      chromium.launch({
+        executablePath,
+        args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+      }),
+    catch: (error) => new PeerError({ message: String(error) })
+  }),
   (browser) => Effect.promise(() => browser.close())
 )
 
@@ -36,8 +35,8 @@ interface Opened {
   readonly requests: ReadonlyArray<string>
 }
 
-const open = (browser: Browser, url: string, options: BrowserContextOptions = {}): Effect.Effect<Opened, PeerError> =>
-  asked(async () => {
+const open = (browser: Browser, url: string, options: BrowserContextOptions = {}): Effect.Effect<Opened> =>
+  Effect.promise(async () => {
     const page = await (await browser.newContext(options)).newPage()
     const said: Array<string> = []
     const requests: Array<string> = []
@@ -54,7 +53,7 @@ const open = (browser: Browser, url: string, options: BrowserContextOptions = {}
 
 /** What is seen of the page. */
 const look = ({ page }: Opened) =>
-  asked(() =>
+  Effect.promise(() =>
     page.evaluate(`({
       background: getComputedStyle(document.body).backgroundColor,
       ink: getComputedStyle(document.body).color,
@@ -159,7 +158,7 @@ describe("report in Chromium", () => {
           assert.isAbove(sight.badges.length, 0)
           for (const right of sight.badges) assert.isAtMost(right, options.viewport?.width ?? 1280, name)
           seen.set(name, sight)
-          yield* asked(() => opened.page.context().close())
+          yield* Effect.promise(() => opened.page.context().close())
         }
         const [light, dark, still] = ["light", "dark", "without JavaScript"].map((name) => seen.get(name)!)
         assert.deepStrictEqual(still, light)
@@ -175,14 +174,14 @@ describe("report in Chromium", () => {
       const [files, browser] = [written(), started()]
       const { page } = yield* open(browser, files.hostile, { javaScriptEnabled: true })
       const told = () =>
-        asked(() =>
+        Effect.promise(() =>
           page.evaluate(`[...document.querySelectorAll("g.t")]
             .filter((one) => getComputedStyle(one).visibility === "visible")
             .map((one) => one.textContent.split(":")[0])`).then((found) => found as ReadonlyArray<string>)
         )
       assert.deepStrictEqual(yield* told(), [])
-      const pictures = yield* asked(() => page.locator("figure svg[role=img]:has(.h)").count())
-      yield* asked(() => page.locator("figure svg[role=img] .h5").nth(1).hover())
+      const pictures = yield* Effect.promise(() => page.locator("figure svg[role=img]:has(.h)").count())
+      yield* Effect.promise(() => page.locator("figure svg[role=img] .h5").nth(1).hover())
       const found = yield* told()
       assert.strictEqual(found.length, pictures)
       assert.strictEqual(new Set(found.map((time) => Math.round(Number.parseFloat(time)))).size, 1)
@@ -196,14 +195,14 @@ describe("report in Chromium", () => {
       for (const name of [hostile.name, hostile.fleet, hostile.service, hostile.other, hostile.command]) {
         assert.include(text, name)
       }
-      yield* asked(() => page.page.emulateMedia({ media: "print", colorScheme: "dark" }))
+      yield* Effect.promise(() => page.page.emulateMedia({ media: "print", colorScheme: "dark" }))
       const printed = yield* look(page)
       assert.strictEqual(printed.background, "rgb(255, 255, 255)")
       assert.isAtMost(printed.overflow, 0)
 
       for (const file of [files.strict, files.picture]) {
         const opened = yield* open(browser, file)
-        const errors = yield* asked(() =>
+        const errors = yield* Effect.promise(() =>
           opened.page.evaluate(`document.querySelectorAll("parsererror, script").length`)
         )
         assert.deepStrictEqual({ errors, said: opened.said, requests: opened.requests }, {

@@ -10,7 +10,8 @@ import type { AddressInfo } from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
-import { freePort, PeerError, startServer, temporaryFolder } from "../utils/peers.ts"
+import { promisify } from "node:util"
+import { freePort, type PeerError, startServer, temporaryFolder } from "../utils/peers.ts"
 import type { Addresses, Sends } from "./runtimes/program.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -30,9 +31,6 @@ const everywhere: Sends = {
   "a defect of the program": 1,
   "three calls on 8 tokens": 4
 }
-
-const tried = <A>(promise: () => Promise<A>): Effect.Effect<A, PeerError> =>
-  Effect.tryPromise({ try: promise, catch: (error) => new PeerError({ message: String(error) }) })
 
 /** Begins an answer, and ends it before its length. */
 const breaksOff = (response: http.ServerResponse, end: () => void) => {
@@ -135,8 +133,8 @@ interface Script {
 
 const program = JSON.stringify(path.join(root, "test/peers/runtimes/program.ts"))
 
-const scriptOf = ({ bundle, folder, format, main }: Script): Effect.Effect<string, PeerError> =>
-  tried(async () => {
+const scriptOf = ({ bundle, folder, format, main }: Script): Effect.Effect<string> =>
+  Effect.promise(async () => {
     const { outputFiles } = await build({
       stdin: { contents: `import { run } from ${program}\n${main}`, resolveDir: folder, loader: "ts" },
       bundle: true,
@@ -162,13 +160,13 @@ const scriptOf = ({ bundle, folder, format, main }: Script): Effect.Effect<strin
     return outputFiles[0]!.text
   })
 
-const ended = (command: string, args: ReadonlyArray<string>, cwd: string): Effect.Effect<string, PeerError> =>
-  tried(() =>
-    new Promise((resolve, reject) => {
-      const ends = (error: Error | null, stdout: string, stderr: string) =>
-        error === null ? resolve(stdout) : reject(new Error(`${error.message}\n${stderr}`))
-      ChildProcess.execFile(command, args, { cwd, timeout: 300_000, env: { ...process.env, NO_COLOR: "1" } }, ends)
-    })
+const ended = (command: string, args: ReadonlyArray<string>, cwd: string): Effect.Effect<string> =>
+  Effect.promise(() =>
+    promisify(ChildProcess.execFile)(command, args, {
+      cwd,
+      timeout: 300_000,
+      env: { ...process.env, NO_COLOR: "1" }
+    }).then(({ stdout }) => stdout)
   )
 
 const prints = (of: Addresses) => `run(${JSON.stringify(of)}).then((sends) => console.log(JSON.stringify(sends)))`
@@ -211,7 +209,7 @@ const asPage = (command: string, args: (profile: string) => ReadonlyArray<string
     const reported = show(yield* scriptOf({ folder, main, format: "esm", bundle: true }))
     const profile = yield* temporaryFolder
     yield* started(command, [...args(profile), `${url}/page`])
-    return yield* Effect.timeout(tried(() => reported), "90 seconds")
+    return yield* Effect.timeout(Effect.promise(() => reported), "90 seconds")
   })
 
 /** Serves the script of a Worker. */
@@ -243,7 +241,7 @@ const asWorker = (command: string) =>
     const main = `export default { fetch: () => run(${JSON.stringify(of)}).then((sends) => Response.json(sends)) }`
     const script = yield* scriptOf({ folder, main, format: "esm", bundle: true })
     const url = yield* startWorker(command, folder, script)
-    const sends: Sends = yield* tried(() => fetch(url).then((response): Promise<any> => response.json()))
+    const sends: Sends = yield* Effect.promise(() => fetch(url).then((response): Promise<any> => response.json()))
     return sends
   })
 
@@ -315,11 +313,11 @@ describe("examples/sharing/worker.ts in workerd", () => {
         folder,
         yield* scriptOf({ folder, main: example, format: "esm", bundle: true })
       )
-      const statuses = yield* tried(() =>
+      const statuses = yield* Effect.promise(() =>
         Promise.all(Array.from({ length: 40 }, (_, id) => fetch(`${url}${id}`).then(({ status }) => status)))
       )
       assert.deepStrictEqual([...new Set(statuses)], [503])
-      assert.strictEqual(yield* tried(() => fetch(`${url}sends`).then((response) => response.text())), "75")
+      assert.strictEqual(yield* Effect.promise(() => fetch(`${url}sends`).then((response) => response.text())), "75")
     }).pipe(Effect.scoped))
 })
 

@@ -13,7 +13,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as fs from "node:fs"
 import * as http from "node:http"
 import * as path from "node:path"
-import { asked, serving, startBrowser } from "../utils/browsers.ts"
+import { serving, startBrowser } from "../utils/browsers.ts"
 import { freePort } from "../utils/peers.ts"
 import { outage } from "./telemetry/outage.ts"
 import { type Drawn, pageOf } from "./telemetry/page.ts"
@@ -98,13 +98,13 @@ const looked = (html: string, drawn: ReadonlyArray<Drawn>) =>
   Effect.gen(function*() {
     const browser = yield* startBrowser("Chromium")
     const origin = yield* serving({ "/": html })
-    const page = yield* asked(() => browser.newPage())
+    const page = yield* Effect.promise(() => browser.newPage())
     const problems: Array<string> = []
     page.on("pageerror", (error) => problems.push(String(error)))
-    yield* asked(() => page.setViewport({ width: 1280, height: 1800 }))
-    yield* asked(() => page.goto(origin))
-    yield* asked(() => page.waitForNetworkIdle())
-    const shown: ReadonlyArray<ReadonlyArray<string>> = yield* asked(() =>
+    yield* Effect.promise(() => page.setViewport({ width: 1280, height: 1800 }))
+    yield* Effect.promise(() => page.goto(origin))
+    yield* Effect.promise(() => page.waitForNetworkIdle())
+    const shown: ReadonlyArray<ReadonlyArray<string>> = yield* Effect.promise(() =>
       page.$$eval(".panel", (all) =>
         all.map((panel) =>
           [panel.querySelector("h2,h3"), ...panel.querySelectorAll(".u-legend .u-series:not(:first-child) .u-label")]
@@ -116,7 +116,7 @@ const looked = (html: string, drawn: ReadonlyArray<Drawn>) =>
     assert.deepStrictEqual(problems, [])
     assert.deepStrictEqual(shown, drawn.map(({ lines, title }) => [title, ...lines.map(({ label }) => label)]))
     fs.mkdirSync(pictures, { recursive: true })
-    yield* asked(() => page.screenshot({ path: path.join(pictures, "dashboard.png"), fullPage: true }))
+    yield* Effect.promise(() => page.screenshot({ path: path.join(pictures, "dashboard.png"), fullPage: true }))
   })
 
 describe("the dashboard and the alerts with Prometheus", () => {

@@ -13,28 +13,27 @@ const executables = {
 
 export const browsers = ["Chromium", "Firefox"] as const
 
-export const asked = <A>(promise: () => Promise<A>): Effect.Effect<A, PeerError> =>
-  Effect.tryPromise({ try: promise, catch: (error) => new PeerError({ message: String(error) }) })
-
 /** A browser without a window. It is closed with the scope. */
 export const startBrowser = (name: typeof browsers[number]): Effect.Effect<Browser, PeerError, Scope.Scope> =>
   Effect.acquireRelease(
-    asked(() =>
-      puppeteer.launch({
-        ...executables[name],
-        headless: true,
-        protocolTimeout: 300_000,
-        args: name === "Chromium" ? ["--no-sandbox", "--disable-gpu", "--disable-background-networking"] : []
-      })
-    ),
+    Effect.tryPromise({
+      try: () =>
+        puppeteer.launch({
+          ...executables[name],
+          headless: true,
+          protocolTimeout: 300_000,
+          args: name === "Chromium" ? ["--no-sandbox", "--disable-gpu", "--disable-background-networking"] : []
+        }),
+      catch: (error) => new PeerError({ message: String(error) })
+    }),
     (browser) => Effect.promise(() => browser.close())
   )
 
 /** Serves pages by their path, and answers with the origin. */
-export const serving = (pages: Readonly<Record<string, string>>): Effect.Effect<string, PeerError, Scope.Scope> =>
+export const serving = (pages: Readonly<Record<string, string>>): Effect.Effect<string, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
-      asked(() =>
+      Effect.promise(() =>
         new Promise<http.Server>((resolve) => {
           const server = http.createServer((request, response) => {
             const page = pages[request.url ?? ""]

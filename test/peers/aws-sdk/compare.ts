@@ -5,11 +5,12 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import * as ChildProcess from "node:child_process"
+import { execFile } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { PeerError, temporaryFolder } from "../../utils/peers.ts"
+import { promisify } from "node:util"
+import { type PeerError, temporaryFolder } from "../../utils/peers.ts"
 import { isIdle, isOurs, misses } from "./bounds.ts"
 import type { Comparison } from "./comparison.ts"
 import { type Ports, startEndpoints } from "./servers.ts"
@@ -22,22 +23,21 @@ const worker = fileURLToPath(new URL("worker.ts", import.meta.url))
 
 /** The standard output of a program that succeeds. It is killed when the effect is interrupted. */
 const output = (command: string, args: ReadonlyArray<string>, env: NodeJS.ProcessEnv = {}) =>
-  Effect.callback<string, PeerError>((resume) => {
-    const child = ChildProcess.execFile(
-      command,
-      args,
-      { cwd: root, env: { ...process.env, ...env }, maxBuffer: 1e8 },
-      (error, stdout, stderr) =>
-        resume(error === null ? Effect.succeed(stdout) : new PeerError({ message: `${error.message}\n${stderr}` }))
-    )
-    return Effect.sync(() => child.kill("SIGKILL"))
-  })
+  Effect.promise((signal) =>
+    promisify(execFile)(command, args, {
+      cwd: root,
+      env: { ...process.env, ...env },
+      maxBuffer: 1e8,
+      signal,
+      killSignal: "SIGKILL"
+    }).then(({ stdout }) => stdout)
+  )
 
 const run = <Part extends Task["part"]>(
   part: Part,
   ports: Ports,
   clock?: WallClock
-): Effect.Effect<Seen[Part], PeerError> => {
+): Effect.Effect<Seen[Part]> => {
   const task: Task = { part, ports, clockFile: clock?.file }
   const args = ["--no-warnings", "--import", "tsx", worker, JSON.stringify(task)]
   return Effect.map(output(process.execPath, args, clock?.env), (stdout): Seen[Part] => JSON.parse(stdout))
@@ -49,7 +49,7 @@ interface WallClock {
   readonly env: NodeJS.ProcessEnv
 }
 
-const wallClock: Effect.Effect<WallClock, PeerError, Scope.Scope> = Effect.gen(function*() {
+const wallClock: Effect.Effect<WallClock, never, Scope.Scope> = Effect.gen(function*() {
   const library = yield* output("faketime", ["-f", "+0", "printenv", "LD_PRELOAD"])
   const file = path.join(yield* temporaryFolder, "clock")
   yield* Effect.sync(() => fs.writeFileSync(file, "+0"))
@@ -69,7 +69,7 @@ const tells = ({ courses, heldUpMillis }: Steady): boolean =>
   heldUpMillis < 20 || courses.every((course) => isOurs(course) ? misses(course).length === 0 : !isIdle(course))
 
 /** Repeated, but not forever, on a busy machine. */
-const untilItTells = (self: Effect.Effect<Steady, PeerError>): Effect.Effect<Steady, PeerError> =>
+const untilItTells = (self: Effect.Effect<Steady>): Effect.Effect<Steady> =>
   Effect.repeat(self, { times: 4, until: tells })
 
 /** With a steady wall clock and with one that steps, at the same time. */

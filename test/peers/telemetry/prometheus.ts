@@ -3,7 +3,7 @@ import * as ChildProcess from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
-import { freePort, PeerError, startServer, temporaryFolder } from "../../utils/peers.ts"
+import { freePort, startServer, temporaryFolder } from "../../utils/peers.ts"
 
 /** The dashboard and the alerts, as they are in the package. */
 export const shipped = fileURLToPath(new URL("../../../examples/grafana/", import.meta.url))
@@ -17,7 +17,7 @@ export const promtool = (args: ReadonlyArray<string>, input?: string): string =>
   })
 
 interface Prometheus {
-  readonly get: (path: string, parameters: Record<string, string>) => Effect.Effect<any, PeerError>
+  readonly get: (path: string, parameters: Record<string, string>) => Effect.Effect<any>
 }
 
 /** Prometheus with the alerts, over these samples in the text format with timestamps, scraping these ports. */
@@ -51,14 +51,11 @@ export const startPrometheus = (samples: ReadonlyArray<string>, ports: ReadonlyA
       "--log.level=error"
     ], port)
     const get: Prometheus["get"] = (path, parameters) =>
-      Effect.tryPromise({
-        try: async () => {
-          const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${path}?${new URLSearchParams(parameters)}`)
-          const { data, error } = await answer.json() as { readonly data: unknown; readonly error?: string }
-          if (error !== undefined) throw new Error(error)
-          return data
-        },
-        catch: (error) => new PeerError({ message: `${parameters["query"]}: ${String(error)}` })
+      Effect.promise(async () => {
+        const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${path}?${new URLSearchParams(parameters)}`)
+        const { data, error } = await answer.json() as { readonly data: unknown; readonly error?: string }
+        if (error !== undefined) throw new Error(`${parameters["query"]}: ${error}`)
+        return data
       })
     return { get } satisfies Prometheus
   })
