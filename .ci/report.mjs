@@ -4,9 +4,10 @@ const none = { files: [], unhandled: ["no report"] }
 
 const errorsOf = ({ errors, tests }) => [...errors, ...tests.flatMap((test) => test.errors)]
 
-/** A server or a program that did not start in time, or a port in use. A failed assertion is none of these, whatever it says. */
+/** A server or a program that did not start or end in time, or a port in use. A failed assertion is none, wherever it stands. */
 const isEnvironmental = (error) =>
-  !error.startsWith("AssertionError") && /^PeerError: |\bEADDRINUSE\b|\bspawn(Sync)? .*\bETIMEDOUT\b/.test(error)
+  !error.includes("AssertionError") &&
+  /^PeerError: |\blisten EADDRINUSE\b|\bspawn(Sync)? .*\bETIMEDOUT\b|\nkilled: true/.test(error)
 
 /** The files that failed for their environment and for nothing else, each with its first error. */
 export const environmental = ({ files } = none) =>
