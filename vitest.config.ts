@@ -91,7 +91,8 @@ export default defineConfig(({ mode }) => ({
     sequence: { shuffle: { files: true, tests: true }, ...mode === "peers" ? { sequencer: InOrder } : {} },
     pool: "threads",
     maxWorkers: availableParallelism(),
-    // What hangs is found; what is slow is not late.
+    // What hangs is found; what is slow is not late. A loop that never ends blocks the thread of these timers as well:
+    // only the limit of the gate's step finds it.
     testTimeout: 300_000,
     hookTimeout: 300_000
   }

@@ -1,5 +1,7 @@
 // What the reports of the tests say. A run that left none counts as one failure.
 
+import { readFileSync } from "node:fs"
+
 const none = { files: [], unhandled: ["no report"] }
 
 const errorsOf = ({ errors, tests }) => [...errors, ...tests.flatMap((test) => test.errors)]
@@ -8,6 +10,20 @@ const errorsOf = ({ errors, tests }) => [...errors, ...tests.flatMap((test) => t
 const isEnvironmental = (error) =>
   !error.includes("AssertionError") &&
   /^PeerError: |\blisten EADDRINUSE\b|\bspawn(Sync)? .*\bETIMEDOUT\b|\nkilled: true/.test(error)
+
+const isReport = (value) =>
+  Array.isArray(value?.unhandled) && Array.isArray(value.files) &&
+  value.files.every(({ errors, tests }) => Array.isArray(errors) && Array.isArray(tests))
+
+/** The report in a file, if there is one. */
+export const reportAt = (file) => {
+  try {
+    const value = JSON.parse(readFileSync(file, "utf8"))
+    return isReport(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** The files that failed for their environment and for nothing else, each with its first error. */
 export const environmental = ({ files } = none) =>
@@ -20,10 +36,19 @@ export const merged = (report, { files, unhandled } = none) => ({
   files: [...new Map([...report.files, ...files].map((file) => [file.file, file])).values()]
 })
 
-/** The tests that passed and were skipped; the tests, hooks, files and promises that failed. */
+/** The tests that passed, and that were skipped or never ran; the tests, hooks, files and promises that failed. */
 export const counted = ({ files, unhandled } = none) => {
   const tests = files.flatMap((file) => file.tests)
   const inState = (state) => tests.filter((test) => test.state === state).length
   const broken = files.flatMap((file) => file.errors).length + unhandled.length
-  return { passed: inState("passed"), failed: inState("failed") + broken, skipped: inState("skipped") }
+  const skipped = inState("skipped") + inState("pending")
+  return { passed: inState("passed"), failed: inState("failed") + broken, skipped }
+}
+
+/** What a run of tests came to: it is ok when tests passed, and nothing else happened. */
+export const resultOf = (report) => {
+  if (report === undefined) return "RED: no report"
+  const { failed, passed, skipped } = counted(report)
+  if (passed > 0 && failed + skipped === 0) return "ok"
+  return `RED: ${passed} passed, ${failed} failed, ${skipped} skipped`
 }

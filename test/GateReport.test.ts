@@ -1,4 +1,4 @@
-/** What `.ci/run` makes of the reports of the tests. */
+/** What `.ci/run` makes of its steps, and of the reports of their tests. */
 import { assert, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -6,7 +6,20 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 
-const { counted, environmental, merged } = await import(new URL("../.ci/report.mjs", import.meta.url).href)
+const { counted, environmental, merged, reportAt, resultOf } = await import(
+  new URL("../.ci/report.mjs", import.meta.url).href
+)
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+/** Runs a module in a process of its own; what it prints, and what its children print. */
+const printed = (module: string, env: NodeJS.ProcessEnv = {}): string =>
+  execFileSync(process.execPath, ["--input-type=module", "--eval", module], {
+    cwd: root,
+    encoding: "utf8",
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "ignore"]
+  })
 
 const fileOf = (file: string, ...errors: ReadonlyArray<string>) => ({
   file,
@@ -23,6 +36,25 @@ const slow = "Error: spawnSync chromium ETIMEDOUT"
 const killed = "Error: Command failed: chromium\n\nkilled: true, signal: SIGTERM"
 const down = "PeerError: nginx does not listen on 8080: no answer"
 const wrong = "AssertionError: expected 'PeerError: listen EADDRINUSE' to equal 'spawn a ETIMEDOUT'"
+
+it("a step has its result; one that hangs is killed with everything that it started", () => {
+  const steps = [
+    [1, "true"],
+    [1, "bash", "-c", "exit 3"],
+    [1, "bash", "-c", "kill -KILL $$"],
+    [1, "no-such-program"],
+    [0.01, "bash", "-c", `trap "" TERM; (sleep 20; echo survived) & wait`]
+  ]
+  const script = `import { run } from "./.ci/step.mjs"
+console.log(JSON.stringify(${JSON.stringify(steps)}.map((step) => run(...step))))`
+  assert.deepStrictEqual(JSON.parse(printed(script)), [
+    "ok",
+    "RED: exit code 3",
+    "RED: SIGKILL",
+    "RED: spawnSync no-such-program ENOENT",
+    "RED: still running after 0.01 minutes"
+  ])
+})
 
 it("a file that failed for its environment alone runs again, and no other", () => {
   const hook = { ...fileOf("hook"), errors: [down] }
@@ -58,11 +90,7 @@ it("an error has its causes and what killed its program; one that nothing handle
   const script = `import { startVitest } from "vitest/node"
 await startVitest("test", [], ${JSON.stringify(config)})
 process.exitCode = 0`
-  execFileSync(process.execPath, ["--input-type=module", "--eval", script], {
-    cwd: fileURLToPath(new URL("..", import.meta.url)),
-    env: { ...process.env, REPORT },
-    stdio: "ignore"
-  })
+  printed(script, { REPORT })
   const report = JSON.parse(fs.readFileSync(REPORT, "utf8"))
   fs.rmSync(folder, { recursive: true })
   const [file] = report.files
@@ -86,6 +114,42 @@ it("the second result of a file counts, if there is one", () => {
   assert.deepStrictEqual(counted(merged(first, undefined)), { passed: 2, failed: 3, skipped: 0 })
   const again = { files: [fileOf("a")], unhandled: ["Error: c"] }
   assert.deepStrictEqual(counted(merged(first, again)), { passed: 2, failed: 2, skipped: 0 })
+})
+
+it("a run is ok when tests passed and none failed, was skipped or never ran", () => {
+  const inState = (state: string) => ({ file: state, tests: [{ name: state, state, errors: [] }], errors: [] })
+  const passed = inState("passed")
+  assert.deepStrictEqual(
+    [
+      reportOf(passed),
+      reportOf(),
+      reportOf(passed, inState("skipped")),
+      reportOf(passed, inState("pending")),
+      reportOf(passed, inState("failed")),
+      undefined
+    ].map(resultOf),
+    [
+      "ok",
+      "RED: 0 passed, 0 failed, 0 skipped",
+      "RED: 1 passed, 0 failed, 1 skipped",
+      "RED: 1 passed, 0 failed, 1 skipped",
+      "RED: 1 passed, 1 failed, 0 skipped",
+      "RED: no report"
+    ]
+  )
+})
+
+it("a file without a report is none, whatever else it holds", () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "effect-retry-"))
+  const reports = ["null", "{}", `{"files":[]}`, `{"files":[{}],"unhandled":[]}`, `{"files":[`, ""].map((text) => {
+    fs.writeFileSync(path.join(folder, "report.json"), text)
+    return reportAt(path.join(folder, "report.json"))
+  })
+  assert.deepStrictEqual(reports, reports.map(() => undefined))
+  fs.writeFileSync(path.join(folder, "report.json"), JSON.stringify(reportOf(fileOf("a"))))
+  assert.deepStrictEqual(reportAt(path.join(folder, "report.json")), reportOf(fileOf("a")))
+  assert.isUndefined(reportAt(path.join(folder, "none.json")))
+  fs.rmSync(folder, { recursive: true })
 })
 
 it("a broken file, a failed hook, an unhandled error and a run without a report count as failures", () => {
