@@ -32,10 +32,10 @@ const tests = (name, ...command) => {
   return { row, report }
 }
 
-// With the step "test" this is the test command of the README: npm ci && npm test
+// With the step "test" this is the test command of the README, npm ci && npm test, within a limit of CPU seconds.
 step("install", "npm", "ci")
 for (const name of ["check", "lint", "effect"]) step(name, "npm", "run", name)
-const unit = tests("test", "npm", "test", "--")
+const unit = tests("test", "npm", "run", "test:limited", "--")
 
 // Laws, simulations and sweeps with all of their seeds, samples, cells and steps: the files that take a budget.
 const files = ["test", "lab/test"].flatMap((folder) =>
