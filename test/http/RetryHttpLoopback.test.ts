@@ -11,8 +11,11 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
 import * as http from "node:http"
 import type * as net from "node:net"
+import { countedClock } from "../reliability/utils/clocks.ts"
+import { turn, until } from "../utils/until.ts"
 
 type Handler = (
   request: http.IncomingMessage,
@@ -75,6 +78,18 @@ const latch = () => {
 
 const policy = Backoff.fixed({ delay: "20 millis" }).pipe(RetryPolicy.maxAttempts(4))
 
+/** Runs a call. Its backoffs pass when nothing else sleeps: when the body that was refused has been read. */
+const driven = <A, E, R>(call: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const clock = yield* countedClock
+    const fiber = yield* Effect.forkChild(clock.provide(call))
+    while (fiber.pollUnsafe() === undefined) {
+      yield* turn
+      if (clock.asleep === 1) yield* TestClock.adjust("20 millis")
+    }
+    return yield* Fiber.join(fiber)
+  })
+
 /** What sends over a connection of its own, in Node: an `Agent` of the kind that `fetch` uses. */
 const newConnection: RetryHttp.Options["newConnection"] = (send) =>
   Effect.suspend(() => {
@@ -94,17 +109,17 @@ for (const [name, layer] of clients) {
       Effect.gen(function*() {
         const { seen, url } = yield* serve(handler)
         const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy, options)
-        const response = yield* client.get(url)
+        const response = yield* driven(client.get(url))
         assert.strictEqual(yield* response.text, `body ${seen.sockets.length}`)
         return seen.sockets
       }).pipe(Effect.scoped, Effect.provide(layer))
 
-    it.live("uses one socket for all attempts after throttling", () =>
+    it.effect("uses one socket for all attempts after throttling", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* socketsOf(statuses([429, 429, 429, 200])), [1, 1, 1, 1])
       }))
 
-    it.live("uses another socket after every transient failure", () =>
+    it.effect("uses another socket after every transient failure", () =>
       Effect.gen(function*() {
         const sockets = yield* socketsOf(statuses([500, 502, 503, 200]), name === "fetch" ? { newConnection } : {})
         assert.deepStrictEqual(sockets, [1, 2, 3, 4])
@@ -116,7 +131,7 @@ for (const [name, layer] of clients) {
         const response = yield* RetryHttp.retry(yield* HttpClient.HttpClient, policy).get(url)
         assert.strictEqual(response.status, 200)
         assert.deepStrictEqual(seen.sockets, [1, 2, 3])
-        assert.strictEqual(seen.aborted, 2)
+        yield* until(() => seen.aborted === 2)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
     /** The first request hangs. The second ends its response when the first is gone, or when it is read. */
@@ -147,7 +162,7 @@ for (const [name, layer] of clients) {
 
     it.live("aborts the request that loses when the scope of both closes", () => hedging(true))
 
-    it.live("uses one socket for everything as retry behavior 2.1 does, if configured so", () =>
+    it.effect("uses one socket for everything as retry behavior 2.1 does, if configured so", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(
           yield* socketsOf(statuses([503, 429, 500, 200]), { reuseConnection: "always" }),
@@ -155,7 +170,7 @@ for (const [name, layer] of clients) {
         )
       }))
 
-    it.live("hands over the last response, its body still to be read", () =>
+    it.effect("hands over the last response, its body still to be read", () =>
       Effect.gen(function*() {
         const sockets = yield* socketsOf(statuses([429, 429, 429, 429]))
         assert.strictEqual(sockets.length, 4)
@@ -298,29 +313,38 @@ for (const [name, layer] of clients) {
         assert.strictEqual(seen.sockets.length, 3)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
-    it.live("aborts an attempt at its limit, and sends the next over another socket", () =>
+    it.effect("aborts an attempt at its limit, and sends the next over another socket", () =>
       Effect.gen(function*() {
         const { seen, url } = yield* serve((_, response, nth) => {
           if (nth > 1) response.end("ok")
         })
+        const clock = yield* countedClock
         const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy, { attemptTimeout: "100 millis" })
-        assert.strictEqual(yield* Effect.flatMap(client.get(url), (response) => response.text), "ok")
+        const call = yield* Effect.forkChild(clock.provide(client.get(url)))
+        yield* until(() => seen.sockets.length === 1)
+        yield* TestClock.adjust(99)
+        assert.strictEqual(clock.sleeps, 1)
+        yield* TestClock.adjust(1)
+        yield* until(() => seen.aborted === 1 && clock.sleeps === 2)
+        yield* TestClock.adjust("20 millis")
+        assert.strictEqual(yield* (yield* Fiber.join(call)).text, "ok")
         assert.deepStrictEqual(seen.sockets, [1, 2])
-        assert.strictEqual(seen.aborted, 1)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
-    it.live("aborts the request that is interrupted", () =>
+    it.effect("aborts the request that is interrupted", () =>
       Effect.gen(function*() {
         const { seen, url } = yield* serve((_, response, nth) => {
           if (nth === 1) response.writeHead(503).end()
         })
         const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy)
-        const fiber = yield* Effect.forkChild(client.get(url))
-        while (seen.sockets.length < 2) yield* Effect.sleep(5)
+        const clock = yield* countedClock
+        const fiber = yield* Effect.forkChild(clock.provide(client.get(url)))
+        yield* until(() => clock.asleep === 1)
+        yield* TestClock.adjust("20 millis")
+        yield* until(() => seen.sockets.length === 2)
         yield* Fiber.interrupt(fiber)
-        while (seen.aborted === 0) yield* Effect.sleep(5)
-        yield* Effect.sleep(20)
-        assert.strictEqual(seen.sockets.length, 2)
+        yield* until(() => seen.aborted === 1)
+        assert.deepStrictEqual([seen.sockets.length, clock.asleep], [2, 0])
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
     const upload = (body: HttpBody.HttpBody) =>

@@ -1,4 +1,4 @@
-/** What the body of a refusal says beyond its status, over real connections. */
+/** What the body of a refusal says beyond its status, over real connections. Time stands still, so that no body is late. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, describe, it } from "@effect/vitest"
 import { Backoff, RetryPolicy } from "effect-retry"
@@ -10,9 +10,12 @@ import * as HttpClient from "effect/http/HttpClient"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import type * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
 import * as http from "node:http"
 import type * as net from "node:net"
 import * as zlib from "node:zlib"
+import { countedClock } from "../reliability/utils/clocks.ts"
+import { until } from "../utils/until.ts"
 
 interface Seen {
   sends: number
@@ -40,7 +43,7 @@ const serve = (answer: (response: http.ServerResponse, nth: number) => void) =>
     return { seen, url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}/` }
   })
 
-const policy = Backoff.fixed({ delay: "10 millis" }).pipe(RetryPolicy.maxAttempts(3))
+const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3))
 
 const problem = (fields: object) => JSON.stringify(fields)
 const noMoney = problem({ error: { message: "no money", code: "insufficient_quota", type: "insufficient_quota" } })
@@ -70,7 +73,7 @@ describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer
     }).pipe(Effect.scoped, Effect.provide(layer))
 
   for (const [name, read] of Object.entries(bodies)) {
-    it.live(`a call without credit is sent once, and its response can still be read: ${name}`, () =>
+    it.effect(`a call without credit is sent once, and its response can still be read: ${name}`, () =>
       calls(
         (response) => response.writeHead(429, { "content-type": "application/json; charset=utf-8" }).end(noMoney),
         (response, seen) =>
@@ -83,7 +86,7 @@ describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer
       ))
   }
 
-  it.live.each<[string, number, string, string, number]>([
+  it.effect.each<[string, number, string, string, number]>([
     ["another 429", 429, "application/json", tooMany, 3],
     [
       "a problem type that is final",
@@ -113,7 +116,7 @@ describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer
         })
     ))
 
-  it.live("in pieces, and compressed", () =>
+  it.effect("in pieces, and compressed", () =>
     calls(
       (response) => {
         const zipped = zlib.gzipSync(noMoney)
@@ -129,7 +132,7 @@ describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer
         })
     ))
 
-  it.live("a body that is too long is not parsed, and its reader gets all of it", () => {
+  it.effect("a body that is too long is not parsed, and its reader gets all of it", () => {
     const long = problem({ error: { code: "insufficient_quota", message: "x".repeat(300_000) } })
     return calls(
       (response) => response.writeHead(429, { "content-type": "application/json" }).end(long),
@@ -141,38 +144,47 @@ describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer
     )
   })
 
-  it.live("a body that does not arrive delays a retry by a second, and its connection is closed", () =>
-    calls(
-      (response, nth) => {
+  it.effect("a body that does not arrive delays a retry by a second, and its connection is closed", () =>
+    Effect.gen(function*() {
+      const { seen, url } = yield* serve((response, nth) => {
         response.writeHead(nth === 1 ? 429 : 200, { "content-type": "application/json" })
         response.write("{")
         if (nth > 1) response.end("}")
-      },
-      (response, seen) =>
-        Effect.gen(function*() {
-          assert.strictEqual(seen.sends, 2)
-          assert.strictEqual(yield* response.text, "{}")
-          yield* Effect.sleep("50 millis")
-          assert.strictEqual(seen.aborted, 1)
-        })
-    ))
+      })
+      const clock = yield* countedClock
+      const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy)
+      const call = yield* Effect.forkChild(clock.provide(client.get(url)))
+      yield* until(() => clock.asleep === 1)
+      yield* TestClock.adjust(999)
+      assert.deepStrictEqual([seen.sends, clock.asleep], [1, 1])
+      yield* TestClock.adjust(1)
+      assert.strictEqual(clock.asleep, 0)
+      assert.strictEqual(yield* (yield* Fiber.join(call)).text, "{}")
+      yield* until(() => seen.aborted === 1)
+      assert.strictEqual(seen.sends, 2)
+    }).pipe(Effect.scoped, Effect.provide(layer)))
 
-  it.live("the rest of a body that comes late goes to the reader of the response", () =>
-    calls(
-      (response, nth) => {
+  it.effect("the rest of a body that comes late goes to the reader of the response", () =>
+    Effect.gen(function*() {
+      let end = () => {}
+      const { seen, url } = yield* serve((response, nth) => {
         response.writeHead(429, { "content-type": "application/json" })
         response.write("[1,")
-        if (nth === 3) setTimeout(() => response.end("2]"), 1200)
+        if (nth === 3) end = () => response.end("2]")
         else response.end("2]")
-      },
-      (response, seen) =>
-        Effect.gen(function*() {
-          assert.strictEqual(seen.sends, 3)
-          assert.deepStrictEqual(yield* response.json, [1, 2])
-        })
-    ))
+      })
+      const clock = yield* countedClock
+      const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy)
+      const call = yield* Effect.forkChild(clock.provide(client.get(url)))
+      yield* until(() => seen.sends === 3 && clock.asleep === 1)
+      yield* TestClock.adjust(1000)
+      const response = yield* Fiber.join(call)
+      end()
+      assert.deepStrictEqual(yield* response.json, [1, 2])
+      assert.strictEqual(seen.sends, 3)
+    }).pipe(Effect.scoped, Effect.provide(layer)))
 
-  it.live("one socket serves all sends after throttling", () =>
+  it.effect("one socket serves all sends after throttling", () =>
     calls(
       (response, nth) => response.writeHead(nth < 3 ? 429 : 200, { "content-type": "application/json" }).end(tooMany),
       (response, seen) =>
@@ -182,17 +194,18 @@ describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer
         })
     ))
 
-  it.live("a call that is interrupted while it reads closes its connection", () =>
+  it.effect("a call that is interrupted while it reads closes its connection", () =>
     Effect.gen(function*() {
       const { seen, url } = yield* serve((response) => {
         response.writeHead(429, { "content-type": "application/json" })
         response.write("{")
       })
       const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy)
-      const call = yield* Effect.forkChild(client.get(url))
-      yield* Effect.sleep("200 millis")
+      const clock = yield* countedClock
+      const call = yield* Effect.forkChild(clock.provide(client.get(url)))
+      yield* until(() => clock.asleep === 1)
       yield* Fiber.interrupt(call)
-      yield* Effect.sleep("100 millis")
-      assert.deepStrictEqual([seen.sends, seen.aborted], [1, 1])
+      yield* until(() => seen.aborted === 1)
+      assert.deepStrictEqual([seen.sends, clock.asleep], [1, 0])
     }).pipe(Effect.scoped, Effect.provide(layer)))
 })
