@@ -9,8 +9,10 @@ import * as Stdio from "effect/Stdio"
 import * as Terminal from "effect/Terminal"
 import * as TestClock from "effect/testing/TestClock"
 import * as TestConsole from "effect/testing/TestConsole"
-import { existsSync, readFileSync, rmSync } from "node:fs"
-import { dirname } from "node:path"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, vi } from "vitest"
 import * as Display from "../../examples/outage/Display.ts"
 import * as Fleet from "../../examples/outage/Fleet.ts"
 import * as Page from "../../examples/outage/Page.ts"
@@ -168,6 +170,17 @@ describe("outage", () => {
   })
 
   describe("Page", () => {
+    // The program that writes the page leaves its own folders among the temporary files.
+    let folder: string
+    beforeAll(() => {
+      folder = mkdtempSync(join(tmpdir(), "effect-retry-"))
+      vi.stubEnv("TMPDIR", folder)
+    })
+    afterAll(() => {
+      vi.unstubAllEnvs()
+      rmSync(folder, { recursive: true })
+    })
+
     it("counts what happened in each second since the first call, for as long as asked, and how long calls took", () => {
       const tally = new Fleet.Tally()
       tally.startedAt = 100
@@ -202,8 +215,7 @@ describe("outage", () => {
         const page = readFileSync(path, "utf8")
         assert.strictEqual(page.match(/<svg[^>]*role="img"/g)!.length, 2 * fleets.length)
         for (const { name } of fleets) assert.include(page, name)
-        rmSync(dirname(path), { recursive: true })
-      }).pipe(Effect.provide(NodeServices.layer)), 60_000)
+      }).pipe(Effect.provide(NodeServices.layer)))
 
     it.live("says why there is no page, and leaves no folder", () =>
       Effect.gen(function*() {
@@ -217,7 +229,7 @@ describe("outage", () => {
         const writing = Effect.provideService(Page.write(Fleet.all()), FileSystem.FileSystem, noting)
         assert.include(yield* Effect.flip(writing), "series")
         assert.deepStrictEqual(made.map((path) => existsSync(path)), [false])
-      }).pipe(Effect.provide(NodeServices.layer)), 60_000)
+      }).pipe(Effect.provide(NodeServices.layer)))
   })
 
   describe("Display", () => {
