@@ -12,7 +12,7 @@ import type { Page } from "puppeteer-core"
 import { written } from "../../lab/test/fit/generated.ts"
 import { traces } from "../../lab/test/simulator/traces.ts"
 import { inputOf } from "../../lab/test/utils/simulate.ts"
-import { serving, startBrowser } from "../utils/browsers.ts"
+import { newPage, serving, startBrowser } from "../utils/browsers.ts"
 import type { Asked, Printed } from "./digits/commands.ts"
 import type { Inputs, Results } from "./digits/results.ts"
 
@@ -247,7 +247,7 @@ program.resultsOf(${JSON.stringify(inputs)}).then((results) => process.stdout.wr
         const browser = yield* startBrowser(name)
         const origin = yield* serving({ "/": "<!doctype html><title>program</title>" })
         const found = yield* Effect.promise(async () => {
-          const page = await browser.newPage()
+          const page = await newPage(browser)
           await page.goto(origin)
           await page.evaluate(`${script};globalThis.program = program`)
           return results(page)

@@ -9,7 +9,7 @@ import * as path from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import type { Browser, BrowserContext, Page } from "puppeteer-core"
-import { browsers, startBrowser } from "../utils/browsers.ts"
+import { browsers, newPage, startBrowser } from "../utils/browsers.ts"
 import { shared } from "../utils/shared.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -44,7 +44,7 @@ const contextOf = (browser: Browser): Effect.Effect<BrowserContext, never, Scope
 
 /** A page that is open, and all errors that it reported. */
 const opened = async (browser: BrowserContext, url: string, { dark = false, width = 1280 } = {}) => {
-  const page = await browser.newPage()
+  const page = await newPage(browser)
   const said: Array<string> = []
   page.on("console", (message) => said.push(message.text()))
   page.on("pageerror", (error) => said.push(String(error)))
@@ -56,8 +56,7 @@ const opened = async (browser: BrowserContext, url: string, { dark = false, widt
 
 const done = (page: Page) =>
   page.waitForFunction(
-    `(rows => rows.length > 0 && rows.every(row => row.getAttribute("aria-busy") === "false"))([...document.querySelectorAll(".comparison tbody tr")])`,
-    { timeout: 300_000 }
+    `(rows => rows.length > 0 && rows.every(row => row.getAttribute("aria-busy") === "false"))([...document.querySelectorAll(".comparison tbody tr")])`
   )
 
 const text = (page: Page, selector: string): Promise<string> =>
@@ -71,7 +70,7 @@ const change = async (page: Page, selector: string, key: "ArrowRight" | "ArrowLe
   await page.focus(selector)
   await page.evaluate("delete document.documentElement.dataset.shownMillis")
   await page.keyboard.press(key)
-  const shown = await page.waitForFunction("document.documentElement.dataset.shownMillis", { timeout: 300_000 })
+  const shown = await page.waitForFunction("document.documentElement.dataset.shownMillis")
   return Number(await shown.jsonValue())
 }
 

@@ -10,6 +10,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 import { explainSvg } from "../../lab/src/cli/charts/explainChart.ts"
 import { report } from "../../lab/src/cli/charts/report.ts"
 import { hostile, hostileScenario, runOf, short } from "../../lab/test/cli/scenarios.ts"
+import { newPage } from "../utils/browsers.ts"
 import { PeerError, temporaryFolder } from "../utils/peers.ts"
 import { shared } from "../utils/shared.ts"
 
@@ -21,6 +22,7 @@ const startChromium: Effect.Effect<Browser, PeerError, Scope.Scope> = Effect.acq
     try: () =>
       chromium.launch({
         executablePath,
+        timeout: 0,
         args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
       }),
     catch: (error) => new PeerError({ message: String(error) })
@@ -37,7 +39,7 @@ interface Opened {
 
 const open = (browser: Browser, url: string, options: BrowserContextOptions = {}): Effect.Effect<Opened> =>
   Effect.promise(async () => {
-    const page = await (await browser.newContext(options)).newPage()
+    const page = await newPage(await browser.newContext(options))
     const said: Array<string> = []
     const requests: Array<string> = []
     page.on("console", (message) => said.push(message.text()))

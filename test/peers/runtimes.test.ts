@@ -1,5 +1,4 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { build } from "esbuild"
@@ -209,7 +208,7 @@ const asPage = (command: string, args: (profile: string) => ReadonlyArray<string
     const reported = show(yield* scriptOf({ folder, main, format: "esm", bundle: true }))
     const profile = yield* temporaryFolder
     yield* started(command, [...args(profile), `${url}/page`])
-    return yield* Effect.timeout(Effect.promise(() => reported), "90 seconds")
+    return yield* Effect.promise(() => reported)
   })
 
 /** Serves the script of a Worker. */
@@ -275,7 +274,7 @@ const chromiumArgs = [
   "--no-first-run"
 ]
 
-type Run = Effect.Effect<Sends, PeerError | Cause.TimeoutError, Scope.Scope>
+type Run = Effect.Effect<Sends, PeerError, Scope.Scope>
 
 /** The runtimes, and where one differs from what is expected of all. */
 const runtimes: ReadonlyArray<readonly [name: string, run: Run, differs?: Sends]> = [

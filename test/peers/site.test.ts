@@ -8,6 +8,7 @@ import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { type Browser, type BrowserContextOptions, chromium } from "playwright-core"
+import { newPage } from "../utils/browsers.ts"
 
 const site = fileURLToPath(new URL("../../docs/site/", import.meta.url))
 const built = path.join(site, "dist")
@@ -45,6 +46,7 @@ describe("the site", () => {
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     browser = await chromium.launch({
       executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
+      timeout: 0,
       args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     })
   })
@@ -56,7 +58,7 @@ describe("the site", () => {
 
   const opened = async (address: string, options: BrowserContextOptions = {}) => {
     const context = await browser.newContext(options)
-    const page = await context.newPage()
+    const page = await newPage(context)
     const said: Array<string> = []
     page.on("pageerror", (error) => said.push(String(error)))
     page.on("console", (message) => message.type() === "error" && said.push(message.text()))

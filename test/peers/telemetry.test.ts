@@ -13,7 +13,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as fs from "node:fs"
 import * as http from "node:http"
 import * as path from "node:path"
-import { serving, startBrowser } from "../utils/browsers.ts"
+import { newPage, serving, startBrowser } from "../utils/browsers.ts"
 import { freePort } from "../utils/peers.ts"
 import { outage } from "./telemetry/outage.ts"
 import { type Drawn, pageOf } from "./telemetry/page.ts"
@@ -98,7 +98,7 @@ const looked = (html: string, drawn: ReadonlyArray<Drawn>) =>
   Effect.gen(function*() {
     const browser = yield* startBrowser("Chromium")
     const origin = yield* serving({ "/": html })
-    const page = yield* Effect.promise(() => browser.newPage())
+    const page = yield* Effect.promise(() => newPage(browser))
     const problems: Array<string> = []
     page.on("pageerror", (error) => problems.push(String(error)))
     yield* Effect.promise(() => page.setViewport({ width: 1280, height: 1800 }))

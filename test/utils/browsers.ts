@@ -21,13 +21,23 @@ export const startBrowser = (name: typeof browsers[number]): Effect.Effect<Brows
         puppeteer.launch({
           ...executables[name],
           headless: true,
-          protocolTimeout: 300_000,
+          timeout: 0,
+          protocolTimeout: 0,
           args: name === "Chromium" ? ["--no-sandbox", "--disable-gpu", "--disable-background-networking"] : []
         }),
       catch: (error) => new PeerError({ message: String(error) })
     }),
     (browser) => Effect.promise(() => browser.close())
   )
+
+/** A page that waits as long as its test does. */
+export const newPage = async <Page extends { setDefaultTimeout: (millis: number) => void }>(
+  browser: { readonly newPage: () => Promise<Page> }
+): Promise<Page> => {
+  const page = await browser.newPage()
+  page.setDefaultTimeout(0)
+  return page
+}
 
 /** Serves pages by their path, and answers with the origin. */
 export const serving = (pages: Readonly<Record<string, string>>): Effect.Effect<string, never, Scope.Scope> =>

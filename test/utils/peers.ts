@@ -55,7 +55,7 @@ export const startServer = (
   { signal = "SIGKILL", user }: ServerOptions = {}
 ): Effect.Effect<ChildProcess.ChildProcess, PeerError, Scope.Scope> =>
   Effect.gen(function*() {
-    let failure: string | undefined = undefined
+    let failure = ""
     const server = yield* Effect.acquireRelease(
       Effect.sync(() => ChildProcess.spawn(command, args, { stdio: "ignore", ...user })),
       (server) => stop(server, signal)
@@ -64,14 +64,13 @@ export const startServer = (
       failure = error.message
     })
     server.once("exit", (code) => {
-      failure ??= `exit code ${code}`
+      failure ||= `exit code ${code}`
     })
-    for (let look = 0; look < 200; look++) {
-      if (failure !== undefined) break
+    while (failure === "") {
       if (yield* listens(port)) return server
       yield* Effect.sleep(25)
     }
-    return yield* new PeerError({ message: `${command} does not listen on ${port}: ${failure ?? "no answer"}` })
+    return yield* new PeerError({ message: `${command} does not listen on ${port}: ${failure}` })
   })
 
 const stop = (server: ChildProcess.ChildProcess, signal: NodeJS.Signals): Effect.Effect<void> =>

@@ -31,18 +31,16 @@ export const quotaAt = (url: string, options: RetryQuotaRedis.Options) =>
     (redis) => Effect.provideContext(RetryQuotaRedis.make(options), redis)
   )
 
-/** Looks until it is true, for at most twenty seconds. */
+/** Looks until it is true, and says what it waited for if the limit of the test comes first. */
 export const eventually = <E, R>(
   is: Effect.Effect<boolean, E, R>,
   what: string | (() => string)
 ): Effect.Effect<void, E, R> =>
   Effect.gen(function*() {
-    for (let look = 0; look < 800; look++) {
-      if (yield* is) return
-      yield* Effect.sleep(25)
-    }
-    return yield* Effect.die(new Error(`never: ${typeof what === "string" ? what : what()}`))
-  })
+    while (!(yield* is)) yield* Effect.sleep(25)
+  }).pipe(
+    Effect.onInterrupt(() => Effect.sync(() => console.error(`not yet: ${typeof what === "string" ? what : what()}`)))
+  )
 
 /** How long it takes, in milliseconds. */
 export const timed = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [A, number], E, R> =>
