@@ -601,15 +601,17 @@ describe("what a shared quota costs", () => {
 
       const trips: Array<number> = []
       const askedBefore = yield* exchanges(port)
-      for (let i = 0; i < 1000; i++) {
-        const [taken, trip] = yield* timed(quota.reserve(1))
-        trips.push(trip)
-        yield* Option.getOrThrow(taken).giveBack
-      }
+      const [, whole] = yield* timed(Effect.gen(function*() {
+        for (let i = 0; i < 1000; i++) {
+          const [taken, trip] = yield* timed(quota.reserve(1))
+          trips.push(trip)
+          yield* Option.getOrThrow(taken).giveBack
+        }
+      }))
       trips.sort((a, b) => a - b)
       const at = (share: number) => trips[Math.floor(share * trips.length)]!.toFixed(3)
       console.log(`a reservation on loopback: median ${at(0.5)} ms, 99th of 100 ${at(0.99)} ms`)
-      assert.isAtMost((yield* exchanges(port)) - askedBefore, 1010)
+      assert.isAtMost((yield* exchanges(port)) - askedBefore, 1010 + whole / 100)
 
       const [all, together] = yield* timed(winners(quota, 1000, 0.01))
       assert.strictEqual(all.length, 1000)
