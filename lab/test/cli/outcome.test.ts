@@ -1,57 +1,13 @@
-import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
-import * as Effect from "effect/Effect"
 import { recovered } from "../../src/cli/outcome.ts"
+import { type Made, made } from "./made.ts"
 
-/**
- * What is said of buckets of a second, each with this many of 100 calls that succeed; `undefined`: none end. After them,
- * when no more calls begin, this many of a hundred `late` calls succeed, and others are still `open`.
- */
+/** What is said of seconds in each of which this many of 100 calls succeed. */
 const said = (
-  shares: ReadonlyArray<number | undefined>,
+  shares: Made["shares"],
   outageEnd?: string,
-  { late, open = 0, partial = false }: { readonly late?: number; readonly open?: number; readonly partial?: boolean } =
-    {}
-): string =>
-  Effect.runSync(Effect.map(
-    Simulator.decode({
-      name: "s",
-      duration: `${shares.length} seconds`,
-      fleets: [{ name: "f", to: "s", rate: 1 }],
-      services: [{
-        name: "s",
-        ...outageEnd === undefined ? {} : { outages: [{ kind: "fail", from: 0, to: outageEnd }] }
-      }]
-    }),
-    (scenario) => {
-      const latency = { meanMillis: 1, p50Millis: 1, p90Millis: 1, p99Millis: 1, maxMillis: 1 }
-      const bucket = (well: number | undefined, index: number): Simulator.ClientBucket => ({
-        fromMillis: index * 1000,
-        calls: 100,
-        attempts: 100,
-        succeeded: well ?? 0,
-        failed: well === undefined ? 0 : 100 - well,
-        failures: {},
-        attemptFailures: {},
-        stops: {},
-        latency,
-        gauges: { inFlight: 0, balance: null, budget: null, fillRate: null }
-      })
-      const series = [...shares, late].map(bucket)
-      const fleet = { name: "f", kind: "fleet", to: "s", policy: "none", series } as const
-      const totals = { ...bucket(undefined, 0), calls: open }
-      return recovered({
-        scenario,
-        partial,
-        untilMillis: shares.length * 1000,
-        bucketMillis: 1000,
-        traceHash: "",
-        attempts: 0,
-        clients: [{ ...fleet, totals }],
-        services: []
-      })
-    }
-  ))
+  others: Pick<Made, "late" | "open" | "partial"> = {}
+): string => recovered(made({ shares, ...outageEnd === undefined ? {} : { outageEnd }, ...others }))
 
 describe("when calls have recovered", () => {
   it("is always, if nine of ten succeed in every bucket", () => {

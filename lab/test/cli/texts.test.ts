@@ -1,8 +1,7 @@
 /** What the commands write, from what they have found. */
-import * as Simulator from "@effect-retry/lab/Simulator"
+import type * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { ranked } from "../../src/cli/charts/ranking.ts"
 import { apart } from "../../src/cli/charts/svg.ts"
 import { checkMarkdown } from "../../src/cli/checkMarkdown.ts"
 import { parsed } from "../../src/cli/json.ts"
@@ -135,32 +134,6 @@ describe("text", () => {
     assert.match(second!, /^ {8}word/)
     assert.deepStrictEqual(others, ["longer  short"])
     assert.isAbove(first!.length + 5, 100)
-  })
-})
-
-describe("the rank of policies", () => {
-  it("tells whether calls recover in all runs, in none, or were always healthy", async () => {
-    const results = (policy: string, rate: number, outages: ReadonlyArray<object>) =>
-      Effect.runPromise(
-        Effect.flatMap(
-          Simulator.decode({
-            name: policy,
-            duration: "30 seconds",
-            fleets: [{ name: "f", to: "s", rate, policy }],
-            services: [{ name: "s", capacity: 20, latency: "50 millis", outages }]
-          }),
-          (scenario) => Simulator.runs(scenario, { runs: 2 })
-        )
-      )
-    const outage = [{ kind: "fail", from: "5 seconds", to: "8 seconds" }]
-    const fate = async (policy: string, rate: number, outages: ReadonlyArray<object> = outage) => {
-      const all = await results(policy, rate, outages)
-      return ranked([{ label: policy, result: all[0]!, results: all as any }])[0].fate
-    }
-    assert.deepStrictEqual(
-      [await fate("none", 5), await fate("none", 5, []), await fate("none", 400)],
-      ["always", "undisturbed", "unrecovered"]
-    )
   })
 })
 
