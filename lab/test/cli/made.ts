@@ -29,7 +29,8 @@ export interface Made {
 }
 
 const scenarioOf = ({ fleet, outageEnd, policy = "none", scenario, seed = 1, service, shares }: Made) =>
-  Effect.runSync(Simulator.decode({
+  // What is undefined is left out.
+  Effect.runSync(Simulator.decode(JSON.parse(JSON.stringify({
     name: "s",
     duration: `${shares.length} seconds`,
     ...scenario,
@@ -40,7 +41,7 @@ const scenarioOf = ({ fleet, outageEnd, policy = "none", scenario, seed = 1, ser
       ...outageEnd === undefined ? {} : { outages: [{ kind: "fail", from: 0, to: outageEnd }] },
       ...service
     }]
-  }))
+  }))))
 
 const seriesOf = (
   { failures = {}, late, latency, sends = 1, shares, stops = {} }: Made
