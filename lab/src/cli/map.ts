@@ -2,12 +2,10 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import type * as Simulator from "../Simulator.ts"
 import { mapSvg } from "./charts/mapChart.ts"
 import { plansOf } from "./compare.ts"
 import * as flags from "./flags.ts"
-import { axesOf, mapsOf, spaced, usualSteps } from "./maps.ts"
+import { axesOf, axisOf, mapsOf, usualSteps } from "./maps.ts"
 import { mapTable } from "./mapTable.ts"
 import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
@@ -16,20 +14,9 @@ import { scenarioFrom } from "./scenarios.ts"
 import { seeded } from "./simulate.ts"
 import { tellWarningsOf } from "./warnings.ts"
 
-/** `fleets.0.rate=60..300`, with the number of steps `fleets.0.rate=60..300/12`, of a duration `fleets.0.timeout=250ms..4s`. */
 const axis = (name: "x" | "y", what: string) =>
   Flag.String(name).pipe(
-    Flag.filterMap(
-      (text): Option.Option<Simulator.Axis> => {
-        const [, path, from, to, steps] =
-          /^([^=]+)=(\d+(?:\.\d+)?(?:ms|s|m|h)?)\.\.(\d+(?:\.\d+)?(?:ms|s|m|h)?)(?:\/(\d{1,3}))?$/.exec(text) ??
-            []
-        return path === undefined || Number(steps ?? 2) < 2
-          ? Option.none()
-          : Option.some({ path, values: spaced(flags.amount(from), flags.amount(to), Number(steps ?? usualSteps)) })
-      },
-      () => "PATH=FROM..TO or PATH=FROM..TO/STEPS, such as fleets.0.rate=60..300/12"
-    ),
+    Flag.filterMap(axisOf, () => "PATH=FROM..TO or PATH=FROM..TO/STEPS, such as fleets.0.rate=60..300/12"),
     Flag.withMetavar("PATH=FROM..TO"),
     Flag.withDescription(what),
     Flag.optional

@@ -5,6 +5,7 @@ import { capacityOf } from "../simulator/bounds.ts"
 import { millis } from "../simulator/units.ts"
 import { counted, percent } from "./charts/format.ts"
 import type { Maps } from "./charts/mapChart.ts"
+import { amount } from "./flags.ts"
 import type { PolicyMap } from "./mapTable.ts"
 import { progressLine } from "./progress.ts"
 import { refusal, refusalOf } from "./refusal.ts"
@@ -19,6 +20,15 @@ const pageSteps = { across: 16, up: 10, runs: 3 }
 /** Numbers at equal distances. */
 export const spaced = (from: number, to: number, steps: number): ReadonlyArray<number> =>
   Array.from({ length: steps }, (_, n) => Number((from + (to - from) * n / Math.max(1, steps - 1)).toPrecision(6)))
+
+/** `fleets.0.rate=60..300`, with the number of steps `fleets.0.rate=60..300/12`, of a duration `fleets.0.timeout=250ms..4s`. */
+export const axisOf = (text: string): Option.Option<Simulator.Axis> => {
+  const [, path, from, to, steps = usualSteps] =
+    /^([^=]+)=(\d+(?:\.\d+)?(?:ms|s|m|h)?)\.\.(\d+(?:\.\d+)?(?:ms|s|m|h)?)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  return path === undefined || Number(steps) < 2
+    ? Option.none()
+    : Option.some({ path, values: spaced(amount(from), amount(to), Number(steps)) })
+}
 
 /** Load: from a fifth of the service's capacity up to all of it. */
 const loadOf = (scenario: Simulator.Scenario, steps: number) => {
