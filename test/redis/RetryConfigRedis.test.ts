@@ -481,6 +481,22 @@ describe("a limiter of a document in Redis", () => {
       assert.approximately((yield* limiter(process)).lastMaxRate, 10, 1e-9)
     }))
 
+  it.effect("another name is another fleet, to which the process reports nothing of the cuts of the first", () =>
+    Effect.gen(function*() {
+      const redis = new FakeShared()
+      const process = yield* processOf(redis, shared)
+      yield* redis.limiter("rate-limit:orders").cut(100)
+      yield* call(process, Effect.void)
+      yield* TestClock.adjust(250)
+      yield* call(process, Effect.void)
+      yield* TestClock.adjust(250)
+      assert.strictEqual(redis.limiter("rate-limit:orders").told.at(-1)!.cuts, 1)
+      yield* change(process, orders({ policy: attempts(1), limiter: { redis: { name: "more-orders" } } }))
+      yield* call(process, Effect.void)
+      yield* TestClock.adjust(250)
+      assert.deepStrictEqual(redis.limiter("rate-limit:more-orders").told.map(({ cuts }) => cuts), [0])
+    }))
+
   it.effect("in memory it acts as in a program without Redis, to the digit", () =>
     Effect.gen(function*() {
       const without = yield* Layer.build(RetryConfig.layer(own))
