@@ -94,6 +94,12 @@ describe("outcomes", () => {
           assert.deepStrictEqual(yield* values(Kit.outcomes(script, { afterwards })), [...expected])
         }))
     }
+
+    it.effect("begins again with the first, however many there are", () =>
+      Effect.gen(function*() {
+        const calls = Kit.outcomes([Kit.ok(1), Kit.ok(2), Kit.ok(3)], { afterwards: "restart" })
+        assert.deepStrictEqual(yield* values(calls), [1, 2, 3, 1])
+      }))
   })
 
   for (

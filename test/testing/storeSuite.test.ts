@@ -343,6 +343,37 @@ describe("RetryQuotaStoreSuite.laws", () => {
       "grants nothing when the patience has ended"
     ).run)
 
+  it.effect("finds nothing wrong with waiters who get their tokens in order, a moment after these have come", () => {
+    const late = broken({ initial: 0, refillPerSecond: 0.001, ...waits }, (store) => ({
+      reserve: (cost, clock) => {
+        const answer = store.reserve(cost, clock)
+        if (typeof answer !== "function") return answer
+        return (patience, hold) => {
+          let held: Reservation | undefined
+          const asked = answer(patience, (reservation) => {
+            held = reservation
+          })
+          return Effect.tap(asked, () => Effect.andThen(Effect.sleep(1), Effect.sync(() => held && hold(held))))
+        }
+      }
+    }))
+    return lawOf(RetryQuotaStoreSuite.laws(late, waits), "serves waiters in order of arrival").run
+  })
+
+  it.effect("takes a refusal at once for what it is: right of what can never be granted, wrong of what could be", () => {
+    const refusing = (refuses: (cost: number, capacity: number) => boolean) =>
+      broken({ initial: 0, refillPerSecond: 0.001, ...waits }, (store) => ({
+        reserve: (cost, clock) => refuses(cost, store.capacity) ? undefined : store.reserve(cost, clock)
+      }))
+    const law = (name: string, make: Effect.Effect<Store>) => lawOf(RetryQuotaStoreSuite.laws(make, waits), name)
+    const never = "reports that it refuses what it can never grant"
+    const patient = "does not report a refusal of what it could grant to a more patient caller"
+    return Effect.gen(function*() {
+      yield* law(never, refusing((cost, capacity) => cost > capacity)).run
+      yield* isBroken(law(patient, refusing((cost, capacity) => cost >= capacity / 2)))
+    })
+  })
+
   it.effect("finds a balance that is off by more than the slack, and nothing wrong with one that is off by less", () =>
     Effect.gen(function*() {
       const start = yield* Clock.currentTimeMillis
@@ -418,5 +449,22 @@ describe("RetryQuotaStoreSuite.bucketLaws", () => {
 
   it("has no two laws with the same name", () => {
     assert.strictEqual(new Set(all).size, all.length)
+  })
+
+  it.effect("tries small buckets, those that refill, those that first attempts pay, and those whose callers wait", () => {
+    const made: Array<RetryQuota.Options> = []
+    const laws = RetryQuotaStoreSuite.bucketLaws((options) =>
+      Effect.andThen(Effect.sync(() => made.push(options)), make(options))
+    )
+    return Effect.gen(function*() {
+      for (const { name, run } of laws) if (name.endsWith(" describes itself")) yield* run
+      const kinds = [...new Set(made)]
+      assert.lengthOf(kinds, 5)
+      const [, small, refilling, paid, waiting] = kinds
+      assert.isBelow(small!.capacity!, 10)
+      assert.isAbove(refilling!.refillPerSecond!, 0)
+      assert.isAbove(paid!.firstAttemptCost!, 0)
+      assert.strictEqual(waiting!.whenExhausted, "wait")
+    })
   })
 })

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
+import { earlier } from "../../src/testing/internal/clocks.ts"
 import { runOn, sweepPaceOf, withTestClock } from "../../src/testing/internal/time.ts"
 
 const defectOf = (exit: Exit.Exit<unknown, unknown>): Kit.NotEnded => {
@@ -144,3 +145,18 @@ describe("runToEnd", () => {
     })
   }
 })
+
+it.effect("a clock that has gone back shows an earlier time, however it is asked, and sleeps as long as before", () =>
+  Effect.gen(function*() {
+    yield* TestClock.adjust("3 hours")
+    const clock = yield* Clock.Clock
+    const back = earlier(clock, 3_600_000)
+    assert.strictEqual(back.currentTimeMillisUnsafe(), 7_200_000)
+    assert.strictEqual(back.currentTimeNanosUnsafe(), 7_200_000_000_000n)
+    assert.strictEqual(clock.monotonicTimeNanosUnsafe() - back.monotonicTimeNanosUnsafe(), 3_600_000_000_000n)
+    const fiber = yield* Effect.forkChild(back.sleep(Duration.seconds(1)), { startImmediately: true })
+    yield* TestClock.adjust(999)
+    assert.isUndefined(fiber.pollUnsafe())
+    yield* TestClock.adjust(1)
+    assert.isDefined(fiber.pollUnsafe())
+  }))
