@@ -231,6 +231,12 @@ describe("a picture over time", () => {
     assert.deepStrictEqual([stops(49), stops(50), stops(51), stops(300)], [49, 50, 50, 50])
   })
 
+  it("finds the numbers of a point around it: next to each other, over the whole plot and its full height", () => {
+    const areas = [...draw([line([1, 1, 1, 1])]).matchAll(/class="h h\d+" d="M([\d.]+) 0h([\d.]+)v200/g)]
+      .map(([, from, wide]) => [Number(from), Number(wide)] as const)
+    assert.deepStrictEqual(areas, [46, 132, 218, 304].map((from) => [from, 86]))
+  })
+
   it("says how high a peak goes that leaves it", () => {
     const flat = Array<number>(99).fill(100)
     assert.include(textsOf(draw([line([1000, ...flat])])), "↑ 1,000")

@@ -156,6 +156,7 @@ describe("labels", () => {
   it("move apart in the order of their places, from the top down, and stay above the bottom", () => {
     assert.deepStrictEqual(apart([30, 0, 5], 10, 100), [30, 0, 10])
     assert.deepStrictEqual(apart([100, 98, 0], 10, 100), [100, 90, 0])
+    assert.deepStrictEqual(apart([98, 100], 10, 100), [90, 100])
   })
 })
 
