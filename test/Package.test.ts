@@ -1,6 +1,8 @@
-import { assert, beforeAll, describe, expect, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, expect, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
 import { publicModules } from "./utils/modules.ts"
 
 const root = new URL("../", import.meta.url)
@@ -36,9 +38,13 @@ describe("the package", () => {
 
   /** The files of the tarball. */
   let paths: ReadonlyArray<string>
+  // The home of who runs the tests need not be writable: npm keeps its files here.
+  const cache = fs.mkdtempSync(path.join(os.tmpdir(), "effect-retry-"))
+  afterAll(() => fs.rmSync(cache, { recursive: true }))
   beforeAll(() => {
     const json = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
       cwd: root,
+      env: { ...process.env, npm_config_cache: cache },
       encoding: "utf8",
       stdio: ["ignore", "pipe", "ignore"]
     })

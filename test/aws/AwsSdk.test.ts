@@ -31,6 +31,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as fs from "node:fs"
 import { Readable } from "node:stream"
+import { fileURLToPath } from "node:url"
 import * as Example from "../../examples/aws-sdk.ts"
 import * as codes from "../../src/internal/facts/codes.ts"
 import {
@@ -862,7 +863,7 @@ describe("AwsSdk.send", () => {
     it.effect("upload sends another stream for each attempt", () =>
       Effect.gen(function*() {
         const { client, requests } = s3([slowDown, { status: 200 }])
-        yield* played(Example.upload(client, new URL("../../package.json", import.meta.url).pathname))
+        yield* played(Example.upload(client, fileURLToPath(new URL("../../package.json", import.meta.url))))
         assert.strictEqual(new Set(requests.map(({ body }) => body)).size, 2)
       }).pipe(withQuota))
 

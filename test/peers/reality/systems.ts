@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { fileURLToPath } from "node:url"
 import { freePort, type PeerError, startNginx, startServer, temporaryFolder } from "../../utils/peers.ts"
 import { capacity, type Load } from "./client.ts"
 import type { SubjectName } from "./policies.ts"
@@ -25,7 +26,7 @@ interface Started {
   readonly service: Omit<Simulator.ScenarioInput["services"][number], "name">
 }
 
-const program = new URL("./server.ts", import.meta.url).pathname
+const program = fileURLToPath(new URL("./server.ts", import.meta.url))
 
 const serve = (port: number, kind: string, ...numbers: ReadonlyArray<number>) =>
   startServer(process.execPath, ["--import", "tsx", program, kind, `${port}`, ...numbers.map(String)], port)
