@@ -1,4 +1,4 @@
-/** Which jobs run in which thread: threads that only answer, and a job in the thread of the command that ends when told to. */
+/** Which jobs run in which thread: threads that only answer, and a job in the thread of the command that ends when the test ends it. */
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
@@ -9,6 +9,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import { EventEmitter } from "node:events"
 import type { Worker } from "node:worker_threads"
+import { turn } from "../../../test/utils/until.ts"
 import type { Ended, Job, Told } from "../../src/cli/jobs.ts"
 import { inThreads } from "../../src/cli/pool.ts"
 import { Threads } from "../../src/cli/Threads.ts"
@@ -26,7 +27,7 @@ const progressOf = (attempts: number): Simulator.Progress => ({
   leftMillis: null
 } as Simulator.Progress)
 
-/** A thread that keeps what it is asked, until it is told what to answer. */
+/** A thread that keeps its jobs until the test answers them. */
 class Answering extends EventEmitter {
   readonly jobs: Array<Job> = []
   isEnded = false
@@ -57,7 +58,6 @@ class Answering extends EventEmitter {
   }
 }
 
-const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 const turns = Effect.repeat(turn, { times: 20 })
 
 /** What is needed to run jobs with up to this many threads, after as many attempts in the thread of the command. */
@@ -106,6 +106,10 @@ const poolOf = (afterAttempts: number, available = 2) => {
 const job = (executor: Executor, onProgress?: (progress: Simulator.Progress) => Effect.Effect<void>) =>
   executor.run(result.scenario, onProgress === undefined ? {} : { onProgress })
 
+/** As many jobs at the same time. */
+const jobs = (count: number) => (executor: Executor) =>
+  Effect.all(Array.from({ length: count }, () => job(executor)), { concurrency: count })
+
 describe("a pool of threads", () => {
   it.live("gives one more job at a time than it has threads, since one runs in the thread of the command", () =>
     Effect.gen(function*() {
@@ -125,9 +129,7 @@ describe("a pool of threads", () => {
   it.live("runs jobs one after the other in the thread of the command, until these attempts are made", () =>
     Effect.gen(function*() {
       const { here, started, within } = poolOf(10)
-      const fiber = yield* Effect.forkChild(
-        within((executor) => Effect.all([job(executor), job(executor)], { concurrency: 2 }))
-      )
+      const fiber = yield* Effect.forkChild(within(jobs(2)))
       yield* turns
       assert.deepStrictEqual([here.length, started.length], [1, 0])
       yield* here[0]!.attempts(4)
@@ -146,9 +148,7 @@ describe("a pool of threads", () => {
   it.live("runs the next job in the thread of the command when that is free and little is done", () =>
     Effect.gen(function*() {
       const { here, started, within } = poolOf(10)
-      const fiber = yield* Effect.forkChild(
-        within((executor) => Effect.all([job(executor), job(executor)], { concurrency: 2 }))
-      )
+      const fiber = yield* Effect.forkChild(within(jobs(2)))
       yield* turns
       yield* here[0]!.attempts(9)
       here[0]!.end()
@@ -161,9 +161,7 @@ describe("a pool of threads", () => {
   it.live("starts as many threads as there are jobs, but no more than it may, and uses them again", () =>
     Effect.gen(function*() {
       const { started, within } = poolOf(0)
-      const fiber = yield* Effect.forkChild(
-        within((executor) => Effect.all(Array.from({ length: 3 }, () => job(executor)), { concurrency: 3 }))
-      )
+      const fiber = yield* Effect.forkChild(within(jobs(3)))
       yield* turns
       assert.deepStrictEqual(started.map(({ jobs }) => jobs.length), [1, 1])
       started[1]!.answer(isShown)
