@@ -8,15 +8,16 @@
  * @since 0.1.0
  */
 
-import type * as Effect from "effect/Effect"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
-import { attempting } from "./engine/bridge.ts"
 import { retrying } from "./engine/loop.ts"
 import type { Parts } from "./engine/parts.ts"
-import { partsOf } from "./engine/policy/policy.ts"
+import { partsIn } from "./engine/policy/policy.ts"
+import { guarded } from "./engine/send.ts"
+import { InsideCall, worldOf } from "./engine/world.ts"
 import { checks } from "./internal/checks.ts"
 import type { Stop } from "./RetryDecision.ts"
-import { type Attempted, fromSchedule, type RetryPolicy } from "./RetryPolicy.ts"
 
 /**
  * Marks an effect as one send of a call: what a retry policy with a quota can retry.
@@ -49,7 +50,11 @@ import { type Attempted, fromSchedule, type RetryPolicy } from "./RetryPolicy.ts
  * @category constructors
  * @since 0.1.0
  */
-export const attempt: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E & Attempted, R> = attempting
+export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber): any => {
+    const { context } = fiber
+    return Context.get(context, InsideCall) === undefined ? guarded(self, worldOf(context), fiber) : self
+  })
 
 /**
  * Retries an effect: the short form of `Effect.retry(attempt(self), policy)`, and the faster of the two.
@@ -72,8 +77,8 @@ export const attempt: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A
 export const withRetry: {
   <E2, Err, R2>(
     policy: Schedule.Schedule<unknown, E2, Err, R2>
-  ): <A, E extends Unmarked<E2>, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Err, R | R2>
-  <A, E extends Unmarked<E2>, R, E2, Err, R2>(
+  ): <A, E extends E2, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Err, R | R2>
+  <A, E extends E2, R, E2, Err, R2>(
     self: Effect.Effect<A, E, R>,
     policy: Schedule.Schedule<unknown, E2, Err, R2>
   ): Effect.Effect<A, E | Err, R | R2>
@@ -99,12 +104,12 @@ export const withRetry: {
  */
 export const withRetryOrElse: {
   <E2, Err, R2, E, A3, E3, R3>(
-    policy: RetryPolicy<E2, R2, Err>,
+    policy: Schedule.Schedule<unknown, E2, Err, R2>,
     orElse: (error: E, stop: Stop) => Effect.Effect<A3, E3, R3>
-  ): <A, R>(self: Effect.Effect<A, E & Unmarked<E2>, R>) => Effect.Effect<A | A3, E3 | Err, R | R2 | R3>
-  <A, E extends Unmarked<E2>, R, E2, Err, R2, A3, E3, R3>(
+  ): <A, R>(self: Effect.Effect<A, E & E2, R>) => Effect.Effect<A | A3, E3 | Err, R | R2 | R3>
+  <A, E extends E2, R, E2, Err, R2, A3, E3, R3>(
     self: Effect.Effect<A, E, R>,
-    policy: RetryPolicy<E2, R2, Err>,
+    policy: Schedule.Schedule<unknown, E2, Err, R2>,
     orElse: (error: E, stop: Stop) => Effect.Effect<A3, E3, R3>
   ): Effect.Effect<A | A3, E3 | Err, R | R2 | R3>
 } = (...args: ReadonlyArray<any>): any => {
@@ -118,8 +123,6 @@ export const withRetryOrElse: {
 /** What a policy is made of, or a schedule lifted into one. */
 const givenParts = (name: string, policy: any): Parts =>
   Schedule.isSchedule(policy)
-    ? partsOf(policy as RetryPolicy<any, any, any>) ?? partsOf(fromSchedule(policy))
+    ? partsIn(policy)
     : checks(name).reject("policy", policy, "a schedule, such as awsStandard")
 
-/** The errors a policy takes, without the mark that `withRetry` itself adds. */
-type Unmarked<E> = E extends infer Error & Attempted ? Error : E

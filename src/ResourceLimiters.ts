@@ -34,7 +34,6 @@ import { AdaptiveGate } from "./state/adaptive.ts"
 import { ConcurrencyGate } from "./state/concurrency.ts"
 import { CoolDownGate } from "./state/coolDown.ts"
 import { type Bounds, Entry, Keyed } from "./state/keyed.ts"
-import { Lapses } from "./state/lapses.ts"
 import { MemoryStore } from "./state/memoryStore.ts"
 import { warnUnsharedQuotas } from "./state/sharing.ts"
 import { ThrottleGate } from "./state/throttle.ts"
@@ -276,7 +275,6 @@ abstract class Kept<R> extends Entry implements Resource {
 
 class InMemory<R> extends Kept<R> {
   readonly store: MemoryStore
-  private readonly lapses = new Lapses()
 
   constructor(key: string, home: Resources<R>, store: MemoryStore) {
     super(key, home)
@@ -284,7 +282,7 @@ class InMemory<R> extends Kept<R> {
   }
 
   get quota(): RetryQuota.Service {
-    return RetryQuota.overStore(this.store, this.lapses)
+    return RetryQuota.fromStore(this.store)
   }
 
   dropped(): void {}

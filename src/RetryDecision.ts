@@ -43,12 +43,12 @@ export type StopReason =
   | "retry-after-too-long"
   | "nested"
   | "schedule"
+  | "condition"
 
-/** A call whose attempt has failed. */
+/** A run whose send has failed. */
 interface Failed {
   readonly attempt: number
   readonly info: RetryInfo | undefined
-  readonly parts: { readonly maxAttempts: number }
 }
 
 /**
@@ -71,12 +71,12 @@ export class Retry {
   readonly delayMillis: number
 
   /** @internal */
-  constructor(failed: Failed, delayMillis: number, cost: number) {
+  constructor(failed: Failed, delayMillis: number, cost: number, maxAttempts: number) {
     this.retry = failed.attempt
     this.delayMillis = delayMillis
     this.cost = cost
     this.info = failed.info
-    this.maxAttempts = failed.parts.maxAttempts
+    this.maxAttempts = maxAttempts
   }
 
   /** How long to wait before the retry. */
@@ -112,7 +112,7 @@ export class Stop {
   readonly delayMillis: number
 
   /** @internal */
-  constructor(failed: Omit<Failed, "parts">, reason: StopReason, delayMillis = 0) {
+  constructor(failed: Failed, reason: StopReason, delayMillis = 0) {
     this.reason = reason
     this.attempts = failed.attempt
     this.info = failed.info

@@ -13,15 +13,16 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scheduler from "effect/Scheduler"
-import { type AnyEffect, asEffect, Call as EngineCall, deadlineAt, failed, succeeded } from "./engine/call.ts"
+import { Decider } from "./engine/decider.ts"
 import type { Parts } from "./engine/parts.ts"
-import { Permit } from "./engine/permit.ts"
 import { partsOf } from "./engine/policy/policy.ts"
-import { admissionUntil, settling } from "./engine/send.ts"
+import { Run } from "./engine/run.ts"
+import { send } from "./engine/send.ts"
+import { after, type AnyEffect } from "./engine/wait.ts"
 import { type World, worldOf } from "./engine/world.ts"
 import type { AnyContext } from "./internal/shared.ts"
 import type { RetryDecision } from "./RetryDecision.ts"
-import type { Attempted, RetryPolicy } from "./RetryPolicy.ts"
+import type { RetryPolicy } from "./RetryPolicy.ts"
 
 /**
  * A send that was never made: the quota or a gate refused it, or it came after the deadline.
@@ -74,73 +75,69 @@ export interface Driver {
   readonly call: () => Call
 }
 
-type Policy<R> = RetryPolicy<Attempted, R, unknown>
+type Policy<R> = RetryPolicy<unknown, unknown, R>
 
 class Driven implements Call {
-  private readonly parts: Parts
   private readonly world: World
-  /** Set from the first failure on, unless a gate, a fee or a deadline needs it earlier. */
-  private engine: EngineCall | undefined
-  private isRetry = false
+  private readonly decider: Decider
 
   constructor(parts: Parts, world: World) {
-    this.parts = parts
     this.world = world
-    this.engine = parts.deadlineMillis === Infinity ? undefined : new EngineCall(parts, deadlineAt(parts, world))
-  }
-
-  private get call(): EngineCall {
-    return this.engine ??= new EngineCall(this.parts, Infinity)
+    this.decider = new Decider(parts, new Run(world)).begins()
   }
 
   enter(): Effect.Effect<void, Refusal> | undefined {
-    const { world } = this
-    const isFree = this.isRetry ? this.call.deadlineAtMillis === Infinity : world.isQuiet
-    if (world.gates.length === 0 && isFree) return undefined
-    const { call } = this
-    const permit = call.permit ??= new Permit(world, call.attempt)
-    const admitted = admissionUntil(world, permit, call.attempt === 0 ? Infinity : call.deadlineAtMillis)
-    return admitted === undefined ? undefined : this.admitted(admitted, call, permit)
+    const { run } = this.decider
+    const admitted = run.admits()
+    return admitted && this.settled(send({
+      admitted,
+      permit: run.permit,
+      sent: Effect.void,
+      refused: (error) => {
+        run.record(error)
+        return this.refused(error)
+      },
+      expired: () => {
+        this.decider.refuses("deadline")
+        const stop = this.decider.stops()
+        return after(run.stopped(stop), Effect.fail({ error: run.error, decision: stop }))
+      }
+    }))
   }
 
-  private admitted(admitted: AnyEffect, call: EngineCall, permit: Permit): Effect.Effect<void, Refusal> {
-    const refused = (error: unknown): AnyEffect => {
-      permit.cancel()
-      return Effect.flatMap(asEffect(this.decided(error)), (decision) => Effect.fail({ error, decision }))
-    }
-    const settled = settling(admitted, (isIn) => {
-      if (isIn) return Effect.void
-      call.ends = "deadline"
-      return refused(call.error)
-    }, refused)
-    return this.provided(Effect.onInterrupt(settled, () => Effect.sync(() => permit.cancel())))
+  private refused(error: unknown): AnyEffect {
+    const decision = this.decider.follows()
+    return Effect.isEffect(decision)
+      ? Effect.flatMap(decision, (decision) => Effect.fail({ error, decision }))
+      : Effect.fail({ error, decision })
   }
 
   leave(): void {
-    this.engine?.permit?.leave()
+    this.decider.run.sent()
   }
 
   succeeded(value?: unknown): Effect.Effect<void> | undefined {
-    return succeeded(this.world, this.engine?.permit, this.isRetry, value)
+    return this.decider.run.succeeded(value)
   }
 
   failed(error: unknown): RetryDecision | Effect.Effect<RetryDecision, unknown> {
-    const told = failed(this.world, this.engine?.permit, error)
-    const decision = told === undefined
-      ? this.decided(error)
-      : Effect.flatMap(told, () => asEffect(this.decided(error)))
-    if (!Effect.isEffect(decision)) return decision
-    return this.provided(Effect.onInterrupt(decision, () => Effect.sync(() => this.engine?.permit?.cancel())))
-  }
-
-  private decided(error: unknown): RetryDecision | Effect.Effect<RetryDecision, unknown, unknown> {
-    const decision = this.call.failed(this.world, error)
-    this.isRetry = true
-    return decision
+    const wait = this.decider.run.failed(error)
+    const decision = wait === undefined
+      ? this.decider.follows()
+      : Effect.flatMap(wait, () => {
+        const decided = this.decider.follows()
+        return Effect.isEffect(decided) ? decided : Effect.succeed(decided)
+      })
+    return Effect.isEffect(decision) ? this.settled(decision) : decision
   }
 
   abandon(): void {
-    this.engine?.permit?.abandon()
+    this.decider.run.ended()
+  }
+
+  /** Interrupted, the call is over. */
+  private settled<A, E>(self: Effect.Effect<A, E, unknown>): Effect.Effect<A, E> {
+    return this.provided(Effect.onInterrupt(self, () => Effect.sync(() => this.abandon())))
   }
 
   /** Runs it in the driver's context, on the scheduler of the running fiber. */

@@ -326,12 +326,9 @@ class Series {
     return this.emptySinceSeconds
   }
 
-  private showQuota({ lapses, store }: Quota, context: Caller): void {
+  private showQuota({ store }: Quota, context: Caller): void {
     const clock = Context.get(context, Clock.Clock)
-    const balanceOf = (of: Quota["store"]): number => {
-      lapses?.lapse(clock)
-      return of.balance(clock)
-    }
+    const balanceOf = (of: Quota["store"]): number => of.balance(clock)
     this.live(quotaBalance, context, store, balanceOf)
     this.live(quotaCapacity, context, store, ({ capacity }) => capacity)
     this.live(quotaEmptySince, context, store, (of) => this.emptySince(balanceOf(of)))

@@ -29,6 +29,7 @@ import type { AdaptiveRateLimiter, RateLimitExceeded } from "./AdaptiveRateLimit
 import { adjusted, capping, type Delay, type Failing, honoring, noDelay, spread } from "./engine/delay.ts"
 import type { Parts } from "./engine/parts.ts"
 import { jitterOf } from "./engine/policy/jitter.ts"
+import { choosing, following, joining } from "./engine/policy/joined.ts"
 import * as Policy from "./engine/policy/policy.ts"
 import { checks } from "./internal/checks.ts"
 import { shared } from "./internal/shared.ts"
@@ -59,9 +60,9 @@ export type TypeId = "~effect-retry/RetryPolicy"
  * @category models
  * @since 0.1.0
  */
-export interface Failure {
+export interface Failure<out E = unknown> {
   /** The error of the attempt. */
-  readonly error: unknown
+  readonly error: E
   /** The facts of the error; `undefined` if the classifier does not know it. */
   readonly info: RetryInfo | undefined
   /**
@@ -73,19 +74,6 @@ export interface Failure {
   readonly previous: Duration.Duration
   /** The fiber's source of randomness. */
   readonly random: Random.Random
-}
-
-/**
- * The mark that `attempt` puts on the error type of an effect, and that a policy that records outcomes requires. It
- * exists in types only. Its parameter is advice: the compiler prints it where the mark is missing.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Attempted<
-  out Advice extends string = "wrap the call: Effect.retry(attempt(call), policy), or use withRetry"
-> {
-  readonly "~effect-retry/Attempted": Advice
 }
 
 /**
@@ -115,7 +103,7 @@ export interface Json {
  * @category models
  * @since 0.1.0
  */
-export interface RetryPolicy<in E = unknown, out R = never, out Err = never>
+export interface RetryPolicy<in E = unknown, out Err = never, out R = never>
   extends Schedule.Schedule<RetryDecision, E, Err, R>, Equal.Equal
 {
   readonly [TypeId]: unknown
@@ -134,7 +122,7 @@ export interface RetryPolicy<in E = unknown, out R = never, out Err = never>
 export const isRetryPolicy: (u: unknown) => u is RetryPolicy<never, unknown, unknown> = Policy.isPolicy as any
 
 /** What a user's function gets: no internals, and nothing mutable. */
-const recordOf = ({ error, info, previousMillis, random, step }: Failing): Failure =>
+const recordOf = ({ error, info, previousMillis, random, step }: Failing): Failure<any> =>
   Object.freeze({ error, info, attempt: step, previous: Duration.millis(step === 1 ? 0 : previousMillis), random })
 
 const millisOf = (delay: Duration.Input): number => {
@@ -154,7 +142,7 @@ const given = (delay: Duration.Input | undefined): number => delay === undefined
  * @category constructors
  * @since 0.1.0
  */
-export const fromDelay = (delay: (failure: Failure) => Duration.Input | undefined): RetryPolicy =>
+export const fromDelay = <E = unknown>(delay: (failure: Failure<E>) => Duration.Input | undefined): RetryPolicy<E> =>
   Policy.fromSource("RetryPolicy.fromDelay", named(delay), (failing) => given(delay(recordOf(failing))))
 
 /**
@@ -166,9 +154,9 @@ export const fromDelay = (delay: (failure: Failure) => Duration.Input | undefine
  */
 export const fromSchedule = <Output, E, Err, R>(
   schedule: Schedule.Schedule<Output, E, Err, R>
-): RetryPolicy<E, R, Err> => Policy.fromSource("RetryPolicy.fromSchedule", new Opaque(schedule, "<schedule>"), schedule)
+): RetryPolicy<E, Err, R> => Policy.lifted(schedule)
 
-type Same = <E, R, Err>(self: RetryPolicy<E, R, Err>) => RetryPolicy<E, R, Err>
+type Same = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err, R>
 
 /**
  * Bounds every delay: the final delay if applied after jitter, the delay that jitter starts from if applied before.
@@ -182,7 +170,7 @@ type Same = <E, R, Err>(self: RetryPolicy<E, R, Err>) => RetryPolicy<E, R, Err>
  */
 export const capped: {
   (cap: Duration.Input): Same
-  <E, R, Err>(self: RetryPolicy<E, R, Err>, cap: Duration.Input): RetryPolicy<E, R, Err>
+  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, cap: Duration.Input): RetryPolicy<E, Err, R>
 } = /* @__PURE__ */ Policy.combinator("RetryPolicy.capped", (check, cap) => {
   const capMillis = Math.ceil(check.positiveDuration("cap", cap))
   return Policy.adjusting(capping(capMillis))
@@ -211,12 +199,14 @@ export type Jitter = "none" | "full" | "equal" | { readonly proportional: number
  * @since 0.1.0
  */
 export const jittered: {
+  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R>
   (jitter: Jitter): Same
-  <E, R, Err>(self: RetryPolicy<E, R, Err>, jitter: Jitter): RetryPolicy<E, R, Err>
+  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, jitter: Jitter): RetryPolicy<E, Err, R>
 } = /* @__PURE__ */ Policy.combinator(
   "RetryPolicy.jittered",
   (check, jitter) => Policy.adjusting(spread(jitterOf(check, jitter))),
-  "jitter"
+  "jitter",
+  "full"
 )
 
 /**
@@ -247,13 +237,67 @@ export interface HonorOptions {
  */
 export const honorRetryAfter: {
   (options?: HonorOptions): Same
-  <E, R, Err>(self: RetryPolicy<E, R, Err>, options?: HonorOptions): RetryPolicy<E, R, Err>
+  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, options?: HonorOptions): RetryPolicy<E, Err, R>
 } = /* @__PURE__ */ Policy.combinator("RetryPolicy.honorRetryAfter", (check, options: HonorOptions) => {
   const atMost = check.duration("atMost", options.atMost, Infinity)
   const overshoot = check.duration("overshoot", options.overshoot, atMost === Infinity ? 5000 : Infinity)
   const stops = check.oneOf("beyond", options.beyond, ["clamp", "stop"], "clamp") === "stop"
   return Policy.adjusting(honoring(atMost, overshoot, stops))
 })
+
+type AnySchedule = Schedule.Schedule<unknown, any, any, any>
+type InputOf<S> = S extends Schedule.Schedule<any, infer E, any, any> ? E : never
+type ErrorOf<S> = S extends Schedule.Schedule<any, any, infer Err, any> ? Err : never
+type EnvOf<S> = S extends Schedule.Schedule<any, any, any, infer R> ? R : never
+/** What all of them take: in a parameter's place, so that `unknown` does not swallow the others. */
+type AllOf<S> = (S extends unknown ? (_: InputOf<S>) => void : never) extends (_: infer I) => void ? I : never
+type Joined<Of extends ReadonlyArray<AnySchedule>> = RetryPolicy<
+  AllOf<Of[number]>,
+  ErrorOf<Of[number]>,
+  EnvOf<Of[number]>
+>
+
+/** Retries if all would: after the longest delay, at the dearest cost, once. */
+export const max = <const Of extends ReadonlyArray<AnySchedule>>(of: Of): Joined<Of> => joined("max", of)
+
+/** Retries if any would: after the shortest delay, at the cheapest cost of those that would. */
+export const min = <const Of extends ReadonlyArray<AnySchedule>>(of: Of): Joined<Of> => joined("min", of)
+
+/** One, and when it stops the other, which begins then. */
+export const concat: {
+  <E2, Err2, R2>(that: Schedule.Schedule<unknown, E2, Err2, R2>): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E & E2, Err | Err2, R | R2>
+  <E, Err, R, E2, Err2, R2>(self: Schedule.Schedule<unknown, E, Err, R>, that: Schedule.Schedule<unknown, E2, Err2, R2>): RetryPolicy<E & E2, Err | Err2, R | R2>
+} = /* @__PURE__ */ dual(2, (self: AnySchedule, that: AnySchedule): any => joined("concat", [self, that]))
+
+/** Several schedules as one policy. */
+const joined = (op: "max" | "min" | "concat", of: ReadonlyArray<AnySchedule>): any => {
+  const parts = of.map(Policy.partsIn)
+  return Policy.fromSource(
+    `RetryPolicy.${op}`,
+    of.map(Policy.lifted),
+    op === "concat" ? following(parts) : joining(op, parts)
+  )
+}
+
+/** The policy that a failure chooses. They count failures together. */
+export const choose = <E, S extends AnySchedule>(
+  policy: (failure: Failure<E>) => S
+): RetryPolicy<E & AllOf<S>, ErrorOf<S>, EnvOf<S>> =>
+  Policy.fromSource(
+    "RetryPolicy.choose",
+    named(policy),
+    choosing((failing) => Policy.partsIn(policy(recordOf(failing))))
+  )
+
+/** Retries only failures of which this holds; stops with "condition" before the quota is asked. */
+const while_: {
+  <E>(holds: (failure: Failure<E>) => boolean): <E1 extends E, Err, R>(self: Schedule.Schedule<unknown, E1, Err, R>) => RetryPolicy<E1 & E, Err, R>
+  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, holds: (failure: Failure<E>) => boolean): RetryPolicy<E, Err, R>
+} = /* @__PURE__ */ dual(2, (self: any, holds: any): any =>
+  Policy.extended(self, "RetryPolicy.while", named(holds), (parts: Parts) => ({
+    conditions: [...parts.conditions ?? [], (failing: Failing) => holds(recordOf(failing))]
+  })))
+export { while_ as while }
 
 /**
  * Changes every delay with a function of the delay so far and the failed attempt. `undefined` stops retrying with the
@@ -273,10 +317,10 @@ export const honorRetryAfter: {
  */
 export const mapDelay: {
   (f: (delay: Duration.Duration, failure: Failure) => Duration.Input | undefined): Same
-  <E, R, Err>(
-    self: RetryPolicy<E, R, Err>,
+  <E, Err, R>(
+    self: Schedule.Schedule<unknown, E, Err, R>,
     f: (delay: Duration.Duration, failure: Failure) => Duration.Input | undefined
-  ): RetryPolicy<E, R, Err>
+  ): RetryPolicy<E, Err, R>
 } = /* @__PURE__ */ Policy.combinator("RetryPolicy.mapDelay", (check, f) => {
   if (typeof f !== "function") check.reject("f", f, "a function from a delay and a failure to a delay")
   check.given.f = named(f)
@@ -291,7 +335,7 @@ export const mapDelay: {
  */
 export const maxAttempts: {
   (attempts: number): Same
-  <E, R, Err>(self: RetryPolicy<E, R, Err>, attempts: number): RetryPolicy<E, R, Err>
+  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, attempts: number): RetryPolicy<E, Err, R>
 } = /* @__PURE__ */ Policy.combinator("RetryPolicy.maxAttempts", (check, attempts) => {
   const limit = check.count("maxAttempts", attempts, 1)
   return ({ maxAttempts }) => ({ maxAttempts: Math.min(maxAttempts, limit) })
@@ -327,7 +371,7 @@ export const whileMaybeRetryable: Same = (self) =>
  */
 export const deadline: {
   (limit: Duration.Input): Same
-  <E, R, Err>(self: RetryPolicy<E, R, Err>, limit: Duration.Input): RetryPolicy<E, R, Err>
+  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, limit: Duration.Input): RetryPolicy<E, Err, R>
 } = /* @__PURE__ */ Policy.combinator("RetryPolicy.deadline", (check, limit) => {
   const millis = check.positiveDuration("deadline", limit)
   return ({ deadlineMillis }) => ({ deadlineMillis: Math.min(deadlineMillis, millis) })
@@ -354,7 +398,7 @@ export const withoutDeadline: Same = (self) =>
  * @since 0.1.0
  */
 export const outermostOnly: Same = (self) => {
-  shared.nesting = shared.marking = true
+  shared.marking = true
   return Policy.extended(self, "RetryPolicy.outermostOnly", undefined, { outermostOnly: true })
 }
 
@@ -365,8 +409,8 @@ export const outermostOnly: Same = (self) => {
  * @since 0.1.0
  */
 export interface QuotaOptions {
-  /** Tokens that a retry takes. */
-  readonly cost: number
+  /** Tokens that a retry takes. Default 5. */
+  readonly cost?: number | undefined
   /** Tokens that a retry after a timeout takes. Default `cost`. */
   readonly timeoutCost?: number | undefined
   /** Tokens that a retry after a throttle takes. Default `cost`. */
@@ -388,21 +432,30 @@ export interface QuotaOptions {
  * @since 0.1.0
  */
 export const quotaGated: {
-  (options: QuotaOptions): <E, R, Err>(
-    self: RetryPolicy<E, R, Err>
-  ) => RetryPolicy<E & Attempted, R | RetryQuota, Err>
-  <E, R, Err>(
-    self: RetryPolicy<E, R, Err>,
+  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R | RetryQuota>
+  (options: QuotaOptions): <E, Err, R>(
+    self: Schedule.Schedule<unknown, E, Err, R>
+  ) => RetryPolicy<E, Err, R | RetryQuota>
+  <E, Err, R>(
+    self: Schedule.Schedule<unknown, E, Err, R>,
     options: QuotaOptions
-  ): RetryPolicy<E & Attempted, R | RetryQuota, Err>
+  ): RetryPolicy<E, Err, R | RetryQuota>
 } = /* @__PURE__ */ Policy.combinator("RetryPolicy.quotaGated", (check, options: QuotaOptions) => {
-  const cost = check.amount("cost", options.cost)
+  const cost = check.amount("cost", options.cost, 5)
   const timeoutCost = check.amount("timeoutCost", options.timeoutCost, cost)
   const throttlingCost = check.amount("throttlingCost", options.throttlingCost, cost)
   const longPolling = options.longPolling === true
   check.names.add("longPolling")
   if (longPolling) check.given.longPolling = true
-  return () => ({ quota: { cost, timeoutCost, throttlingCost, longPolling } })
+  // Of two, the dearer applies, class by class.
+  return ({ quota }) => ({
+    quota: {
+      cost: Math.max(cost, quota?.cost ?? 0),
+      timeoutCost: Math.max(timeoutCost, quota?.timeoutCost ?? 0),
+      throttlingCost: Math.max(throttlingCost, quota?.throttlingCost ?? 0),
+      longPolling: longPolling || quota?.longPolling === true
+    }
+  })
 })
 
 /**
@@ -411,9 +464,9 @@ export const quotaGated: {
  * @category limits
  * @since 0.1.0
  */
-export const requiresRateLimiter: <E, R, Err>(
-  self: RetryPolicy<E, R, Err>
-) => RetryPolicy<E & Attempted, R | AdaptiveRateLimiter, Err | RateLimitExceeded> = (self) =>
+export const requiresRateLimiter: <E, Err, R>(
+  self: Schedule.Schedule<unknown, E, Err, R>
+) => RetryPolicy<E, Err | RateLimitExceeded, R | AdaptiveRateLimiter> = (self) =>
   Policy.extended(self, "RetryPolicy.requiresRateLimiter", undefined, { adaptive: true })
 
 /**
@@ -425,8 +478,8 @@ export const requiresRateLimiter: <E, R, Err>(
  */
 export const whenThrottled: {
   (that: RetryPolicy): Same
-  <E, R, Err>(self: RetryPolicy<E, R, Err>, that: RetryPolicy): RetryPolicy<E, R, Err>
-} = /* @__PURE__ */ dual(2, <E, R, Err>(self: RetryPolicy<E, R, Err>, that: RetryPolicy): RetryPolicy<E, R, Err> => {
+  <E, Err, R>(self: RetryPolicy<E, Err, R>, that: RetryPolicy): RetryPolicy<E, Err, R>
+} = /* @__PURE__ */ dual(2, (self: RetryPolicy<any, any, any>, that: RetryPolicy): any => {
   const throttling = delayOf("that", Policy.partsOf(that))
   return Policy.extended(self, "RetryPolicy.whenThrottled", that, (parts: Parts) => {
     const ordinary = delayOf("self", parts)
@@ -451,7 +504,7 @@ export interface Limits {
   /** From the start of a call to the last moment at which a retry may begin; infinite without a deadline. */
   readonly deadline: Duration.Duration
   /** What a retry takes from the quota; `undefined` if nothing. */
-  readonly quota: Required<QuotaOptions> | undefined
+  readonly quota: { readonly cost: number; readonly timeoutCost: number; readonly throttlingCost: number; readonly longPolling: boolean } | undefined
   /** Whether the policy requires an `AdaptiveRateLimiter`. */
   readonly requiresRateLimiter: boolean
 }
@@ -462,7 +515,13 @@ export interface Limits {
  * @category getters
  * @since 0.1.0
  */
-export const limits = (self: RetryPolicy<any, any, any>): Limits => {
-  const { adaptive, deadlineMillis, maxAttempts, quota } = Policy.partsOf(self)
+export const limits = (self: Schedule.Schedule<unknown, any, any, any>): Limits => {
+  const { adaptive, deadlineMillis, maxAttempts, quota } = Policy.partsIn(self)
   return { maxAttempts, deadline: Duration.millis(deadlineMillis), quota, requiresRateLimiter: adaptive }
 }
+
+/** Retries nothing: the unit of {@link min}, the zero of {@link max}. */
+export const never: RetryPolicy = /* @__PURE__ */ maxAttempts(/* @__PURE__ */ fromDelay(() => 0), 1)
+
+/** Retries at once, for ever: the unit of {@link max}. */
+export const immediate: RetryPolicy = /* @__PURE__ */ fromDelay(() => 0)

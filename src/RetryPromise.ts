@@ -30,7 +30,7 @@ import * as RetryClassifier from "./RetryClassifier.ts"
 import type { Retry as Retried, Stop } from "./RetryDecision.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as RetryObserver from "./RetryObserver.ts"
-import { type Attempted, isRetryPolicy, type RetryPolicy } from "./RetryPolicy.ts"
+import { isRetryPolicy, type RetryPolicy } from "./RetryPolicy.ts"
 import * as RetryQuota from "./RetryQuota.ts"
 import { warnUnshared } from "./state/sharing.ts"
 
@@ -83,7 +83,7 @@ export type Retry = <A>(f: AttemptFunction<A>, options?: CallOptions) => Promise
  * @category models
  * @since 0.1.0
  */
-export type Policy<R> = RetryPolicy<Attempted, R, unknown>
+export type Policy<R> = RetryPolicy<unknown, unknown, R>
 
 /**
  * Where services come from.

@@ -28,7 +28,6 @@ import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import type { Reservation as Held, RetryQuotaStore } from "./RetryQuotaStore.ts"
-import { Lapses } from "./state/lapses.ts"
 import { MemoryStore, type StoreOptions } from "./state/memoryStore.ts"
 import { watchedQuota } from "./state/sharing.ts"
 
@@ -70,12 +69,6 @@ export interface Service {
   readonly balance: Effect.Effect<number>
   /** Where the tokens are kept. Calls take tokens here. */
   readonly store: RetryQuotaStore
-  /**
-   * The retries that may never be sent.
-   *
-   * @internal
-   */
-  readonly lapses?: Lapses
 }
 
 /**
@@ -196,13 +189,8 @@ const reservationOf = (held: Held): Reservation => ({
 })
 
 /** Asks a store for tokens, and waits as long as it takes. */
-const reserved = (
-  store: RetryQuotaStore,
-  cost: number,
-  lapses: Lapses
-): Effect.Effect<Option.Option<Reservation>> =>
+const reserved = (store: RetryQuotaStore, cost: number): Effect.Effect<Option.Option<Reservation>> =>
   Effect.clockWith((clock) => {
-    lapses.lapse(clock)
     const answer = store.reserve(cost, clock)
     if (answer === undefined) return Effect.succeedNone
     if (typeof answer !== "function") return Effect.succeedSome(reservationOf(answer))
@@ -242,17 +230,9 @@ const reserved = (
  * @category constructors
  * @since 0.1.0
  */
-export const fromStore = (store: RetryQuotaStore): Service => overStore(store, new Lapses())
-
-/**
- * The quota over a store, and over what is known about its retries.
- *
- * @internal
- */
-export const overStore = (store: RetryQuotaStore, lapses: Lapses): Service => {
+export const fromStore = (store: RetryQuotaStore): Service => {
   const check = checks("RetryQuota.reserve")
-  const asked = Effect.andThen(withClock((clock) => lapses.lapse(clock)), store.refresh ?? Effect.void)
-  const balance = Effect.andThen(asked, withClock((clock) => store.balance(clock)))
+  const balance = Effect.andThen(store.refresh ?? Effect.void, withClock((clock) => store.balance(clock)))
   return {
     get capacity() {
       return store.capacity
@@ -261,11 +241,10 @@ export const overStore = (store: RetryQuotaStore, lapses: Lapses): Service => {
       return store.whenExhausted
     },
     store,
-    lapses,
     reserve: (cost) =>
       Effect.flatMap(
         attempted(() => check.between("cost", check.amount("cost", cost), 0, store.capacity)),
-        () => reserved(store, cost, lapses)
+        () => reserved(store, cost)
       ),
     deposit: (tokens) =>
       Effect.flatMap(

@@ -34,6 +34,13 @@ export interface Reservation {
   readonly giveBack: () => boolean
   /** Spends the tokens: the retry was sent and did not succeed. */
   readonly spend: () => boolean
+  /**
+   * Holds `cost` tokens (0 or more) from now on: takes the difference or returns it, in one step, before the send is
+   * made. Returns whether it could; otherwise nothing has changed. A lower cost is refused only by a settled
+   * reservation, a higher one also if there are too few tokens, or others wait for them. Default: none, for a store
+   * that cannot do it in one step.
+   */
+  readonly resize?: ((cost: number) => boolean) | undefined
 }
 
 /**

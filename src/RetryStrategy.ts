@@ -20,18 +20,20 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
-import { type AnyEffect, asEffect, Call, deadlineAt, failed, sentOn, succeeded } from "./engine/call.ts"
+import { Decider } from "./engine/decider.ts"
 import type { Parts } from "./engine/parts.ts"
-import { Permit, watchOf } from "./engine/permit.ts"
+import { Permit, watch } from "./engine/permit.ts"
 import { partsOf } from "./engine/policy/policy.ts"
+import { Run } from "./engine/run.ts"
 import { admission, admissionUntil, settling } from "./engine/send.ts"
+import { after, type AnyEffect, notified } from "./engine/wait.ts"
 import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./engine/world.ts"
-import { type Onward, onwardIn, telling } from "./internal/onward.ts"
+import { type Onward, onwardIn, propagating } from "./internal/onward.ts"
 import { type AnyContext, shared } from "./internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "./RetryDecision.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import { call as observed, CurrentResource } from "./RetryObserver.ts"
-import type { Attempted, RetryPolicy } from "./RetryPolicy.ts"
+import type { RetryPolicy } from "./RetryPolicy.ts"
 import { type QuotaExhausted, RetryQuota } from "./RetryQuota.ts"
 
 /**
@@ -155,15 +157,15 @@ export interface Service {
  */
 export class RetryStrategy extends Context.Service<RetryStrategy, Service>()("effect-retry/RetryStrategy") {}
 
-type Policy<R> = RetryPolicy<Attempted, R, RateLimitExceeded>
+type Policy<R> = RetryPolicy<unknown, RateLimitExceeded, R>
 
 const forLongPolling = (parts: Parts): Parts =>
   parts.quota === undefined ? parts : { ...parts, quota: { ...parts.quota, longPolling: true } }
 
-/** A token of a strategy: a call, and what is held for its next attempt. */
+/** A token of a strategy: a run, and what is held for its next send. */
 class Issued implements Token {
   readonly strategy: Strategy
-  readonly call: Call
+  readonly decider: Decider
   readonly permit: Permit
   readonly attempt: number
   readonly cost: number
@@ -171,9 +173,9 @@ class Issued implements Token {
   waited: Duration.Duration = Duration.zero
   private isUsed = false
 
-  constructor(strategy: Strategy, call: Call, permit: Permit, delayMillis: number) {
+  constructor(strategy: Strategy, decider: Decider, permit: Permit, delayMillis: number) {
     this.strategy = strategy
-    this.call = call
+    this.decider = decider
     this.permit = permit
     this.attempt = permit.attempt
     this.cost = permit.reservation?.cost ?? 0
@@ -184,9 +186,8 @@ class Issued implements Token {
     return Effect.withFiber((fiber) => {
       if (this.permit.state !== "taken") return Effect.succeed(false)
       // From now on the sending fiber is responsible for what is held.
-      this.permit.watch?.release(this.permit)
-      watchOf(fiber).hold(this.permit)
-      this.permit.leave()
+      watch(this.permit, fiber)
+      this.permit.sent()
       return Effect.succeed(true)
     })
   }
@@ -220,7 +221,7 @@ class Issued implements Token {
  */
 export const discard = (token: Token): void => {
   if (!(token instanceof Issued && token.use())) return
-  token.permit.leave()
+  token.permit.sent()
   token.permit.abandon()
 }
 
@@ -240,48 +241,48 @@ class Strategy implements Service {
       const world = this.worldOf(fiber.context)
       const own = this.parts.live?.(world.context) ?? this.parts
       const parts = operation?.longPolling === true ? forLongPolling(own) : own
-      const call = new Call(parts, deadlineAt(parts, world))
-      const permit = new Permit(world, 0)
+      const run = new Run(world)
+      const decider = new Decider(parts, run).begins()
+      const permit = run.permit = new Permit(world, 0)
       // First sends cost nothing in the guide.
       const isFree = parts.refund !== undefined || (world.gates.length === 0 && !world.store?.firstAttemptCost)
-      const admitted = isFree ? undefined : admission(world, this.held(permit, fiber))
-      const issue = () => new Issued(this, call, permit, 0)
+      if (!isFree) watch(permit, fiber)
+      const admitted = isFree ? undefined : admission(world, permit)
+      const issue = () => new Issued(this, decider, permit, 0)
       return admitted === undefined
         ? Effect.succeed(issue())
-        : Effect.map(this.canceling(admitted, permit), issue) as Effect.Effect<Token, any>
+        : Effect.map(this.settling(admitted, run), issue) as Effect.Effect<Token, any>
     })
 
   readonly refreshRetryToken: Service["refreshRetryToken"] = (token, error) =>
     Effect.updateContext(
       Effect.withFiber((fiber) => {
-        const { call, permit } = this.redeemed(token)
-        const world = this.worldOf(fiber.context)
-        permit.leave()
-        const told = failed(world, permit, error)
+        const { decider, permit } = this.redeemed(token)
+        const { run } = decider
+        run.world = this.worldOf(fiber.context)
+        permit.sent()
+        const wait = run.failed(error)
         const next = (): AnyEffect => {
-          const decision = call.failed(world, error, fiber)
+          const decision = decider.follows()
           return Effect.isEffect(decision)
-            ? Effect.flatMap(decision, (decided) => this.follow(decided, call, fiber))
-            : this.follow(decision, call, fiber)
+            ? Effect.flatMap(this.settling(decision, run), (decided) => this.follow(decided, decider, fiber))
+            : this.follow(decision, decider, fiber)
         }
-        return told === undefined ? next() : Effect.flatMap(told, next)
+        return wait === undefined ? next() : Effect.flatMap(wait, next)
       }),
       (caller: AnyContext) => this.own(caller) as Context.Context<any>
     )
 
   readonly recordSuccess: Service["recordSuccess"] = (token, value) =>
     Effect.withFiber((fiber): Effect.Effect<void> => {
-      const { call, permit } = this.redeemed(token)
-      const world = this.worldOf(fiber.context)
-      permit.leave()
-      const { refund } = call.parts
-      if (refund === undefined) return succeeded(world, permit, permit.retry > 0, value) ?? Effect.void
+      const { decider: { parts: { refund }, run }, permit } = this.redeemed(token)
+      const { clock, store } = run.world = this.worldOf(fiber.context)
+      permit.sent()
+      if (refund === undefined) return run.succeeded(value) ?? Effect.void
       permit.reservation?.spend()
       permit.succeeded(value)
-      const { store } = world
-      const clock = world.clock
       if (store !== undefined && store.balance(clock) <= store.capacity - refund) store.deposit(refund, clock)
-      return succeeded(world, undefined, true, value) ?? Effect.void
+      return notified(run.world, true, undefined) ?? Effect.void
     })
 
   private redeemed(token: Token): Issued {
@@ -307,56 +308,55 @@ class Strategy implements Service {
     return quota === undefined ? context : Context.add(context, RetryQuota, quota) as AnyContext
   }
 
-  private held(permit: Permit, fiber: AnyFiber): Permit {
-    permit.kind = "outlives"
-    if (permit.watch === undefined) watchOf(fiber).hold(permit)
-    return permit
+  /** What a run holds goes back if this fails, or is interrupted. */
+  private settling<A, E, R>(self: Effect.Effect<A, E, R>, run: Run): Effect.Effect<A, E, R> {
+    return Effect.onError(self, () => Effect.sync(() => run.ended()))
   }
 
-  private canceling<A, E, R>(self: Effect.Effect<A, E, R>, permit: Permit): Effect.Effect<A, E, R> {
-    return Effect.onError(self, () => Effect.sync(() => permit.cancel()))
-  }
-
-  private follow(decision: RetryDecision, call: Call, fiber: AnyFiber): AnyEffect {
+  private follow(decision: RetryDecision, decider: Decider, fiber: AnyFiber): AnyEffect {
     if (isStop(decision)) return refused(decision)
-    const world = this.worldOf(fiber.context)
-    const permit = call.permit ?? new Permit(world, call.attempt)
-    permit.kind = "outlives"
-    if (world.gates.length > 0) this.held(permit, fiber)
-    return world.gates.length === 0
-      ? Effect.succeed(new Issued(this, call, permit, decision.delayMillis))
-      : this.backedOff(decision, call, permit, fiber)
+    const { run } = decider
+    const permit = run.permit ??= new Permit(run.world, run.attempt)
+    const isGated = run.world.gates.length > 0
+    if (isGated || permit.reservation !== undefined) watch(permit, fiber)
+    return !isGated
+      ? Effect.succeed(new Issued(this, decider, permit, decision.delayMillis))
+      : this.backedOff(decision, decider, permit)
   }
 
   /**
    * Waits out the backoff before asking gates, as the SDKs do: a send token held during a wait is one less for the
    * others.
    */
-  private backedOff(decision: Retry, call: Call, permit: Permit, fiber: AnyFiber): AnyEffect {
-    const { world } = permit
+  private backedOff(decision: Retry, decider: Decider, permit: Permit): AnyEffect {
+    const { run } = decider
     const issue = () => {
-      const issued = new Issued(this, call, permit, 0)
+      const issued = new Issued(this, decider, permit, 0)
       issued.waited = decision.delay
       return Effect.succeed(issued)
     }
-    const ended = (error: unknown): AnyEffect =>
-      Effect.flatMap(asEffect(call.failed(world, error, fiber)), (stop) => refused(stop as Stop))
     const admitted = Effect.suspend((): AnyEffect => {
-      const waiting = admissionUntil(world, permit, call.deadlineAtMillis)
+      const waiting = admissionUntil(run.world, permit, run.deadlineAtMillis)
       if (waiting === undefined) return issue()
       return Effect.flatMap(waiting, (isIn): AnyEffect => {
         if (isIn) return issue()
-        permit.cancel()
-        call.ends = "deadline"
-        return ended(call.error)
+        decider.refuses("deadline")
+        const stop = decider.stops()
+        return after(run.stopped(stop), refused(stop))
       })
     })
-    const told = Effect.catch(admitted, (refusal) =>
-      refusal instanceof RetryRefused
-        ? Effect.fail(refusal)
-        // A gate refuses: the caller gets its error, and the observer is notified that the call ends.
-        : Effect.andThen(Effect.ignore(Effect.suspend(() => (permit.cancel(), ended(refusal)))), Effect.fail(refusal)))
-    return this.canceling(Effect.andThen(Effect.sleep(decision.delay), told), permit)
+    const settled = Effect.catch(admitted, (refusal) => {
+      if (refusal instanceof RetryRefused) return Effect.fail(refusal)
+      // A gate refuses: the caller gets its error, and the observer is notified that the run ends.
+      const ended = Effect.suspend((): AnyEffect => {
+        permit.cancel()
+        run.record(refusal)
+        const stop = decider.follows()
+        return Effect.isEffect(stop) ? stop : Effect.void
+      })
+      return Effect.andThen(Effect.ignore(ended), Effect.fail(refusal))
+    })
+    return this.settling(Effect.andThen(Effect.sleep(decision.delay), settled), run)
   }
 }
 
@@ -430,8 +430,8 @@ const following = (previous: Schedule.Metadata, input: unknown, output: Token, n
 /** What the send of a token tells other processes. For a strategy that is not ours, the maximum is unknown. */
 const toldBy = (token: Token, onward: Onward, context: AnyContext): AnyContext =>
   token instanceof Issued
-    ? sentOn(token.call, onward, context, context)
-    : telling(context, { ...onward, attempt: token.attempt, maxAttempts: Infinity })
+    ? token.decider.run.propagated(onward, context)
+    : propagating(context, { ...onward, attempt: token.attempt, maxAttempts: Infinity })
 
 /** One send, with the metadata of its attempt and what it holds, if something inside it asks. */
 const sending = <A, E, R>(
@@ -457,7 +457,7 @@ const sending = <A, E, R>(
 const markOf = (fiber: AnyFiber, token: Token | undefined): Mark => {
   const issued = token instanceof Issued ? token : undefined
   const world = new World(fiber.context, undefined, issued?.permit.world.gates ?? [])
-  return new Mark(world, fiber, issued && { permit: issued.permit, deadlineAtMillis: issued.call.deadlineAtMillis })
+  return new Mark(world, fiber, issued?.decider.run)
 }
 
 /**

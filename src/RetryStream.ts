@@ -25,7 +25,7 @@ import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
 import { withRetry } from "./Attempt.ts"
 import { settling } from "./engine/send.ts"
 import { checksOf, known } from "./internal/checks.ts"
-import type { Attempted, RetryPolicy } from "./RetryPolicy.ts"
+import type { RetryPolicy } from "./RetryPolicy.ts"
 import * as RetryStrategy from "./RetryStrategy.ts"
 
 type Elements<A> = NonEmptyReadonlyArray<A>
@@ -74,11 +74,11 @@ const after = <A, E, R>(first: Elements<A>, pull: Pulled<A, E, R>): Pulled<A, E,
  */
 export const untilFirst: {
   <Err, R2>(
-    policy: Schedule.Schedule<unknown, Attempted, Err, R2>
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>
   ): <A, E, R>(self: Stream.Stream<A, E, R>) => Stream.Stream<A, E | Err, R | R2>
   <A, E, R, Err, R2>(
     self: Stream.Stream<A, E, R>,
-    policy: Schedule.Schedule<unknown, Attempted, Err, R2>
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>
   ): Stream.Stream<A, E | Err, R | R2>
 } = dual(
   2,
@@ -252,7 +252,7 @@ class Resumed {
  * @since 0.1.0
  */
 export const resume = <A, E, R, Err extends RateLimitExceeded = never, R2 = never>(
-  policy: RetryPolicy<Attempted, R2, Err>,
+  policy: RetryPolicy<unknown, Err, R2>,
   from: (last: Option.Option<A>) => Stream.Stream<A, E, R>,
   options: Options = {}
 ): Stream.Stream<A, E | Err, R | R2> => {

@@ -13,23 +13,25 @@
  * @since 0.1.0
  */
 
-import * as Clock from "effect/Clock"
+import type * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Option from "effect/Option"
-import type * as Pull from "effect/Pull"
-import * as Schedule from "effect/Schedule"
+import type * as Schedule from "effect/Schedule"
+import { Decider } from "./engine/decider.ts"
 import * as Delays from "./engine/delay.ts"
 import { changed } from "./engine/parts.ts"
-import { fromParts, partsOf } from "./engine/policy/policy.ts"
+import { fromParts, partsIn, partsOf } from "./engine/policy/policy.ts"
+import { Repetition } from "./engine/run.ts"
+import { worldOf } from "./engine/world.ts"
 import { also, checks, checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
-import { catchDone, Result } from "./internal/effect-retry needs effect 4.1 (npm install effect@4).ts"
+import { Result } from "./internal/effect-retry needs effect 4.1 (npm install effect@4).ts"
 import { get } from "./internal/safe.ts"
+import type { AnyContext } from "./internal/shared.ts"
 import { classify, CurrentClassifier, type RetryClassifier } from "./RetryClassifier.ts"
-import * as RetryObserver from "./RetryObserver.ts"
 import { fromDelay, isRetryPolicy, type RetryPolicy } from "./RetryPolicy.ts"
 
 /**
@@ -242,7 +244,7 @@ const smithyDelay = (minMillis: number, maxMillis: number): RetryPolicy =>
 /** A policy without its checks of the error: most outcomes that continue a wait are not errors. */
 const asDelay = <R>(delay: Waiter<never, never, R>["delay"]): Waiter<never, never, R>["delay"] =>
   isRetryPolicy(delay)
-    ? fromParts(changed(partsOf(delay), () => ({ whileRetryable: "off", outermostOnly: false })))
+    ? fromParts(changed(partsOf(delay), () => ({ whileRetryable: "off", outermostOnly: false, quota: undefined })))
     : delay
 
 const areAcceptors = (u: ReadonlyArray<unknown>): boolean =>
@@ -383,15 +385,11 @@ const judge = ({ acceptors }: AnyWaiter, outcome: Outcome, classifier: RetryClas
   return { state, why: { matched: matched !== undefined, reason: matched?.message?.(outcome) } }
 }
 
-/** A poll that is not ready is not a retry, so the retry observer is not notified of a policy's delays. */
-const unobserved = Effect.provideService(RetryObserver.CurrentObserver, RetryObserver.none)
-
-type Step<R> = (now: number, input: unknown) => Pull.Pull<[unknown, Duration.Duration], never, unknown, R>
-
 /** The time of one wait. */
 class Timer<R> {
   private readonly waiter: AnyWaiter
-  private readonly step: Step<R>
+  /** A poll that is not ready is not a retry: nothing pays, and nobody is notified. */
+  private readonly decider: Decider
   private readonly clock: Clock.Clock
   private readonly startMillis: number
   private readonly minDelayMillis: number
@@ -400,11 +398,12 @@ class Timer<R> {
   private atEnd = false
   private ended: WaiterTimedOut["reason"] = "time"
 
-  constructor(waiter: AnyWaiter, step: Step<R>, clock: Clock.Clock) {
+  constructor(waiter: AnyWaiter, context: AnyContext) {
     this.waiter = waiter
-    this.step = step
-    this.clock = clock
-    this.startMillis = monotonicMillis(clock)
+    const world = worldOf(context)
+    this.decider = new Decider(partsIn(waiter.delay), new Repetition(world))
+    this.clock = world.clock
+    this.startMillis = monotonicMillis(world.clock)
     this.minDelayMillis = Duration.toMillis(waiter.minDelay)
     this.maxWaitMillis = Duration.toMillis(waiter.maxWait)
   }
@@ -428,11 +427,16 @@ class Timer<R> {
   /** The delay before the next poll in milliseconds; none if there is no next poll. */
   next(outcome: Outcome, remainingMillis: number): Effect.Effect<number | undefined, never, R> {
     if (this.atEnd || remainingMillis <= 0) return Effect.undefined
-    return this.step(this.clock.currentTimeMillisUnsafe(), Result.merge(outcome)).pipe(
-      Effect.map(([, delay]) => this.fit(Duration.toMillis(delay), remainingMillis)),
-      catchDone(() => Effect.sync((): undefined => void (this.ended = "delays"))),
-      unobserved
-    )
+    const { decider } = this
+    decider.run.record(Result.merge(outcome))
+    const answer = decider.decides()
+    const follow = (goes: boolean): number | undefined => {
+      if (!goes) this.ended = "delays"
+      return goes ? this.fit(decider.delayMillis, remainingMillis) : undefined
+    }
+    return typeof answer === "boolean"
+      ? Effect.succeed(follow(answer))
+      : Effect.map(answer as Effect.Effect<boolean, never, R>, follow)
   }
 
   private fit(delayMillis: number, remainingMillis: number): number {
@@ -448,7 +452,7 @@ class Timer<R> {
 
 const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R>, waiter: Waiter<A, E, R2>) {
   const classifier = yield* CurrentClassifier
-  const timer = new Timer(waiter, yield* Schedule.toStep(waiter.delay), yield* Clock.Clock)
+  const timer = new Timer<R2>(waiter, (yield* Effect.context<R2>()) as AnyContext)
   let attempts = 0
   let last: Outcome<A, E> | undefined
   let delayMillis: number | undefined = Duration.toMillis(waiter.initialDelay)

@@ -647,7 +647,7 @@ describe("Explain", () => {
 
 /** Attempts per call, and the share that succeeds, when attempts fail at a rate and waiting takes no time. */
 const realLoad = (
-  policy: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>,
+  policy: RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>,
   failureRate: number,
   calls: number,
   quota?: RetryQuota.Options

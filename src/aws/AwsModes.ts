@@ -27,7 +27,7 @@ export interface Options {
   readonly maxBackoff?: Duration.Input | undefined
 }
 
-type Standard = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota>
+type Standard = RetryPolicy.RetryPolicy<unknown, never, RetryQuota>
 
 /** Rejects invalid options under their own names. */
 const valid = (check: Checks, options: Options, baseMillis: number) => {
@@ -160,7 +160,7 @@ export const awsDynamoDB2026: Standard = /* @__PURE__ */ standard2026({ base: "2
  * @since 0.1.0
  */
 export const awsAdaptive: RetryPolicy.RetryPolicy<
-  RetryPolicy.Attempted,
-  RetryQuota | AdaptiveRateLimiter,
-  RateLimitExceeded
+  unknown,
+  RateLimitExceeded,
+  RetryQuota | AdaptiveRateLimiter
 > = /* @__PURE__ */ RetryPolicy.requiresRateLimiter(awsStandard)

@@ -112,9 +112,9 @@ export interface AwsRetryConfig {
   readonly newRetries2026: Setting<boolean>
   /** The policy of the mode. A call fails with `RateLimitExceeded` only in adaptive mode. */
   readonly policy: RetryPolicy.RetryPolicy<
-    RetryPolicy.Attempted,
-    RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter,
-    Limiter.RateLimitExceeded
+    unknown,
+    Limiter.RateLimitExceeded,
+    RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter
   >
   /**
    * What the policy needs: a quota, a limiter, and the classifier of the mode, which is that of the reference or, in

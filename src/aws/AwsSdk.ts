@@ -29,7 +29,7 @@ import { type CallOptions, Hedge, validatedCall } from "../Hedge.ts"
 import { checksOf, flag } from "../internal/checks.ts"
 import { remainingIn } from "../internal/onward.ts"
 import type { RetryClassifier } from "../RetryClassifier.ts"
-import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
+import type { RetryPolicy } from "../RetryPolicy.ts"
 import * as RetryStrategy from "../RetryStrategy.ts"
 import * as Abort from "./internal/sdk/abort.ts"
 import * as Calls from "./internal/sdk/calls.ts"
@@ -201,7 +201,7 @@ export const send = <I extends object, In extends I, O extends MetadataBearer, O
 export const sendWithRetry = <I extends object, In extends I, O extends MetadataBearer, Out extends O, C, R, Err>(
   client: Client<I, O, C>,
   command: Command<I, In, O, Out, C> | LazyArg<Command<I, In, O, Out, C>>,
-  policy: RetryPolicy<SdkError & Attempted, R, Err>,
+  policy: RetryPolicy<SdkError, Err, R>,
   options?: Omit<SendOptions, "maxAttempts">
 ): Effect.Effect<Out, SdkError | Err, R> =>
   withRetry(send(client, command, { ...options, maxAttempts: policy }), policy)
@@ -348,7 +348,7 @@ export interface ClientStrategy extends RetryStrategyV2 {
  * @since 0.1.0
  */
 export const makeRetryStrategy = <R>(
-  policy: RetryPolicy<Attempted, R, RateLimitExceeded>
+  policy: RetryPolicy<unknown, RateLimitExceeded, R>
 ): Effect.Effect<ClientStrategy, never, R> =>
   Effect.contextWith((context: Context.Context<R>) =>
     Effect.map(

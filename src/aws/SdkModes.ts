@@ -56,12 +56,12 @@ export interface Options {
  */
 export interface SdkMode {
   /** Its standard mode, or the legacy mode if that was requested. */
-  readonly policy: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
+  readonly policy: RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
   /** Its adaptive mode: the same, with a send token before every send. */
   readonly adaptive: RetryPolicy.RetryPolicy<
-    RetryPolicy.Attempted,
-    RetryQuota.RetryQuota | AdaptiveRateLimiter,
-    RateLimitExceeded
+    unknown,
+    RateLimitExceeded,
+    RetryQuota.RetryQuota | AdaptiveRateLimiter
   >
   /** Decides what is retried, what counts as a throttle, and what costs as much as a timeout. */
   readonly classifier: RetryClassifier.RetryClassifier

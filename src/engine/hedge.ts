@@ -10,9 +10,9 @@ import type { RetryInfo } from "../RetryInfo.ts"
 import type { Hedge } from "../RetryObserver.ts"
 import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Latencies } from "../state/latencies.ts"
-import { type AnyEffect, asking, isWait, notified } from "./call.ts"
 import { Permit } from "./permit.ts"
-import { failAgain, send, settling } from "./send.ts"
+import { admissionUntil, failAgain, send, settling } from "./send.ts"
+import { type AnyEffect, asking, isWait, notified } from "./wait.ts"
 import { type AnyFiber, gatesWith, InsideCall, Mark, World, worldOf } from "./world.ts"
 
 /** What the calls of a resource share. */
@@ -170,7 +170,7 @@ class Race {
       : new World(this.world.context, undefined, gates)
     const outer = this.outer?.isActive === true ? this.outer.sent?.permit : undefined
     const own = new Permit(world, 0)
-    if (!(outer instanceof Permit) || outer.state !== "left") return own
+    if (!(outer instanceof Permit) || outer.state !== "sent") return own
     this.isInherited = true
     own.passes = outer.passes
     outer.passes = undefined
@@ -268,10 +268,9 @@ class Race {
   private admitted(sending: Sending): AnyEffect {
     const { index, permit } = sending
     return send({
-      world: permit.world,
+      admitted: admissionUntil(permit.world, permit, index === 0 ? Infinity : this.deadlineAtMillis),
       permit,
       sent: Effect.suspend(() => this.sent(sending)),
-      deadlineAtMillis: index === 0 ? Infinity : this.deadlineAtMillis,
       refused: (error, cause) => index === 0 ? failAgain(error, cause) : this.refuse(sending, "gate"),
       expired: () => this.refuse(sending, "deadline")
     })
@@ -286,7 +285,7 @@ class Race {
 
   private leaves(sending: Sending): AnyEffect {
     const { index, permit } = sending
-    permit.leave(index > 0 || !this.isInherited)
+    permit.sent(index > 0 || !this.isInherited)
     if (permit.reservation !== undefined) permit.reservation = spent(permit.reservation)
     sending.leftMillis = this.world.nowMillis
     // It has waited for its gates or its budget.

@@ -1,5 +1,6 @@
-import type * as Schedule from "effect/Schedule"
+import type * as Effect from "effect/Effect"
 import type { AnyContext } from "../internal/shared.ts"
+import type { Decider } from "./decider.ts"
 import type { Adjust, Delay, Failing } from "./delay.ts"
 
 /** What a retry takes from the quota, by the class of the failure. */
@@ -11,8 +12,13 @@ export interface Cost {
   readonly longPolling: boolean
 }
 
-/** A schedule lifted into a policy. */
-export type Lifted = Schedule.Schedule<unknown, any, unknown, any>
+/** Whether to retry: immediately, or after stepping a schedule, asking, or waiting. */
+export type Answer = boolean | Effect.Effect<boolean, unknown, unknown>
+
+/** What decides inside a policy: a schedule, or several policies. It refuses or accepts. */
+export interface Source {
+  readonly begin: (decider: Decider) => () => Answer
+}
 
 /**
  * One step of a policy: the constructor or combinator of the API, such as `"RetryPolicy.capped"`, and its argument as
@@ -24,11 +30,13 @@ export type Node = readonly [tag: string, given?: unknown]
 export interface Parts {
   /** A source first, then the combinators in the order in which they were applied. */
   readonly nodes: ReadonlyArray<Node>
-  /** The source of the delay: a function, or a schedule lifted into the policy. */
-  readonly source: Delay | Lifted
+  /** The source of the delay: a function, or a schedule or policies that decide inside. */
+  readonly source: Delay | Source
   /** The changes to the delay, in the order in which the combinators were applied. */
   readonly adjusts: ReadonlyArray<Adjust>
   readonly maxAttempts: number
+  /** Conditions of the user's on the failure, asked before the quota. */
+  readonly conditions?: ReadonlyArray<(failing: Failing) => boolean> | undefined
   readonly whileRetryable: "off" | "yes" | "maybe" | ((failing: Failing) => boolean)
   readonly deadlineMillis: number
   readonly outermostOnly: boolean

@@ -2,21 +2,49 @@ import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import { type AnyContext, shared } from "../internal/shared.ts"
+import type { AnyContext } from "../internal/shared.ts"
 import { classify, CurrentClassifier } from "../RetryClassifier.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Reservation } from "../RetryQuotaStore.ts"
 import type { Outcome, Pass, Send } from "../SendGate.ts"
-import { type AnyFiber, current, type World } from "./world.ts"
+import type { AnyFiber, World } from "./world.ts"
 
 /** The first failure in a cause; `undefined` with a defect, or with only an interruption. */
-export const failureIn = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {
+export const firstIn = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {
   let failure: Cause.Fail<unknown> | undefined
   for (const reason of reasons) {
     if (reason._tag === "Die") return undefined
     if (reason._tag === "Fail") failure ??= reason
   }
   return failure
+}
+
+/** Two reservations for one send, of a store that cannot resize one. It shrinks by the second as a whole. */
+const both = (first: Reservation, second: Reservation): Reservation => {
+  let more: Reservation | undefined = second
+  return {
+    get cost() {
+      return first.cost + (more?.cost ?? 0)
+    },
+    resize(cost) {
+      if (cost !== first.cost) return cost === this.cost
+      more?.giveBack()
+      more = undefined
+      return true
+    },
+    sent() {
+      first.sent?.()
+      more?.sent?.()
+    },
+    giveBack: () => {
+      more?.giveBack()
+      return first.giveBack()
+    },
+    spend: () => {
+      more?.spend()
+      return first.spend()
+    }
+  }
 }
 
 /** How a send ended, for the gates it passed. */
@@ -52,17 +80,11 @@ class Ended implements Outcome {
  * (`returned`).
  */
 export class Permit implements Send {
-  /** The surroundings of the send; until it is known which attempt makes it, those of the decision. */
-  world: World
+  readonly world: World
   /** The number of the retry it is for; 0 for a first send, whose tokens are a fee that a success does not return. */
   readonly retry: number
-  state: "taken" | "left" | "returned" | "spent" | "canceled" = "taken"
-  /**
-   * Special kinds. `"lapses"`: its retry may never be sent, since a condition around a schedule can stop it without
-   * notice. `"outlives"`: its fiber may pass it on, for example to a promise, so only a failing fiber settles it.
-   */
-  kind: "plain" | "lapses" | "outlives" = "plain"
-  /** Settles it if its fiber ends, and knows what else that fiber holds. */
+  state: "taken" | "sent" | "returned" | "spent" | "canceled" = "taken"
+  /** Settles it if its fiber ends, and holds what else that fiber does. */
   watch: Watch | undefined = undefined
   below: Permit | undefined = undefined
   reservation: Reservation | undefined = undefined
@@ -100,18 +122,18 @@ export class Permit implements Send {
 
   /** Holds tokens from now on. If they come too late, they go back. */
   pay(reservation: Reservation): void {
-    if (this.state === "taken") this.reservation = reservation
-    else reservation.giveBack()
+    if (this.state !== "taken") reservation.giveBack()
+    else this.reservation = this.reservation === undefined ? reservation : both(this.reservation, reservation)
   }
 
   /**
    * The send is made: from now on, what it holds is used. Observers are notified unless another permit is that of the
    * send.
    */
-  leave(isSend = true): void {
+  sent(isSend = true): void {
     if (this.state !== "taken") return
     if (isSend) this.world.observer.onSend?.(this)
-    this.state = "left"
+    this.state = "sent"
     this.reservation?.sent?.()
     if (this.retry === 0) this.reservation?.spend()
   }
@@ -144,14 +166,14 @@ export class Permit implements Send {
     if (exit._tag === "Success") {
       this.succeeded(exit.value)
     } else {
-      const failure = failureIn(exit.cause)
+      const failure = firstIn(exit.cause)
       if (failure !== undefined) this.failed(failure.error)
     }
     this.abandon()
   }
 
   private ended(tag: Outcome["_tag"], error?: unknown, value?: unknown): void {
-    if (this.state !== "left") return
+    if (this.state !== "sent") return
     const isBack = tag === "Success"
     this.end(isBack ? "returned" : "spent")
     if (isBack) this.reservation?.giveBack()
@@ -167,32 +189,27 @@ export class Permit implements Send {
   }
 }
 
-/** Settles what a fiber holds when the fiber ends, in any way. A fiber has one for its whole life. */
-export class Watch {
-  /** The last retry that a schedule decided on in this fiber: `bridge.ts`. */
-  pending: any = undefined
-  /** The call that a schedule began in this fiber, until its first attempt: `bridge.ts`. */
-  begun: any = undefined
+/**
+ * Settles what a fiber holds when the fiber ends, in any way: for the tokens of strategies, which no frame is around. A
+ * fiber that succeeds may have passed them on, for example to a promise.
+ */
+class Watch {
   private top: Permit | undefined = undefined
 
   constructor(fiber: AnyFiber) {
     fiber.addObserver((exit) => {
       while (this.top !== undefined) {
-        if (this.top.kind === "outlives" && exit._tag === "Success") this.release(this.top)
+        if (exit._tag === "Success") this.release(this.top)
         else this.top.abandon()
       }
     })
   }
 
   hold(permit: Permit): void {
+    permit.watch?.release(permit)
     permit.watch = this
     permit.below = this.top
     this.top = permit
-  }
-
-  /** Returns what is held for a retry that the fiber apparently will not make. */
-  lapse(): void {
-    while (this.top?.kind === "lapses") this.top.cancel()
   }
 
   release(permit: Permit): void {
@@ -207,22 +224,11 @@ export class Watch {
   }
 }
 
-/** The watch of a fiber. */
-export const watchOf = (fiber: AnyFiber): Watch => {
-  const known: Watch | undefined = shared.watches.get(fiber)
-  if (known !== undefined) return known
-  const watch = new Watch(fiber)
-  shared.watches.set(fiber, watch)
-  return watch
-}
+const watches = new WeakMap<AnyFiber, Watch>()
 
-/**
- * A permit, held by a fiber if one is given. The running fiber has moved on: a retry that a schedule decided on in it is no
- * longer coming.
- */
-export const permitOf = (world: World, retry: number, fiber: AnyFiber | undefined): Permit => {
-  const permit = new Permit(world, retry)
-  shared.watches.get(current())?.lapse()
-  if (fiber !== undefined) watchOf(fiber).hold(permit)
-  return permit
+/** Settles a permit when this fiber ends. */
+export const watch = (permit: Permit, fiber: AnyFiber): void => {
+  let found = watches.get(fiber)
+  if (found === undefined) watches.set(fiber, found = new Watch(fiber))
+  found.hold(permit)
 }

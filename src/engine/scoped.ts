@@ -10,6 +10,6 @@ export const passing = <E>(gate: SendGate<E>, context: AnyContext): Effect.Effec
   const permit = new Permit(new World(context, undefined, []), 0)
   return Effect.andThen(
     Effect.addFinalizer((exit) => Effect.sync(() => permit.settle(exit))),
-    Effect.andThen(Effect.suspend(() => gate.enter(permit) ?? Effect.void), Effect.sync(() => permit.leave(false)))
+    Effect.andThen(Effect.suspend(() => gate.enter(permit) ?? Effect.void), Effect.sync(() => permit.sent(false)))
   )
 }

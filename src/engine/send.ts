@@ -1,13 +1,16 @@
 import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Tracer from "effect/Tracer"
-import type { AnyContext } from "../internal/shared.ts"
+import { shared } from "../internal/shared.ts"
 import { QuotaExhausted } from "../RetryQuota.ts"
+import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { SendGate } from "../SendGate.ts"
-import { type AnyEffect, asking, earn, waiting, within } from "./call.ts"
-import { failureIn, Permit } from "./permit.ts"
-import type { AnyFiber, World } from "./world.ts"
+import { firstIn, Permit } from "./permit.ts"
+import { type AnyEffect, asking, waiting, within } from "./wait.ts"
+import { type AnyFiber, InsideCall, Mark, type World } from "./world.ts"
 
 /** What follows a failure: gets the error, and the cause it came in. */
 export type Failed = (error: unknown, cause: Cause.Cause<unknown>) => AnyEffect
@@ -35,7 +38,7 @@ export const settling = (
 export const handling = (failed: Failed, died?: () => void) => (cause: Cause.Cause<unknown>): AnyEffect => {
   const only = onlyIn(cause)
   if (only !== undefined) return failed(only.error, cause)
-  if (failureIn(cause) === undefined) died?.()
+  if (firstIn(cause) === undefined) died?.()
   return Effect.catch(Effect.failCause(cause), (error) => failed(error, Cause.fail(error)))
 }
 
@@ -102,12 +105,11 @@ export const admissionUntil = (
 
 /** One send: admitted, made, and recorded. */
 export interface Sending {
-  readonly world: World
-  readonly permit: Permit
+  /** Whether it may be made: `undefined` if it may be now. */
+  readonly admitted: Effect.Effect<boolean, unknown> | undefined
+  readonly permit: Permit | undefined
   /** Marks the permit as sent, sends, and records how it ends. */
   readonly sent: AnyEffect
-  /** How long it waits for gates. */
-  readonly deadlineAtMillis: number
   /** What follows if the quota or a gate refuses the send. */
   readonly refused: Failed
   /** What follows if the deadline passes before the gates let it pass. */
@@ -115,52 +117,57 @@ export interface Sending {
 }
 
 /** Sends once the quota and the gates permit it. A send that was not made costs nothing. */
-export const send = ({ deadlineAtMillis, expired, permit, refused, sent, world }: Sending): AnyEffect => {
-  const admitted = admissionUntil(world, permit, deadlineAtMillis)
+export const send = ({ admitted, expired, permit, refused, sent }: Sending): AnyEffect => {
   if (admitted === undefined) return sent
   return settling(
     admitted,
     (isIn) => {
       if (isIn) return sent
-      permit.cancel()
+      permit?.cancel()
       return expired()
     },
     (error, cause) => {
-      permit.cancel()
+      permit?.cancel()
       return refused(error, cause)
     },
-    () => permit.cancel()
+    () => permit?.cancel()
   )
 }
 
-/**
- * Puts the frame of an effect around what its fiber runs next, and with a depth those of the effects nested in it. Returns
- * what runs inside. The frames are there when this returns: the fiber cannot yield or be interrupted in between.
- */
-export const framed = (frame: AnyEffect, fiber: AnyFiber, depth = 1): AnyEffect => {
-  let inside: any = frame
-  for (let deep = 0; deep < depth; deep++) {
-    inside = (inside as Tracer.EffectPrimitive<any>)["~effect/Effect/evaluate"](fiber)
+/** A run has succeeded without a retry. */
+export const earn = (store: RetryQuotaStore | undefined, clock: Clock.Clock): void => {
+  if (store !== undefined && store.successIncrement > 0 && store.isFull !== true) {
+    store.deposit(store.successIncrement, clock)
   }
-  return inside
 }
 
 /**
- * The first send of a call that only the quota and gates need to know about, made in a context. A frame settles what it
- * holds, in place of a watch of its fiber, which costs more than everything else here. Call it in a step of the fiber.
+ * Puts the frame of an effect around what its fiber runs next. Returns what runs inside. The frame is there when this
+ * returns: the fiber cannot yield or be interrupted in between.
  */
-export const guarded = (self: AnyEffect, world: World, inside: AnyContext, fiber: AnyFiber): AnyEffect => {
+export const framed = (frame: AnyEffect, fiber: AnyFiber): AnyEffect =>
+  (frame as unknown as Tracer.EffectPrimitive<any>)["~effect/Effect/evaluate"](fiber) as AnyEffect
+
+/**
+ * The first send of a run that only the quota and gates see, or a lone one. A frame settles what it holds, in place of a
+ * watch of its fiber, which costs more than everything else here. Call it in a step of the fiber.
+ */
+export const guarded = (self: AnyEffect, world: World, fiber: AnyFiber): AnyEffect => {
   const permit = new Permit(world, 0)
   const { context } = fiber
+  const mark = shared.marking
+    ? new Mark(world, fiber, { permit, deadlineAtMillis: Infinity, isAlone: true })
+    : undefined
   const ended = (exit: Exit.Exit<unknown, unknown>): undefined => {
+    mark?.ended()
     fiber.setContext(context)
     permit.settle(exit)
     if (permit.state === "returned") earn(world.store, world.clock)
   }
   void framed(Effect.onExitPrimitive(self, ended), fiber)
   const sent = () => {
-    permit.leave()
-    fiber.setContext(inside)
+    permit.sent()
+    fiber.setContext(mark === undefined ? world.inside : Context.add(context, InsideCall, mark))
     return self
   }
   const wait = admission(world, permit)

@@ -40,6 +40,7 @@ export const verdictOf = (parts: Parts, failing: Failing, isNested: boolean): nu
   if (parts.attemptsFirst === true && failing.attempt >= parts.maxAttempts) return "max-attempts"
   if (isRefused(failing.error)) return "vetoed"
   if (!isRetryable(parts.whileRetryable, failing)) return reasonOf(failing)
+  if (parts.conditions?.some((holds) => !holds(failing)) === true) return "condition"
   if (failing.attempt >= parts.maxAttempts) return "max-attempts"
   return costOf(parts.quota, failing.info)
 }

@@ -9,7 +9,6 @@ import { CurrentObserver, type RetryObserver } from "../RetryObserver.ts"
 import { RetryQuota } from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { SendGate } from "../SendGate.ts"
-import type { Lapses } from "../state/lapses.ts"
 
 /** The running fiber: for callbacks, which do not get it. */
 export const current = Fiber.getCurrent as () => AnyFiber
@@ -39,26 +38,15 @@ export const gatesWith = (gates: ReadonlyArray<SendGate>, store: RetryQuotaStore
 export const quotaOf = (context: AnyContext): RetryQuota["Service"] | undefined =>
   Context.getOrUndefined(context, RetryQuota)
 
-/** Only the quota and gates need to know about a first send. */
+/** Only the quota and gates see a first send. */
 const isUnseenBy = ({ onAttempt, onCall, onSend }: RetryObserver, onward: Onward | undefined): boolean =>
   (onAttempt ?? onSend ?? onCall ?? onward) === undefined
-
-/** What sends in this context tell other processes; `undefined` if nothing. */
-export const onwardOf = (context: AnyContext): Onward | undefined => shared.telling ? onwardIn(context) : undefined
-
-export const isQuiet = (context: AnyContext): boolean => {
-  const store = quotaOf(context)?.store
-  return gatesOf(context, store).length === 0 && !store?.firstAttemptCost &&
-    isUnseenBy(Context.get(context, CurrentObserver), onwardOf(context))
-}
 
 /** Everything a call needs to know about its surroundings. Randomness and classifier are read when needed. */
 export class World {
   readonly context: AnyContext
   readonly clock: Clock.Clock
   readonly store: RetryQuotaStore | undefined
-  /** The retries of the quota that may never be sent. */
-  readonly lapses: Lapses | undefined
   readonly gates: ReadonlyArray<SendGate>
   readonly observer: RetryObserver
   /** The metadata of the schedule around the call, if any. */
@@ -66,7 +54,7 @@ export class World {
   /** Only the quota and gates need to know about a first send; if it is quiet, only the quota. */
   readonly isUnseen: boolean
   readonly isQuiet: boolean
-  /** What sends tell other processes; `undefined` if nothing. */
+  /** What sends say to other processes; `undefined` if nothing. */
   readonly onward: Onward | undefined
   /** The context inside a send: it says that the outer call accounts for it. */
   readonly inside: AnyContext
@@ -75,11 +63,10 @@ export class World {
     this.context = context
     this.clock = Context.get(context, Clock.Clock)
     const store = this.store = quota?.store
-    this.lapses = quota?.lapses
     this.gates = gates
     this.observer = Context.get(context, CurrentObserver)
     this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
-    this.onward = onwardOf(context)
+    this.onward = onwardIn(context)
     this.isUnseen = isUnseenBy(this.observer, this.onward)
     this.isQuiet = this.isUnseen && gates.length === 0 && !store?.firstAttemptCost
     this.inside = Context.add(context, InsideCall, new Mark(this))
@@ -107,27 +94,23 @@ export const worldOf = (context: AnyContext): World => {
 /** The metadata of a first send. A separate object, to distinguish it from that of a schedule. */
 export const fresh: Schedule.Metadata = { ...Schedule.CurrentMetadata.defaultValue() }
 
-/** What a send holds, and its call's deadline: `Call`, which is a layer above. */
+/** A send: what it holds, and until when others may be made in its place. */
 interface Sent {
   readonly permit: unknown
   readonly deadlineAtMillis: number
-  /** Whether it is an attempt that nothing retries. Default `false`. */
+  /** Whether nothing retries it. Default `false`. */
   readonly isAlone?: boolean
 }
 
 /**
- * Marks what is inside a send of a call, which that call accounts for. Sends have their own mark only once something
- * asks for it (`shared.marking`): it costs as much as all the rest of a call that succeeds.
+ * Marks what is inside a send, which a run accounts for. Sends have their own mark only once something asks for it
+ * (`shared.marking`): it costs as much as all the rest of a run that succeeds.
  */
 export class Mark {
-  /** The surroundings of the call. */
+  /** The surroundings of the run. */
   readonly world: World
-  /**
-   * The fiber of the send; `undefined` once it has ended, or if calls only do accounting and no policy asks about
-   * nesting.
-   */
+  /** The fiber of the send; `undefined` once it has ended, or if nothing asks about sends. */
   private fiber: AnyFiber | undefined
-  /** The send, if more is known about it. */
   readonly sent: Sent | undefined
 
   constructor(world: World, fiber?: AnyFiber, sent?: Sent) {
@@ -153,9 +136,15 @@ export const InsideCall = /* @__PURE__ */ Context.Reference<Mark | undefined>("e
   defaultValue: () => undefined
 })
 
-/** Whether an outer call retries: around this context, or in the process that called this one. */
+/** Whether an outer run retries: around this context, or in the process that called this one. */
 export const isNested = (context: AnyContext): boolean => {
   const mark = Context.get(context, InsideCall)
   const isInside = mark?.isActive && (!mark.sent?.isAlone || isNested(mark.world.context))
-  return isInside || onwardOf(context)?.isRetried === true
+  return isInside || onwardIn(context)?.isRetried === true
+}
+
+/** Whether a send around these surroundings pays from the same quota: its success counts once. */
+export const isInside = ({ context, store }: World): boolean => {
+  const mark = Context.get(context, InsideCall)
+  return mark?.isActive === true && mark.world.store === store
 }

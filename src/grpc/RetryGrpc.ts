@@ -140,8 +140,8 @@ export interface PushbackOptions {
  * @since 0.1.0
  */
 export const honorPushback: {
-  (options?: PushbackOptions): <E, R, Err>(self: RetryPolicy<E, R, Err>) => RetryPolicy<E, R, Err>
-  <E, R, Err>(self: RetryPolicy<E, R, Err>, options?: PushbackOptions): RetryPolicy<E, R, Err>
+  (options?: PushbackOptions): <E, R, Err>(self: RetryPolicy<E, Err, R>) => RetryPolicy<E, Err, R>
+  <E, R, Err>(self: RetryPolicy<E, Err, R>, options?: PushbackOptions): RetryPolicy<E, Err, R>
 } = /* @__PURE__ */ combinator("RetryGrpc.honorPushback", (check, options: PushbackOptions) => {
   const atMost = check.duration("atMost", options.atMost, 60_000)
   const beyond = check.oneOf("beyond", options.beyond, ["stop", "clamp"], "stop")

@@ -26,7 +26,7 @@ import { extended, partsOf } from "../engine/policy/policy.ts"
 import { type CallOptions, type Hedge, validatedCall } from "../Hedge.ts"
 import { also, callable, type Checks, checksOf, flag, known } from "../internal/checks.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
-import { type Attempted, fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
+import { fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { retrying, type Send, type Settings, telling } from "./internal/call.ts"
 import { classifierOf, isRetryStatus } from "./internal/classify.ts"
 import { hedging } from "./internal/hedge.ts"
@@ -146,7 +146,7 @@ export const classifier: RetryClassifier.RetryClassifier = makeClassifier()
 
 const aClassifier = "a function of a failure"
 
-type AnySchedule<Err, R> = Schedule.Schedule<unknown, Attempted, Err, R>
+type AnySchedule<Err, R> = Schedule.Schedule<unknown, unknown, Err, R>
 
 const settingsOf = (options: Options, constructorName: string): Settings => {
   const check = checksOf(constructorName, options)
@@ -177,8 +177,8 @@ const askingParts = ({ whileRetryable }: Parts): Partial<Parts> =>
 /**
  * The schedule as a policy that checks whether a failure is retryable: one that does not would resend a consumed body.
  */
-const asking = <Err, R>(schedule: AnySchedule<Err, R>): RetryPolicy<Attempted, R, Err> => {
-  const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy<Attempted, R, Err> : fromSchedule(schedule)
+const asking = <Err, R>(schedule: AnySchedule<Err, R>): RetryPolicy<unknown, Err, R> => {
+  const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy<unknown, Err, R> : fromSchedule(schedule)
   return partsOf(policy).whileRetryable === "off"
     ? extended(policy, "RetryPolicy.whileRetryable", undefined, askingParts)
     : policy
@@ -221,19 +221,19 @@ const prepared = <E, R>(self: HttpClient.HttpClient.With<E, R>, options: Options
  */
 export const retry: {
   <Err, R2>(
-    policy: Schedule.Schedule<unknown, Attempted, Err, R2>,
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>,
     options?: Options
   ): <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2>
   <E, R, Err, R2>(
     self: HttpClient.HttpClient.With<E, R>,
-    policy: Schedule.Schedule<unknown, Attempted, Err, R2>,
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>,
     options?: Options
   ): HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2>
 } = dual(
   (args) => HttpClient.isHttpClient(args[0]),
   <E, R, Err, R2>(
     self: HttpClient.HttpClient.With<E, R>,
-    policy: Schedule.Schedule<unknown, Attempted, Err, R2>,
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>,
     options: Options = {}
   ): HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2> =>
     HttpClient.transform(prepared(self, options), retrying(settingsOf(options, "RetryHttp.retry"), asking(policy)))
@@ -337,7 +337,7 @@ export type Transform = <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpCl
  * @since 0.1.0
  */
 export const transform = <R>(
-  policy: Schedule.Schedule<unknown, Attempted, never, R>,
+  policy: Schedule.Schedule<unknown, unknown, never, R>,
   options: Options = {}
 ): Effect.Effect<Transform, never, R> => {
   const settings = settingsOf(options, "RetryHttp.retry")
@@ -372,7 +372,7 @@ export const transform = <R>(
  * @since 0.1.0
  */
 export const layer = <R>(
-  policy: Schedule.Schedule<unknown, Attempted, never, R>,
+  policy: Schedule.Schedule<unknown, unknown, never, R>,
   options?: Options
 ): Layer.Layer<HttpClient.HttpClient, never, HttpClient.HttpClient | R> =>
   Layer.effect(

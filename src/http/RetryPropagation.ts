@@ -33,7 +33,7 @@ import type * as ConcurrencyLimiter from "../ConcurrencyLimiter.ts"
 import { CurrentCriticality } from "../Criticality.ts"
 import { also, checks, checksOf, known } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
-import { headersIn, type Names, type Onward, onwardIn, remainingIn, telling } from "../internal/onward.ts"
+import { headersIn, type Names, type Onward, onwardIn, remainingIn, propagating } from "../internal/onward.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import { headersOf, limiting, namesOf, until, working } from "./internal/journey.ts"
 
@@ -104,7 +104,7 @@ const begin = (names: Names): Onward => ({
  * @since 0.1.0
  */
 export const layer = (headers: HeaderNames = {}): Layer.Layer<never> =>
-  Layer.succeedContext(telling(Context.empty(), begin(namesOf(headers, "RetryPropagation.layer"))))
+  Layer.succeedContext(propagating(Context.empty(), begin(namesOf(headers, "RetryPropagation.layer"))))
 
 const defaultNames = /* @__PURE__ */ namesOf({}, "RetryPropagation")
 
@@ -129,7 +129,7 @@ export const withDeadline = (limit: Duration.Input) => {
     Effect.withFiber((fiber) => {
       const onward = onwardIn(fiber.context) ?? begin(defaultNames)
       const deadlineAtMillis = Math.min(onward.deadlineAtMillis, monotonicMillis(clockOf(fiber)) + millis)
-      const inside = telling(Context.empty(), { ...onward, deadlineAtMillis })
+      const inside = propagating(Context.empty(), { ...onward, deadlineAtMillis })
       return until(Effect.provideContext(self, inside), Math.min(millis, remainingIn(fiber.context)), late)
     })
 }

@@ -2,7 +2,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import { CurrentCriticality } from "../Criticality.ts"
 import { monotonicMillis } from "./clock.ts"
-import { type AnyContext, shared } from "./shared.ts"
+import type { AnyContext } from "./shared.ts"
 
 /** The headers by which processes describe a call to each other. */
 export interface Names {
@@ -24,18 +24,18 @@ export interface Onward {
   readonly isRetried: boolean
 }
 
-/** Set where calls are propagated, by {@link telling}. */
+/** Set where calls are propagated, by {@link propagating}. */
 const CurrentOnward: Context.Reference<Onward | undefined> = /* @__PURE__ */ Context.Reference<
   Onward | undefined
 >("effect-retry/CurrentOnward", { defaultValue: () => undefined })
 
-/** A context whose sends tell this. */
-export const telling = <Services>(context: Context.Context<Services>, onward: Onward): Context.Context<Services> => {
-  shared.telling = true
-  return Context.add(context, CurrentOnward, onward)
-}
+/** A context whose sends say this. */
+export const propagating = <Services>(
+  context: Context.Context<Services>,
+  onward: Onward
+): Context.Context<Services> => Context.add(context, CurrentOnward, onward)
 
-/** What sends in this context tell; `undefined` if nothing, as everywhere until `shared.telling`. */
+/** What sends in this context say; `undefined` if nothing. */
 export const onwardIn = (context: AnyContext): Onward | undefined => Context.get(context, CurrentOnward)
 
 /** The time left until the deadline, in milliseconds: at least 0, or `Infinity` without one. */

@@ -63,7 +63,7 @@ import { checks, checksOf, known } from "../internal/checks.ts"
 import { errorOf, Refusal } from "../internal/refusal.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { InvalidOption } from "../InvalidOption.ts"
-import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
+import type { RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
 import { CurrentFleet } from "../state/fleet.ts"
 import { type Document, documentOf } from "./internal/document.ts"
@@ -428,7 +428,7 @@ export const hedged = (name: string) => {
  * @category constructors
  * @since 0.1.0
  */
-export const live = (name: string): RetryPolicy<Attempted, RetryConfig | RetryQuota> => {
+export const live = (name: string): RetryPolicy<unknown, never, RetryConfig | RetryQuota> => {
   checkName("RetryConfig.live", name)
   return fromSource("RetryConfig.live", name, () => 0, (context) => liveIn(context, name).version.parts)
 }

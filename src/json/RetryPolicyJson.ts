@@ -31,7 +31,7 @@ import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimi
 import { also, checksOf, known } from "../internal/checks.ts"
 import { errorOf, Refusal } from "../internal/refusal.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
-import type { Attempted, RetryPolicy } from "../RetryPolicy.ts"
+import type { RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
 import { spelledOut } from "./internal/durations.ts"
 import { read } from "./internal/reading.ts"
@@ -42,7 +42,7 @@ import { read } from "./internal/reading.ts"
  * @category models
  * @since 0.1.0
  */
-export type Policy = RetryPolicy<Attempted, RetryQuota | AdaptiveRateLimiter, RateLimitExceeded>
+export type Policy = RetryPolicy<unknown, RateLimitExceeded, RetryQuota | AdaptiveRateLimiter>
 
 /**
  * Options of {@link fromJson}.

@@ -81,7 +81,7 @@ const inside = (caller: AnyContext) => (context: Context.Context<any>): Context.
   return restored
 }
 
-type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
+type Policy = RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
 
 class Retrying {
   private readonly model: LanguageModel.LanguageModel

@@ -62,7 +62,7 @@ export interface Options {
  */
 export const make = (
   options: Options = {}
-): RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota> => {
+): RetryPolicy.RetryPolicy<unknown, never, RetryQuota> => {
   const check = checksOf("RetryLlm.make", options)
   const { atMost = "1 minute", deadline = "10 minutes", maxAttempts = 3 } = options
   also(check, "maxAttempts", "atMost", "deadline")
@@ -84,7 +84,7 @@ export const make = (
  * @category policies
  * @since 0.1.0
  */
-export const openai: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota> = /* @__PURE__ */ make()
+export const openai: RetryPolicy.RetryPolicy<unknown, never, RetryQuota> = /* @__PURE__ */ make()
 
 /**
  * For Anthropic: see {@link make}.
@@ -92,7 +92,7 @@ export const openai: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota> 
  * @category policies
  * @since 0.1.0
  */
-export const anthropic: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota> = /* @__PURE__ */ make()
+export const anthropic: RetryPolicy.RetryPolicy<unknown, never, RetryQuota> = /* @__PURE__ */ make()
 
 /** The parts of a request that a model reads. */
 const read = ["messages", "input", "prompt", "system", "instructions", "tools"] as const

@@ -40,6 +40,15 @@ const warn = (context: AnyContext, clock: Clock.Clock, message: string): void =>
 export const warnTooSmall = (context: AnyContext, clock: Clock.Clock, cost: number, capacity: number): void =>
   warn(context, clock, `a retry costs ${cost}, its RetryQuota holds ${capacity}: none is made`)
 
+/** Retries of Effect's own loops cannot be seen: they are charged, but late. */
+export const warnUnseen = (context: AnyContext, clock: Clock.Clock, tried: ReadonlyArray<string>): void =>
+  warn(
+    context,
+    clock,
+    `the loops of this version of Effect are not as in ${tried.join(", ")}: under Effect.retry a quota is charged when a ` +
+      "retry is decided and settled late, and no gate is asked. Use withRetry, which needs neither"
+  )
+
 /** The same of the quota that decides while Redis does not respond: said before that happens. */
 export const warnFallbackTooSmall = (context: AnyContext, clock: Clock.Clock, cost: number, capacity: number): void =>
   warn(

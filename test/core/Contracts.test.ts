@@ -30,7 +30,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { responseOf } from "../reliability/utils/http.ts"
 import { thinned } from "../utils/sweep.ts"
 
-type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
+type Policy = RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
 
 /** A send that a test counts, and ends as it chooses. */
 type Sending = Effect.Effect<string, unknown>

@@ -38,7 +38,7 @@ const ofHttp = (headers: Headers, status = 429): Effect.Effect<number | undefine
 const ofCore = (headers: Headers): number | undefined =>
   millisOf(RetryClassifier.defaultClassifier, { status: 429, headers })
 
-const send = (client: ReturnType<typeof clientOf>["client"], policy: RetryPolicy.RetryPolicy<any, any>) =>
+const send = (client: ReturnType<typeof clientOf>["client"], policy: RetryPolicy.RetryPolicy<any, never, any>) =>
   Effect.exit(Kit.runToEnd(RetryHttp.retry(client, policy, { hintSpread: 0 }).get("http://a/"), { atMost: "40 days" }))
 
 /** 100 ms, then 200, then 400, and hints up to a minute. */
@@ -214,7 +214,7 @@ describe("hints of servers", () => {
         10_000
       ],
       ["the quota, 2.1", awsStandard2026, 3, 2000]
-    ] as ReadonlyArray<readonly [string, RetryPolicy.RetryPolicy<any, RetryQuota.RetryQuota>, number, number]>
+    ] as ReadonlyArray<readonly [string, RetryPolicy.RetryPolicy<any, never, RetryQuota.RetryQuota>, number, number]>
   ) {
     it.effect(`a server that throttles for ever with retry-after 1 is left alone after ${name}`, () =>
       Effect.gen(function*() {

@@ -33,7 +33,7 @@ import { standard2026 } from "../vectors/standard2026.ts"
 import { standardClassic } from "../vectors/standardClassic.ts"
 
 /** Runs a call in the request loop, with the strategy of a policy. */
-const requested = <A, E, R>(send: Effect.Effect<A, E>, policy: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, R>) =>
+const requested = <A, E, R>(send: Effect.Effect<A, E>, policy: RetryPolicy.RetryPolicy<unknown, never, R>) =>
   RetryStrategy.run(send).pipe(Effect.provide(RetryStrategy.layer(policy)))
 
 const loop: Driver = {
@@ -402,7 +402,7 @@ describe("RetryStrategy", () => {
 
     it.effect("are refused with the reason of the policy", () =>
       Effect.gen(function*() {
-        const refused = <R>(policy: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, R>, error: unknown) =>
+        const refused = <R>(policy: RetryPolicy.RetryPolicy<unknown, never, R>, error: unknown) =>
           Effect.gen(function*() {
             const strategy = yield* RetryStrategy.make(policy)
             return yield* refusal(

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { attempt, Backoff, RetryPolicy, withRetry } from "effect-retry"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { type Onward, onwardIn, telling } from "../../src/internal/onward.ts"
+import { type Onward, onwardIn, propagating } from "../../src/internal/onward.ts"
 import { Transient } from "../utils/call.ts"
 import { inTime } from "../utils/drivers.ts"
 
@@ -13,8 +13,8 @@ const came: Onward = { names, attempt: 3, maxAttempts: 7, deadlineAtMillis: 10_0
 const fixed = Backoff.fixed({ delay: 100 })
 const drivers = [
   {
-    form: "Effect.retry(attempt)",
-    run: (self: Effect.Effect<unknown, Transient>, policy: typeof fixed) => Effect.retry(attempt(self), policy)
+    form: "Effect.retry",
+    run: (self: Effect.Effect<unknown, Transient>, policy: typeof fixed) => Effect.retry(self, policy)
   },
   {
     form: "withRetry",
@@ -38,7 +38,7 @@ describe.each(drivers)("$form", ({ run }) => {
           return yield* Effect.fail(new Transient())
         })
         yield* inTime(
-          Effect.updateContext(run(send, policy), (context: Context.Context<never>) => telling(context, came))
+          Effect.updateContext(run(send, policy), (context: Context.Context<never>) => propagating(context, came))
         )
         assert.deepStrictEqual<unknown>(seen, expected)
       }))
@@ -48,7 +48,7 @@ describe.each(drivers)("$form", ({ run }) => {
 it.effect("an attempt that no policy retries passes on what came", () =>
   Effect.gen(function*() {
     const call = Effect.contextWith((context: Context.Context<never>) => Effect.succeed(onwardIn(context)))
-    const sent = yield* Effect.updateContext(attempt(call), (context: Context.Context<never>) => telling(context, came))
+    const sent = yield* Effect.updateContext(attempt(call), (context: Context.Context<never>) => propagating(context, came))
     assert.strictEqual(sent, came)
   }))
 
@@ -62,7 +62,7 @@ it.effect("a deadline around an attempt goes with each of its sends, also with i
     const policy = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3))
     const timed = Effect.updateContext(
       attempt(call),
-      (context: Context.Context<never>) => telling(context, { ...came, deadlineAtMillis: 5000 })
+      (context: Context.Context<never>) => propagating(context, { ...came, deadlineAtMillis: 5000 })
     )
     yield* inTime(Effect.retry(timed, policy))
     assert.deepStrictEqual(seen, [5000, 5000, 5000])

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
-import { Permit, watchOf } from "../../src/engine/permit.ts"
+import { Permit, watch } from "../../src/engine/permit.ts"
 import { passing } from "../../src/engine/scoped.ts"
 import { World } from "../../src/engine/world.ts"
 
@@ -19,7 +19,7 @@ const holding = (told: Array<string>, name = "") => {
 }
 
 const verbs = {
-  leave: (permit: Permit) => permit.leave(),
+  leave: (permit: Permit) => permit.sent(),
   succeeds: (permit: Permit) => permit.succeeded("ok"),
   fails: (permit: Permit) => permit.failed("error"),
   abandon: (permit: Permit) => permit.abandon(),
@@ -93,7 +93,7 @@ describe("a permit leaves the quota with what it spent, no more and no less", ()
       canceled.permit.cancel()
       canceled.pay()
       assert.strictEqual(yield* canceled.balance, 400)
-      sent.permit.leave()
+      sent.permit.sent()
       sent.pay()
       assert.strictEqual(yield* sent.balance, 393)
     }))
@@ -104,10 +104,10 @@ it.effect("a permit that is settled out of order leaves the others to their fibe
     const told: Array<string> = []
     const fiber = yield* Effect.forkChild(Effect.withFiber((fiber) => {
       const permits = ["a", "b", "c", "d"].map((name) => holding(told, name))
-      for (const permit of permits) watchOf(fiber).hold(permit)
+      for (const permit of permits) watch(permit, fiber)
       permits[0]!.cancel()
       permits[2]!.cancel()
-      return Effect.void
+      return Effect.fail("ended")
     }))
     yield* Fiber.await(fiber)
     yield* Effect.yieldNow
@@ -123,7 +123,7 @@ it.effect("a send, and its outcome, keep the time at which they were first asked
       let outcome: SendGate.Outcome | undefined
       permit.hold({ settle: (ended) => void (outcome = ended), cancel: () => {} })
       assert.strictEqual(permit.nowMillis, start)
-      permit.leave()
+      permit.sent()
       permit.succeeded("ok")
       assert.strictEqual(outcome!.nowMillis, start)
       yield* TestClock.adjust("1 minute")

@@ -126,7 +126,7 @@ describe("the policy for servers other than AWS", () => {
   for (const [seconds, aws, patient] of waits) {
     it.effect(`Retry-After: ${seconds} is ${aws} ms to awsStandard2026, to patient ${patient ?? "the end"}`, () =>
       Effect.gen(function*() {
-        const wait = (policy: RetryPolicy.RetryPolicy<any, RetryQuota.RetryQuota>) =>
+        const wait = (policy: RetryPolicy.RetryPolicy<any, never, RetryQuota.RetryQuota>) =>
           Effect.gen(function*() {
             const { client, times } = clientOf([
               { status: 429, headers: { "retry-after": String(seconds) } },

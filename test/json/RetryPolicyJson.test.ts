@@ -171,9 +171,9 @@ describe("fromJson", () => {
     expectTypeOf(RetryPolicyJson.fromJson).returns.toEqualTypeOf<
       Effect.Effect<
         RetryPolicy.RetryPolicy<
-          RetryPolicy.Attempted,
-          RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter,
-          AdaptiveRateLimiter.RateLimitExceeded
+          unknown,
+          AdaptiveRateLimiter.RateLimitExceeded,
+          RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
         >,
         InvalidOption
       >

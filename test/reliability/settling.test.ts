@@ -26,7 +26,7 @@ import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
 import { inTime } from "../utils/drivers.ts"
 import { countedClock } from "./utils/clocks.ts"
 
-type Policy = RetryPolicy.RetryPolicy<any, RetryQuota.RetryQuota>
+type Policy = RetryPolicy.RetryPolicy<any, never, RetryQuota.RetryQuota>
 type Call = Effect.Effect<unknown, unknown, any>
 
 const drivers = [

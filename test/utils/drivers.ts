@@ -1,4 +1,4 @@
-import { attempt, type awsStandard, withRetry } from "effect-retry"
+import { type awsStandard, withRetry } from "effect-retry"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
@@ -8,8 +8,8 @@ type Standard = typeof awsStandard
 /** The two ways to run a policy. */
 export const drivers = [
   {
-    form: "Effect.retry(attempt)",
-    run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => Effect.retry(attempt(self), policy)
+    form: "Effect.retry",
+    run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => Effect.retry(self, policy)
   },
   { form: "withRetry", run: <A, E, R>(self: Effect.Effect<A, E, R>, policy: Standard) => withRetry(self, policy) }
 ] as const

@@ -1,16 +1,16 @@
-import { attempt, type RetryDecision, RetryObserver, type RetryPolicy, type RetryQuota, withRetry } from "effect-retry"
+import { type RetryDecision, RetryObserver, type RetryPolicy, type RetryQuota, withRetry } from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 
-export type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
+export type Policy = RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
 
 /** The two ways to retry an effect. */
 export const drivers = [
   {
-    form: "Effect.retry(attempt)",
-    run: <A, E>(self: Effect.Effect<A, E>, policy: Policy) => Effect.retry(attempt(self), policy)
+    form: "Effect.retry",
+    run: <A, E>(self: Effect.Effect<A, E>, policy: Policy) => Effect.retry(self, policy)
   },
   { form: "withRetry", run: <A, E>(self: Effect.Effect<A, E>, policy: Policy) => withRetry(self, policy) }
 ] as const

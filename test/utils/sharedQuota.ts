@@ -1,5 +1,5 @@
 import type { RetryQuota, RetryQuotaStore } from "effect-retry"
-import { attempt, awsStandard, RetryStrategy, withRetry } from "effect-retry"
+import { awsStandard, RetryStrategy, withRetry } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -78,7 +78,7 @@ export const within = <A, E, R>(millis: number, self: Effect.Effect<A, E, R>) =>
 
 /** The ways to make a call with retries. */
 export const drivers = {
-  "Effect.retry": <A>(call: Effect.Effect<A, Transient>, policy = awsStandard) => Effect.retry(attempt(call), policy),
+  "Effect.retry": <A>(call: Effect.Effect<A, Transient>, policy = awsStandard) => Effect.retry(call, policy),
   "withRetry": <A>(call: Effect.Effect<A, Transient>, policy = awsStandard) => withRetry(call, policy),
   "RetryStrategy": <A>(call: Effect.Effect<A, Transient>, policy = awsStandard) =>
     Effect.provide(RetryStrategy.run(call), RetryStrategy.layer(policy))

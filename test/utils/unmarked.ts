@@ -1,16 +1,14 @@
-/** Has a file find the process as it is before its first `outermostOnly` policy, hedged call and propagated call. */
+/** Has a file find the process as it is before its first `outermostOnly` policy and hedged call. */
 import { afterAll, beforeAll } from "vitest"
 import { shared } from "../../src/internal/shared.ts"
 
 export const unmarked = (): void => {
-  const { marking, nesting, telling } = shared
+  const { marking } = shared
   beforeAll(() => {
-    Object.assign(shared, { marking: false, nesting: false, telling: false })
+    shared.marking = false
   })
   // What other files keep, such as a policy, needs the marks.
   afterAll(() => {
-    if (marking === true) shared.marking = true
-    if (telling === true) shared.telling = true
-    shared.nesting ||= nesting
+    shared.marking ||= marking
   })
 }

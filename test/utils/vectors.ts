@@ -73,7 +73,7 @@ export interface StandardVector<Given> {
 }
 
 /** A policy as the AWS modes make it; one that asks for less is one too. */
-export type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
+export type Policy = RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
 
 type Call = Effect.Effect<number, SdkError>
 
@@ -254,7 +254,7 @@ export const steppedDelays = (policy: Policy, count: number, error: SdkError) =>
     const step = yield* Schedule.toStep(policy)
     const delays: Array<number> = []
     while (delays.length < count) {
-      const [, delay] = yield* step(0, error as SdkError & RetryPolicy.Attempted)
+      const [, delay] = yield* step(0, error as SdkError)
       delays.push(Duration.toMillis(delay))
     }
     return delays

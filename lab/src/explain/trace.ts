@@ -21,7 +21,7 @@ export type EndReason = StopReason | "policy-error" | "not-followed"
 
 /** What is run: a call whose attempts all fail. */
 export interface Setting {
-  readonly policy: RetryPolicy<any, RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter, unknown>
+  readonly policy: RetryPolicy<any, unknown, RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter>
   readonly error: unknown
   readonly attemptMillis: number
   readonly quota: RetryQuota.Options | undefined

@@ -24,7 +24,7 @@ import { millis } from "./units.ts"
 export type Needs = RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter
 
 /** A policy of the library, for any error. */
-export type AnyPolicy = RetryPolicy.RetryPolicy<any, Needs, unknown>
+export type AnyPolicy = RetryPolicy.RetryPolicy<any, unknown, Needs>
 
 /** The policy of a fleet's clients, and the quotas and gates that each process has. */
 export interface Retrying {

@@ -24,7 +24,7 @@ const boundedBy = (budget: BudgetOptions, processes: number, capacity: number, a
 
 /** Whether retries cease while nothing succeeds: every one of them costs tokens, and only successes bring any. */
 const runsDry = (
-  { cost, throttlingCost, timeoutCost }: Required<RetryPolicy.QuotaOptions>,
+  { cost = 5, throttlingCost, timeoutCost }: RetryPolicy.QuotaOptions,
   { refillPerSecond = 0, whenExhausted }: RetryQuota.Options
 ): boolean =>
   Math.min(cost, throttlingCost ?? cost, timeoutCost ?? cost) > 0 && refillPerSecond === 0 && whenExhausted !== "wait"

@@ -178,7 +178,7 @@ export interface TokenBucket {
  * @since 0.1.0
  */
 export interface RetryStrategy<R, Err = never> {
-  readonly policy: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, R, Err>
+  readonly policy: RetryPolicy.RetryPolicy<unknown, Err, R>
   readonly layer: Layer.Layer<R>
 }
 

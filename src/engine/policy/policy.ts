@@ -4,9 +4,11 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schedule from "effect/Schedule"
 import { type Checks, checks, checksOf, known } from "../../internal/checks.ts"
 import { get } from "../../internal/safe.ts"
-import { toSchedule } from "../bridge.ts"
+import { Opaque } from "../../internal/words.ts"
 import type { Adjust } from "../delay.ts"
 import { changed, type Parts } from "../parts.ts"
+import { toSchedule } from "../schedule.ts"
+import { lifting } from "./lifted.ts"
 import { toSteps, toText } from "./text.ts"
 
 /** The key under which a policy carries its parts. */
@@ -19,6 +21,13 @@ export interface AnyPolicy extends Schedule.Schedule<unknown, never, unknown, un
 
 /** What a policy is made of. */
 export const partsOf = (policy: AnyPolicy): Parts => policy[TypeId] as Parts
+
+/** The parts of a policy, or of any schedule as one. */
+export const partsIn = (schedule: any): Parts => partsOf(isPolicy(schedule) ? schedule : lifted(schedule))
+
+/** Any schedule as a policy; a policy as it is. */
+export const lifted = (schedule: any): any =>
+  isPolicy(schedule) ? schedule : fromSource("RetryPolicy.fromSchedule", new Opaque(schedule, "<schedule>"), lifting(schedule))
 
 export const isPolicy = (u: unknown): u is AnyPolicy => get(u, TypeId) !== undefined
 
@@ -64,9 +73,9 @@ export const fromSource = (tag: string, given: unknown, source: Parts["source"],
   })
 
 /** The policy with one more step, and the changes it makes. */
-export const extended = (self: AnyPolicy, tag: string, given: unknown, changes: Partial<Parts> | Change): any => {
+export const extended = (self: Schedule.Schedule<unknown, any, any, any>, tag: string, given: unknown, changes: Partial<Parts> | Change): any => {
   const change = typeof changes === "function" ? changes : () => changes
-  return fromParts(changed(partsOf(self), (parts) => ({ ...change(parts), nodes: [...parts.nodes, [tag, given]] })))
+  return fromParts(changed(partsIn(self), (parts) => ({ ...change(parts), nodes: [...parts.nodes, [tag, given]] })))
 }
 
 type Change = (parts: Parts) => Partial<Parts>
@@ -78,12 +87,17 @@ export const adjusting = (next: Adjust): Change => ({ adjusts }) => ({ adjusts: 
  * A combinator that takes the policy first or last. Its option is checked immediately, and recorded as the checks
  * normalize it: all fields, or the only one.
  */
-export const combinator = (tag: string, compile: (check: Checks, option: any) => Change, field?: string): any => {
-  const applied = (option: any = field === undefined ? {} : undefined) => {
+export const combinator = (
+  tag: string,
+  compile: (check: Checks, option: any) => Change,
+  field?: string,
+  preset?: unknown
+): any => {
+  const applied = (option: any = field === undefined ? {} : preset) => {
     const check = field === undefined ? checksOf(tag, option) : checks(tag)
     const change = compile(check, option)
     if (field === undefined) known(check, option)
-    return (self: AnyPolicy) => extended(self, tag, field === undefined ? check.given : check.given[field], change)
+    return (self: any) => extended(self, tag, field === undefined ? check.given : check.given[field], change)
   }
-  return (...args: ReadonlyArray<unknown>) => isPolicy(args[0]) ? applied(args[1])(args[0]) : applied(args[0])
+  return (...args: ReadonlyArray<unknown>) => Schedule.isSchedule(args[0]) ? applied(args[1])(args[0] as any) : applied(args[0])
 }

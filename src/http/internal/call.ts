@@ -17,7 +17,7 @@ import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
 import { CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { combine, CurrentObserver, type RetryObserver } from "../../RetryObserver.ts"
-import type { Attempted, RetryPolicy } from "../../RetryPolicy.ts"
+import type { RetryPolicy } from "../../RetryPolicy.ts"
 import { isWorthReading, readAhead } from "./ahead.ts"
 import { isOneShot } from "./bodies.ts"
 import { inside, isResponse } from "./classify.ts"
@@ -202,7 +202,7 @@ export const telling = <E, R>(self: HttpClient.HttpClient.With<E, R>): HttpClien
 /** Sends a request, and retries it as needed. */
 export const retrying = <Err, R2>(
   settings: Settings,
-  policy: RetryPolicy<Attempted, R2, Err>
+  policy: RetryPolicy<unknown, Err, R2>
 ): <E, R>(send: Send<E, R>, request: HttpClientRequest) => Send<E | HttpClientError | Err, R | R2> =>
 <E, R>(send: Send<E, R>, request: HttpClientRequest) =>
   Effect.withFiber((fiber) => {

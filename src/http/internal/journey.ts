@@ -5,7 +5,7 @@ import type * as ConcurrencyLimiter from "../../ConcurrencyLimiter.ts"
 import { type Criticality, CurrentCriticality } from "../../Criticality.ts"
 import { also, checks, checksOf, known } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
-import { grpcTimeout, type Names, type Onward, telling } from "../../internal/onward.ts"
+import { grpcTimeout, type Names, type Onward, propagating } from "../../internal/onward.ts"
 import { isObject } from "../../internal/refusal.ts"
 import { get } from "../../internal/safe.ts"
 
@@ -142,7 +142,7 @@ export const working = <A, E, R, B, E2>(
     const now = monotonicMillis(clockOf(fiber))
     const onward = onwardOf(headers, names, now)
     const criticality = criticalityOf(headers, names) ?? fiber.getRef(CurrentCriticality)
-    const told = telling(Context.make(CurrentCriticality, criticality), onward)
+    const told = propagating(Context.make(CurrentCriticality, criticality), onward)
     return Effect.provideContext(until(work, onward.deadlineAtMillis - now, late), told) as Effect.Effect<
       A | B,
       E | E2,

@@ -20,7 +20,6 @@ import { AdaptiveGate, type AdaptiveOptions } from "../../state/adaptive.ts"
 import { ConcurrencyGate } from "../../state/concurrency.ts"
 import { CoolDownGate, type CoolDownOptions } from "../../state/coolDown.ts"
 import { CurrentFleet } from "../../state/fleet.ts"
-import { Lapses } from "../../state/lapses.ts"
 import type { Latencies } from "../../state/latencies.ts"
 import { type BudgetOptions, LiveBudgets } from "../../state/liveBudgets.ts"
 import type { StoreOptions } from "../../state/memoryStore.ts"
@@ -247,7 +246,7 @@ const budgets: Section = {
       if (found !== undefined) return found
       const store = new LiveBudgets(quota.store, refused)
       store.change(options ?? none, clock)
-      return found = { store, service: RetryQuota.overStore(store, quota.lapses ?? new Lapses()) }
+      return found = { store, service: RetryQuota.fromStore(store) }
     }
     const clock = Context.get(context, Clock.Clock)
     return {

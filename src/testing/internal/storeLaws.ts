@@ -393,7 +393,7 @@ const drivers = {
     Effect.provide(RetryStrategy.run(send), RetryStrategy.layer(policy))
 }
 
-type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, RetryQuota.RetryQuota>
+type Policy = RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
 
 /** Three attempts, whose retries cost a tenth of the tokens each. */
 const policyOf = ({ unit }: Subject): Policy =>

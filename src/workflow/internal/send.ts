@@ -1,12 +1,13 @@
 import * as Effect from "effect/Effect"
-import * as Schedule from "effect/Schedule"
 import type * as Activity from "effect/workflow/Activity"
-import { type AnyEffect, asEffect, Call, type Decision } from "../../engine/call.ts"
-import type { Delay } from "../../engine/delay.ts"
+import { chain, Decider } from "../../engine/decider.ts"
 import { Loop } from "../../engine/loop.ts"
-import type { Parts } from "../../engine/parts.ts"
-import { type AnyFiber, current, type World, worldOf } from "../../engine/world.ts"
-import { isStop, Retry, type RetryDecision, Stop } from "../../RetryDecision.ts"
+import type { Answer, Parts } from "../../engine/parts.ts"
+import { Run } from "../../engine/run.ts"
+import { after, type AnyEffect } from "../../engine/wait.ts"
+import { type AnyFiber, type World, worldOf } from "../../engine/world.ts"
+import { Retry, type Stop } from "../../RetryDecision.ts"
+import type { Ask } from "../../RetryQuotaStore.ts"
 import { isRefusal, notSent } from "./notSent.ts"
 import { type AnySent, endedOf, factsOf, type Retried, storedFacts } from "./sent.ts"
 
@@ -18,98 +19,114 @@ export interface Past {
   readonly failures: ReadonlyArray<Retried>
 }
 
-/** The call's deadline, on the monotonic clock of this process. */
-const deadlineAt = ({ parts, startedAtMillis }: Past, world: World): number =>
-  parts.deadlineMillis === Infinity
-    ? Infinity
-    : world.nowMillis + startedAtMillis + parts.deadlineMillis - world.clock.currentTimeMillisUnsafe()
+/** When the first send began, on the monotonic clock of this process. */
+const startOf = ({ startedAtMillis }: Past, world: World): number =>
+  world.nowMillis + startedAtMillis - world.clock.currentTimeMillisUnsafe()
 
-/** A call that decides on one failure and then ends: another call, maybe in another process, sends the retry. */
-class Deciding extends Call {
-  decided: RetryDecision | undefined = undefined
+/** The run of one send: the next one is made by another run, maybe in another process. */
+class Durable extends Run {
+  /** The wall clock of the failure that is decided again, if one is. */
+  replayedAtMillis: number | undefined = undefined
+  /** Its retry is decided. It ends, but the durable call goes on. */
+  goesOn = false
 
-  override failed(world: World, error: unknown): Decision {
-    const decision = super.failed(world, error)
-    return Effect.isEffect(decision) ? Effect.map(decision, (made) => this.end(made)) : this.end(decision)
+  override get wallMillis(): number {
+    return this.replayedAtMillis ?? super.wallMillis
+  }
+
+  override pays(cost: number): boolean | Ask {
+    return this.replayedAtMillis !== undefined || super.pays(cost)
+  }
+
+  override stopped(stop: Stop): Effect.Effect<void> | undefined {
+    return this.goesOn ? undefined : super.stopped(stop)
+  }
+
+  /** Continues after this failure. */
+  restored({ error, info }: Retried, attempt: number): void {
+    this.error = error
+    this.info = factsOf(info)
+    this.attempt = attempt
+  }
+}
+
+/** Decides on one failure, and then ends the run. */
+class Deciding extends Decider {
+  declare readonly run: Durable
+
+  override decides(): Answer {
+    return chain(super.decides(), (goes) => {
+      this.run.goesOn = goes
+      const wait = goes ? this.retries() : undefined
+      return wait === undefined ? false : Effect.as(wait, false)
+    })
   }
 
   /** The quota is asked when the retry is due: a retry that waits for hours, or in another process, holds no tokens. */
-  protected override priced(world: World, source: Delay): Decision {
-    return this.delayed(world, source, undefined, this.cost)
+  protected override priced(): Answer {
+    return this.delayed()
   }
 
-  private end(decision: RetryDecision): Stop {
-    this.decided = decision
-    return isStop(decision) ? decision : new Stop(this, "schedule")
+  /** Continues after the failures so far: what decides inside repeats its steps for them. */
+  restored(failures: ReadonlyArray<Retried>): Effect.Effect<this, unknown, unknown> {
+    const { run } = this
+    const repeated = Effect.forEach(failures, (failure, index) =>
+      Effect.suspend(() => {
+        run.restored(failure, index + 1)
+        run.replayedAtMillis = failure.atMillis
+        const answer = this.steps()
+        return typeof answer === "boolean" ? Effect.void : answer
+      }), { discard: true })
+    return Effect.map(typeof this.parts.source === "function" ? Effect.void : repeated, () => {
+      const last = failures.at(-1)
+      run.replayedAtMillis = undefined
+      if (last === undefined) return this
+      this.attempt = failures.length
+      this.step = last.step
+      this.previousMillis = last.previousMillis
+      run.restored(last, failures.length)
+      return this
+    })
   }
-}
-
-/** Continues after the failures so far. */
-const restored = (call: Deciding, { failures }: Past): Deciding => {
-  const last = failures.at(-1)
-  call.attempt = failures.length
-  if (last === undefined) return call
-  call.error = last.error
-  call.step = last.step
-  call.previousMillis = last.previousMillis
-  return call
 }
 
 /** A retry that was decided and announced earlier. It is due: only the quota and the deadline remain to be checked. */
-class Due extends Call {
-  ask(world: World, { cost, error, info }: Retried, attempt: number): Decision {
-    this.attempt = attempt
-    this.error = error
-    this.info = factsOf(info)
+class Due extends Decider {
+  ask({ cost }: Retried): Answer {
     this.cost = cost
-    return this.priced(world, () => 0, current())
+    return this.priced()
   }
-
-  override announced(_world: World, retry: Retry): Decision {
-    return retry
-  }
-}
-
-/** A lifted schedule repeats its steps for the failures so far. */
-const advanced = ({ failures, parts }: Past): Effect.Effect<Parts, unknown, unknown> => {
-  const { source } = parts
-  if (typeof source === "function" || failures.length === 0) return Effect.succeed(parts)
-  return Effect.gen(function*() {
-    const step = yield* Schedule.toStep(source)
-    for (const { atMillis, error } of failures) yield* step(atMillis, error)
-    return { ...parts, source: Schedule.fromStep(Effect.succeed(step)) }
-  })
 }
 
 /** The outcome of a send that failed, or was never made. */
-const sentOf = (world: World, error: unknown, call: Deciding): AnySent => {
-  const decision = call.decided!
-  if (!isStop(decision)) {
+const sentOf = ({ previousMillis, run, step }: Deciding, error: unknown, stop: Stop): AnySent => {
+  const { info, retry, world } = run
+  if (run.goesOn) {
     return {
       _tag: "Retried",
       error,
       atMillis: world.clock.currentTimeMillisUnsafe(),
-      delayMillis: decision.delayMillis,
-      cost: decision.cost,
-      ...(call.info && { info: storedFacts(call.info) }),
-      step: call.step,
-      previousMillis: call.previousMillis
+      delayMillis: retry!.delayMillis,
+      cost: retry!.cost,
+      ...(info && { info: storedFacts(info) }),
+      step,
+      previousMillis
     }
   }
   return isRefusal(error)
-    ? { _tag: "Refused", error: notSent(error), stop: endedOf(decision) }
-    : { _tag: "Stopped", error, stop: endedOf(decision) }
+    ? { _tag: "Refused", error: notSent(error), stop: endedOf(stop) }
+    : { _tag: "Stopped", error, stop: endedOf(stop) }
 }
 
 /** The send of a retry that was decided earlier. */
 class Resuming extends Loop {
-  resume(retry: Retry, failures: ReadonlyArray<Retried>): AnyEffect {
+  resumes(failures: ReadonlyArray<Retried>): AnyEffect {
     const [previous, last] = [failures.at(-2), failures.at(-1)!]
-    this.retry = retry
+    this.run.retry = new Retry(this.run, last.delayMillis, last.cost, this.run.maxAttempts)
     this.nowMillis = last.atMillis
     this.elapsedMillis = last.atMillis - failures[0]!.atMillis
     this.sinceMillis = last.atMillis - (previous ?? last).atMillis
-    return this.run()
+    return this.starts()
   }
 }
 
@@ -118,19 +135,26 @@ export const sending = (
   activity: Activity.Activity<any, any, any>,
   past: Past
 ): Effect.Effect<AnySent, never, unknown> =>
-  Effect.orDie(Effect.flatMap(advanced(past), (parts) =>
-    Effect.withFiber((fiber: AnyFiber): AnyEffect => {
-      const { failures } = past
-      const world = worldOf(fiber.context)
-      const call = restored(new Deciding(parts, deadlineAt(past, world)), past)
+  Effect.orDie(Effect.withFiber((fiber: AnyFiber): AnyEffect => {
+    const { failures, parts } = past
+    const run = new Durable(worldOf(fiber.context))
+    const startMillis = startOf(past, run.world)
+    const last = failures.at(-1)
+    return Effect.flatMap(new Deciding(parts, run, startMillis).begins().restored(failures), (decider) => {
       const sent = Effect.map(activity.execute, (value): AnySent => ({ _tag: "Succeeded", value }))
-      const loop = new Resuming(sent, call, world, (error) => Effect.succeed(sentOf(world, error, call)))
-      const last = failures.at(-1)
-      if (last === undefined) return loop.run()
-      const due = new Due({ ...parts, adjusts: [] }, call.deadlineAtMillis)
-      return Effect.flatMap(asEffect(due.ask(world, last, failures.length)), (decision) => {
-        if (isStop(decision)) return Effect.succeed({ _tag: "Stopped", error: last.error, stop: endedOf(decision) })
-        call.permit = due.permit
-        return loop.resume(new Retry(call, last.delayMillis, last.cost), failures)
+      const loop = new Resuming(sent, decider, (error, stop) => Effect.succeed(sentOf(decider, error, stop)))
+      if (last === undefined) return Effect.suspend(() => loop.starts())
+      const due = new Due({ ...parts, source: () => 0, adjusts: [] }, run, startMillis)
+      return asked(due.ask(last), (goes) => {
+        if (goes) return loop.resumes(failures)
+        const stop = due.stops()
+        return after(
+          run.stopped(stop),
+          Effect.succeed<AnySent>({ _tag: "Stopped", error: last.error, stop: endedOf(stop) })
+        )
       })
-    })))
+    })
+  }))
+
+const asked = (answer: Answer, next: (goes: boolean) => AnyEffect): AnyEffect =>
+  typeof answer === "boolean" ? next(answer) : Effect.flatMap(answer, next)

@@ -19,6 +19,7 @@ const Reason = Schema.Literals([
   "not-safe",
   "final",
   "vetoed",
+  "condition",
   "max-attempts",
   "quota-exhausted",
   "deadline",

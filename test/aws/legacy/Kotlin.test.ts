@@ -73,7 +73,7 @@ const appliesTo = (
 /** The balance while a call that fails with the errors in turn waits for its first retry. */
 const balanceAfter = <E, R, Err>(
   errors: ReadonlyArray<E>,
-  policy: RetryPolicy.RetryPolicy<RetryPolicy.Attempted, R, Err>
+  policy: RetryPolicy.RetryPolicy<unknown, Err, R>
 ) =>
   Effect.gen(function*() {
     yield* Effect.forkChild(Effect.exit(withRetry(scripted(errors).effect, policy)), { startImmediately: true })

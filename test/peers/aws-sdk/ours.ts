@@ -2,14 +2,14 @@ import type { RetryStrategyV2 } from "@smithy/types"
 import { AdaptiveRateLimiter, RetryQuota, withRetry } from "effect-retry"
 import type { RateLimitExceeded } from "effect-retry/AdaptiveRateLimiter"
 import * as AwsSdk from "effect-retry/AwsSdk"
-import type { Attempted, RetryPolicy } from "effect-retry/RetryPolicy"
+import type { RetryPolicy } from "effect-retry/RetryPolicy"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import { clients, command, sdkCalls, type Side } from "./sides.ts"
 
 type Services = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
 
-type Policy = RetryPolicy<Attempted, Services, RateLimitExceeded>
+type Policy = RetryPolicy<unknown, RateLimitExceeded, Services>
 
 /** A quota and a limiter, with what it takes to run effects on them from promises. */
 const runtimeOf = (limiter: Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter>) =>

@@ -25,7 +25,7 @@ const fixed = Backoff.fixed({ delay: 100 })
 const gated = RetryPolicy.quotaGated({ cost: 5, throttlingCost: 3, timeoutCost: 2 })
 const botocore = BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb")
 
-const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, Services, unknown>>> = {
+const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, unknown, Services>>> = {
   "AwsModes.awsStandard": awsStandard,
   "AwsModes.awsStandard2026": awsStandard2026,
   "AwsModes.awsDynamoDB2026": awsDynamoDB2026,

@@ -19,7 +19,6 @@ import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { Lapses } from "../../../src/state/lapses.ts"
 import { on, type Send, type Sweeps } from "./sweep.ts"
 
 /** Holds tokens for a while, and gives them back. */
@@ -148,10 +147,6 @@ export const quotaLayers: Readonly<Record<string, Layer.Layer<RetryQuota.RetryQu
   "RetryQuota.make": Layer.effect(RetryQuota.RetryQuota, RetryQuota.make({ capacity: 10 })),
   "RetryQuota.layerStore, RetryQuota.fromStore": RetryQuota.layerStore(
     Effect.map(RetryQuota.make({ capacity: 10 }), ({ store }) => RetryQuota.fromStore(store).store)
-  ),
-  "RetryQuota.overStore": Layer.effect(
-    RetryQuota.RetryQuota,
-    Effect.map(RetryQuota.make({ capacity: 10 }), ({ store }) => RetryQuota.overStore(store, new Lapses()))
   ),
   "RetryQuota.layerUnlimited": RetryQuota.layerUnlimited,
   "RetryQuota.layerConfig": Layer.orDie(RetryQuota.layerConfig(Config.succeed({ capacity: 10 }))),

@@ -21,7 +21,7 @@ import { Chance, Hash } from "./random.ts"
 import { World } from "./world.ts"
 
 type Services = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
-type Policy = RetryPolicy.RetryPolicy<RetryPolicy.Attempted, Services, AdaptiveRateLimiter.RateLimitExceeded>
+type Policy = RetryPolicy.RetryPolicy<unknown, AdaptiveRateLimiter.RateLimitExceeded, Services>
 
 const serviceFaults = ["errors", "throttles", "latency", "loss", "defects", "capacity"] as const
 const worldFaults = ["wall clock", "stalls", "storms", "order"] as const

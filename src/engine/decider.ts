@@ -1,0 +1,208 @@
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
+import type { RetryInfo } from "../RetryInfo.ts"
+import type { Ask } from "../RetryQuotaStore.ts"
+import { warnTooSmall } from "../state/sharing.ts"
+import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
+import type { Answer, Parts } from "./parts.ts"
+import type { Offer, Run } from "./run.ts"
+import { verdictOf } from "./verdict.ts"
+import { type AnyEffect, asking } from "./wait.ts"
+import { isNested } from "./world.ts"
+
+/** Continues with an answer, immediately if it is there. */
+export const chain = (answer: Answer, next: (goes: boolean) => Answer): Answer =>
+  typeof answer === "boolean" ? next(answer) : Effect.flatMap(answer, (goes) => asEffect(next(goes)))
+
+const asEffect = (answer: Answer): Effect.Effect<boolean, unknown, unknown> =>
+  typeof answer === "boolean" ? Effect.succeed(answer) : answer
+
+type Decided = ReturnType<Decider["follows"]>
+
+const asDecision = (decided: Decided): Effect.Effect<RetryDecision, unknown, unknown> =>
+  Effect.isEffect(decided) ? decided : Effect.succeed(decided)
+
+/** The delay that the policies inside have decided on. */
+const inner: Delay = (failing) => (failing as Decider).delayMillis
+
+/** One policy in one run: its own count, backoff and deadline. It decides; what a retry costs, the run pays. */
+export class Decider implements Failing, Offer {
+  readonly parts: Parts
+  readonly run: Run
+  /** When it began, if that matters, and its own deadline, in milliseconds of the monotonic clock. */
+  readonly startMillis: number
+  readonly deadlineAtMillis: number
+  attempt = 0
+  step = 0
+  previousMillis = 0
+  random!: Random.Random
+  // The last decision: to retry,
+  delayMillis = 0
+  cost = 0
+  untilMillis: number
+  maxAttempts: number
+  // or why not, and how long the caller is held.
+  reason: StopReason = "schedule"
+  holdMillis = 0
+  /** How the policies inside decide. */
+  private decided: (() => Answer) | undefined = undefined
+
+  constructor(parts: Parts, run: Run, startMillis = isTimed(parts) ? run.world.nowMillis : 0) {
+    this.parts = parts
+    this.run = run
+    this.startMillis = startMillis
+    this.deadlineAtMillis = this.untilMillis = Math.min(
+      run.world.onward?.deadlineAtMillis ?? Infinity,
+      startMillis + parts.deadlineMillis
+    )
+    this.maxAttempts = parts.maxAttempts
+  }
+
+  get error(): unknown {
+    return this.run.error
+  }
+
+  get info(): RetryInfo | undefined {
+    return this.run.info
+  }
+
+  restart(): void {
+    this.step = 0
+    this.previousMillis = 0
+  }
+
+  /** What its first send may use: the deadline, and how many sends there may be. */
+  begins(): this {
+    const { parts, run } = this
+    run.deadlineAtMillis = this.deadlineAtMillis
+    run.maxAttempts = isNestedIn(parts, run) ? 1 : parts.maxAttempts
+    return this
+  }
+
+  /** Whether it would retry: retryable, attempts, quota, delay, deadline, in this order. */
+  decides(): Answer {
+    const { parts, run } = this
+    this.attempt++
+    this.step++
+    this.holdMillis = 0
+    const verdict = verdictOf(parts, this, isNestedIn(parts, run))
+    if (typeof verdict !== "number") return this.refuses(verdict)
+    this.cost = verdict
+    return chain(this.steps(), (goes) => goes && this.priced())
+  }
+
+  /** Asks what decides inside, if anything does. */
+  protected steps(): Answer {
+    const { source } = this.parts
+    return typeof source === "function" || (this.decided ??= source.begin(this))()
+  }
+
+  /** Decides alone, and does it. */
+  follows(): RetryDecision | Effect.Effect<RetryDecision, unknown, unknown> {
+    const answer = this.decides()
+    if (typeof answer !== "boolean") return Effect.flatMap(answer, (goes) => asDecision(this.followed(goes)))
+    return this.followed(answer)
+  }
+
+  private followed(goes: boolean): RetryDecision | Effect.Effect<RetryDecision, unknown, unknown> {
+    const { run } = this
+    if (goes) {
+      const wait = this.retries()
+      return wait === undefined ? run.retry! : Effect.map(wait, () => run.retry!)
+    }
+    const stop = this.stops()
+    const wait = run.stopped(stop)
+    return wait === undefined ? stop : Effect.as(wait, stop)
+  }
+
+  /** Its retry is made. */
+  retries(): AnyEffect | undefined {
+    return this.run.retries(this)
+  }
+
+  /** It ends the run. */
+  stops(): Stop {
+    return this.run.stops(this.reason, this.holdMillis)
+  }
+
+  refuses(reason: StopReason, holdMillis = 0): false {
+    this.reason = reason
+    this.holdMillis = holdMillis
+    return false
+  }
+
+  /** What is inside would retry like this. */
+  accepts({ cost, delayMillis, maxAttempts, untilMillis }: Offer): true {
+    const { parts } = this
+    this.delayMillis = delayMillis
+    this.cost = Math.max(this.cost, cost)
+    this.maxAttempts = Math.min(parts.maxAttempts, maxAttempts)
+    this.untilMillis = Math.min(this.deadlineAtMillis, untilMillis)
+    return true
+  }
+
+  /** Pays for the retry, then decides after what delay. */
+  protected priced(): Answer {
+    const { cost, parts, run } = this
+    if (parts.quota === undefined) return this.delayed()
+    const paid = run.pays(cost)
+    if (paid === true) return this.delayed()
+    return paid === false ? this.unpaid() : this.asked(paid)
+  }
+
+  /** Asks a remote quota, or waits for tokens, as long as the retry can still begin before the deadline. */
+  private asked(ask: Ask): Answer {
+    const { cost, deadlineAtMillis, run } = this
+    const waits = run.world.store!.whenExhausted === "wait"
+    if (waits && !this.delayed()) return false
+    const patience = deadlineAtMillis === Infinity
+      ? Infinity
+      : Math.max(0, deadlineAtMillis - run.world.nowMillis - (waits ? this.delayMillis : 0))
+    return Effect.map(asking(ask, run.permit!, patience), (shortage) => {
+      if ((run.permit?.reservation?.cost ?? 0) >= cost) return waits ? this.isInTime(this.delayMillis) : this.delayed()
+      const isLate = waits ? shortage !== "refused" && deadlineAtMillis < Infinity : !this.isInTime(0)
+      if (isLate) return this.refuses("deadline")
+      return waits ? this.unpaid(this.isInTime(this.delayMillis) ? this.delayMillis : 0) : this.unpaid()
+    })
+  }
+
+  /** The quota refuses the retry. A polling call is held before it fails, by `drawnMillis` if the delay is there. */
+  private unpaid(drawnMillis?: number): false {
+    const { cost, parts, run: { world } } = this
+    const { capacity } = world.store!
+    if (cost > capacity) warnTooSmall(world.context, world.clock, cost, capacity)
+    const holdMillis = parts.quota!.longPolling ? drawnMillis ?? (this.delayed() ? this.delayMillis : 0) : 0
+    return this.refuses("quota-exhausted", holdMillis)
+  }
+
+  /** If a user's function throws, no token is lost. */
+  protected delayed(): boolean {
+    const { parts: { adjusts, source }, run } = this
+    this.random = Context.get(run.world.context, Random.Random)
+    let delay: number
+    try {
+      delay = delayOf(typeof source === "function" ? source : inner, adjusts, this)
+    } catch (defect) {
+      run.ended()
+      throw defect
+    }
+    if (delay < 0) return this.refuses(delay === hintTooLong ? "retry-after-too-long" : "schedule")
+    this.delayMillis = delay
+    return this.isInTime(delay)
+  }
+
+  private isInTime(delayMillis: number): boolean {
+    const { deadlineAtMillis, run: { world } } = this
+    return deadlineAtMillis === Infinity || world.nowMillis + delayMillis < deadlineAtMillis ||
+      this.refuses("deadline")
+  }
+}
+
+/** Whether it matters when a policy begins: it, or what is inside, may have a deadline. */
+export const isTimed = ({ deadlineMillis, source }: Parts): boolean =>
+  deadlineMillis !== Infinity || typeof source !== "function"
+
+/** Whether it does not retry because another run around it does. */
+const isNestedIn = ({ outermostOnly }: Parts, { world }: Run): boolean => outermostOnly && isNested(world.context)

@@ -1,0 +1,88 @@
+import type { Answer, Parts, Source } from "../parts.ts"
+import { chain, Decider } from "../decider.ts"
+import type { Failing } from "../delay.ts"
+
+/** The policies that would retry after this failure, and one of those that stop. */
+interface Votes {
+  readonly going: Array<Decider>
+  stopped: Decider | undefined
+  holdMillis: number
+}
+
+/** Asks all of them, even if one has stopped: each counts every failure. */
+const votes = (deciders: ReadonlyArray<Decider>, counted: (votes: Votes) => boolean): Answer => {
+  const so: Votes = { going: [], stopped: undefined, holdMillis: 0 }
+  const from = (index: number): Answer => {
+    const decider = deciders[index]
+    if (decider === undefined) return counted(so)
+    return chain(decider.decides(), (goes) => {
+      if (goes) so.going.push(decider)
+      else {
+        so.stopped ??= decider
+        so.holdMillis = Math.max(so.holdMillis, decider.holdMillis)
+      }
+      return from(index + 1)
+    })
+  }
+  return from(0)
+}
+
+/** Their deadlines count from where the policy around them begins. */
+const within = (around: Decider, parts: Parts): Decider => new Decider(parts, around.run, around.startMillis)
+
+/** Point by point: `max` is all of them, the longest and the dearest; `min` any of them, the shortest and the cheapest. */
+export const joining = (op: "max" | "min", of: ReadonlyArray<Parts>): Source => ({
+  begin: (around) => {
+    const deciders = of.map((parts) => within(around, parts))
+    const [most, least] = op === "max" ? [Math.max, Math.min] : [Math.min, Math.max]
+    return () =>
+      votes(deciders, ({ going, holdMillis, stopped }) => {
+        if (op === "max" ? stopped !== undefined : going.length === 0) {
+          return around.refuses(stopped?.reason ?? "schedule", holdMillis)
+        }
+        return around.accepts({
+          delayMillis: most(...going.map((decider) => decider.delayMillis)),
+          cost: most(...going.map((decider) => decider.cost)),
+          untilMillis: least(...going.map((decider) => decider.untilMillis)),
+          maxAttempts: least(...going.map((decider) => decider.maxAttempts))
+        })
+      })
+  }
+})
+
+/** Does what one of them decides. */
+const obeying = (around: Decider, decider: Decider, stopped?: () => Answer): Answer =>
+  chain(
+    decider.decides(),
+    (goes) => goes ? around.accepts(decider) : stopped?.() ?? around.refuses(decider.reason, decider.holdMillis)
+  )
+
+/** One after the other: the next begins with the failure that ended the one before. */
+export const following = (of: ReadonlyArray<Parts>): Source => ({
+  begin: (around) => {
+    let at = 0
+    let decider: Decider | undefined
+    const next = (): Answer =>
+      obeying(around, decider ??= new Decider(of[at]!, around.run), at === of.length - 1 ? undefined : () => {
+        at++
+        decider = undefined
+        return next()
+      })
+    return next
+  }
+})
+
+/** The one that each failure chooses. */
+export const choosing = (partsFor: (failing: Failing) => Parts): Source => ({
+  begin: (around) => {
+    const deciders = new Map<Parts, Decider>()
+    return () => {
+      const parts = partsFor(around)
+      const decider = deciders.get(parts) ?? within(around, parts)
+      deciders.set(parts, decider)
+      // They share one count: each of them sees all failures.
+      decider.attempt = around.attempt - 1
+      return obeying(around, decider)
+    }
+  }
+})

@@ -1,0 +1,230 @@
+/**
+ * A run: one retried effect, whatever drives it, and its one account. Policies decide; the run pays, notifies and
+ * settles, once each.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { type Onward, propagating } from "../internal/onward.ts"
+import { type AnyContext, shared } from "../internal/shared.ts"
+import { classify, CurrentClassifier } from "../RetryClassifier.ts"
+import { Retry, Stop, type StopReason } from "../RetryDecision.ts"
+import type { RetryInfo } from "../RetryInfo.ts"
+import type { Ask } from "../RetryQuotaStore.ts"
+import { Permit } from "./permit.ts"
+import { admissionUntil, earn } from "./send.ts"
+import { type AnyEffect, isWait, notified } from "./wait.ts"
+import { type AnyFiber, InsideCall, isInside, Mark, type World } from "./world.ts"
+
+/** What a policy would do after a failure: the cost, the delay, until when the retry may begin. */
+export interface Offer {
+  readonly delayMillis: number
+  readonly cost: number
+  readonly untilMillis: number
+  readonly maxAttempts: number
+}
+
+/** What the policies inside a schedule offer after a failure. The schedule decides which of them counts. */
+export class Offers {
+  readonly run: Run
+  /** Where the schedule is stepped: loops above belong to it. */
+  readonly fiber: AnyFiber | undefined
+  readonly depth: number
+  /** When the policy began that steps the schedule, in milliseconds of the monotonic clock. */
+  readonly startMillis: number | undefined
+  /** The dearest. */
+  cost = 0
+  maxAttempts = Infinity
+  last: Retry | undefined = undefined
+  /** Why the first of those that stop does so, and how long the caller is held. */
+  reason: StopReason | undefined = undefined
+  holdMillis = 0
+  /** Until when the retries may begin. */
+  private untils: Array<number> | undefined = undefined
+
+  constructor(run: Run, fiber?: AnyFiber, depth = 0, startMillis?: number) {
+    this.run = run
+    this.fiber = fiber
+    this.depth = depth
+    this.startMillis = startMillis
+  }
+
+  add({ cost, delayMillis, maxAttempts, untilMillis }: Offer): Retry {
+    this.cost = Math.max(this.cost, cost)
+    this.maxAttempts = Math.min(this.maxAttempts, maxAttempts)
+    if (untilMillis < Infinity) (this.untils ??= []).push(untilMillis)
+    return this.last = new Retry(this.run, delayMillis, cost, maxAttempts)
+  }
+
+  refuse(reason: StopReason, holdMillis: number): Stop {
+    this.reason ??= reason
+    this.holdMillis = Math.max(this.holdMillis, holdMillis)
+    return new Stop(this.run, reason, holdMillis)
+  }
+
+  /** The nearest that a retry at this moment meets: the policy of another did not decide. */
+  untilAfter(millis: number): number {
+    return this.untils === undefined ? Infinity : Math.min(...this.untils.filter((until) => until > millis))
+  }
+}
+
+export class Run {
+  world: World
+  /** What the send holds that is made next, or under way. */
+  permit: Permit | undefined = undefined
+  /** The sends that have failed. */
+  attempt = 0
+  error: unknown = undefined
+  info: RetryInfo | undefined = undefined
+  /** A send is under way. */
+  isSent = false
+  /** The last retry. */
+  retry: Retry | undefined = undefined
+  /** Until when the next send may begin, in milliseconds of the monotonic clock. */
+  deadlineAtMillis = Infinity
+  maxAttempts = Infinity
+  private mark: Mark | undefined = undefined
+
+  constructor(world: World) {
+    this.world = world
+  }
+
+  /** The wall clock, in milliseconds. */
+  get wallMillis(): number {
+    return this.world.clock.currentTimeMillisUnsafe()
+  }
+
+  /** The send has failed. */
+  failed(error: unknown): Effect.Effect<void> | undefined {
+    const { permit } = this
+    this.arrived()
+    this.permit = undefined
+    this.record(error)
+    permit?.failed(error)
+    return notified(this.world, false, error)
+  }
+
+  /** A failure to decide about. */
+  record(error: unknown): void {
+    this.error = error
+    this.attempt++
+    this.info = Option.getOrUndefined(classify(Context.get(this.world.context, CurrentClassifier), error))
+  }
+
+  /** At most one reservation per failure: it grows to the dearest that is asked for. */
+  pays(cost: number): boolean | Ask {
+    const { clock, store } = this.world
+    const permit = this.permit ??= new Permit(this.world, this.attempt)
+    const before = permit.reservation?.cost ?? 0
+    if (permit.reservation !== undefined && before >= cost) return true
+    const { reservation } = permit
+    if (reservation?.resize !== undefined) return reservation.resize(cost)
+    const answer = store!.reserve(cost - before, clock)
+    if (typeof answer === "function") return cost <= store!.capacity ? answer : false
+    if (answer === undefined) return false
+    permit.pay(answer)
+    return true
+  }
+
+  /** It will be retried: what was reserved beyond the cost goes back. Notifies, once. */
+  retries({ cost, delayMillis, maxAttempts, untilMillis }: Offer, offered?: Retry): AnyEffect | undefined {
+    const { permit, world } = this
+    if (permit?.reservation !== undefined && permit.reservation.cost > cost) permit.reservation.resize?.(cost)
+    this.deadlineAtMillis = untilMillis
+    this.maxAttempts = maxAttempts
+    const retry = this.retry = offered ?? new Retry(this, delayMillis, cost, maxAttempts)
+    const { onRetry } = world.observer
+    if (onRetry === undefined) return undefined
+    try {
+      const wait = onRetry(retry, this.error, world.context)
+      return isWait(wait) ? Effect.onError(wait, () => Effect.sync(() => this.ended())) : undefined
+    } catch (defect) {
+      this.ended()
+      throw defect
+    }
+  }
+
+  /** It will not be retried: everything goes back. */
+  stops(reason: StopReason, holdMillis = 0): Stop {
+    this.ended()
+    return new Stop(this, reason, holdMillis)
+  }
+
+  /** Notifies of the end. */
+  stopped(stop: Stop): Effect.Effect<void> | undefined {
+    const wait = this.world.observer.onStop?.(stop, this.error, this.world.context)
+    return isWait(wait) ? wait : undefined
+  }
+
+  /**
+   * Asks quota and gates for the next send: `undefined` if it may be made now; else an effect that says whether it may
+   * before the deadline, or fails as what refuses it.
+   */
+  admits(): Effect.Effect<boolean, unknown> | undefined {
+    const { attempt, deadlineAtMillis, world } = this
+    const untilMillis = attempt === 0 ? Infinity : deadlineAtMillis
+    const isFree = world.gates.length === 0 && world.observer.onSend === undefined &&
+      (attempt === 0 ? world.isQuiet : untilMillis === Infinity)
+    return isFree ? undefined : admissionUntil(world, this.permit ??= new Permit(world, attempt), untilMillis)
+  }
+
+  /** The send is made. */
+  sent(): void {
+    this.permit?.sent()
+    this.isSent = true
+  }
+
+  succeeded(value: unknown): Effect.Effect<void> | undefined {
+    this.arrived()
+    this.permit?.succeeded(value)
+    if (this.retry === undefined && !isInside(this.world)) earn(this.world.store, this.world.clock)
+    return notified(this.world, true, undefined)
+  }
+
+  /** It ends without an outcome, or before its send is made. */
+  ended(): void {
+    this.arrived()
+    this.permit?.abandon()
+    this.permit = undefined
+  }
+
+  private arrived(): void {
+    this.isSent = false
+    this.mark?.ended()
+  }
+
+  /** The context of a send: it names the run that accounts for it. */
+  inside(fiber: AnyFiber): AnyContext {
+    const { context, inside, onward } = this.world
+    const marked = shared.marking
+      ? Context.add(context, InsideCall, this.mark = new Mark(this.world, fiber, this))
+      : inside
+    return onward === undefined ? marked : this.propagated(onward, marked)
+  }
+
+  /** The same context, with what the send says to the process that it goes to. */
+  propagated(onward: Onward, inside: AnyContext): AnyContext {
+    const { attempt, maxAttempts } = this
+    const next = maxAttempts > 1 ? { ...onward, attempt: attempt + 1, maxAttempts } : onward
+    return propagating(inside, {
+      ...next,
+      deadlineAtMillis: Math.min(onward.deadlineAtMillis, this.deadlineAtMillis)
+    })
+  }
+}
+
+/** What is repeated because it succeeds: no retry, so nothing pays and nobody is notified. */
+export class Repetition extends Run {
+  override pays(): boolean {
+    return true
+  }
+
+  override failed(value: unknown): undefined {
+    this.record(value)
+  }
+}
+
+/** What is offered in the step of a schedule around this. */
+export const CurrentOffers = /* @__PURE__ */ Context.Reference<Offers | undefined>("effect-retry/CurrentOffers", {
+  defaultValue: () => undefined
+})

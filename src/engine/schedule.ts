@@ -1,0 +1,216 @@
+/** A policy as a schedule: it finds the run of the loop that it is in, or begins one; it offers, and the loop decides. */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Schedule from "effect/Schedule"
+import { isDoneCause } from "../internal/effect-retry needs effect 4.1 (npm install effect@4).ts"
+import type { RetryDecision } from "../RetryDecision.ts"
+import { warnUnseen } from "../state/sharing.ts"
+import { Decider, isTimed } from "./decider.ts"
+import { begin, type Driven, drivenBy, isKnown, joinLate, lookUp, tried } from "./frames.ts"
+import type { Answer, Parts } from "./parts.ts"
+import { firstIn } from "./permit.ts"
+import { CurrentOffers, Offers, Repetition, Run } from "./run.ts"
+import { earn, settling } from "./send.ts"
+import { after } from "./wait.ts"
+import { type AnyFiber, worldOf } from "./world.ts"
+
+/** A run that a loop of Effect drives. */
+class Driver extends Run implements Driven {
+  /** What its policies offer after a failure. */
+  offers = new Offers(this)
+  private isOver = false
+
+  override record(error: unknown): void {
+    this.offers = new Offers(this)
+    super.record(error)
+  }
+
+  override admits(): Effect.Effect<boolean, unknown> | undefined {
+    const admitted = super.admits()
+    if (admitted === undefined) return undefined
+    return settling(
+      admitted,
+      Effect.succeed<boolean>,
+      (error, cause) => {
+        this.permit?.cancel()
+        this.record(error)
+        return this.over("vetoed", Effect.failCause(cause))
+      },
+      () => this.ended()
+    ) as Effect.Effect<boolean, unknown>
+  }
+
+  enters(fiber: AnyFiber): void {
+    fiber.setContext(this.inside(fiber))
+  }
+
+  fails(error: unknown, fiber: AnyFiber): Effect.Effect<void> | undefined {
+    fiber.setContext(this.world.context)
+    return this.failed(error)
+  }
+
+  turns(delayMillis: number): Effect.Effect<unknown, unknown, unknown> | undefined {
+    const { offers: { cost, last, maxAttempts }, world } = this
+    const offered = last?.delayMillis === delayMillis && last.cost === cost ? last : undefined
+    return this.retries({ cost, delayMillis, maxAttempts, untilMillis: this.offers.untilAfter(world.nowMillis) }, offered)
+  }
+
+  expires(): Effect.Effect<never, unknown> {
+    return this.over("deadline", Effect.fail(this.error))
+  }
+
+  private over(reason: "vetoed" | "deadline", end: Effect.Effect<never, unknown>): Effect.Effect<never, unknown> {
+    this.isOver = true
+    return after(this.stopped(this.stops(reason)), end) as Effect.Effect<never, unknown>
+  }
+
+  ends(exit: Exit.Exit<unknown, unknown>, fiber: AnyFiber): Effect.Effect<void> | undefined {
+    fiber.setContext(this.world.context)
+    if (exit._tag === "Success") return this.succeeded(exit.value)
+    // A stream without elements ends like this.
+    if (this.isSent && isDoneCause(exit.cause)) return this.succeeded(undefined)
+    const { holdMillis, reason = "schedule" } = this.offers
+    if (!this.isSent && !this.isOver && firstIn(exit.cause) !== undefined) {
+      return this.stopped(this.stops(reason, holdMillis))
+    }
+    this.ended()
+    return undefined
+  }
+}
+
+type AnySchedule = Schedule.Schedule<RetryDecision, unknown, unknown, unknown>
+
+/** One policy in one schedule. */
+class Steps {
+  private readonly given: Parts
+  private readonly around: Offers | undefined
+  private readonly depth: number
+  /** The run that began with the loop. */
+  private run: Run | undefined = undefined
+  private own: Decider | undefined = undefined
+  private fallback: Fallback | undefined = undefined
+
+  constructor(given: Parts, fiber: AnyFiber) {
+    const { context } = fiber
+    const parts = this.given = given.live?.(context) ?? given
+    const around = this.around = Context.get(context, CurrentOffers)
+    this.depth = around?.fiber === fiber ? around.depth : 0
+    const found = lookUp(fiber, this.depth)
+    if (found instanceof Driver) this.run = found
+    else if (typeof found === "number") {
+      const world = worldOf(context)
+      const driver = this.run = new Driver(world)
+      begin(driver, fiber, found)
+      if (world.onward !== undefined) this.own = new Decider(parts, driver).begins()
+    } else if (around !== undefined) this.run = around.run
+    else if (!isKnown()) this.fallback = Fallback.begun(fiber)
+    // A limit of time counts from here.
+    if (this.run !== undefined && isTimed(parts)) this.own ??= new Decider(parts, this.run, around?.startMillis).begins()
+  }
+
+  readonly step = (_now: number, error: unknown): any => Effect.withFiber((fiber: AnyFiber) => this.next(error, fiber))
+
+  private next(error: unknown, fiber: AnyFiber): any {
+    const own = this.own ??= new Decider(this.given, this.runIn(fiber))
+    const { run } = own
+    this.fallback?.proves(run)
+    const wait = run.isSent || run instanceof Repetition ? run.failed(error) : undefined
+    return wait === undefined ? this.decided(own) : Effect.flatMap(wait, () => this.decided(own))
+  }
+
+  /** The run, as far as it can be seen when the schedule is first stepped. */
+  private runIn(fiber: AnyFiber): Run {
+    const { run } = this
+    if (run instanceof Driver) return run
+    const by = drivenBy(fiber, this.depth)
+    if (by === "repetition") return new Repetition(worldOf(fiber.context))
+    if (by === undefined && run !== undefined) return run
+    const found = lookUp(fiber, this.depth)
+    if (found instanceof Driver) return found
+    const late = new Driver(worldOf(fiber.context))
+    late.isSent = true
+    if (!joinLate(late, fiber)) this.fallback ??= Fallback.begun(fiber, late)
+    return late
+  }
+
+  private decided(own: Decider): any {
+    const answer: Answer = own.decides()
+    return typeof answer === "boolean"
+      ? this.offered(own, answer)
+      : Effect.flatMap(answer, (goes) => this.offered(own, goes))
+  }
+
+  private offered(own: Decider, goes: boolean): any {
+    const { run } = own
+    const offers = run instanceof Driver ? run.offers : this.around?.run === run ? this.around : new Offers(run)
+    if (goes) {
+      const step = Effect.succeed([offers.add(own), Duration.millis(own.delayMillis)])
+      return after(this.fallback?.charged(run, own), step)
+    }
+    const done = Cause.done<RetryDecision>(offers.refuse(own.reason, own.holdMillis))
+    const ended = after(this.fallback && run.stopped(run.stops(own.reason, own.holdMillis)), done)
+    // Inside a policy, that holds the caller.
+    return own.holdMillis === 0 || run === this.around?.run ? ended : Effect.andThen(Effect.sleep(own.holdMillis), ended)
+  }
+}
+
+export const toSchedule = (parts: Parts): AnySchedule =>
+  Schedule.fromStep(Effect.withFiber((fiber: AnyFiber) => Effect.succeed(new Steps(parts, fiber).step))) as any
+
+/** The last run of each fiber in which no loop can be seen. */
+const unseen = new WeakMap<AnyFiber, Fallback>()
+
+/** Where no loop can be seen: a retry is charged when it is decided, and settled by what its fiber does next, or its end. */
+class Fallback {
+  private run: Run | undefined
+  private dueMillis = 0
+  private isOpen = true
+
+  constructor(run: Run | undefined) {
+    this.run = run
+  }
+
+  static begun(fiber: AnyFiber, run?: Run): Fallback {
+    if (!isKnown()) warnUnseen(fiber.context, worldOf(fiber.context).clock, tried)
+    const before = unseen.get(fiber)
+    if (before !== undefined) before.settles(true, fiber)
+    else {
+      fiber.addObserver((exit) => {
+        unseen.get(fiber)?.settles(exit._tag === "Success", fiber)
+        unseen.delete(fiber)
+      })
+    }
+    const fallback = new Fallback(run)
+    unseen.set(fiber, fallback)
+    return fallback
+  }
+
+  /** The same run fails: the retry before it was sent, and failed. */
+  proves(run: Run): void {
+    this.run = run
+    this.isOpen = true
+    run.sent()
+  }
+
+  charged(run: Run, own: Decider): Effect.Effect<unknown, unknown, unknown> | undefined {
+    this.dueMillis = run.world.nowMillis + own.delayMillis
+    return own.retries()
+  }
+
+  private settles(hasSucceeded: boolean, fiber: AnyFiber): void {
+    const { isOpen, run } = this
+    this.isOpen = false
+    if (!isOpen) return
+    if (run === undefined) {
+      const { clock, store } = worldOf(fiber.context)
+      if (hasSucceeded) earn(store, clock)
+      return
+    }
+    if (run.world.nowMillis >= this.dueMillis) run.permit?.sent()
+    if (hasSucceeded) run.permit?.succeeded(undefined)
+    run.ended()
+  }
+}

@@ -1,0 +1,41 @@
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { Ask, Shortage } from "../RetryQuotaStore.ts"
+import type { Permit } from "./permit.ts"
+import type { World } from "./world.ts"
+
+export type AnyEffect = Effect.Effect<any, any, any>
+
+/** Asks for tokens, at most this long. The permit holds them from the step in which they are taken. */
+export const asking = (ask: Ask, permit: Permit, patienceMillis: number): Effect.Effect<Shortage> => {
+  const asked = ask(Duration.millis(patienceMillis), (reservation) => permit.pay(reservation))
+  return waiting(permit.world, "RetryQuota", within(asked, patienceMillis))
+}
+
+/** Waits at most this long. */
+export const within = <A, E, R>(self: Effect.Effect<A, E, R>, millis: number): Effect.Effect<A | void, E, R> =>
+  millis === Infinity ? self : Effect.timeoutOrElse(self, { duration: millis, orElse: () => Effect.void })
+
+/** A wait, as reported to the observer. */
+export const waiting = <A, E>(
+  { context, observer }: World,
+  gate: string | undefined,
+  wait: Effect.Effect<A, E>
+): Effect.Effect<A, E> => observer.onWait?.(wait, gate, context) ?? wait
+
+/** Whether an observer makes the run wait. */
+export const isWait = (answer: unknown): answer is Effect.Effect<void> => Effect.isEffect(answer)
+
+/** Notifies the observer of an attempt; returns what the run has to wait for. */
+export const notified = (
+  { context, observer }: World,
+  succeeded: boolean,
+  error: unknown
+): Effect.Effect<void> | undefined => {
+  const wait = observer.onAttempt?.(succeeded, error, context)
+  return isWait(wait) ? wait : undefined
+}
+
+/** First the one, if there is one, then the other. */
+export const after = <A, E>(first: AnyEffect | undefined, next: Effect.Effect<A, E, any>): Effect.Effect<A, E, any> =>
+  first === undefined ? next : Effect.andThen(first, next)
