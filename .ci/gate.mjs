@@ -46,6 +46,7 @@ const laws = tests("laws", "npm", "test", "--", ...files)
 delete process.env.LAWS
 
 for (const name of ["build", "package"]) step(name, "npm", "run", name)
+step("versions", "node", ".ci/versions.mjs")
 
 step("install-peers", "bash", ".ci/peers")
 const peers = tests("peers", "npm", "run", "test:peers", "--")
