@@ -63,8 +63,12 @@ class Driver extends Run implements Driven {
   }
 
   private over(reason: "vetoed" | "deadline", end: Effect.Effect<never, unknown>): Effect.Effect<never, unknown> {
-    this.isOver = true
     return after(this.stopped(this.stops(reason)), end) as Effect.Effect<never, unknown>
+  }
+
+  override ended(): void {
+    this.isOver = true
+    super.ended()
   }
 
   ends(exit: Exit.Exit<unknown, unknown>, fiber: AnyFiber): Effect.Effect<void> | undefined {
@@ -85,17 +89,20 @@ type AnySchedule = Schedule.Schedule<RetryDecision, unknown, unknown, unknown>
 
 /** One policy in one schedule. */
 class Steps {
-  private readonly given: Parts
-  private readonly around: Offers | undefined
-  private readonly depth: number
+  private readonly parts: Parts
+  /** What is offered in the step around this. */
+  private around: Offers | undefined
+  private depth: number
   /** The run that began with the loop. */
   private run: Run | undefined = undefined
+  /** The run that began with a failure. */
+  private late: Driver | undefined = undefined
   private own: Decider | undefined = undefined
   private fallback: Fallback | undefined = undefined
 
   constructor(given: Parts, fiber: AnyFiber) {
     const { context } = fiber
-    const parts = this.given = given.live?.(context) ?? given
+    const parts = this.parts = given.live?.(context) ?? given
     const around = this.around = Context.get(context, CurrentOffers)
     this.depth = around?.fiber === fiber ? around.depth : 0
     const found = lookUp(fiber, this.depth)
@@ -114,10 +121,16 @@ class Steps {
   readonly step = (_now: number, error: unknown): any => Effect.withFiber((fiber: AnyFiber) => this.next(error, fiber))
 
   private next(error: unknown, fiber: AnyFiber): any {
-    const own = this.own ??= new Decider(this.given, this.runIn(fiber))
+    const around = this.around = Context.get(fiber.context, CurrentOffers)
+    this.depth = around?.fiber === fiber ? around.depth : 0
+    const own = this.own ??= new Decider(this.parts, this.runIn(fiber))
     const { run } = own
     this.fallback?.proves(run)
     const wait = run.isSent || run instanceof Repetition ? run.failed(error) : undefined
+    const { late } = this
+    if (late !== undefined && this.fallback === undefined && !joinLate(late, fiber)) {
+      this.fallback = Fallback.begun(fiber, late)
+    }
     return wait === undefined ? this.decided(own) : Effect.flatMap(wait, () => this.decided(own))
   }
 
@@ -130,9 +143,8 @@ class Steps {
     if (by === undefined && run !== undefined) return run
     const found = lookUp(fiber, this.depth)
     if (found instanceof Driver) return found
-    const late = new Driver(worldOf(fiber.context))
+    const late = this.late = new Driver(worldOf(fiber.context))
     late.isSent = true
-    if (!joinLate(late, fiber)) this.fallback ??= Fallback.begun(fiber, late)
     return late
   }
 
