@@ -1,6 +1,7 @@
+import { constVoid } from "effect/Function"
 import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Outcome, SendGate } from "../SendGate.ts"
-import { uncounted } from "./taken.ts"
+import { counted } from "./taken.ts"
 
 /** Valid options of a throttle. In thousandths of tokens, so that sums are exact. */
 export interface GrpcThrottleOptions {
@@ -33,7 +34,7 @@ export class GrpcThrottleStore implements RetryQuotaStore {
   }
 
   reserve(cost: number): Reservation | undefined {
-    return cost === 0 || this.milliTokens > this.options.maxMilliTokens / 2 ? uncounted(cost) : undefined
+    return counted(cost, () => this.milliTokens > this.options.maxMilliTokens / 2 ? constVoid : undefined)
   }
 
   /** Only outcomes decide. */

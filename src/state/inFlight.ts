@@ -1,6 +1,6 @@
 import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../SendGate.ts"
-import { Taken, uncounted } from "./taken.ts"
+import { counted } from "./taken.ts"
 
 /** Bounds the retries in progress by a share of the sends in progress. */
 export class InFlightStore implements RetryQuotaStore {
@@ -39,10 +39,11 @@ export class InFlightStore implements RetryQuotaStore {
   }
 
   reserve(cost: number): Reservation | undefined {
-    if (cost === 0) return uncounted(cost)
-    if (!(this.balance() > 0)) return undefined
-    this.retries++
-    return new Taken(cost, () => this.retries--)
+    return counted(cost, () => {
+      if (!(this.balance() > 0)) return undefined
+      this.retries++
+      return () => this.retries--
+    })
   }
 
   /** Only what is in progress decides. */

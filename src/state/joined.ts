@@ -16,6 +16,7 @@ const giveBackAll = (held: ReadonlyArray<Reservation>): void => {
 /** What all stores hold for one retry. */
 class Together extends Taken {
   private readonly held: ReadonlyArray<Reservation>
+  readonly resize: Reservation["resize"] = undefined
 
   constructor(cost: number, held: ReadonlyArray<Reservation>) {
     super(cost, (isBack) => {
@@ -23,6 +24,20 @@ class Together extends Taken {
       else for (const reservation of held) reservation.spend()
     })
     this.held = held
+    if (held.every(({ resize }) => resize !== undefined)) this.resize = (cost) => this.resizeAll(cost)
+  }
+
+  /** All or none. */
+  private resizeAll(cost: number): boolean {
+    const { cost: before, held } = this
+    if (this.settled === undefined) return false
+    const failed = held.findIndex((reservation) => !reservation.resize!(cost))
+    if (failed >= 0) {
+      for (const reservation of held.slice(0, failed)) reservation.resize!(before)
+      return false
+    }
+    this.cost = cost
+    return true
   }
 
   override sent(): void {

@@ -65,6 +65,17 @@ export class MemoryStore implements RetryQuotaStore {
     return (patience, hold) => this.ask(cost, clock, patience, hold)
   }
 
+  /** Takes the difference or returns it. Returns whether it could. */
+  resize(from: number, to: number, clock: Clock.Clock): boolean {
+    if (to < from) this.deposit(from - to, clock)
+    if (to <= from) return true
+    const isOpen = this.waiting === 0 && to <= this.capacity
+    const taken = isOpen ? Bucket.take(this.refilled(clock), to - from) : undefined
+    if (taken === undefined) return false
+    this.bucket = taken
+    return true
+  }
+
   deposit(tokens: number, clock: Clock.Clock): void {
     this.bucket = Bucket.put(this.refilled(clock), this.options, tokens)
     this.waiters?.wakeHead()
@@ -138,7 +149,7 @@ export class MemoryStore implements RetryQuotaStore {
 
 /** Tokens that were taken, to be settled once. */
 class Held implements Reservation {
-  readonly cost: number
+  cost: number
   private readonly store: MemoryStore
   private readonly clock: Clock.Clock
   private isSettled = false
@@ -147,6 +158,12 @@ class Held implements Reservation {
     this.store = store
     this.cost = cost
     this.clock = clock
+  }
+
+  resize(cost: number): boolean {
+    if (this.isSettled || !this.store.resize(this.cost, cost, this.clock)) return false
+    this.cost = cost
+    return true
   }
 
   giveBack(): boolean {

@@ -4,7 +4,7 @@ import { tokenEpsilon } from "../internal/math/bucket.ts"
 import { Window } from "../internal/math/window.ts"
 import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../SendGate.ts"
-import { Taken, uncounted, untold } from "./taken.ts"
+import { counted, untold } from "./taken.ts"
 
 /** Valid options of a share. */
 export interface ShareOptions {
@@ -61,11 +61,12 @@ export class ShareStore implements RetryQuotaStore {
   }
 
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined {
-    if (cost === 0) return uncounted(cost)
-    if (this.balance(clock) + tokenEpsilon < 1) return undefined
-    const undo = this.take()
-    return new Taken(cost, (isBack, wasSent) => {
-      if (isBack && !wasSent) undo()
+    return counted(cost, () => {
+      if (this.balance(clock) + tokenEpsilon < 1) return undefined
+      const undo = this.take()
+      return (isBack, wasSent) => {
+        if (isBack && !wasSent) undo()
+      }
     })
   }
 

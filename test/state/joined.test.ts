@@ -1,6 +1,6 @@
 /** Stores that must all grant a retry, by what is asked of each. */
 import { assert, describe, it } from "@effect/vitest"
-import type { RetryQuotaStore } from "effect-retry"
+import { RetryQuota, type RetryQuotaStore } from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -76,6 +76,28 @@ describe("stores that must all grant", () => {
         assert.isFalse(reservation.spend())
         assert.deepStrictEqual(log, ["a granted 5", "b granted 5", "a sent", "b sent", `a ${said}`, `b ${said}`])
       }
+    }))
+
+  it.effect("a reservation is resized in all of them or in none, and only if each can", () =>
+    Effect.gen(function*() {
+      const clock = yield* Clock.Clock
+      const bucket = (initial: number) =>
+        Effect.map(RetryQuota.make({ capacity: 100, initial }), ({ store }) => ({ store }))
+      const [rich, poor] = [yield* bucket(100), yield* bucket(20)]
+      const balances = () => [rich.store.balance(clock), poor.store.balance(clock)]
+      const reservation = joined(rich, poor).reserve(5, clock) as Reservation
+      const sizes = [[12, true], [21, false], [3, true], [20, true]] as const
+      for (const [cost, expected] of sizes) {
+        const before = reservation.cost
+        assert.strictEqual(reservation.resize!(cost), expected)
+        const holds = expected ? cost : before
+        assert.strictEqual(reservation.cost, holds)
+        assert.deepStrictEqual(balances(), [100 - holds, 20 - holds])
+      }
+      assert.isTrue(reservation.giveBack())
+      assert.isFalse(reservation.resize!(1))
+      assert.deepStrictEqual(balances(), [100, 20])
+      assert.isUndefined((joined(rich, fake("without", [])).reserve(5, clock) as Reservation).resize)
     }))
 
   it.effect("one that granted, and refuses when it is asked again, refuses for all", () =>

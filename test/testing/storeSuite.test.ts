@@ -26,14 +26,30 @@ const broken = (options: RetryQuota.Options, changes: (store: Store) => Partial<
 
 const stopping = (changes: (store: Store) => Partial<Store>) => broken({}, changes)
 
+type Changed = (held: Reservation, store: Store, clock: Clock.Clock) => Partial<Reservation>
+
+/** What is granted immediately is a different reservation. */
+const changing = (changed: Changed) => (store: Store): Partial<Store> => ({
+  reserve: (cost, clock) => {
+    const held = store.reserve(cost, clock)
+    if (typeof held !== "object") return held
+    const own: Reservation = { cost, giveBack: () => held.giveBack(), spend: () => held.spend() }
+    return Object.defineProperties(own, Object.getOwnPropertyDescriptors(changed(held, store, clock)))
+  }
+})
+
 /** What it grants immediately is a different reservation than it should be. */
-const reserving = (changed: (held: Reservation, store: Store, clock: Clock.Clock) => Partial<Reservation>) =>
-  stopping((store) => ({
-    reserve: (cost, clock) => {
-      const held = store.reserve(cost, clock)
-      if (typeof held !== "object") return held
-      return { cost, giveBack: () => held.giveBack(), spend: () => held.spend(), ...changed(held, store, clock) }
-    }
+const reserving = (changed: Changed) => stopping(changing(changed))
+
+/** Its reservations are resized in a different way than they should be. */
+const resizing = (
+  resize: (held: Reservation, store: Store, clock: Clock.Clock) => NonNullable<Reservation["resize"]>
+) =>
+  reserving((held, store, clock) => ({
+    get cost() {
+      return held.cost
+    },
+    resize: resize(held, store, clock)
   }))
 
 /** It asks somewhere for what it could grant. */
@@ -79,6 +95,10 @@ const answering = (
         refuses(store, cost, clock, patience) ? Effect.succeed("refused" as const) : answer(patience, hold)
     }
   }))
+
+/** A bucket whose callers wait, and what it grants immediately is a different reservation than it should be. */
+const waitingResized = (changed: Changed) =>
+  broken({ initial: 0, refillPerSecond: 0.001, whenExhausted: "wait" }, changing(changed))
 
 /** Looks every millisecond whether the tokens are there. */
 const polling = (store: Store, cost: number, clock: Clock.Clock, hold: (held: Reservation) => void) =>
@@ -129,6 +149,51 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
   "keeps what is spent, once": [
     reserving((held) => ({ spend: () => held.giveBack() })),
     reserving((held) => ({ spend: () => (held.spend(), true) }))
+  ],
+  "resizes what a reservation holds, until it is settled": [
+    resizing((held) => (cost) => cost <= held.cost || held.resize!(cost)),
+    resizing((held) => (cost) => cost > 0 && held.resize!(cost)),
+    resizing((held) => (cost) => (held.resize!(cost), true)),
+    reserving((held, store, clock) => ({
+      get cost() {
+        return held.cost
+      },
+      resize: (cost) => held.resize!(cost),
+      giveBack: () => held.spend() && (store.deposit(1, clock), true)
+    })),
+    reserving((held, store, clock) => {
+      let now = held.cost
+      return {
+        get cost() {
+          return now
+        },
+        resize: (cost) => {
+          store.deposit(now - cost, clock)
+          if (cost > now) store.reserve(cost - now, clock)
+          now = cost
+          return true
+        }
+      }
+    })
+  ],
+  "does not resize beyond the tokens that there are": [
+    resizing((held, store, clock) => (cost) => held.resize!(Math.min(cost, held.cost + store.balance(clock)))),
+    reserving((held, store, clock) => {
+      let more = 0
+      return {
+        get cost() {
+          return held.cost + more
+        },
+        resize: (cost) => {
+          if (typeof store.reserve(cost - held.cost, clock) !== "object") return false
+          more = cost - held.cost
+          return true
+        }
+      }
+    }),
+    resizing((held, store, clock) => (cost) =>
+      held.resize!(cost) || (store.reserve(store.balance(clock), clock), false)
+    )
   ],
   "takes nothing if there are too few tokens": [
     stopping((store) => ({
@@ -215,6 +280,30 @@ const storesThatWait: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>
     waiting((store, cost, clock, hold) => Effect.andThen(polling(store, cost, clock, hold), Effect.never))
   ],
   "serves waiters in order of arrival": [waiting(polling)],
+  "resizes past no waiter, and lets it have what comes back": [
+    waitingResized((held, store, clock) => {
+      let more = 0
+      return {
+        get cost() {
+          return held.cost + more
+        },
+        resize: (cost) => {
+          more = cost - held.cost
+          store.deposit(-more, clock)
+          return true
+        }
+      }
+    }),
+    waitingResized((held) => {
+      let cost = held.cost
+      return {
+        get cost() {
+          return cost
+        },
+        resize: (to) => to <= cost && (cost = to, true)
+      }
+    })
+  ],
   "forgets a waiter that is interrupted": [stubborn],
   "grants nothing when the patience has ended": [stubborn],
   "reports that it refuses what it can never grant": [
@@ -246,13 +335,19 @@ const miscounting = (changes: (store: Store) => Partial<Store>) =>
     ...changes(store)
   }))
 
-const granting = (changed: (held: Reservation) => Partial<Reservation>) =>
-  miscounting((store) => ({
-    reserve: (cost, clock) => {
-      const given = held(store.reserve(cost, clock))
-      return given && { cost, giveBack: () => given.giveBack(), spend: () => given.spend(), ...changed(given) }
+const granting = (changed: Changed) => miscounting(changing(changed))
+
+/** What it grants has any cost that it is resized to. */
+const recosting = (resize: (held: Reservation, cost: number) => boolean) =>
+  granting((given) => {
+    let now = given.cost
+    return {
+      get cost() {
+        return now
+      },
+      resize: (cost) => resize(given, cost) && (now = cost, true)
     }
-  }))
+  })
 
 const countingStores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
   "describes itself": [miscounting(() => ({ capacity: 10 })), miscounting(() => ({ successIncrement: 1 }))],
@@ -273,6 +368,12 @@ const countingStores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>
   "takes nothing for a retry that is never sent": [
     granting((given) => ({ giveBack: () => given.spend() })),
     granting((given) => ({ giveBack: () => (given.giveBack(), true) }))
+  ],
+  "counts one retry, whatever its cost is resized to": [
+    recosting(() => true),
+    recosting((given, cost) => cost !== 7 && given.resize!(cost)),
+    recosting((given, cost) => given.resize!(cost) || given.cost === 0),
+    granting((given) => ({ resize: (cost) => given.resize!(cost) }))
   ],
   "settles a retry once": [granting((given) => ({ spend: () => (given.spend(), true) }))],
   "ignores deposits": [

@@ -6,7 +6,10 @@ import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 const rewarded = (held: Reservation, reward: () => void): Reservation => {
   let left = false
   return {
-    cost: held.cost,
+    get cost() {
+      return held.cost
+    },
+    resize: held.resize && ((cost) => held.resize!(cost)),
     sent: () => {
       left = true
       held.sent?.()

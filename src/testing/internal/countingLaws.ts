@@ -5,7 +5,7 @@ import { clockOf } from "../../internal/clock.ts"
 import type { Reservation } from "../../RetryQuotaStore.ts"
 import { earlier } from "./clocks.ts"
 import { close, type Law, law, same, type Time, within } from "./laws.ts"
-import type { Make } from "./storeLaws.ts"
+import { type Make, resized } from "./storeLaws.ts"
 import { Asker, type Subject, withClock } from "./subject.ts"
 import { sweep } from "./sweep.ts"
 
@@ -68,6 +68,34 @@ const once: Body = (subject, twin) =>
       settled(reservation, how)
       other[how]()
       yield* subject.expectAs("the balance after a retry that was settled three times", twin)
+    }
+  })
+
+const resizes: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    for (const settle of ["giveBack", "spend"] as const) {
+      const [reservation, other] = [yield* subject.reserve(1), yield* twin.reserve(1)]
+      if (reservation?.resize === undefined || other === undefined) return
+      resized("to another cost", reservation, 7, true)
+      yield* subject.expectAs("the balance after resize to another cost", twin)
+      other.giveBack()
+      resized("to nothing", reservation, 0, true)
+      yield* subject.expectAs("the balance after resize to nothing", twin)
+      const again = yield* twin.taken(1)
+      resized("from nothing", reservation, 2, true)
+      yield* subject.expectAs("the balance after resize from nothing", twin)
+      reservation.sent?.()
+      again.sent?.()
+      same(`${settle} of a reservation that was resized`, reservation[settle](), again[settle]())
+      resized("that is settled", reservation, 1, false)
+      yield* subject.expectAs(`the balance after ${settle} of a reservation that was resized`, twin)
+    }
+    const reservation = yield* subject.taken(0)
+    for (let count = 0; count < many; count++) {
+      if ((yield* subject.reserve(1)) !== undefined) continue
+      const before = yield* subject.balance
+      resized("from nothing, when no retry is granted", reservation, 1, false)
+      return yield* subject.expect("the balance after resize when no retry is granted", before)
     }
   })
 
@@ -134,6 +162,7 @@ export const countingLawsOf = <R>(
     "grants a cost of 0 at any balance, and takes nothing": free,
     "takes nothing for a retry that is never sent": unsent,
     "settles a retry once": once,
+    "counts one retry, whatever its cost is resized to": resizes,
     "ignores deposits": deposits,
     "loses nothing to a clock that goes back": backwards
   }

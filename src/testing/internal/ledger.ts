@@ -77,7 +77,10 @@ export class Ledger implements RetryQuotaStore {
       return true
     }
     const noted: Reservation = {
-      cost: held.cost,
+      get cost() {
+        return held.cost
+      },
+      resize: held.resize && ((cost) => held.resize!(cost)),
       sent: () => {
         isSent = true
         held.sent?.()

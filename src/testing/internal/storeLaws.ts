@@ -77,6 +77,51 @@ const spendsOnce: Body = (subject) =>
     yield* subject.expect("the balance after a reservation was settled three times", before - unit)
   })
 
+/**
+ * Resizes a reservation, if the store can.
+ *
+ * @internal
+ */
+export const resized = (what: string, reservation: Reservation, cost: number, expected: boolean): void => {
+  const before = reservation.cost
+  same(`resize of a reservation ${what}`, reservation.resize!(cost), expected)
+  close(`the cost of a reservation after resize ${what}`, reservation.cost, expected ? cost : before)
+}
+
+const resizes: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const { size, unit } = subject
+    const both = (tokens: number) => Effect.andThen(subject.setTo(tokens), twin.setTo(tokens))
+    for (const [settle, kept] of [["giveBack", 0], ["spend", 3]] as const) {
+      yield* both(size / 2)
+      const reservation = yield* subject.taken(unit)
+      if (reservation.resize === undefined) return
+      for (const [what, units] of [["that grows", 2], ["that stays", 2], ["to nothing", 0], ["to more", 3]] as const) {
+        resized(what, reservation, units * unit, true)
+        yield* subject.expectAs(`the balance after resize of a reservation ${what}`, twin, -units * unit)
+      }
+      same(`${settle} of a reservation that was resized`, reservation[settle](), true)
+      yield* subject.expectAs(`the balance after ${settle} of a reservation that was resized`, twin, -kept * unit)
+      for (const units of [0, 4]) resized("that is settled", reservation, units * unit, false)
+      yield* subject.expectAs("the balance after resize of a reservation that is settled", twin, -kept * unit)
+    }
+  })
+
+const resizesShort: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const { size, unit } = subject
+    const both = (tokens: number) => Effect.andThen(subject.setTo(tokens), twin.setTo(tokens))
+    yield* both(1.5 * unit)
+    const reservation = yield* subject.taken(unit)
+    if (reservation.resize === undefined) return
+    resized("by more tokens than there are", reservation, 2 * unit, false)
+    yield* subject.expectAs("the balance after resize by more tokens than there are", twin, -unit)
+    yield* both(size)
+    if (Number.isFinite(subject.store.capacity)) resized("beyond the capacity", reservation, 1.05 * size, false)
+    same("giveBack of a reservation that was not settled", reservation.giveBack(), true)
+    yield* subject.expectAs("the balance when all has gone back after resize", twin)
+  })
+
 /** Missing tokens are not taken. */
 const falls = (subject: Subject, twin: Subject, tokens: number) =>
   Effect.gen(function*() {
@@ -155,6 +200,21 @@ const fractions: Body = (subject) =>
     yield* subject.balance
   })
 
+/** Resizes an open reservation, if it can, and returns the tokens that come back. */
+const resizedTo = (reservation: Reservation | undefined, tokens: number, before: number): number | undefined => {
+  if (reservation?.resize === undefined) return undefined
+  const more = tokens - reservation.cost
+  resized("that is open", reservation, tokens, more <= before)
+  return more <= before ? -more : 0
+}
+
+/** Settles an open reservation, and returns the tokens that come back. */
+const settled = (reservation: Reservation, isBack: boolean): number => {
+  const isFirst = isBack ? reservation.giveBack() : reservation.spend()
+  same("giveBack or spend of an open reservation", isFirst, true)
+  return isBack ? reservation.cost : 0
+}
+
 /** One of many steps, chosen by three numbers from 0 to 1. Returns the correct balance after it. */
 const step = (
   subject: Subject,
@@ -164,19 +224,16 @@ const step = (
 ) =>
   Effect.gen(function*() {
     const tokens = share * subject.size
+    const more = (added: number) => Math.min(subject.store.capacity, before + added)
+    const at = Math.floor(choice * open.length)
+    const back = kind < 0.1 ? resizedTo(open[at], tokens, before) : undefined
+    if (back !== undefined) return more(back)
     if (kind < 0.3) {
       yield* subject.deposit(tokens)
-      return Math.min(subject.store.capacity, before + tokens)
+      return more(tokens)
     }
-    const [reservation] = kind < 0.6 ? open.splice(Math.floor(choice * open.length), 1) : []
-    if (reservation !== undefined) {
-      same(
-        "giveBack or spend of an open reservation",
-        choice < 0.5 ? reservation.giveBack() : reservation.spend(),
-        true
-      )
-      return choice < 0.5 ? Math.min(subject.store.capacity, before + reservation.cost) : before
-    }
+    const [reservation] = kind < 0.6 ? open.splice(at, 1) : []
+    if (reservation !== undefined) return more(settled(reservation, choice < 0.5))
     const answer = tokens > before && subject.waits ? undefined : yield* subject.reserve(tokens)
     if (answer !== undefined) open.push(answer)
     same("whether tokens are granted", answer !== undefined, tokens <= before)
@@ -335,6 +392,23 @@ const impatient: Body = (subject, twin) =>
     yield* subject.expectAs("the balance after the patience had ended", twin)
   })
 
+const resizesInLine: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const { time, unit } = subject
+    yield* subject.setTo(unit)
+    yield* twin.setTo(unit)
+    const reservation = yield* subject.taken(unit)
+    if (reservation.resize === undefined) return
+    const { asker } = yield* waiting(subject, unit)
+    yield* subject.deposit(unit / 2)
+    yield* twin.deposit(unit / 2)
+    resized("by tokens for which others wait", reservation, 1.25 * unit, false)
+    resized("that others wait for", reservation, unit / 2, true)
+    yield* until(time, patienceMillis, () => asker.holds > 0)
+    same("how often hold was called when a reservation had shrunk", asker.holds, 1)
+    yield* subject.expectAs("the balance after a waiter got what a reservation held", twin, -1.5 * unit)
+  })
+
 /** Asks a store without tokens, and returns what it says. */
 const refusal = (subject: Subject, cost: number, patienceMillis: number) =>
   Effect.gen(function*() {
@@ -458,6 +532,8 @@ const always: Readonly<Record<string, Body>> = {
   "takes available tokens": takes,
   "puts back, once, what is given back": givesBackOnce,
   "keeps what is spent, once": spendsOnce,
+  "resizes what a reservation holds, until it is settled": resizes,
+  "does not resize beyond the tokens that there are": resizesShort,
   "takes nothing if there are too few tokens": short,
   "grants a cost of 0 at any balance": nothing,
   "grants no more than its capacity, however patient the caller": tooMuch,
@@ -475,6 +551,7 @@ const whereItWaits: Readonly<Record<string, Body>> = {
   "grants a waiter its tokens when there are enough": waits,
   "serves waiters in order of arrival": inOrder,
   "forgets a waiter that is interrupted": gone,
+  "resizes past no waiter, and lets it have what comes back": resizesInLine,
   "grants nothing when the patience has ended": impatient,
   "reports that it refuses what it can never grant": refusesForGood,
   "does not report a refusal of what it could grant to a more patient caller": refusesForNow
