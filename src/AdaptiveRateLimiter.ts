@@ -209,15 +209,15 @@ export const serviceOf = (gate: AdaptiveGate<RateLimitExceeded>): Service => ({
     Effect.withFiber((fiber) => Effect.sync(() => gate.update(throttled, monotonicMillis(clockOf(fiber))))),
   snapshot: Effect.withFiber((fiber) =>
     Effect.sync(() => {
-      const state = gate.stateAt(monotonicMillis(clockOf(fiber)))
+      const { curve, fillRate, maxTokens, measuredTxRate, tokens } = gate.stateAt(monotonicMillis(clockOf(fiber)))
       return {
-        enabled: state.enabled,
-        capacity: state.tokens,
-        maxCapacity: state.maxTokens,
-        fillRate: state.fillRate,
-        measuredTxRate: state.measuredTxRate,
-        lastMaxRate: state.lastMaxRate,
-        timeWindow: state.timeWindow,
+        enabled: curve.enabled,
+        capacity: tokens,
+        maxCapacity: maxTokens,
+        fillRate,
+        measuredTxRate,
+        lastMaxRate: curve.lastMaxRate,
+        timeWindow: curve.timeWindow,
         waiting: gate.waiting
       }
     })

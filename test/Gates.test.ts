@@ -112,9 +112,12 @@ describe("what a call costs, counted", () => {
     assert.isAtMost(gated(gates.oneGate).bytes, 720)
   })
 
-  it.each(gates.furtherGates)("allocates at most 64 bytes more with a further gate: $gate", ({ first, name }) => {
-    assert.isAtMost(Math.round(gated(name).bytes - gated(first).bytes), 64)
-  })
+  it.each(gates.furtherGates)(
+    "allocates at most $atMostBytes bytes more with a further gate: $gate",
+    ({ atMostBytes, first, name }) => {
+      assert.isAtMost(Math.round(gated(name).bytes - gated(first).bytes), atMostBytes)
+    }
+  )
 
   it("reads the clock at most once before and once after a send: 88 bytes each", () => {
     for (const name of gates.clockReads) assert.isAtMost(gated(name).bytes - gated(gates.oneGate).bytes, 90)
@@ -149,10 +152,11 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     modules = Object.keys(found.with.modules)
   })
 
-  it("is at most 16.9 KiB, minified and compressed", () => {
+  // Of these the Ref of the quota, a module of Effect, and the resizing of reservations are 0.3.
+  it("is at most 17.2 KiB, minified and compressed", () => {
     const added = (found.with.bytes - found.without.bytes) / 1024
     assert.isAbove(added, 1, "the library is not in the bundle")
-    assert.isAtMost(added, 16.9)
+    assert.isAtMost(added, 17.2)
   })
 
   it("is what README.md says, next to others", async () => {

@@ -1,6 +1,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import { monotonicMillis } from "../internal/clock.ts"
 import * as Cubic from "../internal/math/cubic.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
@@ -23,14 +24,21 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
   /** The sends waiting for a token, created for the first. */
   protected waiters: Waiters | undefined = undefined
   protected options: AdaptiveOptions<E>
-  /** Its own: it changes in place. */
-  protected readonly state: Cubic.Cubic
+  readonly ref: Ref.Ref<Cubic.Cubic>
   /** The pass of a send that took a token, created for the first. */
   private paid: Pass | undefined = undefined
 
   constructor(options: AdaptiveOptions<E>, state: Cubic.Cubic) {
     this.options = options
-    this.state = state
+    this.ref = Ref.makeUnsafe(state)
+  }
+
+  protected get state(): Cubic.Cubic {
+    return this.ref.ref.current
+  }
+
+  protected set state(state: Cubic.Cubic) {
+    this.ref.ref.current = state
   }
 
   get name(): string {
@@ -58,11 +66,11 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
   /** From now on along the curve of these options. */
   protected use(options: AdaptiveOptions<E>): void {
     this.options = options
-    Cubic.aim(this.state, options.cubic)
+    this.state = Cubic.aim(this.state, options.cubic)
   }
 
   enter(send: Send): void | Effect.Effect<void, E> {
-    if (!this.state.enabled) return send.hold(this)
+    if (!this.state.curve.enabled) return send.hold(this)
     const clock = Context.get(send.context, Clock.Clock)
     const paid = this.paid ??= { settle: (outcome) => this.settle(outcome), cancel: () => this.putBack() }
     if (this.waiting === 0 && this.take(clock) === 0) return send.hold(paid)
@@ -74,21 +82,26 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
 
   /** It was throttled a short time ago, or has no token for one more send. */
   isStrained(nowMillis: number): boolean {
-    const { enabled, lastThrottleTime } = this.state
+    const { enabled, lastThrottleTime } = this.state.curve
     if (!enabled) return false
     return nowMillis < lastThrottleTime * 1000 + strainedMillis || this.waiting > 0 ||
       !Cubic.isToken(this.tokensAt(nowMillis))
   }
 
   update(throttled: boolean, nowMillis: number): void {
-    const before = this.state.fillRate
-    Cubic.update(this.state, this.options.cubic, nowMillis / 1000, throttled)
-    if (this.state.fillRate > before) this.waiters?.wakeHead()
+    this.moveTo(Cubic.update(this.state, this.options.cubic, nowMillis / 1000, throttled))
   }
 
-  /** A copy of its state, refilled. */
+  /** Wakes who waits for tokens that come sooner now. */
+  protected moveTo(state: Cubic.Cubic): void {
+    const before = this.state.fillRate
+    this.state = state
+    if (state.fillRate > before) this.waiters?.wakeHead()
+  }
+
+  /** Its state, refilled. */
   stateAt(nowMillis: number): Cubic.Cubic {
-    return { ...this.state, tokens: this.tokensAt(nowMillis) }
+    return Cubic.refill(this.state, nowMillis / 1000)
   }
 
   /** A send has ended. The gate itself is the pass of sends that took no token. */
@@ -104,13 +117,15 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
   }
 
   private putBack(): void {
-    Cubic.putBack(this.state)
+    this.state = Cubic.putBack(this.state)
     this.waiters?.wakeHead()
   }
 
   private take(clock: Clock.Clock): number {
-    Cubic.refill(this.state, monotonicMillis(clock) / 1000)
-    return Cubic.take(this.state) ? 0 : Cubic.millisUntilToken(this.state)
+    const now = monotonicMillis(clock) / 1000
+    const isThere = Cubic.isToken(Cubic.tokensAt(this.state, now))
+    this.state = isThere ? Cubic.take(this.state, now) : Cubic.refill(this.state, now)
+    return isThere ? 0 : Cubic.millisUntilToken(this.state)
   }
 
   private refusal(millis: number): E | undefined {

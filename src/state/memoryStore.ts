@@ -1,6 +1,7 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import { monotonicMillis } from "../internal/clock.ts"
 import * as Bucket from "../internal/math/bucket.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../RetryQuotaStore.ts"
@@ -25,7 +26,7 @@ export class MemoryStore implements RetryQuotaStore {
   protected options: StoreOptions
   /** The waiters for tokens, created for the first. */
   private waiters: Waiters | undefined = undefined
-  private bucket: Bucket.Bucket
+  readonly ref: Ref.Ref<Bucket.Bucket>
   private latestMillis: number
   /** How far the bucket's time is ahead of the clock, if the clock went backwards. */
   private aheadMillis = 0
@@ -34,7 +35,15 @@ export class MemoryStore implements RetryQuotaStore {
     this.options = options
     this.firstAttemptCost = options.firstAttemptCost
     this.latestMillis = options.refillPerMilli === 0 ? 0 : updatedAtMillis
-    this.bucket = { tokens: options.initial, updatedAtMillis: this.latestMillis }
+    this.ref = Ref.makeUnsafe<Bucket.Bucket>({ tokens: options.initial, updatedAtMillis: this.latestMillis })
+  }
+
+  private get bucket(): Bucket.Bucket {
+    return this.ref.ref.current
+  }
+
+  private set bucket(bucket: Bucket.Bucket) {
+    this.ref.ref.current = bucket
   }
 
   get capacity(): number {

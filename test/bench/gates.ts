@@ -44,19 +44,32 @@ const sharing = RetryQuota.layerStore(RetryBudget.all([RetryBudget.bucket(), Ret
 export const oneGate = "a gate that does nothing"
 export const allGates = "quota, cool-down, throttle, concurrency and limiter"
 
-/** The gates of the library, and what each is added to: those that need the time to one that has read it. */
+/**
+ * The gates of the library, what each is added to (those that need the time to one that has read it), and the bytes that
+ * a success may allocate more: the adaptive limiter replaces its record, whose numbers are 16 bytes each.
+ */
 const further = [
-  ["CoolDown", oneGate, Layer.merge(quota, CoolDown.layer())],
-  ["ConcurrencyLimiter", oneGate, Layer.merge(quota, ConcurrencyLimiter.layer())],
-  ["ClientThrottle", "a gate that reads the clock after", Layer.merge(quota, ClientThrottle.layer())],
-  ["AdaptiveRateLimiter", "a gate that reads the clock after", Layer.merge(quota, AdaptiveRateLimiter.layer())],
-  ["RetryBudget.share", "a gate that reads the clock before", sharing]
+  ["CoolDown", oneGate, Layer.merge(quota, CoolDown.layer()), 64],
+  ["ConcurrencyLimiter", oneGate, Layer.merge(quota, ConcurrencyLimiter.layer()), 64],
+  ["ClientThrottle", "a gate that reads the clock after", Layer.merge(quota, ClientThrottle.layer()), 64],
+  ["AdaptiveRateLimiter", "a gate that reads the clock after", Layer.merge(quota, AdaptiveRateLimiter.layer()), 208],
+  ["RetryBudget.share", "a gate that reads the clock before", sharing, 64]
 ] as const satisfies ReadonlyArray<
-  readonly [gate: string, first: keyof typeof firsts, layer: Layer.Layer<RetryQuota.RetryQuota>]
+  readonly [
+    gate: string,
+    first: keyof typeof firsts,
+    layer: Layer.Layer<RetryQuota.RetryQuota>,
+    atMostBytes: number
+  ]
 >
 
 /** A further gate, by name, and what it is compared with. */
-export const furtherGates = further.map(([gate, first]) => ({ name: `${first}, and ${gate}`, first, gate }))
+export const furtherGates = further.map(([gate, first, , atMostBytes]) => ({
+  name: `${first}, and ${gate}`,
+  first,
+  gate,
+  atMostBytes
+}))
 /** What reading the clock costs. */
 export const clockReads = ["a gate that reads the clock before", "a gate that reads the clock after"] as const
 

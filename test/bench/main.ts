@@ -100,8 +100,8 @@ const countCalls = async () => {
     show(table(`counted, ${script}`, "per call", new Map(rows)))
   }
   const { gated, success, twice } = counts
-  for (const { first, name } of gates.furtherGates) {
-    hold(`${name}: bytes more`, 64, exactly(Math.round(gated[name]!.bytes - gated[first]!.bytes)))
+  for (const { atMostBytes, first, name } of gates.furtherGates) {
+    hold(`${name}: bytes more`, atMostBytes, exactly(Math.round(gated[name]!.bytes - gated[first]!.bytes)))
   }
   const over = (of: "operations" | "bytes") => success[effects.ours]![of] - success[effects.bare]![of]
   hold("first-try success: operations over the bare operation", 3.01, exactly(over("operations")))
@@ -155,8 +155,8 @@ const timeResources = async () => {
   for (const count of [1000, 100_000, 1_000_000]) kept.set(count, await children.resources(count))
   const bytes = [...kept].map(([count, found]) => [`${count} resources`, exactly(found.bytes)] as const)
   show(table("a resource with quota and limiter, both used", "bytes kept", new Map(bytes)))
-  hold("100,000 resources: bytes each", 600, exactly(kept.get(100_000)!.bytes))
-  hold("1,000,000 resources: bytes each", 650, exactly(kept.get(1_000_000)!.bytes))
+  hold("100,000 resources: bytes each", 820, exactly(kept.get(100_000)!.bytes))
+  hold("1,000,000 resources: bytes each", 870, exactly(kept.get(1_000_000)!.bytes))
   hold("1,000,000 resources: timers", 1, exactly(kept.get(1_000_000)!.timers))
   hold("resources left after their time", 0, exactly(await resources.leftOf(100_000)))
 }

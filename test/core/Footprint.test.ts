@@ -62,7 +62,8 @@ describe("what the library holds", () => {
     assert.strictEqual(output, "sends: 2\n")
   })
 
-  it("resources take at most 600 bytes each and no timer, and a process ends while they are idle", () => {
+  // Of these the two Refs, of the quota and of the limiter, are 110 each.
+  it("resources take at most 820 bytes each and no timer, and a process ends while they are idle", () => {
     const resources = 20_000
     const script = `
       import { AdaptiveRateLimiter, ResourceLimiters, RetryQuota } from "effect-retry"
@@ -87,7 +88,7 @@ describe("what the library holds", () => {
     const output = printed(script, "--expose-gc")
     const { megabytes, ...others } = JSON.parse(output)
     assert.deepStrictEqual(others, { count: resources, timers: 0 })
-    assert.isBelow(megabytes, 600 * resources / 1e6)
+    assert.isBelow(megabytes, 820 * resources / 1e6)
   })
 
   it("a thousand calls with one signal have one listener between them, and none when they have ended", async () => {

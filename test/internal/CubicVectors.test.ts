@@ -25,23 +25,20 @@ const isNear = (actual: number, expected: number, what: string): void => {
 }
 
 /** A limiter that measures far more than it is allowed, so that the calculated rate alone decides. */
-const unbounded = ({ lastMaxRate, lastThrottleTime }: (typeof cubic)[number]["given"]): Cubic.Cubic => ({
+const unbounded = (
+  { lastMaxRate, lastThrottleTime }: (typeof cubic)[number]["given"],
+  measuredTxRate = 1e6
+): Cubic.Cubic => ({
   ...Cubic.initial(config, 0),
-  enabled: true,
-  lastMaxRate,
-  lastThrottleTime,
-  timeWindow: Cubic.timeWindow(config, lastMaxRate),
-  measuredTxRate: 1e6,
+  curve: { enabled: true, lastMaxRate, lastThrottleTime, timeWindow: Cubic.timeWindow(config, lastMaxRate) },
+  measuredTxRate,
   lastTxRateBucket: 1e6
 })
 
 describe("cubic", () => {
   it("a token that is put back fills the bucket up to what it can hold", () => {
-    const putBack = (tokens: number): number => {
-      const state: Cubic.Cubic = { ...Cubic.initial(config, 0), tokens, maxTokens: 3 }
-      Cubic.putBack(state)
-      return state.tokens
-    }
+    const putBack = (tokens: number): number =>
+      Cubic.putBack({ ...Cubic.initial(config, 0), tokens, maxTokens: 3 }).tokens
     assert.deepStrictEqual([0, 1.5, 2.5, 3].map(putBack), [1, 2.5, 3, 3])
   })
 
@@ -49,20 +46,18 @@ describe("cubic", () => {
     const holding = (tokens: number): Cubic.Cubic => ({ ...Cubic.initial(config, 0), tokens })
     for (const tokens of [1, 1 - 1e-10]) assert.strictEqual(Cubic.millisUntilToken(holding(tokens)), 0)
     for (const tokens of [1, 1 - 1e-10, 1 - 1e-9]) {
-      const state = holding(tokens)
-      assert.isTrue(Cubic.take(state))
-      assert.strictEqual(state.tokens, 0)
+      assert.isTrue(Cubic.isToken(tokens))
+      assert.deepStrictEqual(Cubic.take(holding(tokens), 7), { ...holding(0), lastTimestamp: 7 })
     }
     const state = holding(1 - 2e-9)
-    assert.isFalse(Cubic.take(state))
-    assert.deepStrictEqual(state, holding(1 - 2e-9))
+    assert.isFalse(Cubic.isToken(state.tokens))
     assert.strictEqual(Cubic.millisUntilToken(state), 1)
   })
 
   it.each(cubic)("vector: $name", ({ given, steps }) => {
-    const state = unbounded(given)
+    let state = unbounded(given)
     for (const { rate, response, timestamp } of steps) {
-      Cubic.update(state, config, timestamp, response === "throttle")
+      state = Cubic.update(state, config, timestamp, response === "throttle")
       isNear(state.fillRate, rate, `rate at ${timestamp}`)
     }
   })
@@ -80,10 +75,27 @@ describe("cubic", () => {
     { measuredTxRate: 5, fillRate: 10 },
     { measuredTxRate: 5.1, fillRate: 10.000030849917364 }
   ])("bounds the rate by twice the measured $measuredTxRate", ({ fillRate, measuredTxRate }) => {
-    const state = { ...unbounded(cubic[0].given), measuredTxRate }
-    Cubic.update(state, config, 7, false)
+    const state = Cubic.update(unbounded(cubic[0].given, measuredTxRate), config, 7, false)
     isNear(state.fillRate, fillRate, "rate at 7")
     isNear(state.maxTokens, fillRate, "capacity at 7")
+  })
+
+  it("a transition returns another record, and leaves the one before it as it was", () => {
+    const { curve, ...others } = unbounded(cubic[0].given)
+    const state: Cubic.Cubic = Object.freeze({ ...others, curve: Object.freeze(curve), tokens: 1, maxTokens: 3 })
+    const transitions = [
+      Cubic.refill(state, 7),
+      Cubic.update(state, config, 7, true),
+      Cubic.aim(state, { ...config, beta: 0.5 }),
+      Cubic.follow(state, config, { enabled: true, lastMaxRate: 3, lastThrottleTime: 1 }, 7),
+      Cubic.take(state, 7),
+      Cubic.putBack(state),
+      Cubic.update({ ...state, lastTxRateBucket: 0 }, config, 7, false)
+    ]
+    for (const next of transitions) {
+      assert.notDeepEqual(next, state)
+      assert.deepStrictEqual(Object.keys(next).sort(), Object.keys(state).sort())
+    }
   })
 
   it("continues on another curve from the next response on, if the constants change", () => {

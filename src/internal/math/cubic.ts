@@ -13,138 +13,179 @@ export interface CubicConfig {
   readonly isMeasuredElsewhere?: boolean
 }
 
+/** A curve, and since when it is followed. */
+export interface Curve {
+  readonly enabled: boolean
+  readonly lastMaxRate: number
+  readonly lastThrottleTime: number
+  readonly timeWindow: number
+}
+
 /**
- * The state of a limiter, changed in place: a copy for each response would cost more than the rest of a send. Rates in
- * sends per second, times in seconds of a monotonic clock.
+ * The state of a limiter. Rates in sends per second, times in seconds of a monotonic clock. A transition returns another
+ * record, which shares the curve: only a throttle changes that.
  */
 export interface Cubic {
-  enabled: boolean
-  tokens: number
-  maxTokens: number
-  fillRate: number
-  measuredTxRate: number
-  lastMaxRate: number
-  lastThrottleTime: number
-  timeWindow: number
-  lastTxRateBucket: number
-  requestCount: number
-  /** `-Infinity` until the first refill, which only stores the time. Always a number, so that storing it allocates nothing. */
-  lastTimestamp: number
+  readonly tokens: number
+  readonly maxTokens: number
+  readonly fillRate: number
+  readonly measuredTxRate: number
+  readonly lastTxRateBucket: number
+  /** Responses that the measured rate does not count yet. */
+  readonly requestCount: number
+  /** `-Infinity` until the first refill, which only stores the time. */
+  readonly lastTimestamp: number
+  readonly curve: Curve
 }
 
 /** The state before the first response. */
 export const initial = (config: CubicConfig, now: number): Cubic => ({
-  enabled: false,
   tokens: 0,
   maxTokens: config.minCapacity,
   fillRate: config.minFillRate,
   measuredTxRate: 0,
-  lastMaxRate: 0,
-  lastThrottleTime: now,
-  timeWindow: 0,
   lastTxRateBucket: Math.floor(now),
   requestCount: 0,
-  lastTimestamp: -Infinity
+  lastTimestamp: -Infinity,
+  curve: { enabled: false, lastMaxRate: 0, lastThrottleTime: now, timeWindow: 0 }
 })
+
+/** What is worth saving of a state. Times in seconds. */
+export interface Saved {
+  readonly enabled: boolean
+  readonly tokens: number
+  readonly fillRate: number
+  readonly measuredTxRate: number
+  readonly lastMaxRate: number
+  readonly sinceThrottle: number
+}
+
+/** The state of a limiter that begins with what another one has learned. */
+export const restored = (config: CubicConfig, saved: Saved, now: number): Cubic => {
+  const { enabled, fillRate, lastMaxRate, measuredTxRate, sinceThrottle, tokens } = saved
+  const maxTokens = Math.max(fillRate, config.minCapacity)
+  return {
+    tokens: Math.min(tokens, maxTokens),
+    maxTokens,
+    fillRate: Math.max(fillRate, config.minFillRate),
+    measuredTxRate,
+    lastTxRateBucket: Math.floor(now),
+    requestCount: 0,
+    lastTimestamp: now,
+    curve: aimed(config, enabled, lastMaxRate, now - sinceThrottle)
+  }
+}
 
 /** Seconds until CUBIC returns to the rate it was throttled at. */
 export const timeWindow = (config: CubicConfig, lastMaxRate: number): number =>
   cubeRoot((lastMaxRate * (1 - config.beta)) / config.scaleConstant)
 
+const aimed = (config: CubicConfig, enabled: boolean, lastMaxRate: number, lastThrottleTime: number): Curve => ({
+  enabled,
+  lastMaxRate,
+  lastThrottleTime,
+  timeWindow: timeWindow(config, lastMaxRate)
+})
+
 /** The rate at `now`, if `lastMaxRate` was throttled at `lastThrottleTime`. */
 export const cubicRate = (
   config: CubicConfig,
-  { lastMaxRate, lastThrottleTime, timeWindow }: Pick<Cubic, "lastMaxRate" | "lastThrottleTime" | "timeWindow">,
+  { lastMaxRate, lastThrottleTime, timeWindow }: Omit<Curve, "enabled">,
   now: number
 ): number => {
   const since = now - lastThrottleTime - timeWindow
   return config.scaleConstant * since * since * since + lastMaxRate
 }
 
-/** Counts a response: the rate is that of the measuring bucket at its end, smoothed. */
-const measure = (state: Cubic, config: CubicConfig, now: number): void => {
-  const width = config.measurementBucketSeconds
-  const bucket = Math.floor(now / width) * width
-  state.requestCount++
-  if (bucket <= state.lastTxRateBucket) return
-  const current = state.requestCount / (bucket - state.lastTxRateBucket)
-  state.measuredTxRate = current * config.smoothing + state.measuredTxRate * (1 - config.smoothing)
-  state.lastTxRateBucket = bucket
-  state.requestCount = 0
-}
-
 /** The tokens including those refilled since the last update, at the rate of that time. */
 export const tokensAt = ({ fillRate, lastTimestamp, maxTokens, tokens }: Cubic, now: number): number =>
   lastTimestamp === -Infinity ? tokens : Math.min(maxTokens, tokens + Math.max(0, now - lastTimestamp) * fillRate)
 
-/** Refills tokens at the current rate. A clock that goes backwards adds nothing. */
-export const refill = (state: Cubic, now: number): void => {
-  state.tokens = tokensAt(state, now)
-  state.lastTimestamp = now
-}
+/** Written out: a spread takes longer. */
+const withTokens = (state: Cubic, tokens: number, lastTimestamp: number): Cubic => ({
+  tokens,
+  maxTokens: state.maxTokens,
+  fillRate: state.fillRate,
+  measuredTxRate: state.measuredTxRate,
+  lastTxRateBucket: state.lastTxRateBucket,
+  requestCount: state.requestCount,
+  lastTimestamp,
+  curve: state.curve
+})
 
-/** Sets the rate from now on. Tokens up to now were refilled at the old rate. */
-const setRate = (state: Cubic, config: CubicConfig, rate: number, now: number): void => {
-  const maxTokens = Math.max(rate, config.minCapacity)
-  state.tokens = Math.min(tokensAt(state, now), maxTokens)
-  state.maxTokens = maxTokens
-  state.fillRate = Math.max(rate, config.minFillRate)
-  state.lastTimestamp = now
-}
+/** Refills tokens at the current rate. A clock that goes backwards adds nothing. */
+export const refill = (state: Cubic, now: number): Cubic => withTokens(state, tokensAt(state, now), now)
 
 /** The time of an event: never earlier than the last. */
 const timeOf = (state: Cubic, now: number): number => Math.max(now, state.lastTimestamp)
 
+/** The measured rate is that of the measuring bucket at its end, smoothed. */
+const measured = (state: Cubic, config: CubicConfig, requestCount: number, bucket: number): number => {
+  const current = requestCount / (bucket - state.lastTxRateBucket)
+  return current * config.smoothing + state.measuredTxRate * (1 - config.smoothing)
+}
+
+/** The curve from a throttle on. */
+const cut = ({ curve, fillRate }: Cubic, config: CubicConfig, measuredTxRate: number, now: number): Curve =>
+  aimed(config, true, curve.enabled ? Math.min(measuredTxRate, fillRate) : measuredTxRate, now)
+
 /**
- * Records one response: measures the send rate, moves the rate along the CUBIC curve or down after a throttle, and
- * bounds it by twice the measured rate, unless that is measured elsewhere.
+ * The state after one response: measures the send rate, moves the rate along the CUBIC curve or down after a throttle,
+ * and bounds it by twice the measured rate, unless that is measured elsewhere.
  */
-export const update = (state: Cubic, config: CubicConfig, now: number, throttled: boolean): void => {
+export const update = (state: Cubic, config: CubicConfig, now: number, throttled: boolean): Cubic => {
   const time = timeOf(state, now)
-  measure(state, config, time)
-  const { measuredTxRate } = state
-  if (throttled) {
-    state.lastMaxRate = state.enabled ? Math.min(measuredTxRate, state.fillRate) : measuredTxRate
-    state.lastThrottleTime = time
-    state.enabled = true
-    aim(state, config)
+  const width = config.measurementBucketSeconds
+  const bucket = Math.floor(time / width) * width
+  const requestCount = state.requestCount + 1
+  const isOver = bucket > state.lastTxRateBucket
+  const measuredTxRate = isOver ? measured(state, config, requestCount, bucket) : state.measuredTxRate
+  const curve = throttled ? cut(state, config, measuredTxRate, time) : state.curve
+  const curved = throttled ? curve.lastMaxRate * config.beta : cubicRate(config, curve, time)
+  const rate = config.isMeasuredElsewhere ? curved : Math.min(curved, 2 * measuredTxRate)
+  const maxTokens = Math.max(rate, config.minCapacity)
+  return {
+    // Up to now they were refilled at the old rate.
+    tokens: Math.min(tokensAt(state, time), maxTokens),
+    maxTokens,
+    fillRate: Math.max(rate, config.minFillRate),
+    measuredTxRate,
+    lastTxRateBucket: isOver ? bucket : state.lastTxRateBucket,
+    requestCount: isOver ? 0 : requestCount,
+    lastTimestamp: time,
+    curve
   }
-  const rate = throttled ? state.lastMaxRate * config.beta : cubicRate(config, state, time)
-  setRate(state, config, config.isMeasuredElsewhere ? rate : Math.min(rate, 2 * measuredTxRate), time)
 }
 
-/** Computes the curve back to the last maximum: after a throttle, or if the constants are others. */
-export const aim = (state: Cubic, config: CubicConfig): void => {
-  state.timeWindow = timeWindow(config, state.lastMaxRate)
+/** Computes the curve back to the last maximum, for other constants. */
+export const aim = (state: Cubic, config: CubicConfig): Cubic => {
+  const { enabled, lastMaxRate, lastThrottleTime } = state.curve
+  return { ...state, curve: aimed(config, enabled, lastMaxRate, lastThrottleTime) }
 }
-
-/** The state of a curve that is kept elsewhere, and since when. */
-export type Curve = Pick<Cubic, "enabled" | "lastMaxRate" | "lastThrottleTime">
 
 /** Continues along a curve that is kept elsewhere. */
-export const follow = (state: Cubic, config: CubicConfig, curve: Curve, now: number): void => {
+export const follow = (
+  state: Cubic,
+  config: CubicConfig,
+  { enabled, lastMaxRate, lastThrottleTime }: Omit<Curve, "timeWindow">,
+  now: number
+): Cubic => {
   const time = timeOf(state, now)
-  state.enabled = curve.enabled
-  state.lastMaxRate = curve.lastMaxRate
-  state.lastThrottleTime = curve.lastThrottleTime
-  aim(state, config)
-  setRate(state, config, Math.max(config.minFillRate, cubicRate(config, state, time)), time)
+  const curve = aimed(config, enabled, lastMaxRate, lastThrottleTime)
+  const fillRate = Math.max(config.minFillRate, cubicRate(config, curve, time))
+  const maxTokens = Math.max(fillRate, config.minCapacity)
+  return { ...withTokens(state, Math.min(tokensAt(state, time), maxTokens), time), maxTokens, fillRate, curve }
 }
 
 /** Whether these tokens are enough for a send. */
 export const isToken = (tokens: number): boolean => tokens + tokenEpsilon >= 1
 
-/** Takes one send token from a refilled state. Returns `false` if there is none. */
-export const take = (state: Cubic): boolean => {
-  if (!isToken(state.tokens)) return false
-  state.tokens = Math.max(0, state.tokens - 1)
-  return true
-}
+/** Refills tokens and takes one, which is there. */
+export const take = (state: Cubic, now: number): Cubic => withTokens(state, Math.max(0, tokensAt(state, now) - 1), now)
 
 /** Returns an unused token. */
-export const putBack = (state: Cubic): void => {
-  state.tokens = Math.min(state.maxTokens, state.tokens + 1)
-}
+export const putBack = (state: Cubic): Cubic =>
+  withTokens(state, Math.min(state.maxTokens, state.tokens + 1), state.lastTimestamp)
 
 /** Milliseconds until a refilled state has a token: 0 if it has, otherwise whole and at least 1. */
 export const millisUntilToken = ({ fillRate, tokens }: Cubic): number => {

@@ -51,7 +51,7 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
     this.use({ ...this.options, cubic })
     if (cuts === 0) return
     const curve = { enabled: true, lastMaxRate: lastMaxRate * share, lastThrottleTime: this.cutAtMillis / 1000 }
-    Cubic.follow(this.state, cubic, curve, nowMillis / 1000)
+    this.state = Cubic.follow(this.state, cubic, curve, nowMillis / 1000)
     this.waiters?.wakeHead()
   }
 
@@ -95,8 +95,8 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
   /** A throttle that was recorded as one for the fleet is one for this process alone. */
   cutAlone(nowMillis: number): void {
     // Recorded once: the response has been counted.
-    this.state.requestCount--
-    Cubic.update(this.state, this.cubicOf(true), nowMillis / 1000, true)
+    const uncounted = { ...this.state, requestCount: this.state.requestCount - 1 }
+    this.state = Cubic.update(uncounted, this.cubicOf(true), nowMillis / 1000, true)
   }
 
   private ended(outcome: Outcome, cuts: number): void {
@@ -106,15 +106,13 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
   private book(throttled: boolean, cuts: number, nowMillis: number): void {
     const isAlone = this.peers?.isAlone !== false
     this.peers?.ended(throttled && cuts === this.cuts)
-    const before = this.state.fillRate
-    Cubic.update(this.state, this.cubicOf(isAlone), nowMillis / 1000, isAlone && throttled)
-    if (this.state.fillRate > before) this.waiters?.wakeHead()
+    this.moveTo(Cubic.update(this.state, this.cubicOf(isAlone), nowMillis / 1000, isAlone && throttled))
   }
 
   private cubicOf(isAlone: boolean): Cubic.CubicConfig {
     const { measuredTxRate, options: { cubic }, peers, state } = this
     // A process of a fleet that has measured nothing yet still has its part.
-    const isMeasuredElsewhere = !isAlone || (peers !== undefined && state.enabled && measuredTxRate === 0)
+    const isMeasuredElsewhere = !isAlone || (peers !== undefined && state.curve.enabled && measuredTxRate === 0)
     return isMeasuredElsewhere ? { ...cubic, isMeasuredElsewhere } : cubic
   }
 }

@@ -38,17 +38,8 @@ const throttledTo = (
   const maxTokens = Math.max(fillRate, config.minCapacity)
   check.between("tokens", tokens, 0, maxTokens)
   const lastMaxRate = fillRate / config.beta
-  return (now) => ({
-    ...Cubic.initial(config, now),
-    enabled: true,
-    tokens,
-    maxTokens,
-    fillRate,
-    measuredTxRate: lastMaxRate,
-    lastMaxRate,
-    timeWindow: Cubic.timeWindow(config, lastMaxRate),
-    lastTimestamp: now
-  })
+  const saved = { enabled: true, tokens, fillRate, measuredTxRate: lastMaxRate, lastMaxRate, sinceThrottle: 0 }
+  return (now) => Cubic.restored(config, saved, now)
 }
 
 type Gate = AdaptiveGate<AdaptiveRateLimiter.RateLimitExceeded>
