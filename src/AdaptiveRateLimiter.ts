@@ -60,12 +60,12 @@ export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
 }
 
 /**
- * A snapshot of the limiter.
+ * The current state of the limiter.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Snapshot {
+export interface State {
   /** Whether a throttle has been seen, so that sends take tokens. */
   readonly enabled: boolean
   /** The send tokens available now. */
@@ -96,7 +96,7 @@ export interface Service {
   /** Records the response to a send. */
   readonly update: (throttled: boolean) => Effect.Effect<void>
   /** The limiter's current state. */
-  readonly snapshot: Effect.Effect<Snapshot>
+  readonly state: Effect.Effect<State>
   /** Holds sends back; `undefined` for a limiter that limits nothing. */
   readonly gate: Gate | undefined
 }
@@ -207,7 +207,7 @@ export const serviceOf = (gate: AdaptiveGate<RateLimitExceeded>): Service => ({
   }),
   update: (throttled) =>
     Effect.withFiber((fiber) => Effect.sync(() => gate.update(throttled, monotonicMillis(clockOf(fiber))))),
-  snapshot: Effect.withFiber((fiber) =>
+  state: Effect.withFiber((fiber) =>
     Effect.sync(() => {
       const { curve, fillRate, maxTokens, measuredTxRate, tokens } = gate.stateAt(monotonicMillis(clockOf(fiber)))
       return {
@@ -269,7 +269,7 @@ export const layerConfig = (
 export const unlimited: Service = {
   acquire: Effect.void,
   update: () => Effect.void,
-  snapshot: /* @__PURE__ */ Effect.succeed({
+  state: /* @__PURE__ */ Effect.succeed({
     enabled: false,
     capacity: Infinity,
     maxCapacity: Infinity,
@@ -300,8 +300,8 @@ export const layerUnlimited: Layer.Layer<AdaptiveRateLimiter> = /* @__PURE__ */ 
  * @category getters
  * @since 0.1.0
  */
-export const snapshot: Effect.Effect<Snapshot, never, AdaptiveRateLimiter> = /* @__PURE__ */ AdaptiveRateLimiter.use(
-  (limiter) => limiter.snapshot
+export const state: Effect.Effect<State, never, AdaptiveRateLimiter> = /* @__PURE__ */ AdaptiveRateLimiter.use(
+  (limiter) => limiter.state
 )
 
 /**

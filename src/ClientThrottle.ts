@@ -96,12 +96,12 @@ export interface Options {
 export const published: Options = { k: 2, window: "2 minutes", maxRejection: 1, counts: "sent" }
 
 /**
- * A snapshot of the throttle.
+ * The current state of the throttle.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Snapshot {
+export interface State {
   /** Requests in the window, including those rejected here. */
   readonly requests: number
   /** Requests in the window that the service accepted. */
@@ -120,7 +120,7 @@ export interface Service {
   /** Holds sends back. */
   readonly gate: SendGate.SendGate<ClientThrottled>
   /** The throttle's current state. */
-  readonly snapshot: Effect.Effect<Snapshot>
+  readonly state: Effect.Effect<State>
 }
 
 /**
@@ -174,7 +174,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> => {
  */
 export const serviceOf = (gate: ThrottleGate<ClientThrottled>): Service => ({
   gate,
-  snapshot: Effect.clockWith((clock: Clock.Clock) => Effect.sync(() => gate.look(monotonicMillis(clock))))
+  state: Effect.clockWith((clock: Clock.Clock) => Effect.sync(() => gate.look(monotonicMillis(clock))))
 })
 
 const makeShared = (options?: Options) => watchedGate("ClientThrottle", make(options))
@@ -219,6 +219,6 @@ export const layerConfig = (
  * @category getters
  * @since 0.1.0
  */
-export const snapshot: Effect.Effect<Snapshot, never, ClientThrottle> = /* @__PURE__ */ ClientThrottle.use(
-  (throttle) => throttle.snapshot
+export const state: Effect.Effect<State, never, ClientThrottle> = /* @__PURE__ */ ClientThrottle.use(
+  (throttle) => throttle.state
 )

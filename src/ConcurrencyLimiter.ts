@@ -214,12 +214,12 @@ export interface Options {
 }
 
 /**
- * A snapshot of the limiter.
+ * The current state of the limiter.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Snapshot {
+export interface State {
   /** How many sends may be in flight. Below 1, one at a time with a pause after it. */
   readonly limit: number
   /** Sends in flight. */
@@ -234,7 +234,7 @@ export interface Snapshot {
  * @category models
  * @since 0.1.0
  */
-export interface Gate extends SendGate.SendGate<ConcurrencyLimitExceeded>, Snapshot {}
+export interface Gate extends SendGate.SendGate<ConcurrencyLimitExceeded>, State {}
 
 /**
  * The operations of a limiter.
@@ -251,7 +251,7 @@ export interface Service {
    */
   readonly slot: Effect.Effect<void, ConcurrencyLimitExceeded, Scope.Scope>
   /** The limiter's current state. */
-  readonly snapshot: Effect.Effect<Snapshot>
+  readonly state: Effect.Effect<State>
 }
 
 /**
@@ -322,7 +322,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> => {
 export const serviceOf = (gate: ConcurrencyGate<ConcurrencyLimitExceeded>): Service => ({
   gate,
   slot: Effect.withFiber(({ context }) => passing(gate, context)),
-  snapshot: Effect.sync(() => ({ limit: gate.limit, inFlight: gate.inFlight, waiting: gate.waiting }))
+  state: Effect.sync(() => ({ limit: gate.limit, inFlight: gate.inFlight, waiting: gate.waiting }))
 })
 
 const makeShared = (options?: Options) => watchedGate("ConcurrencyLimiter", make(options))
@@ -366,8 +366,8 @@ export const layerConfig = (
  * @category getters
  * @since 0.1.0
  */
-export const snapshot: Effect.Effect<Snapshot, never, ConcurrencyLimiter> = /* @__PURE__ */ ConcurrencyLimiter.use(
-  (limiter) => limiter.snapshot
+export const state: Effect.Effect<State, never, ConcurrencyLimiter> = /* @__PURE__ */ ConcurrencyLimiter.use(
+  (limiter) => limiter.state
 )
 
 /**

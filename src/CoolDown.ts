@@ -94,7 +94,7 @@ export interface Options {
  * @category models
  * @since 0.1.0
  */
-export interface Snapshot {
+export interface State {
   /** Whether sends pass: freely, not at all, or a few at a time. */
   readonly phase: "free" | "closed" | "opening"
   /** The rest of the server's hint; zero when it is over. */
@@ -126,7 +126,7 @@ export interface Service {
   /** Closes the resource, as a server's hint does: for hints that arrive some other way. */
   readonly close: (hint: Duration.Input) => Effect.Effect<void, InvalidOption>
   /** The cool-down's current state. */
-  readonly snapshot: Effect.Effect<Snapshot>
+  readonly state: Effect.Effect<State>
 }
 
 /**
@@ -196,7 +196,7 @@ export const serviceOf = (gate: CoolDownGate<CoolingDown>): Service => ({
       }),
       (millis) => Effect.clockWith((clock) => Effect.sync(() => gate.close(monotonicMillis(clock), millis)))
     ),
-  snapshot: Effect.clockWith((clock: Clock.Clock) =>
+  state: Effect.clockWith((clock: Clock.Clock) =>
     Effect.sync(() => ({
       phase: gate.phase,
       remaining: Duration.millis(Math.max(0, gate.untilMillis - monotonicMillis(clock))),
@@ -244,8 +244,8 @@ export const layerConfig = (
  * @category getters
  * @since 0.1.0
  */
-export const snapshot: Effect.Effect<Snapshot, never, CoolDown> = /* @__PURE__ */ CoolDown.use(
-  (coolDown) => coolDown.snapshot
+export const state: Effect.Effect<State, never, CoolDown> = /* @__PURE__ */ CoolDown.use(
+  (coolDown) => coolDown.state
 )
 
 /**

@@ -134,7 +134,7 @@ export interface Options {
 }
 
 /**
- * A snapshot of one limit.
+ * The current state of one limit.
  *
  * @category models
  * @since 0.1.0
@@ -147,12 +147,12 @@ export interface Level {
 }
 
 /**
- * A snapshot of the limiter.
+ * The current state of the limiter.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Snapshot {
+export interface State {
   readonly requests: Level
   readonly tokens: Level
   readonly inputTokens: Level
@@ -173,7 +173,7 @@ export interface Service {
   /** Holds sends back. */
   readonly gate: SendGate.SendGate<TokenLimitExceeded>
   /** The limiter's current state. */
-  readonly snapshot: Effect.Effect<Snapshot>
+  readonly state: Effect.Effect<State>
 }
 
 /**
@@ -335,7 +335,7 @@ const makeGate = (options: Options = {}) => {
 
 const serviceOf = (gate: TokenGate<TokenLimitExceeded>): Service => ({
   gate,
-  snapshot: Effect.clockWith((clock: Clock.Clock) =>
+  state: Effect.clockWith((clock: Clock.Clock) =>
     Effect.sync(() => {
       const [requests, tokens, inputTokens, outputTokens] = gate.levels(monotonicMillis(clock))
       return {
@@ -396,6 +396,6 @@ export const layerConfig = (
  * @category getters
  * @since 0.1.0
  */
-export const snapshot: Effect.Effect<Snapshot, never, TokenLimiter> = /* @__PURE__ */ TokenLimiter.use(
-  (limiter) => limiter.snapshot
+export const state: Effect.Effect<State, never, TokenLimiter> = /* @__PURE__ */ TokenLimiter.use(
+  (limiter) => limiter.state
 )

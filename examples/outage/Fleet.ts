@@ -77,7 +77,7 @@ const readGauges = Effect.fnUntraced(function*(tally: Tally) {
   if (Option.isSome(quota)) tally.balance = yield* quota.value.balance
   const limiter = yield* Effect.serviceOption(AdaptiveRateLimiter.AdaptiveRateLimiter)
   if (Option.isNone(limiter)) return
-  const { enabled, fillRate } = yield* limiter.value.snapshot
+  const { enabled, fillRate } = yield* limiter.value.state
   if (enabled) tally.fillRate = fillRate
 })
 

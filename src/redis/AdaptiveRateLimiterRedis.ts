@@ -132,7 +132,7 @@ const over = (valid: Valid, connect: Connect) =>
  * A throttle is reported to Redis immediately, and cuts the rate of the fleet once: throttles of sends made before all
  * processes knew of it, within twice the `lookInterval`, count as the same one. The others see it at their next check. The rate follows the CUBIC curve,
  * and is at most twice what the fleet sends. The parts are max-min fair: a process that sends less than the fair part gets
- * what it sends, and the others share the rest equally. A snapshot shows the part of this process.
+ * what it sends, and the others share the rest equally. `state` shows the part of this process.
  *
  * While Redis does not respond within the `timeout`, the process follows the curve from its part on, and its own throttles cut
  * that. If Redis has lost its data, the first process to report restores the rate.

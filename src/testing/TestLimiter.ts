@@ -37,7 +37,7 @@ export const layer = (options: TestLimiterOptions = {}): Layer.Layer<AdaptiveRat
  * @since 0.1.0
  */
 export const state: Effect.Effect<
-  AdaptiveRateLimiter.Snapshot,
+  AdaptiveRateLimiter.State,
   never,
   AdaptiveRateLimiter.AdaptiveRateLimiter
-> = AdaptiveRateLimiter.snapshot
+> = AdaptiveRateLimiter.state

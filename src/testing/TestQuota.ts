@@ -16,7 +16,7 @@ import { MemoryStore } from "../state/memoryStore.ts"
 import { ledgerOf, makeQuota, quotaOver } from "./internal/ledger.ts"
 
 /**
- * A snapshot of a quota.
+ * The state of a quota.
  *
  * @category models
  * @since 0.1.0

@@ -296,7 +296,7 @@ describe("AwsRetryConfig", () => {
             yield* Effect.ignore(withRetry(failing(throttled, times), policy))
             yield* AdaptiveRateLimiter.update(true)
             yield* Effect.ignore(AdaptiveRateLimiter.acquire)
-            return { times, at: yield* Clock.currentTimeMillis, enabled: (yield* AdaptiveRateLimiter.snapshot).enabled }
+            return { times, at: yield* Clock.currentTimeMillis, enabled: (yield* AdaptiveRateLimiter.state).enabled }
           })
           const { at, enabled, times } = yield* runToEnd(program.pipe(Effect.provide(layer)))
           assert.strictEqual(enabled, mode === "adaptive")

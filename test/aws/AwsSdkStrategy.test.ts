@@ -188,7 +188,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         const { attempts, delay } = yield* played(get(client), 10)
         assert.deepStrictEqual([attempts, delay], [2, 500])
         assert.isAtLeast((yield* Clock.currentTimeMillis) - start, 2000 + 500)
-        const { waiting } = yield* AdaptiveRateLimiter.snapshot
+        const { waiting } = yield* AdaptiveRateLimiter.state
         assert.strictEqual(waiting, 0)
       }).pipe(withRandom(0.5), withQuota(), Effect.provide(limited)))
 
@@ -368,7 +368,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
               yield* Effect.forkChild(get(client, controller.signal), { startImmediately: true })
             }
             yield* flush
-            assert.strictEqual((yield* AdaptiveRateLimiter.snapshot).waiting, ghosts)
+            assert.strictEqual((yield* AdaptiveRateLimiter.state).waiting, ghosts)
             controller.abort()
             yield* TestClock.adjust(50)
             const times: Array<number> = []
@@ -378,7 +378,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
               yield* played(get(client), 10, 60)
               times.push((yield* Clock.currentTimeMillis) - start)
             }
-            assert.strictEqual((yield* AdaptiveRateLimiter.snapshot).waiting, 0)
+            assert.strictEqual((yield* AdaptiveRateLimiter.state).waiting, 0)
             return times
           }).pipe(Effect.provide(Layer.fresh(limited)))
         // So that the limiter's half seconds begin at the same point.
@@ -402,15 +402,15 @@ describe("AwsSdk.makeRetryStrategy", () => {
           yield* flush
           yield* TestClock.adjust(500)
           yield* flush
-          assert.strictEqual((yield* AdaptiveRateLimiter.snapshot).waiting, 1)
+          assert.strictEqual((yield* AdaptiveRateLimiter.state).waiting, 1)
           controller.abort()
           assert.strictEqual((yield* Fiber.join(fiber)).error.name, "AbortError")
           yield* flush
-          assert.strictEqual((yield* AdaptiveRateLimiter.snapshot).waiting, isTold ? 0 : 1)
+          assert.strictEqual((yield* AdaptiveRateLimiter.state).waiting, isTold ? 0 : 1)
           assert.strictEqual(yield* RetryQuota.balance, isTold ? 500 : 495)
           yield* TestClock.adjust(2000)
           yield* flush
-          const { capacity, waiting } = yield* AdaptiveRateLimiter.snapshot
+          const { capacity, waiting } = yield* AdaptiveRateLimiter.state
           assert.deepStrictEqual([waiting, capacity, yield* RetryQuota.balance], [0, 1, 500])
         }).pipe(withRandom(0.5), withQuota(), Effect.provide(Layer.fresh(limited))))
     }
@@ -426,7 +426,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         )
         const other = yield* Effect.forkChild(get(client, new AbortController().signal), { startImmediately: true })
         yield* flush
-        assert.strictEqual((yield* AdaptiveRateLimiter.snapshot).waiting, 4)
+        assert.strictEqual((yield* AdaptiveRateLimiter.state).waiting, 4)
         controller.abort()
         const errors = yield* Effect.forEach(
           fibers,
@@ -434,7 +434,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         )
         assert.deepStrictEqual(errors, ["AbortError", "AbortError", "AbortError"])
         yield* flush
-        assert.strictEqual((yield* AdaptiveRateLimiter.snapshot).waiting, 1)
+        assert.strictEqual((yield* AdaptiveRateLimiter.state).waiting, 1)
         const { attempts } = yield* played(Fiber.join(other))
         assert.deepStrictEqual([attempts, requests.length], [1, 1])
       }).pipe(withQuota(), Effect.provide(Layer.fresh(limited))))

@@ -171,7 +171,7 @@ describe("CircuitBreakerGate", () => {
         () => Effect.sync(() => inFlight--)
       )
       yield* Effect.exit(withRetry(Effect.fail(new Transient()), once))
-      assert.strictEqual((yield* CoolDown.snapshot).phase, "closed")
+      assert.strictEqual((yield* CoolDown.state).phase, "closed")
       yield* TestClock.adjust("500 millis")
       const calls = yield* Effect.forkChild(
         Effect.all(Array.from({ length: 20 }, () => Effect.exit(withRetry(send, once))), { concurrency: "unbounded" })
@@ -183,7 +183,7 @@ describe("CircuitBreakerGate", () => {
       assert.strictEqual(sent.length, 20)
       assert.strictEqual(sent.filter((at) => at < sent[0]! + 100).length, 1)
       assert.isBelow(most, 20)
-      assert.deepStrictEqual([yield* tagOf, (yield* CoolDown.snapshot).phase], ["Closed", "free"])
+      assert.deepStrictEqual([yield* tagOf, (yield* CoolDown.state).phase], ["Closed", "free"])
     }).pipe(Effect.provide(Layer.merge(CoolDown.layer(), gated(1, "1 second")))))
 
   it.effect("a store that does not respond: sends pass or are refused, as the breaker is configured", () =>

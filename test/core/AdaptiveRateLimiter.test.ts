@@ -54,7 +54,7 @@ describe("AdaptiveRateLimiter", () => {
       for (let i = 0; i < 1000; i++) yield* limiter.acquire
       yield* limiter.update(false)
       yield* limiter.acquire
-      assert.isFalse((yield* limiter.snapshot).enabled)
+      assert.isFalse((yield* limiter.state).enabled)
     }))
 
   it.effect("holds sends back at the least rate after a throttle, to the millisecond", () =>
@@ -119,12 +119,12 @@ describe("AdaptiveRateLimiter", () => {
       const [watched, unwatched] = [yield* AdaptiveRateLimiter.make(), yield* AdaptiveRateLimiter.make()]
       const steps: ReadonlyArray<boolean> = [false, false, true, false, true, false, false]
       for (const throttles of steps) {
-        yield* watched.snapshot
+        yield* watched.state
         yield* TestClock.adjust("300 millis")
-        yield* watched.snapshot
+        yield* watched.state
         yield* Effect.all([watched.update(throttles), unwatched.update(throttles)])
       }
-      assert.deepStrictEqual(yield* watched.snapshot, yield* unwatched.snapshot)
+      assert.deepStrictEqual(yield* watched.state, yield* unwatched.state)
     }))
 
   it.effect("keeps its rate when the wall clock steps back", () =>
@@ -134,9 +134,9 @@ describe("AdaptiveRateLimiter", () => {
       const fiber = yield* Effect.forkChild(limiter.acquire)
       yield* TestClock.adjust(0)
       yield* TestClock.setTime(0)
-      const before = yield* limiter.snapshot
+      const before = yield* limiter.state
       yield* limiter.update(false)
-      assert.isAtLeast((yield* limiter.snapshot).capacity, before.capacity)
+      assert.isAtLeast((yield* limiter.state).capacity, before.capacity)
       yield* Fiber.interrupt(fiber)
       const late = yield* Effect.forkChild(limiter.acquire)
       yield* TestClock.adjust("2 seconds")
@@ -152,9 +152,9 @@ describe("AdaptiveRateLimiter", () => {
           () => Effect.forkChild(limiter.acquire)
         )
         yield* TestClock.adjust("50 millis")
-        assert.strictEqual((yield* limiter.snapshot).waiting, 20)
+        assert.strictEqual((yield* limiter.state).waiting, 20)
         yield* Fiber.interruptAll(fibers)
-        assert.strictEqual((yield* limiter.snapshot).waiting, 0)
+        assert.strictEqual((yield* limiter.state).waiting, 0)
         const times = yield* grants(limiter, 1)
         yield* TestClock.adjust("1950 millis")
         assert.deepStrictEqual(times, [2000])
@@ -195,7 +195,7 @@ describe("AdaptiveRateLimiter", () => {
           yield* sweep(program, () =>
             Effect.gen(function*() {
               if (limiter === undefined) return
-              const { capacity, waiting } = yield* limiter.snapshot
+              const { capacity, waiting } = yield* limiter.state
               const flowedIn = fillRate * ((yield* Clock.currentTimeMillis) - start) / 1000
               assert.strictEqual(waiting, 0)
               assert.closeTo(capacity + sent, tokens + flowedIn, 1e-9)
@@ -319,7 +319,7 @@ describe("AdaptiveRateLimiter", () => {
           const inBetween: Array<number> = []
           const steps = yield* sweep(program, (step) =>
             Effect.gen(function*() {
-              const { capacity, waiting } = yield* limiter.snapshot
+              const { capacity, waiting } = yield* limiter.state
               assert.strictEqual(waiting, 0)
               const left = Math.round(tokens - capacity)
               assert.closeTo(tokens - left, capacity, 0.01)
@@ -361,16 +361,16 @@ describe("AdaptiveRateLimiter", () => {
 
     it.effect("that ends by defect or interruption is booked neither as success nor as throttle", () =>
       Effect.gen(function*() {
-        const before = yield* AdaptiveRateLimiter.snapshot
+        const before = yield* AdaptiveRateLimiter.state
         yield* Effect.exit(withRetry(Effect.die("boom"), awsAdaptive))
         yield* Effect.exit(withRetry(Effect.interrupt, awsAdaptive))
         const fiber = yield* Effect.forkChild(withRetry(Effect.never, awsAdaptive))
         yield* TestClock.adjust("2 seconds")
         yield* Fiber.interrupt(fiber)
-        const after = yield* AdaptiveRateLimiter.snapshot
+        const after = yield* AdaptiveRateLimiter.state
         assert.deepStrictEqual(after, before)
         yield* Effect.exit(withRetry(Effect.fail(new Terminal()), awsAdaptive))
-        assert.isAbove((yield* AdaptiveRateLimiter.snapshot).measuredTxRate, 0)
+        assert.isAbove((yield* AdaptiveRateLimiter.state).measuredTxRate, 0)
       }).pipe(Effect.provide(Layer.fresh(layer))))
   })
 
@@ -378,7 +378,7 @@ describe("AdaptiveRateLimiter", () => {
     Effect.gen(function*() {
       for (let i = 0; i < 10; i++) yield* AdaptiveRateLimiter.update(true)
       yield* AdaptiveRateLimiter.acquire
-      assert.isFalse((yield* AdaptiveRateLimiter.snapshot).enabled)
+      assert.isFalse((yield* AdaptiveRateLimiter.state).enabled)
       let sends = 0
       const call = Effect.suspend(() => ++sends < 3 ? Effect.fail(new Throttled({})) : Effect.succeed(sends))
       const quick = awsAdaptive.pipe(RetryPolicy.capped("1 millis"))
@@ -392,7 +392,7 @@ describe("AdaptiveRateLimiter", () => {
       Effect.gen(function*() {
         yield* AdaptiveRateLimiter.update(true)
         yield* AdaptiveRateLimiter.acquire
-        return yield* AdaptiveRateLimiter.snapshot
+        return yield* AdaptiveRateLimiter.state
       }).pipe(
         Effect.provide(AdaptiveRateLimiter.layerConfig({
           minFillRate: Config.Finite("MIN_FILL_RATE"),

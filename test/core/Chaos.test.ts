@@ -182,7 +182,7 @@ describe("an injected failure is a failure of the send itself", () => {
       const fiber = yield* Effect.forkChild(Effect.exit(call), { startImmediately: true })
       yield* TestClock.adjust(1000)
       assert.isTrue(Exit.isFailure(yield* Fiber.join(fiber)))
-      assert.isBelow((yield* ConcurrencyLimiter.snapshot).limit, 2)
+      assert.isBelow((yield* ConcurrencyLimiter.state).limit, 2)
     }).pipe(
       Effect.provide([RetryQuota.layer(), ConcurrencyLimiter.layer(), chaos({ outages: [{ kind: "drop" }] })])
     ))

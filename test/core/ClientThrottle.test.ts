@@ -73,7 +73,7 @@ const driven = (options: ClientThrottle.Options, random: Random.Random = constan
       pass: (millis: number) => {
         nowMillis += millis
       },
-      rejection: Effect.map(throttle.snapshot, ({ rejection }) => rejection)
+      rejection: Effect.map(throttle.state, ({ rejection }) => rejection)
     }
   })
 
@@ -208,7 +208,7 @@ describe("ClientThrottle", () => {
   it.effect("counts timeouts, throttles and retryable failures as rejected, and no others", () =>
     Effect.gen(function*() {
       const throttle = yield* ClientThrottle.ClientThrottle
-      const accepts = Effect.map(throttle.snapshot, ({ accepts, requests }) => [requests, accepts])
+      const accepts = Effect.map(throttle.state, ({ accepts, requests }) => [requests, accepts])
       const errors: ReadonlyArray<unknown> = [new TimedOut(), new Throttled({}), new Transient()]
       for (const error of errors) yield* Effect.flip(withRetry(Effect.fail(error), once))
       assert.deepStrictEqual(yield* accepts, [3, 0])
@@ -239,7 +239,7 @@ describe("ClientThrottle", () => {
     Effect.gen(function*() {
       yield* Effect.flip(withRetry(Effect.fail("busy"), once))
       yield* Effect.flip(withRetry(Effect.fail(new Transient()), once))
-      assert.deepInclude(yield* ClientThrottle.snapshot, { requests: 2, accepts: 1 })
+      assert.deepInclude(yield* ClientThrottle.state, { requests: 2, accepts: 1 })
     }).pipe(
       Effect.provide(ClientThrottle.layer({ isRejection: ({ error }) => error === "busy" })),
       Effect.provideService(Random.Random, constantRandom(0.99))
@@ -262,7 +262,7 @@ describe("ClientThrottle", () => {
         assert.strictEqual(Option.getOrThrow(RetryInfo.fromError(refusal)).safety, "No")
         assert.strictEqual(call.sends, 0)
         assert.strictEqual(yield* quota.balance, 500)
-        assert.deepInclude(yield* ClientThrottle.snapshot, { requests: 2, accepts: 0 })
+        assert.deepInclude(yield* ClientThrottle.state, { requests: 2, accepts: 0 })
       }).pipe(
         Effect.provide([RetryQuota.layer(), ClientThrottle.layer()]),
         Effect.provideService(Random.Random, constantRandom(0))
@@ -279,7 +279,7 @@ describe("ClientThrottle", () => {
         }
         yield* TestClock.adjust(1000)
         assert.isDefined(holding.pollUnsafe())
-        assert.deepStrictEqual(yield* ClientThrottle.snapshot, { requests: 1, accepts: 1, rejection: 0 })
+        assert.deepStrictEqual(yield* ClientThrottle.state, { requests: 1, accepts: 1, rejection: 0 })
       }).pipe(
         Effect.provide([
           ClientThrottle.layer({ counts }),
@@ -324,7 +324,7 @@ describe("ClientThrottle", () => {
       )
       const steps = yield* sweep(program, () =>
         Effect.gen(function*() {
-          assert.strictEqual((yield* throttle.snapshot).requests, sent)
+          assert.strictEqual((yield* throttle.state).requests, sent)
           sent = 0
           throttle = yield* ClientThrottle.make(ClientThrottle.published)
         })).pipe(thinned(5))
@@ -366,7 +366,7 @@ describe("ClientThrottle", () => {
   it.effect("takes its options from configuration", () =>
     Effect.gen(function*() {
       yield* Effect.flip(withRetry(Effect.fail(new Transient()), once))
-      assert.strictEqual((yield* ClientThrottle.snapshot).rejection, 0.25)
+      assert.strictEqual((yield* ClientThrottle.state).rejection, 0.25)
     }).pipe(
       Effect.provide(Layer.provide(
         ClientThrottle.layerConfig({ maxRejection: Config.Number("MOST") }),

@@ -222,11 +222,11 @@ describe("ConcurrencyLimiter", () => {
       const { call, limiter, sent } = yield* subject({ rule: ConcurrencyLimiter.fixed(2) })
       for (const name of ["a", "b", "c", "d"]) yield* call(name, 100)
       assert.deepStrictEqual(sent, ["a", "b"])
-      assert.deepStrictEqual(yield* limiter.snapshot, { limit: 2, inFlight: 2, waiting: 2 })
+      assert.deepStrictEqual(yield* limiter.state, { limit: 2, inFlight: 2, waiting: 2 })
       yield* TestClock.adjust(100)
       assert.deepStrictEqual(sent, ["a", "b", "c", "d"])
       yield* TestClock.adjust(100)
-      assert.deepStrictEqual(yield* limiter.snapshot, { limit: 2, inFlight: 0, waiting: 0 })
+      assert.deepStrictEqual(yield* limiter.state, { limit: 2, inFlight: 0, waiting: 0 })
     }))
 
   it.effect("serves the last to arrive first where configured", () =>
@@ -246,7 +246,7 @@ describe("ConcurrencyLimiter", () => {
       yield* call("normal", 50)
       yield* call("critical", 50, undefined, "critical")
       const third = yield* call("shed 3", 50, undefined, "sheddable")
-      assert.strictEqual((yield* limiter.snapshot).waiting, 3)
+      assert.strictEqual((yield* limiter.state).waiting, 3)
       yield* TestClock.adjust(250)
       assert.deepStrictEqual(sent, ["a", "critical", "normal", "shed 1"])
       assert.isTrue(Exit.isSuccess(yield* Fiber.await(first)))
@@ -265,9 +265,9 @@ describe("ConcurrencyLimiter", () => {
       yield* TestClock.adjust(100)
       fibers.push(yield* call("d", 10))
       yield* TestClock.adjust(149)
-      assert.strictEqual((yield* limiter.snapshot).waiting, 3)
+      assert.strictEqual((yield* limiter.state).waiting, 3)
       yield* TestClock.adjust(1)
-      assert.strictEqual((yield* limiter.snapshot).waiting, 1)
+      assert.strictEqual((yield* limiter.state).waiting, 1)
       yield* TestClock.adjust(100)
       for (const fiber of fibers) {
         const result = yield* Fiber.join(fiber)
@@ -276,7 +276,7 @@ describe("ConcurrencyLimiter", () => {
       }
       assert.deepStrictEqual(sent, ["a"])
       yield* TestClock.adjust(1000)
-      assert.deepStrictEqual(yield* limiter.snapshot, { limit: 1, inFlight: 0, waiting: 0 })
+      assert.deepStrictEqual(yield* limiter.state, { limit: 1, inFlight: 0, waiting: 0 })
     }))
 
   it.effect("fails immediately where configured", () =>
@@ -295,7 +295,7 @@ describe("ConcurrencyLimiter", () => {
       const head = yield* call("b", 10)
       const next = yield* call("c", 10)
       yield* Fiber.interrupt(head)
-      assert.deepStrictEqual(yield* limiter.snapshot, { limit: 1, inFlight: 1, waiting: 1 })
+      assert.deepStrictEqual(yield* limiter.state, { limit: 1, inFlight: 1, waiting: 1 })
       yield* TestClock.adjust(250)
       assert.isTrue(Exit.isSuccess(yield* Fiber.await(next)))
       assert.deepStrictEqual(sent, ["a"])
@@ -309,13 +309,13 @@ describe("ConcurrencyLimiter", () => {
       for (let waiter = 0; waiter < crowd; waiter++) yield* call("b", 10)
       yield* TestClock.adjust(250)
       // On a busy machine the clock does not wait for the last of them.
-      const settled = Effect.andThen(Effect.yieldNow, limiter.snapshot)
-      const snapshot = yield* Effect.repeat(settled, { until: ({ waiting }) => waiting === 0, times: 100_000 })
-      assert.deepStrictEqual(snapshot, { limit: 1, inFlight: 1, waiting: 0 })
+      const settled = Effect.andThen(Effect.yieldNow, limiter.state)
+      const state = yield* Effect.repeat(settled, { until: ({ waiting }) => waiting === 0, times: 100_000 })
+      assert.deepStrictEqual(state, { limit: 1, inFlight: 1, waiting: 0 })
       const fibers = []
       for (let waiter = 0; waiter < crowd; waiter++) fibers.push(yield* call("b", 10))
       yield* Fiber.interruptAll(fibers)
-      assert.strictEqual((yield* limiter.snapshot).waiting, 0)
+      assert.strictEqual((yield* limiter.state).waiting, 0)
     }))
 
   const drops: ReadonlyArray<[what: string, error: unknown, limit: number]> = [
@@ -342,7 +342,7 @@ describe("ConcurrencyLimiter", () => {
         yield* TestClock.adjust(10)
         yield* call("b", 10, error)
         yield* TestClock.adjust(10)
-        assert.deepStrictEqual(yield* limiter.snapshot, { limit, inFlight: 0, waiting: 0 })
+        assert.deepStrictEqual(yield* limiter.state, { limit, inFlight: 0, waiting: 0 })
       }))
   }
 
@@ -351,7 +351,7 @@ describe("ConcurrencyLimiter", () => {
       const { call, limiter } = yield* subject({})
       for (let send = 0; send < 20; send++) yield* call("a", 10 + send, new TimedOut())
       yield* TestClock.adjust(100)
-      assert.strictEqual((yield* limiter.snapshot).limit, 14)
+      assert.strictEqual((yield* limiter.state).limit, 14)
     }))
 
   it.effect("below one, sends are paced: one, then a pause; the first after any idle time passes immediately", () =>
@@ -364,7 +364,7 @@ describe("ConcurrencyLimiter", () => {
         yield* call("drop", 500, new TimedOut())
         yield* TestClock.adjust(500)
       }
-      assert.strictEqual((yield* limiter.snapshot).limit, 0.7)
+      assert.strictEqual((yield* limiter.state).limit, 0.7)
       // 500 ms * (1 / 0.7 - 1), with a random number of 0.5.
       yield* call("next", 10)
       yield* TestClock.adjust(214)
@@ -372,7 +372,7 @@ describe("ConcurrencyLimiter", () => {
       yield* TestClock.adjust(1)
       assert.deepStrictEqual(sent, ["drop", "drop", "next"])
       yield* TestClock.adjust(10)
-      assert.strictEqual((yield* limiter.snapshot).limit, 1)
+      assert.strictEqual((yield* limiter.state).limit, 1)
       for (let drop = 0; drop < 2; drop++) {
         yield* call("drop", 500, new TimedOut())
         yield* TestClock.adjust("1 minute")
@@ -421,9 +421,9 @@ describe("ConcurrencyLimiter", () => {
         Effect.gen(function*() {
           const scope = yield* Scope.make()
           yield* Scope.provide(ConcurrencyLimiter.slot, scope)
-          assert.strictEqual((yield* ConcurrencyLimiter.snapshot).inFlight, 1)
+          assert.strictEqual((yield* ConcurrencyLimiter.state).inFlight, 1)
           yield* Scope.close(scope, exit)
-          return yield* ConcurrencyLimiter.snapshot
+          return yield* ConcurrencyLimiter.state
         })
       assert.deepStrictEqual(yield* slotted(Exit.void), { limit: 2.25, inFlight: 0, waiting: 0 })
       assert.deepStrictEqual(yield* slotted(Exit.fail(new Transient())), { limit: 2.25, inFlight: 0, waiting: 0 })
@@ -432,11 +432,11 @@ describe("ConcurrencyLimiter", () => {
       const lines = Stream.unwrap(
         Effect.as(
           ConcurrencyLimiter.slot,
-          Stream.fromEffect(Effect.map(ConcurrencyLimiter.snapshot, (now) => now.inFlight))
+          Stream.fromEffect(Effect.map(ConcurrencyLimiter.state, (now) => now.inFlight))
         )
       )
       assert.deepStrictEqual(Array.from(yield* Stream.runCollect(lines)), [1])
-      assert.strictEqual((yield* ConcurrencyLimiter.snapshot).inFlight, 0)
+      assert.strictEqual((yield* ConcurrencyLimiter.state).inFlight, 0)
     }).pipe(Effect.provide(ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.adaptive({ initial: 2 }) }))))
 
   for (const [what, options] of [["in line", {}], ["last in, first out", { order: "lifo" }]] as const) {
@@ -452,7 +452,7 @@ describe("ConcurrencyLimiter", () => {
         )
         const steps = yield* sweep(program, () =>
           Effect.gen(function*() {
-            assert.deepStrictEqual(yield* limiter.snapshot, { limit: 1, inFlight: 0, waiting: 0 })
+            assert.deepStrictEqual(yield* limiter.state, { limit: 1, inFlight: 0, waiting: 0 })
             limiter = yield* ConcurrencyLimiter.make({ rule: ConcurrencyLimiter.fixed(1), ...options })
           })).pipe(thinned(5))
         assert.isAtLeast(steps, 40)
@@ -471,7 +471,7 @@ describe("ConcurrencyLimiter", () => {
         const call = yield* Effect.forkChild(driver(Effect.sleep(50)), { startImmediately: true })
         yield* TestClock.adjust(2000)
         assert.isTrue(Exit.isSuccess(call.pollUnsafe()!))
-        assert.strictEqual((yield* ConcurrencyLimiter.snapshot).limit, 20)
+        assert.strictEqual((yield* ConcurrencyLimiter.state).limit, 20)
       }).pipe(Effect.provide([
         CoolDown.layer(),
         ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.adaptive({ slowerThan: "400 millis" }) })
@@ -493,7 +493,7 @@ describe("ConcurrencyLimiter", () => {
       yield* call("a", 30)
       yield* TestClock.adjust(30)
       assert.deepStrictEqual(seen, [{ outcome: "success", inFlight: 1, overtaken: false, rttMillis: 30 }])
-      assert.strictEqual((yield* limiter.snapshot).limit, 2)
+      assert.strictEqual((yield* limiter.state).limit, 2)
     }))
 
   it.effect("reads no clock while the limit is high, and none for a send that passes", () =>
@@ -510,7 +510,7 @@ describe("ConcurrencyLimiter", () => {
 
   it.effect("takes its options from configuration", () =>
     Effect.gen(function*() {
-      assert.strictEqual((yield* ConcurrencyLimiter.snapshot).limit, 20)
+      assert.strictEqual((yield* ConcurrencyLimiter.state).limit, 20)
     }).pipe(
       Effect.provide(Layer.provide(
         ConcurrencyLimiter.layerConfig({ maxWaiters: Config.Int("WAITERS") }),

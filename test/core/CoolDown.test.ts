@@ -114,7 +114,7 @@ describe("CoolDown", () => {
       assert.strictEqual(refusal.message, "the resource is cooling down: try again in 10s")
       assert.strictEqual(Option.getOrThrow(RetryInfo.fromError(refusal)).safety, "No")
       assert.strictEqual(sends.length, 1)
-      assert.deepStrictEqual(yield* CoolDown.snapshot, {
+      assert.deepStrictEqual(yield* CoolDown.state, {
         phase: "closed",
         remaining: Duration.seconds(9),
         waiting: 0
@@ -125,7 +125,7 @@ describe("CoolDown", () => {
       assert.isUndefined(waits.pollUnsafe())
       yield* TestClock.adjust(1)
       assert.deepStrictEqual(sends, [0, 11_000])
-      assert.strictEqual((yield* CoolDown.snapshot).phase, "free")
+      assert.strictEqual((yield* CoolDown.state).phase, "free")
     }).pipe(
       Effect.provide(CoolDown.layer()),
       Effect.provideService(Random.Random, constantRandom(0.5))
@@ -140,7 +140,7 @@ describe("CoolDown", () => {
 
   it.effect("a later, shorter hint does not open it earlier; a longer one keeps it closed", () =>
     Effect.gen(function*() {
-      const left = Effect.map(CoolDown.snapshot, ({ remaining }) => Duration.toMillis(remaining))
+      const left = Effect.map(CoolDown.state, ({ remaining }) => Duration.toMillis(remaining))
       yield* CoolDown.close("10 seconds")
       yield* TestClock.adjust(1000)
       yield* CoolDown.close("2 seconds")
@@ -225,7 +225,7 @@ describe("CoolDown", () => {
       )
       const steps = yield* sweep(program, () =>
         Effect.gen(function*() {
-          assert.strictEqual((yield* coolDown.snapshot).waiting, 0)
+          assert.strictEqual((yield* coolDown.state).waiting, 0)
           yield* TestClock.adjust(100)
           const after = yield* Effect.forkChild(Effect.provideService(call, CoolDown.CoolDown, coolDown), {
             startImmediately: true
@@ -240,7 +240,7 @@ describe("CoolDown", () => {
   it.effect("takes its options from configuration", () =>
     Effect.gen(function*() {
       yield* CoolDown.close("1 minute")
-      assert.deepStrictEqual((yield* CoolDown.snapshot).remaining, Duration.seconds(5))
+      assert.deepStrictEqual((yield* CoolDown.state).remaining, Duration.seconds(5))
     }).pipe(
       Effect.provide(Layer.provide(
         CoolDown.layerConfig({ atMost: Config.Duration("AT_MOST") }),

@@ -16,7 +16,7 @@ const once = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(1))
 
 /** For how long a resource is closed, in seconds; 0 when it is free. */
 const closedFor = Effect.map(
-  CoolDown.snapshot,
+  CoolDown.state,
   ({ phase, remaining }) => phase === "closed" ? Duration.toSeconds(remaining) : 0
 )
 

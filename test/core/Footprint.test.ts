@@ -115,7 +115,7 @@ describe("what the library holds", () => {
         Effect.gen(function*() {
           yield* TestClock.adjust("1 day")
           assert.deepStrictEqual([counted.asleep, counted.sleeps], [0, 0])
-          assert.strictEqual((yield* AdaptiveRateLimiter.snapshot).waiting, 0)
+          assert.strictEqual((yield* AdaptiveRateLimiter.state).waiting, 0)
         }).pipe(Effect.provide([
           RetryQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }),
           AdaptiveRateLimiter.layer(),

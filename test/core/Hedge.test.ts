@@ -597,7 +597,7 @@ describe("an adaptive rate limiter is strained", () => {
       const { isStrained, limiter } = yield* throttled
       yield* TestClock.adjust("20 seconds")
       assert.isFalse(isStrained(22_000))
-      for (let { capacity } = yield* limiter.snapshot; capacity >= 1; capacity--) yield* limiter.acquire
+      for (let { capacity } = yield* limiter.state; capacity >= 1; capacity--) yield* limiter.acquire
       assert.isTrue(isStrained(22_000))
     }))
 })

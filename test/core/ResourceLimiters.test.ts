@@ -27,7 +27,7 @@ import { Throttled, Transient } from "../utils/call.ts"
 import { sweep } from "../utils/sweep.ts"
 
 const stateOf = (key: string) =>
-  Effect.all({ balance: RetryQuota.balance, limiter: AdaptiveRateLimiter.snapshot }).pipe(
+  Effect.all({ balance: RetryQuota.balance, limiter: AdaptiveRateLimiter.state }).pipe(
     Effect.provide(ResourceLimiters.get(key))
   )
 
@@ -285,7 +285,7 @@ describe("ResourceLimiters", () => {
         )
         yield* TestClock.adjust("1 second")
         assert.deepStrictEqual((yield* Fiber.join(calls)).map(Exit.isSuccess), [true, true, false, true])
-        const limits = yield* Effect.scoped(Effect.flatMap(used("a"), ({ concurrency }) => concurrency!.snapshot))
+        const limits = yield* Effect.scoped(Effect.flatMap(used("a"), ({ concurrency }) => concurrency!.state))
         assert.deepStrictEqual(limits, { limit: 2, inFlight: 0, waiting: 0 })
       }).pipe(Effect.provide(ResourceLimiters.layer({
         concurrency: { rule: ConcurrencyLimiter.fixed(2), whenFull: "fail" }
@@ -312,7 +312,7 @@ describe("ResourceLimiters", () => {
         for (let n = 0; n < 3; n++) yield* fail("a")
         const requests = (key: string) =>
           Effect.scoped(
-            Effect.flatMap(used(key), ({ throttle }) => Effect.map(throttle!.snapshot, (now) => now.requests))
+            Effect.flatMap(used(key), ({ throttle }) => Effect.map(throttle!.state, (now) => now.requests))
           )
         assert.deepStrictEqual([yield* requests("a"), yield* requests("b")], [3, 0])
       }).pipe(Effect.provide(ResourceLimiters.layer({
@@ -415,7 +415,7 @@ describe("ResourceLimiters", () => {
         const steps = yield* sweep(call, () =>
           Effect.gen(function*() {
             const { concurrency, quota } = yield* Effect.scoped(used("a"))
-            const { inFlight, waiting } = yield* concurrency!.snapshot
+            const { inFlight, waiting } = yield* concurrency!.state
             assert.deepStrictEqual([running, inFlight, waiting, yield* quota.balance], [0, 0, 0, 500])
           }))
         assert.isAtLeast(steps, 30)

@@ -233,7 +233,7 @@ describe("RetryMetrics, gauges", () => {
       yield* Effect.orDie(RetryQuota.reserve(40))
       yield* Effect.orDie(coolDown.close("1 minute"))
       yield* TestClock.adjust("5 seconds")
-      assert.strictEqual((yield* limiter.snapshot).inFlight, 0)
+      assert.strictEqual((yield* limiter.state).inFlight, 0)
       const later = yield* gauges
       assert.strictEqual(later["retry_concurrency_in_flight"], 0)
       assert.strictEqual(later["retry_cool_down_phase"], 2)

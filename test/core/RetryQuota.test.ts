@@ -267,7 +267,7 @@ describe("RetryQuota", () => {
     }))
 
   describe("layerConfig", () => {
-    const snapshot = (env: Record<string, string>) =>
+    const state = (env: Record<string, string>) =>
       RetryQuota.RetryQuota.use((quota) =>
         Effect.map(quota.balance, (balance) => [quota.capacity, balance, quota.whenExhausted])
       ).pipe(
@@ -282,8 +282,8 @@ describe("RetryQuota", () => {
 
     it.effect("takes its options from configuration", () =>
       Effect.gen(function*() {
-        assert.deepStrictEqual(yield* snapshot({ INITIAL: "7", WHEN_EXHAUSTED: "wait" }), [500, 7, "wait"])
-        assert.deepStrictEqual(yield* snapshot({ CAPACITY: "9", INITIAL: "0", WHEN_EXHAUSTED: "stop" }), [9, 0, "stop"])
+        assert.deepStrictEqual(yield* state({ INITIAL: "7", WHEN_EXHAUSTED: "wait" }), [500, 7, "wait"])
+        assert.deepStrictEqual(yield* state({ CAPACITY: "9", INITIAL: "0", WHEN_EXHAUSTED: "stop" }), [9, 0, "stop"])
       }))
 
     it.effect("takes all options from one setting", () =>
@@ -297,14 +297,14 @@ describe("RetryQuota", () => {
 
     it.effect("fails with a typed error for an impossible option, and for a missing one", () =>
       Effect.gen(function*() {
-        const impossible = yield* Effect.flip(snapshot({ CAPACITY: "9", INITIAL: "10", WHEN_EXHAUSTED: "stop" }))
+        const impossible = yield* Effect.flip(state({ CAPACITY: "9", INITIAL: "10", WHEN_EXHAUSTED: "stop" }))
         assert.instanceOf(impossible, InvalidOption)
         assert.deepStrictEqual(
           [impossible.constructorName, impossible.field, impossible.value],
           ["RetryQuota.make", "initial", 10]
         )
-        assert.instanceOf(yield* Effect.flip(snapshot({ INITIAL: "1" })), Config.ConfigError)
-        assert.instanceOf(yield* Effect.flip(snapshot({ INITIAL: "1", WHEN_EXHAUSTED: "never" })), Config.ConfigError)
+        assert.instanceOf(yield* Effect.flip(state({ INITIAL: "1" })), Config.ConfigError)
+        assert.instanceOf(yield* Effect.flip(state({ INITIAL: "1", WHEN_EXHAUSTED: "never" })), Config.ConfigError)
       }))
   })
 

@@ -199,13 +199,13 @@ describe("RetryStrategy", () => {
             { startImmediately: true }
           )
           yield* TestClock.adjust(499)
-          assert.deepStrictEqual([errors.length, (yield* limiter.snapshot).waiting, told.length], [1, 1, 0])
+          assert.deepStrictEqual([errors.length, (yield* limiter.state).waiting, told.length], [1, 1, 0])
           assert.strictEqual(yield* RetryQuota.balance, 495)
           yield* TestClock.adjust("1 hour")
           const [exit, endedAt] = yield* Fiber.join(fiber)
           assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), errors[0])
           assert.deepStrictEqual([errors.length, endedAt, ...told], [1, 500, "deadline after 1"])
-          assert.deepStrictEqual([(yield* limiter.snapshot).waiting, yield* RetryQuota.balance], [0, 500])
+          assert.deepStrictEqual([(yield* limiter.state).waiting, yield* RetryQuota.balance], [0, 500])
         }).pipe(withQuota(), Effect.provide(AdaptiveRateLimiter.layer())))
     }
 
@@ -337,7 +337,7 @@ describe("RetryStrategy", () => {
                 yield* Effect.orDie(quota.deposit(500))
               }
               if (found !== undefined) {
-                assert.strictEqual((yield* found.snapshot).waiting, 0)
+                assert.strictEqual((yield* found.state).waiting, 0)
                 yield* TestClock.adjust("2 seconds")
                 const next = yield* Effect.forkChild(found.acquire)
                 yield* TestClock.adjust(0)
@@ -636,7 +636,7 @@ describe("RetryStrategy", () => {
       Effect.gen(function*() {
         const limiter = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
         const strategy = yield* RetryStrategy.make(awsAdaptive)
-        const enabled = Effect.map(limiter.snapshot, (snapshot) => snapshot.enabled)
+        const enabled = Effect.map(limiter.state, (state) => state.enabled)
         const first = yield* strategy.acquireInitialToken()
         yield* strategy.recordSuccess(first)
         assert.isFalse(yield* enabled)
@@ -666,7 +666,7 @@ describe("RetryStrategy", () => {
           yield* (yield* Fiber.join(fiber)).abandon
           yield* TestClock.adjust(0)
           assert.isDefined(waiting.pollUnsafe(), "wakes whoever waits for it")
-          assert.closeTo((yield* limiter.snapshot).capacity, 0, 0.01)
+          assert.closeTo((yield* limiter.state).capacity, 0, 0.01)
           assert.strictEqual(yield* RetryQuota.balance, 500)
         }).pipe(withRandom(0.5), withQuota(), Effect.provide(throttledLimiter)))
     }

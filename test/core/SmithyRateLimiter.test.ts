@@ -28,7 +28,7 @@ const at = <A>(now: number, f: () => A): A => {
   }
 }
 
-const agree = (ours: AdaptiveRateLimiter.Snapshot, theirs: Theirs, step: string) => {
+const agree = (ours: AdaptiveRateLimiter.State, theirs: Theirs, step: string) => {
   const pairs = [
     ["fillRate", ours.fillRate, theirs.fillRate],
     ["measuredTxRate", ours.measuredTxRate, theirs.measuredTxRate],
@@ -62,16 +62,16 @@ describe("differential: AdaptiveRateLimiter and DefaultRateLimiter of @smithy/co
           const throttled = (yield* Random.next) < 0.15
           yield* ours.update(throttled)
           at(now, () => theirs.updateClientSendingRate({ errorType: throttled ? "THROTTLING" : "TRANSIENT" }))
-          agree(yield* ours.snapshot, state, `step ${i}`)
+          agree(yield* ours.state, state, `step ${i}`)
           if ((yield* Random.next) < 0.5) continue
-          const { capacity, fillRate } = yield* ours.snapshot
+          const { capacity, fillRate } = yield* ours.state
           const asked: Array<number> = []
           setTimeoutFn.setTimeoutFn = (_resolve, delay) => void asked.push(delay)
           at(now, () => void theirs.getSendToken())
           const [delay] = asked
           if (delay === undefined) {
             yield* ours.acquire
-            agree(yield* ours.snapshot, state, `step ${i}, sent`)
+            agree(yield* ours.state, state, `step ${i}, sent`)
           } else {
             // Theirs waits forever now, and has taken nothing.
             waits++

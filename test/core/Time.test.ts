@@ -122,7 +122,7 @@ describe("time", () => {
         assert.strictEqual(granted, 20)
         yield* Fiber.interruptAll(fibers)
         yield* limiter.update(false)
-        const { fillRate, maxCapacity, measuredTxRate } = yield* limiter.snapshot
+        const { fillRate, maxCapacity, measuredTxRate } = yield* limiter.state
         assert.isAtMost(fillRate, Math.max(0.5, 2 * measuredTxRate) + 1e-9)
         assert.isAtMost(maxCapacity, Math.max(1, 2 * measuredTxRate) + 1e-9)
       }))
@@ -242,7 +242,7 @@ describe("time", () => {
           assert.strictEqual(granted, 50)
           assert.isAtMost(counted.sleeps, 2 * (50 + 3) + 2)
           assert.strictEqual(counted.asleep, 0)
-          assert.strictEqual((yield* limiter.snapshot).waiting, 0)
+          assert.strictEqual((yield* limiter.state).waiting, 0)
         }).pipe(Effect.provide([Kit.TestLimiter.layer({ fillRate: 2 }), Kit.TestQuota.layer(), half]))
       )
     }))

@@ -52,7 +52,7 @@ class Answered extends Data.TaggedError("Answered")<
 > {}
 
 const left = (name: "requests" | "tokens" | "inputTokens" | "outputTokens") =>
-  Effect.map(TokenLimiter.snapshot, (snapshot) => snapshot[name].remaining)
+  Effect.map(TokenLimiter.state, (state) => state[name].remaining)
 
 describe("TokenLimiter", () => {
   it.effect("reserves the estimate, and settles what was used: less goes back, more is a debt", () =>
@@ -60,13 +60,13 @@ describe("TokenLimiter", () => {
       const { send } = sending()
       const small = yield* fork(send({ input: 300, output: 200 }, Effect.delay(Effect.succeed(answer(310, 90)), 1)))
       assert.strictEqual(yield* left("tokens"), 500)
-      assert.strictEqual((yield* TokenLimiter.snapshot).inFlight, 1)
+      assert.strictEqual((yield* TokenLimiter.state).inFlight, 1)
       yield* TestClock.adjust(1)
       yield* Fiber.join(small)
       assert.closeTo(yield* left("tokens"), 600, 0.1)
       yield* send({ input: 100, output: 0 }, Effect.succeed(answer(100, 700)))
       assert.closeTo(yield* left("tokens"), -200, 0.1)
-      assert.strictEqual((yield* TokenLimiter.snapshot).inFlight, 0)
+      assert.strictEqual((yield* TokenLimiter.state).inFlight, 0)
       assert.closeTo(yield* left("requests"), 58, 0.1)
     }).pipe(Effect.provide(limiter({ tokens: 1000, requests: 60 }))))
 
@@ -78,7 +78,7 @@ describe("TokenLimiter", () => {
       yield* fork(send(500, Effect.void))
       yield* fork(send(100, Effect.void))
       yield* fork(send(400, Effect.void))
-      assert.strictEqual((yield* TokenLimiter.snapshot).waiting, 3)
+      assert.strictEqual((yield* TokenLimiter.state).waiting, 3)
       yield* TestClock.adjust("2 minutes")
       assert.deepStrictEqual(sends, [0, 30_000, 36_000, 60_000])
     }).pipe(Effect.provide(limiter({ tokens: 1000 }))))
@@ -139,7 +139,7 @@ describe("TokenLimiter", () => {
     it.effect(name, () =>
       Effect.gen(function*() {
         yield* Effect.exit(sending().send(600, end))
-        const { inFlight, requests } = yield* TokenLimiter.snapshot
+        const { inFlight, requests } = yield* TokenLimiter.state
         assert.strictEqual(yield* left("tokens"), tokens)
         assert.strictEqual(inFlight, 0)
         assert.strictEqual(requests.remaining, tokens === 0 ? 0 : 9)
@@ -148,13 +148,13 @@ describe("TokenLimiter", () => {
 
   it.effect("without an estimate, it expects what nineteen of twenty calls have used", () =>
     Effect.gen(function*() {
-      const { gate, snapshot } = yield* TokenLimiter.make({ slack: 0, tokens: 1_000_000, estimate: { input: 7 } })
+      const { gate, state } = yield* TokenLimiter.make({ slack: 0, tokens: 1_000_000, estimate: { input: 7 } })
       const reserved = Effect.gen(function*() {
-        const before = (yield* snapshot).tokens.remaining
+        const before = (yield* state).tokens.remaining
         yield* Effect.sync(() =>
           gate.enter({ attempt: 1, nowMillis: 0, context: Context.empty(), hold: (pass) => held.push(pass) })
         )
-        return before - (yield* snapshot).tokens.remaining
+        return before - (yield* state).tokens.remaining
       })
       const held: Array<SendGate.Pass> = []
       assert.strictEqual(yield* reserved, 1007)
@@ -206,7 +206,7 @@ describe("TokenLimiter", () => {
       assert.isUndefined(second.pollUnsafe())
       yield* TestClock.adjust("6 seconds")
       assert.instanceOf(yield* Fiber.join(second), TokenLimiter.TokenLimitExceeded)
-      assert.strictEqual((yield* TokenLimiter.snapshot).waiting, 0)
+      assert.strictEqual((yield* TokenLimiter.state).waiting, 0)
     }).pipe(Effect.provide(limiter({ tokens: 1000, maxWait: "30 seconds" }))))
 
   it.effect("fails instead of waiting where configured, and when too many wait", () =>
@@ -229,7 +229,7 @@ describe("TokenLimiter", () => {
       const fiber = yield* fork(Effect.flip(call))
       yield* TestClock.adjust(1000)
       assert.instanceOf(fiber.pollUnsafe() && (yield* Fiber.join(fiber)), Throttled)
-      assert.strictEqual((yield* TokenLimiter.snapshot).waiting, 0)
+      assert.strictEqual((yield* TokenLimiter.state).waiting, 0)
     }).pipe(Effect.provide(limiter({ tokens: 10_000 }))))
 
   it.effect("a critical call goes before those who came first, and does not wait for what they need", () =>
@@ -268,11 +268,11 @@ describe("TokenLimiter", () => {
       )
       const steps = yield* sweep(program, () =>
         Effect.gen(function*() {
-          const { inFlight, tokens, waiting } = yield* service.snapshot
+          const { inFlight, tokens, waiting } = yield* service.state
           assert.deepStrictEqual({ inFlight, waiting }, { inFlight: 0, waiting: 0 })
           assert.isAtLeast(tokens.remaining, -800)
           yield* TestClock.adjust(2000)
-          assert.strictEqual((yield* service.snapshot).tokens.remaining, 1000)
+          assert.strictEqual((yield* service.state).tokens.remaining, 1000)
           const after = yield* fork(Effect.provideService(call, TokenLimiter.TokenLimiter, service))
           yield* TestClock.adjust(20)
           assert.isTrue(Exit.isSuccess(after.pollUnsafe()!))
@@ -283,7 +283,7 @@ describe("TokenLimiter", () => {
 
   it.effect("takes its options from configuration", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual((yield* TokenLimiter.snapshot).tokens, { limit: 5000, remaining: 4900 })
+      assert.deepStrictEqual((yield* TokenLimiter.state).tokens, { limit: 5000, remaining: 4900 })
     }).pipe(
       Effect.provide(Layer.provide(
         TokenLimiter.layerConfig({ tokens: Config.Int("TOKENS") }),
@@ -367,7 +367,7 @@ describe("what headers say", () => {
       const { send, sends } = sending()
       assert.strictEqual(yield* left("tokens"), Infinity)
       yield* send(100, Effect.succeed({ ...answer(50, 50), response: { headers: openai(1000, 600) } }))
-      assert.deepStrictEqual((yield* TokenLimiter.snapshot).tokens, { limit: 1000, remaining: 600 })
+      assert.deepStrictEqual((yield* TokenLimiter.state).tokens, { limit: 1000, remaining: 600 })
       assert.strictEqual(yield* left("requests"), Infinity)
       yield* send(600, Effect.void)
       yield* fork(send(100, Effect.void))
@@ -385,9 +385,9 @@ describe("what headers say", () => {
       yield* answered(1000, 700)
       assert.strictEqual(yield* left("tokens"), 700)
       yield* answered(5000, 4900)
-      assert.deepStrictEqual((yield* TokenLimiter.snapshot).tokens, { limit: 1000, remaining: 1000 })
+      assert.deepStrictEqual((yield* TokenLimiter.state).tokens, { limit: 1000, remaining: 1000 })
       yield* answered(200, 100)
-      assert.deepStrictEqual((yield* TokenLimiter.snapshot).tokens, { limit: 200, remaining: 100 })
+      assert.deepStrictEqual((yield* TokenLimiter.state).tokens, { limit: 200, remaining: 100 })
     }).pipe(Effect.provide(limiter({ tokens: 1000 }))))
 
   it.effect("a slow response neither takes what was refilled since, nor returns what others took since", () =>
@@ -437,7 +437,7 @@ describe("what headers say", () => {
         output_tokens: 1000
       }
       yield* sending().send({ input: 2000, output: 1000 }, Effect.succeed({ data: { usage }, response: { headers } }))
-      assert.deepStrictEqual(yield* TokenLimiter.snapshot, {
+      assert.deepStrictEqual(yield* TokenLimiter.state, {
         requests: { limit: 50, remaining: 49 },
         inputTokens: { limit: 30_000, remaining: 28_000 },
         outputTokens: { limit: 8000, remaining: 7000 },
@@ -454,13 +454,13 @@ describe("what headers say", () => {
         yield* sending().send(0, Effect.succeed({ headers }))
       }
       yield* sending().send(0, Effect.succeed({ headers: openai(0, 1000) }))
-      assert.deepStrictEqual((yield* TokenLimiter.snapshot).tokens, { limit: 1000, remaining: 1000 })
+      assert.deepStrictEqual((yield* TokenLimiter.state).tokens, { limit: 1000, remaining: 1000 })
     }).pipe(Effect.provide(limiter({ tokens: 1000 }))))
 
   it.effect("a share of the limits is kept", () =>
     Effect.gen(function*() {
       yield* sending().send(100, Effect.succeed({ ...answer(100, 0), headers: openai(1000, 900) }))
-      assert.deepStrictEqual((yield* TokenLimiter.snapshot).tokens, { limit: 250, remaining: 150 })
+      assert.deepStrictEqual((yield* TokenLimiter.state).tokens, { limit: 250, remaining: 150 })
     }).pipe(Effect.provide(limiter({ share: 0.25 }))))
 })
 
@@ -620,15 +620,15 @@ describe("laws", () => {
     [Calls],
     ([calls]) =>
       Effect.gen(function*() {
-        const { snapshot } = yield* TokenLimiter.TokenLimiter
+        const { state } = yield* TokenLimiter.TokenLimiter
         // A bucket so large that it is never full again.
         yield* sending().send(500_000, Effect.void)
-        const begin = (yield* snapshot).tokens.remaining
+        const begin = (yield* state).tokens.remaining
         const from = yield* Clock.currentTimeMillis
         const sent = yield* run(calls, ({ part }) => part / 10)
         const used = sent.reduce((sum, call) => sum + call.used, 0)
         const flown = ((yield* Clock.currentTimeMillis) - from) * 1e6 / 3.6e9
-        const { inFlight, tokens } = yield* snapshot
+        const { inFlight, tokens } = yield* state
         assert.strictEqual(sent.length, 2 * calls.length)
         assert.strictEqual(inFlight, 0)
         assert.closeTo(tokens.remaining, begin + flown - used, 1e-3)

@@ -112,9 +112,9 @@ describe.each(drivers)("$form", ({ run }) => {
       const limiter = yield* AdaptiveRateLimiter.make()
       const limited = Effect.provideService(AdaptiveRateLimiter.AdaptiveRateLimiter, limiter)
       yield* ending(limited(run(scripted([new Terminal()]).effect, fixed)))
-      assert.isFalse((yield* limiter.snapshot).enabled)
+      assert.isFalse((yield* limiter.state).enabled)
       yield* limited(Effect.ignore(run(Effect.fail(new Throttled({})), RetryPolicy.maxAttempts(1)(fixed))))
-      assert.isTrue((yield* limiter.snapshot).enabled)
+      assert.isTrue((yield* limiter.state).enabled)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
   it.effect("sends no retry after the deadline, also where a limiter holds nothing back yet", () =>

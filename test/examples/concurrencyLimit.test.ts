@@ -25,7 +25,7 @@ describe("examples/concurrency-limit", () => {
         assert.instanceOf(yield* Fiber.join(fiber), ConcurrencyLimiter.ConcurrencyLimitExceeded)
       }
       yield* TestClock.adjust(750)
-      assert.strictEqual((yield* ConcurrencyLimiter.snapshot).limit, 14)
+      assert.strictEqual((yield* ConcurrencyLimiter.state).limit, 14)
     }).pipe(Effect.provide([Example.layer, Kit.fixedRandom(0.999)])))
 
   it.effect("serves a background job after the others", () =>

@@ -299,7 +299,7 @@ describe("what a server makes of it", () => {
       yield* ask("f", "whatever")
       yield* TestClock.adjust("10 seconds")
       assert.deepStrictEqual(answers, ["e 503 false", "f 503", "b 503 false", "a 200", "d 200", "c 200"])
-      assert.deepStrictEqual(yield* limiter.snapshot, { limit: 1, inFlight: 0, waiting: 0 })
+      assert.deepStrictEqual(yield* limiter.state, { limit: 1, inFlight: 0, waiting: 0 })
     }))
 
   it.effect("whatever interrupts it, it holds no slot", () =>
@@ -319,8 +319,7 @@ describe("what a server makes of it", () => {
         Effect.all([Effect.exit(one), Effect.exit(one)], { concurrency: 2 }).pipe(
           Effect.provide(RetryPropagation.layer())
         ),
-        () =>
-          Effect.map(limiter.snapshot, ({ inFlight, waiting }) => assert.deepStrictEqual([inFlight, waiting], [0, 0]))
+        () => Effect.map(limiter.state, ({ inFlight, waiting }) => assert.deepStrictEqual([inFlight, waiting], [0, 0]))
       )
       assert.isAtLeast(steps, 30)
     }))
@@ -557,7 +556,7 @@ describe("RPC", () => {
       yield* ask("d", "normal")
       yield* TestClock.adjust("10 seconds")
       assert.deepStrictEqual(answers, ["d RpcOverloaded Yes", "b RpcOverloaded No", "a", "c"])
-      assert.deepStrictEqual(yield* limiter.snapshot, { limit: 1, inFlight: 0, waiting: 0 })
+      assert.deepStrictEqual(yield* limiter.state, { limit: 1, inFlight: 0, waiting: 0 })
       assert.throws(() => RetryPropagationRpc.layer({ limiter: {} as never }), /limiter/)
     }).pipe(Effect.scoped))
 
@@ -573,7 +572,7 @@ describe("RPC", () => {
       const steps = yield* sweep(call, () =>
         Effect.gen(function*() {
           yield* TestClock.adjust("1 minute")
-          const { inFlight, waiting } = yield* limiter.snapshot
+          const { inFlight, waiting } = yield* limiter.state
           assert.deepStrictEqual([inFlight, waiting], [0, 0])
         }))
       assert.isAtLeast(steps, 20)

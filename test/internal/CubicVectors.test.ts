@@ -122,11 +122,11 @@ describe("AdaptiveRateLimiter", () => {
         const throttled = response === "throttle"
         if (throttled) throttles++
         yield* AdaptiveRateLimiter.update(throttled)
-        const snapshot = yield* AdaptiveRateLimiter.snapshot
-        isNear(snapshot.measuredTxRate, measuredTxRate, `measured rate at ${timestamp}`)
-        isNear(snapshot.fillRate, fillRate, `fill rate at ${timestamp}`)
-        isNear(snapshot.maxCapacity, Math.max(fillRate, minCapacity), `capacity at ${timestamp}`)
-        assert.strictEqual(snapshot.enabled, throttles > 0)
+        const state = yield* AdaptiveRateLimiter.state
+        isNear(state.measuredTxRate, measuredTxRate, `measured rate at ${timestamp}`)
+        isNear(state.fillRate, fillRate, `fill rate at ${timestamp}`)
+        isNear(state.maxCapacity, Math.max(fillRate, minCapacity), `capacity at ${timestamp}`)
+        assert.strictEqual(state.enabled, throttles > 0)
       }
     }).pipe(Effect.provide(AdaptiveRateLimiter.layer(options))))
 })

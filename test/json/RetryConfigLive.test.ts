@@ -280,7 +280,7 @@ describe("interruption", () => {
           .pipe(Effect.provideContext(context))
         const steps = yield* sweep(both, () =>
           Effect.gen(function*() {
-            const { inFlight, waiting } = yield* ConcurrencyLimiter.snapshot.pipe(
+            const { inFlight, waiting } = yield* ConcurrencyLimiter.state.pipe(
               Effect.provide(RetryConfig.resource("orders") as Layer.Layer<any, never, RetryConfig.RetryConfig>)
             )
             assert.deepStrictEqual([inFlight, waiting], [0, 0])

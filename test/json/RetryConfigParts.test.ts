@@ -115,7 +115,7 @@ for (const [name, way] of Object.entries(ways)) {
 }
 
 describe("a throttle of a document", () => {
-  const throttle = ClientThrottle.snapshot.pipe(
+  const throttle = ClientThrottle.state.pipe(
     Effect.provide(RetryConfig.resource("orders") as Layer.Layer<any, never, RetryConfig.RetryConfig>)
   )
   const once = { steps: [{ fixed: { delay: 1 } }, { maxAttempts: 1 }] }

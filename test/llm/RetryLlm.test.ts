@@ -89,7 +89,7 @@ describe("estimateOf", () => {
 
 it.effect("a stream that is metered is settled at its end by all that its parts say, one that is not by its estimate", () =>
   Effect.gen(function*() {
-    const left = Effect.map(TokenLimiter.snapshot, ({ inFlight, tokens }) => [inFlight, 10_000 - tokens.remaining])
+    const left = Effect.map(TokenLimiter.state, ({ inFlight, tokens }) => [inFlight, 10_000 - tokens.remaining])
     const parts = Stream.make(
       { type: "message_start", message: { usage: { input_tokens: 50, output_tokens: 1 } } },
       { type: "content_block_delta" },

@@ -43,7 +43,7 @@ const seen = <A, S>(process: Process, self: Effect.Effect<A, never, S>) =>
 
 const balance = (process: Process) => seen(process, RetryQuota.balance)
 
-const phase = (process: Process) => seen(process, Effect.map(CoolDown.snapshot, ({ phase }) => phase))
+const phase = (process: Process) => seen(process, Effect.map(CoolDown.state, ({ phase }) => phase))
 
 const call = (
   process: Process,

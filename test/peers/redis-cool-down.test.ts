@@ -31,8 +31,8 @@ const coolDownAt = (port: number, own: Partial<CoolDownRedis.Options> = {}) =>
 const through = <A, E>(coolDown: CoolDown.Service, send: Effect.Effect<A, E>) =>
   withRetry(send, once).pipe(Effect.provideService(CoolDown.CoolDown, coolDown))
 
-const isIn = (coolDown: CoolDown.Service, phase: CoolDown.Snapshot["phase"]) =>
-  Effect.map(coolDown.snapshot, (snapshot) => snapshot.phase === phase)
+const isIn = (coolDown: CoolDown.Service, phase: CoolDown.State["phase"]) =>
+  Effect.map(coolDown.state, (state) => state.phase === phase)
 
 /** Sends until it is stopped. */
 const isTold = (coolDown: CoolDown.Service) =>
@@ -59,7 +59,7 @@ describe("a cool-down in Redis", () => {
       assert.isAtLeast(begun[1]! - begun[0]!, 295)
       assert.strictEqual(begun.length, 5)
       yield* eventually(Effect.map(command(port, "EXISTS", "cool-down:orders"), (is) => is === 0), "it is open")
-      for (const process of fleet) assert.strictEqual((yield* process.snapshot).phase, "free")
+      for (const process of fleet) assert.strictEqual((yield* process.state).phase, "free")
     }))
 
   it.live("a hundred thousand sends in two seconds ask Redis fewer than a hundred times", () =>

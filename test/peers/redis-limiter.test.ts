@@ -95,7 +95,7 @@ const sends = (limiter: AdaptiveRateLimiter.Service, millis: number) =>
   })
 
 const isLimited = (limiter: AdaptiveRateLimiter.Service) =>
-  Effect.andThen(limiter.update(false), Effect.map(limiter.snapshot, ({ enabled }) => enabled))
+  Effect.andThen(limiter.update(false), Effect.map(limiter.state, ({ enabled }) => enabled))
 
 const settings = {
   key: "limit",
@@ -177,7 +177,7 @@ describe("an adaptive limiter in Redis", () => {
       yield* fleet[0]!.update(true)
       for (const limiter of fleet) yield* eventually(isLimited(limiter), "it is limited")
       yield* Fiber.joinAll(sending)
-      const rates = yield* Effect.forEach(fleet, ({ snapshot }) => Effect.map(snapshot, ({ fillRate }) => fillRate))
+      const rates = yield* Effect.forEach(fleet, ({ state }) => Effect.map(state, ({ fillRate }) => fillRate))
       assert.isAbove(Math.min(...rates), 1)
     }))
 
@@ -191,8 +191,8 @@ describe("an adaptive limiter in Redis", () => {
       yield* first!.update(true)
       yield* Effect.sleep(600)
       yield* first!.update(true)
-      assert.isTrue((yield* first!.snapshot).enabled)
-      assert.isFalse((yield* second!.snapshot).enabled)
+      assert.isTrue((yield* first!.state).enabled)
+      assert.isFalse((yield* second!.state).enabled)
       server.kill("SIGCONT")
       const throttled = Effect.andThen(first!.update(true), isLimited(second!))
       yield* eventually(throttled, "it is limited")
@@ -209,7 +209,7 @@ describe("an adaptive limiter in Redis", () => {
       // Redis is first to know: its answer may still be unread here.
       yield* eventually(isLimited(first), "it is cut")
       assert.strictEqual(yield* command(port, "HGET", "rate-limit:orders", "cuts"), "1")
-      const { lastMaxRate } = yield* first.snapshot
+      const { lastMaxRate } = yield* first.state
       const ended = Effect.callback<void>((resume) => void server.once("exit", () => resume(Effect.void)))
       const gone = yield* Effect.forkChild(ended, { startImmediately: true })
       server.kill("SIGKILL")
@@ -218,10 +218,10 @@ describe("an adaptive limiter in Redis", () => {
       yield* startRedis(port)
       const isBack = command(port, "HGET", "rate-limit:orders", "cuts").pipe(Effect.map((cuts) => cuts === "1"))
       yield* eventually(Effect.andThen(first.update(false), isBack), "Redis knows it again")
-      assert.approximately((yield* first.snapshot).lastMaxRate, lastMaxRate, lastMaxRate / 5)
+      assert.approximately((yield* first.state).lastMaxRate, lastMaxRate, lastMaxRate / 5)
       yield* command(port, "REPLICAOF", "127.0.0.1", "1")
       yield* sends(first, 300)
-      assert.isTrue((yield* first.snapshot).enabled)
+      assert.isTrue((yield* first.state).enabled)
     }))
 
   it.live(

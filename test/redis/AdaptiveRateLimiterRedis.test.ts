@@ -75,10 +75,10 @@ describe("a shared limiter", () => {
       yield* fake.cut(100)
       yield* through(limiter, Effect.void)
       yield* TestClock.adjust(1)
-      const rate = Effect.map(limiter.snapshot, ({ fillRate }) => fillRate)
+      const rate = Effect.map(limiter.state, ({ fillRate }) => fillRate)
       // Cut to 70, of which this process has a tenth.
       assert.approximately(yield* rate, 7, 0.01)
-      const { lastMaxRate, timeWindow } = yield* limiter.snapshot
+      const { lastMaxRate, timeWindow } = yield* limiter.state
       assert.approximately(lastMaxRate, 10, 1e-9)
       assert.approximately(timeWindow, Math.cbrt(100 * 0.3 / 0.4), 1e-9)
       yield* TestClock.adjust(timeWindow * 1000)
@@ -122,11 +122,11 @@ describe("a shared limiter", () => {
           yield* Effect.forkChild(through(limiter, Effect.void), { startImmediately: true })
           yield* TestClock.adjust(200)
         }
-        const before = (yield* limiter.snapshot).fillRate
+        const before = (yield* limiter.state).fillRate
         const failing = yield* Effect.forkChild(Effect.exit(through(limiter, throttled)), { startImmediately: true })
         yield* TestClock.adjust("5 seconds")
         assert.isDefined(failing.pollUnsafe())
-        assert.isBelow((yield* limiter.snapshot).fillRate, 0.9 * before)
+        assert.isBelow((yield* limiter.state).fillRate, 0.9 * before)
         assert.strictEqual(fake.cuts, 1)
         fake.mood = "fine"
         yield* TestClock.adjust("31 seconds")
@@ -149,10 +149,10 @@ describe("a shared limiter", () => {
           yield* TestClock.adjust(10)
         }
         fake.mood = mood
-        const { measuredTxRate } = yield* limiter.snapshot
+        const { measuredTxRate } = yield* limiter.state
         yield* Effect.exit(through(limiter, throttled))
         yield* TestClock.adjust(50)
-        const { enabled, fillRate, lastMaxRate } = yield* limiter.snapshot
+        const { enabled, fillRate, lastMaxRate } = yield* limiter.state
         assert.isTrue(enabled)
         assert.isTrue(fake.told.at(-1)!.isThrottled)
         assert.approximately(lastMaxRate, measuredTxRate, measuredTxRate / 20)
@@ -181,7 +181,7 @@ describe("a shared limiter", () => {
       const call = Effect.exit(through(limiter, Effect.andThen(Effect.sleep(5), throttled)))
       const steps = yield* sweep(Effect.all([call, call, call], { concurrency: 3 }), () =>
         Effect.gen(function*() {
-          assert.strictEqual((yield* limiter.snapshot).waiting, 0)
+          assert.strictEqual((yield* limiter.state).waiting, 0)
           const next = yield* Effect.forkChild(through(limiter, Effect.void), { startImmediately: true })
           yield* TestClock.adjust("1 minute")
           assert.isDefined(next.pollUnsafe())

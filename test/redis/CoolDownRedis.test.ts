@@ -46,7 +46,7 @@ const through = <A, E>(coolDown: CoolDown.Service, send: Effect.Effect<A, E>) =>
   })
 
 const phases = (processes: ReadonlyArray<CoolDown.Service>) =>
-  Effect.forEach(processes, ({ snapshot }) => Effect.map(snapshot, ({ phase }) => phase))
+  Effect.forEach(processes, ({ state }) => Effect.map(state, ({ phase }) => phase))
 
 const logged = () => {
   const lines: Array<string> = []
@@ -176,7 +176,7 @@ describe("a fleet", () => {
     Effect.gen(function*() {
       const redis = new FakeCoolDown()
       const [first, second] = yield* fleet(2, redis, { spread: 0 })
-      const left = Effect.map(first!.snapshot, ({ remaining }) => Math.round(Duration.toSeconds(remaining)))
+      const left = Effect.map(first!.state, ({ remaining }) => Math.round(Duration.toSeconds(remaining)))
       yield* first!.close("10 seconds")
       yield* TestClock.adjust(10)
       yield* second!.close("2 seconds")
@@ -299,7 +299,7 @@ it.effect("whatever interrupts them, calls leave nothing behind: it opens", () =
     )
     const steps = yield* sweep(program, () =>
       Effect.gen(function*() {
-        assert.strictEqual((yield* coolDown.snapshot).waiting, 0)
+        assert.strictEqual((yield* coolDown.state).waiting, 0)
         const after = yield* through(coolDown, Effect.sleep(20))
         yield* TestClock.adjust(1000)
         assert.isTrue(Exit.isSuccess(after.pollUnsafe()!))
@@ -311,7 +311,7 @@ it.effect("whatever interrupts them, calls leave nothing behind: it opens", () =
 it.effect("takes its options from configuration", () =>
   Effect.gen(function*() {
     yield* CoolDown.close("1 minute")
-    assert.deepStrictEqual((yield* CoolDown.snapshot).remaining, Duration.seconds(5))
+    assert.deepStrictEqual((yield* CoolDown.state).remaining, Duration.seconds(5))
   }).pipe(
     Effect.provide(Layer.provide(
       CoolDownRedis.layerConfig({ name: Config.succeed("orders"), atMost: Config.Duration("AT_MOST") }),

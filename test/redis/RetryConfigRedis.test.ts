@@ -407,7 +407,7 @@ describe("a quota of a document in Redis", () => {
 describe("a cool-down of a document in Redis", () => {
   const shared = orders({ policy: attempts(1), coolDown: { spread: 0, redis: {} } })
   const own = orders({ policy: attempts(1), coolDown: { spread: 0 } })
-  const phase = (process: Process) => seen(process, Effect.map(CoolDown.snapshot, ({ phase }) => phase))
+  const phase = (process: Process) => seen(process, Effect.map(CoolDown.state, ({ phase }) => phase))
   const hint = (retryAfter: number) => Effect.fail(new Kit.Throttled({ retryAfter }))
 
   it.effect("closes all processes after a hint to one", () =>
@@ -450,7 +450,7 @@ describe("a cool-down of a document in Redis", () => {
 describe("a limiter of a document in Redis", () => {
   const shared = orders({ policy: attempts(1), limiter: { redis: {} } })
   const own = orders({ policy: attempts(1), limiter: {} })
-  const limiter = (process: Process) => seen(process, AdaptiveRateLimiter.snapshot)
+  const limiter = (process: Process) => seen(process, AdaptiveRateLimiter.state)
 
   it.effect("has a part of the fleet's rate, keeps it when it is no longer shared, and finds its own way from there", () =>
     Effect.gen(function*() {

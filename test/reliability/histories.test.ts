@@ -307,7 +307,7 @@ describe("the same fibers, in every order in which their tasks can run", () => {
           world.advance(8000)
           if (fibers.some((fiber) => fiber.pollUnsafe() === undefined)) throw new Error("somebody waits for ever")
           if (granted !== fibers.length - interrupted.length) throw new Error(`${granted} were granted`)
-          if (valueOf(world, limiter.snapshot).waiting > 0 || world.asleep > 0) throw new Error("something is left")
+          if (valueOf(world, limiter.state).waiting > 0 || world.asleep > 0) throw new Error("something is left")
         }
       })
       assert.isAtLeast(schedules, budget(500, 50))

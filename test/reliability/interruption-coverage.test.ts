@@ -37,7 +37,7 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
   "RetryWorkflow.retry": ["workflow/RetryWorkflow.test.ts", "wherever it dies"],
   "RetryWorkflow.retryOrElse": ["workflow/RetryWorkflowDecisions.test.ts", "wherever it comes, leaves no token behind"],
   ...Object.fromEntries(
-    ["ClientThrottle", "layer", "layerConfig", "make", "serviceOf", "snapshot"].map((name) => [
+    ["ClientThrottle", "layer", "layerConfig", "make", "serviceOf", "state"].map((name) => [
       `ClientThrottle.${name}`,
       ["core/ClientThrottle.test.ts", "whatever interrupts them, calls that were not made are no requests"] as const
     ])
@@ -49,13 +49,13 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ])
   ),
   ...Object.fromEntries(
-    ["CoolDown", "close", "layer", "layerConfig", "make", "serviceOf", "snapshot"].map((name) => [
+    ["CoolDown", "close", "layer", "layerConfig", "make", "serviceOf", "state"].map((name) => [
       `CoolDown.${name}`,
       ["core/CoolDown.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
     ])
   ),
   ...Object.fromEntries(
-    ["TokenLimiter", "estimate", "layer", "layerConfig", "make", "snapshot"].map((name) => [
+    ["TokenLimiter", "estimate", "layer", "layerConfig", "make", "state"].map((name) => [
       `TokenLimiter.${name}`,
       ["core/TokenLimiter.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
     ])
@@ -125,7 +125,7 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ])
   ),
   ...Object.fromEntries(
-    ["ConcurrencyLimiter", "layer", "make", "serviceOf", "slot", "snapshot", "adaptive", "fixed", "layerConfig"].map((
+    ["ConcurrencyLimiter", "layer", "make", "serviceOf", "slot", "state", "adaptive", "fixed", "layerConfig"].map((
       name
     ) => [
       `ConcurrencyLimiter.${name}`,

@@ -249,20 +249,20 @@ const limiterSubject = () => {
       world.settle()
     },
     compare: () => {
-      const snapshot = now(world, limiter.snapshot)
-      for (const [name, value] of Object.entries(snapshot)) {
+      const state = now(world, limiter.state)
+      for (const [name, value] of Object.entries(state)) {
         if (typeof value === "number") within(name, value, 0, Number.MAX_VALUE)
       }
-      within("the capacity", snapshot.capacity, 0, snapshot.maxCapacity + 1e-9)
-      same("enabled", snapshot.enabled, model.enabled)
+      within("the capacity", state.capacity, 0, state.maxCapacity + 1e-9)
+      same("enabled", state.enabled, model.enabled)
       same("who was granted, in which order,", granted.join(), model.granted.join())
-      same("who waits", snapshot.waiting, model.queue.length)
+      same("who waits", state.waiting, model.queue.length)
       for (
         const [what, actual, expected] of [
-          ["fillRate", snapshot.fillRate, model.fillRate],
-          ["measuredTxRate", snapshot.measuredTxRate, model.measured],
-          ["lastMaxRate", snapshot.lastMaxRate, model.lastMaxRate],
-          ["maxCapacity", snapshot.maxCapacity, model.maxTokens]
+          ["fillRate", state.fillRate, model.fillRate],
+          ["measuredTxRate", state.measuredTxRate, model.measured],
+          ["lastMaxRate", state.lastMaxRate, model.lastMaxRate],
+          ["maxCapacity", state.maxCapacity, model.maxTokens]
         ] as const
       ) close(what, actual, expected, 1e-9 * Math.max(1, expected))
       within("the timers", world.asleep, 0, 1)

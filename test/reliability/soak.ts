@@ -94,7 +94,7 @@ const watch = Effect.gen(function*() {
 const atRest = Effect.gen(function*() {
   const problems: Array<string> = []
   for (let n = 0; n < resources; n++) {
-    const look = Effect.all([RetryQuota.balance, AdaptiveRateLimiter.snapshot])
+    const look = Effect.all([RetryQuota.balance, AdaptiveRateLimiter.state])
     const [balance, limiter] = yield* Effect.provide(look, ResourceLimiters.get(`resource-${n}`))
     if (!(balance >= 0 && balance <= 500)) problems.push(`balance ${balance}`)
     if (limiter.waiting > 0) problems.push(`${limiter.waiting} still wait`)

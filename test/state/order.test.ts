@@ -76,7 +76,7 @@ describe("the order in which waiters are served", () => {
       yield* TestClock.adjust("1 second")
       assert.strictEqual(served.length, 10)
       for (let n = 0; n < 6; n++) yield* limiter.update(true)
-      const { capacity, fillRate, maxCapacity, waiting } = yield* limiter.snapshot
+      const { capacity, fillRate, maxCapacity, waiting } = yield* limiter.state
       assert.isBelow(fillRate, 2)
       assert.isAtMost(capacity, maxCapacity)
       assert.strictEqual(waiting, 990)
@@ -96,7 +96,7 @@ describe("the order in which waiters are served", () => {
       for (let n = 0; n < 50; n++) yield* limiter.update(false)
       yield* TestClock.adjust(100)
       for (let n = 0; n < 50; n++) yield* limiter.update(false)
-      assert.isAbove((yield* limiter.snapshot).fillRate, 0.7)
+      assert.isAbove((yield* limiter.state).fillRate, 0.7)
       yield* TestClock.adjust(700)
       assert.strictEqual(served.length, 1)
       assert.isBelow(served[0]![1], 2000)
@@ -110,11 +110,11 @@ describe("the order in which waiters are served", () => {
         yield* withRetry(ok.send, policy)
         yield* TestClock.adjust(100)
       }
-      const before = yield* AdaptiveRateLimiter.snapshot
+      const before = yield* AdaptiveRateLimiter.state
       assert.isFalse(before.enabled)
       assert.isAbove(before.measuredTxRate, 0)
       yield* Effect.exit(withRetry(Kit.outcomes([Kit.throttled]).send, policy))
-      const { enabled, fillRate } = yield* AdaptiveRateLimiter.snapshot
+      const { enabled, fillRate } = yield* AdaptiveRateLimiter.state
       assert.isTrue(enabled)
       assert.isBelow(fillRate, before.measuredTxRate)
     }).pipe(Effect.provide([Kit.TestQuota.layer(), AdaptiveRateLimiter.layer()])))

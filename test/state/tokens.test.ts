@@ -14,8 +14,8 @@ class Answered extends Data.TaggedError("Answered")<{ readonly status?: number; 
 /** A limiter of 1,000 tokens a second, unless options say otherwise, and sends that are expected to use this much. */
 const subject = (options: TokenLimiter.Options, estimate: unknown) =>
   Effect.gen(function*() {
-    const { gate, snapshot } = yield* TokenLimiter.make({ slack: 0, tokens: 1000, per: "1 second", ...options })
-    return { ...(yield* gated(gate)), snapshot, left: Effect.map(snapshot, ({ tokens }) => tokens.remaining) }
+    const { gate, state } = yield* TokenLimiter.make({ slack: 0, tokens: 1000, per: "1 second", ...options })
+    return { ...(yield* gated(gate)), state, left: Effect.map(state, ({ tokens }) => tokens.remaining) }
   }).pipe(Effect.provideService(TokenLimiter.CurrentEstimate, estimate as never))
 
 const usage = (input?: unknown, output?: unknown) => ({ value: { usage: { input, output } } })
@@ -104,14 +104,14 @@ describe("the gate of a token limiter", () => {
 
   it.effect("expects the 95th percentile of what the last hundred calls have used, in whatever order they came", () =>
     Effect.gen(function*() {
-      const { gate, snapshot } = yield* TokenLimiter.make({
+      const { gate, state } = yield* TokenLimiter.make({
         slack: 0,
         tokens: 10_000_000,
         usage: told,
         estimate: { input: 7, output: 0 }
       })
       const { end, send } = yield* gated(gate)
-      const left = Effect.map(snapshot, ({ tokens }) => tokens.remaining)
+      const left = Effect.map(state, ({ tokens }) => tokens.remaining)
       const expected = Effect.gen(function*() {
         const before = yield* left
         yield* send("look")
@@ -238,10 +238,10 @@ describe("the gate of a token limiter", () => {
       const clock = yield* Clock.Clock
       const meter = new Meter(clock)
       meter.see({ usage: { input: 1 } })
-      const { end, left, send, snapshot } = yield* subject({ usage: told }, 400).pipe(
+      const { end, left, send, state } = yield* subject({ usage: told }, 400).pipe(
         Effect.provideService(TokenLimiter.CurrentMeter, meter)
       )
-      const inFlight = Effect.map(snapshot, ({ inFlight }) => inFlight)
+      const inFlight = Effect.map(state, ({ inFlight }) => inFlight)
       yield* send("a")
       end("a", "Success", usage(100, 0))
       assert.deepStrictEqual([yield* inFlight, yield* left], [1, 600])

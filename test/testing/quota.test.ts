@@ -174,10 +174,10 @@ describe("TestLimiter", () => {
     Effect.gen(function*() {
       const throttled = yield* AdaptiveRateLimiter.make()
       yield* TestClock.adjust(1100)
-      while ((yield* throttled.snapshot).measuredTxRate === 0) yield* throttled.update(false)
-      const rate = 0.7 * (yield* throttled.snapshot).measuredTxRate
+      while ((yield* throttled.state).measuredTxRate === 0) yield* throttled.update(false)
+      const rate = 0.7 * (yield* throttled.state).measuredTxRate
       yield* throttled.update(true)
-      const reference = yield* throttled.snapshot
+      const reference = yield* throttled.state
       assert.closeTo(reference.fillRate, rate, 1e-9)
       const started = Effect.gen(function*() {
         const limiter = yield* AdaptiveRateLimiter.AdaptiveRateLimiter
@@ -196,7 +196,7 @@ describe("TestLimiter", () => {
         for (let n = 0; n < 5; n++) {
           yield* TestClock.adjust(400)
           yield* Effect.all([throttled.update(false), limiter.update(false)])
-          assert.closeTo((yield* Kit.TestLimiter.state).fillRate, (yield* throttled.snapshot).fillRate, 1e-6)
+          assert.closeTo((yield* Kit.TestLimiter.state).fillRate, (yield* throttled.state).fillRate, 1e-6)
         }
       })
       yield* Effect.provide(

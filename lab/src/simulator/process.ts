@@ -112,7 +112,7 @@ class Shared {
   /** The fill rate of the limiter, once it has seen a throttle. */
   get fillRate(): number | undefined {
     if (this.limiter === undefined) return undefined
-    const { enabled, fillRate } = this.run(this.limiter.snapshot)
+    const { enabled, fillRate } = this.run(this.limiter.state)
     return enabled ? fillRate : undefined
   }
 }

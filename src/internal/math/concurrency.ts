@@ -10,7 +10,7 @@ export interface ConcurrencyConfig {
   readonly maxPauseMillis: number
 }
 
-/** A snapshot of the limit. */
+/** The state of a limit. */
 export interface Concurrency {
   readonly limit: number
   /** Drops since the last success. */

@@ -177,7 +177,7 @@ const checkedQuota = ({ initial, ledger, quota }: Given, fail: Fail) =>
 const checkedTokens = ({ expected, limiter, open }: SteadyLimiter, fail: Fail) =>
   Effect.gen(function*() {
     if (open() !== 0) yield* fail("passes", open(), 0)
-    const { capacity } = yield* limiter.snapshot
+    const { capacity } = yield* limiter.state
     const right = yield* expected
     if (Math.abs(capacity - right) > epsilon) yield* fail("send tokens", capacity, right)
   })
@@ -190,7 +190,7 @@ const checked = ({ sleeping, step, waited }: Interruption & { readonly sleeping:
     const { ledger, steady } = given
     const around = yield* Effect.serviceOption(AdaptiveRateLimiter.AdaptiveRateLimiter)
     const limiter = steady?.limiter ?? Option.getOrUndefined(around)
-    const limited = limiter === undefined ? 0 : (yield* limiter.snapshot).waiting
+    const limited = limiter === undefined ? 0 : (yield* limiter.state).waiting
     const waiting = ledger.waiting + limited
     if (waiting > 0) yield* fail("waiting", waiting, 0)
     if (sleeping > 0) yield* fail("sleeping", sleeping, 0)

@@ -606,9 +606,9 @@ describe("Kotlin", () => {
         const { layer } = Kotlin.adaptiveRetryStrategy()
         yield* TestClock.adjust("1 second")
         yield* Effect.provide(AdaptiveRateLimiter.update(true), layer)
-        assert.isTrue((yield* Effect.provide(AdaptiveRateLimiter.snapshot, layer)).enabled)
+        assert.isTrue((yield* Effect.provide(AdaptiveRateLimiter.state, layer)).enabled)
         const another = Kotlin.adaptiveRetryStrategy().layer
-        assert.isFalse((yield* Effect.provide(AdaptiveRateLimiter.snapshot, another)).enabled)
+        assert.isFalse((yield* Effect.provide(AdaptiveRateLimiter.state, another)).enabled)
       }))
 
     it.effect("infiniteTokenBucket pays for everything", () => {
@@ -640,13 +640,13 @@ describe("Kotlin", () => {
       const { layer } = Kotlin.adaptiveRetryStrategy({ rateLimiter })
       return Effect.gen(function*() {
         yield* Effect.provide(Effect.andThen(TestClock.adjust(1000), AdaptiveRateLimiter.update(true)), layer)
-        assert.isTrue((yield* AdaptiveRateLimiter.snapshot).enabled)
+        assert.isTrue((yield* AdaptiveRateLimiter.state).enabled)
       }).pipe(Effect.provide(rateLimiter))
     })
   })
 
   describe("adaptiveRetryStrategy", () => {
-    type Seen = Partial<AdaptiveRateLimiter.Snapshot>
+    type Seen = Partial<AdaptiveRateLimiter.State>
     const seen: ReadonlyArray<readonly [Kotlin.AdaptiveRateLimiterConfig, Seen]> = [
       [{}, { measuredTxRate: 0.8, fillRate: 0.56, maxCapacity: 1, timeWindow: Math.cbrt(0.6) }],
       [Kotlin.defaults.rateLimiter, {
@@ -668,9 +668,9 @@ describe("Kotlin", () => {
         Effect.gen(function*() {
           yield* TestClock.adjust("1 second")
           yield* AdaptiveRateLimiter.update(true)
-          const snapshot = yield* AdaptiveRateLimiter.snapshot
+          const state = yield* AdaptiveRateLimiter.state
           for (const [name, value] of Object.entries(expected)) {
-            assert.closeTo(snapshot[name as keyof Seen] as number, value as number, 1e-9, name)
+            assert.closeTo(state[name as keyof Seen] as number, value as number, 1e-9, name)
           }
         }).pipe(Effect.provide(Kotlin.adaptiveRetryStrategy({ rateLimiter }).layer))
     )

@@ -36,7 +36,7 @@ const limiterLayer = url === "own"
   : AdaptiveRateLimiterRedis.layer({ name, timeout: "500 millis" }).pipe(Layer.provide(NodeRedis.layer({ url })))
 
 const program = Effect.gen(function*() {
-  yield* AdaptiveRateLimiter.snapshot
+  yield* AdaptiveRateLimiter.state
   yield* say("ready")
   yield* line
   const began = performance.now()

@@ -134,7 +134,7 @@ export const sweptInRedis = (sweep: RedisSweep) =>
     })
     const check = Effect.gen(function*() {
       yield* TestClock.adjust(40)
-      const { capacity: left, waiting } = yield* limiter.snapshot
+      const { capacity: left, waiting } = yield* limiter.state
       const spent = capacity - Math.round(redis.states.get("retry-quota:test")?.tokens ?? capacity)
       const found = {
         leases: redis.leases("retry-quota:test"),

@@ -82,12 +82,12 @@ export const serviceSweeps: Sweeps = {
   "AdaptiveRateLimiter.AdaptiveRateLimiter, AdaptiveRateLimiter.acquire": {
     program: Effect.replicateEffect(AdaptiveRateLimiter.acquire, 4, { concurrency: 4 })
   },
-  "AdaptiveRateLimiter.update, AdaptiveRateLimiter.snapshot": {
+  "AdaptiveRateLimiter.update, AdaptiveRateLimiter.state": {
     limiter: "adaptive",
     program: Effect.all([
       AdaptiveRateLimiter.acquire,
       AdaptiveRateLimiter.update(true),
-      AdaptiveRateLimiter.snapshot,
+      AdaptiveRateLimiter.state,
       AdaptiveRateLimiter.acquire
     ])
   },

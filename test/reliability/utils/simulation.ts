@@ -200,8 +200,8 @@ class Simulation {
     if (limiter.capacity > limiter.maxCapacity + 1e-9) throw new Error("the limiter holds more than it can")
   }
 
-  private get limiter(): AdaptiveRateLimiter.Snapshot {
-    return this.read(Context.get(this.context, AdaptiveRateLimiter.AdaptiveRateLimiter).snapshot)
+  private get limiter(): AdaptiveRateLimiter.State {
+    return this.read(Context.get(this.context, AdaptiveRateLimiter.AdaptiveRateLimiter).state)
   }
 
   private read<A>(self: Effect.Effect<A>): A {
