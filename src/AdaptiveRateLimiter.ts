@@ -24,15 +24,16 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { checksOf, known } from "./internal/checks.ts"
+import { also, type Checks, checksOf, known } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
-import * as Cubic from "./internal/math/cubic.ts"
+import type * as Cubic from "./internal/math/cubic.ts"
+import { isObject } from "./internal/refusal.ts"
 import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as SendGate from "./SendGate.ts"
-import { AdaptiveGate, type AdaptiveOptions } from "./state/adaptive.ts"
+import { AdaptiveGate, type AdaptiveOptions, initial } from "./state/adaptive.ts"
 import { watchedGate } from "./state/sharing.ts"
 
 /**
@@ -60,7 +61,7 @@ export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
 }
 
 /**
- * The current state of the limiter.
+ * The current state of the limiter: plain numbers, which can be saved and restored.
  *
  * @category models
  * @since 0.1.0
@@ -78,6 +79,8 @@ export interface State {
   readonly measuredTxRate: number
   /** The rate at which the service last throttled, per second. */
   readonly lastMaxRate: number
+  /** Seconds since the last throttle; 0 until the first. */
+  readonly sinceThrottle: number
   /** Seconds that CUBIC takes to return to `lastMaxRate`. */
   readonly timeWindow: number
   /** Sends waiting for a token. */
@@ -146,6 +149,31 @@ export interface Options {
   readonly whenExceeded?: "wait" | "fail" | undefined
   /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 100,000. */
   readonly maxWaiters?: number | undefined
+  /**
+   * A saved {@link State}, to begin with the rates that an earlier process had found. The time between them does not
+   * count. Default: none.
+   */
+  readonly restore?: State | undefined
+}
+
+/** What a saved state begins with. The rest of it follows from that. */
+const restored = (check: Checks, restore: State | undefined): Cubic.Saved | undefined => {
+  also(check, "restore")
+  if (restore === undefined) return undefined
+  if (!isObject(restore)) return check.reject("restore", restore, "an object")
+  const { enabled } = restore
+  if (typeof enabled !== "boolean") check.reject("restore.enabled", enabled, "true or false")
+  also(check, ...["enabled", "maxCapacity", "timeWindow", "waiting"].map((name) => `restore.${name}`))
+  const amount = (field: keyof State) => check.amount(`restore.${field}`, restore[field] as number)
+  const saved = {
+    enabled,
+    tokens: amount("capacity"),
+    fillRate: amount("fillRate"),
+    measuredTxRate: amount("measuredTxRate"),
+    lastMaxRate: amount("lastMaxRate"),
+    sinceThrottle: amount("sinceThrottle")
+  }
+  return known(check, restore, saved, "restore.")
 }
 
 /**
@@ -163,11 +191,13 @@ export const validated = (
     measurementBucketDuration = 500,
     minCapacity = 1,
     minFillRate = 0.5,
+    restore,
     scaleConstant = 0.4,
     smoothing = 0.8,
     whenExceeded = "wait"
   } = options
   return known(check, options, {
+    restore: restored(check, restore),
     cubic: {
       beta: check.inside("beta", beta, 0, 1),
       minFillRate: check.positive("minFillRate", minFillRate),
@@ -191,7 +221,7 @@ export const validated = (
 export const make = (options: Options = {}): Effect.Effect<Service> => {
   const valid = validated(options)
   return Effect.clockWith((clock) =>
-    Effect.sync(() => serviceOf(new AdaptiveGate(valid, Cubic.initial(valid.cubic, monotonicMillis(clock) / 1000))))
+    Effect.sync(() => serviceOf(new AdaptiveGate(valid, initial(valid, monotonicMillis(clock)))))
   )
 }
 
@@ -209,7 +239,8 @@ export const serviceOf = (gate: AdaptiveGate<RateLimitExceeded>): Service => ({
     Effect.withFiber((fiber) => Effect.sync(() => gate.update(throttled, monotonicMillis(clockOf(fiber))))),
   state: Effect.withFiber((fiber) =>
     Effect.sync(() => {
-      const { curve, fillRate, maxTokens, measuredTxRate, tokens } = gate.stateAt(monotonicMillis(clockOf(fiber)))
+      const nowMillis = monotonicMillis(clockOf(fiber))
+      const { curve, fillRate, maxTokens, measuredTxRate, tokens } = gate.stateAt(nowMillis)
       return {
         enabled: curve.enabled,
         capacity: tokens,
@@ -217,6 +248,7 @@ export const serviceOf = (gate: AdaptiveGate<RateLimitExceeded>): Service => ({
         fillRate,
         measuredTxRate,
         lastMaxRate: curve.lastMaxRate,
+        sinceThrottle: curve.enabled ? Math.max(0, nowMillis / 1000 - curve.lastThrottleTime) : 0,
         timeWindow: curve.timeWindow,
         waiting: gate.waiting
       }
@@ -276,6 +308,7 @@ export const unlimited: Service = {
     fillRate: Infinity,
     measuredTxRate: 0,
     lastMaxRate: 0,
+    sinceThrottle: 0,
     timeWindow: 0,
     waiting: 0
   }),

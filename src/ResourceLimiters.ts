@@ -26,11 +26,10 @@ import type { Home } from "./engine/hedge.ts"
 import * as Hedge from "./Hedge.ts"
 import { also, checksOf, known } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
-import * as Cubic from "./internal/math/cubic.ts"
 import { shared } from "./internal/shared.ts"
 import { CurrentResource } from "./RetryObserver.ts"
 import * as RetryQuota from "./RetryQuota.ts"
-import { AdaptiveGate } from "./state/adaptive.ts"
+import { AdaptiveGate, initial } from "./state/adaptive.ts"
 import { ConcurrencyGate } from "./state/concurrency.ts"
 import { CoolDownGate } from "./state/coolDown.ts"
 import { type Bounds, Entry, Keyed } from "./state/keyed.ts"
@@ -176,7 +175,7 @@ const limiterOf = (options: Options["limiter"] = {}): MakeGate | undefined => {
   const validOf = byKey(options, (given) => AdaptiveRateLimiter.validated(given))
   return (key, nowMillis) => {
     const valid = validOf(key) ?? AdaptiveRateLimiter.validated({})
-    return new AdaptiveGate(valid, Cubic.initial(valid.cubic, nowMillis / 1000))
+    return new AdaptiveGate(valid, initial(valid, nowMillis))
   }
 }
 

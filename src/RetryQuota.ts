@@ -21,14 +21,16 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { checks, checksOf, known } from "./internal/checks.ts"
+import { also, type Checks, checks, checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
+import { isObject } from "./internal/refusal.ts"
 import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import type { Reservation as Held, RetryQuotaStore } from "./RetryQuotaStore.ts"
 import { MemoryStore, type StoreOptions } from "./state/memoryStore.ts"
+import { setTokens } from "./state/setTokens.ts"
 import { watchedQuota } from "./state/sharing.ts"
 
 /**
@@ -45,6 +47,19 @@ export interface Reservation {
   readonly giveBack: Effect.Effect<boolean>
   /** Spends the tokens: the retry was sent and did not succeed. */
   readonly spend: Effect.Effect<boolean>
+}
+
+/**
+ * The state of a quota: two plain numbers, which can be saved and restored.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface State {
+  /** The current number of tokens: from 0 to `capacity`. */
+  readonly tokens: number
+  /** The maximum number of tokens. */
+  readonly capacity: number
 }
 
 /**
@@ -67,6 +82,13 @@ export interface Service {
   readonly deposit: (tokens: number) => Effect.Effect<void, InvalidOption>
   /** The current number of tokens: from 0 to `capacity`. */
   readonly balance: Effect.Effect<number>
+  /** The current tokens, and the capacity. */
+  readonly state: Effect.Effect<State>
+  /**
+   * Sets the number of tokens: at least 0, at most the capacity, whatever is asked for. Retries that wait for tokens
+   * get them in their order. Fails if `tokens` is not a number.
+   */
+  readonly set: (tokens: number) => Effect.Effect<void, InvalidOption>
   /** Where the tokens are kept. Calls take tokens here. */
   readonly store: RetryQuotaStore
 }
@@ -115,6 +137,11 @@ export interface Options {
   readonly capacity?: number | undefined
   /** The initial number of tokens: from 0 to `capacity`. Default `capacity`. */
   readonly initial?: number | undefined
+  /**
+   * A saved {@link State}, to begin with what an earlier process had left instead of `initial`. If that had another
+   * capacity, it begins with the same share of this one. Default: none.
+   */
+  readonly restore?: State | undefined
   /** Tokens added per second, regardless of success: a finite number of at least 0. Default 0. */
   readonly refillPerSecond?: number | undefined
   /** Tokens added by a call that succeeds without a retry: from 0 to `capacity`. Default 1. */
@@ -134,6 +161,16 @@ export interface Options {
   readonly maxWaiters?: number | undefined
 }
 
+/** The tokens that a saved state begins with, if there is one. */
+const restored = (check: Checks, restore: State | undefined, initial: number, capacity: number): number => {
+  also(check, "restore")
+  if (restore === undefined) return initial
+  if (!isObject(restore)) return check.reject("restore", restore, "an object")
+  const before = check.positive("restore.capacity", restore.capacity)
+  const tokens = check.between("restore.tokens", restore.tokens, 0, before)
+  return known(check, restore, Math.min(capacity, tokens * (capacity / before)), "restore.")
+}
+
 /**
  * Options with their defaults, checked. `check` may know others.
  *
@@ -146,11 +183,13 @@ export const validated = (options: Options, check = checksOf("RetryQuota.make", 
     initial = capacity,
     maxWaiters = 100_000,
     refillPerSecond = 0,
+    restore,
     successIncrement = Math.min(1, capacity),
     whenExhausted: exhausted
   } = options
   check.positive("capacity", capacity)
   check.between("initial", initial, 0, capacity)
+  const begin = restored(check, restore, initial, capacity)
   check.amount("refillPerSecond", refillPerSecond)
   check.between("successIncrement", successIncrement, 0, capacity)
   check.between("firstAttemptCost", firstAttemptCost, 0, capacity)
@@ -164,7 +203,7 @@ export const validated = (options: Options, check = checksOf("RetryQuota.make", 
   return {
     capacity,
     firstAttemptCost,
-    initial,
+    initial: begin,
     maxWaiters,
     refillPerMilli,
     refillPerSecond,
@@ -251,6 +290,14 @@ export const fromStore = (store: RetryQuotaStore): Service => {
         attempted(() => checks("RetryQuota.deposit").amount("tokens", tokens)),
         () => withClock((clock) => store.deposit(tokens, clock))
       ),
+    set: (tokens) =>
+      Effect.flatMap(
+        attempted(() => checks("RetryQuota.set").between("tokens", tokens, -Infinity, Infinity)),
+        () => withClock((clock) => setTokens(store, tokens, clock))
+      ),
+    get state() {
+      return Effect.map(balance, (tokens) => ({ tokens, capacity: store.capacity }))
+    },
     balance
   }
 }
@@ -349,6 +396,23 @@ export const layerUnlimited: Layer.Layer<RetryQuota> = /* @__PURE__ */ Layer.syn
 export const balance: Effect.Effect<number, never, RetryQuota> = /* @__PURE__ */ RetryQuota.use((quota) =>
   quota.balance
 )
+
+/**
+ * The current tokens and the capacity of the quota.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const state: Effect.Effect<State, never, RetryQuota> = /* @__PURE__ */ RetryQuota.use((quota) => quota.state)
+
+/**
+ * Sets the number of tokens of the quota; see {@link Service}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const set = (tokens: number): Effect.Effect<void, InvalidOption, RetryQuota> =>
+  RetryQuota.use((quota) => quota.set(tokens))
 
 /**
  * Takes tokens from the quota; see {@link Service}.

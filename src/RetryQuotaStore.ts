@@ -92,6 +92,11 @@ export interface RetryQuotaStore {
   readonly reserve: (cost: number, clock: Clock.Clock) => Reservation | undefined | Ask
   /** Adds tokens (0 or more), up to the capacity. Does nothing in a store that counts retries. */
   readonly deposit: (tokens: number, clock: Clock.Clock) => void
+  /**
+   * Sets the number of tokens (from 0 to `capacity`), and serves those who wait for them. Default: deposits what is
+   * missing, or takes the excess if that is available immediately.
+   */
+  readonly set?: ((tokens: number, clock: Clock.Clock) => void) | undefined
   /** Whether a deposit would change nothing. Default: unknown. */
   readonly isFull?: boolean | undefined
   /** The current number of tokens, as far as known without asking: from 0 to `capacity`. */

@@ -152,11 +152,11 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     modules = Object.keys(found.with.modules)
   })
 
-  // Of these the Ref of the quota, a module of Effect, and the resizing of reservations are 0.3.
-  it("is at most 17.2 KiB, minified and compressed", () => {
+  // Of these the Ref of the quota, a module of Effect, and the resizing of reservations are 0.3; setting and restoring its tokens 0.2.
+  it("is at most 17.4 KiB, minified and compressed", () => {
     const added = (found.with.bytes - found.without.bytes) / 1024
     assert.isAbove(added, 1, "the library is not in the bundle")
-    assert.isAtMost(added, 17.2)
+    assert.isAtMost(added, 17.4)
   })
 
   it("is what README.md says, next to others", async () => {

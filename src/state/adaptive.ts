@@ -10,6 +10,7 @@ import { Waiters } from "./waiters.ts"
 /** Valid options of a limiter. */
 export interface AdaptiveOptions<E> {
   readonly cubic: Cubic.CubicConfig
+  readonly restore?: Cubic.Saved | undefined
   readonly maxWaiters: number
   readonly whenExceeded: "wait" | "fail"
   /** The error of a send when there is no token for this many milliseconds. */
@@ -18,6 +19,15 @@ export interface AdaptiveOptions<E> {
 
 /** How long the resource counts as strained after a throttle: as long as after a cut of a concurrency limit. */
 const strainedMillis = 10_000
+
+/** The state that a limiter begins with. */
+export const initial = (
+  { cubic, restore }: Pick<AdaptiveOptions<unknown>, "cubic" | "restore">,
+  nowMillis: number
+): Cubic.Cubic => {
+  const now = nowMillis / 1000
+  return restore === undefined ? Cubic.initial(cubic, now) : Cubic.restored(cubic, restore, now)
+}
 
 /** The gate of the adaptive limiter: from the first throttle on, a send takes a token, refilled at the CUBIC rate. */
 export class AdaptiveGate<E> implements SendGate<E>, Pass {

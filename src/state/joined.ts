@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../RetryQuotaStore.ts"
 import type { Send, SendGate } from "../SendGate.ts"
+import { setTokens } from "./setTokens.ts"
 import { Taken, untold } from "./taken.ts"
 
 type Hold = Parameters<Ask>[1]
@@ -199,6 +200,10 @@ export class JoinedStore implements RetryQuotaStore {
       const share = this.successIncrement === 0 ? 1 : store.successIncrement / this.successIncrement
       if (share > 0) store.deposit(tokens * share, clock)
     }
+  }
+
+  set(tokens: number, clock: Clock.Clock): void {
+    for (const store of this.stores) setTokens(store, tokens, clock)
   }
 
   /** The balance of the store with the least. */

@@ -6,6 +6,7 @@ import type { SendGate } from "../SendGate.ts"
 import { type GrpcThrottleOptions, GrpcThrottleStore } from "./grpcThrottle.ts"
 import { InFlightStore } from "./inFlight.ts"
 import { feeGate, JoinedStore } from "./joined.ts"
+import { setTokens } from "./setTokens.ts"
 import { type ShareOptions, ShareStore } from "./share.ts"
 
 /** The budgets next to a bucket, if any. */
@@ -88,6 +89,10 @@ export class LiveBudgets implements RetryQuotaStore {
   /** Deposits go to the bucket; the budgets count sends themselves. */
   deposit(tokens: number, clock: Clock.Clock): void {
     this.bucket.deposit(tokens, clock)
+  }
+
+  set(tokens: number, clock: Clock.Clock): void {
+    setTokens(this.bucket, tokens, clock)
   }
 
   balance(clock: Clock.Clock): number {

@@ -8,6 +8,6 @@ export class LiveStore extends MemoryStore {
     const share = this.balance(clock) / this.capacity
     this.options = options
     this.firstAttemptCost = options.firstAttemptCost
-    this.setBalance(share * options.capacity, clock)
+    this.set(share * options.capacity, clock)
   }
 }

@@ -98,8 +98,7 @@ export class MemoryStore implements RetryQuotaStore {
     return this.refilled(clock).tokens
   }
 
-  /** Sets the number of tokens: for tests. */
-  setBalance(tokens: number, clock: Clock.Clock): void {
+  set(tokens: number, clock: Clock.Clock): void {
     this.bucket = { tokens, updatedAtMillis: this.refilled(clock).updatedAtMillis }
     this.waiters?.wakeHead()
   }

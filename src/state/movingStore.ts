@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../RetryQuotaStore.ts"
+import { setTokens } from "./setTokens.ts"
 
 type Hold = Parameters<Ask>[1]
 
@@ -59,6 +60,10 @@ export class MovingStore implements RetryQuotaStore {
 
   deposit(tokens: number, clock: Clock.Clock): void {
     this.store.deposit(tokens, clock)
+  }
+
+  set(tokens: number, clock: Clock.Clock): void {
+    setTokens(this.store, tokens, clock)
   }
 
   balance(clock: Clock.Clock): number {

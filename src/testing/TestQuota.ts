@@ -4,15 +4,12 @@
  * @since 0.1.0
  */
 
-import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { checks } from "../internal/checks.ts"
-import { clockOf } from "../internal/clock.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
-import { MemoryStore } from "../state/memoryStore.ts"
 import { ledgerOf, makeQuota, quotaOver } from "./internal/ledger.ts"
 
 /**
@@ -80,15 +77,6 @@ export const state: Effect.Effect<QuotaState, never, RetryQuota.RetryQuota> = Re
   })
 )
 
-/** Takes the excess, or adds what is missing. */
-const setTo = (store: RetryQuotaStore, tokens: number, clock: Clock.Clock): void => {
-  if (store instanceof MemoryStore) return store.setBalance(tokens, clock)
-  const missing = tokens - store.balance(clock)
-  if (missing >= 0) return store.deposit(missing, clock)
-  const taken = store.reserve(-missing, clock)
-  if (typeof taken === "object") taken.spend()
-}
-
 /**
  * Sets the balance of the quota, as if others had used it: a number from 0 to its capacity. Fails for other values. A
  * store that has to ask for tokens, such as one in Redis, can be given tokens, but none can be taken from it.
@@ -103,9 +91,6 @@ export const setBalance = (tokens: number): Effect.Effect<void, InvalidOption, R
         try: () => checks("TestQuota.setBalance").between("tokens", tokens, 0, quota.capacity),
         catch: (error) => error as InvalidOption
       }),
-      () =>
-        Effect.withFiber((fiber) =>
-          Effect.sync(() => setTo(ledgerOf(quota)?.store ?? quota.store, tokens, clockOf(fiber)))
-        )
+      () => quota.set(tokens)
     )
   )

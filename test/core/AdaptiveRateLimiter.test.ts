@@ -34,6 +34,19 @@ type Limiter = AdaptiveRateLimiter.Service
 const throttled = (options?: AdaptiveRateLimiter.Options) =>
   Effect.tap(AdaptiveRateLimiter.make(options), (limiter) => limiter.update(true))
 
+/** A state that limits nothing. */
+const unlimited: AdaptiveRateLimiter.State = {
+  enabled: false,
+  capacity: 0,
+  maxCapacity: 1,
+  fillRate: 0.5,
+  measuredTxRate: 0,
+  lastMaxRate: 0,
+  sinceThrottle: 0,
+  timeWindow: 0,
+  waiting: 0
+}
+
 /** When each of the calls of `acquire` was granted, in milliseconds. */
 const grants = (limiter: Limiter, count: number) =>
   Effect.gen(function*() {
@@ -48,6 +61,72 @@ const grants = (limiter: Limiter, count: number) =>
   })
 
 describe("AdaptiveRateLimiter", () => {
+  describe("restore", () => {
+    const busy = (limiter: Limiter) =>
+      Effect.gen(function*() {
+        for (let response = 0; response < 40; response++) {
+          yield* TestClock.adjust("100 millis")
+          yield* limiter.update(response === 30)
+        }
+      })
+
+    it.effect("continues as the limiter would have whose state was saved, whatever the clock shows", () =>
+      Effect.gen(function*() {
+        const first = yield* AdaptiveRateLimiter.make()
+        yield* busy(first)
+        const before = yield* first.state
+        assert.isTrue(before.enabled)
+        assert.closeTo(before.sinceThrottle, 0.9, 1e-9)
+        const next = yield* AdaptiveRateLimiter.make({ restore: JSON.parse(JSON.stringify(before)) })
+        assert.deepStrictEqual(yield* next.state, before)
+        const rates = (limiter: Limiter) =>
+          Effect.gen(function*() {
+            yield* limiter.update(false)
+            return [(yield* limiter.state).fillRate, yield* Effect.map(grants(limiter, 3), ({ length }) => length)]
+          })
+        assert.deepStrictEqual(yield* rates(next), yield* rates(first))
+      }))
+
+    it.effect("holds sends back from the first on, until other constants let them", () =>
+      Effect.gen(function*() {
+        const saved = yield* (yield* throttled()).state
+        yield* TestClock.adjust("1 hour")
+        const next = yield* AdaptiveRateLimiter.make({ restore: saved })
+        const start = yield* Clock.currentTimeMillis
+        const times = yield* grants(next, 2)
+        yield* TestClock.adjust("4 seconds")
+        assert.deepStrictEqual(times, [start + 2000, start + 4000])
+        const quick = yield* AdaptiveRateLimiter.make({ minFillRate: 10, restore: saved })
+        assert.strictEqual((yield* quick.state).fillRate, 10)
+      }))
+
+    it("rejects a saved state that cannot be, naming the field", () => {
+      const { enabled, ...state } = { ...unlimited, enabled: true }
+      for (
+        const [restore, field, value] of [
+          [{ ...state, enabled: "yes" }, "restore.enabled", "yes"],
+          [state, "restore.enabled", undefined],
+          [{ ...state, enabled, fillRate: null }, "restore.fillRate", null],
+          [{ ...state, enabled, measuredTxRate: -1 }, "restore.measuredTxRate", -1],
+          [{ ...state, enabled, lastMaxRate: Infinity }, "restore.lastMaxRate", Infinity],
+          [{ ...state, enabled, capacity: "1" }, "restore.capacity", "1"],
+          [{ ...state, enabled, sinceThrottle: -1 }, "restore.sinceThrottle", -1],
+          [{ ...state, enabled, tokens: 1 }, "option", "restore.tokens"],
+          [null, "restore", null]
+        ] as const
+      ) {
+        try {
+          AdaptiveRateLimiter.layer({ restore: restore as never })
+          assert.fail("accepted")
+        } catch (error) {
+          assert.instanceOf(error, InvalidOption)
+          const { constructorName, field: found, value: given } = error as InvalidOption
+          assert.deepStrictEqual([constructorName, found, given], ["AdaptiveRateLimiter.make", field, value])
+        }
+      }
+    })
+  })
+
   it.effect("lets everything through until the first throttle", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveRateLimiter.make()

@@ -129,7 +129,19 @@ const quota: All<RetryQuota.Options> = {
   successIncrement: 1,
   firstAttemptCost: 0,
   whenExhausted: "stop",
-  maxWaiters: 5
+  maxWaiters: 5,
+  restore: { tokens: 3, capacity: 10 }
+}
+const limiterState: AdaptiveRateLimiter.State = {
+  enabled: true,
+  capacity: 1,
+  maxCapacity: 2,
+  fillRate: 2,
+  measuredTxRate: 3,
+  lastMaxRate: 2.5,
+  sinceThrottle: 4,
+  timeWindow: 1,
+  waiting: 0
 }
 const limiter: All<AdaptiveRateLimiter.Options> = {
   beta: 0.5,
@@ -139,7 +151,8 @@ const limiter: All<AdaptiveRateLimiter.Options> = {
   smoothing: 0.8,
   measurementBucketDuration: 500,
   whenExceeded: "fail",
-  maxWaiters: 1
+  maxWaiters: 1,
+  restore: limiterState
 }
 const rule: All<ConcurrencyLimiter.AdaptiveOptions> = {
   initial: 20,
@@ -759,8 +772,8 @@ describe("the names of options", () => {
   it("says which there are", () => {
     assert.throws(
       () => RetryQuota.make({ capacty: 10 } as any),
-      "RetryQuota.make: option must be one of capacity, initial, refillPerSecond, successIncrement, firstAttemptCost, " +
-        "whenExhausted, maxWaiters, got \"capacty\""
+      "RetryQuota.make: option must be one of capacity, initial, restore, refillPerSecond, successIncrement, " +
+        "firstAttemptCost, whenExhausted, maxWaiters, got \"capacty\""
     )
   })
 })

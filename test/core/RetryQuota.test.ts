@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { InvalidOption, RetryQuota, type RetryQuotaStore } from "effect-retry"
+import * as RetryBudget from "effect-retry/RetryBudget"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -265,6 +266,105 @@ describe("RetryQuota", () => {
       assert.strictEqual(yield* Effect.provide(drained, first), 0)
       assert.strictEqual(yield* Effect.provide(RetryQuota.balance, second), 10)
     }))
+
+  describe("state, set and restore", () => {
+    const wait = { capacity: 10, initial: 0, refillPerSecond: 0.001, whenExhausted: "wait" } as const
+
+    it.effect("shows tokens and capacity, and sets tokens from 0 to the capacity", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* RetryQuota.state, { tokens: 10, capacity: 10 })
+        for (const [tokens, set] of [[3.5, 3.5], [-1, 0], [11, 10], [-Infinity, 0], [Infinity, 10]] as const) {
+          yield* RetryQuota.set(tokens)
+          assert.deepStrictEqual(yield* RetryQuota.state, { tokens: set, capacity: 10 })
+        }
+        const { constructorName, field, value } = yield* Effect.flip(RetryQuota.set(NaN))
+        assert.deepStrictEqual([constructorName, field, value], ["RetryQuota.set", "tokens", NaN])
+      }).pipe(Effect.provide(RetryQuota.layer({ capacity: 10 }))))
+
+    it.effect("serves those who wait, in their order, as far as the tokens that are set go", () =>
+      Effect.gen(function*() {
+        const served: Array<number> = []
+        for (const cost of [4, 3, 2]) {
+          yield* Effect.forkChild(Effect.andThen(RetryQuota.reserve(cost), Effect.sync(() => served.push(cost))))
+          yield* Effect.yieldNow
+        }
+        yield* RetryQuota.set(8)
+        for (let turn = 0; turn < 10; turn++) yield* Effect.yieldNow
+        assert.deepStrictEqual(served, [4, 3])
+        assert.strictEqual(yield* RetryQuota.balance, 1)
+      }).pipe(Effect.provide(RetryQuota.layer(wait))))
+
+    it.effect("deposits or takes the difference in a store that cannot set its tokens", () =>
+      Effect.gen(function*() {
+        const { store } = yield* RetryQuota.make({ capacity: 10 })
+        const quota = RetryQuota.fromStore({
+          capacity: 10,
+          successIncrement: 0,
+          firstAttemptCost: 0,
+          whenExhausted: "stop",
+          reserve: (cost, clock) => store.reserve(cost, clock),
+          deposit: (tokens, clock) => store.deposit(tokens, clock),
+          balance: (clock) => store.balance(clock)
+        })
+        for (const [tokens, set] of [[4, 4], [7, 7], [99, 10], [-1, 0]] as const) {
+          yield* quota.set(tokens)
+          assert.deepStrictEqual(yield* quota.state, { tokens: set, capacity: 10 })
+        }
+      }))
+
+    it.effect("takes nothing from a store that counts retries, and sets all of several that must grant", () =>
+      Effect.gen(function*() {
+        const counting = RetryQuota.fromStore(yield* RetryBudget.inFlight())
+        const before = yield* counting.balance
+        yield* counting.set(1)
+        assert.strictEqual(yield* counting.balance, before)
+        const [a, b] = yield* Effect.all([RetryQuota.make({ capacity: 10 }), RetryQuota.make({ capacity: 20 })])
+        const both = RetryQuota.fromStore(yield* RetryBudget.all([Effect.succeed(a.store), Effect.succeed(b.store)]))
+        yield* both.set(15)
+        assert.deepStrictEqual([yield* a.balance, yield* b.balance, yield* both.balance], [10, 10, 10])
+        yield* both.set(4)
+        assert.deepStrictEqual([yield* a.balance, yield* b.balance], [4, 4])
+      }))
+
+    it.effect("begins with a saved state instead of the initial tokens, or with its share of another capacity", () =>
+      Effect.gen(function*() {
+        const begun = (options: RetryQuota.Options) =>
+          Effect.map(RetryQuota.make(options), ({ store }) => store.balance(clock))
+        const clock = yield* Clock.Clock
+        const quota = yield* RetryQuota.make({ capacity: 10, initial: 0.1 + 0.2 })
+        const saved: RetryQuota.State = JSON.parse(JSON.stringify(yield* quota.state))
+        assert.strictEqual(yield* begun({ capacity: 10, restore: saved }), 0.1 + 0.2)
+        assert.strictEqual(yield* begun({ capacity: 10, initial: 9, restore: { tokens: 0, capacity: 10 } }), 0)
+        assert.strictEqual(yield* begun({ capacity: 20, restore: { tokens: 5, capacity: 10 } }), 10)
+        assert.strictEqual(yield* begun({ restore: { tokens: 49, capacity: 49 } }), 500)
+        assert.strictEqual(yield* begun({ restore: undefined }), 500)
+      }))
+
+    it("rejects a saved state that cannot be, naming the field", () => {
+      for (
+        const [restore, field, value] of [
+          [{ tokens: 11, capacity: 10 }, "restore.tokens", 11],
+          [{ tokens: -1, capacity: 10 }, "restore.tokens", -1],
+          [{ tokens: "5", capacity: 10 }, "restore.tokens", "5"],
+          [{ capacity: 10 }, "restore.tokens", undefined],
+          [{ tokens: 0, capacity: 0 }, "restore.capacity", 0],
+          [{ tokens: null, capacity: null }, "restore.capacity", null],
+          [{ tokens: 5, capacity: 10, waiting: 0 }, "option", "restore.waiting"],
+          [null, "restore", null],
+          [[5, 10], "restore", [5, 10]]
+        ] as const
+      ) {
+        try {
+          RetryQuota.layer({ restore: restore as never })
+          assert.fail("accepted")
+        } catch (error) {
+          assert.instanceOf(error, InvalidOption)
+          const { constructorName, field: found, value: given } = error as InvalidOption
+          assert.deepStrictEqual([constructorName, found, given], ["RetryQuota.make", field, value])
+        }
+      }
+    })
+  })
 
   describe("layerConfig", () => {
     const state = (env: Record<string, string>) =>

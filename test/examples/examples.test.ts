@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { RetryMetrics, RetryObserver, RetryQuota } from "effect-retry"
+import { AdaptiveRateLimiter, RetryMetrics, RetryObserver, RetryQuota } from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -8,6 +8,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
+import * as KeyValueStore from "effect/persistence/KeyValueStore"
 import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
 import * as Adaptive from "../../examples/adaptive.ts"
@@ -20,6 +21,7 @@ import * as OwnClassifier from "../../examples/own-classifier.ts"
 import * as OwnPolicy from "../../examples/own-policy.ts"
 import * as QuotaPerResource from "../../examples/quota-per-resource.ts"
 import * as ServerHint from "../../examples/server-hint.ts"
+import * as Serverless from "../../examples/serverless.ts"
 import * as TimeTravel from "../../examples/time-travel.ts"
 import * as WhyItStopped from "../../examples/why-it-stopped.ts"
 import { constantRandom, Terminal, Transient } from "../utils/call.ts"
@@ -220,6 +222,52 @@ describe("examples", () => {
         ])
         assert.deepStrictEqual(times, [0])
       }).pipe(Effect.provide(Adaptive.layerFailing)))
+  })
+
+  describe("serverless", () => {
+    const busy = new ErrorsWithFacts.TableBusy({ table: "orders" })
+    const asProcess = Effect.provide(Layer.fresh(Serverless.layer))
+    const left = Effect.all([
+      Effect.map(RetryQuota.state, ({ tokens }) => tokens),
+      Effect.map(AdaptiveRateLimiter.state, ({ enabled }) => enabled)
+    ])
+
+    it.effect("begins with what the last process has left, at its rate", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* asProcess(left), [500, false])
+        const first = recording([busy, busy, busy])
+        yield* asProcess(travel(Serverless.handle(first.send)))
+        assert.deepStrictEqual(first.times, [0, 2000, 4000])
+        assert.deepStrictEqual(yield* asProcess(left), [490, true])
+        const second = recording([])
+        const start = yield* Clock.currentTimeMillis
+        assert.deepStrictEqual(yield* asProcess(travel(Serverless.handle(second.send))), Exit.succeed("ok"))
+        assert.isAbove(second.times[0]!, start)
+        assert.deepStrictEqual(yield* asProcess(left), [491, true])
+      }).pipe(Effect.provide(KeyValueStore.layerMemory)))
+
+    it.effect("saves after a request that is interrupted", () =>
+      Effect.gen(function*() {
+        const { send } = recording([busy])
+        yield* Effect.gen(function*() {
+          const fiber = yield* Effect.forkChild(Serverless.handle(send))
+          yield* TestClock.adjust("1 millis")
+          yield* Fiber.interrupt(fiber)
+        }).pipe(asProcess)
+        assert.deepStrictEqual(yield* asProcess(left), [500, true])
+      }).pipe(Effect.provide(KeyValueStore.layerMemory)))
+
+    it.effect("begins afresh, with a warning, if what was saved cannot be read or does not fit", () =>
+      Effect.gen(function*() {
+        const { set } = yield* KeyValueStore.KeyValueStore
+        const logged: Array<unknown> = []
+        const logger = Logger.layer([Logger.make(({ message }) => logged.push(message))])
+        for (const text of ["", "null", "{", `{"quota":{"tokens":501,"capacity":500}}`]) {
+          yield* set("retries of orders", text)
+          assert.deepStrictEqual(yield* Effect.provide(asProcess(left), logger), [500, false])
+        }
+        assert.lengthOf(logged, 4)
+      }).pipe(Effect.provide(KeyValueStore.layerMemory)))
   })
 
   describe("why-it-stopped", () => {

@@ -5,6 +5,7 @@ import { RetryQuotaStoreSuite } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type { MemoryStore } from "../../src/state/memoryStore.ts"
 import { isBroken, lawOf } from "../utils/brokenLaws.ts"
 import { thinned } from "../utils/sweep.ts"
 
@@ -20,6 +21,7 @@ const broken = (options: RetryQuota.Options, changes: (store: Store) => Partial<
     whenExhausted: store.whenExhausted,
     reserve: (cost, clock) => store.reserve(cost, clock),
     deposit: (tokens, clock) => store.deposit(tokens, clock),
+    set: (tokens, clock) => store.set!(tokens, clock),
     balance: (clock) => store.balance(clock),
     ...changes(store)
   }))
@@ -220,6 +222,11 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
     stopping((store) => ({ balance: (clock) => 2 * store.balance(clock) })),
     stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens + 1, clock) }))
   ],
+  "sets its tokens, if it can": [
+    stopping(() => ({ set: () => undefined })),
+    stopping((store) => ({ set: (tokens, clock) => store.set!(tokens + 1, clock) })),
+    stopping((store) => ({ set: (tokens, clock) => store.set!(Math.max(1, tokens), clock) }))
+  ],
   "adds fractions without loss": [
     stopping((store) => ({ deposit: (tokens, clock) => store.deposit(Math.floor(tokens), clock) }))
   ],
@@ -279,6 +286,15 @@ const storesThatWait: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>
     waiting(() => Effect.never),
     waiting((store, cost, clock, hold) => Effect.andThen(polling(store, cost, clock, hold), Effect.never))
   ],
+  "serves waiters when its tokens are set, if it can": [
+    // A plain write, as of a Ref: the balance is right, and nobody is woken.
+    broken({ initial: 0, refillPerSecond: 0.001, whenExhausted: "wait" }, (store) => ({
+      set: (tokens) => {
+        const { ref } = (store as MemoryStore).ref
+        ref.current = { ...ref.current, tokens }
+      }
+    }))
+  ],
   "serves waiters in order of arrival": [waiting(polling)],
   "resizes past no waiter, and lets it have what comes back": [
     waitingResized((held, store, clock) => {
@@ -316,6 +332,7 @@ const storesThatWait: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>
 
 const bucketBroken: Readonly<Record<string, (options: RetryQuota.Options) => Effect.Effect<Store>>> = {
   "a bucket begins with its initial tokens": ({ initial: _, ...options }) => broken(options, () => ({})),
+  "a bucket begins with its share of a saved state": ({ restore: _, ...options }) => broken(options, () => ({})),
   "a bucket refills over time, up to the capacity": (options) => broken({ ...options, refillPerSecond: 0 }, () => ({})),
   "a bucket makes callers wait for the refill, first come, first served, whatever their cost": (options) =>
     broken({ ...options, refillPerSecond: 40 }, () => ({})),

@@ -1,6 +1,7 @@
 import type * as Clock from "effect/Clock"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import { setTokens } from "../../state/setTokens.ts"
 
 /** Tokens whose return after the send means a success. */
 const rewarded = (held: Reservation, reward: () => void): Reservation => {
@@ -40,6 +41,7 @@ const rewardingStore = (store: RetryQuotaStore, tokens: number): RetryQuotaStore
       : rewarded(answer, reward)
   },
   deposit: (amount: number, clock: Clock.Clock) => store.deposit(amount, clock),
+  set: (tokens, clock) => setTokens(store, tokens, clock),
   balance: (clock) => store.balance(clock),
   get isFull() {
     return store.isFull

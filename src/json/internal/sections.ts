@@ -10,13 +10,12 @@ import type { Home } from "../../engine/hedge.ts"
 import * as Hedge from "../../Hedge.ts"
 import { checks } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
-import * as Cubic from "../../internal/math/cubic.ts"
 import { type Fields, isObject, type Path } from "../../internal/refusal.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import * as RetryBudget from "../../RetryBudget.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { SendGate } from "../../SendGate.ts"
-import { AdaptiveGate, type AdaptiveOptions } from "../../state/adaptive.ts"
+import { AdaptiveGate, type AdaptiveOptions, initial } from "../../state/adaptive.ts"
 import { ConcurrencyGate } from "../../state/concurrency.ts"
 import { CoolDownGate, type CoolDownOptions } from "../../state/coolDown.ts"
 import { CurrentFleet } from "../../state/fleet.ts"
@@ -122,7 +121,7 @@ const limiter: Section = {
     const options = given?.options ?? AdaptiveRateLimiter.validated({})
     const nowMillis = monotonicMillis(Context.get(owner.context, Clock.Clock))
     const gate = Context.get(owner.context, CurrentFleet)?.limiter.gate(options, nowMillis) ??
-      new AdaptiveGate(options, Cubic.initial(options.cubic, nowMillis / 1000))
+      new AdaptiveGate(options, initial(options, nowMillis))
     const service = AdaptiveRateLimiter.serviceOf(gate)
     const switched = new SwitchedLimiter(
       gate,

@@ -1,7 +1,7 @@
 import type * as Effect from "effect/Effect"
 import * as Cubic from "../../internal/math/cubic.ts"
 import type { Outcome, Send } from "../../SendGate.ts"
-import { AdaptiveGate, type AdaptiveOptions } from "../../state/adaptive.ts"
+import { AdaptiveGate, type AdaptiveOptions, initial } from "../../state/adaptive.ts"
 import type { FleetCurve, LimiterReply } from "./limiterScript.ts"
 
 /** The other processes of a fleet. */
@@ -26,7 +26,7 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
   private share = 1
 
   constructor(options: AdaptiveOptions<E>, nowMillis: number) {
-    super(options, Cubic.initial(options.cubic, nowMillis / 1000))
+    super(options, initial(options, nowMillis))
     this.cubic = options.cubic
   }
 

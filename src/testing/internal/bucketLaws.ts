@@ -65,6 +65,7 @@ const arithmetic: ReadonlyArray<
   ]
 > = [
   ["begins with its initial tokens", { capacity: 10, initial: 7 }, begins],
+  ["begins with its share of a saved state", { capacity: 10, restore: { tokens: 14, capacity: 20 } }, begins],
   ["refills over time, up to the capacity", { capacity: 30, initial: 0, refillPerSecond: 100 }, refills],
   ["makes callers wait for the refill, first come, first served, whatever their cost", waiter, waitsForRefill],
   ["serves the caller behind an interrupted waiter at the refill", waiter, forgetsAtRefill]

@@ -5,6 +5,7 @@ import { monotonicMillis } from "../../internal/clock.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import { MemoryStore } from "../../state/memoryStore.ts"
+import { setTokens } from "../../state/setTokens.ts"
 
 /**
  * A store around another that accounts for what is taken from it.
@@ -46,6 +47,10 @@ export class Ledger implements RetryQuotaStore {
 
   deposit(tokens: number, clock: Clock.Clock): void {
     this.store.deposit(tokens, clock)
+  }
+
+  set(tokens: number, clock: Clock.Clock): void {
+    setTokens(this.store, tokens, clock)
   }
 
   balance(clock: Clock.Clock): number {

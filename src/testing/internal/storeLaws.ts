@@ -191,6 +191,19 @@ const deposits: Body = (subject) =>
     }
   })
 
+const sets: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const { size, store, unit } = subject
+    if (store.set === undefined) return
+    for (const tokens of [0, size, unit, unit / 2]) {
+      yield* withClock((clock) => store.set!(tokens, clock))
+      yield* twin.setTo(tokens)
+      yield* subject.expectAs(`the balance after set to ${tokens}`, twin)
+    }
+    yield* subject.deposit(unit / 2)
+    yield* subject.taken(unit)
+  })
+
 const fractions: Body = (subject) =>
   Effect.gen(function*() {
     const { unit } = subject
@@ -339,6 +352,20 @@ const waits: Body = (subject, twin) =>
     yield* until(time, patienceMillis, () => fiber.pollUnsafe() !== undefined)
     same("whether the caller continues", fiber.pollUnsafe() !== undefined, true)
     yield* subject.expectAs("the balance after a waiter got its tokens", twin, -unit)
+  })
+
+const setsForWaiters: Body = (subject, twin) =>
+  Effect.gen(function*() {
+    const { store, time, unit } = subject
+    if (store.set === undefined) return
+    yield* subject.setTo(0)
+    yield* twin.setTo(0)
+    const waiters = [yield* waiting(subject, unit), yield* waiting(subject, 2 * unit), yield* waiting(subject, unit)]
+    yield* withClock((clock) => store.set!(3.5 * unit, clock))
+    yield* twin.deposit(3.5 * unit)
+    yield* until(time, 10, () => waiters[1]!.asker.holds > 0)
+    same("the waiters with tokens after set", waiters.map(({ asker }) => asker.holds).join(), "1,1,0")
+    yield* subject.expectAs("the balance after set, and two waiters got their tokens", twin, -3 * unit)
   })
 
 const inOrder: Body = (subject) =>
@@ -538,6 +565,7 @@ const always: Readonly<Record<string, Body>> = {
   "grants a cost of 0 at any balance": nothing,
   "grants no more than its capacity, however patient the caller": tooMuch,
   "adds deposits, up to the capacity": deposits,
+  "sets its tokens, if it can": sets,
   "adds fractions without loss": fractions,
   "conserves tokens, whatever is taken, settled and deposited": conserved,
   "grants no token twice to concurrent fibers": concurrent,
@@ -549,6 +577,7 @@ const always: Readonly<Record<string, Body>> = {
 
 const whereItWaits: Readonly<Record<string, Body>> = {
   "grants a waiter its tokens when there are enough": waits,
+  "serves waiters when its tokens are set, if it can": setsForWaiters,
   "serves waiters in order of arrival": inOrder,
   "forgets a waiter that is interrupted": gone,
   "resizes past no waiter, and lets it have what comes back": resizesInLine,

@@ -79,6 +79,10 @@ export const serviceSweeps: Sweeps = {
     program: Effect.andThen(RetryQuota.deposit(0), RetryQuota.balance),
     least: 3
   },
+  "RetryQuota.set, RetryQuota.state": {
+    program: Effect.andThen(RetryQuota.set(Infinity), RetryQuota.state),
+    least: 3
+  },
   "AdaptiveRateLimiter.AdaptiveRateLimiter, AdaptiveRateLimiter.acquire": {
     program: Effect.replicateEffect(AdaptiveRateLimiter.acquire, 4, { concurrency: 4 })
   },
