@@ -22,37 +22,46 @@ import type { Send } from "./SendGate.ts"
 
 /**
  * Notified while a call runs. A callback gets the error and the caller's services, including its span. The call
- * continues when the callback returns, or, if it returns an effect (which needs nothing and cannot fail), when that is
- * done. So it must be quick. If it throws or dies, the call dies with that defect.
+ * continues when the callback returns, or, if it returns an effect, which needs no services and cannot fail, when that
+ * is done. So it must be quick. If it throws or dies, the call dies with that defect.
  *
  * @category models
  * @since 0.1.0
  */
 export interface RetryObserver {
   /** An attempt ended with a success, or with a typed failure and its error. */
-  readonly onAttempt?: ((succeeded: boolean, error: unknown, context: Caller) => unknown) | undefined
+  readonly onAttempt?: Callback<boolean> | undefined
   /**
    * A retry will be made, after its delay. Under `Effect.retry`, other conditions may still stop a retry that pays from
    * a quota, so it is notified when the retry is sent.
    */
-  readonly onRetry?: ((retry: Retry, error: unknown, context: Caller) => unknown) | undefined
+  readonly onRetry?: Callback<Retry> | undefined
   /** What happens to a hedge: see `Hedge`. The error is that of a hedge that was sent and failed. */
-  readonly onHedge?: ((hedge: Hedge, error: unknown, context: Caller) => unknown) | undefined
+  readonly onHedge?: Callback<Hedge> | undefined
   /** A failed call is not retried. */
-  readonly onStop?: ((stop: Stop, error: unknown, context: Caller) => unknown) | undefined
+  readonly onStop?: Callback<Stop> | undefined
   /**
    * A call that may be retried: what it returns runs in its place. `withRetry`, and everything built on it, notifies
    * it. `Effect.retry` cannot: see {@link call}.
    */
   readonly onCall?: Around<[context: Caller]> | undefined
   /** A send is made. To see how it ends, even if interrupted, hold a pass as a gate does. It must not throw. */
-  readonly onSend?: ((send: Send) => unknown) | undefined
+  readonly onSend?: ((send: Send) => void) | undefined
   /**
    * A send waits for a gate, or is refused by it, or a retry waits for tokens (`"RetryQuota"`): what it returns runs in
    * place of the wait. A gate is identified by its `name`. Sends that pass immediately are not notified.
    */
   readonly onWait?: Around<[gate: string | undefined, context: Caller]> | undefined
 }
+
+/**
+ * A callback: it returns nothing, or an effect that the call waits for. The arguments are what happened, the error (if
+ * it was a failure), and the services of the caller, with which the effect runs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Callback<in A> = (value: A, error: unknown, context: Caller) => void | Effect.Effect<void>
 
 /**
  * A hedge: an extra send of a call whose first send has not been answered yet.
@@ -268,15 +277,13 @@ export const logger: RetryObserver = {
  */
 export const none: RetryObserver = {}
 
-type Callback<A> = ((value: A, error: unknown, context: Caller) => unknown) | undefined
-
-const both = <A>(first: Callback<A>, second: Callback<A>): Callback<A> => {
+const both = <A>(first: Callback<A> | undefined, second: Callback<A> | undefined): Callback<A> | undefined => {
   if (first === undefined || second === undefined) return first ?? second
   return (value, error, context) => {
-    const told = first(value, error, context)
-    if (!Effect.isEffect(told)) return second(value, error, context)
+    const wait = first(value, error, context)
+    if (!Effect.isEffect(wait)) return second(value, error, context)
     return Effect.andThen(
-      told,
+      wait,
       Effect.suspend(() => {
         const next = second(value, error, context)
         return Effect.isEffect(next) ? next : Effect.void

@@ -324,7 +324,8 @@ const signalOf = (options: CallOptions | undefined): AbortSignal | undefined => 
 const isThenable = (u: unknown): u is PromiseLike<unknown> => typeof get(u, "then") === "function"
 
 /** Waits for what a callback returns. */
-const awaited = (told: unknown): unknown => isThenable(told) ? Effect.promise(() => Promise.resolve(told)) : told
+const awaited = (returned: unknown): Effect.Effect<void> | undefined =>
+  isThenable(returned) ? Effect.asVoid(Effect.promise(() => Promise.resolve(returned))) : undefined
 
 /** The context, with the callbacks of the options added to its observer, and unread responses discarded. */
 const observed = (

@@ -133,8 +133,8 @@ describe("secrets planted in requests and responses", () => {
     Effect.gen(function*() {
       const tokens: Array<string> = []
       const observer = RetryObserver.combine(RetryObserver.spanEvents, {
-        onRetry: (token) => tokens.push(JSON.stringify(token)),
-        onStop: (stopped) => tokens.push(JSON.stringify(stopped))
+        onRetry: (token) => void tokens.push(JSON.stringify(token)),
+        onStop: (stopped) => void tokens.push(JSON.stringify(stopped))
       })
       const failure = Object.assign(new Error(secret), {
         status: 503,

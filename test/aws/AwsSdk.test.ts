@@ -616,7 +616,7 @@ describe("AwsSdk.send", () => {
             const call = AwsSdk.send(client, put(make())).pipe(
               withRetry(policy),
               withQuota,
-              Effect.provideService(RetryObserver.CurrentObserver, { onStop: ({ reason }) => stops.push(reason) })
+              Effect.provideService(RetryObserver.CurrentObserver, { onStop: ({ reason }) => void stops.push(reason) })
             )
             const error = yield* Effect.flip(played(provide(call)))
             assert.strictEqual(error.name, "SlowDown")

@@ -480,8 +480,8 @@ describe("AwsSdk.makeRetryStrategy", () => {
       Effect.gen(function*() {
         const seen: Array<unknown> = []
         const observer: RetryObserver.RetryObserver = {
-          onAttempt: (success) => seen.push(success),
-          onStop: ({ reason }) => seen.push(reason)
+          onAttempt: (success) => void seen.push(success),
+          onStop: ({ reason }) => void seen.push(reason)
         }
         for (const answers of [[{ hangs: true }], [busy, { hangs: true }]]) {
           const { client, requests } = yield* Effect.provideService(

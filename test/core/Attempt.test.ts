@@ -242,7 +242,7 @@ describe.each(drivers)("$form", ({ run }) => {
         const quota = yield* RetryQuota.make()
         let sends = 0
         let handedOver = 0
-        const observer: RetryObserver.RetryObserver = { onRetry: () => handedOver++ }
+        const observer: RetryObserver.RetryObserver = { onRetry: () => void handedOver++ }
         const call = Effect.suspend(() => {
           sends++
           return Effect.fail(new Transient())
@@ -397,7 +397,7 @@ describe("withRetry", () => {
         return yield* errorOf[script[sends++] ?? "ok"]()
       })
       const observer: RetryObserver.RetryObserver = {
-        onStop: ({ attempts, delayMillis, reason }) => log.push([reason, attempts, delayMillis])
+        onStop: ({ attempts, delayMillis, reason }) => void log.push([reason, attempts, delayMillis])
       }
       const exit = yield* inTime(
         Effect.onExit(run(call, policy), () => Effect.map(Clock.currentTimeMillis, (now) => void log.push(now - start)))

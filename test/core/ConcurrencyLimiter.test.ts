@@ -391,7 +391,7 @@ describe("ConcurrencyLimiter", () => {
         return Effect.fail(new Throttled({}))
       }).pipe(
         withRetry(awsStandard.pipe(RetryPolicy.deadline("30 seconds"))),
-        Effect.provide(RetryObserver.layer({ onStop: ({ reason }) => stops.push(reason) }))
+        Effect.provide(RetryObserver.layer({ onStop: ({ reason }) => void stops.push(reason) }))
       )
       const behind = (service: ConcurrencyLimiter.Service) =>
         Effect.flip(Effect.provideService(program, ConcurrencyLimiter.ConcurrencyLimiter, service))

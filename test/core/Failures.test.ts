@@ -103,8 +103,9 @@ describe("failures and defects", () => {
         const errors = [new Kit.Transient(), new Kit.Transient(), new Kit.Transient()]
         const seen: Array<string> = []
         const observer = RetryObserver.layer({
-          onRetry: ({ retry: attempt }, error) => seen.push(`${attempt}: ${errors.indexOf(error as Kit.Transient)}`),
-          onStop: ({ attempts, reason }) => seen.push(`${reason} after ${attempts}`)
+          onRetry: ({ retry: attempt }, error) =>
+            void seen.push(`${attempt}: ${errors.indexOf(error as Kit.Transient)}`),
+          onStop: ({ attempts, reason }) => void seen.push(`${reason} after ${attempts}`)
         })
         const call = Kit.outcomes(errors.map((error) => Kit.failure(error)))
         const failed = Kit.runToEnd(Effect.flip(Effect.provide(run(Effect.as(call.send, "")), observer)))

@@ -35,7 +35,7 @@ describe.each(drivers)("outermostOnly with $form", ({ run }) => {
       Effect.gen(function*() {
         const call = leaf()
         const stops: Array<string> = []
-        const observer: RetryObserver.RetryObserver = { onStop: (stopped) => stops.push(stopped.reason) }
+        const observer: RetryObserver.RetryObserver = { onStop: (stopped) => void stops.push(stopped.reason) }
         const layered = outer.run(run(run(call.effect, policy), policy), awsStandard)
         yield* inTime(Effect.provideService(layered, RetryObserver.CurrentObserver, observer))
         assert.strictEqual(call.sends, 3)

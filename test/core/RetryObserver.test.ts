@@ -139,7 +139,7 @@ describe("RetryObserver", () => {
   it.effect("layer adds to the span events, and to another layer; layerOnly replaces them", () =>
     Effect.gen(function*() {
       const heard: Array<string> = []
-      const hearing = (name: string): RetryObserver.RetryObserver => ({ onStop: () => heard.push(name) })
+      const hearing = (name: string): RetryObserver.RetryObserver => ({ onStop: () => void heard.push(name) })
       const namesWith = (layer: Layer.Layer<never>) =>
         Effect.gen(function*() {
           const { events, tracer } = recording()
@@ -228,13 +228,27 @@ describe("RetryObserver", () => {
   it("combine notifies both, the first one first", () => {
     const told: Array<string> = []
     const combined = RetryObserver.combine(
-      { onAttempt: () => told.push("first"), onStop: () => told.push("stop") },
-      { onAttempt: () => told.push("second") }
+      { onAttempt: () => void told.push("first"), onStop: () => void told.push("stop") },
+      { onAttempt: () => void told.push("second") }
     )
     combined.onAttempt?.(true, undefined, {} as any)
     combined.onStop?.({} as any, undefined, {} as any)
     assert.deepStrictEqual(told, ["first", "second", "stop"])
     assert.isUndefined(combined.onRetry)
+  })
+
+  it("the type of a callback allows nothing, or an effect that needs no services and cannot fail", () => {
+    const observers: ReadonlyArray<RetryObserver.RetryObserver> = [
+      { onAttempt: () => undefined, onRetry: () => Effect.void, onStop: () => {} },
+      { onHedge: ({ event }) => event === "won" ? Effect.logDebug(event) : undefined },
+      // @ts-expect-error: a value would be lost
+      { onAttempt: () => 1 },
+      // @ts-expect-error: the effect can fail
+      { onRetry: () => Effect.fail("no") },
+      // @ts-expect-error: nobody provides the quota
+      { onStop: () => Effect.asVoid(RetryQuota.balance) }
+    ]
+    assert.strictEqual(observers.length, 5)
   })
 })
 
@@ -307,7 +321,7 @@ describe("RetryMetrics", () => {
     Effect.gen(function*() {
       let told = 0
       const program = inTime(withRetry(Effect.fail(new Terminal()), awsStandard)).pipe(
-        Effect.provide(RetryMetrics.layer().pipe(Layer.provide(RetryObserver.layer({ onStop: () => told++ }))))
+        Effect.provide(RetryMetrics.layer().pipe(Layer.provide(RetryObserver.layer({ onStop: () => void told++ }))))
       )
       yield* program
       assert.strictEqual(told, 1)

@@ -272,7 +272,7 @@ describe("RetryPolicy", () => {
           Effect.gen(function*() {
             const times: Array<number> = []
             const stops: Array<string> = []
-            const observer: RetryObserver.RetryObserver = { onStop: ({ reason }) => stops.push(reason) }
+            const observer: RetryObserver.RetryObserver = { onStop: ({ reason }) => void stops.push(reason) }
             const throttled = new Throttled({})
             const call = Effect.flatMap(Clock.currentTimeMillis, (now) => {
               times.push(now)

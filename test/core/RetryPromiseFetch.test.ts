@@ -338,7 +338,7 @@ describe("options in place of services", () => {
 
   it("an observer of the context is notified too, first", async () => {
     const told: Array<string> = []
-    const context = Context.make(RetryObserver.CurrentObserver, { onRetry: () => told.push("context") })
+    const context = Context.make(RetryObserver.CurrentObserver, { onRetry: () => void told.push("context") })
     const options = { context, onRetry: () => told.push("option"), retries: 1 }
     await rejected(retryPromise(failing(many(broken)), policy, options))
     assert.deepStrictEqual(told, ["context", "option"])

@@ -46,7 +46,7 @@ describe("maxWaiters of a quota that waits", () => {
       it.effect(`${form}: a call for which there is no place stops with quota-exhausted${deadline ? ", not deadline" : ""}`, () =>
         Effect.gen(function*() {
           const stops: Array<string> = []
-          const observer = RetryObserver.layerOnly({ onStop: ({ reason }) => stops.push(reason) })
+          const observer = RetryObserver.layerOnly({ onStop: ({ reason }) => void stops.push(reason) })
           const queue = yield* Effect.forEach([1, 2], () => Effect.forkChild(RetryQuota.reserve(1)))
           yield* Effect.yieldNow
           const exit = yield* Effect.exit(Effect.provide(run(Effect.fail(new Transient()), deadline), observer))
@@ -60,7 +60,7 @@ describe("maxWaiters of a quota that waits", () => {
   it.effect("never lets more wait than that, even if all come at the same moment", () =>
     Effect.gen(function*() {
       const stops: Array<string> = []
-      const observer = RetryObserver.layerOnly({ onStop: ({ reason }) => stops.push(reason) })
+      const observer = RetryObserver.layerOnly({ onStop: ({ reason }) => void stops.push(reason) })
       const call = RetryPolicy.deadline(policy, "1 minute")
       const calls = Effect.forEach(
         Array.from({ length: 50 }),

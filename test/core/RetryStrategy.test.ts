@@ -193,7 +193,7 @@ describe("RetryStrategy", () => {
               Effect.exit,
               Effect.zip(Clock.currentTimeMillis),
               Effect.provideService(RetryObserver.CurrentObserver, {
-                onStop: ({ attempts, reason }) => told.push(`${reason} after ${attempts}`)
+                onStop: ({ attempts, reason }) => void told.push(`${reason} after ${attempts}`)
               })
             ),
             { startImmediately: true }
@@ -558,9 +558,9 @@ describe("RetryStrategy", () => {
       Effect.gen(function*() {
         const told: Array<string> = []
         const observer: RetryObserver.RetryObserver = {
-          onAttempt: (succeeded) => told.push(succeeded ? "success" : "failure"),
-          onRetry: (token) => told.push(`retry ${token.retry} after ${token.delayMillis}`),
-          onStop: (stopped) => told.push(stopped.reason)
+          onAttempt: (succeeded) => void told.push(succeeded ? "success" : "failure"),
+          onRetry: (token) => void told.push(`retry ${token.retry} after ${token.delayMillis}`),
+          onStop: (stopped) => void told.push(stopped.reason)
         }
         const observed = Effect.provideService(RetryObserver.CurrentObserver, observer)
         yield* inTime(observed(requested(scripted([new Transient()]).effect, awsStandard)))

@@ -69,9 +69,9 @@ const passing = new Transient()
 const observed = () => {
   const told: Array<string> = []
   const observer: RetryObserver.RetryObserver = {
-    onAttempt: (succeeded) => told.push(succeeded ? "success" : "failure"),
-    onRetry: ({ retry }) => told.push(`retry ${retry}`),
-    onStop: ({ reason }) => told.push(reason)
+    onAttempt: (succeeded) => void told.push(succeeded ? "success" : "failure"),
+    onRetry: ({ retry }) => void told.push(`retry ${retry}`),
+    onStop: ({ reason }) => void told.push(reason)
   }
   return { told, observe: Effect.provideService(RetryObserver.CurrentObserver, observer) }
 }

@@ -53,7 +53,7 @@ describe("a retry that a condition around the policy has stopped", () => {
         let notified = 0
         const job = Effect.exit(Effect.retry(attempt(failing), options as (typeof stopped)[0][1]))
         const worker = Effect.andThen(job, Effect.never).pipe(
-          Effect.provideService(RetryObserver.CurrentObserver, { onRetry: () => notified++ })
+          Effect.provideService(RetryObserver.CurrentObserver, { onRetry: () => void notified++ })
         )
         const workers = yield* Effect.forEach(Array.from({ length: 36 }), () => Effect.forkChild(worker))
         yield* TestClock.adjust("5 seconds")
@@ -78,7 +78,7 @@ describe("a retry that a condition around the policy has stopped", () => {
         const call = scripted([new Transient()])
         const fiber = yield* Effect.forkChild(
           Effect.provideService(run(call.effect, awsStandard2026), RetryObserver.CurrentObserver, {
-            onStop: ({ reason }) => stops.push(reason)
+            onStop: ({ reason }) => void stops.push(reason)
           })
         )
         yield* TestClock.adjust("1 second")
@@ -109,8 +109,8 @@ describe("a retry that a condition around the policy has stopped", () => {
       )
       const reasons: Array<string> = []
       const observer: RetryObserver.RetryObserver = {
-        onStop: ({ reason }) => reasons.push(reason),
-        onRetry: () => reasons.push("retry")
+        onStop: ({ reason }) => void reasons.push(reason),
+        onRetry: () => void reasons.push("retry")
       }
       const observed = <A, E, R>(self: Effect.Effect<A, E, R>) =>
         Effect.provideService(self, RetryObserver.CurrentObserver, observer)
@@ -143,7 +143,7 @@ describe("a retry that a condition around the policy has stopped", () => {
       const late = Schedule.addDelay(awsStandard, () => Effect.succeed("10 seconds"))
       const fiber = yield* Effect.forkChild(
         Effect.exit(Effect.retry(both, late)).pipe(
-          Effect.provideService(RetryObserver.CurrentObserver, { onStop: ({ reason }) => reasons.push(reason) })
+          Effect.provideService(RetryObserver.CurrentObserver, { onStop: ({ reason }) => void reasons.push(reason) })
         )
       )
       yield* TestClock.adjust("5 seconds")
@@ -171,7 +171,7 @@ describe("a retry that a condition around the policy has stopped", () => {
       const fiber = yield* Effect.forkChild(
         Effect.exit(Effect.retry(attempt(call.effect), late)).pipe(
           Effect.provideService(RetryQuota.RetryQuota, quota),
-          Effect.provideService(RetryObserver.CurrentObserver, { onStop: ({ reason }) => reasons.push(reason) })
+          Effect.provideService(RetryObserver.CurrentObserver, { onStop: ({ reason }) => void reasons.push(reason) })
         )
       )
       yield* TestClock.adjust("5 seconds")
@@ -185,7 +185,7 @@ describe("a retry that a condition around the policy has stopped", () => {
   it.effect("is not found by what its fiber does next", () =>
     Effect.gen(function*() {
       const seen: Array<string> = []
-      const observer = { onRetry: () => seen.push("retry"), onStop: () => seen.push("stop") }
+      const observer = { onRetry: () => void seen.push("retry"), onStop: () => void seen.push("stop") }
       const other = Schedule.recurs(1)
       for (const [stopped, error] of [[undefined, new Transient()], [new Transient(), new Transient()]]) {
         const job = Effect.retry(attempt(Effect.fail(stopped)), { schedule: steady, times: 0 })
@@ -271,7 +271,7 @@ describe("a retry that a condition around the policy has stopped", () => {
         Effect.provideService(
           Effect.exit(Effect.retry(attempt(call.effect), late)),
           RetryObserver.CurrentObserver,
-          { onStop: ({ reason }) => reasons.push(reason) }
+          { onStop: ({ reason }) => void reasons.push(reason) }
         )
       )
       yield* TestClock.adjust("5 seconds")
@@ -371,7 +371,7 @@ describe("withRetry around an attempt", () => {
         yield* inTime(withRetry(f(attempt(scripted([new Transient(), new Transient()]).effect)), awsStandard))
         assert.strictEqual(yield* RetryQuota.balance, 96)
         const attempts: Array<boolean> = []
-        const observer = { onAttempt: (succeeded: boolean) => attempts.push(succeeded) }
+        const observer = { onAttempt: (succeeded: boolean) => void attempts.push(succeeded) }
         yield* inTime(
           withRetry(f(attempt(scripted([new Transient()]).effect)), awsStandard).pipe(
             Effect.provideService(RetryObserver.CurrentObserver, observer)
@@ -437,7 +437,7 @@ describe("observers", () => {
       Effect.gen(function*() {
         const stops: Array<readonly [string, number]> = []
         const observer: RetryObserver.RetryObserver = {
-          onStop: ({ attempts, reason }) => stops.push([reason, attempts])
+          onStop: ({ attempts, reason }) => void stops.push([reason, attempts])
         }
         yield* inTime(
           Effect.exit(run(scripted([new Throttled({}), new Throttled({})]).effect)).pipe(
@@ -459,8 +459,8 @@ describe("observers", () => {
       const heard: Array<string> = []
       const as = (name: string) =>
         Effect.provideService(RetryObserver.CurrentObserver, {
-          onRetry: () => heard.push(`${name} retry`),
-          onStop: () => heard.push(`${name} stop`)
+          onRetry: () => void heard.push(`${name} retry`),
+          onStop: () => void heard.push(`${name} stop`)
         })
       const first = yield* as("first")(strategy.acquireInitialToken())
       const second = yield* as("second")(strategy.refreshRetryToken(first, new Transient()))
@@ -512,7 +512,7 @@ describe("an observer whose effect", () => {
         Effect.gen(function*() {
           const told: Array<string> = []
           const observer = {
-            onRetry: () => told.push("retry"),
+            onRetry: () => void told.push("retry"),
             [callback]: () => Effect.andThen(Effect.sleep(10), Effect.die(callback))
           }
           const job = Effect.provideService(

@@ -67,7 +67,7 @@ function revoked() {
 const told = (run: Run, error: unknown) =>
   Effect.gen(function*() {
     const stops: Array<string> = []
-    const observer: RetryObserver.RetryObserver = { onStop: ({ reason }) => stops.push(reason) }
+    const observer: RetryObserver.RetryObserver = { onStop: ({ reason }) => void stops.push(reason) }
     yield* Kit.runToEnd(Effect.exit(Effect.provide(run(Effect.fail(error)), RetryObserver.layerOnly(observer))))
     return stops
   })
@@ -238,7 +238,7 @@ describe("RetryObserver.logger", () => {
 
   it("reports the limit of the policy to retryPromise's observers too", async () => {
     const limits: Array<number> = []
-    const observer = RetryObserver.layerOnly({ onRetry: ({ maxAttempts }) => limits.push(maxAttempts) })
+    const observer = RetryObserver.layerOnly({ onRetry: ({ maxAttempts }) => void limits.push(maxAttempts) })
     const context = await Effect.runPromise(Effect.scoped(Layer.build(observer)))
     await retryPromise(() => Promise.reject(new Transient()), RetryPolicy.maxAttempts(Backoff.fixed({ delay: 1 }), 2), {
       context

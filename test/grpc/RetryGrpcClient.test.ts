@@ -280,7 +280,7 @@ describe("calls of grpc-js", () => {
       const { port, state } = yield* serverOf([pushback("120"), 5, pushback("0"), pushback("-1"), 6])
       const stock = yield* clientOf(port)
       const delays: Array<number> = []
-      const observer = { onRetry: ({ delay }: Retry) => delays.push(Duration.toMillis(delay)) }
+      const observer = { onRetry: ({ delay }: Retry) => void delays.push(Duration.toMillis(delay)) }
       const slow = Backoff.fixed({ delay: "1 hour" }).pipe(RetryGrpc.honorPushback(), RetryPolicy.whileRetryable)
       const observed = Effect.provideService(withRetry(send(stock, "a"), slow), CurrentObserver, observer)
       assert.strictEqual(yield* observed, 5)

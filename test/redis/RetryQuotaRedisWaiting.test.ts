@@ -199,7 +199,7 @@ describe("a shared quota whose retries wait", () => {
       Effect.gen(function*() {
         const { quota } = yield* shared({ ...drained, refillPerSecond: 0.001, maxWaiters: 1 })
         const stops: Array<string> = []
-        const observer = RetryObserver.layer({ onStop: ({ reason }) => stops.push(reason) })
+        const observer = RetryObserver.layer({ onStop: ({ reason }) => void stops.push(reason) })
         const call = scripted([new Transient()])
         yield* Effect.forkChild(quota.reserve(1))
         const exit = yield* run(call.effect).pipe(
@@ -216,7 +216,7 @@ describe("a shared quota whose retries wait", () => {
     Effect.gen(function*() {
       const { quota, redis } = yield* shared({ ...drained, maxWaiters: 1 })
       const stops: Array<string> = []
-      const observer = RetryObserver.layer({ onStop: ({ reason }) => stops.push(reason) })
+      const observer = RetryObserver.layer({ onStop: ({ reason }) => void stops.push(reason) })
       const call = withRetry(Effect.fail(new Transient()), RetryPolicy.deadline(awsStandard, "1 hour"))
       const queue = yield* Effect.forkChild(quota.reserve(10))
       yield* TestClock.adjust(1)
@@ -234,7 +234,7 @@ describe("a shared quota whose retries wait", () => {
       Effect.gen(function*() {
         const { quota } = yield* shared({ ...drained, maxWaiters: 1 })
         const stops: Array<string> = []
-        const observer = RetryObserver.layerOnly({ onStop: ({ reason }) => stops.push(reason) })
+        const observer = RetryObserver.layerOnly({ onStop: ({ reason }) => void stops.push(reason) })
         const call = (deadline: Duration.Input) =>
           run(Effect.fail(new Transient()), RetryPolicy.deadline(awsStandard, deadline))
         const started = (deadline: Duration.Input) =>

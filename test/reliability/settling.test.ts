@@ -278,7 +278,7 @@ describe.each(drivers)("$form", ({ run }) => {
       const fiber = yield* Effect.forkChild(
         Effect.exit(run(Effect.fail(new Transient()), fixed.pipe(RetryPolicy.quotaGated({ cost: 11 })))).pipe(
           paidBy(store),
-          observedBy({ onStop: ({ reason }) => reasons.push(reason) })
+          observedBy({ onStop: ({ reason }) => void reasons.push(reason) })
         )
       )
       yield* TestClock.adjust(0)
@@ -475,9 +475,9 @@ describe("a retry that fails before its attempt begins", () => {
             Effect.map(retried(early()), () => [...told]).pipe(
               paidBy(ledger(told, answers === "later")),
               observedBy({
-                onRetry: ({ retry }) => tell(`retry ${retry}`),
+                onRetry: ({ retry }) => void tell(`retry ${retry}`),
                 onSend: () => void told.push("sent"),
-                onStop: ({ reason }) => tell(reason)
+                onStop: ({ reason }) => void tell(reason)
               })
             )
           )
@@ -747,7 +747,7 @@ for (const [whenExhausted, answer, reason] of answers) {
       const fiber = yield* Effect.forkChild(
         Effect.exit(Effect.retry(attempt(call.effect), slow)).pipe(
           Effect.provideService(RetryQuota.RetryQuota, quota),
-          observedBy({ onStop: ({ reason }) => reasons.push(reason) })
+          observedBy({ onStop: ({ reason }) => void reasons.push(reason) })
         )
       )
       yield* TestClock.adjust("5 seconds")

@@ -101,8 +101,8 @@ describe("timeline", () => {
       const events = Kit.timeline()
       const told: Array<string> = []
       const observer: RetryObserver.RetryObserver = {
-        onRetry: () => told.push("retry"),
-        onStop: ({ reason }) => told.push(reason)
+        onRetry: () => void told.push("retry"),
+        onStop: ({ reason }) => void told.push(reason)
       }
       const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
       yield* call.send.pipe(

@@ -19,7 +19,7 @@ export const drivers = [
 export const ending = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const stops: Array<RetryDecision.Stop> = []
-    const observer: RetryObserver.RetryObserver = { onStop: (stopped) => stops.push(stopped) }
+    const observer: RetryObserver.RetryObserver = { onStop: (stopped) => void stops.push(stopped) }
     const observed = Effect.provideService(Effect.exit(self), RetryObserver.CurrentObserver, observer)
     const fiber = yield* Effect.forkChild(Effect.zip(observed, Clock.currentTimeMillis))
     yield* TestClock.adjust("1 hour")

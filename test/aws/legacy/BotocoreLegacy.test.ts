@@ -197,7 +197,7 @@ describe("BotocoreLegacy", () => {
             if (failure === "success") errors.pop()
             const { send, times } = recording(errors)
             const stops: Array<string> = []
-            const observing = RetryObserver.layer({ onStop: ({ reason }) => stops.push(reason) })
+            const observing = RetryObserver.layer({ onStop: ({ reason }) => void stops.push(reason) })
             const exit = yield* travel(retry(send, policy).pipe(Effect.provide([layer, observing])))
             if (outcome === "retry") {
               assert.strictEqual(times[attempt]! - times[attempt - 1]!, millis(vector.delay ?? 1))
@@ -402,7 +402,7 @@ describe("BotocoreLegacy", () => {
           const document = yield* BotocoreLegacy.decode(minimal({ delay: { type: "exponential", ...delay } }))
           const { layer, policy } = BotocoreLegacy.forService(document, "any")
           const delays: Array<number> = []
-          const observing = RetryObserver.layer({ onRetry: ({ delayMillis }) => delays.push(delayMillis) })
+          const observing = RetryObserver.layer({ onRetry: ({ delayMillis }) => void delays.push(delayMillis) })
           yield* Effect.forkChild(
             withRetry(Effect.fail({ status: 500 }), policy).pipe(Effect.provide([layer, observing])),
             { startImmediately: true }

@@ -290,9 +290,9 @@ describe("SmithyGuide", () => {
       Effect.gen(function*() {
         const told: Array<string> = []
         const observer: RetryObserver.RetryObserver = {
-          onAttempt: (succeeded) => told.push(succeeded ? "success" : "failure"),
-          onRetry: (token) => told.push(`retry ${token.retry} after ${token.delayMillis}`),
-          onStop: (stopped) => told.push(stopped.reason)
+          onAttempt: (succeeded) => void told.push(succeeded ? "success" : "failure"),
+          onRetry: (token) => void told.push(`retry ${token.retry} after ${token.delayMillis}`),
+          onStop: (stopped) => void told.push(stopped.reason)
         }
         const observed = Effect.provideService(RetryObserver.CurrentObserver, observer)
         yield* observed(inTime(looped(scripted([new Transient(), new Terminal()]).effect)))
