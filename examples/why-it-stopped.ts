@@ -52,7 +52,7 @@ export const warning: RetryObserver.RetryObserver = {
 
 /** Metrics (`retry_attempts_total`, `retry_stops_total` by reason, ...) next to the observer. */
 export const observed = (log: (line: string) => void) =>
-  RetryMetrics.layer().pipe(Layer.provide(RetryObserver.layer(logging(log))))
+  Layer.merge(RetryMetrics.layer(), RetryObserver.layer(logging(log)))
 
 /** Under `Effect.retry` the loop is Effect's: this notifies observers of the call as a whole. */
 export const observedCall = <A, E>(send: Effect.Effect<A, E>) =>

@@ -473,9 +473,8 @@ export const make = (options?: Options): Required<Omit<RetryObserver, "onAttempt
   made(options, "RetryMetrics.make")
 
 /**
- * A layer that switches the metrics on, next to the observer in force where it is provided: your own observer goes
- * under it, `RetryMetrics.layer().pipe(Layer.provide(RetryObserver.layer(mine)))`. Throws `InvalidOption` when an
- * option is invalid.
+ * A layer that switches the metrics on, next to the observer in force where it is provided, and next to observers that
+ * it is merged with. Throws `InvalidOption` when an option is invalid.
  *
  * @category layers
  * @since 0.1.0

@@ -16,6 +16,7 @@ import * as Tracer from "effect/Tracer"
 import { causeOf, maxCauseDepth } from "./internal/facts/codes.ts"
 import { statusOf } from "./internal/facts/wire.ts"
 import { get } from "./internal/safe.ts"
+import { shared } from "./internal/shared.ts"
 import type { Retry, Stop } from "./RetryDecision.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 import type { Send } from "./SendGate.ts"
@@ -321,7 +322,7 @@ export const combine = (self: RetryObserver, that: RetryObserver): RetryObserver
 })
 
 /**
- * The observer in force. Default {@link spanEvents}.
+ * The observer in force. Default {@link spanEvents}. Of merged layers it is the last; calls notify them all.
  *
  * @category services
  * @since 0.1.0
@@ -331,30 +332,112 @@ export const CurrentObserver: Context.Reference<RetryObserver> = Context.Referen
   { defaultValue: () => spanEvents }
 )
 
-/**
- * A layer that adds an observer to the one in force where it is provided: {@link spanEvents}, unless that was changed.
- *
- * **Gotchas**
- *
- * If two such layers are merged, only one takes effect. Provide one to the other:
- * `RetryObserver.layer(second).pipe(Layer.provide(RetryObserver.layer(first)))`.
- *
- * @category layers
- * @since 0.1.0
- */
-export const layer = (observer: RetryObserver): Layer.Layer<never> =>
-  Layer.effect(
-    CurrentObserver,
-    Effect.map(CurrentObserver, (present) => combine(present, observer))
-  )
+/** Observers in force, in order, and all of them as one. */
+interface InForce {
+  readonly observers: ReadonlyArray<RetryObserver>
+  readonly observer: RetryObserver
+}
+
+const inForce = (observers: ReadonlyArray<RetryObserver>): InForce => ({
+  observers,
+  observer: observers.reduce(combine, none)
+})
+
+/** In a context, each layer has a key of its own, so that none is lost where layers are merged. */
+const prefix = "effect-retry/RetryObserver/Layered/"
+
+/** What a layer brings. */
+class Layered {
+  readonly inForce: InForce
+  /** The observers that it replaces. */
+  private readonly replaced: ReadonlyArray<RetryObserver>
+  /** The layers around it, which `inForce` allows for. Any other in the same context was merged with it. */
+  private readonly around: ReadonlyArray<Layered>
+  private merged: { readonly others: ReadonlyArray<Layered>; readonly inForce: InForce } | undefined
+
+  constructor(context: Caller, own: RetryObserver, replaces: boolean) {
+    const present = observersIn(context)
+    this.around = Layered.all(context)
+    this.replaced = replaces ? present : []
+    // A copy of its own: two layers with one observer notify it twice.
+    this.inForce = inForce([...replaces ? [] : present, combine(none, own)])
+  }
+
+  private static all(context: Caller): ReadonlyArray<Layered> {
+    const layers: Array<Layered> = []
+    for (const key of context.mapUnsafe.keys()) if (key.startsWith(prefix)) layers.push(context.mapUnsafe.get(key))
+    return layers
+  }
+
+  /** What is in force where this layer is the last. */
+  in(context: Caller): InForce {
+    // Mostly, no other was ever built, and a new context costs no search.
+    if (shared.layers === this.around.length + 1) return this.inForce
+    const others = Layered.all(context).filter((layer) => layer !== this && !this.around.includes(layer))
+    if (others.length === 0) return this.inForce
+    const { merged } = this
+    const isSame = merged?.others.length === others.length && others.every((other, i) => other === merged.others[i])
+    return (isSame ? merged : this.merged = { others, inForce: this.with(others) }).inForce
+  }
+
+  private with(others: ReadonlyArray<Layered>): InForce {
+    const layers = [...others, this]
+    const replaced = layers.flatMap((layer) => layer.replaced)
+    const all = new Set(layers.flatMap((layer) => layer.inForce.observers))
+    return inForce([...all].filter((observer) => !replaced.includes(observer)))
+  }
+}
+
+/** The observer of a layer. */
+interface Merging extends RetryObserver {
+  readonly layer?: Layered
+  /** What is in force in a context, with the layers merged with this one. */
+  readonly within?: (context: Caller) => RetryObserver
+}
 
 /**
- * A layer that sets the observer, in place of the one in force: {@link none} switches everything off.
+ * The observer that a call in this context notifies: all those of merged layers.
+ *
+ * @internal
+ */
+export const observerOf = (context: Caller): RetryObserver => {
+  const observer: Merging = Context.get(context, CurrentObserver)
+  return observer.within?.(context) ?? observer
+}
+
+const observersIn = (context: Caller): ReadonlyArray<RetryObserver> => {
+  const observer: Merging = Context.get(context, CurrentObserver)
+  return observer.layer?.in(context).observers ?? [observer]
+}
+
+const layered = (own: RetryObserver, replaces: boolean): Layer.Layer<never> =>
+  Layer.effectContext(Effect.contextWith((context: Caller) => {
+    const layer = new Layered(context, own, replaces)
+    shared.layers = (shared.layers ?? 0) + 1
+    const key = Context.Reference<Layered>(`${prefix}${shared.layers}`, { defaultValue: () => layer })
+    // On the prototype, so that a copy of it is an observer of its own.
+    const within = (context: Caller) => layer.in(context).observer
+    const observer: RetryObserver = Object.assign(Object.create({ layer, within }), layer.inForce.observer)
+    return Effect.succeed(Context.add(Context.make(CurrentObserver, observer), key, layer))
+  }))
+
+/**
+ * A layer that adds an observer to the one in force where it is provided: {@link spanEvents}, unless that was changed.
+ * Of merged layers, all are notified, in order.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layerOnly = (observer: RetryObserver): Layer.Layer<never> => Layer.succeed(CurrentObserver, observer)
+export const layer = (observer: RetryObserver): Layer.Layer<never> => layered(observer, false)
+
+/**
+ * A layer that sets the observer, in place of the one in force: {@link none} switches everything off. It replaces none
+ * of those that it is merged with.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerOnly = (observer: RetryObserver): Layer.Layer<never> => layered(observer, true)
 
 /**
  * Notifies the observer in force of a call: for loops outside the library, such as that of `Effect.retry`. `withRetry`
@@ -370,4 +453,4 @@ export const layerOnly = (observer: RetryObserver): Layer.Layer<never> => Layer.
  * @since 0.1.0
  */
 export const call = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.withFiber(({ context }) => Context.get(context, CurrentObserver).onCall?.(self, context) ?? self)
+  Effect.withFiber(({ context }) => observerOf(context).onCall?.(self, context) ?? self)

@@ -343,8 +343,8 @@ const observed = (
       if (isResponse(error)) discard(error)
     }
   }
-  const { combine, CurrentObserver } = RetryObserver
-  return Context.add(env, CurrentObserver, combine(combine(Context.get(env, CurrentObserver), told), discarding))
+  const { combine, CurrentObserver, observerOf } = RetryObserver
+  return Context.add(env, CurrentObserver, combine(combine(observerOf(env), told), discarding))
 }
 
 /** The policy with the limit of the options. Failures judged final are final, under any policy. */

@@ -5,7 +5,7 @@ import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../internal/clock.ts"
 import { type Onward, onwardIn } from "../internal/onward.ts"
 import { type AnyContext, type AnyFiber, shared } from "../internal/shared.ts"
-import { CurrentObserver, type RetryObserver } from "../RetryObserver.ts"
+import { observerOf, type RetryObserver } from "../RetryObserver.ts"
 import { RetryQuota } from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { SendGate } from "../SendGate.ts"
@@ -64,7 +64,7 @@ export class World {
     this.clock = Context.get(context, Clock.Clock)
     const store = this.store = quota?.store
     this.gates = gates
-    this.observer = Context.get(context, CurrentObserver)
+    this.observer = observerOf(context)
     this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
     this.onward = onwardIn(context)
     this.isUnseen = isUnseenBy(this.observer, this.onward)

@@ -10,6 +10,8 @@ export interface Shared {
    * their context: `engine/world.ts`.
    */
   marking: boolean
+  /** How many layers of observers have been built: each has a key of its own. */
+  layers?: number
 }
 
 /** A service that is a gate, or has one. */

@@ -1,7 +1,8 @@
 import { assert, describe, it, vi } from "@effect/vitest"
-import { awsStandard, RetryQuota, withRetry } from "effect-retry"
+import { awsStandard, RetryObserver, RetryQuota, withRetry } from "effect-retry"
 import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as fs from "node:fs"
 
 const root = new URL("../../", import.meta.url)
@@ -22,6 +23,19 @@ describe("copies of the library", () => {
       yield* Effect.exit(Kit.runToEnd(Effect.provideService(failing, other.RetryQuota.RetryQuota, quota)))
       assert.strictEqual(yield* quota.balance, 490)
     }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
+
+  it.effect("observers of two copies, in merged layers, are all notified", () =>
+    Effect.gen(function*() {
+      vi.resetModules()
+      const other = yield* Effect.promise(() => import("effect-retry"))
+      const stops: Array<string> = []
+      const a = RetryObserver.layer({ onStop: ({ reason }) => void stops.push(`a: ${reason}`) })
+      const b = other.RetryObserver.layer({ onStop: ({ reason }) => void stops.push(`b: ${reason}`) })
+      const call = withRetry(Effect.fail(new Kit.NotRetryable()), awsStandard)
+      yield* Effect.exit(Effect.provide(call, Layer.merge(a, b)))
+      yield* Effect.exit(Effect.provide(call, Layer.merge(b, a)))
+      assert.deepStrictEqual(stops, ["a: final", "b: final", "b: final", "a: final"])
+    }).pipe(Effect.provide(RetryQuota.layer())))
 
   it("there is one form of the package, so import and require do not load it twice", () => {
     const { exports, type } = JSON.parse(fs.readFileSync(new URL("package.json", root), "utf8"))

@@ -11,6 +11,7 @@ import {
   RetryMetrics,
   RetryObserver,
   RetryPolicy,
+  RetryPromise,
   RetryQuota,
   RetryStrategy,
   withRetry
@@ -224,6 +225,125 @@ describe("RetryObserver", () => {
       yield* inTime(Effect.provide(call, [strategy, observed]))
       assert.deepStrictEqual(resources, ["orders", "orders", "orders"])
     }).pipe(Effect.provide(ResourceLimiters.layer())))
+
+  describe("merged layers", () => {
+    const heard: Array<string> = []
+    const on = (name: string): RetryObserver.RetryObserver => ({ onStop: () => void heard.push(name) })
+    const add = (name: string) => RetryObserver.layer(on(name))
+    const only = (name: string) => RetryObserver.layerOnly(on(name))
+    const stops = <A, E>(self: Effect.Effect<A, E, RetryQuota.RetryQuota>) =>
+      Effect.gen(function*() {
+        const { events, tracer } = recording()
+        const exit = Effect.exit(Effect.withSpan(self, "call")).pipe(Effect.provideService(Tracer.Tracer, tracer))
+        yield* inTime(exit)
+        return [...events.map(([name]) => name).filter((name) => name === "retry.stopped"), ...heard.splice(0)]
+      }).pipe(Effect.provide(RetryQuota.layer()))
+    const failing = Effect.fail(new Terminal())
+    const call = withRetry(failing, awsStandard)
+    const under = (layer: Layer.Layer<never>) => stops(Effect.provide(call, layer))
+
+    const cases: ReadonlyArray<readonly [name: string, layer: Layer.Layer<never>, notified: ReadonlyArray<string>]> = [
+      ["two", Layer.merge(add("a"), add("b")), ["retry.stopped", "a", "b"]],
+      ["three", Layer.mergeAll(add("a"), add("b"), add("c")), ["retry.stopped", "a", "b", "c"]],
+      ["merges of merges", Layer.merge(Layer.merge(add("a"), add("b")), Layer.merge(add("c"), add("d"))), [
+        "retry.stopped",
+        "a",
+        "b",
+        "c",
+        "d"
+      ]],
+      ["one over another", Layer.merge(Layer.provide(add("b"), add("a")), add("c")), ["retry.stopped", "a", "b", "c"]],
+      ["one that shows another", Layer.merge(add("c"), Layer.provideMerge(add("b"), add("a"))), [
+        "retry.stopped",
+        "c",
+        "a",
+        "b"
+      ]],
+      ["under another", Layer.provide(add("c"), Layer.merge(add("a"), add("b"))), ["retry.stopped", "a", "b", "c"]],
+      ["one that replaces the span events, first", Layer.merge(only("x"), add("a")), ["x", "a"]],
+      ["one that replaces the span events, last", Layer.merge(add("a"), only("x")), ["a", "x"]],
+      ["two that replace them", Layer.merge(only("x"), only("y")), ["x", "y"]],
+      ["replaced", Layer.provide(only("x"), Layer.merge(add("a"), add("b"))), ["x"]],
+      ["replaced, and added to", Layer.provideMerge(add("c"), Layer.provideMerge(only("x"), add("a"))), ["x", "c"]]
+    ]
+    for (const [name, layer, notified] of cases) {
+      it.effect(`all are notified: ${name}`, () =>
+        Effect.gen(function*() {
+          assert.deepStrictEqual(yield* under(layer), notified)
+        }))
+    }
+
+    it.effect("the same layer twice is one, two layers of one observer are two", () =>
+      Effect.gen(function*() {
+        const layer = add("a")
+        assert.deepStrictEqual(yield* under(Layer.merge(layer, layer)), ["retry.stopped", "a"])
+        const observer = on("a")
+        const two = Layer.merge(RetryObserver.layer(observer), RetryObserver.layer(observer))
+        assert.deepStrictEqual(yield* under(two), ["retry.stopped", "a", "a"])
+      }))
+
+    it.effect("add to those around, once", () =>
+      Effect.gen(function*() {
+        const inner = Effect.provide(call, Layer.merge(add("b"), add("c")))
+        const around = Effect.provide(inner, Layer.merge(add("a"), add("x")))
+        assert.deepStrictEqual(yield* stops(around), ["retry.stopped", "a", "x", "b", "c"])
+        const again = Effect.provide(Effect.provide(call, [add("b")]), [add("a")])
+        assert.deepStrictEqual(yield* stops(again), ["retry.stopped", "a", "b"])
+      }))
+
+    it.effect("a service of one's own replaces them all, and what is added inside adds to it", () =>
+      Effect.gen(function*() {
+        const layers = Layer.merge(add("a"), add("b"))
+        const own = Effect.provideService(call, RetryObserver.CurrentObserver, on("x"))
+        assert.deepStrictEqual(yield* stops(Effect.provide(own, layers)), ["x"])
+        const inner = Effect.provideService(
+          Effect.provide(call, add("c")),
+          RetryObserver.CurrentObserver,
+          RetryObserver.spanEvents
+        )
+        assert.deepStrictEqual(yield* stops(Effect.provide(inner, layers)), ["retry.stopped", "c"])
+      }))
+
+    it.effect("RetryMetrics.layer is one of them", () =>
+      Effect.gen(function*() {
+        for (const reversed of [false, true]) {
+          const two = [RetryMetrics.layer(), add("a")] as const
+          const layers = reversed ? Layer.merge(two[1], two[0]) : Layer.merge(two[0], two[1])
+          const counted = Effect.gen(function*() {
+            yield* Effect.exit(call)
+            const stops = (yield* Metric.snapshot).filter(({ id }) => id === "retry_stops_total")
+            heard.push(`${stops.length} counted`)
+          }).pipe(Effect.provide(layers), Effect.provideService(Metric.MetricRegistry, new Map() as any))
+          assert.deepStrictEqual(yield* stops(counted), ["retry.stopped", "a", "1 counted"])
+        }
+      }))
+
+    it.effect("a callback of any of them sees attempts, calls and sends, under each loop", () =>
+      Effect.gen(function*() {
+        const all: RetryObserver.RetryObserver = {
+          onAttempt: () => void heard.push("attempt"),
+          onSend: () => void heard.push("send"),
+          onCall: (self) => Effect.andThen(Effect.sync(() => heard.push("call")), self)
+        }
+        const promised = Effect.flatMap(Effect.context<never>(), (context) =>
+          Effect.promise(() => {
+            const reject = () => Promise.reject(new Terminal())
+            return RetryPromise.retryPromise(reject, awsStandard, { context }).catch(() => undefined)
+          }))
+        const loops = [
+          call,
+          RetryObserver.call(Effect.retry(attempt(failing), awsStandard)),
+          promised,
+          RetryStrategy.run(failing).pipe(Effect.provide(RetryStrategy.layer(awsStandard)))
+        ]
+        for (const layers of [[RetryObserver.layer(all), add("a")], [add("a"), RetryObserver.layer(all)]] as const) {
+          for (const loop of loops) {
+            const seen = yield* stops(Effect.provide(loop, Layer.merge(layers[0], layers[1])))
+            assert.deepStrictEqual(seen.slice().sort(), ["a", "attempt", "call", "retry.stopped", "send"])
+          }
+        }
+      }))
+  })
 
   it("combine notifies both, the first one first", () => {
     const told: Array<string> = []

@@ -16,7 +16,7 @@ import { headersIn, remainingIn } from "../../internal/onward.ts"
 import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
 import { CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
-import { combine, CurrentObserver, type RetryObserver } from "../../RetryObserver.ts"
+import { combine, CurrentObserver, observerOf, type RetryObserver } from "../../RetryObserver.ts"
 import type { RetryPolicy } from "../../RetryPolicy.ts"
 import { isWorthReading, readAhead } from "./ahead.ts"
 import { isOneShot } from "./bodies.ts"
@@ -68,7 +68,7 @@ class HttpCall {
     this.request = request
     this.outer = fiber.getRef(CurrentClassifier)
     this.known = inside(settings.classifier, this.outer)
-    this.observer = fiber.getRef(CurrentObserver)
+    this.observer = observerOf(fiber.context)
     this.oneShot = isOneShot(request.body)
   }
 

@@ -2,7 +2,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as RetryObserver from "../../RetryObserver.ts"
 import { format, formatTime, parse } from "./notation.ts"
 
@@ -90,11 +90,7 @@ class Recorded implements Timeline {
       onRetry: (_, __, context) => note("retry", context),
       onStop: ({ reason }, _, context) => note(reason, context)
     }
-    const { CurrentObserver } = RetryObserver
-    return Layer.effect(
-      CurrentObserver,
-      CurrentObserver.use((inForce) => Effect.succeed(RetryObserver.combine(inForce, observer)))
-    )
+    return RetryObserver.layer(observer)
   }
 
   at(name: string): ReadonlyArray<number> {
