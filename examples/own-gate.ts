@@ -87,6 +87,12 @@ export const layer = Layer.sync(OrdersBulkhead, () => new Bulkhead({ sends: 10, 
 /** Nothing in the call knows about the gate. */
 export const load = <A, E>(send: Effect.Effect<A, E>) => send.pipe(withRetry(awsStandard))
 
+/** Catches the refusal of any gate, also where no type names it. All other errors stay. */
+export const orBusy = <A, E>(send: Effect.Effect<A, E>) =>
+  load(send).pipe(
+    SendGate.catchRefusal(({ _tag }) => Effect.succeed(`busy: ${_tag}`))
+  )
+
 const slow = Effect.delay(Effect.succeed("ok"), "1 second")
 
 main(

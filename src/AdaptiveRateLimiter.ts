@@ -48,7 +48,6 @@ export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
   /** When the bucket will hold a token, if no other send takes it first. */
   readonly retryAfter: Duration.Duration
 }> {
-  /** @internal */
   readonly [Refused] = true
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable

@@ -41,7 +41,6 @@ export class ClientThrottled extends Data.TaggedError("ClientThrottled")<{
   /** The share of sends being rejected at that moment: above 0, at most 1. */
   readonly rejection: number
 }> {
-  /** @internal */
   readonly [Refused] = true
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable

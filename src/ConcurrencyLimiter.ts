@@ -43,7 +43,6 @@ export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimit
   /** The limit. Below 1, one send is made at a time, with pauses between. */
   readonly limit: number
 }> {
-  /** @internal */
   readonly [Refused] = true
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable

@@ -41,7 +41,6 @@ export class CoolingDown extends Data.TaggedError("CoolingDown")<{
   /** When to try again: after the rest of the server's hint, plus a random share of it. */
   readonly retryAfter: Duration.Duration
 }> {
-  /** @internal */
   readonly [Refused] = true
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable

@@ -113,7 +113,6 @@ export class QuotaExhausted extends Data.TaggedError("QuotaExhausted")<{
   /** Tokens available. */
   readonly balance: number
 }> {
-  /** @internal */
   readonly [Refused] = true
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable

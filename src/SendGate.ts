@@ -12,9 +12,10 @@
  */
 
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
-import { Refused } from "./internal/refused.ts"
+import { isRefusal, type Refusal, Refused } from "./internal/refused.ts"
 import { shared } from "./internal/shared.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 
@@ -158,4 +159,41 @@ export const found = <Tag extends Context.Key<any, any>>(
  * @category errors
  * @since 0.1.0
  */
-export { Refused }
+export { type Refusal, Refused }
+
+/**
+ * Catches the refusal of any gate and of the quota: also of those that are provided elsewhere, whose errors the type of
+ * the call does not name. All other errors stay.
+ *
+ * **Example** (A fallback for a send that was not made)
+ *
+ * ```ts
+ * const order = callDynamo.pipe(
+ *   withRetry(awsStandard),
+ *   SendGate.catchRefusal(({ retryAfter }) => Effect.succeed(`busy, try again in ${retryAfter ?? "a while"}`))
+ * )
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const catchRefusal: {
+  <A2, E2, R2>(
+    f: (refusal: Refusal) => Effect.Effect<A2, E2, R2>
+  ): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A | A2, Exclude<E, Refusal> | E2, R | R2>
+  <A, E, R, A2, E2, R2>(
+    self: Effect.Effect<A, E, R>,
+    f: (refusal: Refusal) => Effect.Effect<A2, E2, R2>
+  ): Effect.Effect<A | A2, Exclude<E, Refusal> | E2, R | R2>
+} = dual(
+  2,
+  <A, E, R, A2, E2, R2>(
+    self: Effect.Effect<A, E, R>,
+    f: (refusal: Refusal) => Effect.Effect<A2, E2, R2>
+  ): Effect.Effect<A | A2, Exclude<E, Refusal> | E2, R | R2> =>
+    Effect.catchIf(
+      self,
+      (error): error is E & Refusal => isRefusal(error),
+      (refusal) => f(refusal)
+    ) as Effect.Effect<A | A2, Exclude<E, Refusal> | E2, R | R2>
+)

@@ -45,7 +45,6 @@ export class TokenLimitExceeded extends Data.TaggedError("TokenLimitExceeded")<{
   /** When there could be enough for it: on current knowledge, if no other send is made. */
   readonly retryAfter: Duration.Duration
 }> {
-  /** @internal */
   readonly [Refused] = true
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable

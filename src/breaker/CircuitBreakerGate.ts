@@ -43,7 +43,6 @@ export class CircuitRefused extends Data.TaggedError("CircuitRefused")<{
   /** The error of the breaker. */
   readonly cause: CircuitBreaker.CircuitBreakerError
 }> {
-  /** @internal */
   readonly [Refused] = true
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable

@@ -70,6 +70,9 @@ describe("examples/own-gate", () => {
       const ends = yield* Fiber.join(all)
       assert.strictEqual(ends.filter((end) => end === "sent").length, 30)
       assert.strictEqual(ends.filter((end) => end instanceof OwnGate.BulkheadFull).length, 10)
-      call.timeline.expect(`attempts at ${[0, 1, 2].flatMap((second) => Array(10).fill(`${second} s`)).join(", ")}`)
+      yield* Effect.forkChild(Effect.forEach(Array(30), () => OwnGate.load(call.send), { concurrency: "unbounded" }))
+      yield* Effect.yieldNow
+      assert.strictEqual(yield* OwnGate.orBusy(Effect.succeed("ok")), "busy: BulkheadFull")
+      call.timeline.expect(`attempts at ${[0, 1, 2, 3].flatMap((second) => Array(10).fill(`${second} s`)).join(", ")}`)
     }).pipe(Effect.provide([OwnGate.layer, Kit.TestQuota.layer()])))
 })

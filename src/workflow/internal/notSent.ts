@@ -12,15 +12,11 @@ export class NotSent extends Schema.TaggedError<NotSent>("effect-retry/RetryWork
   retryAfter: Schema.optionalKey(Schema.Duration),
   message: Schema.String
 }) {
-  /** @internal */
   readonly [Refused] = true
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable
   }
 }
-
-/** Whether the error is the refusal of the quota or of a gate. */
-export const isRefusal = (error: unknown): boolean => get(error, Refused) === true
 
 /** A refusal in its stored form. */
 export const notSent = (refusal: unknown): NotSent => {

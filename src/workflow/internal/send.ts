@@ -6,9 +6,10 @@ import type { Answer, Parts } from "../../engine/parts.ts"
 import { Run } from "../../engine/run.ts"
 import { after, type AnyEffect } from "../../engine/wait.ts"
 import { type AnyFiber, type World, worldOf } from "../../engine/world.ts"
+import { isRefusal } from "../../internal/refused.ts"
 import { Retry, type Stop } from "../../RetryDecision.ts"
 import type { Ask } from "../../RetryQuotaStore.ts"
-import { isRefusal, notSent } from "./notSent.ts"
+import { notSent } from "./notSent.ts"
 import { type AnySent, endedOf, factsOf, type Retried, storedFacts } from "./sent.ts"
 
 /** A durable call: its policy, and the outcomes of its sends so far. */

@@ -96,6 +96,9 @@ export const serviceSweeps: Sweeps = {
     ])
   },
   "SendGate.Service, SendGate.layer": { program: on(gated) },
+  "SendGate.catchRefusal": {
+    program: on((call) => gated(call).pipe(SendGate.catchRefusal(() => Effect.sleep(5))))
+  },
   "RetryStrategy.RetryStrategy: tokens by hand": {
     program: Effect.gen(function*() {
       const strategy = yield* RetryStrategy.RetryStrategy

@@ -9,7 +9,6 @@ export class StreamUsed extends Data.TaggedError("StreamUsed")<{
   /** The command, such as `"PutObjectCommand"`. */
   readonly command: string
 }> {
-  /** @internal */
   readonly [Refused] = true
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable
