@@ -29,7 +29,12 @@ export class InvalidOption extends Data.TaggedError("InvalidOption")<{
   }
 }
 
-const render = (value: unknown): string => {
+/**
+ * A value, as a message shows it.
+ *
+ * @internal
+ */
+export const render = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(value)
   if (Duration.isDuration(value)) return Duration.format(value)
   if (Array.isArray(value)) return "an array"

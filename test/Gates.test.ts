@@ -179,7 +179,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     const own = modules.filter((path) => path.startsWith("src/"))
     assert.include(own, "src/Attempt.ts")
     assert.deepStrictEqual(own.filter((path) => path.startsWith("src/aws/")), ["src/aws/AwsModes.ts"])
-    const rooms = /^(src\/(breaker|http|grpc|importers|json|llm|redis|testing|workflow)|lab)\//
+    const rooms = /^(src\/(breaker|http|grpc|importers|json|llm|redis|schemas|testing|workflow)|lab)\//
     assert.deepStrictEqual(own.filter((path) => rooms.test(path)), [])
   })
 

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as fs from "node:fs"
 import { importOf, internalsOf, publicModules } from "../utils/modules.ts"
@@ -210,7 +211,6 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryConfig.check",
     "RetryConfig.layerConfig",
     "RetryConfig.policy",
-    "RetryConfigSchema.Document",
     "RetryConfigSchema.jsonSchema",
     "RetryPolicyImport.fromEnvoyRoute",
     "RetryPolicyImport.fromGrpcServiceConfig",
@@ -219,12 +219,9 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryPropagationRpc.telling",
     "RetryPolicyJson.duration",
     "RetryPolicyJson.fromJson",
-    "RetryPolicySchema.Json",
-    "RetryPolicySchema.RetryPolicy",
-    "RetryPolicySchema.RetryPolicyFromJson",
-    "RetryPolicySchema.Steps",
-    "RetryPolicySchema.Time",
     "RetryPolicySchema.toJsonSchema",
+    "schemas.WaiterFailed",
+    "schemas.WaiterTimedOut",
     "SharedConfig.load",
     "SharedConfig.parse",
     "Simulator.backtest",
@@ -249,10 +246,10 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
 
 const root = new URL("../..", import.meta.url)
 
-/** What can be interrupted, or makes what can. Errors, services, metrics and other data are recognized by their value. */
+/** What can be interrupted, or makes what can. Errors, Schemas, services, metrics and other data are recognized by their value. */
 const canBeSwept = (value: unknown): boolean =>
   typeof value === "function"
-    ? !Context.isKey(value) && !(value.prototype instanceof Error)
+    ? !Context.isKey(value) && !Schema.isSchema(value) && !(value.prototype instanceof Error)
     : Effect.isEffect(value) || Layer.isLayer(value) || Stream.isStream(value)
 
 interface Export {
