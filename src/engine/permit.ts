@@ -126,6 +126,17 @@ export class Permit implements Send {
     else this.reservation = this.reservation === undefined ? reservation : both(this.reservation, reservation)
   }
 
+  /** Holds no more tokens than this. A store that cannot resize a reservation, and is not remote, gives another. */
+  shrink(cost: number): void {
+    const { reservation, world: { clock, store } } = this
+    if (reservation === undefined || reservation.cost <= cost || reservation.resize?.(cost) === true) return
+    let other = store!.reserve(cost, clock)
+    if (typeof other === "function") return
+    reservation.giveBack()
+    other ??= store!.reserve(cost, clock)
+    this.reservation = typeof other === "object" ? other : undefined
+  }
+
   /**
    * The send is made: from now on, what it holds is used. Observers are notified unless another permit is that of the
    * send.

@@ -129,7 +129,7 @@ export class Run {
   /** It will be retried: what was reserved beyond the cost goes back. Notifies, once. */
   retries({ cost, delayMillis, maxAttempts, untilMillis }: Offer, offered?: Retry): AnyEffect | undefined {
     const { permit, world } = this
-    if (permit?.reservation !== undefined && permit.reservation.cost > cost) permit.reservation.resize?.(cost)
+    permit?.shrink(cost)
     this.deadlineAtMillis = untilMillis
     this.maxAttempts = maxAttempts
     const retry = this.retry = offered ?? new Retry(this, delayMillis, cost, maxAttempts)

@@ -258,6 +258,7 @@ const reasons: { readonly [Reason in StopReason]: Reason } = {
   "not-safe": "not-safe",
   final: "final",
   vetoed: "vetoed",
+  condition: "condition",
   "max-attempts": "max-attempts",
   "quota-exhausted": "quota-exhausted",
   deadline: "deadline",
