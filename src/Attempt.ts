@@ -125,4 +125,3 @@ const givenParts = (name: string, policy: any): Parts =>
   Schedule.isSchedule(policy)
     ? partsIn(policy)
     : checks(name).reject("policy", policy, "a schedule, such as awsStandard")
-

@@ -265,8 +265,13 @@ export const min = <const Of extends ReadonlyArray<AnySchedule>>(of: Of): Joined
 
 /** One, and when it stops the other, which begins then. */
 export const concat: {
-  <E2, Err2, R2>(that: Schedule.Schedule<unknown, E2, Err2, R2>): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E & E2, Err | Err2, R | R2>
-  <E, Err, R, E2, Err2, R2>(self: Schedule.Schedule<unknown, E, Err, R>, that: Schedule.Schedule<unknown, E2, Err2, R2>): RetryPolicy<E & E2, Err | Err2, R | R2>
+  <E2, Err2, R2>(
+    that: Schedule.Schedule<unknown, E2, Err2, R2>
+  ): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E & E2, Err | Err2, R | R2>
+  <E, Err, R, E2, Err2, R2>(
+    self: Schedule.Schedule<unknown, E, Err, R>,
+    that: Schedule.Schedule<unknown, E2, Err2, R2>
+  ): RetryPolicy<E & E2, Err | Err2, R | R2>
 } = /* @__PURE__ */ dual(2, (self: AnySchedule, that: AnySchedule): any => joined("concat", [self, that]))
 
 /** Several schedules as one policy. */
@@ -291,12 +296,20 @@ export const choose = <E, S extends AnySchedule>(
 
 /** Retries only failures of which this holds; stops with "condition" before the quota is asked. */
 const while_: {
-  <E>(holds: (failure: Failure<E>) => boolean): <E1 extends E, Err, R>(self: Schedule.Schedule<unknown, E1, Err, R>) => RetryPolicy<E1 & E, Err, R>
-  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, holds: (failure: Failure<E>) => boolean): RetryPolicy<E, Err, R>
-} = /* @__PURE__ */ dual(2, (self: any, holds: any): any =>
-  Policy.extended(self, "RetryPolicy.while", named(holds), (parts: Parts) => ({
-    conditions: [...parts.conditions ?? [], (failing: Failing) => holds(recordOf(failing))]
-  })))
+  <E>(
+    holds: (failure: Failure<E>) => boolean
+  ): <E1 extends E, Err, R>(self: Schedule.Schedule<unknown, E1, Err, R>) => RetryPolicy<E1 & E, Err, R>
+  <E, Err, R>(
+    self: Schedule.Schedule<unknown, E, Err, R>,
+    holds: (failure: Failure<E>) => boolean
+  ): RetryPolicy<E, Err, R>
+} = /* @__PURE__ */ dual(
+  2,
+  (self: any, holds: any): any =>
+    Policy.extended(self, "RetryPolicy.while", named(holds), (parts: Parts) => ({
+      conditions: [...parts.conditions ?? [], (failing: Failing) => holds(recordOf(failing))]
+    }))
+)
 export { while_ as while }
 
 /**
@@ -504,7 +517,12 @@ export interface Limits {
   /** From the start of a call to the last moment at which a retry may begin; infinite without a deadline. */
   readonly deadline: Duration.Duration
   /** What a retry takes from the quota; `undefined` if nothing. */
-  readonly quota: { readonly cost: number; readonly timeoutCost: number; readonly throttlingCost: number; readonly longPolling: boolean } | undefined
+  readonly quota: {
+    readonly cost: number
+    readonly timeoutCost: number
+    readonly throttlingCost: number
+    readonly longPolling: boolean
+  } | undefined
   /** Whether the policy requires an `AdaptiveRateLimiter`. */
   readonly requiresRateLimiter: boolean
 }

@@ -265,7 +265,7 @@ class Strategy implements Service {
         const next = (): AnyEffect => {
           const decision = decider.follows()
           return Effect.isEffect(decision)
-            ? Effect.flatMap(this.settling(decision, run), (decided) => this.follow(decided, decider, fiber))
+            ? this.settling(Effect.flatMap(decision, (decided) => this.follow(decided, decider, fiber)), run)
             : this.follow(decision, decider, fiber)
         }
         return wait === undefined ? next() : Effect.flatMap(wait, next)

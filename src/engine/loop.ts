@@ -233,7 +233,8 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
   }
   const bareIn = first(bare)
   const caughtIn = first(caught)
-  const begin = (world: World): AnyEffect => new Loop(self, new Decider(parts, new Run(world)).begins(), orElse).starts()
+  const begin = (world: World): AnyEffect =>
+    new Loop(self, new Decider(parts, new Run(world)).begins(), orElse).starts()
   return Effect.withFiber((fiber) => {
     const world = worldOf(fiber.context)
     if (world.isUnseen && world.metadata === undefined && !shared.marking) {

@@ -40,7 +40,7 @@ export class Offers {
   reason: StopReason | undefined = undefined
   holdMillis = 0
   /** Until when the retries may begin. */
-  private untils: Array<number> | undefined = undefined
+  private readonly untils: Array<number> = []
 
   constructor(run: Run, fiber?: AnyFiber, depth = 0, startMillis?: number) {
     this.run = run
@@ -52,7 +52,7 @@ export class Offers {
   add({ cost, delayMillis, maxAttempts, untilMillis }: Offer): Retry {
     this.cost = Math.max(this.cost, cost)
     this.maxAttempts = Math.min(this.maxAttempts, maxAttempts)
-    if (untilMillis < Infinity) (this.untils ??= []).push(untilMillis)
+    this.untils.push(untilMillis)
     return this.last = new Retry(this.run, delayMillis, cost, maxAttempts)
   }
 
@@ -62,9 +62,11 @@ export class Offers {
     return new Stop(this.run, reason, holdMillis)
   }
 
-  /** The nearest that a retry at this moment meets: the policy of another did not decide. */
+  /** The nearest that a retry at this moment meets: the policy of another did not decide. If it meets none, the last. */
   untilAfter(millis: number): number {
-    return this.untils === undefined ? Infinity : Math.min(...this.untils.filter((until) => until > millis))
+    const met = this.untils.filter((until) => until > millis)
+    if (met.length > 0) return Math.min(...met)
+    return this.untils.length > 0 ? Math.max(...this.untils) : Infinity
   }
 }
 

@@ -55,7 +55,10 @@ class Driver extends Run implements Driven {
   turns(delayMillis: number): Effect.Effect<unknown, unknown, unknown> | undefined {
     const { offers: { cost, last, maxAttempts }, world } = this
     const offered = last?.delayMillis === delayMillis && last.cost === cost ? last : undefined
-    return this.retries({ cost, delayMillis, maxAttempts, untilMillis: this.offers.untilAfter(world.nowMillis) }, offered)
+    const untilMillis = this.offers.untilAfter(world.nowMillis)
+    const wait = this.retries({ cost, delayMillis, maxAttempts, untilMillis }, offered)
+    // An observer may have interrupted the run: that is seen before the send is made.
+    return wait ?? (world.observer.onRetry && Effect.void)
   }
 
   expires(): Effect.Effect<never, unknown> {
@@ -115,7 +118,9 @@ class Steps {
     } else if (around !== undefined) this.run = around.run
     else if (!isKnown()) this.fallback = Fallback.begun(fiber)
     // A limit of time counts from here.
-    if (this.run !== undefined && isTimed(parts)) this.own ??= new Decider(parts, this.run, around?.startMillis).begins()
+    if (this.run !== undefined && isTimed(parts)) {
+      this.own ??= new Decider(parts, this.run, around?.startMillis).begins()
+    }
   }
 
   readonly step = (_now: number, error: unknown): any => Effect.withFiber((fiber: AnyFiber) => this.next(error, fiber))
@@ -165,7 +170,9 @@ class Steps {
     const done = Cause.done<RetryDecision>(offers.refuse(own.reason, own.holdMillis))
     const ended = after(this.fallback && run.stopped(run.stops(own.reason, own.holdMillis)), done)
     // Inside a policy, that holds the caller.
-    return own.holdMillis === 0 || run === this.around?.run ? ended : Effect.andThen(Effect.sleep(own.holdMillis), ended)
+    return own.holdMillis === 0 || run === this.around?.run
+      ? ended
+      : Effect.andThen(Effect.sleep(own.holdMillis), ended)
   }
 }
 

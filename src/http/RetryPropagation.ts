@@ -33,7 +33,7 @@ import type * as ConcurrencyLimiter from "../ConcurrencyLimiter.ts"
 import { CurrentCriticality } from "../Criticality.ts"
 import { also, checks, checksOf, known } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
-import { headersIn, type Names, type Onward, onwardIn, remainingIn, propagating } from "../internal/onward.ts"
+import { headersIn, type Names, type Onward, onwardIn, propagating, remainingIn } from "../internal/onward.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import { headersOf, limiting, namesOf, until, working } from "./internal/journey.ts"
 

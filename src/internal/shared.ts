@@ -22,8 +22,8 @@ interface GateKey {
 
 const key = Symbol.for("effect-retry/shared/1")
 
-export const shared: Shared = /* @__PURE__ */ (() =>
-  (globalThis as { [key]?: Shared })[key] ??= { gates: [], marking: false })()
+export const shared: Shared =
+  /* @__PURE__ */ (() => (globalThis as { [key]?: Shared })[key] ??= { gates: [], marking: false })()
 
 /** A fiber of any effect. */
 export type AnyFiber = Fiber.Fiber<unknown, unknown>

@@ -45,7 +45,9 @@ export const warnUnseen = (context: AnyContext, clock: Clock.Clock, tried: Reado
   warn(
     context,
     clock,
-    `the loops of this version of Effect are not as in ${tried.join(", ")}: under Effect.retry a quota is charged when a ` +
+    `the loops of this version of Effect are not as in ${
+      tried.join(", ")
+    }: under Effect.retry a quota is charged when a ` +
       "retry is decided and settled late, and no gate is asked. Use withRetry, which needs neither"
   )
 

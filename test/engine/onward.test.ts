@@ -48,7 +48,8 @@ describe.each(drivers)("$form", ({ run }) => {
 it.effect("an attempt that no policy retries passes on what came", () =>
   Effect.gen(function*() {
     const call = Effect.contextWith((context: Context.Context<never>) => Effect.succeed(onwardIn(context)))
-    const sent = yield* Effect.updateContext(attempt(call), (context: Context.Context<never>) => propagating(context, came))
+    const sent = yield* Effect.updateContext(attempt(call), (context: Context.Context<never>) =>
+      propagating(context, came))
     assert.strictEqual(sent, came)
   }))
 

@@ -1,6 +1,6 @@
-import type { Answer, Parts, Source } from "../parts.ts"
 import { chain, Decider } from "../decider.ts"
 import type { Failing } from "../delay.ts"
+import type { Answer, Parts, Source } from "../parts.ts"
 
 /** The policies that would retry after this failure, and one of those that stop. */
 interface Votes {
@@ -63,11 +63,15 @@ export const following = (of: ReadonlyArray<Parts>): Source => ({
     let at = 0
     let decider: Decider | undefined
     const next = (): Answer =>
-      obeying(around, decider ??= new Decider(of[at]!, around.run), at === of.length - 1 ? undefined : () => {
-        at++
-        decider = undefined
-        return next()
-      })
+      obeying(
+        around,
+        decider ??= new Decider(of[at]!, around.run),
+        at === of.length - 1 ? undefined : () => {
+          at++
+          decider = undefined
+          return next()
+        }
+      )
     return next
   }
 })

@@ -50,4 +50,3 @@ const offered = <A>(
     const offers = new Offers(run, fiber, depthOf(fiber), startMillis)
     return Effect.map(Effect.provideService(part(), CurrentOffers, offers), (made) => [made, offers] as const)
   })
-

@@ -27,7 +27,9 @@ export const partsIn = (schedule: any): Parts => partsOf(isPolicy(schedule) ? sc
 
 /** Any schedule as a policy; a policy as it is. */
 export const lifted = (schedule: any): any =>
-  isPolicy(schedule) ? schedule : fromSource("RetryPolicy.fromSchedule", new Opaque(schedule, "<schedule>"), lifting(schedule))
+  isPolicy(schedule)
+    ? schedule
+    : fromSource("RetryPolicy.fromSchedule", new Opaque(schedule, "<schedule>"), lifting(schedule))
 
 export const isPolicy = (u: unknown): u is AnyPolicy => get(u, TypeId) !== undefined
 
@@ -73,7 +75,12 @@ export const fromSource = (tag: string, given: unknown, source: Parts["source"],
   })
 
 /** The policy with one more step, and the changes it makes. */
-export const extended = (self: Schedule.Schedule<unknown, any, any, any>, tag: string, given: unknown, changes: Partial<Parts> | Change): any => {
+export const extended = (
+  self: Schedule.Schedule<unknown, any, any, any>,
+  tag: string,
+  given: unknown,
+  changes: Partial<Parts> | Change
+): any => {
   const change = typeof changes === "function" ? changes : () => changes
   return fromParts(changed(partsIn(self), (parts) => ({ ...change(parts), nodes: [...parts.nodes, [tag, given]] })))
 }
@@ -99,5 +106,6 @@ export const combinator = (
     if (field === undefined) known(check, option)
     return (self: any) => extended(self, tag, field === undefined ? check.given : check.given[field], change)
   }
-  return (...args: ReadonlyArray<unknown>) => Schedule.isSchedule(args[0]) ? applied(args[1])(args[0] as any) : applied(args[0])
+  return (...args: ReadonlyArray<unknown>) =>
+    Schedule.isSchedule(args[0]) ? applied(args[1])(args[0] as any) : applied(args[0])
 }
