@@ -49,13 +49,13 @@ export class Decider implements Failing, Offer {
   /** How the policies inside decide. */
   private decided: (() => Answer) | undefined = undefined
 
-  constructor(parts: Parts, run: Run, startMillis = isTimed(parts) ? run.world.nowMillis : 0) {
-    this.parts = parts
+  constructor(given: Parts, run: Run, startMillis?: number) {
+    const parts = this.parts = given.live?.(run.world.context) ?? given
     this.run = run
-    this.startMillis = startMillis
+    this.startMillis = startMillis ?? (isTimed(parts) ? run.world.nowMillis : 0)
     this.deadlineAtMillis = this.untilMillis = Math.min(
       run.world.onward?.deadlineAtMillis ?? Infinity,
-      startMillis + parts.deadlineMillis
+      this.startMillis + parts.deadlineMillis
     )
     this.maxAttempts = parts.maxAttempts
   }

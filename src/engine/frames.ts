@@ -286,14 +286,12 @@ const isRight = (): boolean => {
   return seen === "asftas." + "asftasf!" && first._tag === "Success"
 }
 
-/** For tests: as if the shape of Effect's loop were not as expected. The probe runs again when this returns. */
-export const withoutFrames = <A>(f: () => A): A => {
-  isLearned = true
+/** For tests: the probe runs again, or it is as if it had failed. Returns how to go back. */
+export const forget = (isBroken = false): () => void => {
   const before = texts
   texts = undefined
-  try {
-    return f()
-  } finally {
+  isLearned = isBroken
+  return () => {
     texts = before
     isLearned = before !== undefined
   }
