@@ -15,6 +15,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import { isRefusal, type Refusal, Refused } from "./internal/refused.ts"
 import { shared } from "./internal/shared.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
@@ -190,10 +191,11 @@ export const catchRefusal: {
   <A, E, R, A2, E2, R2>(
     self: Effect.Effect<A, E, R>,
     f: (refusal: Refusal) => Effect.Effect<A2, E2, R2>
-  ): Effect.Effect<A | A2, Exclude<E, Refusal> | E2, R | R2> =>
-    Effect.catchIf(
-      self,
-      (error): error is E & Refusal => isRefusal(error),
-      (refusal) => f(refusal)
-    ) as Effect.Effect<A | A2, Exclude<E, Refusal> | E2, R | R2>
+  ): Effect.Effect<A | A2, Exclude<E, Refusal> | E2, R | R2> => {
+    const refusalOf = (error: E) =>
+      isRefusal(error) ? Result.succeed<Refusal>(error) : Result.fail(error as Exclude<E, Refusal>)
+    // A constant: from the type of the result, the compiler would infer a handler for other errors.
+    const caught = Effect.catchFilter(self, refusalOf, f)
+    return caught
+  }
 )

@@ -1,9 +1,8 @@
 /**
  * A Schema of each error of the library, so that RPC, workflows and the cluster can carry it.
  *
- * Each is named after its error. It decodes to an instance of the error's class, and encodes to JSON. Errors that are
- * Schemas already are not here: those of `RetryPropagationRpc`, and `NotSent` of `RetryWorkflow`. JSON shows no more of
- * an error than its message and its fields do: what a message calls `"an object"` is not in it.
+ * Each is named after its error. It decodes to an instance of the error's class, and encodes to JSON. Not here are errors
+ * that are Schemas already (those of `RetryPropagationRpc`, and `NotSent` of `RetryWorkflow`), and those of the test kit.
  *
  * **Example** (The error of a procedure)
  *
@@ -112,8 +111,8 @@ const Value = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema
 const OptionalDuration = Schema.UndefinedOr(Schema.Duration)
 
 /**
- * `InvalidOption` of `effect-retry/InvalidOption`. A value that is an object, an array or a function is not in the JSON:
- * what the message shows of it is.
+ * `InvalidOption` of `effect-retry/InvalidOption`. Of a value that is an object, an array or a function, the JSON has what
+ * the message shows, such as `"an object"`.
  *
  * @category schemas
  * @since 0.1.0

@@ -364,8 +364,10 @@ describe("RetryObserver", () => {
       // @ts-expect-error: a value would be lost
       { onAttempt: () => 1 },
       // @ts-expect-error: the effect can fail
+      // @effect-diagnostics-next-line missingEffectError:off
       { onRetry: () => Effect.fail("no") },
       // @ts-expect-error: nobody provides the quota
+      // @effect-diagnostics-next-line missingEffectContext:off
       { onStop: () => Effect.asVoid(RetryQuota.balance) }
     ]
     assert.strictEqual(observers.length, 5)

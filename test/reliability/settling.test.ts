@@ -470,14 +470,15 @@ describe("a retry that fails before its attempt begins", () => {
       it.effect(`is told to ${observer}, paid for, and no send, where the quota answers ${answers}`, () =>
         Effect.gen(function*() {
           const told: Array<string> = []
-          const tell = (word: string) => observer === "an effect" ? Effect.sync(() => told.push(word)) : told.push(word)
+          const push = (word: string) => void told.push(word)
+          const tell = (word: string) => observer === "an effect" ? Effect.sync(() => push(word)) : push(word)
           const ended = yield* inTime(
             Effect.map(retried(early()), () => [...told]).pipe(
               paidBy(ledger(told, answers === "later")),
               observedBy({
-                onRetry: ({ retry }) => void tell(`retry ${retry}`),
+                onRetry: ({ retry }) => tell(`retry ${retry}`),
                 onSend: () => void told.push("sent"),
-                onStop: ({ reason }) => void tell(reason)
+                onStop: ({ reason }) => tell(reason)
               })
             )
           )
