@@ -113,7 +113,10 @@ describe("where the loop is not as expected", () => {
       assert.strictEqual(yield* inFlight((call) => Effect.retry(attempt(call), small)), 2)
       assert.strictEqual(yield* inFlight((call) => withRetry(call, small)), 2)
     }).pipe(
-      Effect.provide([RetryQuota.layer({ capacity: 100 }), ConcurrencyLimiter.layer(ConcurrencyLimiter.fixed(2))])
+      Effect.provide([
+        RetryQuota.layer({ capacity: 100 }),
+        ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(2) })
+      ])
     ))
 
   it.effect("one warning has the cure, whatever is retried after it", () =>
