@@ -16,22 +16,12 @@ import { type AnyFiber, current, fresh, InsideCall, type World, worldOf } from "
 /** What to do with a run that is not retried. Without it, the run fails as its last send did. */
 export type OrElse = (error: any, stop: Stop) => AnyEffect
 
-/** The next turn of the loop: decides on a failure, obeys what was decided, sleeps, sends, or ends. */
-type Turn = "decide" | "decided" | "sleep" | "send" | "end"
-
-/** A run under our own loop, from its first failure on, as the options of Effect's own loop. */
+/** A run under our own loop, from its first failure on. */
 export class Loop {
   private readonly decider: Decider
   protected readonly run: Run
   private readonly self: AnyEffect
   private readonly orElse: OrElse | undefined
-  private turn: Turn = "send"
-  /**
-   * What the next turn runs; at the end, the result of the run. Not kept while it runs, so a sleeping run holds little.
-   */
-  private next: AnyEffect | undefined = undefined
-  /** The failure to decide about. */
-  private cause: Cause.Cause<unknown> | undefined = undefined
   /** When the last send failed, how long after the first failure, and after the failure before it. */
   protected nowMillis = 0
   protected elapsedMillis = 0
@@ -45,23 +35,26 @@ export class Loop {
   }
 
   /** Continues from the answer to the failure of a first send that ran bare. If a clock throws, no token is lost. */
-  proceed(answer: Answer, cause: Cause.Cause<unknown>): AnyEffect {
+  proceeds(answer: Answer, cause: Cause.Cause<unknown>): AnyEffect {
     try {
-      this.follow(answer, cause)
+      return this.framed(this.follow(answer, cause))
     } catch (defect) {
       this.run.ended()
       throw defect
     }
-    return this.turn === "end" ? this.take() : this.starts()
+  }
+
+  /** Begins with a send. */
+  starts(): AnyEffect {
+    return this.framed(Effect.withFiber((fiber) => this.send(fiber)))
   }
 
   /**
-   * Takes the turns inside a frame that settles what the run holds, however they end. Call it in a step of the fiber: the
-   * frame is there before the fiber can be interrupted.
+   * Puts a frame around the run that settles what it holds, however it ends. Call it in a step of the fiber: the frame is
+   * there before the fiber can be interrupted.
    */
-  starts(): AnyEffect {
-    const turns = Effect.flatMap(Effect.whileLoop(this), () => this.take())
-    return framed(Effect.onExitPrimitive(turns, (exit) => this.ended(exit)), current())
+  private framed(self: AnyEffect): AnyEffect {
+    return framed(Effect.onExitPrimitive(self, (exit) => this.ended(exit)), current())
   }
 
   /** After a result, this has nothing left to do. */
@@ -71,62 +64,25 @@ export class Loop {
     this.run.ended()
   }
 
-  // The options of `Effect.whileLoop`.
-
-  while(): boolean {
-    return this.turn !== "end"
-  }
-
-  body(): AnyEffect {
-    if (this.turn === "send") return this.send(current())
-    this.turn = this.turn === "decide" ? "decided" : "send"
-    return this.take()
-  }
-
-  step(value: unknown): void {
-    if (this.turn === "decided") this.obey(value as boolean)
-  }
-
-  private take(): AnyEffect {
-    const next = this.next!
-    this.next = undefined
-    return next
-  }
-
-  private then(turn: Turn, next: AnyEffect): void {
-    this.turn = turn
-    this.next = next
-  }
-
-  private follow(answer: Answer, cause: Cause.Cause<unknown>): void {
-    this.cause = cause
-    if (answer === false) return this.obey(answer)
+  private follow(answer: Answer, cause: Cause.Cause<unknown>): AnyEffect {
+    if (answer === false) return this.obey(answer, cause)
     const now = this.run.world.clock.currentTimeMillisUnsafe()
     if (this.run.attempt > 1) {
       this.sinceMillis = now - this.nowMillis
       this.elapsedMillis += this.sinceMillis
     }
     this.nowMillis = now
-    if (answer === true) this.obey(answer)
-    else this.then("decide", answer)
+    return answer === true ? this.obey(answer, cause) : Effect.flatMap(answer, (goes) => this.obey(goes, cause))
   }
 
-  private obey(goes: boolean): void {
-    const { decider, orElse, run } = this
-    const cause = this.cause!
-    this.cause = undefined
-    if (goes) {
-      const wait = decider.retries()
-      return this.then("sleep", after(wait, run.world.clock.sleep(Duration.millis(decider.delayMillis))))
-    }
-    const stop = decider.stops()
-    const end = orElse === undefined ? Effect.failCause(cause) : orElse(run.error, stop)
-    // A polling run is held back first.
-    const held = stop.delayMillis === 0 ? end : Effect.andThen(Effect.sleep(stop.delayMillis), end)
-    this.then("end", after(run.stopped(stop), held))
+  private obey(goes: boolean, cause: Cause.Cause<unknown>): AnyEffect {
+    const { decider, run } = this
+    if (!goes) return ending(decider, cause, this.orElse)
+    const wait = decider.retries()
+    const sleep = run.world.clock.sleep(Duration.millis(decider.delayMillis))
+    return Effect.flatMap(after(wait, sleep), () => this.send(current()))
   }
 
-  /** The next send. It ends by changing the loop's state, never with a failure. */
   private send(fiber: AnyFiber): AnyEffect {
     const { run } = this
     const admitted = run.admits()
@@ -141,8 +97,7 @@ export class Loop {
       },
       expired: () => {
         this.decider.refuses("deadline")
-        this.follow(false, Cause.fail(run.error))
-        return Effect.void
+        return this.obey(false, Cause.fail(run.error))
       }
     })
   }
@@ -155,14 +110,12 @@ export class Loop {
   }
 
   private decide(cause: Cause.Cause<unknown>): AnyEffect {
-    this.follow(this.decider.decides(), cause)
-    return Effect.void
+    return this.follow(this.decider.decides(), cause)
   }
 
   private succeed(value: unknown): AnyEffect {
     this.arrive()
-    this.then("end", Effect.succeed(value))
-    return this.run.succeeded(value) ?? Effect.void
+    return after(this.run.succeeded(value), Effect.succeed(value))
   }
 
   private fail(error: unknown, cause: Cause.Cause<unknown>): AnyEffect {
@@ -196,6 +149,15 @@ export class Loop {
   }
 }
 
+/** The end of a run that is not retried. A polling run is held back first. */
+const ending = (decider: Decider, cause: Cause.Cause<unknown>, orElse: OrElse | undefined): AnyEffect => {
+  const { run } = decider
+  const stop = decider.stops()
+  const end = orElse === undefined ? Effect.failCause(cause) : orElse(run.error, stop)
+  const held = stop.delayMillis === 0 ? end : Effect.andThen(Effect.sleep(stop.delayMillis), end)
+  return after(run.stopped(stop), held)
+}
+
 /** A successful first send that only the quota sees. */
 const quietly = (value: any): AnyEffect => {
   const { clock, store } = back(current())
@@ -218,7 +180,8 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
     const run = new Run(world)
     const decider = new Decider(parts, run, startMillis)
     run.record(error)
-    return new Loop(self, decider, orElse).proceed(decider.decides(), cause)
+    const answer = decider.decides()
+    return answer === false ? ending(decider, cause, orElse) : new Loop(self, decider, orElse).proceeds(answer, cause)
   }
   type Fails = ReturnType<typeof failed>
   const bare = (fails: Fails): AnyEffect =>
