@@ -1,10 +1,10 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import * as Ref from "effect/Ref"
 import { monotonicMillis } from "../internal/clock.ts"
 import * as Cubic from "../internal/math/cubic.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
+import { Stateful } from "./stateful.ts"
 import { Waiters } from "./waiters.ts"
 
 /** Valid options of a limiter. */
@@ -30,25 +30,16 @@ export const initial = (
 }
 
 /** The gate of the adaptive limiter: from the first throttle on, a send takes a token, refilled at the CUBIC rate. */
-export class AdaptiveGate<E> implements SendGate<E>, Pass {
+export class AdaptiveGate<E> extends Stateful<Cubic.Cubic> implements SendGate<E>, Pass {
   /** The sends waiting for a token, created for the first. */
   protected waiters: Waiters | undefined = undefined
   protected options: AdaptiveOptions<E>
-  readonly ref: Ref.Ref<Cubic.Cubic>
   /** The pass of a send that took a token, created for the first. */
   private paid: Pass | undefined = undefined
 
   constructor(options: AdaptiveOptions<E>, state: Cubic.Cubic) {
+    super(state)
     this.options = options
-    this.ref = Ref.makeUnsafe(state)
-  }
-
-  protected get state(): Cubic.Cubic {
-    return this.ref.ref.current
-  }
-
-  protected set state(state: Cubic.Cubic) {
-    this.ref.ref.current = state
   }
 
   get name(): string {
@@ -102,7 +93,7 @@ export class AdaptiveGate<E> implements SendGate<E>, Pass {
     this.moveTo(Cubic.update(this.state, this.options.cubic, nowMillis / 1000, throttled))
   }
 
-  /** Wakes who waits for tokens that come sooner now. */
+  /** Wakes the first waiter if tokens come sooner now. */
   protected moveTo(state: Cubic.Cubic): void {
     const before = this.state.fillRate
     this.state = state

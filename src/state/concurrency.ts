@@ -6,6 +6,7 @@ import { monotonicMillis } from "../internal/clock.ts"
 import type { ConcurrencySample } from "../internal/math/concurrency.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Line, type Moment } from "./line.ts"
+import { Stateful } from "./stateful.ts"
 
 /** What changes a limit. */
 interface ConcurrencyRule<State> {
@@ -56,19 +57,23 @@ class Slot implements Pass {
 /** How long the resource counts as strained after a cut. Source: the simulated outages of `docs/overload.md`. */
 const strainedMillis = 10_000
 
+/** A limit, and what the rule keeps to find the next one. */
+interface Level {
+  readonly rule: unknown
+  /** How many may be in flight. */
+  readonly limit: number
+  readonly cuts: number
+  readonly cutMillis: number
+  /** Nothing is sent until then, in milliseconds of the monotonic clock: sends are paced while the limit is below 1. */
+  readonly pausedUntilMillis: number
+}
+
 /** The gate of a concurrency limiter: it bounds the sends in flight. */
-export class ConcurrencyGate<E> implements SendGate<E> {
+export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
   readonly name = "ConcurrencyLimiter"
   readonly order = 300
-  /** Sends that have passed and not ended. */
+  /** Sends that have passed and not ended. Not in the record: two records per send would cost 8 % of a success. */
   inFlight = 0
-  /** How many may be in flight. */
-  limit: number
-  private state: unknown
-  private cuts = 0
-  private cutMillis = -Infinity
-  /** Nothing is sent until then, in milliseconds of the monotonic clock: sends are paced while the limit is below 1. */
-  private pausedUntilMillis = -Infinity
   private untimed: Slot
   private readonly line: Line<E>
   private options: ConcurrencyOptions<E>
@@ -76,16 +81,19 @@ export class ConcurrencyGate<E> implements SendGate<E> {
 
   constructor(options: ConcurrencyOptions<E>, random: Random.Random) {
     const { rule } = options
+    const limit = rule.limit(rule.initial)
+    super({ rule: rule.initial, limit, cuts: 0, cutMillis: -Infinity, pausedUntilMillis: -Infinity })
     this.options = options
     this.random = random
-    this.state = rule.initial
-    this.limit = rule.limit(rule.initial)
     this.untimed = new Slot(this, 0, undefined)
     this.line = new Line<E>({
       order: options.order,
       maxWaiters: options.maxWaiters,
       maxWaitMillis: options.maxWaitMillis,
-      opensInMillis: (now) => this.pausedUntilMillis > now ? this.pausedUntilMillis - now : Infinity,
+      opensInMillis: (now) => {
+        const { pausedUntilMillis } = this.state
+        return pausedUntilMillis > now ? pausedUntilMillis - now : Infinity
+      },
       isOpen: (at) => this.isOpen(at),
       refused: (reason) => options.refused(reason, this.limit)
     })
@@ -96,10 +104,15 @@ export class ConcurrencyGate<E> implements SendGate<E> {
     this.options = isOtherRule ? options : { ...options, rule: this.options.rule }
     this.line.change({ order: options.order, maxWaiters: options.maxWaiters, maxWaitMillis: options.maxWaitMillis })
     if (!isOtherRule) return
-    this.state = options.rule.initial
-    this.limitTo(options.rule.limit(this.state))
-    this.pausedUntilMillis = -Infinity
+    const { rule } = options
+    const { cutMillis } = this.state
+    const limit = rule.limit(rule.initial)
+    this.moveTo({ rule: rule.initial, limit, cutMillis, pausedUntilMillis: -Infinity })
     this.line.admit(any)
+  }
+
+  get limit(): number {
+    return this.state.limit
   }
 
   /** Sends waiting for a slot. */
@@ -115,7 +128,7 @@ export class ConcurrencyGate<E> implements SendGate<E> {
 
   /** The limit was just cut, or it is reached. */
   isStrained(nowMillis: number): boolean {
-    return nowMillis < this.cutMillis + strainedMillis || this.line.size > 0 || !this.isOpen({ nowMillis })
+    return nowMillis < this.state.cutMillis + strainedMillis || this.line.size > 0 || !this.isOpen({ nowMillis })
   }
 
   /** A send has ended. */
@@ -123,8 +136,8 @@ export class ConcurrencyGate<E> implements SendGate<E> {
     this.count(outcome, cuts, sentMillis)
     this.inFlight--
     if (this.limit < 1) {
-      const pause = this.options.rule.pauseMillis(this.state, this.random.nextDoubleUnsafe())
-      this.pausedUntilMillis = outcome.nowMillis + pause
+      const pause = this.options.rule.pauseMillis(this.state.rule, this.random.nextDoubleUnsafe())
+      this.state = { ...this.state, pausedUntilMillis: outcome.nowMillis + pause }
       this.line.signal()
     }
     this.line.admit(outcome)
@@ -141,37 +154,38 @@ export class ConcurrencyGate<E> implements SendGate<E> {
     const { isDrop, rule } = this.options
     const isFailure = outcome._tag === "Failure"
     if (outcome._tag === "Unknown" || (isFailure && !isDrop(outcome))) return
-    this.state = rule.next(this.state, {
+    const level = this.state
+    const next = rule.next(level.rule, {
       outcome: isFailure ? "drop" : "success",
       inFlight: this.inFlight,
-      overtaken: cuts < this.cuts,
+      overtaken: cuts < level.cuts,
       rttMillis: sentMillis === undefined ? undefined : outcome.nowMillis - sentMillis
     })
-    const limit = rule.limit(this.state)
-    if (limit < this.limit) this.cutMillis = outcome.nowMillis
-    this.limitTo(limit)
+    const limit = rule.limit(next)
+    const { pausedUntilMillis } = level
+    const cutMillis = limit < level.limit ? outcome.nowMillis : level.cutMillis
+    if (next !== level.rule || limit !== level.limit) this.moveTo({ rule: next, limit, cutMillis, pausedUntilMillis })
   }
 
-  private limitTo(limit: number): void {
-    if (limit < this.limit) {
-      this.cuts++
-      this.untimed = new Slot(this, this.cuts, undefined)
-    }
-    this.limit = limit
+  private moveTo({ cutMillis, limit, pausedUntilMillis, rule }: Omit<Level, "cuts">): void {
+    const isCut = limit < this.limit
+    const cuts = isCut ? this.state.cuts + 1 : this.state.cuts
+    if (isCut) this.untimed = new Slot(this, cuts, undefined)
+    this.state = { rule, limit, cuts, cutMillis, pausedUntilMillis }
   }
 
   private isOpen(at: Moment): boolean {
-    return this.limit >= 1
-      ? this.inFlight < Math.floor(this.limit)
-      : this.inFlight === 0 && at.nowMillis >= this.pausedUntilMillis
+    const { limit, pausedUntilMillis } = this.state
+    return limit >= 1 ? this.inFlight < Math.floor(limit) : this.inFlight === 0 && at.nowMillis >= pausedUntilMillis
   }
 
   /** The clock is that of a send that has waited: `nowMillis` may be the time at which it began to. */
   private hold(send: Send, clock?: Clock.Clock): void {
     this.inFlight++
-    const isTimed = this.options.rule.isTimed(this.state)
+    const { cuts, rule } = this.state
+    const isTimed = this.options.rule.isTimed(rule)
     if (!isTimed) return send.hold(this.untimed)
     const sentMillis = clock === undefined ? send.nowMillis : monotonicMillis(clock)
-    send.hold(new Slot(this, this.cuts, sentMillis))
+    send.hold(new Slot(this, cuts, sentMillis))
   }
 }

@@ -1,6 +1,7 @@
 import { constVoid } from "effect/Function"
 import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Outcome, SendGate } from "../SendGate.ts"
+import { Stateful } from "./stateful.ts"
 import { counted } from "./taken.ts"
 
 /** Valid options of a throttle. In thousandths of tokens, so that sums are exact. */
@@ -10,43 +11,49 @@ export interface GrpcThrottleOptions {
   readonly isFailure: (outcome: Outcome) => boolean
 }
 
+interface GrpcThrottle {
+  readonly milliTokens: number
+}
+
 /** A failure takes a token, a success adds part of one; retries pass above one half. Source: gRPC proposal A6. */
-export class GrpcThrottleStore implements RetryQuotaStore {
+export class GrpcThrottleStore extends Stateful<GrpcThrottle> implements RetryQuotaStore {
   readonly capacity = Infinity
   readonly successIncrement = 0
   readonly firstAttemptCost = 0
   readonly whenExhausted = "stop"
   readonly gates: ReadonlyArray<SendGate>
-  private milliTokens: number
   private options: GrpcThrottleOptions
 
   constructor(options: GrpcThrottleOptions) {
+    super({ milliTokens: options.maxMilliTokens })
     this.options = options
-    this.milliTokens = options.maxMilliTokens
     const pass = { settle: (outcome: Outcome) => this.ended(outcome), cancel: () => undefined }
     this.gates = [{ name: "RetryBudget", order: 1000, enter: (send) => send.hold(pass) }]
   }
 
   /** Keeps its share of tokens: half full stays half full. */
   change(options: GrpcThrottleOptions): void {
-    this.milliTokens *= options.maxMilliTokens / this.options.maxMilliTokens
+    this.state = { milliTokens: this.state.milliTokens * (options.maxMilliTokens / this.options.maxMilliTokens) }
     this.options = options
   }
 
   reserve(cost: number): Reservation | undefined {
-    return counted(cost, () => this.milliTokens > this.options.maxMilliTokens / 2 ? constVoid : undefined)
+    return counted(cost, () => this.state.milliTokens > this.options.maxMilliTokens / 2 ? constVoid : undefined)
   }
 
   /** Only outcomes decide. */
   deposit(): void {}
 
   balance(): number {
-    return this.milliTokens / 1000
+    return this.state.milliTokens / 1000
   }
 
   private ended(outcome: Outcome): void {
     const { isFailure, maxMilliTokens, milliRatio } = this.options
-    if (outcome._tag === "Success") this.milliTokens = Math.min(maxMilliTokens, this.milliTokens + milliRatio)
-    else if (outcome._tag === "Failure" && isFailure(outcome)) this.milliTokens = Math.max(0, this.milliTokens - 1000)
+    const { milliTokens } = this.state
+    if (outcome._tag === "Success") this.state = { milliTokens: Math.min(maxMilliTokens, milliTokens + milliRatio) }
+    else if (outcome._tag === "Failure" && isFailure(outcome)) {
+      this.state = { milliTokens: Math.max(0, milliTokens - 1000) }
+    }
   }
 }

@@ -1,10 +1,10 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Ref from "effect/Ref"
 import { monotonicMillis } from "../internal/clock.ts"
 import * as Bucket from "../internal/math/bucket.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../RetryQuotaStore.ts"
+import { Stateful } from "./stateful.ts"
 import { Waiters } from "./waiters.ts"
 
 /** Valid options of a store. */
@@ -20,30 +20,22 @@ export interface StoreOptions extends Bucket.BucketConfig {
 const refused = /* @__PURE__ */ Effect.succeed("refused" as const)
 
 /** The bucket in the memory of this process. There may be very many, most of them idle. */
-export class MemoryStore implements RetryQuotaStore {
+export class MemoryStore extends Stateful<Bucket.Bucket> implements RetryQuotaStore {
   /** Read before every send, so it is its own field. */
   firstAttemptCost: number
   protected options: StoreOptions
   /** The waiters for tokens, created for the first. */
   private waiters: Waiters | undefined = undefined
-  readonly ref: Ref.Ref<Bucket.Bucket>
   private latestMillis: number
   /** How far the bucket's time is ahead of the clock, if the clock went backwards. */
   private aheadMillis = 0
 
   constructor(options: StoreOptions, updatedAtMillis: number) {
+    const latestMillis = options.refillPerMilli === 0 ? 0 : updatedAtMillis
+    super({ tokens: options.initial, updatedAtMillis: latestMillis })
     this.options = options
     this.firstAttemptCost = options.firstAttemptCost
-    this.latestMillis = options.refillPerMilli === 0 ? 0 : updatedAtMillis
-    this.ref = Ref.makeUnsafe<Bucket.Bucket>({ tokens: options.initial, updatedAtMillis: this.latestMillis })
-  }
-
-  private get bucket(): Bucket.Bucket {
-    return this.ref.ref.current
-  }
-
-  private set bucket(bucket: Bucket.Bucket) {
-    this.ref.ref.current = bucket
+    this.latestMillis = latestMillis
   }
 
   get capacity(): number {
@@ -67,7 +59,7 @@ export class MemoryStore implements RetryQuotaStore {
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
     const taken = this.waiting > 0 ? undefined : Bucket.take(this.refilled(clock), cost)
     if (taken !== undefined) {
-      this.bucket = taken
+      this.state = taken
       return new Held(this, cost, clock)
     }
     if (this.whenExhausted === "stop" || this.isCrowded) return undefined
@@ -81,17 +73,17 @@ export class MemoryStore implements RetryQuotaStore {
     const isOpen = this.waiting === 0 && to <= this.capacity
     const taken = isOpen ? Bucket.take(this.refilled(clock), to - from) : undefined
     if (taken === undefined) return false
-    this.bucket = taken
+    this.state = taken
     return true
   }
 
   deposit(tokens: number, clock: Clock.Clock): void {
-    this.bucket = Bucket.put(this.refilled(clock), this.options, tokens)
+    this.state = Bucket.put(this.refilled(clock), this.options, tokens)
     this.waiters?.wakeHead()
   }
 
   get isFull(): boolean {
-    return this.bucket.tokens >= this.options.capacity && this.waiting === 0
+    return this.state.tokens >= this.options.capacity && this.waiting === 0
   }
 
   balance(clock: Clock.Clock): number {
@@ -99,7 +91,7 @@ export class MemoryStore implements RetryQuotaStore {
   }
 
   set(tokens: number, clock: Clock.Clock): void {
-    this.bucket = { tokens, updatedAtMillis: this.refilled(clock).updatedAtMillis }
+    this.state = { tokens, updatedAtMillis: this.refilled(clock).updatedAtMillis }
     this.waiters?.wakeHead()
   }
 
@@ -131,9 +123,9 @@ export class MemoryStore implements RetryQuotaStore {
 
   /** Takes the tokens and returns 0, or returns the same as `millisUntil`. */
   private takeOrWait(cost: number, clock: Clock.Clock): number {
-    const taken = Bucket.takeWhenDue(this.bucket, this.options, cost, this.now(clock))
+    const taken = Bucket.takeWhenDue(this.state, this.options, cost, this.now(clock))
     if (taken === undefined) return this.millisUntil(cost, clock)
-    this.bucket = taken
+    this.state = taken
     return 0
   }
 
@@ -151,7 +143,7 @@ export class MemoryStore implements RetryQuotaStore {
   }
 
   private refilled(clock: Clock.Clock): Bucket.Bucket {
-    return this.options.refillPerMilli === 0 ? this.bucket : Bucket.refill(this.bucket, this.options, this.now(clock))
+    return this.options.refillPerMilli === 0 ? this.state : Bucket.refill(this.state, this.options, this.now(clock))
   }
 }
 

@@ -11,6 +11,7 @@ import { look } from "../internal/safe.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Line } from "./line.ts"
+import { Stateful } from "./stateful.ts"
 
 /** The expected usage of a send, as far as its caller knows. */
 interface Expected {
@@ -124,22 +125,29 @@ const isRefusal = ({ error, info }: Outcome): boolean => {
   return info?.throttling === true || (status !== undefined && status >= 400 && status < 500 && status !== 408)
 }
 
-/** The gate of a token limiter: a send reserves its expected usage, and is settled by its actual usage. */
-export class TokenGate<E> implements SendGate<E> {
-  readonly order = 250
+/** What the windows hold, and until when the server wants no sends, in milliseconds of the monotonic clock. */
+interface TokenState {
+  readonly allowances: ReadonlyArray<Allowances.Allowance>
+  readonly closedUntilMillis: number
   /** Sends that have passed and not ended. */
-  inFlight = 0
-  private allowances: ReadonlyArray<Allowances.Allowance>
-  /** The server wants no sends until then, in milliseconds of the monotonic clock. */
-  private closedUntilMillis = -Infinity
+  readonly inFlight: number
+}
+
+/** The gate of a token limiter: a send reserves its expected usage, and is settled by its actual usage. */
+export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
+  readonly order = 250
   private readonly inputs = new Recent()
   private readonly outputs = new Recent()
   private readonly line: Line<E, Amounts>
   private readonly options: TokenOptions<E>
 
   constructor(options: TokenOptions<E>) {
+    super({
+      allowances: options.ceilings.map((ceiling) => Allowances.full(ceiling, options)),
+      closedUntilMillis: -Infinity,
+      inFlight: 0
+    })
     this.options = options
-    this.allowances = options.ceilings.map((ceiling) => Allowances.full(ceiling, options))
     this.line = new Line<E, Amounts>({
       order: "fifo",
       maxWaiters: options.maxWaiters,
@@ -155,9 +163,14 @@ export class TokenGate<E> implements SendGate<E> {
     return this.line.size
   }
 
+  /** Sends that have passed and not ended. */
+  get inFlight(): number {
+    return this.state.inFlight
+  }
+
   /** The limits and what is left of them. */
   levels(nowMillis: number): ReadonlyArray<{ readonly limit: number; readonly remaining: number }> {
-    return this.allowances.map((allowance) => {
+    return this.state.allowances.map((allowance) => {
       const { bucket, filling } = Allowances.at(allowance, nowMillis)
       const { perMillis } = this.options
       return filling === undefined
@@ -230,7 +243,7 @@ export class TokenGate<E> implements SendGate<E> {
   learn({ marks }: Reservation, answer: unknown, nowMillis: number): boolean {
     const told = limitsIn(answer)
     if (told === undefined) return false
-    this.allowances = this.allowances.map((allowance, of) =>
+    this.change((allowance, of) =>
       Allowances.learn(Allowances.at(allowance, nowMillis), this.options, told[of]!, { ...marks[of]!, nowMillis })
     )
     return told.some(({ remaining }) => remaining !== undefined)
@@ -239,9 +252,10 @@ export class TokenGate<E> implements SendGate<E> {
   private throttled({ info, nowMillis }: Outcome, saysWhatIsLeft: boolean): void {
     const hint = info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
     if (hint > 0) {
-      this.closedUntilMillis = Math.max(this.closedUntilMillis, nowMillis + Math.min(hint, this.options.perMillis))
+      const untilMillis = nowMillis + Math.min(hint, this.options.perMillis)
+      this.state = { ...this.state, closedUntilMillis: Math.max(this.state.closedUntilMillis, untilMillis) }
     } else if (!saysWhatIsLeft) {
-      this.allowances = this.allowances.map((allowance) => Allowances.drain(Allowances.at(allowance, nowMillis)))
+      this.change((allowance) => Allowances.drain(Allowances.at(allowance, nowMillis)))
     }
   }
 
@@ -255,30 +269,35 @@ export class TokenGate<E> implements SendGate<E> {
   }
 
   private opensIn(nowMillis: number, amounts: Amounts): number {
-    const millis = this.allowances.map((allowance, of) =>
+    const { allowances, closedUntilMillis } = this.state
+    const millis = allowances.map((allowance, of) =>
       Allowances.opensInMillis(Allowances.at(allowance, nowMillis), amounts[of]!)
     )
-    return Math.max(0, Math.ceil(this.closedUntilMillis - nowMillis), ...millis)
+    return Math.max(0, Math.ceil(closedUntilMillis - nowMillis), ...millis)
   }
 
   private pass(send: Send, nowMillis: number, amounts: Amounts): void {
-    const before = this.allowances
-    this.inFlight++
-    this.allowances = before.map((allowance, of) =>
-      Allowances.reserve(Allowances.at(allowance, nowMillis), amounts[of]!)
-    )
-    const marks = this.allowances.map(({ drawn }, of) => ({ sentMillis: nowMillis, held: before[of]!.held, drawn }))
+    const before = this.state.allowances
+    this.change((allowance, of) => Allowances.reserve(Allowances.at(allowance, nowMillis), amounts[of]!), 1)
+    const marks = this.state.allowances.map(({ drawn }, of) => ({
+      sentMillis: nowMillis,
+      held: before[of]!.held,
+      drawn
+    }))
     send.hold(new Reservation(this, amounts, this.options.meterOf(send.context), marks))
   }
 
   private settle({ amounts }: Reservation, used: Amounts, nowMillis: number | undefined): void {
-    this.inFlight--
-    this.allowances = this.allowances.map((allowance, of) =>
+    this.change((allowance, of) =>
       Allowances.settle(
         nowMillis === undefined ? allowance : Allowances.at(allowance, nowMillis),
         amounts[of]!,
         used[of]!
-      )
-    )
+      ), -1)
+  }
+
+  private change(next: (allowance: Allowances.Allowance, of: number) => Allowances.Allowance, inFlight = 0): void {
+    const { allowances, closedUntilMillis, inFlight: before } = this.state
+    this.state = { allowances: allowances.map(next), closedUntilMillis, inFlight: before + inFlight }
   }
 }
