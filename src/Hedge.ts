@@ -63,12 +63,12 @@ export interface Options {
 }
 
 /**
- * A snapshot of the hedging of a resource.
+ * The current state of the hedging of a resource.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Snapshot {
+export interface State {
   /** The budget's balance: with a share of the traffic, the number of hedges that can be sent. */
   readonly balance: number
   /** The number of latencies known. */
@@ -87,7 +87,7 @@ export interface Service {
   /** The latency, in milliseconds, that this share of the sends did not exceed; `undefined` while none is known. */
   readonly latency: (quantile: number) => Effect.Effect<number | undefined, InvalidOption>
   /** The current state. */
-  readonly snapshot: Effect.Effect<Snapshot>
+  readonly state: Effect.Effect<State>
   /** @internal */
   readonly home: Home
 }
@@ -172,7 +172,7 @@ export const serviceOf = (home: Home): Service => ({
       }),
       (valid) => now((nowMillis) => home.latencies.quantile(valid, 1, nowMillis))
     ),
-  snapshot: Effect.clockWith((clock) =>
+  state: Effect.clockWith((clock) =>
     now((nowMillis) => ({ balance: home.budget.balance(clock), latencies: home.latencies.count(nowMillis) }))
   )
 })
@@ -230,7 +230,7 @@ export const layerConfig = (
  * @category getters
  * @since 0.1.0
  */
-export const snapshot: Effect.Effect<Snapshot, never, Hedge> = /* @__PURE__ */ Hedge.use((hedge) => hedge.snapshot)
+export const state: Effect.Effect<State, never, Hedge> = /* @__PURE__ */ Hedge.use((hedge) => hedge.state)
 
 /**
  * The delay made by {@link quantile}.

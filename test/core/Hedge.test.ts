@@ -733,9 +733,9 @@ describe("the share of the traffic", () => {
 
   it.effect("unused shares expire, the oldest are used first, and unsent ones come back", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { budget, snapshot } = yield* Hedge.make({ share: 0.5 })
+      const { budget, state } = yield* Hedge.make({ share: 0.5 })
       const clock = yield* Clock.Clock
-      const balance = Effect.map(snapshot, ({ balance }) => balance)
+      const balance = Effect.map(state, ({ balance }) => balance)
       const deposit = (calls: number) => budget.deposit(calls * 0.5, clock)
       deposit(4)
       yield* TestClock.adjust("5 seconds")
@@ -819,12 +819,12 @@ describe("the quantile", () => {
       yield* TestClock.adjust("20 seconds")
       yield* record(100)
       assert.approximately((yield* hedge.latency(0.5))!, 10, 0.1)
-      assert.strictEqual((yield* hedge.snapshot).latencies, 2)
+      assert.strictEqual((yield* hedge.state).latencies, 2)
       yield* TestClock.adjust("10 seconds")
       assert.approximately((yield* hedge.latency(0.5))!, 100, 1)
       yield* TestClock.adjust("10 minutes")
       assert.isUndefined(yield* hedge.latency(0.5))
-      assert.strictEqual((yield* hedge.snapshot).latencies, 0)
+      assert.strictEqual((yield* hedge.state).latencies, 0)
     })))
 
   const after = (turns: ReadonlyArray<Turn>, quantile: Hedge.Quantile) =>
@@ -860,7 +860,7 @@ describe("the quantile", () => {
   it.effect("a failure is no latency, a timeout is one, and so is a send that was given up after its delay", () =>
     Effect.scoped(Effect.gen(function*() {
       const hedge = yield* Hedge.make({ budget: unlimited })
-      const known = Effect.map(hedge.snapshot, ({ latencies }) => latencies)
+      const known = Effect.map(hedge.state, ({ latencies }) => latencies)
       const play = (turns: ReadonlyArray<Turn>, after = 20) =>
         Effect.provideService(timed(serving(turns).send.pipe(Hedge.hedged({ after }))), Hedge.Hedge, hedge)
       yield* play([[5, new Terminal()]])
@@ -1002,7 +1002,7 @@ describe("options", () => {
     Effect.gen(function*() {
       const { home } = yield* Hedge.Hedge
       assert.strictEqual(home.quantile, 0.9)
-      assert.deepStrictEqual(yield* Hedge.snapshot, { balance: 0, latencies: 0 })
+      assert.deepStrictEqual(yield* Hedge.state, { balance: 0, latencies: 0 })
     }).pipe(
       Effect.provide(Layer.provide(
         Hedge.layerConfig({ share: Config.Finite("SHARE") }),
@@ -1013,7 +1013,7 @@ describe("options", () => {
   it.effect("impossible ones in the configuration are typed failures", () =>
     Effect.gen(function*() {
       const layer = Hedge.layerConfig({ share: Config.succeed(2) })
-      const exit = yield* Effect.exit(Effect.provide(Hedge.snapshot, layer))
+      const exit = yield* Effect.exit(Effect.provide(Hedge.state, layer))
       assert.deepInclude(errorOf(exit), { _tag: "InvalidOption", field: "share" })
     }))
 })

@@ -395,7 +395,7 @@ describe("ResourceLimiters", () => {
         yield* Fiber.join(runs)
         assert.deepStrictEqual(sends, ["a", "a", "b"])
         const latencies = (key: string) =>
-          Effect.map(Effect.provide(Hedge.snapshot, ResourceLimiters.hedge(key)), (now) => now.latencies)
+          Effect.map(Effect.provide(Hedge.state, ResourceLimiters.hedge(key)), (now) => now.latencies)
         assert.deepStrictEqual([yield* latencies("a"), yield* latencies("b")], [6, 1])
       }).pipe(Effect.provide(ResourceLimiters.layer({ hedge: { share: 0.2 } }))))
 

@@ -18,7 +18,7 @@ describe("examples/hedge", () => {
       const late = yield* Effect.forkChild(Example.read(send), { startImmediately: true })
       yield* TestClock.adjust(41)
       assert.deepStrictEqual(late.pollUnsafe(), Exit.succeed(101))
-      assert.strictEqual((yield* Hedge.snapshot).balance, 1)
+      assert.strictEqual((yield* Hedge.state).balance, 1)
     }).pipe(Effect.provide(Example.layer)))
 
   it.effect("two hedges wait for what pays for them", () =>

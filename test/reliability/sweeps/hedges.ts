@@ -159,7 +159,7 @@ export const hedgeSweeps: Sweeps = {
     }, { isDeep: true }),
     least: 40
   },
-  "Hedge.hedged by a quantile, Hedge.make, Hedge.snapshot, Hedge.quantile": {
+  "Hedge.hedged by a quantile, Hedge.make, Hedge.state, Hedge.quantile": {
     program: Effect.scoped(
       Effect.flatMap(Hedge.make({ share: 1 }), (hedge) =>
         Effect.provideService(
@@ -167,7 +167,7 @@ export const hedgeSweeps: Sweeps = {
             settled((send) => Hedge.hedged(send, { after: Hedge.quantile(0.5, { warmUp: 1, first: 5 }) }), {
               isAround: true
             }),
-            Hedge.snapshot
+            Hedge.state
           ]),
           Hedge.Hedge,
           hedge
