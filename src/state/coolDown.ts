@@ -7,6 +7,7 @@ import { monotonicMillis } from "../internal/clock.ts"
 import type { Outcome, Pass, Send, SendGate } from "../SendGate.ts"
 import { Line } from "./line.ts"
 import { type Linked, List } from "./list.ts"
+import { Stateful } from "./stateful.ts"
 
 /** Valid options of a cool-down. */
 export interface CoolDownOptions<E> {
@@ -61,35 +62,73 @@ class Passage<E> implements Pass, Linked<Passage<E>> {
   }
 }
 
+/** Times in milliseconds of the monotonic clock. */
+interface Cooling {
+  readonly phase: "free" | "closed" | "opening"
+  /** The server wants no sends until then. */
+  readonly untilMillis: number
+  /** No send is made until then: spread out so the processes of a fleet do not return together. */
+  readonly opensMillis: number
+  readonly spreadMillis: number
+  /** How many sends may be in progress. */
+  readonly allowed: number
+  /** How many sends were in line, but no longer are, or were refused a place in it. */
+  readonly served: number
+  /** How often it began to open, and when it last did. */
+  readonly openings: number
+  readonly openedMillis: number
+  /** How many sends were wanted while it was closed: gaps keep them from returning together. */
+  readonly heldBack: number
+  /** The gaps end by then, or with as many successes as sends were held back: what comes later is only ramped up. */
+  readonly gapsEndMillis: number
+  /** The last send since it began to open. */
+  readonly lastMillis: number
+}
+
+const free: Cooling = {
+  phase: "free",
+  untilMillis: -Infinity,
+  opensMillis: -Infinity,
+  spreadMillis: 0,
+  allowed: 0,
+  served: 0,
+  openings: 0,
+  openedMillis: -Infinity,
+  heldBack: 0,
+  gapsEndMillis: Infinity,
+  lastMillis: -Infinity
+}
+
+/** One send may pass. */
+const opened = (state: Cooling, demand: number, now: number): Cooling => ({
+  ...state,
+  phase: "opening",
+  openings: state.openings + 1,
+  openedMillis: now,
+  allowed: 1,
+  heldBack: demand,
+  gapsEndMillis: Infinity,
+  lastMillis: -Infinity
+})
+
+/** One more may pass for each that succeeds. */
+const succeeded = (state: Cooling, now: number): Cooling => ({
+  ...state,
+  gapsEndMillis: state.gapsEndMillis === Infinity ? now + state.spreadMillis : state.gapsEndMillis,
+  allowed: state.allowed + 1
+})
+
 /**
  * The gate of a cool-down. `"free"`: sends pass. `"closed"`: none does until the server's hint is over. `"opening"`:
  * one does, then one more for each that succeeds, with gaps between those held back, until as many pass as wanted to.
  * A send that was refused may come back, so it counts as wanted; one that was interrupted while it waited is gone. A
  * send that does not end holds its place for the probe time.
  */
-export class CoolDownGate<E> implements SendGate<E> {
+export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
   readonly name = "CoolDown"
   readonly order = 100
-  phase: "free" | "closed" | "opening" = "free"
-  /** The server wants no sends until then, in milliseconds of the monotonic clock. */
-  untilMillis = -Infinity
-  /** No send is made until then: spread out so the processes of a fleet do not return together. */
-  private opensMillis = -Infinity
-  private spreadMillis = 0
-  /** Sends in progress since it was last closed, and how many may be. */
+  /** Sends in progress since it was last closed: a list, from which one is removed in one step. */
   private sends = new List<Passage<E>>()
-  private allowed = 0
-  /** How many sends were in line, but no longer are, or were refused a place in it. */
-  private served = 0
-  /** How often it began to open, and when it last did. */
-  private openings = 0
-  private openedMillis = -Infinity
-  /** How many sends were wanted while it was closed: gaps keep them from returning together. */
-  private heldBack = 0
-  /** The gaps end by then, or with as many successes as sends were held back: what comes later is only ramped up. */
-  private gapsEndMillis = Infinity
-  /** The last send since it began to open. */
-  private lastMillis = -Infinity
   private readonly free = new Passage<E>(this, new List(), -Infinity)
   peers: Peers | undefined = undefined
   private readonly line: Line<E>
@@ -97,6 +136,7 @@ export class CoolDownGate<E> implements SendGate<E> {
   private readonly random: Random.Random
 
   constructor(options: CoolDownOptions<E>, random: Random.Random) {
+    super(free)
     this.options = options
     this.random = random
     this.line = new Line<E>({
@@ -108,6 +148,14 @@ export class CoolDownGate<E> implements SendGate<E> {
       isOpen: ({ nowMillis }) => this.opens(nowMillis),
       refused: (reason, now) => this.refusal(reason === "full" ? "closed" : reason, now)
     })
+  }
+
+  get phase(): Cooling["phase"] {
+    return this.state.phase
+  }
+
+  get untilMillis(): number {
+    return this.state.untilMillis
   }
 
   get waiting(): number {
@@ -135,16 +183,16 @@ export class CoolDownGate<E> implements SendGate<E> {
     if (this.line.size === 0 && this.opens(now)) return this.pass(send, now)
     if (this.untilMillis - now > this.options.maxWaitMillis) return Effect.fail(this.refusal("closed", now))
     // The more sends there are, the shorter the gaps: the one with the timer checks again.
-    if (this.phase === "opening" && this.allowed <= this.heldBack) this.line.signal()
+    const { allowed, heldBack, openings, phase } = this.state
+    if (phase === "opening" && allowed <= heldBack) this.line.signal()
     const clock = Context.get(send.context, Clock.Clock)
-    const { openings } = this
     const granted = () => {
-      this.served++
+      this.serve()
       this.pass(send, monotonicMillis(clock))
     }
     return this.line.wait(send.context, granted, undefined, () => {
-      if (openings === this.openings) return
-      this.heldBack--
+      if (openings === this.state.openings) return
+      this.state = { ...this.state, heldBack: this.state.heldBack - 1 }
       this.line.signal()
     })
   }
@@ -160,14 +208,14 @@ export class CoolDownGate<E> implements SendGate<E> {
     if (hintMillis > 0) return this.close(outcome.nowMillis, hintMillis)
     if (passage.sends !== this.sends) return
     if (outcome._tag === "Success") this.succeeded(outcome)
-    else if (outcome.info?.throttling === true) this.allowed = 1
+    else if (outcome.info?.throttling === true) this.state = { ...this.state, allowed: 1 }
     this.line.admit(outcome)
     this.line.signal()
   }
 
   canceled(passage: Passage<E>): void {
     if (!this.sends.remove(passage)) return
-    this.lastMillis = -Infinity
+    this.state = { ...this.state, lastMillis: -Infinity }
     this.line.signal()
   }
 
@@ -181,11 +229,11 @@ export class CoolDownGate<E> implements SendGate<E> {
 
   /** A hint given to another process. */
   closeUntil(now: number, until: number): void {
-    this.untilMillis = Math.min(until, now + this.options.atMostMillis)
-    this.spreadMillis = (this.untilMillis - now) * this.options.spread
-    this.opensMillis = this.untilMillis + this.random.nextDoubleUnsafe() * this.spreadMillis
-    if (this.phase !== "closed") this.served = 0
-    this.phase = "closed"
+    const untilMillis = Math.min(until, now + this.options.atMostMillis)
+    const spreadMillis = (untilMillis - now) * this.options.spread
+    const opensMillis = untilMillis + this.random.nextDoubleUnsafe() * spreadMillis
+    const served = this.phase === "closed" ? this.state.served : 0
+    this.state = { ...this.state, phase: "closed", untilMillis, spreadMillis, opensMillis, served }
     this.sends = new List()
     this.line.signal()
   }
@@ -210,34 +258,27 @@ export class CoolDownGate<E> implements SendGate<E> {
     this.peers?.opened()
     // It has succeeded late, while the peers were asked again.
     if (this.phase === "closed") this.open(outcome.nowMillis)
-    if (this.gapsEndMillis === Infinity) this.gapsEndMillis = outcome.nowMillis + this.spreadMillis
-    this.allowed++
-    if (this.allowed >= this.demand && this.line.size === 0) this.phase = "free"
+    const state = succeeded(this.state, outcome.nowMillis)
+    this.state = state.allowed >= this.demand && this.line.size === 0 ? { ...state, phase: "free" } : state
   }
 
   /** How many sends were wanted since it was last free. */
   private get demand(): number {
-    return this.line.size + this.served
+    return this.line.size + this.state.served
   }
 
   private opens(now: number): boolean {
     if (this.phase === "free") return true
     this.forget(now)
     if (this.phase === "closed") {
-      if (now < this.opensMillis || this.peers?.mayOpen() === false) return false
+      if (now < this.state.opensMillis || this.peers?.mayOpen() === false) return false
       this.open(now)
     }
-    return this.sends.size < this.allowed && now >= this.nextMillis
+    return this.sends.size < this.state.allowed && now >= this.nextMillis
   }
 
   private open(now: number): void {
-    this.phase = "opening"
-    this.openings++
-    this.openedMillis = now
-    this.allowed = 1
-    this.heldBack = this.demand
-    this.gapsEndMillis = Infinity
-    this.lastMillis = -Infinity
+    this.state = opened(this.state, this.demand, now)
   }
 
   /**
@@ -249,22 +290,25 @@ export class CoolDownGate<E> implements SendGate<E> {
     for (let { first } = this.sends; first !== undefined && first.sentMillis <= since; { first } = this.sends) {
       this.sends.remove(first)
     }
-    if (this.gapsEndMillis === Infinity && this.openedMillis <= since) this.phase = "closed"
+    const { gapsEndMillis, openedMillis } = this.state
+    if (gapsEndMillis === Infinity && openedMillis <= since) this.state = { ...this.state, phase: "closed" }
   }
 
   /** When the next send may follow the last, if there is room for it. */
   private get nextMillis(): number {
-    const soonest = this.lastMillis + (this.allowed > unpacedAbove ? 0 : 1)
-    if (this.allowed > this.heldBack) return soonest
-    return Math.max(soonest, Math.min(this.gapsEndMillis, this.lastMillis + this.spreadMillis / this.demand))
+    const { allowed, gapsEndMillis, heldBack, lastMillis, spreadMillis } = this.state
+    const soonest = lastMillis + (allowed > unpacedAbove ? 0 : 1)
+    if (allowed > heldBack) return soonest
+    return Math.max(soonest, Math.min(gapsEndMillis, lastMillis + spreadMillis / this.demand))
   }
 
   private opensIn(now: number): number {
-    if (this.phase === "closed") {
+    const { allowed, opensMillis: closedMillis, phase } = this.state
+    if (phase === "closed") {
       // The peers answer by `look`.
-      return now >= this.opensMillis && this.peers?.isAsked === true ? Infinity : Math.max(0, this.opensMillis - now)
+      return now >= closedMillis && this.peers?.isAsked === true ? Infinity : Math.max(0, closedMillis - now)
     }
-    const opensMillis = this.sends.size < this.allowed
+    const opensMillis = this.sends.size < allowed
       ? this.nextMillis
       : this.sends.first!.sentMillis + this.options.probeMillis
     return Math.max(0, opensMillis - now)
@@ -273,13 +317,18 @@ export class CoolDownGate<E> implements SendGate<E> {
   private pass(send: Send, now: number): void {
     const passage = new Passage(this, this.sends, now)
     this.sends.append(passage)
-    this.lastMillis = now
+    this.state = { ...this.state, lastMillis: now }
     send.hold(passage)
   }
 
   private refusal(reason: "closed" | "queue-full", now: number): E {
-    this.served++
-    const rest = Math.max(0, this.untilMillis - now)
-    return this.options.refused(reason, rest + this.random.nextDoubleUnsafe() * this.spreadMillis)
+    this.serve()
+    const { spreadMillis, untilMillis } = this.state
+    const rest = Math.max(0, untilMillis - now)
+    return this.options.refused(reason, rest + this.random.nextDoubleUnsafe() * spreadMillis)
+  }
+
+  private serve(): void {
+    this.state = { ...this.state, served: this.state.served + 1 }
   }
 }
