@@ -141,7 +141,7 @@ describe("secrets planted in requests and responses", () => {
         headers: { "retry-after": secret },
         body: secret
       })
-      const call = Effect.retry(attempt(Effect.fail(failure)), policy)
+      const call = Effect.retry(Effect.fail(failure), policy)
       const { text } = yield* told(
         Kit.runToEnd(Effect.provide(call, RetryObserver.layer(observer))),
         new Set<unknown>([failure])

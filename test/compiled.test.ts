@@ -147,7 +147,7 @@ describe("what the compiler says where attempt is forgotten", () => {
   const options = "Effect.retry(call, { schedule: awsStandard, times: 2 })"
   const right = [
     options.replace("call", "attempt(call)"),
-    "Effect.retry(attempt(call), awsStandard)",
+    "Effect.retry(call, awsStandard)",
     "call.pipe(attempt, Effect.retry(awsAdaptive))",
     "withRetry(call, awsStandard)",
     "Effect.retry(call, Backoff.fixed({ delay: 1 }))",
@@ -173,7 +173,7 @@ declare const call: Effect.Effect<number, NotFound>
     it(`${line}: what to do, within six lines`, () => {
       const error = errorOf(line)
       assert.isAtMost(error.trimEnd().split("\n").length, 6, error)
-      assert.include(error, "wrap the call: Effect.retry(attempt(call), policy), or use withRetry")
+      assert.include(error, "wrap the call: Effect.retry(call, policy), or use withRetry")
     })
   }
 
@@ -184,7 +184,7 @@ declare const call: Effect.Effect<number, NotFound>
   it(`${options}: what docs/not-retried.md explains`, () => {
     const page = fs.readFileSync(path.join(root, "docs/not-retried.md"), "utf8")
     for (
-      const words of ["Attempted<\"wrap the call: Effect.retry(attempt(call), policy), or use withRetry\">", options]
+      const words of ["Attempted<\"wrap the call: Effect.retry(call, policy), or use withRetry\">", options]
     ) {
       assert.include(page, words)
     }

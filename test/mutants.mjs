@@ -2,7 +2,7 @@
 //
 //   npm install --no-save @stryker-mutator/instrumenter@10
 //   node test/mutants.mjs                                             # src/{engine,state} and src/internal/math
-//   node test/mutants.mjs src/engine/call.ts                          # these files or folders
+//   node test/mutants.mjs src/engine/run.ts                           # these files or folders
 //   node test/mutants.mjs src/state -- test/state test/core           # with these tests
 //
 // Stryker loads the tests again for each mutant, which takes hours. Here each file of tests is loaded once, in a process of

@@ -1,6 +1,6 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
-import { attempt, awsStandard, RetryQuota, withRetry } from "effect-retry"
+import { awsStandard, RetryQuota, withRetry } from "effect-retry"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -747,7 +747,7 @@ describe("Simulator.inVirtualTime", () => {
         Simulator.inVirtualTime(Effect.andThen(Effect.exit(call), Clock.currentTimeMillis), { seed: 3 })
       const millis = yield* ends(withRetry(send, awsStandard))
       assert.isTrue(millis > 0 && millis < 3000)
-      assert.strictEqual(yield* ends(Effect.retry(attempt(send), awsStandard)), millis)
+      assert.strictEqual(yield* ends(Effect.retry(send, awsStandard)), millis)
     }).pipe(Effect.provide(RetryQuota.layer())))
 })
 

@@ -5,7 +5,6 @@ import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { ConfiguredRetryStrategy, isThrottlingError, isTransientError } from "@smithy/core/retry"
 import {
   AdaptiveRateLimiter,
-  attempt,
   awsDynamoDB2026,
   awsStandard,
   awsStandard2026,
@@ -516,7 +515,7 @@ describe("AwsSdk.send", () => {
 
   describe("headers", () => {
     const retried = {
-      "Effect.retry": (call: Effect.Effect<unknown, AwsSdk.SdkError>) => Effect.retry(attempt(call), awsStandard2026),
+      "Effect.retry": (call: Effect.Effect<unknown, AwsSdk.SdkError>) => Effect.retry(call, awsStandard2026),
       "withRetry": (call: Effect.Effect<unknown, AwsSdk.SdkError>) => withRetry(call, awsStandard2026),
       "a plain schedule": (call: Effect.Effect<unknown, AwsSdk.SdkError>) => Effect.retry(call, Schedule.recurs(2)),
       "RetryStrategy.run": (call: Effect.Effect<unknown, AwsSdk.SdkError>) =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { attempt, awsStandard, InvalidOption, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { awsStandard, InvalidOption, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
 import * as CoolDown from "effect-retry/CoolDown"
 import { type Law, SendGateSuite } from "effect-retry/testing"
@@ -65,7 +65,7 @@ const slowStore = Layer.effect(
 describe("CircuitBreakerGate", () => {
   const forms = {
     withRetry: <A, E, R>(self: Effect.Effect<A, E, R>) => withRetry(self, awsStandard),
-    "Effect.retry": <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.retry(attempt(self), awsStandard)
+    "Effect.retry": <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.retry(self, awsStandard)
   } as const
 
   for (const [name, retried] of Object.entries(forms)) {

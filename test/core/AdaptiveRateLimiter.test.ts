@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
-  attempt,
   awsAdaptive,
   Backoff,
   InvalidOption,
@@ -20,7 +19,6 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { Terminal, Throttled } from "../utils/call.ts"
 import { sweep } from "../utils/sweep.ts"
@@ -322,7 +320,7 @@ describe("AdaptiveRateLimiter", () => {
         yield* AdaptiveRateLimiter.update(true)
         let sends = 0
         const call = Effect.sync(() => ++sends)
-        for (const program of [withRetry(call, awsAdaptive), Effect.retry(attempt(call), awsAdaptive)]) {
+        for (const program of [withRetry(call, awsAdaptive), Effect.retry(call, awsAdaptive)]) {
           const error = yield* Effect.flip(program)
           assert.strictEqual(error._tag, "RateLimitExceeded")
         }
@@ -336,7 +334,7 @@ describe("AdaptiveRateLimiter", () => {
           RetryPolicy.quotaGated({ cost: 5 }),
           RetryPolicy.requiresRateLimiter
         )
-        for (const run of [withRetry, (self: Effect.Effect<never, Throttled>) => Effect.retry(attempt(self), eager)]) {
+        for (const run of [withRetry, (self: Effect.Effect<never, Throttled>) => Effect.retry(self, eager)]) {
           let sends = 0
           const call = Effect.suspend(() => {
             sends++
@@ -370,7 +368,7 @@ describe("AdaptiveRateLimiter", () => {
 
     for (
       const [form, stepsOut, run] of [
-        ["Effect.retry", 1, <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.retry(attempt(self), awsAdaptive)],
+        ["Effect.retry", 1, <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.retry(self, awsAdaptive)],
         ["withRetry", 1, <A, E, R>(self: Effect.Effect<A, E, R>) => withRetry(self, awsAdaptive)],
         [
           "RetryStrategy.run",
@@ -425,15 +423,11 @@ describe("AdaptiveRateLimiter", () => {
           RetryPolicy.quotaGated({ cost: 10 }),
           RetryPolicy.requiresRateLimiter
         )
-        const ofAnyError: Schedule.Schedule<
-          unknown,
-          any,
-          AdaptiveRateLimiter.RateLimitExceeded,
-          RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
-        > = policy
-        const limited = Effect.timeout(attempt(call), "500 millis")
-        const fiber = yield* Effect.forkChild(Effect.exit(Effect.retry(limited, ofAnyError)))
-        yield* TestClock.adjust("1900 millis")
+        const limited = Effect.timeout(Effect.retry(call, policy), "500 millis")
+        const fiber = yield* Effect.forkChild(Effect.exit(limited))
+        yield* TestClock.adjust("400 millis")
+        assert.strictEqual(yield* RetryQuota.balance, 490)
+        yield* TestClock.adjust("100 millis")
         yield* Fiber.join(fiber)
         assert.strictEqual(yield* RetryQuota.balance, 500)
       }).pipe(Effect.provide(Layer.fresh(layer))))

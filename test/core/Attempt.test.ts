@@ -269,7 +269,7 @@ describe.each(drivers)("$form", ({ run }) => {
       }))
   })
 
-  it.effect("is found by an attempt in a child fiber, under a timeout of its own", () =>
+  it.effect("gives the tokens back to a send under a timeout of its own, in a child fiber", () =>
     Effect.gen(function*() {
       let sends = 0
       const call = Effect.suspend(() => sends++ < 1 ? Effect.never : Effect.succeed("ok"))
@@ -325,10 +325,20 @@ describe.each(drivers)("$form", ({ run }) => {
   })
 })
 
+it.effect("an attempt that nothing retries is the effect itself, paid for as a first attempt", () =>
+  Effect.gen(function*() {
+    assert.strictEqual(yield* attempt(Effect.succeed(1)), 1)
+    const error = new Transient()
+    assert.strictEqual(yield* Effect.flip(attempt(Effect.fail(error))), error)
+    yield* RetryQuota.RetryQuota.use((quota) => quota.reserve(5))
+    yield* attempt(Effect.void)
+    assert.strictEqual(yield* RetryQuota.balance, 496)
+  }).pipe(Effect.provide(RetryQuota.layer())))
+
 describe("a policy without a quota", () => {
   const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.whileRetryable)
   const forms = [
-    ["Effect.retry(attempt)", (self: Effect.Effect<number, Terminal>) => Effect.retry(attempt(self), policy)],
+    ["Effect.retry", (self: Effect.Effect<number, Terminal>) => Effect.retry(self, policy)],
     ["withRetry", (self: Effect.Effect<number, Terminal>) => withRetry(self, policy)]
   ] as const
   for (const [form, run] of forms) {
@@ -481,35 +491,27 @@ describe("Effect.retry", () => {
     ["Schedule.while", Schedule.while(awsStandard, () => Effect.succeed(true))]
   ]
   for (const [name, policy] of natural) {
-    for (const child of [false, true]) {
-      const where = child && !name.includes("modifyDelay") && !name.includes("max")
-        ? "also in a child fiber"
-        : "in its fiber"
-      const inner = <A, E>(self: Effect.Effect<A, E>) =>
-        where === "also in a child fiber" ? Effect.raceFirst(self, Effect.never) : self
-
-      it.effect(`${name} around a policy: success gives back, failure spends, ${where} (${child ? "forked" : "same"})`, () =>
-        Effect.gen(function*() {
-          const run = (errors: ReadonlyArray<unknown>) => Effect.retry(inner(attempt(scripted(errors).effect)), policy)
-          const fiber = yield* Effect.forkChild(Effect.gen(function*() {
-            yield* Effect.exit(run([new Transient()]))
-            const afterSuccess = yield* RetryQuota.balance
-            yield* Effect.exit(run([new Transient(), new Transient(), new Transient()]))
-            return [afterSuccess, yield* RetryQuota.balance]
-          }))
-          yield* TestClock.adjust("10 minutes")
-          assert.deepStrictEqual(yield* Fiber.join(fiber), [100, 90])
-        }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
-    }
+    it.effect(`${name} around a policy: success gives back, failure spends`, () =>
+      Effect.gen(function*() {
+        const run = (errors: ReadonlyArray<unknown>) => Effect.retry(scripted(errors).effect, policy)
+        const fiber = yield* Effect.forkChild(Effect.gen(function*() {
+          yield* Effect.exit(run([new Transient()]))
+          const afterSuccess = yield* RetryQuota.balance
+          yield* Effect.exit(run([new Transient(), new Transient(), new Transient()]))
+          return [afterSuccess, yield* RetryQuota.balance]
+        }))
+        yield* TestClock.adjust("10 minutes")
+        assert.deepStrictEqual(yield* Fiber.join(fiber), [100, 90])
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
   }
 
-  it.effect("ends in the defect of an attempt, the first or a later one, with a quota and without", () =>
+  it.effect("ends in the defect of a send, the first or a later one, with a quota and without", () =>
     Effect.gen(function*() {
       const timed = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.deadline("1 minute"))
       for (const policy of [awsStandard, Backoff.fixed({ delay: 1 }), timed]) {
         for (const failures of [0, 1]) {
           for (
-            const run of [withRetry, (self: Effect.Effect<never, Transient>) => Effect.retry(attempt(self), policy)]
+            const run of [withRetry, (self: Effect.Effect<never, Transient>) => Effect.retry(self, policy)]
           ) {
             let sends = 0
             const send = Effect.suspend(() => sends++ < failures ? Effect.fail(new Transient()) : Effect.die("defect"))
@@ -519,20 +521,20 @@ describe("Effect.retry", () => {
       }
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("around an attempt with a quota of its own has each quota paid back what it gave", () =>
+  it.effect("pays from the quota around the retry, and sees none that is provided inside the retried effect", () =>
     Effect.gen(function*() {
       const inner = yield* RetryQuota.make({ initial: 50 })
       const call = scripted([new Transient()])
       const own = Effect.provideService(attempt(call.effect), RetryQuota.RetryQuota, inner)
       yield* inTime(Effect.retry(own, awsStandard))
       assert.strictEqual(call.sends, 2)
-      assert.deepStrictEqual([yield* RetryQuota.balance, yield* inner.balance], [100, 51])
+      assert.deepStrictEqual([yield* RetryQuota.balance, yield* inner.balance], [100, 50])
     }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
 
   it.effect("with { schedule, times } loses no token: those of a retry that is never made go back", () =>
     Effect.gen(function*() {
       const call = scripted([new Transient(), new Transient(), new Transient()])
-      const program = Effect.retry(attempt(call.effect), { schedule: awsStandard, times: 1 })
+      const program = Effect.retry(call.effect, { schedule: awsStandard, times: 1 })
       const fiber = yield* Effect.forkChild(Effect.andThen(Effect.exit(program), Effect.sleep("1 hour")))
       yield* TestClock.adjust("30 minutes")
       assert.strictEqual(call.sends, 2)
@@ -542,24 +544,24 @@ describe("Effect.retry", () => {
       assert.strictEqual(yield* RetryQuota.balance, 495)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("gives those tokens back when the fiber retries again, too", () =>
+  it.effect("gives those tokens back at once, in a fiber that retries again, too", () =>
     Effect.gen(function*() {
       const stopping = Effect.exit(
-        Effect.retry(attempt(Effect.fail(new Transient())), { schedule: awsStandard, times: 0 })
+        Effect.retry(Effect.fail(new Transient()), { schedule: awsStandard, times: 0 })
       )
       const fiber = yield* Effect.forkChild(Effect.andThen(Effect.repeat(stopping, Schedule.recurs(30)), Effect.never))
       yield* TestClock.adjust(0)
-      assert.strictEqual(yield* RetryQuota.balance, 495)
+      assert.strictEqual(yield* RetryQuota.balance, 500)
       yield* TestClock.adjust("30 minutes")
       assert.strictEqual(yield* RetryQuota.balance, 500)
       yield* Fiber.interrupt(fiber)
       assert.strictEqual(yield* RetryQuota.balance, 500)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("gives those tokens back when the fiber retries by withRetry, too", () =>
+  it.effect("gives those tokens back at once, in a fiber that retries by withRetry, too", () =>
     Effect.gen(function*() {
       const failing = Effect.fail(new Transient())
-      const stopping = Effect.exit(Effect.retry(attempt(failing), { schedule: awsStandard, times: 0 }))
+      const stopping = Effect.exit(Effect.retry(failing, { schedule: awsStandard, times: 0 }))
       const fiber = yield* Effect.forkChild(
         Effect.andThen(
           stopping,
@@ -574,9 +576,9 @@ describe("Effect.retry", () => {
 
   it.effect("a retried call between a decision and its retry does not make the retry free", () =>
     Effect.gen(function*() {
-      const report = Effect.exit(Effect.retry(attempt(Effect.fail(new Terminal())), awsStandard))
+      const report = Effect.exit(Effect.retry(Effect.fail(new Terminal()), awsStandard))
       const policy = Schedule.tap(awsStandard, () => report)
-      yield* inTime(Effect.retry(attempt(Effect.fail(new Transient())), policy))
+      yield* inTime(Effect.retry(Effect.fail(new Transient()), policy))
       assert.strictEqual(yield* RetryQuota.balance, 490)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
@@ -603,7 +605,7 @@ describe("Effect.retry", () => {
     Effect.gen(function*() {
       const gated = (cost: number) => Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.quotaGated({ cost }))
       for (const both of [Schedule.min([gated(5), gated(7)]), Schedule.max([gated(7), gated(5)])]) {
-        const program = Effect.retry(attempt(scripted([new Transient()]).effect), both)
+        const program = Effect.retry(scripted([new Transient()]).effect, both)
         const fiber = yield* Effect.forkChild(Effect.andThen(program, Effect.never))
         yield* TestClock.adjust("1 minute")
         assert.strictEqual(yield* RetryQuota.balance, 500)
@@ -614,7 +616,7 @@ describe("Effect.retry", () => {
   it.effect("leaves no observer on a fiber whose retries are never made", () =>
     Effect.gen(function*() {
       const stopping = Effect.exit(
-        Effect.retry(attempt(Effect.fail(new Transient())), { schedule: awsStandard, times: 0 })
+        Effect.retry(Effect.fail(new Transient()), { schedule: awsStandard, times: 0 })
       )
       const fiber = yield* Effect.forkChild(Effect.andThen(Effect.repeat(stopping, Schedule.recurs(200)), Effect.never))
       yield* TestClock.adjust("1 minute")
@@ -622,36 +624,28 @@ describe("Effect.retry", () => {
       assert.isAtMost(observers?.length ?? 0, 3)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
-  it.effect("also finds a retry that holds no quota tokens: it does not pay as a first attempt", () =>
+  it.effect("does not have a retry that holds no quota tokens pay as a first attempt", () =>
     Effect.gen(function*() {
       const policy = Schedule.map(
         Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(3)),
         () => Effect.succeed("hidden")
       )
-      yield* inTime(Effect.retry(attempt(scripted([new Transient(), new Transient()]).effect), policy))
+      yield* inTime(Effect.retry(scripted([new Transient(), new Transient()]).effect, policy))
       assert.strictEqual(yield* RetryQuota.balance, 5)
     }).pipe(Effect.provide(RetryQuota.layer({ capacity: 10, initial: 9, firstAttemptCost: 4 }))))
 
-  it.effect("an attempt that succeeds inside a retried effect that fails gives nothing back", () =>
+  it.effect("a retried effect that fails puts nothing in for what succeeds inside it", () =>
     Effect.gen(function*() {
       const both = Effect.andThen(attempt(Effect.succeed("healthy")), attempt(Effect.fail(new Transient())))
       yield* inTime(Effect.retry(both, awsStandard))
-      assert.strictEqual(yield* RetryQuota.balance, 100 + 1 - 10)
+      assert.strictEqual(yield* RetryQuota.balance, 100 - 10)
     }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
 
-  it.effect("an attempt that pays from another quota gives nothing back to this one", () =>
-    Effect.gen(function*() {
-      const login = Effect.provide(attempt(Effect.succeed("token")), RetryQuota.layer())
-      const call = Effect.andThen(login, attempt(Effect.fail(new Transient())))
-      for (let i = 0; i < 30; i++) yield* inTime(Effect.retry(call, awsStandard))
-      assert.strictEqual(yield* RetryQuota.balance, 0)
-    }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
-
-  it.effect("spends the tokens of a retry whose attempt could not see its token", () =>
+  it.effect("spends the tokens of a retry whose output a combinator hides", () =>
     Effect.gen(function*() {
       const hidden = Schedule.map(awsStandard, () => Effect.succeed("hidden"))
       const call = scripted([new Transient(), new Transient(), new Transient()])
-      yield* inTime(Effect.retry(attempt(call.effect), hidden))
+      yield* inTime(Effect.retry(call.effect, hidden))
       assert.strictEqual(call.sends, 3)
       assert.strictEqual(yield* RetryQuota.balance, 490)
     }).pipe(Effect.provide(RetryQuota.layer())))
@@ -659,7 +653,7 @@ describe("Effect.retry", () => {
   it.effect("says why it stopped as the last output", () =>
     Effect.gen(function*() {
       const told = Effect.retryOrElse(
-        attempt(Effect.fail(new Terminal())),
+        Effect.fail(new Terminal()),
         awsStandard,
         (error, output) => Effect.succeed([error._tag, RetryDecision.isStop(output) && output.reason])
       )
@@ -672,7 +666,7 @@ describe("types", () => {
   const call: Effect.Effect<number, Fault> = Effect.fail(new Fault())
 
   it("ask for the quota, and for the limiter in adaptive mode, with its error", () => {
-    const standard = Effect.retry(attempt(call), awsStandard)
+    const standard = Effect.retry(call, awsStandard)
     expectTypeOf(standard).toEqualTypeOf<Effect.Effect<number, Fault, RetryQuota.RetryQuota>>()
     const short = withRetry(call, awsStandard)
     expectTypeOf(short).toEqualTypeOf<Effect.Effect<number, Fault, RetryQuota.RetryQuota>>()
@@ -687,19 +681,18 @@ describe("types", () => {
     >()
   })
 
-  it("refuse what is not an attempt, and a program without its services", () => {
-    void (() => Effect.retry(call, awsStandard))
+  it("refuse a program without its services", () => {
     // @ts-expect-error the quota is not provided
     // @effect-diagnostics-next-line missingEffectContext:off
-    void (() => Effect.runPromise(Effect.retry(attempt(call), awsStandard)))
+    void (() => Effect.runPromise(Effect.retry(call, awsStandard)))
     // @ts-expect-error the limiter is not provided
     // @effect-diagnostics-next-line missingEffectContext:off
     void (() => Effect.runPromise(Effect.provide(withRetry(call, awsAdaptive), RetryQuota.layer())))
-    void (() => Effect.runPromise(Effect.provide(Effect.retry(attempt(call), awsStandard), RetryQuota.layer())))
+    void (() => Effect.runPromise(Effect.provide(Effect.retry(call, awsStandard), RetryQuota.layer())))
   })
 
   it("keep the user's error: catchTag finds it", () => {
-    const caught = Effect.retry(attempt(call), awsStandard).pipe(Effect.catchTag("Fault", (fault) => {
+    const caught = Effect.retry(call, awsStandard).pipe(Effect.catchTag("Fault", (fault) => {
       expectTypeOf(fault).toExtend<Fault>()
       return Effect.succeed(0)
     }))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { attempt, AwsModes, Backoff, InvalidOption, RetryPolicy, RetryQuota } from "effect-retry"
+import { AwsModes, Backoff, InvalidOption, RetryPolicy, RetryQuota } from "effect-retry"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
@@ -148,7 +148,7 @@ describe("AwsModes", () => {
     (vector) =>
       Effect.gen(function*() {
         const { delays, quota = [], random } = vector
-        const call = Effect.retry(attempt(Effect.fail(transient)), modeOf(vector, Infinity)).pipe(withRandom(random))
+        const call = Effect.retry(Effect.fail(transient), modeOf(vector, Infinity)).pipe(withRandom(random))
         yield* Effect.forkChild(call, { startImmediately: true })
         for (const [retry, balance] of quota.entries()) {
           assert.strictEqual(yield* RetryQuota.balance, balance, `balance after failure ${retry + 1}`)

@@ -92,7 +92,7 @@ describe("cancellation", () => {
   for (
     const [driver, run] of [
       ["withRetry", <E>(call: Effect.Effect<never, E>) => withRetry(call, awsStandard)],
-      ["Effect.retry", <E>(call: Effect.Effect<never, E>) => Effect.retry(attempt(call), awsStandard)]
+      ["Effect.retry", <E>(call: Effect.Effect<never, E>) => Effect.retry(call, awsStandard)]
     ] as const
   ) {
     it.effect(`an interruption of a retry in flight leaves its cost spent, with ${driver}`, () =>
@@ -208,7 +208,7 @@ describe("cancellation", () => {
       Effect.gen(function*() {
         for (const isLazy of [true, false]) {
           const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
-          const retried = isLazy ? withRetry(call.send, awsStandard) : Effect.retry(attempt(call.send), awsStandard)
+          const retried = isLazy ? withRetry(call.send, awsStandard) : Effect.retry(call.send, awsStandard)
           const exit = yield* Effect.exit(Kit.runToEnd(Effect.provide(retried, layer)))
           assert.isTrue(Exit.isFailure(exit))
           const { balance, held } = yield* Kit.TestQuota.state

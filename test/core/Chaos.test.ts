@@ -1,6 +1,6 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
-import { attempt, Backoff, InvalidOption, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { Backoff, InvalidOption, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Chaos from "effect-retry/Chaos"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as Kit from "effect-retry/testing"
@@ -157,7 +157,7 @@ describe("an injected failure is a failure of the send itself", () => {
   )
   const drivers = {
     withRetry: <A, E>(self: Effect.Effect<A, E>) => withRetry(self, policy),
-    "Effect.retry": <A, E>(self: Effect.Effect<A, E>) => Effect.retry(attempt(self), policy)
+    "Effect.retry": <A, E>(self: Effect.Effect<A, E>) => Effect.retry(self, policy)
   }
   for (const [name, driver] of Object.entries(drivers)) {
     it.effect(`${name}: it is retried and paid for, and never sent`, () =>

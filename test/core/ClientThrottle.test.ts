@@ -1,14 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  attempt,
-  awsStandard,
-  InvalidOption,
-  RetryInfo,
-  RetryPolicy,
-  RetryQuota,
-  SendGate,
-  withRetry
-} from "effect-retry"
+import { awsStandard, InvalidOption, RetryInfo, RetryPolicy, RetryQuota, SendGate, withRetry } from "effect-retry"
 import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import { SendGateSuite } from "effect-retry/testing"
@@ -247,7 +238,7 @@ describe("ClientThrottle", () => {
 
   const drivers = {
     withRetry: <A, E>(send: Effect.Effect<A, E>) => withRetry(send, awsStandard),
-    "Effect.retry": <A, E>(send: Effect.Effect<A, E>) => Effect.retry(attempt(send), awsStandard)
+    "Effect.retry": <A, E>(send: Effect.Effect<A, E>) => Effect.retry(send, awsStandard)
   }
   for (const [name, driver] of Object.entries(drivers)) {
     it.effect(`refuses with ClientThrottled, never sent and not retried, under ${name}`, () =>

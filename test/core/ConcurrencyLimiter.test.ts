@@ -1,14 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  attempt,
-  awsStandard,
-  InvalidOption,
-  RetryInfo,
-  RetryObserver,
-  RetryPolicy,
-  RetryQuota,
-  withRetry
-} from "effect-retry"
+import { awsStandard, InvalidOption, RetryInfo, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import { type Criticality, CurrentCriticality } from "effect-retry/Criticality"
@@ -462,7 +453,7 @@ describe("ConcurrencyLimiter", () => {
   for (
     const [name, driver] of Object.entries({
       withRetry: <E>(send: Effect.Effect<void, E>) => withRetry(send, once),
-      "Effect.retry": <E>(send: Effect.Effect<void, E>) => Effect.retry(attempt(send), once)
+      "Effect.retry": <E>(send: Effect.Effect<void, E>) => Effect.retry(send, once)
     })
   ) {
     it.effect(`the wait for another gate is no part of a send's time: ${name}`, () =>

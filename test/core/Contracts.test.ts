@@ -1,7 +1,6 @@
 /** The two contracts, whoever drives a call: a quota over any store, and any gate. */
 import { assert, describe, it } from "@effect/vitest"
 import {
-  attempt,
   RetryClassifier,
   RetryPolicy,
   RetryPromise,
@@ -64,7 +63,7 @@ const drivers: Readonly<Record<string, Driver>> = {
     run: (send, policy) => withRetryOrElse(send, policy, (error) => Effect.fail(error)),
     refused: "refusal"
   },
-  "Effect.retry": { run: (send, policy) => Effect.retry(attempt(send), policy), refused: "refusal" },
+  "Effect.retry": { run: (send, policy) => Effect.retry(send, policy), refused: "refusal" },
   "RetryStrategy.run": {
     run: (send, policy) => Effect.provide(RetryStrategy.run(send), RetryStrategy.layer(policy)),
     refused: "own",
@@ -366,33 +365,21 @@ describe.each(Object.entries(drivers))("%s", (_, { refused, run, sendsAnyway }) 
   })
 })
 
-it.effect("a gate sees each send under Effect.retry in the context of its attempt", () =>
+it.effect("a gate sees each send under Effect.retry in the context around the retry, not in that of the retried effect", () =>
   Effect.gen(function*() {
     const seen: Array<string> = []
     const gate: SendGate.SendGate = {
       order: 0,
       enter: ({ context }) => void seen.push(Context.get(context, CurrentCriticality))
     }
-    const call = attempt(script(2).send).pipe(Effect.provideService(CurrentCriticality, "sheddable"))
-    yield* ended(Effect.provideService(Effect.retry(call, policy), First, gate))
+    const send = Effect.provideService(script(2).send, CurrentCriticality, "critical")
+    yield* ended(
+      Effect.retry(send, policy).pipe(
+        Effect.provideService(First, gate),
+        Effect.provideService(CurrentCriticality, "sheddable")
+      )
+    )
     assert.deepStrictEqual(seen, ["sheddable", "sheddable", "sheddable"])
-  }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
-
-it.effect("a retry of several attempts is spent if one was sent, even if another waited at a gate until the deadline", () =>
-  Effect.gen(function*() {
-    const timed = policy.pipe(RetryPolicy.deadline("10 seconds"))
-    let asked = 0
-    const gate: SendGate.SendGate = { order: 0, enter: () => asked++ === 0 ? undefined : Effect.never }
-    const [held, sent] = [script(1), script(0)]
-    const both = Effect.all([
-      Effect.provideService(attempt(held.send), First, gate),
-      attempt(sent.send)
-    ], { concurrency: "unbounded", mode: "result" })
-    const call = Effect.flatMap(both, ([first]) => Effect.fromResult(first))
-    const before = (yield* Kit.TestQuota.state).balance
-    yield* ended(Effect.retry(call, timed))
-    assert.deepStrictEqual([held.sends, sent.sends], [1, 2])
-    assert.strictEqual((yield* Kit.TestQuota.state).balance, before - 1)
   }).pipe(Effect.provide([Kit.TestQuota.layer(), own])))
 
 /** Lets the work that a promise started finish. */

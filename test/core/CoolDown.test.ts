@@ -1,14 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  attempt,
-  awsStandard2026,
-  Backoff,
-  InvalidOption,
-  RetryInfo,
-  RetryPolicy,
-  RetryQuota,
-  withRetry
-} from "effect-retry"
+import { awsStandard2026, Backoff, InvalidOption, RetryInfo, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as CoolDown from "effect-retry/CoolDown"
 import { SendGateSuite } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
@@ -50,7 +41,7 @@ const seeded = (seed: number): Random.Random => {
 describe("the probe: ten calls in 0.9 s, asked at 0 to wait until 2 s", () => {
   const drivers = {
     withRetry: <E>(send: Effect.Effect<void, E>) => withRetry(send, awsStandard2026),
-    "Effect.retry": <E>(send: Effect.Effect<void, E>) => Effect.retry(attempt(send), awsStandard2026)
+    "Effect.retry": <E>(send: Effect.Effect<void, E>) => Effect.retry(send, awsStandard2026)
   }
   for (const [name, driver] of Object.entries(drivers)) {
     for (const rttMillis of [0, 5, 50]) {

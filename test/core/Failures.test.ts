@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  attempt,
   awsStandard,
   RetryClassifier,
   RetryInfo,
@@ -21,7 +20,7 @@ const half = Kit.fixedRandom(0.5)
 type Run = <E>(call: Effect.Effect<string, E>) => Effect.Effect<string, E, RetryQuota.RetryQuota>
 const drivers: ReadonlyArray<readonly [string, Run]> = [
   ["withRetry", (call) => withRetry(call, awsStandard)],
-  ["Effect.retry", (call) => Effect.retry(attempt(call), awsStandard)]
+  ["Effect.retry", (call) => Effect.retry(call, awsStandard)]
 ]
 
 const classifiers = [
@@ -122,7 +121,7 @@ describe("failures and defects", () => {
       }).pipe(RetryPolicy.quotaGated({ cost: 5 }))
       const calls = [
         withRetry(Kit.outcomes([Kit.transient]).send, policy),
-        Effect.retry(attempt(Kit.outcomes([Kit.transient]).send), policy)
+        Effect.retry(Kit.outcomes([Kit.transient]).send, policy)
       ]
       for (const call of calls) {
         assert.deepStrictEqual(yield* Effect.exit(Kit.runToEnd(call)), Exit.die(defect))

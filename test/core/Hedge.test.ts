@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  attempt,
   awsStandard,
   Backoff,
   Hedge,
@@ -325,7 +324,7 @@ class Gate extends SendGate.Service<Gate, GateClosed>()("test/Hedge/Gate") {}
 const around = {
   "alone": <E>(call: Effect.Effect<number, E, Hedge.Hedge>) => call,
   "under withRetry": <E>(call: Effect.Effect<number, E, Hedge.Hedge>) => withRetry(call, awsStandard),
-  "under Effect.retry": <E>(call: Effect.Effect<number, E, Hedge.Hedge>) => Effect.retry(attempt(call), awsStandard),
+  "under Effect.retry": <E>(call: Effect.Effect<number, E, Hedge.Hedge>) => Effect.retry(call, awsStandard),
   "under withRetry and a deadline": <E>(call: Effect.Effect<number, E, Hedge.Hedge>) =>
     withRetry(call, awsStandard.pipe(RetryPolicy.deadline("1 minute"))),
   "under RetryStrategy.run": <E>(call: Effect.Effect<number, E, Hedge.Hedge>) =>
@@ -463,7 +462,7 @@ describe("a hedge that is refused leaves those in flight alone", () => {
   for (
     const [name, retry] of [
       ["withRetry", (call) => withRetry(call, awsStandard.pipe(RetryPolicy.deadline("20 millis")))],
-      ["attempt", (call) => Effect.retry(attempt(call), awsStandard.pipe(RetryPolicy.deadline("20 millis")))]
+      ["attempt", (call) => Effect.retry(call, awsStandard.pipe(RetryPolicy.deadline("20 millis")))]
     ] satisfies ReadonlyArray<
       [string, (call: Effect.Effect<number, Transient, Hedge.Hedge>) => Effect.Effect<number, unknown, any>]
     >

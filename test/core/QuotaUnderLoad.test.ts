@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
-  attempt,
   awsAdaptive,
   awsDynamoDB2026,
   AwsModes,
@@ -83,7 +82,7 @@ describe("a quota that many calls share", () => {
       for (const isLazy of [true, false]) {
         yield* Kit.TestQuota.setBalance(500)
         const call = Kit.outcomes([Kit.transient, Kit.notRetryable])
-        const retried = isLazy ? withRetry(call.send, awsStandard) : Effect.retry(attempt(call.send), awsStandard)
+        const retried = isLazy ? withRetry(call.send, awsStandard) : Effect.retry(call.send, awsStandard)
         assert.strictEqual((yield* Effect.flip(Kit.runToEnd(retried)))._tag, "NotRetryable")
         assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 495, capacity: 500, held: 0, waiting: 0 })
       }
@@ -109,7 +108,7 @@ describe("a quota that many calls share", () => {
         const events = Kit.timeline()
         const stops: Array<readonly [string, number]> = []
         const call = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
-        const retried = Effect.retryOrElse(attempt(call.send), policy, (error, stopped) => {
+        const retried = Effect.retryOrElse(call.send, policy, (error, stopped) => {
           if (stopped._tag === "Stop") stops.push([stopped.reason, stopped.attempts])
           return Effect.fail(error)
         })

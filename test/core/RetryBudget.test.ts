@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  attempt,
   InvalidOption,
   RetryInfo,
   RetryPolicy,
@@ -92,7 +91,7 @@ const policy = policyOf(3)
 
 const drivers = {
   withRetry: <A, E>(send: Effect.Effect<A, E>) => withRetry(send, policy),
-  "Effect.retry": <A, E>(send: Effect.Effect<A, E>) => Effect.retry(attempt(send), policy),
+  "Effect.retry": <A, E>(send: Effect.Effect<A, E>) => Effect.retry(send, policy),
   "RetryStrategy.run": <A, E>(send: Effect.Effect<A, E>) =>
     Effect.provide(RetryStrategy.run(send), RetryStrategy.layer(policy))
 }
@@ -453,7 +452,7 @@ describe("grpc, as proposal A6", () => {
   for (
     const [name, driver] of [
       ["withRetry", <A, E>(send: Effect.Effect<A, E>) => withRetry(send, policyOf(4))],
-      ["Effect.retry", <A, E>(send: Effect.Effect<A, E>) => Effect.retry(attempt(send), policyOf(4))]
+      ["Effect.retry", <A, E>(send: Effect.Effect<A, E>) => Effect.retry(send, policyOf(4))]
     ] as const
   ) {
     it.effect(`twelve calls, with their tokens, under ${name}`, () =>

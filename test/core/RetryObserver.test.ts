@@ -49,7 +49,7 @@ const recording = () => {
 }
 
 const drivers = [
-  ["Effect.retry", <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.retry(attempt(self), awsStandard)],
+  ["Effect.retry", <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.retry(self, awsStandard)],
   ["withRetry", <A, E, R>(self: Effect.Effect<A, E, R>) => withRetry(self, awsStandard)]
 ] as const
 
@@ -124,7 +124,7 @@ describe("RetryObserver", () => {
     Effect.gen(function*() {
       const { events, tracer } = recording()
       const endless = Effect.retry(
-        attempt(Effect.fail(new Transient())),
+        Effect.fail(new Transient()),
         Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(500))
       )
       const run = Effect.exit(Effect.withSpan(endless, "daemon")).pipe(Effect.provideService(Tracer.Tracer, tracer))
@@ -195,15 +195,15 @@ describe("RetryObserver", () => {
   }
 
   for (const [name, policy] of [["a quota", awsStandard], ["no quota", Backoff.fixed({ delay: 100 })]] as const) {
-    it.effect(`the resource of an attempt is given with each of its sends and outcomes, under a policy with ${name}`, () =>
+    it.effect(`the resource around a retry is given with each of its sends and outcomes, under a policy with ${name}`, () =>
       Effect.gen(function*() {
         const told: Array<string | undefined> = []
         const tells = (context: RetryObserver.Caller) =>
           void told.push(Context.get(context, RetryObserver.CurrentResource))
         const sends = scripted([new Transient(), new Transient()])
-        const call = Effect.provideService(attempt(sends.effect), RetryObserver.CurrentResource, "orders")
         yield* inTime(
-          Effect.retry(call, policy as typeof awsStandard).pipe(
+          Effect.retry(sends.effect, policy as typeof awsStandard).pipe(
+            Effect.provideService(RetryObserver.CurrentResource, "orders"),
             Effect.provide(RetryObserver.layer({
               onAttempt: (_succeeded, _error, context) => tells(context),
               onSend: ({ context }) => tells(context)

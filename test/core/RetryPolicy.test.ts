@@ -431,7 +431,7 @@ describe("RetryPolicy", () => {
           const start = yield* Clock.currentTimeMillis
           const policy = policies[index]!
           for (
-            const call of [withRetry(Effect.fail(error), policy), Effect.retry(attempt(Effect.fail(error)), policy)]
+            const call of [withRetry(Effect.fail(error), policy), Effect.retry(Effect.fail(error), policy)]
           ) {
             assert.strictEqual(yield* Effect.flip(Effect.provideService(call, RetryQuota.RetryQuota, quota)), error)
             assert.strictEqual(yield* quota.balance, tokens)
@@ -764,7 +764,7 @@ describe("RetryPolicy", () => {
         throw new Error("broken delay")
       }).pipe(RetryPolicy.quotaGated({ cost: 5 }))
       for (
-        const run of [withRetry(Effect.fail(transient), policy), Effect.retry(attempt(Effect.fail(transient)), policy)]
+        const run of [withRetry(Effect.fail(transient), policy), Effect.retry(Effect.fail(transient), policy)]
       ) {
         const exit = yield* Effect.exit(run)
         assert.isTrue(exit._tag === "Failure" && Cause.hasDies(exit.cause))

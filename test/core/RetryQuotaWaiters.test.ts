@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { attempt, Backoff, InvalidOption, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { Backoff, InvalidOption, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -38,7 +38,7 @@ describe("maxWaiters of a quota that waits", () => {
       [
         "Effect.retry",
         (call: Effect.Effect<never, Transient>, deadline: boolean) =>
-          Effect.retry(attempt(call), deadline ? RetryPolicy.deadline(policy, "1 hour") : policy)
+          Effect.retry(call, deadline ? RetryPolicy.deadline(policy, "1 hour") : policy)
       ]
     ] as const
   ) {

@@ -1,7 +1,6 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
-  attempt,
   awsAdaptive,
   AwsModes,
   awsStandard,
@@ -151,7 +150,7 @@ describe("RetryStrategy", () => {
             }).pipe(withRandom(0.5), Effect.provide(limiter), withQuota())
           const bare = (metadata: Schedule.Metadata) => ({ ...metadata, output: undefined })
           const loop = yield* seen((call) => requested(call, policy))
-          const plain = yield* seen((call) => Effect.retry(attempt(call), policy))
+          const plain = yield* seen((call) => Effect.retry(call, policy))
           assert.deepStrictEqual(loop.map(bare), plain.map(bare))
           assert.isAbove(loop.length, 2)
           assert.isUndefined(loop[0]!.output)

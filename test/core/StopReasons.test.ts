@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  attempt,
   awsStandard,
   Backoff,
   RetryClassifier,
@@ -27,7 +26,7 @@ type Run = (call: Effect.Effect<unknown, unknown>) => Effect.Effect<unknown, unk
 
 const drivers: ReadonlyArray<readonly [string, Run]> = [
   ["withRetry", (call) => withRetry(call, awsStandard)],
-  ["Effect.retry", (call) => Effect.retry(attempt(call), awsStandard)],
+  ["Effect.retry", (call) => Effect.retry(call, awsStandard)],
   ["RetryStrategy", (call) => Effect.provide(RetryStrategy.run(call), RetryStrategy.layer(awsStandard))]
 ]
 
@@ -162,7 +161,7 @@ describe("RetryObserver.logger", () => {
   for (
     const [form, run] of [
       ["withRetry", (call: Effect.Effect<unknown, unknown>) => withRetry(call, four)],
-      ["Effect.retry", (call: Effect.Effect<unknown, unknown>) => Effect.retry(attempt(call), four)]
+      ["Effect.retry", (call: Effect.Effect<unknown, unknown>) => Effect.retry(call, four)]
     ] as const
   ) {
     it.effect(`${form}: logs each retry at Debug, and the final reason at Warning, once`, () =>

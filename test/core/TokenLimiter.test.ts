@@ -246,7 +246,7 @@ describe("TokenLimiter", () => {
       assert.isUndefined(large.pollUnsafe())
     }).pipe(Effect.provide(limiter({ tokens: 1000 }))))
 
-  it.effect("drives Effect.retry(attempt(..)) as withRetry", () =>
+  it.effect("is asked before a lone attempt too", () =>
     Effect.gen(function*() {
       yield* attempt(Effect.succeed(answer(10, 20))).pipe(TokenLimiter.estimate(500))
       assert.strictEqual(yield* left("tokens"), 970)

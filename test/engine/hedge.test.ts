@@ -110,7 +110,7 @@ describe("what is reported of a hedged call", () => {
   > = {
     "alone": (self) => self,
     "withRetry": (self) => withRetry(self, fixed),
-    "Effect.retry": (self) => Effect.retry(attempt(self), fixed)
+    "Effect.retry": (self) => Effect.retry(self, fixed)
   }
   for (const [name, driver] of Object.entries(drivers)) {
     it.effect(`${name}: each send once, which says which attempt it is`, () =>
@@ -135,7 +135,7 @@ describe("what is reported of a hedged call", () => {
   const late = fixed.pipe(RetryPolicy.maxAttempts(2), RetryPolicy.deadline(150))
   const retrying: Readonly<Record<string, (self: Effect.Effect<any, any, any>) => Effect.Effect<any, any, any>>> = {
     "withRetry": (self) => withRetry(self, late),
-    "Effect.retry": (self) => Effect.retry(attempt(self), late)
+    "Effect.retry": (self) => Effect.retry(self, late)
   }
   for (const [name, driver] of Object.entries(retrying)) {
     it.effect(`${name}: a hedge of a retry that is due after the deadline is refused for it`, () =>

@@ -1,14 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  attempt,
-  Backoff,
-  InvalidOption,
-  RetryClassifier,
-  RetryDecision,
-  RetryInfo,
-  RetryPolicy,
-  withRetry
-} from "effect-retry"
+import { Backoff, InvalidOption, RetryClassifier, RetryDecision, RetryInfo, RetryPolicy, withRetry } from "effect-retry"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -342,7 +333,7 @@ describe("honorPushback", () => {
     Effect.gen(function*() {
       const drivers = [
         <A, E>(self: Effect.Effect<A, E>) => withRetry(self, policy),
-        <A, E>(self: Effect.Effect<A, E>) => Effect.retry(attempt(self), policy)
+        <A, E>(self: Effect.Effect<A, E>) => Effect.retry(self, policy)
       ]
       const seen: Array<Array<number>> = []
       for (const run of drivers) {
@@ -491,7 +482,7 @@ describe("unary", () => {
       for (
         const retried of [
           withRetry(call, policy),
-          Effect.retry(attempt(call), policy),
+          Effect.retry(call, policy),
           Effect.retry(call, Schedule.upTo(Schedule.spaced("1 second"), { times: 2 }))
         ]
       ) {
@@ -518,7 +509,7 @@ describe("unary", () => {
         callback(failure(14))
         return { cancel: () => {} }
       }).pipe(Effect.mapError((cause) => ({ _tag: "StockError", cause })))
-      for (const retried of [withRetry(call, policy), Effect.retry(attempt(call), policy)]) {
+      for (const retried of [withRetry(call, policy), Effect.retry(call, policy)]) {
         seen.length = 0
         const fiber = yield* Effect.forkChild(Effect.exit(retried))
         yield* TestClock.adjust("1 minute")

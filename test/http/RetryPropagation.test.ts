@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Metadata } from "@grpc/grpc-js"
 import {
   AdaptiveRateLimiter,
-  attempt,
   Backoff,
   RetryInfo,
   RetryObserver,
@@ -97,7 +96,7 @@ describe("what a send says", () => {
     Record<string, (self: Effect.Effect<never, Kit.Transient>) => Effect.Effect<never, Kit.Transient>>
   > = {
     withRetry: withRetry(RetryPolicy.deadline(policy, "1 second")),
-    "Effect.retry": (self) => Effect.retry(attempt(self), RetryPolicy.deadline(policy, "1 second")),
+    "Effect.retry": (self) => Effect.retry(self, RetryPolicy.deadline(policy, "1 second")),
     "RetryStrategy.run": (self) =>
       RetryStrategy.run(self).pipe(Effect.provide(RetryStrategy.layer(RetryPolicy.deadline(policy, "1 second"))))
   }
@@ -484,9 +483,9 @@ describe("clients", () => {
     Effect.gen(function*() {
       const gated = RetryPolicy.quotaGated(policy, { cost: 5 })
       yield* toldBy((self) => withRetry(self, gated))
-      yield* toldBy((self) => Effect.retry(attempt(self), gated))
+      yield* toldBy((self) => Effect.retry(self, gated))
       assert.strictEqual(yield* RetryQuota.balance, 480)
-      yield* Effect.retry(attempt(Effect.void), gated)
+      yield* Effect.retry(Effect.void, gated)
       assert.strictEqual(yield* RetryQuota.balance, 481)
     }).pipe(Effect.provide([RetryQuota.layer(), RetryPropagation.layer()])))
 })

@@ -1,5 +1,5 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { attempt, Backoff, RetryPolicy, withRetry } from "effect-retry"
+import { Backoff, RetryPolicy, withRetry } from "effect-retry"
 import * as Criticality from "effect-retry/Criticality"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as RetryPropagation from "effect-retry/RetryPropagation"
@@ -93,7 +93,7 @@ describe("three real processes in a row, each with three attempts, the last one 
         const ways: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
           RetryHttp.retry(bare, RetryPolicy.deadline(threeAttempts, "5 minutes")).get(`${first}/`),
           withRetry(failing, policy),
-          Effect.retry(attempt(failing), policy)
+          Effect.retry(failing, policy)
         ]
         for (const way of ways) {
           yield* Effect.exit(way).pipe(

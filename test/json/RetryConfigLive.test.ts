@@ -1,7 +1,7 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { assert, describe, it } from "@effect/vitest"
-import { attempt, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as RetryConfig from "effect-retry/RetryConfig"
 import * as RetryHttp from "effect-retry/RetryHttp"
@@ -53,7 +53,7 @@ const ways: Readonly<
 > = {
   "RetryConfig.retry": RetryConfig.retry("orders"),
   "Effect.retry(attempt, live)": (self) =>
-    Effect.provide(Effect.retry(attempt(self), RetryConfig.live("orders")), RetryConfig.resource("orders")),
+    Effect.provide(Effect.retry(self, RetryConfig.live("orders")), RetryConfig.resource("orders")),
   "withRetry(live)": (self) =>
     Effect.provide(withRetry(self, RetryConfig.live("orders")), RetryConfig.resource("orders"))
 }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { attempt, RetryQuota } from "effect-retry"
+import { RetryQuota } from "effect-retry"
 import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as RetryConfig from "effect-retry/RetryConfig"
 import * as Kit from "effect-retry/testing"
@@ -21,7 +21,7 @@ type Way = <A, E>(self: Effect.Effect<A, E>) => Effect.Effect<A, unknown, RetryC
 const ways: Readonly<Record<string, Way>> = {
   "RetryConfig.retry": RetryConfig.retry("orders"),
   "Effect.retry(attempt, live)": (self) =>
-    Effect.provide(Effect.retry(attempt(self), RetryConfig.live("orders")), RetryConfig.resource("orders"))
+    Effect.provide(Effect.retry(self, RetryConfig.live("orders")), RetryConfig.resource("orders"))
 }
 
 /** How many sends a number of failing calls make. */

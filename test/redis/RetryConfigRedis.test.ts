@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Ajv from "ajv/dist/2020.js"
-import { attempt, type InvalidOption, RetryQuota } from "effect-retry"
+import { type InvalidOption, RetryQuota } from "effect-retry"
 import * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as RetryConfig from "effect-retry/RetryConfig"
@@ -181,7 +181,7 @@ describe("a quota of a document in Redis", () => {
       const [one, two] = [yield* processOf(redis, shared()), yield* processOf(redis, shared())]
       yield* call(one)
       yield* call(two)
-      const long = Effect.retry(attempt(failing), RetryConfig.live("orders")).pipe(
+      const long = Effect.retry(failing, RetryConfig.live("orders")).pipe(
         Effect.provide(RetryConfig.resource("orders"))
       )
       const fiber = yield* Effect.forkChild(Effect.exit(inside(two)(long)))

@@ -264,7 +264,7 @@ describe("RetryQuotaRedis", () => {
           its.mood = "silent"
           const fiber = yield* Effect.forkChild(
             Effect.retryOrElse(
-              attempt(Effect.fail(error)),
+              Effect.fail(error),
               awsStandard.pipe(RetryPolicy.deadline("500 millis")),
               (failure, decision) =>
                 Effect.sync(() => {
@@ -334,7 +334,7 @@ describe("RetryQuotaRedis", () => {
     Effect.gen(function*() {
       const { quota, redis } = yield* shared()
       // The limit outside the policy stops the retry without notice.
-      const call = Effect.ignore(Effect.retry(attempt(Effect.fail(new Transient())), {
+      const call = Effect.ignore(Effect.retry(Effect.fail(new Transient()), {
         schedule: awsStandard,
         times: 0
       }))

@@ -30,7 +30,7 @@ type Policy = RetryPolicy.RetryPolicy<any, never, RetryQuota.RetryQuota>
 type Call = Effect.Effect<unknown, unknown, any>
 
 const drivers = [
-  { form: "Effect.retry(attempt)", run: (self: Call, policy: Policy): Call => Effect.retry(attempt(self), policy) },
+  { form: "Effect.retry(attempt)", run: (self: Call, policy: Policy): Call => Effect.retry(self, policy) },
   { form: "withRetry", run: (self: Call, policy: Policy): Call => withRetry(self, policy) }
 ] as const
 
@@ -184,7 +184,7 @@ describe.each(drivers)("$form", ({ run }) => {
 
   it.effect("pays with what its fiber holds for a retry that a schedule decided on and never makes", () =>
     Effect.gen(function*() {
-      const failed = Effect.exit(Effect.retry(attempt(Effect.fail(new Transient())), { schedule: gated, times: 0 }))
+      const failed = Effect.exit(Effect.retry(Effect.fail(new Transient()), { schedule: gated, times: 0 }))
       const { effect } = scripted([new Transient()])
       const quota = yield* RetryQuota.make({ capacity: 5 })
       const exit = yield* inTime(Effect.andThen(failed, Effect.exit(run(effect, gated)))).pipe(
@@ -712,7 +712,7 @@ it.effect("a retry that is interrupted while it pays again keeps no token that c
       }
     })
     const slow = Schedule.addDelay(gated, () => Effect.succeed("10 seconds"))
-    const call = Effect.retry(attempt(Effect.fail(new Transient())), slow)
+    const call = Effect.retry(Effect.fail(new Transient()), slow)
     const fiber = yield* Effect.forkChild(Effect.provideService(call, RetryQuota.RetryQuota, quota))
     yield* TestClock.adjust("5 seconds")
     yield* quota.balance
@@ -746,7 +746,7 @@ for (const [whenExhausted, answer, reason] of answers) {
       const slow = Schedule.addDelay(gated.pipe(RetryPolicy.deadline("20 seconds")), () => Effect.succeed("10 seconds"))
       const call = scripted([new Transient()])
       const fiber = yield* Effect.forkChild(
-        Effect.exit(Effect.retry(attempt(call.effect), slow)).pipe(
+        Effect.exit(Effect.retry(call.effect, slow)).pipe(
           Effect.provideService(RetryQuota.RetryQuota, quota),
           observedBy({ onStop: ({ reason }) => void reasons.push(reason) })
         )
@@ -762,7 +762,7 @@ for (const [whenExhausted, answer, reason] of answers) {
 it.effect("a fiber that ends well gives back at once what it holds for a retry that never came", () =>
   Effect.gen(function*() {
     const stopped = Effect.ignore(
-      Effect.retry(attempt(Effect.fail(new Transient())), Schedule.while(gated, () => Effect.succeed(false)))
+      Effect.retry(Effect.fail(new Transient()), Schedule.while(gated, () => Effect.succeed(false)))
     )
     yield* Fiber.join(yield* Effect.forkChild(stopped))
     yield* Effect.yieldNow
@@ -785,7 +785,7 @@ describe("an attempt under a schedule of another kind", () => {
       Effect.gen(function*() {
         const attempts: Array<boolean> = []
         const schedule = Schedule.map(Schedule.recurs(2), () => Effect.succeed(output))
-        const inner = Effect.retry(attempt(scripted([new Transient(), new Transient()]).effect), schedule)
+        const inner = Effect.retry(scripted([new Transient(), new Transient()]).effect, schedule)
         const exit = yield* inTime(
           observedBy({ onAttempt: (succeeded) => void attempts.push(succeeded) })(withRetry(inner, fixed))
         )

@@ -68,7 +68,7 @@ describe("TestQuota", () => {
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient, Kit.after("1 second", Kit.ok())])
       const late = Schedule.addDelay(awsStandard, () => Effect.succeed("5 seconds"))
-      const fiber = yield* Effect.forkChild(Effect.retry(attempt(call.send), late))
+      const fiber = yield* Effect.forkChild(Effect.retry(call.send, late))
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 495, capacity: 500, held: 5, waiting: 0 })
       yield* TestClock.adjust("4 seconds")

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
-  attempt,
   awsAdaptive,
   AwsModes,
   awsStandard,
@@ -194,7 +193,7 @@ describe("sweepQuota", () => {
   for (
     const [name, program] of [
       ["withRetry", standard],
-      ["Effect.retry", scripted((send) => Effect.retry(attempt(send), awsStandard))],
+      ["Effect.retry", scripted((send) => Effect.retry(send, awsStandard))],
       ["retry behavior 2.1", scripted(withRetry(awsStandard2026))],
       ["a call that fails", scripted(withRetry(AwsModes.standard({ maxAttempts: 2 })))],
       ["a timeout around", Effect.timeout(standard, "700 millis")],

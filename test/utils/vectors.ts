@@ -1,5 +1,5 @@
 import { assert } from "@effect/vitest"
-import { attempt, RetryDecision, RetryObserver, type RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { RetryDecision, RetryObserver, type RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -94,12 +94,12 @@ const observing = (observer: RetryObserver.RetryObserver) =>
 export const drivers: ReadonlyArray<Driver> = [
   {
     name: "Effect.retry",
-    run: (call, policy, told) => Effect.retry(attempt(call), policy).pipe(observing({ onStop: told }))
+    run: (call, policy, told) => Effect.retry(call, policy).pipe(observing({ onStop: told }))
   },
   {
     name: "Effect.retryOrElse",
     run: (call, policy, told) =>
-      Effect.retryOrElse(attempt(call), policy, (error, output) => {
+      Effect.retryOrElse(call, policy, (error, output) => {
         told(output)
         return Effect.fail(error)
       })
@@ -268,7 +268,7 @@ export const sentDelays = (policy: Policy, count: number, error: SdkError) =>
       sentAt.push(now)
       return sentAt.length > count ? Effect.void : Effect.fail(error)
     })
-    const fiber = yield* Effect.forkChild(Effect.retry(attempt(call), policy), { startImmediately: true })
+    const fiber = yield* Effect.forkChild(Effect.retry(call, policy), { startImmediately: true })
     yield* TestClock.adjust("1 day")
     assert.deepStrictEqual(fiber.pollUnsafe(), Exit.void)
     return sentAt.slice(1).map((at, send) => at - sentAt[send]!)

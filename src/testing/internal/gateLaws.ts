@@ -103,7 +103,7 @@ const policy = RetryPolicy.fromDelay(() => 10).pipe(RetryPolicy.maxAttempts(3))
 
 const drivers: Readonly<Record<string, Driver>> = {
   "withRetry": (send) => withRetry(send, policy),
-  "Effect.retry": (send) => Effect.retry(attempt(send), policy)
+  "Effect.retry": (send) => Effect.retry(send, policy)
 }
 
 let tag: Context.Key<"UnderTest", SendGate.SendGate<unknown>> | undefined

@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
-import { attempt, withRetry } from "../../Attempt.ts"
+import { withRetry } from "../../Attempt.ts"
 import { clockOf } from "../../internal/clock.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
@@ -489,7 +489,7 @@ const backwards: Body = (subject) =>
 
 const drivers = {
   "withRetry": <A, E>(send: Effect.Effect<A, E>, policy: Policy) => withRetry(send, policy),
-  "Effect.retry": <A, E>(send: Effect.Effect<A, E>, policy: Policy) => Effect.retry(attempt(send), policy),
+  "Effect.retry": <A, E>(send: Effect.Effect<A, E>, policy: Policy) => Effect.retry(send, policy),
   "RetryStrategy.run": <A, E>(send: Effect.Effect<A, E>, policy: Policy) =>
     Effect.provide(RetryStrategy.run(send), RetryStrategy.layer(policy))
 }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { attempt, InvalidOption, RetryClassifier, RetryObserver, type RetryPolicy, withRetry } from "effect-retry"
+import { InvalidOption, RetryClassifier, RetryObserver, type RetryPolicy, withRetry } from "effect-retry"
 import * as BotocoreLegacy from "effect-retry/aws/legacy/BotocoreLegacy"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -22,7 +22,7 @@ const drivers: ReadonlyArray<{
   readonly retry: <A, E>(self: Effect.Effect<A, E>, policy: RetryPolicy.RetryPolicy) => Effect.Effect<A, E>
 }> = [
   { name: "withRetry", retry: (self, policy) => withRetry(self, policy) },
-  { name: "Effect.retry", retry: (self, policy) => Effect.retry(attempt(self), policy) }
+  { name: "Effect.retry", retry: (self, policy) => Effect.retry(self, policy) }
 ]
 
 describe("BotocoreLegacy", () => {

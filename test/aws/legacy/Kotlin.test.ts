@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
-  attempt,
   Backoff,
   InvalidOption,
   RetryClassifier,
@@ -629,7 +628,7 @@ describe("Kotlin", () => {
       const { layer, policy } = Kotlin.standardRetryStrategy({ delayProvider: Backoff.fixed({ delay: 7 }) })
       return Effect.gen(function*() {
         const script = scriptedCall([500, 500, 500].map((status) => ({ status })))
-        yield* Effect.forkChild(Effect.exit(Effect.retry(attempt(script.call), policy)))
+        yield* Effect.forkChild(Effect.exit(Effect.retry(script.call, policy)))
         yield* TestClock.adjust("1 minute")
         assert.deepStrictEqual(script.sentAt, [0, 7, 14])
       }).pipe(Effect.provide(layer))

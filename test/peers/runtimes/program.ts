@@ -1,4 +1,4 @@
-import { attempt, Backoff, RetryPolicy, retryPromise, RetryQuota, withRetry } from "effect-retry"
+import { Backoff, RetryPolicy, retryPromise, RetryQuota, withRetry } from "effect-retry"
 import * as Effect from "effect/Effect"
 
 /** Where a server listens that fails as its path says, and where nobody does. */
@@ -45,7 +45,7 @@ const quota = Effect.suspend(() => {
   const gated = policy.pipe(RetryPolicy.quotaGated({ cost: 5 }))
   const calls = [
     Effect.exit(withRetry(call, gated)),
-    Effect.exit(Effect.retry(attempt(call), gated)),
+    Effect.exit(Effect.retry(call, gated)),
     Effect.exit(withRetry(call, gated))
   ]
   return Effect.map(Effect.all(calls), () => sends)

@@ -81,7 +81,7 @@ export const limiterSweeps: Sweeps = Object.fromEntries(
     [`a call, at a limiter ${name}`, { limiter, program: on((call) => withRetry(call, awsAdaptive)) }],
     [`a scheduled call, at a limiter ${name}`, {
       limiter,
-      program: on((call) => Effect.retry(attempt(call), awsAdaptive))
+      program: on((call) => Effect.retry(call, awsAdaptive))
     }],
     [`three calls at once, at a limiter ${name}`, {
       limiter,
@@ -126,15 +126,15 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
     return withRetry(withRetry(failing, policy), policy)
   },
   "a repeat": (call) => Effect.repeat(withRetry(call, awsStandard), Schedule.recurs(1)),
-  "a tapped schedule": (call) => Effect.retry(attempt(call), Schedule.tap(awsStandard, () => Effect.sleep(5))),
-  "schedules side by side": (call) => Effect.retry(attempt(call), Schedule.min([awsStandard, Schedule.spaced(70)])),
+  "a tapped schedule": (call) => Effect.retry(call, Schedule.tap(awsStandard, () => Effect.sleep(5))),
+  "schedules side by side": (call) => Effect.retry(call, Schedule.min([awsStandard, Schedule.spaced(70)])),
   "a strategy": (call) => Effect.provide(RetryStrategy.run(call), RetryStrategy.layer(awsAdaptive)),
   "a strategy that polls": () =>
     Effect.provide(RetryStrategy.run(failing, { longPolling: true }), RetryStrategy.layer(awsStandard2026)),
   "RetryMetrics.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryMetrics.layer()),
   "RetryMetrics.make": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryObserver.layer(RetryMetrics.make())),
   "RetryObserver.call": (call) =>
-    Effect.provide(RetryObserver.call(Effect.retry(attempt(call), awsStandard)), RetryMetrics.layer()),
+    Effect.provide(RetryObserver.call(Effect.retry(call, awsStandard)), RetryMetrics.layer()),
   "RetryObserver.logger": (call) =>
     Effect.provide(withRetry(call, awsStandard), [RetryObserver.layer(RetryObserver.logger), Logger.layer([])]),
   "RetryObserver.layer": (call) =>

@@ -1,4 +1,4 @@
-import { attempt, awsStandard, Hedge, type RetryQuotaStore, SendGate, withRetry } from "effect-retry"
+import { awsStandard, Hedge, type RetryQuotaStore, SendGate, withRetry } from "effect-retry"
 import * as AwsSdk from "effect-retry/AwsSdk"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
@@ -124,7 +124,7 @@ export const hedgeSweeps: Sweeps = {
   "Hedge.hedged, Hedge.layer, Hedge.layerConfig, Hedge.Hedge": { program: settled(hedged), least: 40 },
   "Hedge.hedged under withRetry": { program: settled((send) => withRetry(hedged(send), awsStandard)), least: 60 },
   "Hedge.hedged under Effect.retry": {
-    program: settled((send) => Effect.retry(attempt(hedged(send)), awsStandard as any)),
+    program: settled((send) => Effect.retry(hedged(send), awsStandard as any)),
     least: 60
   },
   "Hedge.hedged in a timeout under withRetry, with a gate that has it wait": {

@@ -1,5 +1,4 @@
 import {
-  attempt,
   awsAdaptive,
   awsDynamoDB2026,
   AwsModes,
@@ -94,7 +93,7 @@ export const policySweeps: Sweeps = Object.fromEntries(
     [`Attempt.withRetry: ${name}`, { program: on((call) => withRetry(call, policy), 0) }],
     ...(/^(Backoff|JavaV1|JavaScriptV2)/.test(name) ? [] : [
       [`Effect.retry, Attempt.attempt: ${name}`, {
-        program: on((call) => Effect.retry(attempt(call), policy), 0)
+        program: on((call) => Effect.retry(call, policy), 0)
       }] as const
     ])
   ])

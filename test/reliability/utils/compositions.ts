@@ -1,4 +1,4 @@
-import { attempt, Backoff, RetryObserver, RetryPolicy, RetryQuota, RetryStrategy, withRetry } from "effect-retry"
+import { Backoff, RetryObserver, RetryPolicy, RetryQuota, RetryStrategy, withRetry } from "effect-retry"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
@@ -40,8 +40,8 @@ class Writer {
     const times = this.chance.below(3)
     const drivers: ReadonlyArray<() => readonly [string, Program]> = [
       () => [`withRetry(${text})`, withRetry(inner, policy as any)],
-      () => [`retry(${text})`, Effect.retry(attempt(inner), policy as any)],
-      () => [`retryTimes${times}(${text})`, Effect.retry(attempt(inner), { schedule: policy as any, times })],
+      () => [`retry(${text})`, Effect.retry(inner, policy as any)],
+      () => [`retryTimes${times}(${text})`, Effect.retry(inner, { schedule: policy as any, times })],
       () => [`strategy(${text})`, Effect.provide(RetryStrategy.run(inner), RetryStrategy.layer(policy as any))]
     ]
     const combinators: ReadonlyArray<() => readonly [string, Program]> = [

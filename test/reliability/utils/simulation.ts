@@ -1,6 +1,5 @@
 import {
   AdaptiveRateLimiter,
-  attempt,
   awsAdaptive,
   AwsModes,
   Backoff,
@@ -55,7 +54,7 @@ type Call = Effect.Effect<number, unknown, Services>
 
 const drivers: ReadonlyArray<(send: Send, policy: Policy) => Call> = [
   (send, policy) => withRetry(send, policy),
-  (send, policy) => Effect.retry(attempt(send), policy),
+  (send, policy) => Effect.retry(send, policy),
   (send, policy) => Effect.timeout(withRetry(send, policy), "20 seconds"),
   (send, policy) => Effect.provide(RetryStrategy.run(send), RetryStrategy.layer(policy))
 ]

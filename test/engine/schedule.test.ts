@@ -1,4 +1,4 @@
-/** Attempts and the schedule of a policy, matched under `Effect.retry`. */
+/** A policy as a schedule, with combinators around it. */
 import { assert, describe, it } from "@effect/vitest"
 import { attempt, awsStandard, Backoff, RetryPolicy, RetryQuota } from "effect-retry"
 import * as Effect from "effect/Effect"
@@ -10,29 +10,22 @@ import { drivers, ending, type Policy } from "../utils/ending.ts"
 const fixed = Backoff.fixed({ delay: 100 })
 const gated = (options: RetryPolicy.QuotaOptions) => fixed.pipe(RetryPolicy.quotaGated(options))
 
-describe("a retry that a combinator around the policy has stopped", () => {
+describe("a retry that a combinator around the policy stops", () => {
   /** The policy permits a retry that the schedule around it forbids. */
   const forbidden = (policy: Policy) =>
     Effect.ignore(
-      Effect.retry(attempt(Effect.fail(new Transient())), Schedule.while(policy, () => Effect.succeed(false)))
+      Effect.retry(Effect.fail(new Transient()), Schedule.while(policy, () => Effect.succeed(false)))
     )
   const all = gated({ cost: 5 })
 
   for (const { form, run } of drivers) {
-    it.effect(`gives its tokens back to the next call of the fiber, which needs all of them: ${form}`, () =>
+    it.effect(`gives its tokens back at once, to the next call of the fiber, which needs all of them: ${form}`, () =>
       Effect.gen(function*() {
         const { exit } = yield* ending(Effect.andThen(forbidden(all), run(scripted([new Transient()]).effect, all)))
         assert.deepStrictEqual(exit, Exit.succeed("ok"))
         assert.strictEqual(yield* RetryQuota.balance, 5)
       }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
   }
-
-  it.effect("gives its tokens back when the fiber moves on to a schedule, before its first failure", () =>
-    Effect.gen(function*() {
-      yield* forbidden(all)
-      assert.strictEqual(yield* RetryQuota.balance, 0)
-      assert.strictEqual(yield* Effect.retry(attempt(RetryQuota.balance), all), 5)
-    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
 
   it.effect("is not taken for a retry of another call by the same fiber", () =>
     Effect.gen(function*() {
@@ -43,20 +36,10 @@ describe("a retry that a combinator around the policy has stopped", () => {
     }).pipe(Effect.provide(RetryQuota.layer({ capacity: 5 }))))
 })
 
-it.effect("an attempt whose schedule changes the delay and keeps the output is the retry that the token is for", () =>
+it.effect("a retry whose delay a combinator changes is the one that the policy paid for", () =>
   Effect.gen(function*() {
     const slower = Schedule.modifyDelay(awsStandard, () => Effect.succeed(5000))
-    const { exit, atMillis } = yield* ending(Effect.retry(attempt(scripted([new Transient()]).effect), slower))
+    const { exit, atMillis } = yield* ending(Effect.retry(scripted([new Transient()]).effect, slower))
     assert.deepStrictEqual([exit, atMillis], [Exit.succeed("ok"), 5000])
     assert.strictEqual(yield* RetryQuota.balance, 500)
-  }).pipe(Effect.provide(RetryQuota.layer())))
-
-it.effect("an attempt that nothing retries is the effect itself, paid for as a first attempt", () =>
-  Effect.gen(function*() {
-    assert.strictEqual(yield* attempt(Effect.succeed(1)), 1)
-    const error = new Transient()
-    assert.strictEqual(yield* Effect.flip(attempt(Effect.fail(error))), error)
-    yield* RetryQuota.RetryQuota.use((quota) => quota.reserve(5))
-    yield* attempt(Effect.void)
-    assert.strictEqual(yield* RetryQuota.balance, 496)
   }).pipe(Effect.provide(RetryQuota.layer())))
