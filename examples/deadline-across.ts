@@ -5,7 +5,7 @@
  * out of time, passes the remaining time on to its own calls, and does not retry what its caller retries.
  */
 import { Effect, Layer } from "effect"
-import { attempt, awsStandard, awsStandard2026, RetryPolicy } from "effect-retry"
+import { awsStandard, awsStandard2026, RetryPolicy } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as Criticality from "effect-retry/Criticality"
 import * as RetryHttp from "effect-retry/RetryHttp"
@@ -39,7 +39,7 @@ export const fromStock = Effect.gen(function*() {
 
 /** Your own client asks for the headers inside the attempt. */
 export const ownClient = <A, E, R>(send: (headers: { readonly [name: string]: string }) => Effect.Effect<A, E, R>) =>
-  Effect.retry(attempt(Effect.flatMap(RetryPropagation.headers, send)), awsStandard)
+  Effect.retry(Effect.flatMap(RetryPropagation.headers, send), awsStandard)
 
 /** A server that prints the headers it gets, and does not answer. */
 const silent = HttpClient.make(({ headers }) =>

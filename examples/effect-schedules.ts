@@ -6,7 +6,7 @@
  * at the latest one second after the delay, and no observer is notified why the call stopped.
  */
 import { Duration, Effect, Schedule } from "effect"
-import { attempt, awsStandard, RetryPolicy, withRetry } from "effect-retry"
+import { awsStandard, RetryPolicy, withRetry } from "effect-retry"
 import { down, main, show } from "./support/program.ts"
 
 /** Delays of any schedule, with limits and a quota of this library. When the schedule ends, so does retrying. */
@@ -24,12 +24,12 @@ const watched = awsStandard.pipe(
   Schedule.tap(({ duration }) => Effect.logInfo(`retry in ${Duration.format(duration)}`))
 )
 
-export const watch = <E>(send: Effect.Effect<string, E>) => Effect.retry(attempt(send), watched)
+export const watch = <E>(send: Effect.Effect<string, E>) => Effect.retry(send, watched)
 
 /** Don't: use the limit `RetryPolicy.maxAttempts(2)` instead. */
 const limitedOutside = awsStandard.pipe(Schedule.upTo({ times: 1 }))
 
-export const wasteful = <E>(send: Effect.Effect<string, E>) => Effect.retry(attempt(send), limitedOutside)
+export const wasteful = <E>(send: Effect.Effect<string, E>) => Effect.retry(send, limitedOutside)
 
 main(
   import.meta.url,

@@ -5,7 +5,7 @@
  * and gRPC statuses, even as the `cause` of another error, as after `Effect.tryPromise`.
  */
 import { Effect } from "effect"
-import { attempt, awsStandard, RetryQuota } from "effect-retry"
+import { awsStandard, RetryQuota } from "effect-retry"
 import { main, print } from "./support/program.ts"
 
 export interface Client {
@@ -15,7 +15,7 @@ export interface Client {
 /** One send. `attempt` records its outcome, the policy decides about its failures. */
 export const getItem = (client: Client, key: string) => {
   const send = Effect.tryPromise(() => client.getItem(key))
-  return Effect.retry(attempt(send), awsStandard)
+  return Effect.retry(send, awsStandard)
 }
 
 /** All calls of a client share one quota: provide it once, where the program runs. */

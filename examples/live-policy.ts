@@ -7,7 +7,7 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { Config, Effect, Layer } from "effect"
-import { attempt, awsStandard, withRetry } from "effect-retry"
+import { awsStandard, withRetry } from "effect-retry"
 import * as RetryConfig from "effect-retry/RetryConfig"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import { FetchHttpClient } from "effect/http"
@@ -28,7 +28,7 @@ export const readOrder = <A, E, R>(send: Effect.Effect<A, E, R>) =>
 
 /** The long form, for anything that takes a policy. The layer has the quota and the gates. */
 export const longForm = <A, E, R>(send: Effect.Effect<A, E, R>) =>
-  Effect.retry(attempt(send), RetryConfig.live("orders")).pipe(
+  Effect.retry(send, RetryConfig.live("orders")).pipe(
     Effect.provide(RetryConfig.resource("orders"))
   )
 

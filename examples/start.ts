@@ -2,7 +2,7 @@
  * The first program: a call fails twice, is retried, and succeeds.
  */
 import { Console, Effect } from "effect"
-import { attempt, awsStandard, RetryInfo, RetryQuota } from "effect-retry"
+import { awsStandard, RetryInfo, RetryQuota } from "effect-retry"
 
 class Unavailable extends RetryInfo.TaggedError("Unavailable")<{ readonly send: number }> {}
 
@@ -12,7 +12,7 @@ const getUser = Effect.suspend(() =>
   ++sends < 3 ? Effect.fail(new Unavailable({ send: sends })) : Effect.succeed("Ada")
 )
 
-const program = Effect.retry(attempt(getUser), awsStandard).pipe(
+const program = Effect.retry(getUser, awsStandard).pipe(
   Effect.tap((user) => Console.log(`${user}, after ${sends} sends`))
 )
 

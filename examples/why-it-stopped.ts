@@ -5,15 +5,7 @@
  * `retry` and `retry.stopped`, are added by default.
  */
 import { Duration, Effect, Layer } from "effect"
-import {
-  attempt,
-  awsStandard,
-  RetryDecision,
-  RetryMetrics,
-  RetryObserver,
-  RetryQuota,
-  withRetryOrElse
-} from "effect-retry"
+import { awsStandard, RetryDecision, RetryMetrics, RetryObserver, RetryQuota, withRetryOrElse } from "effect-retry"
 import { down, main, show } from "./support/program.ts"
 
 /** Logs: each retry at Debug, and why a call is not retried at Warning, once. */
@@ -29,7 +21,7 @@ export const orCached = <E>(send: Effect.Effect<string, E>) =>
 /** The same from the last output of the policy, with `Effect.retryOrElse`. */
 export const orCachedBySchedule = <E>(send: Effect.Effect<string, E>) =>
   Effect.retryOrElse(
-    attempt(send),
+    send,
     awsStandard,
     (error, decision) =>
       RetryDecision.isStop(decision) && decision.reason === "quota-exhausted"
@@ -56,7 +48,7 @@ export const observed = (log: (line: string) => void) =>
 
 /** Under `Effect.retry` the loop is Effect's: this notifies observers of the call as a whole. */
 export const observedCall = <A, E>(send: Effect.Effect<A, E>) =>
-  Effect.retry(attempt(send), awsStandard).pipe(RetryObserver.call)
+  Effect.retry(send, awsStandard).pipe(RetryObserver.call)
 
 main(
   import.meta.url,

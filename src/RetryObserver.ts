@@ -446,7 +446,7 @@ export const layerOnly = (observer: RetryObserver): Layer.Layer<never> => layere
  * **Example** (A call under `Effect.retry`)
  *
  * ```ts
- * const observed = Effect.retry(attempt(callDynamo), awsStandard).pipe(RetryObserver.call)
+ * const observed = Effect.retry(callDynamo, awsStandard).pipe(RetryObserver.call)
  * ```
  *
  * @category combinators

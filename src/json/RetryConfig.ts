@@ -407,7 +407,7 @@ export const hedged = (name: string) => {
 
 /**
  * The policy that the configuration has for a resource when a call begins, for anything that takes a policy:
- * `Effect.retry(attempt(call), RetryConfig.live("orders"))`, `RetryHttp.layer`, `RetryStream`. The call keeps it until
+ * `Effect.retry(call, RetryConfig.live("orders"))`, `RetryHttp.layer`, `RetryStream`. The call keeps it until
  * it ends.
  *
  * **Details**
@@ -420,7 +420,7 @@ export const hedged = (name: string) => {
  * **Example** (The long form)
  *
  * ```ts
- * const order = Effect.retry(attempt(call), RetryConfig.live("orders")).pipe(
+ * const order = Effect.retry(call, RetryConfig.live("orders")).pipe(
  *   Effect.provide(RetryConfig.resource("orders"))
  * )
  * ```
