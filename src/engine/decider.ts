@@ -1,6 +1,5 @@
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
+import type * as Random from "effect/Random"
 import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Ask } from "../RetryQuotaStore.ts"
@@ -37,27 +36,39 @@ export class Decider implements Failing, Offer {
   attempt = 0
   step = 0
   previousMillis = 0
-  random!: Random.Random
   // The last decision: to retry,
   delayMillis = 0
   cost = 0
-  untilMillis: number
-  maxAttempts: number
   // or why not, and how long the caller is held.
   reason: StopReason = "schedule"
   holdMillis = 0
-  /** How the policies inside decide. */
-  private decided: (() => Answer) | undefined = undefined
+  /** How the policies inside decide, and what they have decided. */
+  private inside: (() => Answer) | undefined = undefined
+  private accepted: Offer | undefined = undefined
 
   constructor(given: Parts, run: Run, startMillis?: number) {
     const parts = this.parts = given.live?.(run.world.context) ?? given
     this.run = run
     this.startMillis = startMillis ?? (isTimed(parts) ? run.world.nowMillis : 0)
-    this.deadlineAtMillis = this.untilMillis = Math.min(
+    this.deadlineAtMillis = Math.min(
       run.world.onward?.deadlineAtMillis ?? Infinity,
       this.startMillis + parts.deadlineMillis
     )
-    this.maxAttempts = parts.maxAttempts
+  }
+
+  get random(): Random.Random {
+    return this.run.world.random
+  }
+
+  get untilMillis(): number {
+    const { accepted, deadlineAtMillis } = this
+    return accepted === undefined ? deadlineAtMillis : Math.min(deadlineAtMillis, accepted.untilMillis)
+  }
+
+  get maxAttempts(): number {
+    const { accepted, parts, run } = this
+    if (isNestedIn(parts, run)) return 1
+    return accepted === undefined ? parts.maxAttempts : Math.min(parts.maxAttempts, accepted.maxAttempts)
   }
 
   get error(): unknown {
@@ -73,11 +84,9 @@ export class Decider implements Failing, Offer {
     this.previousMillis = 0
   }
 
-  /** What its first send may use: the deadline, and how many sends there may be. */
+  /** It bounds the first send. */
   begins(): this {
-    const { parts, run } = this
-    run.deadlineAtMillis = this.deadlineAtMillis
-    run.maxAttempts = isNestedIn(parts, run) ? 1 : parts.maxAttempts
+    this.run.limits = this
     return this
   }
 
@@ -90,13 +99,13 @@ export class Decider implements Failing, Offer {
     const verdict = verdictOf(parts, this, isNestedIn(parts, run))
     if (typeof verdict !== "number") return this.refuses(verdict)
     this.cost = verdict
-    return chain(this.steps(), (goes) => goes && this.priced())
+    return typeof parts.source === "function" ? this.priced() : chain(this.steps(), (goes) => goes && this.priced())
   }
 
   /** Asks what decides inside, if anything does. */
   protected steps(): Answer {
     const { source } = this.parts
-    return typeof source === "function" || (this.decided ??= source.begin(this))()
+    return typeof source === "function" || (this.inside ??= source.begin(this))()
   }
 
   /** Decides alone, and does it. */
@@ -134,12 +143,10 @@ export class Decider implements Failing, Offer {
   }
 
   /** What is inside would retry like this. */
-  accepts({ cost, delayMillis, maxAttempts, untilMillis }: Offer): true {
-    const { parts } = this
-    this.delayMillis = delayMillis
-    this.cost = Math.max(this.cost, cost)
-    this.maxAttempts = Math.min(parts.maxAttempts, maxAttempts)
-    this.untilMillis = Math.min(this.deadlineAtMillis, untilMillis)
+  accepts(offer: Offer): true {
+    this.accepted = offer
+    this.delayMillis = offer.delayMillis
+    this.cost = Math.max(this.cost, offer.cost)
     return true
   }
 
@@ -180,7 +187,6 @@ export class Decider implements Failing, Offer {
   /** If a user's function throws, no token is lost. */
   protected delayed(): boolean {
     const { parts: { adjusts, source }, run } = this
-    this.random = Context.get(run.world.context, Random.Random)
     let delay: number
     try {
       delay = delayOf(typeof source === "function" ? source : inner, adjusts, this)

@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { classify, CurrentClassifier } from "../RetryClassifier.ts"
+import { classify } from "../RetryClassifier.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Hedge } from "../RetryObserver.ts"
 import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
@@ -311,7 +311,7 @@ class Race {
   private failed(sending: Sending, error: unknown, failure: AnyEffect): AnyEffect {
     sending.permit.failed(error)
     sending.error = error
-    const info = Option.getOrUndefined(classify(Context.get(this.world.context, CurrentClassifier), error))
+    const info = Option.getOrUndefined(classify(this.world.classifier, error))
     if (info?.timeout === true) this.record(sending)
     const reaction = this.options.react(error, info)
     const decided = Effect.suspend(() => {

@@ -22,6 +22,9 @@ export class Loop {
   protected readonly run: Run
   private readonly self: AnyEffect
   private readonly orElse: OrElse | undefined
+  private sent: AnyEffect | undefined = undefined
+  /** The last delay. */
+  private delay = Duration.zero
   /** When the last send failed, how long after the first failure, and after the failure before it. */
   protected nowMillis = 0
   protected elapsedMillis = 0
@@ -79,8 +82,8 @@ export class Loop {
     const { decider, run } = this
     if (!goes) return ending(decider, cause, this.orElse)
     const wait = decider.retries()
-    const sleep = run.world.clock.sleep(Duration.millis(decider.delayMillis))
-    return Effect.flatMap(after(wait, sleep), () => this.send(current()))
+    this.delay = Duration.millis(decider.delayMillis)
+    return Effect.flatMap(after(wait, run.world.clock.sleep(this.delay)), () => this.send(current()))
   }
 
   private send(fiber: AnyFiber): AnyEffect {
@@ -106,7 +109,8 @@ export class Loop {
   private leaving(fiber: AnyFiber): AnyEffect {
     fiber.setContext(this.inside(fiber))
     this.run.sent()
-    return framed(settling(this.self, (value) => this.succeed(value), (error, cause) => this.fail(error, cause)), fiber)
+    this.sent ??= settling(this.self, (value) => this.succeed(value), (error, cause) => this.fail(error, cause))
+    return framed(this.sent, fiber)
   }
 
   private decide(cause: Cause.Cause<unknown>): AnyEffect {
@@ -139,7 +143,7 @@ export class Loop {
     return Context.add(inside, Schedule.CurrentMetadata, {
       input: run.error,
       output: retry,
-      duration: Duration.millis(retry.delayMillis),
+      duration: this.delay,
       attempt: retry.retry,
       start: this.nowMillis - this.elapsedMillis,
       now: this.nowMillis,
@@ -152,6 +156,11 @@ export class Loop {
 /** The end of a run that is not retried. A polling run is held back first. */
 const ending = (decider: Decider, cause: Cause.Cause<unknown>, orElse: OrElse | undefined): AnyEffect => {
   const { run } = decider
+  const { onStop } = run.world.observer
+  if (onStop === undefined && orElse === undefined && decider.holdMillis === 0) {
+    run.ended()
+    return Effect.failCause(cause)
+  }
   const stop = decider.stops()
   const end = orElse === undefined ? Effect.failCause(cause) : orElse(run.error, stop)
   const held = stop.delayMillis === 0 ? end : Effect.andThen(Effect.sleep(stop.delayMillis), end)

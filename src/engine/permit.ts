@@ -1,9 +1,8 @@
 import type * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
 import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { AnyContext } from "../internal/shared.ts"
-import { classify, CurrentClassifier } from "../RetryClassifier.ts"
+import { classify } from "../RetryClassifier.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Reservation } from "../RetryQuotaStore.ts"
 import type { Outcome, Pass, Send } from "../SendGate.ts"
@@ -65,7 +64,7 @@ class Ended implements Outcome {
 
   get info(): RetryInfo | undefined {
     if (this._tag !== "Failure") return undefined
-    this.known ??= classify(Context.get(this.world.context, CurrentClassifier), this.error)
+    this.known ??= classify(this.world.classifier, this.error)
     return Option.getOrUndefined(this.known)
   }
 

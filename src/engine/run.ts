@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { type Onward, propagating } from "../internal/onward.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
-import { classify, CurrentClassifier } from "../RetryClassifier.ts"
+import { classify } from "../RetryClassifier.ts"
 import { Retry, Stop, type StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Ask } from "../RetryQuotaStore.ts"
@@ -16,20 +16,25 @@ import { admissionUntil, earn } from "./send.ts"
 import { type AnyEffect, isWait, notified } from "./wait.ts"
 import { type AnyFiber, InsideCall, isInside, Mark, type World } from "./world.ts"
 
-/** What a policy would do after a failure: the cost, the delay, until when the retry may begin. */
-export interface Offer {
-  readonly delayMillis: number
-  readonly cost: number
+/** What bounds the next send. */
+interface Limits {
+  /** Until when it may begin, in milliseconds of the monotonic clock. */
   readonly untilMillis: number
   readonly maxAttempts: number
+}
+
+/** What a policy would do after a failure. */
+export interface Offer extends Limits {
+  readonly delayMillis: number
+  readonly cost: number
 }
 
 /** What the policies inside a schedule offer after a failure. The schedule decides which of them counts. */
 export class Offers {
   readonly run: Run
-  /** Where the schedule is stepped: loops above belong to it. */
-  readonly fiber: AnyFiber | undefined
-  readonly depth: number
+  /** Where the schedule is stepped. */
+  private readonly fiber: AnyFiber | undefined
+  private readonly depth: number
   /** When the policy began that steps the schedule, in milliseconds of the monotonic clock. */
   readonly startMillis: number | undefined
   /** The dearest. */
@@ -39,8 +44,9 @@ export class Offers {
   /** Why the first of those that stop does so, and how long the caller is held. */
   reason: StopReason | undefined = undefined
   holdMillis = 0
-  /** Until when the retries may begin. */
-  private readonly untils: Array<number> = []
+  /** Until when the retries may begin, of those for which that is bounded. */
+  private untils: Array<number> | undefined = undefined
+  private isUnbounded = false
 
   constructor(run: Run, fiber?: AnyFiber, depth = 0, startMillis?: number) {
     this.run = run
@@ -49,10 +55,16 @@ export class Offers {
     this.startMillis = startMillis
   }
 
+  /** How deep the stack of a fiber was: loops above belong to the schedule. */
+  depthIn(fiber: AnyFiber): number {
+    return fiber === this.fiber ? this.depth : 0
+  }
+
   add({ cost, delayMillis, maxAttempts, untilMillis }: Offer): Retry {
     this.cost = Math.max(this.cost, cost)
     this.maxAttempts = Math.min(this.maxAttempts, maxAttempts)
-    this.untils.push(untilMillis)
+    if (untilMillis === Infinity) this.isUnbounded = true
+    else (this.untils ??= []).push(untilMillis)
     return this.last = new Retry(this.run, delayMillis, cost, maxAttempts)
   }
 
@@ -64,9 +76,11 @@ export class Offers {
 
   /** The nearest that a retry at this moment meets: the policy of another did not decide. If it meets none, the last. */
   untilAfter(millis: number): number {
-    const met = this.untils.filter((until) => until > millis)
+    const { isUnbounded, untils } = this
+    if (untils === undefined) return Infinity
+    const met = untils.filter((until) => until > millis)
     if (met.length > 0) return Math.min(...met)
-    return this.untils.length > 0 ? Math.max(...this.untils) : Infinity
+    return isUnbounded ? Infinity : Math.max(...untils)
   }
 }
 
@@ -82,13 +96,20 @@ export class Run {
   isSent = false
   /** The last retry. */
   retry: Retry | undefined = undefined
-  /** Until when the next send may begin, in milliseconds of the monotonic clock. */
-  deadlineAtMillis = Infinity
-  maxAttempts = Infinity
+  /** Until when the next send may begin, and how many there may be. */
+  limits: Limits | undefined = undefined
   private mark: Mark | undefined = undefined
 
   constructor(world: World) {
     this.world = world
+  }
+
+  get deadlineAtMillis(): number {
+    return this.limits === undefined ? Infinity : this.limits.untilMillis
+  }
+
+  get maxAttempts(): number {
+    return this.limits === undefined ? Infinity : this.limits.maxAttempts
   }
 
   /** The wall clock, in milliseconds. */
@@ -110,7 +131,7 @@ export class Run {
   record(error: unknown): void {
     this.error = error
     this.attempt++
-    this.info = Option.getOrUndefined(classify(Context.get(this.world.context, CurrentClassifier), error))
+    this.info = Option.getOrUndefined(classify(this.world.classifier, error))
   }
 
   /** At most one reservation per failure: it grows to the dearest that is asked for. */
@@ -129,12 +150,11 @@ export class Run {
   }
 
   /** It will be retried: what was reserved beyond the cost goes back. Notifies, once. */
-  retries({ cost, delayMillis, maxAttempts, untilMillis }: Offer, offered?: Retry): AnyEffect | undefined {
+  retries(offer: Offer, offered?: Retry): AnyEffect | undefined {
     const { permit, world } = this
-    permit?.shrink(cost)
-    this.deadlineAtMillis = untilMillis
-    this.maxAttempts = maxAttempts
-    const retry = this.retry = offered ?? new Retry(this, delayMillis, cost, maxAttempts)
+    permit?.shrink(offer.cost)
+    this.limits = offer
+    const retry = this.retry = offered ?? new Retry(this, offer.delayMillis, offer.cost, offer.maxAttempts)
     const { onRetry } = world.observer
     if (onRetry === undefined) return undefined
     try {

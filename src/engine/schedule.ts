@@ -19,12 +19,16 @@ import { type AnyFiber, worldOf } from "./world.ts"
 
 /** A run that a loop of Effect drives. */
 class Driver extends Run implements Driven {
-  /** What its policies offer after a failure. */
-  offers = new Offers(this)
+  private offered: Offers | undefined = undefined
   private isOver = false
 
+  /** What its policies offer after a failure. */
+  get offers(): Offers {
+    return this.offered ??= new Offers(this)
+  }
+
   override record(error: unknown): void {
-    this.offers = new Offers(this)
+    this.offered = undefined
     super.record(error)
   }
 
@@ -95,7 +99,6 @@ class Steps {
   private readonly parts: Parts
   /** What is offered in the step around this. */
   private around: Offers | undefined
-  private depth: number
   /** The run that began with the loop. */
   private run: Run | undefined = undefined
   /** The run that began with a failure. */
@@ -107,8 +110,7 @@ class Steps {
     const { context } = fiber
     const parts = this.parts = given.live?.(context) ?? given
     const around = this.around = Context.get(context, CurrentOffers)
-    this.depth = around?.fiber === fiber ? around.depth : 0
-    const found = lookUp(fiber, this.depth)
+    const found = lookUp(fiber, around?.depthIn(fiber) ?? 0)
     if (found instanceof Driver) this.run = found
     else if (typeof found === "number") {
       const world = worldOf(context)
@@ -126,8 +128,7 @@ class Steps {
   readonly step = (_now: number, error: unknown): any => Effect.withFiber((fiber: AnyFiber) => this.next(error, fiber))
 
   private next(error: unknown, fiber: AnyFiber): any {
-    const around = this.around = Context.get(fiber.context, CurrentOffers)
-    this.depth = around?.fiber === fiber ? around.depth : 0
+    this.around = Context.get(fiber.context, CurrentOffers)
     const own = this.own ??= new Decider(this.parts, this.runIn(fiber))
     const { run } = own
     this.fallback?.proves(run)
@@ -141,12 +142,13 @@ class Steps {
 
   /** The run, as far as it can be seen when the schedule is first stepped. */
   private runIn(fiber: AnyFiber): Run {
-    const { run } = this
+    const { around, run } = this
     if (run instanceof Driver) return run
-    const by = drivenBy(fiber, this.depth)
+    const depth = around?.depthIn(fiber) ?? 0
+    const by = drivenBy(fiber, depth)
     if (by === "repetition") return new Repetition(worldOf(fiber.context))
     if (by === undefined && run !== undefined) return run
-    const found = lookUp(fiber, this.depth)
+    const found = lookUp(fiber, depth)
     if (found instanceof Driver) return found
     const late = this.late = new Driver(worldOf(fiber.context))
     late.isSent = true

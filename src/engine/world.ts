@@ -1,10 +1,12 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../internal/clock.ts"
 import { type Onward, onwardIn } from "../internal/onward.ts"
 import { type AnyContext, type AnyFiber, shared } from "../internal/shared.ts"
+import { CurrentClassifier, type RetryClassifier } from "../RetryClassifier.ts"
 import { observerOf, type RetryObserver } from "../RetryObserver.ts"
 import { RetryQuota } from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
@@ -48,6 +50,8 @@ export class World {
   readonly clock: Clock.Clock
   readonly store: RetryQuotaStore | undefined
   readonly gates: ReadonlyArray<SendGate>
+  readonly classifier: RetryClassifier
+  readonly random: Random.Random
   readonly observer: RetryObserver
   /** The metadata of the schedule around the call, if any. */
   readonly metadata: Schedule.Metadata | undefined
@@ -64,6 +68,8 @@ export class World {
     this.clock = Context.get(context, Clock.Clock)
     const store = this.store = quota?.store
     this.gates = gates
+    this.classifier = Context.get(context, CurrentClassifier)
+    this.random = Context.get(context, Random.Random)
     this.observer = observerOf(context)
     this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
     this.onward = onwardIn(context)

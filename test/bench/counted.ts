@@ -57,7 +57,7 @@ const counted = async (script: Script): Promise<Readonly<Record<string, Counted>
     ? await effects.contextOf({ capacity: 1e12 }, effects.sleepless)
     : await effects.contextOf({})
   const counts: Record<string, Counted> = {}
-  for (const name of [effects.bare, effects.floorName, effects.ours, effects.ourAttempt, effects.timesWhile]) {
+  for (const name of [effects.bare, effects.floorName, effects.ours, effects.plain, effects.timesWhile]) {
     if (script === "twice" && name === effects.bare) continue
     const retried = effects.retrying[name]!(effectOf(script))
     const call = script === "invalid" ? effects.settled(retried) : retried

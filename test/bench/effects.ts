@@ -1,5 +1,5 @@
 /** Retrying in Effect: ours, Effect's own, and the least that any wrapper with a success and an error hook costs. */
-import { attempt, awsStandard, Backoff, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { awsStandard, Backoff, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -70,10 +70,10 @@ export const floorName = "floor: catch(map(op, f), g)"
 export const ours = "withRetry(op, awsStandard)"
 export const oursWaiting = "withRetry(op, awsStandard with a fixed wait)"
 const oursPerCall = "withRetry(op, awsStandard), made per call"
-const ourAttemptWaiting = "Effect.retry(attempt(op), awsStandard with a fixed wait)"
+const plainWaiting = "Effect.retry(op, awsStandard with a fixed wait)"
 const handWritten = "the whole policy by hand"
 const oneStep = "Effect.retry, one step by hand"
-export const ourAttempt = "Effect.retry(attempt(op), awsStandard)"
+export const plain = "Effect.retry(op, awsStandard)"
 export const times = "Effect.retry({ times: 2 })"
 export const timesWhile = "Effect.retry({ times: 2, while })"
 export const documentedName = "Effect.retry, the schedule of Effect's guide"
@@ -88,7 +88,7 @@ export const retrying: Readonly<Record<string, Retrying>> = {
   [handWritten]: byHand,
   [ours]: (operation) => withRetry(operation, awsStandard),
   [oursPerCall]: (operation) => Effect.suspend(() => withRetry(operation, awsStandard)),
-  [ourAttempt]: (operation) => Effect.retry(attempt(operation), awsStandard),
+  [plain]: (operation) => Effect.retry(operation, awsStandard),
   [oneStep]: (operation) => Effect.retry(operation, minimal),
   [times]: (operation) => Effect.retry(operation, { times: 2 }),
   [timesWhile]: (operation) => Effect.retry(operation, options),
@@ -122,7 +122,7 @@ export const retryingAfter = (millis: number): Readonly<Record<string, Retrying>
   return {
     [bare]: sleeping(millis),
     [oursWaiting]: (operation) => withRetry(operation, policy),
-    [ourAttemptWaiting]: (operation) => Effect.retry(attempt(operation), policy),
+    [plainWaiting]: (operation) => Effect.retry(operation, policy),
     [timesWhile]: (operation) => Effect.retry(operation, { ...options, schedule: spaced }),
     [documentedName]: (operation) => Effect.retry(operation, schedule)
   }
