@@ -239,8 +239,7 @@ class Strategy implements Service {
   readonly acquireInitialToken: Service["acquireInitialToken"] = (operation) =>
     Effect.withFiber((fiber) => {
       const world = this.worldOf(fiber.context)
-      const own = this.parts.live?.(world.context) ?? this.parts
-      const parts = operation?.longPolling === true ? forLongPolling(own) : own
+      const parts = this.partsFor(operation, world)
       const run = new Run(world)
       const decider = new Decider(parts, run).begins()
       const permit = run.permit = new Permit(world, 0)
@@ -284,6 +283,11 @@ class Strategy implements Service {
       if (store !== undefined && store.balance(clock) <= store.capacity - refund) store.deposit(refund, clock)
       return notified(run.world, true, undefined) ?? Effect.void
     })
+
+  private partsFor(operation: Operation | undefined, { context }: World): Parts {
+    const own = this.parts.live?.(context) ?? this.parts
+    return operation?.longPolling === true ? forLongPolling(own) : own
+  }
 
   private redeemed(token: Token): Issued {
     if (!(token instanceof Issued) || token.strategy !== this) throw new InvalidToken({ reason: "foreign" })

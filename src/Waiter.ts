@@ -14,6 +14,7 @@
  */
 
 import type * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -386,11 +387,12 @@ const judge = ({ acceptors }: AnyWaiter, outcome: Outcome, classifier: RetryClas
 }
 
 /** The time of one wait. */
-class Timer<R> {
+class Timer {
   private readonly waiter: AnyWaiter
   /** A poll that is not ready is not a retry: nothing pays, and nobody is notified. */
   private readonly decider: Decider
   private readonly clock: Clock.Clock
+  private readonly context: Context.Context<unknown>
   private readonly startMillis: number
   private readonly minDelayMillis: number
   readonly maxWaitMillis: number
@@ -401,6 +403,7 @@ class Timer<R> {
   constructor(waiter: AnyWaiter, context: AnyContext) {
     this.waiter = waiter
     const world = worldOf(context)
+    this.context = context as Context.Context<unknown>
     this.decider = new Decider(partsIn(waiter.delay), new Repetition(world))
     this.clock = world.clock
     this.startMillis = monotonicMillis(world.clock)
@@ -425,7 +428,7 @@ class Timer<R> {
   }
 
   /** The delay before the next poll in milliseconds; none if there is no next poll. */
-  next(outcome: Outcome, remainingMillis: number): Effect.Effect<number | undefined, never, R> {
+  next(outcome: Outcome, remainingMillis: number): Effect.Effect<number | undefined> {
     if (this.atEnd || remainingMillis <= 0) return Effect.undefined
     const { decider } = this
     decider.run.record(Result.merge(outcome))
@@ -436,7 +439,7 @@ class Timer<R> {
     }
     return typeof answer === "boolean"
       ? Effect.succeed(follow(answer))
-      : Effect.map(answer as Effect.Effect<boolean, never, R>, follow)
+      : Effect.map(Effect.orDie(Effect.provideContext(answer, this.context)), follow)
   }
 
   private fit(delayMillis: number, remainingMillis: number): number {
@@ -452,7 +455,7 @@ class Timer<R> {
 
 const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R>, waiter: Waiter<A, E, R2>) {
   const classifier = yield* CurrentClassifier
-  const timer = new Timer<R2>(waiter, (yield* Effect.context<R2>()) as AnyContext)
+  const timer = new Timer(waiter, (yield* Effect.context<R2>()) as AnyContext)
   let attempts = 0
   let last: Outcome<A, E> | undefined
   let delayMillis: number | undefined = Duration.toMillis(waiter.initialDelay)

@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
-import type { Ask } from "../RetryQuotaStore.ts"
+import type { Ask, Shortage } from "../RetryQuotaStore.ts"
 import { warnTooSmall } from "../state/sharing.ts"
 import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
 import type { Answer, Parts } from "./parts.ts"
@@ -161,18 +161,21 @@ export class Decider implements Failing, Offer {
 
   /** Asks a remote quota, or waits for tokens, as long as the retry can still begin before the deadline. */
   private asked(ask: Ask): Answer {
-    const { cost, deadlineAtMillis, run } = this
+    const { deadlineAtMillis, run } = this
     const waits = run.world.store!.whenExhausted === "wait"
     if (waits && !this.delayed()) return false
     const patience = deadlineAtMillis === Infinity
       ? Infinity
       : Math.max(0, deadlineAtMillis - run.world.nowMillis - (waits ? this.delayMillis : 0))
-    return Effect.map(asking(ask, run.permit!, patience), (shortage) => {
-      if ((run.permit?.reservation?.cost ?? 0) >= cost) return waits ? this.isInTime(this.delayMillis) : this.delayed()
-      const isLate = waits ? shortage !== "refused" && deadlineAtMillis < Infinity : !this.isInTime(0)
-      if (isLate) return this.refuses("deadline")
-      return waits ? this.unpaid(this.isInTime(this.delayMillis) ? this.delayMillis : 0) : this.unpaid()
-    })
+    return Effect.map(asking(ask, run.permit!, patience), (shortage) => this.answered(waits, shortage))
+  }
+
+  private answered(waits: boolean, shortage: Shortage): boolean {
+    const { cost, deadlineAtMillis, delayMillis, run } = this
+    if (run.holds(cost)) return waits ? this.isInTime(delayMillis) : this.delayed()
+    const isLate = waits ? shortage !== "refused" && deadlineAtMillis < Infinity : !this.isInTime(0)
+    if (isLate) return this.refuses("deadline")
+    return this.unpaid(waits ? this.isInTime(delayMillis) ? delayMillis : 0 : undefined)
   }
 
   /** The quota refuses the retry. A polling call is held before it fails, by `drawnMillis` if the delay is there. */

@@ -227,13 +227,15 @@ const stopped = (run: Driven): any =>
     (exit) => exit._tag === "Failure" ? run.ends(exit, current()) as any : undefined
   )
 
+type Probe = Schedule.Schedule<undefined>
+
 /** Learns the texts from a retry, and checks that one is seen as it should be: begun, two sends, ended, once each. */
 const learn = (): void => {
   isLearned = true
   try {
     const found: any = {}
     let tries = 0
-    const probe = Schedule.fromStep(Effect.withFiber((fiber: any) => {
+    const probe: Probe = Schedule.fromStep(Effect.withFiber((fiber: any) => {
       const stack = stackOf(fiber)
       found.step = textOf(stack[stack.length - 3])
       flatMapped = stack[stack.length - 3]?.[A]
@@ -246,7 +248,7 @@ const learn = (): void => {
         })
       )
     }) as any)
-    Effect.runSync(Effect.exit(Effect.retry(Effect.fail("probe"), probe as any)) as Effect.Effect<unknown>)
+    Effect.runSync(Effect.exit(Effect.retry(Effect.fail("probe"), probe)))
     // Without the text of functions, as in Hermes, they cannot be told apart.
     if (!found.step || !found.sleep || !found.meta || new Set(Object.values(found)).size < 3) return
     texts = found
@@ -271,7 +273,7 @@ const isRight = (): boolean => {
     expires: () => Effect.fail("expired"),
     ends: (exit) => sees(exit._tag === "Success" ? "." : isDoneCause(exit.cause) ? "!" : "?")()
   }
-  const probe: any = Schedule.fromStep(Effect.withFiber((fiber: any) => {
+  const probe: Probe = Schedule.fromStep(Effect.withFiber((fiber: any) => {
     const at = lookUp(fiber, 0)
     if (typeof at !== "number") return Effect.succeed(() => Cause.done(undefined))
     begin(run, fiber, at)
@@ -280,9 +282,9 @@ const isRight = (): boolean => {
   }) as any)
   let sends = 0
   const call = Effect.suspend(() => ++sends === 2 ? Effect.succeed("ok") : Effect.fail("probe"))
-  const max: any = Schedule.max([Schedule.recurs(9), Schedule.map(probe, () => Effect.succeed(1))] as any)
-  const first: any = Effect.runSync(Effect.exit(Effect.retry(call, max)) as Effect.Effect<unknown>)
-  Effect.runSync(Effect.exit(Effect.retry(Effect.fail("probe"), probe)) as Effect.Effect<unknown>)
+  const max = Schedule.max([Schedule.recurs(9), Schedule.map(probe, () => Effect.succeed(1))])
+  const first = Effect.runSync(Effect.exit(Effect.retry(call, max)))
+  Effect.runSync(Effect.exit(Effect.retry(Effect.fail("probe"), probe)))
   return seen === "asftas." + "asftasf!" && first._tag === "Success"
 }
 

@@ -1,7 +1,8 @@
 import type * as Effect from "effect/Effect"
 import type { AnyContext } from "../internal/shared.ts"
-import type { Decider } from "./decider.ts"
+import type { StopReason } from "../RetryDecision.ts"
 import type { Adjust, Delay, Failing } from "./delay.ts"
+import type { Offer, Run } from "./run.ts"
 
 /** What a retry takes from the quota, by the class of the failure. */
 export interface Cost {
@@ -15,9 +16,18 @@ export interface Cost {
 /** Whether to retry: immediately, or after stepping a schedule, asking, or waiting. */
 export type Answer = boolean | Effect.Effect<boolean, unknown, unknown>
 
-/** What decides inside a policy: a schedule, or several policies. It refuses or accepts. */
+/** A policy in a run, as what decides inside it sees it. */
+export interface Surrounding extends Failing {
+  readonly run: Run
+  /** When it began, in milliseconds of the monotonic clock. */
+  readonly startMillis: number
+  readonly accepts: (offer: Offer) => true
+  readonly refuses: (reason: StopReason, holdMillis?: number) => false
+}
+
+/** What decides inside a policy: a schedule, or several policies. It has the policy accept or refuse. */
 export interface Source {
-  readonly begin: (decider: Decider) => () => Answer
+  readonly begin: (around: Surrounding) => () => Answer
 }
 
 /**

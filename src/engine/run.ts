@@ -136,17 +136,21 @@ export class Run {
 
   /** At most one reservation per failure: it grows to the dearest that is asked for. */
   pays(cost: number): boolean | Ask {
-    const { clock, store } = this.world
+    const { store } = this.world
     const permit = this.permit ??= new Permit(this.world, this.attempt)
-    const before = permit.reservation?.cost ?? 0
-    if (permit.reservation !== undefined && before >= cost) return true
+    if (this.holds(cost)) return true
     const { reservation } = permit
     if (reservation?.resize !== undefined) return reservation.resize(cost)
-    const answer = store!.reserve(cost - before, clock)
-    if (typeof answer === "function") return cost <= store!.capacity ? answer : false
-    if (answer === undefined) return false
-    permit.pay(answer)
-    return true
+    const answer = store!.reserve(cost - (reservation?.cost ?? 0), this.world.clock)
+    if (typeof answer === "function") return cost <= store!.capacity && answer
+    if (answer !== undefined) permit.pay(answer)
+    return answer !== undefined
+  }
+
+  /** Whether it holds this many tokens. */
+  holds(cost: number): boolean {
+    const reservation = this.permit?.reservation
+    return reservation !== undefined && reservation.cost >= cost
   }
 
   /** It will be retried: what was reserved beyond the cost goes back. Notifies, once. */

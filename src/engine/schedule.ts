@@ -110,19 +110,25 @@ class Steps {
     const { context } = fiber
     const parts = this.parts = given.live?.(context) ?? given
     const around = this.around = Context.get(context, CurrentOffers)
-    const found = lookUp(fiber, around?.depthIn(fiber) ?? 0)
-    if (found instanceof Driver) this.run = found
-    else if (typeof found === "number") {
-      const world = worldOf(context)
-      const driver = this.run = new Driver(world)
-      begin(driver, fiber, found)
-      if (world.onward !== undefined) this.own = new Decider(parts, driver).begins()
-    } else if (around !== undefined) this.run = around.run
-    else if (!isKnown()) this.fallback = Fallback.begun(fiber)
+    const run = this.run = this.begun(fiber)
     // A limit of time counts from here.
-    if (this.run !== undefined && isTimed(parts)) {
-      this.own ??= new Decider(parts, this.run, around?.startMillis).begins()
+    if (run !== undefined && (isTimed(parts) || run.world.onward !== undefined)) {
+      this.own = new Decider(parts, run, around?.startMillis).begins()
     }
+  }
+
+  /** The run of the loop that evaluates the schedule here. */
+  private begun(fiber: AnyFiber): Run | undefined {
+    const { around } = this
+    const found = lookUp(fiber, around?.depthIn(fiber) ?? 0)
+    if (found instanceof Driver) return found
+    if (typeof found === "number") {
+      const run = new Driver(worldOf(fiber.context))
+      begin(run, fiber, found)
+      return run
+    }
+    if (around === undefined && !isKnown()) this.fallback = Fallback.begun(fiber)
+    return around?.run
   }
 
   readonly step = (_now: number, error: unknown): any => Effect.withFiber((fiber: AnyFiber) => this.next(error, fiber))

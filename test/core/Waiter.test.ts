@@ -631,7 +631,6 @@ describe("Waiter", () => {
     expectTypeOf(poll.pipe(Waiter.waitUntil(waiter))).toEqualTypeOf<Expected>()
     // @ts-expect-error the waiter does not know what a number is
     void Waiter.waitUntil(Effect.succeed(1), waiter)
-    // @effect-diagnostics-next-line missingEffectContext:off
     void Waiter.make({ acceptors: [ready], maxWait: "1 minute", delay: awsStandard })
   })
 })

@@ -1,6 +1,6 @@
 import { chain, Decider } from "../decider.ts"
 import type { Failing } from "../delay.ts"
-import type { Answer, Parts, Source } from "../parts.ts"
+import type { Answer, Parts, Source, Surrounding } from "../parts.ts"
 
 /** The policies that would retry after this failure, and one of those that stop. */
 interface Votes {
@@ -28,7 +28,7 @@ const votes = (deciders: ReadonlyArray<Decider>, counted: (votes: Votes) => bool
 }
 
 /** Their deadlines count from where the policy around them begins. */
-const within = (around: Decider, parts: Parts): Decider => new Decider(parts, around.run, around.startMillis)
+const within = (around: Surrounding, parts: Parts): Decider => new Decider(parts, around.run, around.startMillis)
 
 /** Point by point: `max` is all of them, the longest and the dearest; `min` any of them, the shortest and the cheapest. */
 export const joining = (op: "max" | "min", of: ReadonlyArray<Parts>): Source => ({
@@ -51,7 +51,7 @@ export const joining = (op: "max" | "min", of: ReadonlyArray<Parts>): Source => 
 })
 
 /** Does what one of them decides. */
-const obeying = (around: Decider, decider: Decider, stopped?: () => Answer): Answer =>
+const obeying = (around: Surrounding, decider: Decider, stopped?: () => Answer): Answer =>
   chain(
     decider.decides(),
     (goes) => goes ? around.accepts(decider) : stopped?.() ?? around.refuses(decider.reason, decider.holdMillis)

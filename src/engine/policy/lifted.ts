@@ -3,9 +3,8 @@ import * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import { catchDone } from "../../internal/effect-retry needs effect 4.1 (npm install effect@4).ts"
-import type { Decider } from "../decider.ts"
 import { depthOf } from "../frames.ts"
-import type { Source } from "../parts.ts"
+import type { Source, Surrounding } from "../parts.ts"
 import { CurrentOffers, Offers } from "../run.ts"
 import type { AnyFiber } from "../world.ts"
 
@@ -13,37 +12,37 @@ type Step = (now: number, error: unknown) => Pull.Pull<[unknown, Duration.Durati
 
 /** Any schedule as the source of a policy. Policies in it find the run, and offer instead of paying on their own. */
 export const lifting = (schedule: Schedule.Schedule<any, any, any, any>): Source => ({
-  begin: (decider) => {
+  begin: (around) => {
     let step: Step | undefined
     return () =>
       step === undefined
-        ? Effect.flatMap(offered(decider, () => Schedule.toStep(schedule)), ([begun]) => {
+        ? Effect.flatMap(offered(around, () => Schedule.toStep(schedule)), ([begun]) => {
           step = begun as Step
-          return stepped(decider, step)
+          return stepped(around, step)
         })
-        : stepped(decider, step)
+        : stepped(around, step)
   }
 })
 
-const stepped = (decider: Decider, step: Step): Effect.Effect<boolean, unknown, unknown> => {
-  const { run } = decider
+const stepped = (around: Surrounding, step: Step): Effect.Effect<boolean, unknown, unknown> => {
+  const { run } = around
   return Effect.map(
-    offered(decider, () =>
+    offered(around, () =>
       catchDone(
         Effect.suspend(() => Effect.map(step(run.wallMillis, run.error), ([, delay]) => Duration.toMillis(delay))),
         () => Effect.succeed(undefined)
       )),
     ([delayMillis, offers]) => {
-      if (delayMillis === undefined) return decider.refuses(offers.reason ?? "schedule", offers.holdMillis)
+      if (delayMillis === undefined) return around.refuses(offers.reason ?? "schedule", offers.holdMillis)
       const untilMillis = offers.untilAfter(run.world.nowMillis + delayMillis)
-      return decider.accepts({ cost: offers.cost, delayMillis, maxAttempts: offers.maxAttempts, untilMillis })
+      return around.accepts({ cost: offers.cost, delayMillis, maxAttempts: offers.maxAttempts, untilMillis })
     }
   )
 }
 
 /** Runs part of a schedule, and collects what the policies in it offer. */
 const offered = <A>(
-  { run, startMillis }: Decider,
+  { run, startMillis }: Surrounding,
   part: () => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<readonly [A, Offers], unknown, unknown> =>
   Effect.withFiber((fiber: AnyFiber) => {
