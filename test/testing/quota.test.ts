@@ -64,7 +64,7 @@ describe("TestQuota", () => {
       assert.deepStrictEqual(yield* held, [500, 0])
     }).pipe(Effect.provide([Kit.TestQuota.layer(), Kit.fixedRandom(0.5)])))
 
-  it.effect("holds nothing of a retry that seems given up, and its tokens again if it is sent after all", () =>
+  it.effect("holds the tokens of a retry while a combinator delays it, and while it is sent", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient, Kit.after("1 second", Kit.ok())])
       const late = Schedule.addDelay(awsStandard, () => Effect.succeed("5 seconds"))
@@ -72,7 +72,7 @@ describe("TestQuota", () => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 495, capacity: 500, held: 5, waiting: 0 })
       yield* TestClock.adjust("4 seconds")
-      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 500, capacity: 500, held: 0, waiting: 0 })
+      assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 495, capacity: 500, held: 5, waiting: 0 })
       yield* TestClock.adjust(500)
       call.timeline.expect("attempts at 0 ms, 5.5 s")
       assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 495, capacity: 500, held: 5, waiting: 0 })

@@ -83,7 +83,7 @@ export const limiterSweeps: Sweeps = Object.fromEntries(
       limiter,
       program: on((call) => Effect.retry(call, awsAdaptive))
     }],
-    [`three calls at once, at a limiter ${name}`, {
+    [`Attempt.attempt: three lone sends at once, at a limiter ${name}`, {
       limiter,
       program: Effect.replicateEffect(Effect.exit(attempt(failing)), 3, { concurrency: 3 })
     }],

@@ -22,6 +22,8 @@ import { on, type Services, type Sweep, type Sweeps } from "./sweep.ts"
 
 const fixed = Backoff.fixed({ delay: 100 })
 const gated = RetryPolicy.quotaGated({ cost: 5, throttlingCost: 3, timeoutCost: 2 })
+const slow = fixed.pipe(gated)
+const fast = Backoff.fixed({ delay: 70 }).pipe(RetryPolicy.quotaGated({ cost: 4 }))
 const botocore = BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb")
 
 const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, unknown, Services>>> = {
@@ -84,6 +86,11 @@ const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, unknown, Se
   "RetryPolicy.withoutDeadline": fixed.pipe(RetryPolicy.deadline(150), RetryPolicy.withoutDeadline, gated),
   "RetryPolicy.mapDelay": fixed.pipe(RetryPolicy.mapDelay((_, { attempt }) => attempt > 2 ? undefined : 10), gated),
   "RetryPolicy.whenThrottled": fixed.pipe(RetryPolicy.whenThrottled(Backoff.fixed({ delay: 300 })), gated),
+  "RetryPolicy.max": RetryPolicy.max([slow, fast]),
+  "RetryPolicy.min": RetryPolicy.min([slow, fast]),
+  "RetryPolicy.concat": RetryPolicy.concat(slow.pipe(RetryPolicy.maxAttempts(2)), fast),
+  "RetryPolicy.choose": RetryPolicy.choose(({ attempt }) => attempt % 2 === 0 ? slow : fast),
+  "RetryPolicy.while": fixed.pipe(RetryPolicy.while(({ attempt }) => attempt < 3), gated),
   "without a quota": fixed
 }
 
@@ -92,7 +99,7 @@ export const policySweeps: Sweeps = Object.fromEntries(
   Object.entries(policies).flatMap(([name, policy]): ReadonlyArray<readonly [string, Sweep]> => [
     [`Attempt.withRetry: ${name}`, { program: on((call) => withRetry(call, policy), 0) }],
     ...(/^(Backoff|JavaV1|JavaScriptV2)/.test(name) ? [] : [
-      [`Effect.retry, Attempt.attempt: ${name}`, {
+      [`Effect.retry: ${name}`, {
         program: on((call) => Effect.retry(call, policy), 0)
       }] as const
     ])
