@@ -1,9 +1,8 @@
 /**
  * Mixing with Effect's own schedules: a policy is a schedule, and a schedule can be lifted into a policy.
  *
- * Put limits inside the policy, not around it. Around a policy with a quota, `Schedule.upTo` stops the call only after
- * the policy has taken tokens for a retry that is never sent. They come back when the fiber ends or makes another call,
- * at the latest one second after the delay, and no observer is notified why the call stopped.
+ * Limits can be inside the policy or around it. One around it, such as `Schedule.upTo`, costs no token either, but
+ * observers are notified of a stop for the reason "schedule", whatever the limit.
  */
 import { Duration, Effect, Schedule } from "effect"
 import { awsStandard, RetryPolicy, withRetry } from "effect-retry"
@@ -26,14 +25,14 @@ const watched = awsStandard.pipe(
 
 export const watch = <E>(send: Effect.Effect<string, E>) => Effect.retry(send, watched)
 
-/** Don't: use the limit `RetryPolicy.maxAttempts(2)` instead. */
+/** Two attempts, as with `RetryPolicy.maxAttempts(2)`, whose reason would be "max-attempts". */
 const limitedOutside = awsStandard.pipe(Schedule.upTo({ times: 1 }))
 
-export const wasteful = <E>(send: Effect.Effect<string, E>) => Effect.retry(send, limitedOutside)
+export const limited = <E>(send: Effect.Effect<string, E>) => Effect.retry(send, limitedOutside)
 
 main(
   import.meta.url,
   show("lifted", down, poll),
   show("watched", [{ status: 503 }], watch),
-  show("limited from outside", down, wasteful)
+  show("limited from outside", down, limited)
 )

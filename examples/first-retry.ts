@@ -12,7 +12,7 @@ export interface Client {
   readonly getItem: (key: string) => Promise<string>
 }
 
-/** One send. `attempt` records its outcome, the policy decides about its failures. */
+/** One send. The policy decides about its failures, and the quota gets its successes. */
 export const getItem = (client: Client, key: string) => {
   const send = Effect.tryPromise(() => client.getItem(key))
   return Effect.retry(send, awsStandard)

@@ -1,6 +1,6 @@
 /**
- * The short form: `withRetry(policy)` combines `attempt` and `Effect.retry`, and is the faster of the two, because it
- * sets nothing up until a first attempt fails.
+ * The short form: `withRetry(policy)` does what `Effect.retry` does with a policy, and is the faster of the two, because
+ * it sets nothing up until a first attempt fails.
  *
  * It is used here where most programs want it: at the end of a service's method, invisible to the callers.
  */

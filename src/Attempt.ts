@@ -1,9 +1,8 @@
 /**
- * One send: its outcome is recorded, and its failures can be retried.
+ * Calls retried with a policy, and lone sends.
  *
- * A schedule only sees failures. It never sees a success, which refunds the quota, nor the first send, which a gate may
- * hold back. {@link attempt} sees every send, the schedule sees every failure, and together they are the whole retry loop
- * of the AWS reference.
+ * `Effect.retry(call, policy)` needs nothing of this module. {@link withRetry} is its short form and the faster of the
+ * two, {@link attempt} is for a send that no policy retries.
  *
  * @since 0.1.0
  */
@@ -20,31 +19,28 @@ import { checks } from "./internal/checks.ts"
 import type { Stop } from "./RetryDecision.ts"
 
 /**
- * Marks an effect as one send of a call: what a retry policy with a quota can retry.
+ * Accounts for a send that no policy retries.
  *
  * **Details**
  *
- * A success returns the tokens of its retry to the `RetryQuota`, or puts one in if it needed no retry. If the context
- * has gates, such as an `AdaptiveRateLimiter`, they are asked before the send and see its outcome. A defect or an
- * interruption counts neither as success nor as failure; a retry already sent by then is spent. The error is unchanged;
- * the mark on its type exists in types only.
+ * The gates of the context, such as an `AdaptiveRateLimiter`, are asked before the send and see its outcome. The
+ * `RetryQuota` of the context, if any, gets its fee for a first send and a token for a success. A defect or an
+ * interruption counts neither as success nor as failure. The error is unchanged.
  *
- * Attempts that race inside one retried effect share its reservation: the first to succeed returns it. Inside
- * `withRetry` an attempt adds nothing: the call around it accounts for it.
+ * A retried effect is one send, for which its policy accounts: inside `withRetry`, or inside `Effect.retry` with a
+ * policy, an attempt changes nothing. Under a schedule that is no policy, such as `Schedule.recurs(2)`, each send is a
+ * lone one.
  *
  * **Gotchas**
  *
- * Wrap the whole call, once. A bare attempt in a fiber forked inside a send of `withRetry` that outlives it is taken
- * for part of that send: retry it there, or fork it outside. The result of `Effect.retry` carries the mark on its type
- * too, but is not an attempt: to retry it again, mark it again. A type cannot mark `null` and `undefined`: map such
- * errors to something else first. A limiter that fails fast makes attempts fail with `RateLimitExceeded`: use a policy
- * that says so in its type, such as `awsAdaptive`.
+ * An attempt in a fiber forked inside a retried effect that outlives it is taken for part of that effect: fork it
+ * outside. The type does not name the errors with which gates refuse a send: `SendGate.catchRefusal` catches them.
  *
- * **Example** (A call with the standard policy of AWS)
+ * **Example** (A send that the rate limiter holds back, and nothing retries)
  *
  * ```ts
- * const program = Effect.retry(attempt(call), awsStandard)
- * Effect.runPromise(program.pipe(Effect.provide(RetryQuota.layer())))
+ * const program = attempt(call)
+ * Effect.runPromise(program.pipe(Effect.provide(AdaptiveRateLimiter.layer())))
  * ```
  *
  * @category constructors
@@ -57,7 +53,7 @@ export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A,
   })
 
 /**
- * Retries an effect: the short form of `Effect.retry(attempt(self), policy)`, and the faster of the two.
+ * Retries an effect: the short form of `Effect.retry(self, policy)`, and the faster of the two.
  *
  * **Details**
  *

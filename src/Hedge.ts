@@ -379,8 +379,8 @@ const hedgedWith = <A, E, R>(
  *
  * **Gotchas**
  *
- * Hedge a send, and retry the result: `call.pipe(Hedge.hedged(), withRetry(policy))`. With `Effect.retry`, mark the
- * hedged call: `attempt(hedged(call))`. A timeout of each send goes inside.
+ * Hedge a send, and retry the result: `call.pipe(Hedge.hedged(), withRetry(policy))`. A timeout of each send goes
+ * inside.
  *
  * **Example** (A read sent again after 200 milliseconds)
  *

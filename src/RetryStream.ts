@@ -2,7 +2,8 @@
  * Retrying streams.
  *
  * `Stream.retry` resets its count with every element: a stream that emits an element and fails is retried forever,
- * under any policy, and its elements are repeated each time. This module has two ways that end. {@link untilFirst}
+ * under any policy, and its elements are repeated each time. Its first send is unseen by gates and quota, since Effect
+ * begins the schedule at the first failure. This module has two ways that end and see every send. {@link untilFirst}
  * retries until there is an element, and then no more: no element is received twice. {@link resume} reopens the stream
  * where it broke off.
  *

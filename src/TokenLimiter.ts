@@ -363,7 +363,7 @@ const makeShared = (options?: Options) => Effect.map(watched("TokenLimiter", mak
  * **Gotchas**
  *
  * Provided to a single call, it builds a limiter for that call, even if the layer is a constant. Build it once, in a
- * `ManagedRuntime` or around the program. A call without `withRetry` or `attempt` is not limited.
+ * `ManagedRuntime` or around the program. A call that no policy retries is limited only inside `attempt`.
  *
  * **Example** (500 requests and 200,000 tokens per minute)
  *

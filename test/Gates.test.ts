@@ -74,9 +74,9 @@ describe("what a call costs, counted", () => {
     assert.isAtMost(found.twice[effects.ours]!.operations, 15.1)
   })
 
-  it("allocates at most 3,400 bytes for two failures and a success", () => {
+  it("allocates at most 3,600 bytes for two failures and a success", () => {
     assert.isAtLeast(found.twice[effects.ours]!.bytes, found.twice[effects.floorName]!.bytes)
-    assert.isAtMost(found.twice[effects.ours]!.bytes, 3400)
+    assert.isAtMost(found.twice[effects.ours]!.bytes, 3600)
   })
 
   it("sets up no schedule for a success: Effect.retry takes three times the operations", () => {
@@ -84,20 +84,20 @@ describe("what a call costs, counted", () => {
     assert.isAtLeast(found.success[effects.timesWhile]!.bytes, 1000)
   })
 
-  it("costs an attempt under Effect.retry less than Effect.retry({ times, while }), on success and after failures", () => {
+  it("costs a policy under Effect.retry less than Effect.retry({ times, while }), on success and after failures", () => {
     for (const script of [found.success, found.twice, found.invalid]) {
       assert.isBelow(script[effects.plain]!.operations, script[effects.timesWhile]!.operations)
       assert.isBelow(script[effects.plain]!.bytes, script[effects.timesWhile]!.bytes)
     }
   })
 
-  it("takes at most 14.1 operations and 2,700 bytes for a success of an attempt under Effect.retry", () => {
-    assert.isAtMost(found.success[effects.plain]!.operations, 14.1)
-    assert.isAtMost(found.success[effects.plain]!.bytes, 2700)
+  it("takes at most 9.1 operations and 3,100 bytes for a success under Effect.retry", () => {
+    assert.isAtMost(found.success[effects.plain]!.operations, 9.1)
+    assert.isAtMost(found.success[effects.plain]!.bytes, 3100)
   })
 
-  it("takes at most 53.1 operations for two failures and a success of attempts under Effect.retry", () => {
-    assert.isAtMost(found.twice[effects.plain]!.operations, 53.1)
+  it("takes at most 39.1 operations for two failures and a success under Effect.retry", () => {
+    assert.isAtMost(found.twice[effects.plain]!.operations, 39.1)
   })
 
   const gated = (name: string) => found.gated[name]!
@@ -133,7 +133,7 @@ describe("a program that uses no gate", () => {
     const program = `
       import * as library from "effect-retry"
       import { ConcurrencyLimiter } from "./src/ConcurrencyLimiter.ts"
-      const { gates } = globalThis[Symbol.for("effect-retry/shared")]
+      const { gates } = globalThis[Symbol.for("effect-retry/shared/1")]
       const before = gates.length
       ConcurrencyLimiter.key
       console.log(JSON.stringify(["RetryQuota" in library, before, gates.map(({ tag }) => tag.key)]))

@@ -366,10 +366,10 @@ describe("examples", () => {
         assert.deepStrictEqual(lines.flat(), ["retry in 500ms", "retry in 1s"])
       }).pipe(Effect.provide(RetryQuota.layer())))
 
-    it.effect("wasteful: the tokens of the retry that is never sent come back with the end of the fiber", () =>
+    it.effect("limited: the tokens of the retry that is never sent come back at once", () =>
       Effect.gen(function*() {
         const { send, times } = recording([error, error, error])
-        const [exit, balance] = yield* withBalance(EffectSchedules.wasteful(send))
+        const [exit, balance] = yield* withBalance(EffectSchedules.limited(send))
         assert.strictEqual(yield* Effect.flip(exit), error)
         assert.strictEqual(balance, 495)
         assert.deepStrictEqual(times, [0, 500])
