@@ -5,7 +5,7 @@
  * the step, which builds its layer again for every call: it comes from `ResourceLimiters`, by key.
  */
 import { Context, Effect, ExecutionPlan, Layer } from "effect"
-import { attempt, Backoff, ResourceLimiters, RetryPolicy, withRetry } from "effect-retry"
+import { Backoff, ResourceLimiters, RetryPolicy, withRetry } from "effect-retry"
 import { down, main, show } from "./support/program.ts"
 
 /** Fails with the errors of its client. */
@@ -61,7 +61,7 @@ export const scheduled = (first: Send, second: Send) => {
     { provide: Layer.succeed(Mail, { send: first }), schedule: policy },
     { provide: Layer.succeed(Mail, { send: second }), schedule: policy }
   )
-  return attempt(sendMail).pipe(Effect.withExecutionPlan(plan), Effect.provide(ResourceLimiters.quota("mail")))
+  return sendMail.pipe(Effect.withExecutionPlan(plan), Effect.provide(ResourceLimiters.quota("mail")))
 }
 
 /** Provided once, where the program runs. Room for two retries of each provider. */

@@ -1,5 +1,5 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import { attempt, awsStandard2026, Backoff, InvalidOption, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { awsStandard2026, Backoff, InvalidOption, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Operations from "effect-retry/aws/Operations"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import * as RetryStrategy from "effect-retry/RetryStrategy"
@@ -254,11 +254,11 @@ describe("RequestHeaders", () => {
         assert.strictEqual(before["amz-sdk-request"], "attempt=1; max=3")
       }))
 
-    it.effect("regression: hides no token from an attempt, even inside the retried effect", () =>
+    it.effect("regression: hides no retry from its account, even inside the retried effect", () =>
       Effect.gen(function*() {
         const policy = Operations.forOperation(s3)
         const { call, seen } = recording({ maxAttempts: policy }, [{ status: 500 }, { status: 500 }, { status: 200 }])
-        yield* travel(Effect.retry(RequestHeaders.withInvocation(attempt(call)), policy))
+        yield* travel(Effect.retry(RequestHeaders.withInvocation(call), policy))
         assert.strictEqual(ids(seen).size, 3)
         assert.strictEqual(yield* RetryQuota.balance, 486)
       }).pipe(Effect.provide(RetryQuota.layer())))

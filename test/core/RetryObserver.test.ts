@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
-  attempt,
   awsAdaptive,
   awsStandard,
   Backoff,
@@ -332,7 +331,7 @@ describe("RetryObserver", () => {
           }))
         const loops = [
           call,
-          RetryObserver.call(Effect.retry(attempt(failing), awsStandard)),
+          RetryObserver.call(Effect.retry(failing, awsStandard)),
           promised,
           RetryStrategy.run(failing).pipe(Effect.provide(RetryStrategy.layer(awsStandard)))
         ]

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
-  attempt,
   awsAdaptive,
   AwsModes,
   awsStandard,
@@ -210,7 +209,7 @@ describe("RetryPolicy", () => {
                 yield* Effect.sleep(first)
                 return yield* transient
               })
-              const fiber = yield* Effect.forkChild(Effect.exit(run(attempt(call), policy)))
+              const fiber = yield* Effect.forkChild(Effect.exit(run(call, policy)))
               yield* TestClock.adjust("1 minute")
               yield* Fiber.join(fiber)
               assert.strictEqual(times.length, sends)
@@ -280,7 +279,7 @@ describe("RetryPolicy", () => {
             })
             const timely = awsAdaptive.pipe(RetryPolicy.capped("1 millis"), RetryPolicy.deadline("1500 millis"))
             const fiber = yield* Effect.forkChild(
-              Effect.flip(run(attempt(call), timely)).pipe(
+              Effect.flip(run(call, timely)).pipe(
                 Effect.provideService(RetryObserver.CurrentObserver, observer)
               )
             )

@@ -53,7 +53,7 @@ it.effect("an attempt that no policy retries passes on what came", () =>
     assert.strictEqual(sent, came)
   }))
 
-it.effect("a deadline around an attempt goes with each of its sends, also with its retries", () =>
+it.effect("a deadline inside a retried effect goes with each of its sends, also with its retries", () =>
   Effect.gen(function*() {
     const seen: Array<number | undefined> = []
     const call = Effect.contextWith((context: Context.Context<never>) => {
@@ -62,7 +62,7 @@ it.effect("a deadline around an attempt goes with each of its sends, also with i
     })
     const policy = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3))
     const timed = Effect.updateContext(
-      attempt(call),
+      call,
       (context: Context.Context<never>) => propagating(context, { ...came, deadlineAtMillis: 5000 })
     )
     yield* inTime(Effect.retry(timed, policy))

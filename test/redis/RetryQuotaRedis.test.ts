@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  attempt,
   awsStandard,
   InvalidOption,
   ResourceLimiters,
@@ -23,7 +22,6 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
-import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
@@ -400,20 +398,6 @@ describe("RetryQuotaRedis", () => {
         assert.strictEqual(Exit.getSuccess(yield* inTime(quota.balance)).pipe(Option.getOrUndefined), 50)
       }))
   }
-
-  it.effect("spends a retry that failed as a whole though the attempt in it had succeeded, and keeps no lease", () =>
-    Effect.gen(function*() {
-      const { quota, redis } = yield* shared({ successIncrement: 0 })
-      const whole = Effect.andThen(attempt(Effect.succeed(1)), Effect.fail(new Transient()))
-      const program = Effect.retry(
-        whole,
-        awsStandard as Schedule.Schedule<unknown, unknown, never, RetryQuota.RetryQuota>
-      )
-      yield* inTime(Effect.provideService(program, RetryQuota.RetryQuota, quota))
-      yield* TestClock.adjust(400)
-      assert.strictEqual(redis.leases(key), 0)
-      assert.strictEqual(redis.states.get(key)?.tokens, 490)
-    }))
 
   describe("what need not be known immediately", () => {
     it.effect("costs a success no exchange, and many successes one", () =>

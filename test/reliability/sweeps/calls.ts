@@ -117,8 +117,7 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
     withRetryOrElse(call, AwsModes.standard({ maxAttempts: 2 }), () => Effect.sleep(5)),
   "a timeout of the call": (call) => Effect.timeout(withRetry(call, awsAdaptive), "700 millis"),
   "a timeout of each attempt": (call) => withRetry(Effect.timeout(call, 5), awsStandard),
-  "a timeout of each attempt and its wait for a token": (call) =>
-    Effect.retry(Effect.timeout(attempt(call), 300), ofAnyError),
+  "a timeout of each attempt, under Effect.retry": (call) => Effect.retry(Effect.timeout(call, 300), ofAnyError),
   "a race": (call) => Effect.raceFirst(withRetry(call, awsStandard), withRetry(failing, awsAdaptive)),
   "a call in a call": () => withRetry(withRetry(failing, awsStandard), AwsModes.standard({ maxAttempts: 2 })),
   "RetryPolicy.outermostOnly: a call in a call": () => {
