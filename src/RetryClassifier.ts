@@ -9,10 +9,12 @@
  * @since 0.1.0
  */
 
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { firstIn } from "./internal/cause.ts"
 import { wallMillis } from "./internal/clock.ts"
 import { factsOf, saidBy } from "./internal/facts/answer.ts"
 import * as codes from "./internal/facts/codes.ts"
@@ -37,14 +39,17 @@ const timedOut = Option.some(RetryInfo.timedOut)
 const throttledInfo = RetryInfo.throttled()
 
 /**
- * Asks a classifier. One that throws, for any reason, does not know the error.
+ * Asks a classifier. One that throws, for any reason, does not know the error. Of a `Cause`, it is asked about the first
+ * failure; one with a defect, or with only an interruption, is never retried.
  *
  * @category getters
  * @since 0.1.0
  */
 export const classify = (classifier: RetryClassifier, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
   try {
-    return classifier(error)
+    if (!Cause.isCause(error)) return classifier(error)
+    const failure = firstIn(error)
+    return failure === undefined ? veto : classifier(failure.error)
   } catch {
     return none
   }

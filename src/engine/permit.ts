@@ -1,6 +1,6 @@
-import type * as Cause from "effect/Cause"
 import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import { firstIn } from "../internal/cause.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { classify } from "../RetryClassifier.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
@@ -8,15 +8,7 @@ import type { Reservation } from "../RetryQuotaStore.ts"
 import type { Outcome, Pass, Send } from "../SendGate.ts"
 import type { AnyFiber, World } from "./world.ts"
 
-/** The first failure in a cause; `undefined` with a defect, or with only an interruption. */
-export const firstIn = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {
-  let failure: Cause.Fail<unknown> | undefined
-  for (const reason of reasons) {
-    if (reason._tag === "Die") return undefined
-    if (reason._tag === "Fail") failure ??= reason
-  }
-  return failure
-}
+export { firstIn }
 
 /** Two reservations for one send, of a store that cannot resize one. It shrinks by the second as a whole. */
 const both = (first: Reservation, second: Reservation): Reservation => {

@@ -46,6 +46,26 @@ const transportError = (method: "GET" | "POST", cause: unknown) =>
 const withCode = (code: string, cause?: unknown) => Object.assign(new Error("network", { cause }), { code })
 
 describe("RetryClassifier", () => {
+  describe("a Cause", () => {
+    const { classify } = RetryClassifier
+    const safetyOf = (cause: Cause.Cause<unknown>) =>
+      Option.getOrUndefined(classify(RetryClassifier.defaultClassifier, cause))?.safety
+
+    it("is classified by its first failure", () => {
+      assert.strictEqual(safetyOf(Cause.fail(new Cause.TimeoutError())), "Yes")
+      assert.strictEqual(safetyOf(Cause.fail(statusError("POST", 503))), "Maybe")
+      assert.strictEqual(safetyOf(Cause.fail("no idea")), undefined)
+      assert.strictEqual(safetyOf(Cause.combine(Cause.interrupt(), Cause.fail(statusError("GET", 503)))), "Yes")
+    })
+
+    it("with a defect, or with an interruption alone, is never retried", () => {
+      assert.strictEqual(safetyOf(Cause.die("bug")), "No")
+      assert.strictEqual(safetyOf(Cause.interrupt()), "No")
+      assert.strictEqual(safetyOf(Cause.empty), "No")
+      assert.strictEqual(safetyOf(Cause.combine(Cause.fail(new Cause.TimeoutError()), Cause.die("bug"))), "No")
+    })
+  })
+
   describe("defaultClassifier", () => {
     const rows: ReadonlyArray<readonly [string, unknown, string]> = [
       [
