@@ -19,24 +19,26 @@
  * @since 0.1.0
  */
 
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import type * as Equal from "effect/Equal"
 import { dual } from "effect/Function"
 import * as Option from "effect/Option"
 import type * as Random from "effect/Random"
 import type * as Schedule from "effect/Schedule"
-import type { AdaptiveRateLimiter, RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
-import { adjusted, capping, type Delay, type Failing, honoring, noDelay, spread } from "./engine/delay.ts"
-import type { Parts } from "./engine/parts.ts"
+import { type Adjust, adjusted, capping, type Delay, type Failing, honoring, noDelay, spread } from "./engine/delay.ts"
+import { type Cost, dearest, free, limitsOf, type Parts } from "./engine/parts.ts"
 import { jitterOf } from "./engine/policy/jitter.ts"
-import { choosing, following, joining } from "./engine/policy/joined.ts"
+import { choosing, following, joining, lifting } from "./engine/policy/joined.ts"
 import * as Policy from "./engine/policy/policy.ts"
-import { checks } from "./internal/checks.ts"
-import { shared } from "./internal/shared.ts"
-import { named } from "./internal/words.ts"
+import { callable, type Checks, checks, flag } from "./internal/checks.ts"
+import { get } from "./internal/safe.ts"
+import { GateKeyed, shared } from "./internal/shared.ts"
+import { named, Opaque } from "./internal/words.ts"
 import type { RetryDecision } from "./RetryDecision.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 import type { RetryQuota } from "./RetryQuota.ts"
+import type { SendGate } from "./SendGate.ts"
 
 /**
  * The key that marks a policy.
@@ -119,11 +121,17 @@ export interface RetryPolicy<in E = unknown, out Err = never, out R = never>
  * @category guards
  * @since 0.1.0
  */
-export const isRetryPolicy: (u: unknown) => u is RetryPolicy<never, unknown, unknown> = Policy.isPolicy as any
+export const isRetryPolicy: (u: unknown) => u is RetryPolicy<never, unknown, unknown> = Policy.isPolicy
 
-/** What a user's function gets: no internals, and nothing mutable. */
-const recordOf = ({ error, info, previousMillis, random, step }: Failing): Failure<any> =>
-  Object.freeze({ error, info, attempt: step, previous: Duration.millis(step === 1 ? 0 : previousMillis), random })
+/** What a user's function gets: no internals, and nothing mutable. Its type is that of what the policy is used for. */
+const recordOf = <E>({ error, info, previousMillis, random, step }: Failing): Failure<E> =>
+  Object.freeze({
+    error: error as E,
+    info,
+    attempt: step,
+    previous: Duration.millis(step === 1 ? 0 : previousMillis),
+    random
+  })
 
 const millisOf = (delay: Duration.Input): number => {
   const millis = typeof delay === "number"
@@ -139,15 +147,25 @@ const given = (delay: Duration.Input | undefined): number => delay === undefined
  * Makes a policy from a function of the failed attempt that returns the delay before its retry. `undefined` stops
  * retrying with the reason `"schedule"`; a negative or invalid delay counts as 0.
  *
+ * **Example** (The error says how long)
+ *
+ * ```ts
+ * const policy = RetryPolicy.fromDelay((failure: RetryPolicy.Failure<{ readonly wait: number }>) => failure.error.wait)
+ * ```
+ *
  * @category constructors
  * @since 0.1.0
  */
-export const fromDelay = <E = unknown>(delay: (failure: Failure<E>) => Duration.Input | undefined): RetryPolicy<E> =>
-  Policy.fromSource("RetryPolicy.fromDelay", named(delay), (failing) => given(delay(recordOf(failing))))
+export const fromDelay = <E = unknown>(
+  delay: (failure: Failure<E>) => Duration.Input | undefined
+): RetryPolicy<E> => {
+  callable(checks("RetryPolicy.fromDelay"), "delay", delay, "a function from a failure to a delay")
+  return Policy.fromSource("RetryPolicy.fromDelay", named(delay), (failing) => given(delay(recordOf(failing))))
+}
 
 /**
  * Lifts any schedule into a policy: its delays are the policy's, and its end is the stop reason `"schedule"`. It is as
- * slow as the schedule.
+ * slow as the schedule. A policy stays as it is. The combinators here do this by themselves.
  *
  * @category constructors
  * @since 0.1.0
@@ -156,7 +174,159 @@ export const fromSchedule = <Output, E, Err, R>(
   schedule: Schedule.Schedule<Output, E, Err, R>
 ): RetryPolicy<E, Err, R> => Policy.lifted(schedule)
 
-type Same = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err, R>
+/**
+ * Retries immediately, forever: the unit of {@link max}.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const immediate: RetryPolicy = /* @__PURE__ */ Policy.fromSource("RetryPolicy.immediate", undefined, () => 0)
+
+/**
+ * Retries nothing: the unit of {@link min} and {@link concat}, the zero of {@link max}.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const never: RetryPolicy = /* @__PURE__ */ Policy.fromSource("RetryPolicy.never", undefined, () => noDelay, {
+  maxAttempts: 1
+})
+
+/**
+ * The errors that all of several schedules take: an intersection in which `unknown` does not swallow the others.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type Inputs<S> = (S extends unknown ? (_: Schedule.Input<S>) => void : never) extends (_: infer E) => void ? E
+  : never
+
+/** Several schedules as the source of one policy. */
+const joined = <E, Err, R>(op: "max" | "min", of: ReadonlyArray<Policy.AnySchedule>): RetryPolicy<E, Err, R> => {
+  const tag = `RetryPolicy.${op}`
+  if (!Array.isArray(of) || of.length === 0) {
+    return checks(tag).reject("policies", of, "an array of at least one schedule")
+  }
+  const policies = of.map((schedule, index) => Policy.lifted(schedule, tag, `policies[${index}]`))
+  const parts = policies.map(Policy.partsOf)
+  return Policy.fromSource(tag, policies, joining(op, parts), requiredBy(parts))
+}
+
+/** What a policy requires that is made of these. */
+const requiredBy = (of: ReadonlyArray<Parts>): Pick<Parts, "gates" | "adaptive"> => ({
+  gates: [...new Set(of.flatMap(({ gates }) => gates))],
+  adaptive: of.some(({ adaptive }) => adaptive)
+})
+
+/**
+ * Retries while all would: after the longest delay, at the dearest cost, taken once.
+ *
+ * **Details**
+ *
+ * Each of them counts every failure, and its deadline counts from the start of the call. Of several that stop, the first
+ * gives the reason. Throws `InvalidOption` if the array is empty or holds what is no schedule.
+ *
+ * **Example** (The standard mode of AWS, at least a second apart)
+ *
+ * ```ts
+ * const policy = RetryPolicy.max([awsStandard, Schedule.spaced("1 second")])
+ * ```
+ *
+ * @category joins
+ * @since 0.1.0
+ */
+export const max = <const Of extends ReadonlyArray<Schedule.Schedule<unknown, never, unknown, unknown>>>(
+  policies: Of
+): RetryPolicy<Inputs<Of[number]>, Schedule.Error<Of[number]>, Schedule.Env<Of[number]>> => joined("max", policies)
+
+/**
+ * Retries while any would: after the shortest delay, at the cheapest cost, of those that would.
+ *
+ * **Details**
+ *
+ * So a schedule without limits lifts the limits of the others, the quota too. Otherwise as {@link max}.
+ *
+ * **Example** (Whichever gives up last)
+ *
+ * ```ts
+ * const policy = RetryPolicy.min([awsStandard, Backoff.fixed({ delay: "1 minute" }).pipe(RetryPolicy.maxAttempts(2))])
+ * ```
+ *
+ * @category joins
+ * @since 0.1.0
+ */
+export const min = <const Of extends ReadonlyArray<Schedule.Schedule<unknown, never, unknown, unknown>>>(
+  policies: Of
+): RetryPolicy<Inputs<Of[number]>, Schedule.Error<Of[number]>, Schedule.Env<Of[number]>> => joined("min", policies)
+
+/**
+ * Retries by one schedule until it stops, then by the other, which begins with the failure that ended the first and
+ * counts attempts and deadline from there.
+ *
+ * **Example** (Then once a minute)
+ *
+ * ```ts
+ * const policy = awsStandard.pipe(RetryPolicy.concat(Schedule.spaced("1 minute")))
+ * ```
+ *
+ * @category joins
+ * @since 0.1.0
+ */
+export const concat: {
+  <E2, Err2, R2>(
+    that: Schedule.Schedule<unknown, E2, Err2, R2>
+  ): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E & E2, Err | Err2, R | R2>
+  <E, Err, R, E2, Err2, R2>(
+    self: Schedule.Schedule<unknown, E, Err, R>,
+    that: Schedule.Schedule<unknown, E2, Err2, R2>
+  ): RetryPolicy<E & E2, Err | Err2, R | R2>
+} = /* @__PURE__ */ dual(2, <E, Err, R, E2, Err2, R2>(
+  self: Schedule.Schedule<unknown, E, Err, R>,
+  that: Schedule.Schedule<unknown, E2, Err2, R2>
+): RetryPolicy<E & E2, Err | Err2, R | R2> => Policy.extended(self, then(that)))
+
+const then = <E, Err, R>(that: Schedule.Schedule<unknown, E, Err, R>): Policy.Step<E, Err, R> => {
+  const tag = "RetryPolicy.concat"
+  const second = Policy.lifted(that, tag, "that")
+  const after = Policy.partsOf(second)
+  return {
+    tag,
+    given: second,
+    change: (parts) => ({ ...free, ...requiredBy([parts, after]), source: following(parts, after), live: parts.live })
+  }
+}
+
+/**
+ * Decides each failure by the policy that the function chooses for it. All of them count all failures.
+ *
+ * **Gotchas**
+ *
+ * Choose among policies that exist: one made anew for each failure begins anew.
+ *
+ * **Example** (Patience after a throttle only)
+ *
+ * ```ts
+ * const patient = Backoff.exponential({ base: "5 seconds", jitter: "full" })
+ *
+ * const policy = RetryPolicy.choose(({ info }) => info?.throttling ? patient : awsStandard).pipe(
+ *   RetryPolicy.maxAttempts(6)
+ * )
+ * ```
+ *
+ * @category joins
+ * @since 0.1.0
+ */
+export const choose = <S extends Schedule.Schedule<unknown, never, unknown, unknown>, E = unknown>(
+  policy: (failure: Failure<E>) => S
+): RetryPolicy<E & Inputs<S>, Schedule.Error<S>, Schedule.Env<S>> => {
+  const tag = "RetryPolicy.choose"
+  callable(checks(tag), "policy", policy, "a function from a failure to a policy")
+  return Policy.fromSource(
+    tag,
+    named(policy),
+    choosing((failing) => Policy.partsIn(policy(recordOf(failing)), tag, "policy"))
+  )
+}
 
 /**
  * Bounds every delay: the final delay if applied after jitter, the delay that jitter starts from if applied before.
@@ -169,12 +339,15 @@ type Same = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPol
  * @since 0.1.0
  */
 export const capped: {
-  (cap: Duration.Input): Same
+  (cap: Duration.Input): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err, R>
   <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, cap: Duration.Input): RetryPolicy<E, Err, R>
-} = /* @__PURE__ */ Policy.combinator("RetryPolicy.capped", (check, cap) => {
-  const capMillis = Math.ceil(check.positiveDuration("cap", cap))
-  return Policy.adjusting(capping(capMillis))
-}, "cap")
+} = /* @__PURE__ */ Policy.combinator(
+  /* @__PURE__ */ Policy.value(
+    "RetryPolicy.capped",
+    "cap",
+    (check, cap: Duration.Input) => Policy.adjusting(capping(Math.ceil(check.positiveDuration("cap", cap))))
+  )
+)
 
 /**
  * How delays are randomized, with `random` uniform in `[0, 1)`:
@@ -193,21 +366,41 @@ export const capped: {
 export type Jitter = "none" | "full" | "equal" | { readonly proportional: number }
 
 /**
- * Randomizes every delay, so that clients that failed together do not retry together.
+ * A combinator with an option that may be left out: `.pipe(combinator)`, `.pipe(combinator(option))`,
+ * `combinator(self)`, `combinator(self, option)`. The policy then needs `R` too.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PointFree<O, R = never> {
+  <const A extends Schedule.Schedule<unknown, never, unknown, unknown> | O = O>(
+    selfOrOption?: A,
+    option?: O
+  ): [A] extends [Schedule.Schedule<unknown, infer E, infer Err, infer R1>] ? RetryPolicy<E, Err, R1 | R>
+    : [Unknown<A, O>] extends [never]
+      ? <E, Err, R1>(self: Schedule.Schedule<unknown, E, Err, R1>) => RetryPolicy<E, Err, R1 | R>
+    : { readonly "no such option": Unknown<A, O> }
+}
+
+/** Misspelled options: a type parameter allows any. */
+type Unknown<A, O> = A extends string | Schedule.Schedule<unknown, never, unknown, unknown> ? never
+  : Exclude<keyof A, keyof Extract<O, object>>
+
+/**
+ * Randomizes every delay, so that clients that failed together do not retry together. Default `"full"`: in a `pipe` it
+ * needs no call.
  *
  * @category delays
  * @since 0.1.0
  */
-export const jittered: {
-  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R>
-  (jitter: Jitter): Same
-  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, jitter: Jitter): RetryPolicy<E, Err, R>
-} = /* @__PURE__ */ Policy.combinator(
-  "RetryPolicy.jittered",
-  (check, jitter) => Policy.adjusting(spread(jitterOf(check, jitter))),
-  "jitter",
+export const jittered = /* @__PURE__ */ Policy.optional(
+  /* @__PURE__ */ Policy.value(
+    "RetryPolicy.jittered",
+    "jitter",
+    (check, jitter: Jitter) => Policy.adjusting(spread(jitterOf(check, jitter)))
+  ),
   "full"
-)
+) as PointFree<Jitter>
 
 /**
  * How far to follow a server's hint.
@@ -225,7 +418,7 @@ export interface HonorOptions {
 }
 
 /**
- * Waits at least as long as the server asked.
+ * Waits at least as long as the server asked. In a `pipe` it needs no call.
  *
  * **Details**
  *
@@ -235,82 +428,15 @@ export interface HonorOptions {
  * @category delays
  * @since 0.1.0
  */
-export const honorRetryAfter: {
-  (options?: HonorOptions): Same
-  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, options?: HonorOptions): RetryPolicy<E, Err, R>
-} = /* @__PURE__ */ Policy.combinator("RetryPolicy.honorRetryAfter", (check, options: HonorOptions) => {
-  const atMost = check.duration("atMost", options.atMost, Infinity)
-  const overshoot = check.duration("overshoot", options.overshoot, atMost === Infinity ? 5000 : Infinity)
-  const stops = check.oneOf("beyond", options.beyond, ["clamp", "stop"], "clamp") === "stop"
-  return Policy.adjusting(honoring(atMost, overshoot, stops))
-})
-
-type AnySchedule = Schedule.Schedule<unknown, any, any, any>
-type InputOf<S> = S extends Schedule.Schedule<any, infer E, any, any> ? E : never
-type ErrorOf<S> = S extends Schedule.Schedule<any, any, infer Err, any> ? Err : never
-type EnvOf<S> = S extends Schedule.Schedule<any, any, any, infer R> ? R : never
-/** What all of them take: in a parameter's place, so that `unknown` does not swallow the others. */
-type AllOf<S> = (S extends unknown ? (_: InputOf<S>) => void : never) extends (_: infer I) => void ? I : never
-type Joined<Of extends ReadonlyArray<AnySchedule>> = RetryPolicy<
-  AllOf<Of[number]>,
-  ErrorOf<Of[number]>,
-  EnvOf<Of[number]>
->
-
-/** Retries if all would: after the longest delay, at the dearest cost, once. */
-export const max = <const Of extends ReadonlyArray<AnySchedule>>(of: Of): Joined<Of> => joined("max", of)
-
-/** Retries if any would: after the shortest delay, at the cheapest cost of those that would. */
-export const min = <const Of extends ReadonlyArray<AnySchedule>>(of: Of): Joined<Of> => joined("min", of)
-
-/** One, and when it stops the other, which begins then. */
-export const concat: {
-  <E2, Err2, R2>(
-    that: Schedule.Schedule<unknown, E2, Err2, R2>
-  ): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E & E2, Err | Err2, R | R2>
-  <E, Err, R, E2, Err2, R2>(
-    self: Schedule.Schedule<unknown, E, Err, R>,
-    that: Schedule.Schedule<unknown, E2, Err2, R2>
-  ): RetryPolicy<E & E2, Err | Err2, R | R2>
-} = /* @__PURE__ */ dual(2, (self: AnySchedule, that: AnySchedule): any => joined("concat", [self, that]))
-
-/** Several schedules as one policy. */
-const joined = (op: "max" | "min" | "concat", of: ReadonlyArray<AnySchedule>): any => {
-  const parts = of.map(Policy.partsIn)
-  return Policy.fromSource(
-    `RetryPolicy.${op}`,
-    of.map(Policy.lifted),
-    op === "concat" ? following(parts) : joining(op, parts)
-  )
-}
-
-/** The policy that a failure chooses. They count failures together. */
-export const choose = <E, S extends AnySchedule>(
-  policy: (failure: Failure<E>) => S
-): RetryPolicy<E & AllOf<S>, ErrorOf<S>, EnvOf<S>> =>
-  Policy.fromSource(
-    "RetryPolicy.choose",
-    named(policy),
-    choosing((failing) => Policy.partsIn(policy(recordOf(failing))))
-  )
-
-/** Retries only failures of which this holds; stops with "condition" before the quota is asked. */
-const while_: {
-  <E>(
-    holds: (failure: Failure<E>) => boolean
-  ): <E1 extends E, Err, R>(self: Schedule.Schedule<unknown, E1, Err, R>) => RetryPolicy<E1 & E, Err, R>
-  <E, Err, R>(
-    self: Schedule.Schedule<unknown, E, Err, R>,
-    holds: (failure: Failure<E>) => boolean
-  ): RetryPolicy<E, Err, R>
-} = /* @__PURE__ */ dual(
-  2,
-  (self: any, holds: any): any =>
-    Policy.extended(self, "RetryPolicy.while", named(holds), (parts: Parts) => ({
-      conditions: [...parts.conditions ?? [], (failing: Failing) => holds(recordOf(failing))]
-    }))
-)
-export { while_ as while }
+export const honorRetryAfter = /* @__PURE__ */ Policy.optional(
+  /* @__PURE__ */ Policy.options("RetryPolicy.honorRetryAfter", (check, options: HonorOptions) => {
+    const atMost = check.duration("atMost", options.atMost, Infinity)
+    const overshoot = check.duration("overshoot", options.overshoot, atMost === Infinity ? 5000 : Infinity)
+    const stops = check.oneOf("beyond", options.beyond, ["clamp", "stop"], "clamp") === "stop"
+    return Policy.adjusting(honoring(atMost, overshoot, stops))
+  }),
+  {}
+) as PointFree<HonorOptions>
 
 /**
  * Changes every delay with a function of the delay so far and the failed attempt. `undefined` stops retrying with the
@@ -329,30 +455,167 @@ export { while_ as while }
  * @since 0.1.0
  */
 export const mapDelay: {
-  (f: (delay: Duration.Duration, failure: Failure) => Duration.Input | undefined): Same
-  <E, Err, R>(
+  <E, E2 = E>(
+    f: (delay: Duration.Duration, failure: Failure<E2>) => Duration.Input | undefined
+  ): <Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E & E2, Err, R>
+  <E, Err, R, E2 = E>(
     self: Schedule.Schedule<unknown, E, Err, R>,
-    f: (delay: Duration.Duration, failure: Failure) => Duration.Input | undefined
-  ): RetryPolicy<E, Err, R>
-} = /* @__PURE__ */ Policy.combinator("RetryPolicy.mapDelay", (check, f) => {
-  if (typeof f !== "function") check.reject("f", f, "a function from a delay and a failure to a delay")
-  check.given.f = named(f)
-  return Policy.adjusting((delayMillis, failing) => given(f(Duration.millis(delayMillis), recordOf(failing))))
-}, "f")
+    f: (delay: Duration.Duration, failure: Failure<E2>) => Duration.Input | undefined
+  ): RetryPolicy<E & E2, Err, R>
+} = /* @__PURE__ */ dual(2, <E, Err, R, E2>(
+  self: Schedule.Schedule<unknown, E, Err, R>,
+  f: (delay: Duration.Duration, failure: Failure<E2>) => Duration.Input | undefined
+): RetryPolicy<E & E2, Err, R> => Policy.extended(self, mapping(f)))
+
+const mapping = <E>(
+  f: (delay: Duration.Duration, failure: Failure<E>) => Duration.Input | undefined
+): Policy.Step<E> => {
+  const tag = "RetryPolicy.mapDelay"
+  callable(checks(tag), "f", f, "a function from a delay and a failure to a delay")
+  const next: Adjust = (delayMillis, failing) => given(f(Duration.millis(delayMillis), recordOf(failing)))
+  return { tag, given: named(f), change: Policy.adjusting(next) }
+}
 
 /**
- * Stops after this many attempts, the first included: 1 means no retries. Of two limits, the smaller applies.
+ * Uses another policy after a throttle, within the limits of this one so far. The retry number keeps counting through
+ * both.
+ *
+ * **Example** (Slower after a throttle)
+ *
+ * ```ts
+ * const policy = Backoff.exponential({ base: "50 millis" }).pipe(
+ *   RetryPolicy.whenThrottled(Backoff.exponential({ base: "1 second" })),
+ *   RetryPolicy.jittered
+ * )
+ * ```
+ *
+ * @category delays
+ * @since 0.1.0
+ */
+export const whenThrottled: {
+  <E2, Err2, R2>(
+    that: Schedule.Schedule<unknown, E2, Err2, R2>
+  ): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E & E2, Err | Err2, R | R2>
+  <E, Err, R, E2, Err2, R2>(
+    self: Schedule.Schedule<unknown, E, Err, R>,
+    that: Schedule.Schedule<unknown, E2, Err2, R2>
+  ): RetryPolicy<E & E2, Err | Err2, R | R2>
+} = /* @__PURE__ */ dual(2, <E, Err, R, E2, Err2, R2>(
+  self: Schedule.Schedule<unknown, E, Err, R>,
+  that: Schedule.Schedule<unknown, E2, Err2, R2>
+): RetryPolicy<E & E2, Err | Err2, R | R2> => Policy.extended(self, throttledTo(that)))
+
+const throttledTo = <E, Err, R>(that: Schedule.Schedule<unknown, E, Err, R>): Policy.Step<E, Err, R> => {
+  const tag = "RetryPolicy.whenThrottled"
+  const policy = Policy.lifted(that, tag, "that")
+  const throttled = Policy.partsOf(policy)
+  return {
+    tag,
+    given: policy,
+    change: (parts) => {
+      const { adjusts, live, source } = parts
+      const [one, other] = [delayIn(parts), isUnlimited(throttled) ? delayIn(throttled) : undefined]
+      const ordinary: Parts = { ...free, nodes: [], source, adjusts }
+      return {
+        ...requiredBy([parts, throttled]),
+        adjusts: [],
+        live,
+        source: one !== undefined && other !== undefined
+          ? (failing) => (failing.info?.throttling ? other : one)(failing)
+          : choosing(({ info }) => info?.throttling ? throttled : ordinary)
+      }
+    }
+  }
+}
+
+/** The delays of a policy as one function, if they are. */
+const delayIn = ({ adjusts, source }: Parts): Delay | undefined =>
+  typeof source === "function" ? (failing) => adjusted(adjusts, source(failing), failing) : undefined
+
+/** It has delays, and nothing else. */
+const isUnlimited = (parts: Parts): boolean =>
+  Object.entries(free).every(([name, value]) => name === "adjusts" || parts[name as keyof Parts] === value)
+
+/**
+ * Stops after this many attempts, the first included: 1 means no retries. Of two limits, the smaller applies:
+ * {@link withMaxAttempts} replaces one, as in `awsStandard.pipe(RetryPolicy.withMaxAttempts(5))`.
  *
  * @category limits
  * @since 0.1.0
  */
 export const maxAttempts: {
-  (attempts: number): Same
+  (attempts: number): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err, R>
   <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, attempts: number): RetryPolicy<E, Err, R>
-} = /* @__PURE__ */ Policy.combinator("RetryPolicy.maxAttempts", (check, attempts) => {
-  const limit = check.count("maxAttempts", attempts, 1)
-  return ({ maxAttempts }) => ({ maxAttempts: Math.min(maxAttempts, limit) })
-}, "maxAttempts")
+} = /* @__PURE__ */ Policy.combinator(
+  /* @__PURE__ */ Policy.value("RetryPolicy.maxAttempts", "maxAttempts", (check, attempts: number) => {
+    const limit = check.count("maxAttempts", attempts, 1)
+    return ({ maxAttempts }) => ({ maxAttempts: Math.min(maxAttempts, limit) })
+  })
+)
+
+/**
+ * Makes this many attempts, the first included, whatever limit was applied before: also in the policies of {@link max},
+ * {@link min} and {@link choose}. The parts of {@link concat}, and a lifted schedule, end where they did.
+ *
+ * **Example** (The standard mode of AWS, with five attempts)
+ *
+ * ```ts
+ * const policy = awsStandard.pipe(RetryPolicy.withMaxAttempts(5))
+ * ```
+ *
+ * @category limits
+ * @since 0.1.0
+ */
+export const withMaxAttempts: {
+  (attempts: number): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err, R>
+  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, attempts: number): RetryPolicy<E, Err, R>
+} = /* @__PURE__ */ Policy.combinator(
+  /* @__PURE__ */ Policy.value("RetryPolicy.withMaxAttempts", "maxAttempts", (check, attempts: number) => {
+    const maxAttempts = check.count("maxAttempts", attempts, 1)
+    return (parts) => ({ ...lifting({ maxAttempts: Infinity })(parts), maxAttempts })
+  })
+)
+
+/**
+ * Retries only failures for which the function returns `true`; another stops with the reason `"condition"`, before the
+ * quota is asked. Of several conditions, all must hold.
+ *
+ * **Example** (Only while it is busy)
+ *
+ * ```ts
+ * const policy = awsStandard.pipe(
+ *   RetryPolicy.while(({ error }: RetryPolicy.Failure<{ readonly busy: boolean }>) => error.busy)
+ * )
+ * ```
+ *
+ * @category limits
+ * @since 0.1.0
+ */
+const while_: {
+  <E, E2 = E>(
+    holds: (failure: Failure<E2>) => boolean
+  ): <Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E & E2, Err, R>
+  <E, Err, R, E2 = E>(
+    self: Schedule.Schedule<unknown, E, Err, R>,
+    holds: (failure: Failure<E2>) => boolean
+  ): RetryPolicy<E & E2, Err, R>
+} = /* @__PURE__ */ dual(2, <E, Err, R, E2>(
+  self: Schedule.Schedule<unknown, E, Err, R>,
+  holds: (failure: Failure<E2>) => boolean
+): RetryPolicy<E & E2, Err, R> => Policy.extended(self, whileHolds(holds)))
+
+export { while_ as while }
+
+const whileHolds = <E>(holds: (failure: Failure<E>) => boolean): Policy.Step<E> => {
+  const tag = "RetryPolicy.while"
+  callable(checks(tag), "holds", holds, "a function from a failure to true or false")
+  const condition = (failing: Failing) => holds(recordOf(failing))
+  return {
+    tag,
+    given: named(holds),
+    change: ({ conditions = [] }) => ({ conditions: [...conditions, condition] })
+  }
+}
 
 /**
  * Retries only errors that the classifier reports as safe to retry.
@@ -360,44 +623,94 @@ export const maxAttempts: {
  * @category limits
  * @since 0.1.0
  */
-export const whileRetryable: Same = (self) =>
-  Policy.extended(self, "RetryPolicy.whileRetryable", undefined, { whileRetryable: "yes" })
+export const whileRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
+  Policy.extended(self, {
+    tag: "RetryPolicy.whileRetryable",
+    given: undefined,
+    change: ({ whileRetryable }) => typeof whileRetryable === "function" ? {} : { whileRetryable: "yes" }
+  })
 
 /**
  * Retries errors that the classifier knows, including those after which a retry is only `"Maybe"` safe: for operations
- * that can run twice.
+ * that can run twice. With {@link whileRetryable} too, only those that are safe: {@link withMaybeRetryable} replaces it.
  *
  * @category limits
  * @since 0.1.0
  */
-export const whileMaybeRetryable: Same = (self) =>
-  Policy.extended(self, "RetryPolicy.whileMaybeRetryable", undefined, { whileRetryable: "maybe" })
+export const whileMaybeRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
+  Policy.extended(self, {
+    tag: "RetryPolicy.whileMaybeRetryable",
+    given: undefined,
+    change: ({ whileRetryable }) => whileRetryable === "off" ? { whileRetryable: "maybe" } : {}
+  })
+
+/**
+ * Retries as {@link whileMaybeRetryable} does, whether {@link whileRetryable} was applied before or not: in the same
+ * policies as {@link withMaxAttempts}.
+ *
+ * **Example** (The standard mode of AWS, for operations that can run twice)
+ *
+ * ```ts
+ * const policy = awsStandard.pipe(RetryPolicy.withMaybeRetryable)
+ * ```
+ *
+ * @category limits
+ * @since 0.1.0
+ */
+export const withMaybeRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
+  Policy.extended(self, {
+    tag: "RetryPolicy.withMaybeRetryable",
+    given: undefined,
+    change: (parts) => ({ ...lifting({ whileRetryable: "off" })(parts), whileRetryable: "maybe" })
+  })
 
 /**
  * Stops if the retry would begin at the deadline or later, also because a timer is late. The time counts from the start
  * of the call, first attempt included, on the monotonic clock. No sleep goes past it: no backoff, no wait for the quota,
  * no wait of a retry for its send token. A running attempt is not interrupted, nor is the wait of a first send: use
- * `Effect.timeout` for that. Of two deadlines, the earlier applies.
+ * `Effect.timeout` for that. Of two deadlines, the earlier applies: {@link withDeadline} replaces one.
  *
  * @category limits
  * @since 0.1.0
  */
 export const deadline: {
-  (limit: Duration.Input): Same
+  (limit: Duration.Input): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err, R>
   <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, limit: Duration.Input): RetryPolicy<E, Err, R>
-} = /* @__PURE__ */ Policy.combinator("RetryPolicy.deadline", (check, limit) => {
-  const millis = check.positiveDuration("deadline", limit)
-  return ({ deadlineMillis }) => ({ deadlineMillis: Math.min(deadlineMillis, millis) })
-}, "deadline")
+} = /* @__PURE__ */ Policy.combinator(
+  /* @__PURE__ */ Policy.value("RetryPolicy.deadline", "deadline", (check, limit: Duration.Input) => {
+    const millis = check.positiveDuration("deadline", limit)
+    return ({ deadlineMillis }) => ({ deadlineMillis: Math.min(deadlineMillis, millis) })
+  })
+)
 
 /**
- * Removes every {@link deadline} that the policy has so far.
+ * Sets the {@link deadline}, whatever was applied before: in the same policies as {@link withMaxAttempts}.
  *
  * @category limits
  * @since 0.1.0
  */
-export const withoutDeadline: Same = (self) =>
-  Policy.extended(self, "RetryPolicy.withoutDeadline", undefined, { deadlineMillis: Infinity })
+export const withDeadline: {
+  (limit: Duration.Input): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err, R>
+  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, limit: Duration.Input): RetryPolicy<E, Err, R>
+} = /* @__PURE__ */ Policy.combinator(
+  /* @__PURE__ */ Policy.value("RetryPolicy.withDeadline", "deadline", (check, limit: Duration.Input) => {
+    const deadlineMillis = check.positiveDuration("deadline", limit)
+    return (parts) => ({ ...lifting({ deadlineMillis: Infinity })(parts), deadlineMillis })
+  })
+)
+
+/**
+ * Removes every {@link deadline} that the policy has so far: in the same policies as {@link withMaxAttempts}.
+ *
+ * @category limits
+ * @since 0.1.0
+ */
+export const withoutDeadline = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
+  Policy.extended(self, {
+    tag: "RetryPolicy.withoutDeadline",
+    given: undefined,
+    change: lifting({ deadlineMillis: Infinity })
+  })
 
 /**
  * Leaves retrying to the outermost call: inside an attempt of another call, under any policy, the first failure is
@@ -410,9 +723,13 @@ export const withoutDeadline: Same = (self) =>
  * @category limits
  * @since 0.1.0
  */
-export const outermostOnly: Same = (self) => {
+export const outermostOnly = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> => {
   shared.marking = true
-  return Policy.extended(self, "RetryPolicy.outermostOnly", undefined, { outermostOnly: true })
+  return Policy.extended(self, {
+    tag: "RetryPolicy.outermostOnly",
+    given: undefined,
+    change: () => ({ outermostOnly: true })
+  })
 }
 
 /**
@@ -432,78 +749,128 @@ export interface QuotaOptions {
   readonly longPolling?: boolean | undefined
 }
 
+const costOf = (check: Checks, options: QuotaOptions): Cost => {
+  const cost = check.amount("cost", options.cost, 5)
+  return {
+    cost,
+    timeoutCost: check.amount("timeoutCost", options.timeoutCost, cost),
+    throttlingCost: check.amount("throttlingCost", options.throttlingCost, cost),
+    longPolling: flag(check, "longPolling", options.longPolling)
+  }
+}
+
 /**
- * Pays for every retry from the `RetryQuota`, and stops with `"quota-exhausted"` if there are too few tokens.
+ * Pays for every retry from the `RetryQuota`, and stops with `"quota-exhausted"` if there are too few tokens. In a
+ * `pipe` it needs no call: a retry then takes 5.
  *
  * **Details**
  *
- * The tokens return if the retry succeeds or is never sent; they are spent if it fails. Only effects made with
- * `attempt` report that, so the policy accepts no others; inside `Schedule.max` or `Schedule.min`, the compiler does not
- * notice. A cost above the quota's capacity is refused.
+ * The tokens return if the retry succeeds or is never sent; they are spent if it fails. A cost above the quota's
+ * capacity is refused. Of two, the dearer applies, by class of failure: {@link withQuota} replaces one.
  *
  * @category limits
  * @since 0.1.0
  */
-export const quotaGated: {
-  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R | RetryQuota>
-  (options: QuotaOptions): <E, Err, R>(
-    self: Schedule.Schedule<unknown, E, Err, R>
-  ) => RetryPolicy<E, Err, R | RetryQuota>
-  <E, Err, R>(
+export const quotaGated = /* @__PURE__ */ Policy.optional(
+  /* @__PURE__ */ Policy.options<QuotaOptions, RetryQuota>("RetryPolicy.quotaGated", (check, options) => {
+    const quota = costOf(check, options)
+    return (parts) => ({ quota: dearest(parts.quota, quota) })
+  }),
+  {}
+) as PointFree<QuotaOptions, RetryQuota>
+
+/**
+ * Pays as {@link quotaGated} does, in place of what was applied before: in the same policies as {@link withMaxAttempts}.
+ *
+ * @category limits
+ * @since 0.1.0
+ */
+export const withQuota = /* @__PURE__ */ Policy.optional(
+  /* @__PURE__ */ Policy.options<QuotaOptions, RetryQuota>("RetryPolicy.withQuota", (check, options) => {
+    const quota = costOf(check, options)
+    return (parts) => ({ ...lifting({ quota: undefined })(parts), quota })
+  }),
+  {}
+) as PointFree<QuotaOptions, RetryQuota>
+
+/**
+ * Requires a gate: its layer must be provided, and what it refuses with is an error of the call. It then holds back
+ * every send, first or retry, as it does without this for any call in its context.
+ *
+ * **Details**
+ *
+ * A gate is a service made by `SendGate.Service`, or one of the library's: `AdaptiveRateLimiter`, `CircuitBreakerGate`,
+ * `ClientThrottle`, `ConcurrencyLimiter`, `CoolDown`, `TokenLimiter`. Throws `InvalidOption` for another service.
+ *
+ * **Example** (Forgetting the layer does not compile)
+ *
+ * ```ts
+ * import { ConcurrencyLimiter, layer } from "effect-retry/ConcurrencyLimiter"
+ *
+ * const limited = call.pipe(
+ *   withRetry(awsStandard.pipe(RetryPolicy.requires(ConcurrencyLimiter))),
+ *   Effect.catchTag("ConcurrencyLimitExceeded", () => Effect.succeed("later")),
+ *   Effect.provide(layer())
+ * )
+ * ```
+ *
+ * @category limits
+ * @since 0.1.0
+ */
+export const requires: {
+  <I, S extends Gated>(
+    gate: Context.Key<I, S>
+  ): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err | Refusal<S>, R | I>
+  <E, Err, R, I, S extends Gated>(
     self: Schedule.Schedule<unknown, E, Err, R>,
-    options: QuotaOptions
-  ): RetryPolicy<E, Err, R | RetryQuota>
-} = /* @__PURE__ */ Policy.combinator("RetryPolicy.quotaGated", (check, options: QuotaOptions) => {
-  const cost = check.amount("cost", options.cost, 5)
-  const timeoutCost = check.amount("timeoutCost", options.timeoutCost, cost)
-  const throttlingCost = check.amount("throttlingCost", options.throttlingCost, cost)
-  const longPolling = options.longPolling === true
-  check.names.add("longPolling")
-  if (longPolling) check.given.longPolling = true
-  // Of two, the dearer applies, class by class.
-  return ({ quota }) => ({
-    quota: {
-      cost: Math.max(cost, quota?.cost ?? 0),
-      timeoutCost: Math.max(timeoutCost, quota?.timeoutCost ?? 0),
-      throttlingCost: Math.max(throttlingCost, quota?.throttlingCost ?? 0),
-      longPolling: longPolling || quota?.longPolling === true
-    }
-  })
-})
+    gate: Context.Key<I, S>
+  ): RetryPolicy<E, Err | Refusal<S>, R | I>
+} = /* @__PURE__ */ dual(2, <E, Err, R, I, S extends Gated>(
+  self: Schedule.Schedule<unknown, E, Err, R>,
+  gate: Context.Key<I, S>
+): RetryPolicy<E, Err | Refusal<S>, R | I> => Policy.extended(self, requiring(gate)))
 
 /**
- * Requires an `AdaptiveRateLimiter`, which then holds back every send of the call, and may refuse one.
+ * A service that is a gate, or has one.
  *
- * @category limits
+ * @category utility types
  * @since 0.1.0
  */
-export const requiresRateLimiter: <E, Err, R>(
-  self: Schedule.Schedule<unknown, E, Err, R>
-) => RetryPolicy<E, Err | RateLimitExceeded, R | AdaptiveRateLimiter> = (self) =>
-  Policy.extended(self, "RetryPolicy.requiresRateLimiter", undefined, { adaptive: true })
+export type Gated = SendGate<unknown> | { readonly gate: SendGate<unknown> | undefined }
 
 /**
- * Uses the delays of another policy after a throttle: its source and its changes to the delay. The retry number keeps
- * counting through both.
+ * What the gate of a service refuses with.
  *
- * @category delays
+ * @category utility types
  * @since 0.1.0
  */
-export const whenThrottled: {
-  (that: RetryPolicy): Same
-  <E, Err, R>(self: RetryPolicy<E, Err, R>, that: RetryPolicy): RetryPolicy<E, Err, R>
-} = /* @__PURE__ */ dual(2, (self: RetryPolicy<any, any, any>, that: RetryPolicy): any => {
-  const throttling = delayOf("that", Policy.partsOf(that))
-  return Policy.extended(self, "RetryPolicy.whenThrottled", that, (parts: Parts) => {
-    const ordinary = delayOf("self", parts)
-    return { source: (failure: Failing) => (failure.info?.throttling ? throttling : ordinary)(failure), adjusts: [] }
-  })
-})
+export type Refusal<S> = S extends SendGate<infer E> ? E
+  : S extends { readonly gate: SendGate<infer E> | undefined } ? E
+  : never
 
-const delayOf = (field: string, { adjusts, source }: Parts): Delay =>
-  typeof source === "function"
-    ? (failing) => adjusted(adjusts, source(failing), failing)
-    : checks("RetryPolicy.whenThrottled").reject(field, "a lifted schedule", "a policy whose delays are functions")
+const requiring = <I, S extends Gated>(gate: Context.Key<I, S>): Policy.Step<unknown, Refusal<S>, I> => {
+  const tag = "RetryPolicy.requires"
+  const key = keyOf(gate)
+  if (key === undefined) {
+    checks(tag).reject("gate", gate, "a gate: a service made by SendGate.Service, or of the library")
+  }
+  return {
+    tag,
+    given: gateNamed(key, get(gate, "name")),
+    change: ({ adaptive, gates }) => ({
+      gates: gates.includes(gate) ? gates : [...gates, gate],
+      adaptive: adaptive || key === "effect-retry/AdaptiveRateLimiter"
+    })
+  }
+}
+
+const keyOf = (gate: unknown): string | undefined => get(gate, GateKeyed) as string | undefined
+
+/** In code, a gate of the library stands in the module of its name. */
+const gateNamed = (key: string | undefined, name: unknown): Opaque => {
+  const own = /^effect-retry\/(\w+)$/.exec(key!)?.[1]
+  return own === undefined ? new Opaque(key, String(name || key)) : new Opaque(key, `${own}.${own}`, own)
+}
 
 /**
  * The limits of a policy.
@@ -517,29 +884,25 @@ export interface Limits {
   /** From the start of a call to the last moment at which a retry may begin; infinite without a deadline. */
   readonly deadline: Duration.Duration
   /** What a retry takes from the quota; `undefined` if nothing. */
-  readonly quota: {
-    readonly cost: number
-    readonly timeoutCost: number
-    readonly throttlingCost: number
-    readonly longPolling: boolean
-  } | undefined
-  /** Whether the policy requires an `AdaptiveRateLimiter`. */
-  readonly requiresRateLimiter: boolean
+  readonly quota: Required<QuotaOptions> | undefined
+  /** The keys of the gates that it {@link requires}. */
+  readonly gates: ReadonlyArray<string>
 }
 
 /**
- * Reads the limits of a policy, in whatever order they were applied.
+ * Reads the limits of a policy, in whatever order they were applied. Those of {@link choose}, and of a lifted schedule,
+ * are not seen.
  *
  * @category getters
  * @since 0.1.0
  */
-export const limits = (self: Schedule.Schedule<unknown, any, any, any>): Limits => {
-  const { adaptive, deadlineMillis, maxAttempts, quota } = Policy.partsIn(self)
-  return { maxAttempts, deadline: Duration.millis(deadlineMillis), quota, requiresRateLimiter: adaptive }
+export const limits = (self: Schedule.Schedule<unknown, never, unknown, unknown>): Limits => {
+  const parts = Policy.partsIn(self, "RetryPolicy.limits", "self")
+  const { deadlineMillis, maxAttempts, quota } = limitsOf(parts)
+  return {
+    maxAttempts,
+    deadline: Duration.millis(deadlineMillis),
+    quota,
+    gates: parts.gates.map((gate) => keyOf(gate)!)
+  }
 }
-
-/** Retries nothing: the unit of {@link min}, the zero of {@link max}. */
-export const never: RetryPolicy = /* @__PURE__ */ maxAttempts(/* @__PURE__ */ fromDelay(() => 0), 1)
-
-/** Retries at once, for ever: the unit of {@link max}. */
-export const immediate: RetryPolicy = /* @__PURE__ */ fromDelay(() => 0)

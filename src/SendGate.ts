@@ -17,7 +17,7 @@ import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { isRefusal, type Refusal, Refused } from "./internal/refused.ts"
-import { shared } from "./internal/shared.ts"
+import { GateKeyed, shared } from "./internal/shared.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 
 /**
@@ -135,6 +135,7 @@ export const found = <Tag extends Context.Key<any, any>>(
 ): Tag => {
   const { key } = tag
   const service: object = tag
+  Object.defineProperty(service, GateKeyed, { value: key })
   Object.defineProperty(service, "key", {
     configurable: true,
     get: () => {

@@ -15,6 +15,7 @@ import { policyOf } from "../lab/playground/policy.ts"
 import { codeOf } from "../lab/src/policyCode.ts"
 import { everyChoice } from "../lab/test/playground/choices.ts"
 import { retrying } from "../lab/test/utils/simulate.ts"
+import { accountOf } from "./utils/account.ts"
 import { type Example, examples, moduleOf } from "./utils/docExamples.ts"
 import * as world from "./utils/exampleWorld.ts"
 import { publicModules } from "./utils/modules.ts"
@@ -76,7 +77,7 @@ describe("the examples in doc comments", () => {
   })
 
   it("compile, and so does what they import", () => {
-    assert.deepStrictEqual(errors.filter((error) => !/^policies\/\d+\.ts\(/.test(error)), [])
+    assert.deepStrictEqual(errors.filter((error) => !/^(?:policies\/\d+|forgotten|mistakes)\.ts\(/.test(error)), [])
   })
 
   for (const [example, file] of written) {
@@ -166,6 +167,158 @@ declare const call: Effect.Effect<number, NotFound>
       assert.deepStrictEqual(errors.filter((error) => error.startsWith(place)), [])
     })
   })
+})
+
+const words = `
+import { AdaptiveRateLimiter, awsAdaptive, awsStandard, Backoff, ResourceLimiters } from "effect-retry"
+import { RetryPolicy, RetryQuota, SendGate, withRetry } from "effect-retry"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+type Failure<E> = RetryPolicy.Failure<E>
+class Transient extends Data.TaggedError("Transient") {}
+type Call = Effect.Effect<string, Transient>
+`
+
+describe("what somebody writes who has read one sentence", () => {
+  const half = "0 500 1500; 95"
+  const rows: ReadonlyArray<readonly [code: string, account: string]> = [
+    [
+      `Effect.retry(call, Schedule.exponential("100 millis").pipe(RetryPolicy.jittered, RetryPolicy.capped("5 seconds"), RetryPolicy.quotaGated))`,
+      "0 50 150; 95"
+    ],
+    [`Effect.retry(call, awsStandard)`, half],
+    [`call.pipe(Effect.retry(awsStandard))`, half],
+    [`Effect.retry(call, { schedule: awsStandard, while: (e) => e._tag === "Transient" })`, half],
+    [`Effect.retry(call, { schedule: awsStandard, times: 1 })`, "0 500; 95"],
+    [`Effect.retry(call, Schedule.max([awsStandard, Schedule.recurs(5)]))`, half],
+    [`Effect.retry(call, Schedule.min([awsStandard, Schedule.recurs(1)]))`, "0 0 1000; 95"],
+    [`Effect.retry(call, RetryPolicy.max([awsStandard, Schedule.recurs(1)]))`, "0 500; 95"],
+    [`withRetry(call, RetryPolicy.max([awsStandard, Schedule.spaced("2 seconds")]))`, "0 2000 4000; 95"],
+    [`Effect.retry(call, awsStandard.pipe(Schedule.upTo({ duration: "30 seconds" })))`, half],
+    [
+      `Effect.retry(call, awsStandard.pipe(Schedule.upTo({ times: 2 }), RetryPolicy.capped("700 millis")))`,
+      "0 500 1200; 95"
+    ],
+    [`Effect.retryOrElse(call, awsStandard, (error, out) => Effect.succeed(error._tag + out._tag))`, half],
+    [`Effect.retry(call, awsStandard).pipe(Effect.provide(RetryQuota.layer({ capacity: 500 })))`, "0 500 1500; 100"],
+    [
+      `Effect.retry(call, awsAdaptive).pipe(Effect.provide(ResourceLimiters.get("s3")), Effect.provide(ResourceLimiters.layer()))`,
+      "0 500 1500; 100"
+    ],
+    [
+      `Effect.retry(call, awsStandard.pipe(RetryPolicy.maxAttempts(2), RetryPolicy.concat(Schedule.spaced("1 minute"))))`,
+      "0 500 60500; 95"
+    ],
+    [
+      `Effect.retry(call, awsStandard.pipe(Schedule.jittered, Schedule.tap(({ input }) => Effect.logDebug(input))))`,
+      half
+    ],
+    [
+      `Effect.forkChild(Effect.retry(call, awsStandard)).pipe(Effect.tap(TestClock.adjust("3 seconds")), Effect.flatMap(Fiber.join))`,
+      half
+    ],
+    [
+      `Effect.retry(call, awsStandard.pipe(RetryPolicy.while(({ error }: Failure<Transient>) => error._tag === "Transient")))`,
+      half
+    ],
+    [`Effect.retry(call, RetryPolicy.choose(({ attempt }) => attempt < 3 ? awsStandard : RetryPolicy.never))`, half],
+    [`Effect.retry(call, awsStandard.pipe(RetryPolicy.withMaxAttempts(2)))`, "0 500; 95"],
+    [`Effect.retry(call, RetryPolicy.capped(Schedule.exponential("100 millis"), "5 seconds"))`, "0 100 300; 100"],
+    [
+      `withRetry(call, awsStandard.pipe(RetryPolicy.requires(ConcurrencyLimiter.ConcurrencyLimiter))).pipe(
+        Effect.catchTag("ConcurrencyLimitExceeded", () => Effect.void), Effect.provide(ConcurrencyLimiter.layer()))`,
+      half
+    ]
+  ]
+  const lines = rows.map(([code], index) => `export const line${index} = (call: Call) => ${code}`)
+  const file = write("lines.ts", [words, ...lines].join("\n"))
+
+  it.effect.each(rows.map((row, index) => [index, ...row] as const))(
+    "%s: %s",
+    ([index, , account]) =>
+      Effect.gen(function*() {
+        const { balance, sentAt } = yield* accountOf((yield* Effect.promise(() => import(file)))[`line${index}`], 2)
+        assert.strictEqual(`${sentAt.join(" ")}; ${balance}`, account)
+      })
+  )
+
+  const text = "Effect.fail(\"text\")"
+  const wrong: ReadonlyArray<readonly [code: string, says: string]> = [
+    [`const a1: Call = Effect.retry(call, awsStandard)`, "RetryQuota"],
+    [`Effect.runPromise(withRetry(call, awsStandard))`, "RetryQuota"],
+    [`Effect.runPromise(withRetry(call, awsAdaptive).pipe(Effect.provide(RetryQuota.layer())))`, "AdaptiveRateLimiter"],
+    [
+      `const a2: Effect.Effect<never, never, RetryQuota.RetryQuota> = Effect.retry(Effect.fail(undefined), awsStandard)`,
+      "undefined"
+    ],
+    [`awsStandard({ maxAttempts: 5 })`, "not callable"],
+    [`withRetry(awsStandard, { maxAttempts: 5 })`, "'Effect<unknown, unknown, unknown>'"],
+    [`RetryQuota.layer(500)`, "500"],
+    [`withRetry(call, awsStandard).pipe(Effect.provide(RetryQuota))`, "RetryQuota"],
+    [`withRetry(call, awsStandard).pipe(Effect.provide(RetryQuota.layer))`, "Layer<RetryQuota>"],
+    [`withRetry(call, awsStandard).pipe(Effect.catchTag("RateLimitExceeded", () => Effect.void))`, "RateLimitExceeded"],
+    [`awsStandard.pipe(RetryPolicy.jittered("half"))`, "half"],
+    [`awsStandard.pipe(RetryPolicy.capped)`, "RetryPolicy"],
+    [`awsStandard.pipe(RetryPolicy.quotaGated({ costs: 5 }))`, "costs"],
+    [`awsStandard.pipe(RetryPolicy.quotaGated({ cost: 5, tiemoutCost: 5 }))`, "tiemoutCost"],
+    [`RetryPolicy.quotaGated(awsStandard, { cost: 5, tiemoutCost: 5 })`, "tiemoutCost"],
+    [`awsStandard.pipe(RetryPolicy.maxAttempts("5"))`, "number"],
+    [`RetryPolicy.max(awsStandard, Schedule.recurs(5))`, "Expected 1 argument"],
+    [`RetryPolicy.max([awsStandard, 5])`, "number"],
+    [`RetryPolicy.concat(awsStandard, "1 minute")`, "string"],
+    [`awsStandard.pipe(RetryPolicy.while((failure) => failure.error.busy))`, "unknown"],
+    [`awsStandard.pipe(RetryPolicy.while((failure: Failure<Transient>) => failure.error.busy))`, "busy"],
+    [
+      `Effect.retry(${text}, awsStandard.pipe(RetryPolicy.while((failure: Failure<Transient>) => failure.attempt < 2)))`,
+      "Transient"
+    ],
+    [
+      `Effect.retry(call, RetryPolicy.min([awsStandard, RetryPolicy.fromDelay((failure: Failure<{ wait: number }>) => failure.error.wait)]))`,
+      "wait"
+    ],
+    [
+      `Effect.retry(call, Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.mapDelay((_, failure: Failure<{ wait: number }>) => failure.error.wait)))`,
+      "wait"
+    ],
+    [
+      `Effect.retry(call, RetryPolicy.choose((failure: Failure<{ busy: boolean }>) => failure.error.busy ? awsStandard : RetryPolicy.never))`,
+      "busy"
+    ],
+    [`awsStandard.pipe(RetryPolicy.requires(RetryQuota.RetryQuota))`, "'Gated'"],
+    [`const h1: never = awsStandard`, "'RetryPolicy<unknown, never, RetryQuota>'"],
+    [`const h2: never = awsAdaptive`, "'RetryPolicy<unknown, RateLimitExceeded, AdaptiveRateLimiter | RetryQuota>'"],
+    [
+      `const h3: never = Schedule.exponential(1).pipe(RetryPolicy.jittered, RetryPolicy.quotaGated)`,
+      "'RetryPolicy<unknown, never, RetryQuota>'"
+    ],
+    [
+      `const h4: never = RetryPolicy.max([awsStandard, Schedule.recurs(5)])`,
+      "'RetryPolicy<unknown, never, RetryQuota>'"
+    ],
+    [
+      `Effect.runPromise(withRetry(call, awsStandard.pipe(RetryPolicy.requires(ConcurrencyLimiter.ConcurrencyLimiter))).pipe(Effect.provide(RetryQuota.layer())))`,
+      "ConcurrencyLimiter"
+    ],
+    [
+      `const a3: Effect.Effect<string, Transient, RetryQuota.RetryQuota> = withRetry(call, awsStandard.pipe(RetryPolicy.requires(ConcurrencyLimiter.ConcurrencyLimiter))).pipe(Effect.provide(ConcurrencyLimiter.layer()))`,
+      "ConcurrencyLimitExceeded"
+    ]
+  ]
+  const head = `${words}declare const call: Call\n`.split("\n")
+  write("mistakes.ts", [...head, ...wrong.map(([code]) => code)].join("\n"))
+
+  it.each(wrong.map((row, index) => [...row, index] as const))(
+    "%s does not compile, and the message has %s",
+    (_, says, index) => {
+      const place = `mistakes.ts(${head.length + index + 1},`
+      assert.include(errors.find((error) => error.startsWith(place)) ?? "", says)
+    }
+  )
 })
 
 describe("the published declarations", () => {

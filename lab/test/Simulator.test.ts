@@ -155,7 +155,7 @@ describe("Simulator.decode", () => {
         "fleets[0].policy.quota: is not used: no step is quotaGated"
       ]],
       ["a limiter that nothing asks", withFleet({ policy: { ...retrying(), limiter: {} } }), [
-        "fleets[0].policy.limiter: is not used: no step is requiresRateLimiter"
+        "fleets[0].policy.limiter: is not used: no step requires it"
       ]],
       ["a budget of no time", withFleet({ policy: retrying({ budget: { kind: "finagle", ttl: 0 } }) }), [
         "fleets[0].policy.budget.ttl: must be above 0"

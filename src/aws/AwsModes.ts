@@ -8,7 +8,7 @@
  */
 
 import type * as Duration from "effect/Duration"
-import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
+import { AdaptiveRateLimiter, type RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import * as Backoff from "../Backoff.ts"
 import { type Checks, checksOf, flag, known } from "../internal/checks.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
@@ -26,8 +26,6 @@ export interface Options {
   /** The longest backoff: a finite duration, not below the base. Default 20 seconds. */
   readonly maxBackoff?: Duration.Input | undefined
 }
-
-type Standard = RetryPolicy.RetryPolicy<unknown, never, RetryQuota>
 
 /** Rejects invalid options under their own names. */
 const valid = (check: Checks, options: Options, baseMillis: number) => {
@@ -57,7 +55,7 @@ const valid = (check: Checks, options: Options, baseMillis: number) => {
  * @category constructors
  * @since 0.1.0
  */
-export const standard = (options: Options = {}): Standard => {
+export const standard = (options: Options = {}): RetryPolicy.RetryPolicy<unknown, never, RetryQuota> => {
   const { maxAttempts, maxBackoff } = valid(checksOf("AwsModes.standard", options), options, 1000)
   return Backoff.exponential({ base: "1 second", factor: 2 }).pipe(
     RetryPolicy.jittered("full"),
@@ -103,7 +101,7 @@ export interface Options2026 extends Options {
  * @category constructors
  * @since 0.1.0
  */
-export const standard2026 = (options: Options2026 = {}): Standard => {
+export const standard2026 = (options: Options2026 = {}): RetryPolicy.RetryPolicy<unknown, never, RetryQuota> => {
   const check = checksOf("AwsModes.standard2026", options)
   const base = check.duration("base", options.base, 50)
   const longPolling = flag(check, "longPolling", options.longPolling)
@@ -128,7 +126,7 @@ export const standard2026 = (options: Options2026 = {}): Standard => {
  * @category policies
  * @since 0.1.0
  */
-export const awsStandard: Standard = /* @__PURE__ */ standard()
+export const awsStandard: RetryPolicy.RetryPolicy<unknown, never, RetryQuota> = /* @__PURE__ */ standard()
 
 /**
  * The standard mode of 2026, "retry behavior 2.1": see {@link standard2026}.
@@ -136,7 +134,7 @@ export const awsStandard: Standard = /* @__PURE__ */ standard()
  * @category policies
  * @since 0.1.0
  */
-export const awsStandard2026: Standard = /* @__PURE__ */ standard2026()
+export const awsStandard2026: RetryPolicy.RetryPolicy<unknown, never, RetryQuota> = /* @__PURE__ */ standard2026()
 
 /**
  * Retry behavior 2.1 for DynamoDB and DynamoDB Streams: 25 milliseconds and 4 attempts.
@@ -144,7 +142,10 @@ export const awsStandard2026: Standard = /* @__PURE__ */ standard2026()
  * @category policies
  * @since 0.1.0
  */
-export const awsDynamoDB2026: Standard = /* @__PURE__ */ standard2026({ base: "25 millis", maxAttempts: 4 })
+export const awsDynamoDB2026: RetryPolicy.RetryPolicy<unknown, never, RetryQuota> = /* @__PURE__ */ standard2026({
+  base: "25 millis",
+  maxAttempts: 4
+})
 
 /**
  * The adaptive mode of the AWS reference: {@link awsStandard}, with an `AdaptiveRateLimiter` that holds back every send
@@ -163,4 +164,4 @@ export const awsAdaptive: RetryPolicy.RetryPolicy<
   unknown,
   RateLimitExceeded,
   RetryQuota | AdaptiveRateLimiter
-> = /* @__PURE__ */ RetryPolicy.requiresRateLimiter(awsStandard)
+> = /* @__PURE__ */ RetryPolicy.requires(awsStandard, AdaptiveRateLimiter)

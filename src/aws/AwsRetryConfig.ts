@@ -314,7 +314,7 @@ const made = (
     ? Operations.make({ maxAttempts })(operationOf(options))
     : Modes.standard({ maxAttempts })
   return {
-    policy: isAdaptive ? RetryPolicy.requiresRateLimiter(standard) : standard,
+    policy: isAdaptive ? RetryPolicy.requires(standard, Limiter.AdaptiveRateLimiter) : standard,
     layer: Layer.mergeAll(
       RetryQuota.layer(),
       isAdaptive ? Limiter.layer({ whenExceeded: options.sendToken }) : Limiter.layerUnlimited,

@@ -22,7 +22,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { AdaptiveRateLimiter, RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
+import { AdaptiveRateLimiter, type RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import * as Backoff from "../Backoff.ts"
 import { checksOf, known } from "../internal/checks.ts"
 import * as codes from "../internal/facts/codes.ts"
@@ -106,7 +106,7 @@ const sdkMode = (
   )
   return {
     policy,
-    adaptive: RetryPolicy.requiresRateLimiter(policy),
+    adaptive: RetryPolicy.requires(policy, AdaptiveRateLimiter),
     classifier,
     layer: Layer.merge(quota, RetryClassifier.layer(classifier))
   }
@@ -314,7 +314,7 @@ export const kotlin = (options: Options = {}): SdkMode => {
   const { layer, policy } = Kotlin.standardRetryStrategy({ maxAttempts, delayProvider: { maxBackoff: maxMillis } })
   return {
     policy,
-    adaptive: RetryPolicy.requiresRateLimiter(policy),
+    adaptive: RetryPolicy.requires(policy, AdaptiveRateLimiter),
     classifier: Kotlin.awsRetryPolicy,
     layer: Layer.merge(layer, RetryClassifier.layer(Kotlin.awsRetryPolicy))
   }

@@ -1,8 +1,11 @@
+import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { AnyContext } from "../internal/shared.ts"
 import type { StopReason } from "../RetryDecision.ts"
 import type { Adjust, Delay, Failing } from "./delay.ts"
 import type { Offer, Run } from "./run.ts"
+
+export type { RetryDecision } from "../RetryDecision.ts"
 
 /** What a retry takes from the quota, by the class of the failure. */
 export interface Cost {
@@ -16,6 +19,13 @@ export interface Cost {
 /** Whether to retry: immediately, or after stepping a schedule, asking, or waiting. */
 export type Answer = boolean | Effect.Effect<boolean, unknown, unknown>
 
+/** What can be said about a policy without running it. */
+export interface Limited {
+  readonly maxAttempts: number
+  readonly deadlineMillis: number
+  readonly quota: Cost | undefined
+}
+
 /** A policy in a run, as what decides inside it sees it. */
 export interface Surrounding extends Failing {
   readonly run: Run
@@ -28,6 +38,10 @@ export interface Surrounding extends Failing {
 /** What decides inside a policy: a schedule, or several policies. It has the policy accept or refuse. */
 export interface Source {
   readonly begin: (around: Surrounding) => () => Answer
+  /** The limits of several policies together. */
+  readonly limited?: Limited | undefined
+  /** The same without some limits of the policies, where they are limits of the whole. */
+  readonly lifted?: ((free: Partial<Parts>) => Source) | undefined
 }
 
 /**
@@ -37,30 +51,46 @@ export interface Source {
 export type Node = readonly [tag: string, given?: unknown]
 
 /** A policy: its steps, and what they compile to. */
-export interface Parts {
+export interface Parts extends Limited {
   /** A source first, then the combinators in the order in which they were applied. */
   readonly nodes: ReadonlyArray<Node>
   /** The source of the delay: a function, or a schedule or policies that decide inside. */
   readonly source: Delay | Source
   /** The changes to the delay, in the order in which the combinators were applied. */
   readonly adjusts: ReadonlyArray<Adjust>
-  readonly maxAttempts: number
   /** Conditions of the user's on the failure, asked before the quota. */
-  readonly conditions?: ReadonlyArray<(failing: Failing) => boolean> | undefined
+  readonly conditions: ReadonlyArray<(failing: Failing) => boolean> | undefined
   readonly whileRetryable: "off" | "yes" | "maybe" | ((failing: Failing) => boolean)
-  readonly deadlineMillis: number
   readonly outermostOnly: boolean
-  readonly quota: Cost | undefined
+  /** The services of the gates that it requires. */
+  readonly gates: ReadonlyArray<Context.Key<any, any>>
+  /** One of them is the `AdaptiveRateLimiter`. */
   readonly adaptive: boolean
   /** Checks the limit on attempts before anything else, as in Smithy's guide. */
-  readonly attemptsFirst?: boolean | undefined
+  readonly attemptsFirst: boolean | undefined
   /** What any success adds to the quota, in place of what its retry took, as in Smithy's guide. */
-  readonly refund?: number | undefined
+  readonly refund: number | undefined
   /**
    * Looks up the policy when a call begins; the call keeps it. Everything else here is then that of a policy without
    * limits.
    */
-  readonly live?: ((context: AnyContext) => Parts) | undefined
+  readonly live: ((context: AnyContext) => Parts) | undefined
+}
+
+/** A policy without limits, but for its source. */
+export const free: Omit<Parts, "nodes" | "source"> = {
+  adjusts: [],
+  maxAttempts: Infinity,
+  conditions: undefined,
+  whileRetryable: "off",
+  deadlineMillis: Infinity,
+  outermostOnly: false,
+  quota: undefined,
+  gates: [],
+  adaptive: false,
+  attemptsFirst: undefined,
+  refund: undefined,
+  live: undefined
 }
 
 /** Parts with changes, even if they are looked up later. */
@@ -68,4 +98,49 @@ export const changed = (parts: Parts, change: (parts: Parts) => Partial<Parts>):
   const { live } = parts
   const next = { ...parts, ...change(parts) }
   return live === undefined ? next : { ...next, live: (context) => changed(live(context), change) }
+}
+
+/** The dearer of each, by class. */
+export const dearest = (one: Cost | undefined, other: Cost | undefined): Cost | undefined =>
+  one === undefined || other === undefined ? one ?? other : {
+    cost: Math.max(one.cost, other.cost),
+    timeoutCost: Math.max(one.timeoutCost, other.timeoutCost),
+    throttlingCost: Math.max(one.throttlingCost, other.throttlingCost),
+    longPolling: one.longPolling || other.longPolling
+  }
+
+const cheapest = (one: Cost | undefined, other: Cost | undefined): Cost | undefined =>
+  one === undefined || other === undefined ? undefined : {
+    cost: Math.min(one.cost, other.cost),
+    timeoutCost: Math.min(one.timeoutCost, other.timeoutCost),
+    throttlingCost: Math.min(one.throttlingCost, other.throttlingCost),
+    longPolling: one.longPolling && other.longPolling
+  }
+
+/** The stricter of each: what holds while both do. */
+export const meet = (one: Limited, other: Limited): Limited => ({
+  maxAttempts: Math.min(one.maxAttempts, other.maxAttempts),
+  deadlineMillis: Math.min(one.deadlineMillis, other.deadlineMillis),
+  quota: dearest(one.quota, other.quota)
+})
+
+/** The looser of each: what holds while either does. */
+export const join = (one: Limited, other: Limited): Limited => ({
+  maxAttempts: Math.max(one.maxAttempts, other.maxAttempts),
+  deadlineMillis: Math.max(one.deadlineMillis, other.deadlineMillis),
+  quota: cheapest(one.quota, other.quota)
+})
+
+/** One until it ends, then the other, which begins with the failure that ended the first. */
+export const sequence = (one: Limited, other: Limited): Limited => ({
+  maxAttempts: one.maxAttempts + other.maxAttempts - 1,
+  deadlineMillis: one.deadlineMillis + other.deadlineMillis,
+  quota: dearest(one.quota, other.quota)
+})
+
+/** The limits of a policy, with those of what decides inside. */
+export const limitsOf = (parts: Parts): Limited => {
+  const { source } = parts
+  const inside = typeof source === "function" ? undefined : source.limited
+  return inside === undefined ? parts : meet(parts, inside)
 }

@@ -16,7 +16,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { adjusted, hintTooLong } from "../engine/delay.ts"
 import { type HedgeOptions, hedging } from "../engine/hedge.ts"
-import { combinator } from "../engine/policy/policy.ts"
+import { optional, options as stepOf } from "../engine/policy/policy.ts"
 import { CurrentSend, delayOf, Hedge, validatedCall } from "../Hedge.ts"
 import { also, checks, checksOf, flag, known } from "../internal/checks.ts"
 import { clockOf } from "../internal/clock.ts"
@@ -28,7 +28,7 @@ import { get } from "../internal/safe.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { isRetry } from "../RetryDecision.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import type { RetryPolicy } from "../RetryPolicy.ts"
+import type { PointFree } from "../RetryPolicy.ts"
 
 /**
  * The error of a failed call, as far as this module reads it.
@@ -139,23 +139,23 @@ export interface PushbackOptions {
  * @category delays
  * @since 0.1.0
  */
-export const honorPushback: {
-  (options?: PushbackOptions): <E, R, Err>(self: RetryPolicy<E, Err, R>) => RetryPolicy<E, Err, R>
-  <E, R, Err>(self: RetryPolicy<E, Err, R>, options?: PushbackOptions): RetryPolicy<E, Err, R>
-} = /* @__PURE__ */ combinator("RetryGrpc.honorPushback", (check, options: PushbackOptions) => {
-  const atMost = check.duration("atMost", options.atMost, 60_000)
-  const beyond = check.oneOf("beyond", options.beyond, ["stop", "clamp"], "stop")
-  const tooLong = beyond === "stop" ? hintTooLong : atMost
-  return ({ adjusts }) => ({
-    adjusts: [(delayMillis, failing) => {
-      const pushback = pushbackOf(failing.error)
-      if (pushback === undefined) return adjusted(adjusts, delayMillis, failing)
-      failing.restart()
-      if (pushback === "stop") return hintTooLong
-      return pushback > atMost ? tooLong : pushback
-    }]
-  })
-})
+export const honorPushback = /* @__PURE__ */ optional(
+  /* @__PURE__ */ stepOf("RetryGrpc.honorPushback", (check, options: PushbackOptions) => {
+    const atMost = check.duration("atMost", options.atMost, 60_000)
+    const beyond = check.oneOf("beyond", options.beyond, ["stop", "clamp"], "stop")
+    const tooLong = beyond === "stop" ? hintTooLong : atMost
+    return ({ adjusts }) => ({
+      adjusts: [(delayMillis, failing) => {
+        const pushback = pushbackOf(failing.error)
+        if (pushback === undefined) return adjusted(adjusts, delayMillis, failing)
+        failing.restart()
+        if (pushback === "stop") return hintTooLong
+        return pushback > atMost ? tooLong : pushback
+      }]
+    })
+  }),
+  {}
+) as PointFree<PushbackOptions>
 
 const pushbackOf = (error: unknown): Hint.Pushback => {
   let current = error

@@ -180,7 +180,7 @@ const askingParts = ({ whileRetryable }: Parts): Partial<Parts> =>
 const asking = <Err, R>(schedule: AnySchedule<Err, R>): RetryPolicy<unknown, Err, R> => {
   const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy<unknown, Err, R> : fromSchedule(schedule)
   return partsOf(policy).whileRetryable === "off"
-    ? extended(policy, "RetryPolicy.whileRetryable", undefined, askingParts)
+    ? extended(policy, { tag: "RetryPolicy.whileRetryable", given: undefined, change: askingParts })
     : policy
 }
 

@@ -14,6 +14,9 @@ export interface Shared {
   layers?: number
 }
 
+/** Under this, a service that is a gate, or has one, carries its key: reading that alone does not make sends look for it. */
+export const GateKeyed = "~effect-retry/SendGate/key"
+
 /** A service that is a gate, or has one. */
 interface GateKey {
   readonly tag: Context.Key<any, any>

@@ -7,18 +7,20 @@ export const words = (millis: number): string | number => {
 /** A number as JSON: `Infinity` becomes a string. */
 export const counted = (number: number): string | number => number === Infinity ? "Infinity" : number
 
-/** An argument of a policy that has no JSON form and shows as a name: a function, a schedule. */
+/** An argument of a policy that has no JSON form and shows as a name: a function, a schedule, a gate. */
 export class Opaque {
   readonly value: unknown
+  private readonly code: string
   private readonly name: string
 
-  constructor(value: unknown, name: string) {
+  constructor(value: unknown, code: string, name = code) {
     this.value = value
+    this.code = code
     this.name = name
   }
 
   toString(): string {
-    return this.name
+    return this.code
   }
 
   toJSON(): string {

@@ -430,7 +430,7 @@ export const hedged = (name: string) => {
  */
 export const live = (name: string): RetryPolicy<unknown, never, RetryConfig | RetryQuota> => {
   checkName("RetryConfig.live", name)
-  return fromSource("RetryConfig.live", name, () => 0, (context) => liveIn(context, name).version.parts)
+  return fromSource("RetryConfig.live", name, () => 0, { live: (context) => liveIn(context, name).version.parts })
 }
 
 /**

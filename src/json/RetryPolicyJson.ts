@@ -77,14 +77,16 @@ const functionsOf = (options: Options): Effect.Effect<NonNullable<Options["funct
  * | --- | --- |
  * | `exponential`, `linear`, `fibonacci`, `fixed`, `decorrelated` | the options of `Backoff` |
  * | `JavaV1...`, `JavaScriptV2.backoff`, `Kotlin.exponentialBackoffWithJitter` | the options of these |
- * | `fromDelay`, `mapDelay` | the name of one of the `functions` |
- * | `honorRetryAfter`, `quotaGated`, `RetryGrpc.honorPushback` | their options |
- * | `capped`, `deadline`, `jittered`, `maxAttempts` | their one option |
- * | `whenThrottled` | another policy |
- * | `whileRetryable`, `whileMaybeRetryable`, `withoutDeadline`, `outermostOnly`, `requiresRateLimiter` | nothing |
+ * | `max`, `min` | an array of policies |
+ * | `immediate`, `never` | nothing |
+ * | `fromDelay`, `choose`, `mapDelay`, `while` | the name of one of the `functions` |
+ * | `honorRetryAfter`, `quotaGated`, `withQuota`, `RetryGrpc.honorPushback` | their options |
+ * | `capped`, `deadline`, `withDeadline`, `jittered`, `maxAttempts`, `withMaxAttempts` | their one option |
+ * | `requires` | `"AdaptiveRateLimiter"`: other gates are left to code |
+ * | `concat`, `whenThrottled` | another policy |
+ * | `whileRetryable`, `whileMaybeRetryable`, `withMaybeRetryable`, `withoutDeadline`, `outermostOnly` | nothing |
  *
- * The first step is a source of delays, one of the first three rows, except `mapDelay`; the others are combinators,
- * applied in order. A step without an argument is just its name. Durations are milliseconds, strings such as `"250ms"`
+ * The first step is a source of delays, up to `choose`; the others are combinators, applied in order. A step without an argument is just its name. Durations are milliseconds, strings such as `"250ms"`
  * or `"20 seconds"`, or objects such as `{ "minutes": 2 }`; no limit is `"Infinity"`.
  *
  * Fails with `InvalidOption`, whose `field` is the path of the problem, such as `steps[2].capped`: for an unknown step

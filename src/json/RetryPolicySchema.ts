@@ -76,72 +76,92 @@ const oneKey = <S extends Schema.Struct.Fields>(fields: S, what: string) =>
     Schema.isMaxProperties(1, expecting(`one ${what}`))
   )
 
-const Source = oneKey({
-  exponential: maybe(
-    Schema.Struct({ base, factor: maybe(Factor, "The growth factor of the delay. Default 2."), ...spreading }),
-    "base * factor^(n - 1) before retry n."
-  ),
-  linear: maybe(
-    Schema.Struct({
-      base,
-      increment: maybe(Time, "How much longer each further delay is. Default: the base."),
-      ...spreading
-    }),
-    "base + increment * (n - 1) before retry n."
-  ),
-  fibonacci: maybe(Schema.Struct({ base, ...spreading }), "1, 1, 2, 3, 5, ... times the base."),
-  fixed: maybe(
-    Schema.Struct({ delay: given(Time, "The delay."), jitter: spreading.jitter }),
-    "The same delay before every retry."
-  ),
-  decorrelated: maybe(
-    Schema.Struct({
-      base: given(Time, "The least delay."),
-      cap: given(Time, "The longest delay, not below the base."),
-      additive: maybe(Schema.Boolean, "Adds the random part to the base. Default false.")
-    }),
-    "Between the base and three times the previous delay."
-  ),
-  "JavaV1.exponentialBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x, without jitter."),
-  "JavaV1.fullJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after ordinary failures."),
-  "JavaV1.equalJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after throttles."),
-  "JavaScriptV2.backoff": maybe(
-    Schema.Struct({
-      base: maybe(Time, "The first ceiling. Default 100 milliseconds."),
-      addRetryAfter: maybe(Schema.Boolean, "Whether a server's hint is added to the delay. Default false."),
-      maxRetryAfter: maybe(Time, "The longest hint to add. Default 20 seconds.")
-    }),
-    "The delays of the AWS SDK for JavaScript 2.x."
-  ),
-  "Kotlin.exponentialBackoffWithJitter": maybe(
-    Schema.Struct({
-      initialDelay: maybe(Time, "The first ceiling. Default 10 milliseconds, in retry behavior 2.1 50."),
-      scaleFactor: maybe(Factor, "The growth factor of the ceiling. Default 1.5, in retry behavior 2.1 2."),
-      jitter: maybe(Share, "The share of the ceiling that randomness may remove. Default 1."),
-      maxBackoff: maybe(
-        Schema.Union([Schema.Literal("Infinity"), Time]),
-        "The highest ceiling. Default 20 seconds."
-      ),
-      throttlingBaseDelay: maybe(Time, "The first ceiling after a throttle. Default 1 second."),
-      retryAfterMaxOvershoot: maybe(
-        Time,
-        "In retry behavior 2.1, how far a server's hint may lengthen the delay. Default 5 seconds."
-      ),
-      useNewRetries: maybe(Schema.Boolean, "The defaults of retry behavior 2.1. Default false.")
-    }),
-    "The delays of the AWS SDK for Kotlin."
-  )
-}, "source of delays").annotate({ identifier: "PolicySource", title: "Where the delays of a policy come from" })
+/** Another policy. */
+const Another = Schema.suspend((): Schema.Codec<LooseJson> => Json as any)
+
+const Several = Schema.NonEmptyArray(Another)
+
+const Source = Schema.Union([
+  Schema.Literals(["immediate", "never"]),
+  oneKey({
+    exponential: maybe(
+      Schema.Struct({ base, factor: maybe(Factor, "The growth factor of the delay. Default 2."), ...spreading }),
+      "base * factor^(n - 1) before retry n."
+    ),
+    linear: maybe(
+      Schema.Struct({
+        base,
+        increment: maybe(Time, "How much longer each further delay is. Default: the base."),
+        ...spreading
+      }),
+      "base + increment * (n - 1) before retry n."
+    ),
+    fibonacci: maybe(Schema.Struct({ base, ...spreading }), "1, 1, 2, 3, 5, ... times the base."),
+    fixed: maybe(
+      Schema.Struct({ delay: given(Time, "The delay."), jitter: spreading.jitter }),
+      "The same delay before every retry."
+    ),
+    decorrelated: maybe(
+      Schema.Struct({
+        base: given(Time, "The least delay."),
+        cap: given(Time, "The longest delay, not below the base."),
+        additive: maybe(Schema.Boolean, "Adds the random part to the base. Default false.")
+      }),
+      "Between the base and three times the previous delay."
+    ),
+    "JavaV1.exponentialBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x, without jitter."),
+    "JavaV1.fullJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after ordinary failures."),
+    "JavaV1.equalJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after throttles."),
+    "JavaScriptV2.backoff": maybe(
+      Schema.Struct({
+        base: maybe(Time, "The first ceiling. Default 100 milliseconds."),
+        addRetryAfter: maybe(Schema.Boolean, "Whether a server's hint is added to the delay. Default false."),
+        maxRetryAfter: maybe(Time, "The longest hint to add. Default 20 seconds.")
+      }),
+      "The delays of the AWS SDK for JavaScript 2.x."
+    ),
+    "Kotlin.exponentialBackoffWithJitter": maybe(
+      Schema.Struct({
+        initialDelay: maybe(Time, "The first ceiling. Default 10 milliseconds, in retry behavior 2.1 50."),
+        scaleFactor: maybe(Factor, "The growth factor of the ceiling. Default 1.5, in retry behavior 2.1 2."),
+        jitter: maybe(Share, "The share of the ceiling that randomness may remove. Default 1."),
+        maxBackoff: maybe(
+          Schema.Union([Schema.Literal("Infinity"), Time]),
+          "The highest ceiling. Default 20 seconds."
+        ),
+        throttlingBaseDelay: maybe(Time, "The first ceiling after a throttle. Default 1 second."),
+        retryAfterMaxOvershoot: maybe(
+          Time,
+          "In retry behavior 2.1, how far a server's hint may lengthen the delay. Default 5 seconds."
+        ),
+        useNewRetries: maybe(Schema.Boolean, "The defaults of retry behavior 2.1. Default false.")
+      }),
+      "The delays of the AWS SDK for Kotlin."
+    ),
+    max: maybe(Several, "Retries while all would: the longest delay, the dearest cost."),
+    min: maybe(Several, "Retries while any would: the shortest delay, the cheapest cost.")
+  }, "source of delays")
+]).annotate({ identifier: "PolicySource", title: "Where the delays of a policy come from" })
 
 const named = Schema.Literals([
   "honorRetryAfter",
   "outermostOnly",
-  "requiresRateLimiter",
   "whileMaybeRetryable",
   "whileRetryable",
+  "withMaybeRetryable",
   "withoutDeadline",
   "RetryGrpc.honorPushback"
 ])
+
+const Price = Schema.Struct({
+  cost: maybe(Amount, "Tokens that a retry takes. Default 5."),
+  timeoutCost: maybe(Amount, "Tokens that a retry after a timeout takes. Default: the cost."),
+  throttlingCost: maybe(Amount, "Tokens that a retry after a throttle takes. Default: the cost."),
+  longPolling: maybe(
+    Schema.Boolean,
+    "Whether a call that the quota refuses to retry is held for its delay before it fails. Default false."
+  )
+}).annotate({ identifier: "PolicyPrice", title: "What a retry takes from the quota" })
 
 const beyond = Schema.Literals(["clamp", "stop"])
 
@@ -158,24 +178,15 @@ const Combinator = Schema.Union([
       }),
       "Waits at least as long as the server asked."
     ),
-    whenThrottled: maybe(
-      Schema.suspend((): Schema.Codec<LooseJson> => Json as any),
-      "A policy whose delays apply after a throttle."
-    ),
+    whenThrottled: maybe(Another, "The policy that applies after a throttle."),
+    concat: maybe(Another, "The policy that follows when this one stops."),
     maxAttempts: maybe(count(1), "Attempts of a call, the first included."),
+    withMaxAttempts: maybe(count(1), "The same, in place of earlier limits."),
     deadline: maybe(Time, "How long after the start of its call a retry may still begin."),
-    quotaGated: maybe(
-      Schema.Struct({
-        cost: given(Amount, "Tokens that a retry takes."),
-        timeoutCost: maybe(Amount, "Tokens that a retry after a timeout takes. Default: the cost."),
-        throttlingCost: maybe(Amount, "Tokens that a retry after a throttle takes. Default: the cost."),
-        longPolling: maybe(
-          Schema.Boolean,
-          "Whether a call that the quota refuses to retry is held for its delay before it fails. Default false."
-        )
-      }),
-      "Pays for every retry from the quota."
-    ),
+    withDeadline: maybe(Time, "The same, in place of earlier limits."),
+    quotaGated: maybe(Price, "Pays for every retry from the quota."),
+    withQuota: maybe(Price, "The same, in place of earlier costs."),
+    requires: maybe(Schema.Literal("AdaptiveRateLimiter"), "Requires a gate, which holds back every send."),
     "RetryGrpc.honorPushback": maybe(
       Schema.Struct({
         atMost: maybe(Time, "The longest pushback to follow. Default 1 minute."),

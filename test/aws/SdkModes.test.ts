@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { InvalidOption, RetryClassifier, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { AdaptiveRateLimiter, InvalidOption, RetryClassifier, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as SdkModes from "effect-retry/aws/SdkModes"
 import * as Effect from "effect/Effect"
@@ -92,7 +92,10 @@ describe("SdkModes", () => {
       it.effect("adaptive mode requires a limiter, and is otherwise the same policy", () =>
         Effect.sync(() => {
           const { adaptive, policy } = make()
-          assert.strictEqual(String(adaptive), String(RetryPolicy.requiresRateLimiter(policy)))
+          assert.strictEqual(
+            String(adaptive),
+            String(RetryPolicy.requires(policy, AdaptiveRateLimiter.AdaptiveRateLimiter))
+          )
         }))
 
       it("refuses impossible options by name", () => {

@@ -332,7 +332,7 @@ describe("AdaptiveRateLimiter", () => {
       Effect.gen(function*() {
         const eager = Backoff.fixed({ delay: 0 }).pipe(
           RetryPolicy.quotaGated({ cost: 5 }),
-          RetryPolicy.requiresRateLimiter
+          RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter)
         )
         for (const run of [withRetry, (self: Effect.Effect<never, Throttled>) => Effect.retry(self, eager)]) {
           let sends = 0
@@ -421,7 +421,7 @@ describe("AdaptiveRateLimiter", () => {
         const policy = Backoff.fixed({ delay: 0 }).pipe(
           RetryPolicy.maxAttempts(4),
           RetryPolicy.quotaGated({ cost: 10 }),
-          RetryPolicy.requiresRateLimiter
+          RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter)
         )
         const limited = Effect.timeout(Effect.retry(call, policy), "500 millis")
         const fiber = yield* Effect.forkChild(Effect.exit(limited))

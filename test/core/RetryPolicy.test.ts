@@ -122,13 +122,13 @@ describe("RetryPolicy", () => {
         maxAttempts: Infinity,
         deadline: Duration.infinity,
         quota: undefined,
-        requiresRateLimiter: false
+        gates: []
       })
       const bound = free.pipe(
         RetryPolicy.deadline("1 minute"),
         RetryPolicy.maxAttempts(5),
         RetryPolicy.quotaGated({ cost: 5, throttlingCost: 2 }),
-        RetryPolicy.requiresRateLimiter,
+        RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter),
         RetryPolicy.deadline("3 seconds"),
         RetryPolicy.maxAttempts(7)
       )
@@ -136,7 +136,7 @@ describe("RetryPolicy", () => {
         maxAttempts: 5,
         deadline: Duration.seconds(3),
         quota: { cost: 5, timeoutCost: 5, throttlingCost: 2, longPolling: false },
-        requiresRateLimiter: true
+        gates: ["effect-retry/AdaptiveRateLimiter"]
       })
     })
 
@@ -167,17 +167,67 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* decisions(policy, repeated(transient, 2)), [0, "max-attempts"])
       }))
 
-    it.effect("the last quotaGated applies, and the last of whileRetryable and whileMaybeRetryable", () =>
+    const source = Backoff.fixed({ delay: 7 })
+
+    it.effect("of two limits the stricter applies, in whatever order", () =>
       Effect.gen(function*() {
-        const three = RetryPolicy.quotaGated({ cost: 3 })
-        const five = RetryPolicy.quotaGated({ cost: 5 })
-        const source = Backoff.fixed({ delay: 7 })
-        assert.strictEqual(RetryPolicy.limits(source.pipe(three, five)).quota?.cost, 5)
-        assert.strictEqual(RetryPolicy.limits(source.pipe(five, three)).quota?.cost, 3)
+        const three = RetryPolicy.quotaGated({ cost: 3, throttlingCost: 8 })
+        const five = RetryPolicy.quotaGated({ longPolling: true })
+        const dearest = { cost: 5, timeoutCost: 5, throttlingCost: 8, longPolling: true }
+        assert.deepStrictEqual(RetryPolicy.limits(source.pipe(three, five)).quota, dearest)
+        assert.deepStrictEqual(RetryPolicy.limits(source.pipe(five, three)).quota, dearest)
         const strict = source.pipe(RetryPolicy.whileMaybeRetryable, RetryPolicy.whileRetryable)
-        const bold = source.pipe(RetryPolicy.whileRetryable, RetryPolicy.whileMaybeRetryable)
+        const reversed = source.pipe(RetryPolicy.whileRetryable, RetryPolicy.whileMaybeRetryable)
         assert.deepStrictEqual(yield* decisions(strict, [new Unsure()]), ["not-safe"])
-        assert.deepStrictEqual(yield* decisions(bold, [new Unsure()]), [7])
+        assert.deepStrictEqual(yield* decisions(reversed, [new Unsure()]), ["not-safe"])
+        assert.deepStrictEqual(
+          RetryPolicy.limits(source.pipe(RetryPolicy.deadline(9), RetryPolicy.deadline(8))).deadline,
+          Duration.millis(8)
+        )
+      }))
+
+    const bound = source.pipe(
+      RetryPolicy.maxAttempts(2),
+      RetryPolicy.deadline("1 second"),
+      RetryPolicy.whileRetryable,
+      RetryPolicy.quotaGated
+    )
+    const replaced = [
+      RetryPolicy.withMaxAttempts(4),
+      RetryPolicy.withDeadline("1 minute"),
+      RetryPolicy.withMaybeRetryable,
+      RetryPolicy.withQuota({ cost: 2 })
+    ] as const
+    const looser = {
+      maxAttempts: 4,
+      deadline: Duration.minutes(1),
+      quota: { cost: 2, timeoutCost: 2, throttlingCost: 2, longPolling: false },
+      gates: []
+    }
+    const around: ReadonlyArray<readonly [string, AnyPolicy]> = [
+      ["alone", bound],
+      ["in a max", RetryPolicy.max([bound, Schedule.forever])],
+      ["in a min", RetryPolicy.min([bound, bound.pipe(RetryPolicy.capped(3))])],
+      ["in a max in a min", RetryPolicy.min([RetryPolicy.max([bound, bound]), RetryPolicy.never])]
+    ]
+    it.effect.each(around)("a limit is replaced: %s", ([, policy]) =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(RetryPolicy.limits(policy.pipe(...replaced)), looser)
+        const sent = { ...looser, quota: undefined }
+        assert.notDeepEqual(RetryPolicy.limits(policy), sent)
+        const errors = [new Unsure(), transient, new Unsure(), transient]
+        const seen = yield* decisions(policy.pipe(...replaced), errors).pipe(Effect.provide(RetryQuota.layer()))
+        assert.deepStrictEqual(seen.map((one) => typeof one), ["number", "number", "number", "string"])
+      }))
+
+    it.effect("a limit is replaced in what choose chooses; the parts of concat end where they did", () =>
+      Effect.gen(function*() {
+        const short = source.pipe(RetryPolicy.maxAttempts(2))
+        const chosen = RetryPolicy.choose(() => short).pipe(RetryPolicy.withMaxAttempts(3))
+        assert.deepStrictEqual(yield* decisions(chosen, repeated(transient, 3)), [7, 7, "max-attempts"])
+        const both = short.pipe(RetryPolicy.concat(Backoff.fixed({ delay: 9 })), RetryPolicy.withMaxAttempts(4))
+        assert.deepStrictEqual(yield* decisions(both, repeated(transient, 4)), [7, 9, 9, "max-attempts"])
+        assert.strictEqual(RetryPolicy.limits(RetryPolicy.concat(short, short)).maxAttempts, 3)
       }))
 
     it.effect("whileRetryable retries what is safe, and nothing the classifier does not know", () =>
@@ -867,11 +917,21 @@ describe("RetryPolicy", () => {
         ] as const
       ),
       ["beyond", "wait", () => RetryPolicy.honorRetryAfter({ beyond: "wait" as "stop" })],
-      [
-        "that",
-        "a lifted schedule",
-        () => RetryPolicy.whenThrottled(Backoff.fixed({ delay: 1 }), RetryPolicy.fromSchedule(Schedule.forever))
-      ],
+      ["self", "soon", () => RetryPolicy.capped("soon" as never, 1)],
+      ["self", undefined, () => RetryPolicy.whileRetryable(undefined as never)],
+      ["policies", [], () => RetryPolicy.max([])],
+      ["policies", 5, () => RetryPolicy.min(5 as never)],
+      ["policies[1]", 5, () => RetryPolicy.min([RetryPolicy.never, 5 as never])],
+      ["that", 5, () => RetryPolicy.concat(RetryPolicy.never, 5 as never)],
+      ["that", 5, () => RetryPolicy.whenThrottled(RetryPolicy.never, 5 as never)],
+      ["policy", 5, () => RetryPolicy.choose(5 as never)],
+      ["holds", 5, () => RetryPolicy.while(RetryPolicy.never, 5 as never)],
+      ["delay", 5, () => RetryPolicy.fromDelay(5 as never)],
+      ["schedule", 5, () => RetryPolicy.fromSchedule(5 as never)],
+      ["gate", RetryQuota.RetryQuota, () => RetryPolicy.requires(RetryPolicy.never, RetryQuota.RetryQuota as never)],
+      ["maxAttempts", 0, () => RetryPolicy.withMaxAttempts(0)],
+      ["deadline", 0, () => RetryPolicy.withDeadline(0)],
+      ["cost", -1, () => RetryPolicy.withQuota({ cost: -1 })],
       ["maxAttempts", 0, () => AwsModes.standard({ maxAttempts: 0 })],
       ["maxBackoff", 0, () => AwsModes.standard({ maxBackoff: 0 })],
       ["maxBackoff", NaN, () => AwsModes.standard({ maxBackoff: NaN })],

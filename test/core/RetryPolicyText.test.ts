@@ -31,7 +31,7 @@ const standard = `Backoff.exponential({ base: "1 second", factor: 2 }).pipe(Retr
 const texts: ReadonlyArray<readonly [AnyPolicy, string]> = [
   [awsStandard, standard],
   [AwsModes.standard({ maxAttempts: 5 }), standard.replace("maxAttempts(3)", "maxAttempts(5)")],
-  [awsAdaptive, standard.slice(0, -1) + ", RetryPolicy.requiresRateLimiter)"],
+  [awsAdaptive, standard.slice(0, -1) + ", RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter))"],
   [
     awsStandard2026,
     `Backoff.exponential({ base: "50 millis", cap: "20 seconds", jitter: "full" }).pipe(RetryPolicy.whenThrottled(` +

@@ -67,7 +67,7 @@ type Limited = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
 const impatient = Backoff.fixed({ delay: 10 }).pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.quotaGated({ cost: 5 }),
-  RetryPolicy.requiresRateLimiter,
+  RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter),
   RetryPolicy.deadline("500 millis")
 )
 

@@ -969,7 +969,7 @@ describe("RetryHttp", () => {
         const { client, sends } = scripted([429])
         const adaptive = Backoff.fixed({ delay: "1 millis" }).pipe(
           RetryPolicy.maxAttempts(50),
-          RetryPolicy.requiresRateLimiter,
+          RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter),
           RetryPolicy.deadline("3 seconds")
         )
         const response = yield* finish(RetryHttp.retry(client, adaptive).get("http://a/"), 100).pipe(

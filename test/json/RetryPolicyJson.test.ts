@@ -213,7 +213,16 @@ describe("fromJson", () => {
     [steps({ honorRetryAfter: { atMost: "x" } }), "steps[1].honorRetryAfter.atMost", /a finite duration/],
     [steps({ honorRetryAfter: { atLeast: 1 } }), "steps[1].honorRetryAfter.atLeast", /no such key/],
     [steps({ honorRetryAfter: 5 }), "steps[1].honorRetryAfter", /an object/],
-    [steps({ quotaGated: {} }), "steps[1].quotaGated.cost", /a finite number of at least 0/],
+    [steps({ quotaGated: { cost: -1 } }), "steps[1].quotaGated.cost", /a finite number of at least 0/],
+    [
+      steps({ requires: "ConcurrencyLimiter" }),
+      "steps[1].requires",
+      /"AdaptiveRateLimiter": other gates are left to code/
+    ],
+    [{ steps: [{ max: [] }] }, "steps[0].max", /an array of at least one policy/],
+    [{ steps: [{ min: [{ steps: ["never"] }, { steps: ["none"] }] }] }, "steps[0].min[1].steps[0]", /a source/],
+    [steps({ concat: { steps: ["capped"] } }), "steps[1].concat.steps[0]", /a source/],
+    [steps({ while: "patience" }), "steps[1].while", /the name of one of the functions/],
     [steps({ quotaGated: { cost: 1, longPolling: "yes" } }), "steps[1].quotaGated.longPolling", /true or false/],
     [steps({ whileRetryable: true }), "steps[1].whileRetryable", /written alone/],
     [steps({ whenThrottled: steps({ capped: 0 }) }), "steps[1].whenThrottled.steps[1].capped", /above 0/],

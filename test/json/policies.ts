@@ -1,4 +1,4 @@
-import { Backoff, RetryPolicy } from "effect-retry"
+import { AdaptiveRateLimiter, Backoff, RetryPolicy } from "effect-retry"
 import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
 import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
@@ -45,6 +45,13 @@ const common = (draw: Draw) => ({ cap: maybe(draw, () => longest), jitter: maybe
 
 const cost = (draw: Draw): number => oneOf(draw, [0, 1, 5, 14, 0.5])
 
+const price = (draw: Draw): RetryPolicy.QuotaOptions => ({
+  cost: maybe(draw, () => cost(draw)),
+  timeoutCost: maybe(draw, () => cost(draw)),
+  throttlingCost: maybe(draw, () => cost(draw)),
+  longPolling: maybe(draw, () => draw() < 0.5)
+})
+
 /** Every source of delays that the library has, except the user's functions and schedules. */
 export const sources: Readonly<Record<string, (draw: Draw) => AnyPolicy>> = {
   exponential: (draw) =>
@@ -55,6 +62,10 @@ export const sources: Readonly<Record<string, (draw: Draw) => AnyPolicy>> = {
   fixed: (draw) => Backoff.fixed({ delay: duration(draw), jitter: maybe(draw, () => jitter(draw)) }),
   decorrelated: (draw) =>
     Backoff.decorrelated({ base: duration(draw), cap: longest, additive: maybe(draw, () => draw() < 0.5) }),
+  immediate: () => RetryPolicy.immediate,
+  never: () => RetryPolicy.never,
+  max: (draw) => RetryPolicy.max([composed(draw, 2), composed(draw, 2)]),
+  min: (draw) => RetryPolicy.min([composed(draw, 1), composed(draw, 2)]),
   "JavaV1.exponentialBackoff": (draw) =>
     JavaV1.exponentialBackoff({ baseDelay: duration(draw), maxBackoff: duration(draw) }),
   "JavaV1.fullJitterBackoff": (draw) =>
@@ -90,20 +101,19 @@ export const combinators: Readonly<Record<string, (draw: Draw, self: AnyPolicy) 
       beyond: maybe(draw, () => oneOf(draw, ["clamp", "stop"]))
     }),
   maxAttempts: (draw, self) => RetryPolicy.maxAttempts(self, oneOf(draw, [1, 2, 3, 10, Infinity])),
+  withMaxAttempts: (draw, self) => RetryPolicy.withMaxAttempts(self, oneOf(draw, [1, 2, 3, 10, Infinity])),
   deadline: (draw, self) => RetryPolicy.deadline(self, duration(draw)),
-  quotaGated: (draw, self) =>
-    RetryPolicy.quotaGated(self, {
-      cost: cost(draw),
-      timeoutCost: maybe(draw, () => cost(draw)),
-      throttlingCost: maybe(draw, () => cost(draw)),
-      longPolling: maybe(draw, () => draw() < 0.5)
-    }),
+  withDeadline: (draw, self) => RetryPolicy.withDeadline(self, duration(draw)),
+  quotaGated: (draw, self) => RetryPolicy.quotaGated(self, price(draw)),
+  withQuota: (draw, self) => RetryPolicy.withQuota(self, price(draw)),
   whileRetryable: (_, self) => RetryPolicy.whileRetryable(self),
   whileMaybeRetryable: (_, self) => RetryPolicy.whileMaybeRetryable(self),
+  withMaybeRetryable: (_, self) => RetryPolicy.withMaybeRetryable(self),
   withoutDeadline: (_, self) => RetryPolicy.withoutDeadline(self),
   outermostOnly: (_, self) => RetryPolicy.outermostOnly(self),
-  requiresRateLimiter: (_, self) => RetryPolicy.requiresRateLimiter(self),
-  whenThrottled: (draw, self) => RetryPolicy.whenThrottled(self, composed(draw, 2) as RetryPolicy.RetryPolicy),
+  requires: (_, self) => RetryPolicy.requires(self, AdaptiveRateLimiter.AdaptiveRateLimiter),
+  whenThrottled: (draw, self) => RetryPolicy.whenThrottled(self, composed(draw, 2)),
+  concat: (draw, self) => RetryPolicy.concat(self, composed(draw, 2)),
   "RetryGrpc.honorPushback": (draw, self) =>
     RetryGrpc.honorPushback(self, {
       atMost: maybe(draw, () => duration(draw)),
@@ -125,7 +135,7 @@ export const policyOf = (seed: number): AnyPolicy => composed(drawing(seed), 8)
 
 /** What a printed policy evaluates to. */
 export const evaluated = (text: string): AnyPolicy => {
-  const scope = { Backoff, RetryPolicy, RetryGrpc, JavaV1, JavaScriptV2, Kotlin }
+  const scope = { AdaptiveRateLimiter, Backoff, RetryPolicy, RetryGrpc, JavaV1, JavaScriptV2, Kotlin }
   // oxlint-disable-next-line no-new-func
   return new Function(...Object.keys(scope), `return ${text}`)(...Object.values(scope))
 }

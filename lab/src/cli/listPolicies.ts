@@ -31,10 +31,12 @@ const descriptions: { readonly [Name in Simulator.PolicyName]: string } = {
 }
 
 const words: { readonly [name: string]: string } = {
+  immediate: "Retries immediately, forever.",
+  never: "Retries nothing.",
   outermostOnly: "Retries the outermost call where calls are nested.",
-  requiresRateLimiter: "Sends only as fast as the process's rate limiter allows.",
   whileMaybeRetryable: "Also retries what may already have been done: for idempotent calls.",
   whileRetryable: "Retries only what is known to be safe to repeat.",
+  withMaybeRetryable: "The same, in place of whileRetryable.",
   withoutDeadline: "Removes the deadline set by an earlier step."
 }
 
@@ -53,7 +55,7 @@ const reference = (): string => {
       Simulator.policies.map((name): Row => [name, descriptions[name]])
     ],
     ["Settings, as JSON:", keysOf(placeOf("PolicySettings"))],
-    ["The first of the steps, a source of delays:", keysOf(placeOf("PolicySource"))],
+    ["The first of the steps, a source of delays:", stepsOf(placeOf("PolicySource"))],
     ["The other steps:", stepsOf(placeOf("PolicyStep"))],
     ["Keys of quota:", keysOf(placeOf("Quota"))],
     ["Keys of limiter:", keysOf(placeOf("Limiter"))],

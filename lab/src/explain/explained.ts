@@ -290,7 +290,7 @@ const notesOf = (
       `The load includes hedges: at most ${Number((100 * asked.hedges).toFixed(2))} of 100 calls have one.`
     ],
     [
-      limits.requiresRateLimiter,
+      limits.gates.includes("effect-retry/AdaptiveRateLimiter"),
       "The wait for a rate limiter token is left out: it depends on all calls of the client."
     ],
     ...quotaNotes(price === undefined ? undefined : asked.quota, price)

@@ -193,7 +193,7 @@ export const resolve = (policy: Policy): Retrying => {
     label: label ?? describe(policy),
     policy: made,
     quota: quota ?? (limits.quota && {}),
-    limiter: limiter ?? (limits.requiresRateLimiter ? {} : undefined),
+    limiter: limiter ?? (limits.gates.includes("effect-retry/AdaptiveRateLimiter") ? {} : undefined),
     budget: budget && budgetOf(budget),
     ...around(policy)
   }

@@ -234,8 +234,8 @@ const problemOfUnused = ({ limiter, quota }: PolicySettings, limits: RetryPolicy
   if (quota !== undefined && limits.quota === undefined) {
     return { path: "quota", problem: "is not used: no step is quotaGated" }
   }
-  return limiter !== undefined && !limits.requiresRateLimiter
-    ? { path: "limiter", problem: "is not used: no step is requiresRateLimiter" }
+  return limiter !== undefined && !limits.gates.includes("effect-retry/AdaptiveRateLimiter")
+    ? { path: "limiter", problem: "is not used: no step requires it" }
     : undefined
 }
 

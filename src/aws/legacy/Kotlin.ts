@@ -479,7 +479,7 @@ export const adaptiveRetryStrategy = (
 ): RetryStrategy<RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter, Limiter.RateLimitExceeded> => {
   const { layer, policy } = strategyOf("Kotlin.adaptiveRetryStrategy", config)
   const limiter = limiterOf("Kotlin.adaptiveRetryStrategy", config)
-  return { policy: RetryPolicy.requiresRateLimiter(policy), layer: Layer.merge(layer, limiter) }
+  return { policy: RetryPolicy.requires(policy, Limiter.AdaptiveRateLimiter), layer: Layer.merge(layer, limiter) }
 }
 
 /** Represents Kotlin's error type `Transient`. */

@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { exponential, type Failing, fullJitter, maxDelayMillis } from "../../engine/delay.ts"
-import type { Parts } from "../../engine/parts.ts"
+import { free, type Parts } from "../../engine/parts.ts"
 import { checks, checksOf, flag, known } from "../../internal/checks.ts"
 import * as Traits from "../../internal/facts/traits.ts"
 import { faultOf } from "../../RetryInfo.ts"
@@ -155,21 +155,18 @@ const partsOf = (options: Options): Parts => {
   known(check, options)
   const seconds = exponential(1000, 2)
   return {
+    ...free,
     nodes: [["SmithyGuide.make", check.given]],
     source: (failing) => {
       const ceiling = Math.min(seconds(failing.attempt), maxBackoff)
       const scaled = failing.info?.throttling ? ceiling : ceiling * scale
       return Math.max(fullJitter(scaled, failing.random.nextDoubleUnsafe()), hintMillis(failing))
     },
-    adjusts: [],
     maxAttempts,
     attemptsFirst: true,
     whileRetryable: ({ error, info }) =>
       info === undefined ? Option.getOrUndefined(faultOf(error)) === "server" : info.safety !== "No",
-    deadlineMillis: Infinity,
-    outermostOnly: false,
     quota: { cost, timeoutCost, throttlingCost, longPolling: false },
-    adaptive: false,
     refund
   }
 }

@@ -1,6 +1,6 @@
 import { chain, Decider } from "../decider.ts"
 import type { Failing } from "../delay.ts"
-import type { Answer, Parts, Source, Surrounding } from "../parts.ts"
+import { type Answer, changed, join, limitsOf, meet, type Parts, sequence, type Source, type Surrounding } from "../parts.ts"
 
 /** The policies that would retry after this failure, and one of those that stop. */
 interface Votes {
@@ -47,8 +47,16 @@ export const joining = (op: "max" | "min", of: ReadonlyArray<Parts>): Source => 
           maxAttempts: least(...going.map((decider) => decider.maxAttempts))
         })
       })
-  }
+  },
+  limited: of.map(limitsOf).reduce(op === "max" ? meet : join),
+  lifted: (free) => joining(op, of.map((parts) => changed(parts, lifting(free))))
 })
+
+/** Lifts a limit from a policy, and from those inside that it holds for as a whole. */
+export const lifting = (free: Partial<Parts>) => ({ source }: Parts): Partial<Parts> => {
+  const inside = typeof source === "function" ? undefined : source.lifted?.(free)
+  return inside === undefined ? free : { ...free, source: inside }
+}
 
 /** Does what one of them decides. */
 const obeying = (around: Surrounding, decider: Decider, stopped?: () => Answer): Answer =>
@@ -57,23 +65,24 @@ const obeying = (around: Surrounding, decider: Decider, stopped?: () => Answer):
     (goes) => goes ? around.accepts(decider) : stopped?.() ?? around.refuses(decider.reason, decider.holdMillis)
   )
 
-/** One after the other: the next begins with the failure that ended the one before. */
-export const following = (of: ReadonlyArray<Parts>): Source => ({
+/** One, then the other: it begins with the failure that ended the one before. */
+export const following = (first: Parts, second: Parts): Source => ({
   begin: (around) => {
-    let at = 0
-    let decider: Decider | undefined
+    let decider = within(around, first)
+    let isLast = false
     const next = (): Answer =>
       obeying(
         around,
-        decider ??= new Decider(of[at]!, around.run),
-        at === of.length - 1 ? undefined : () => {
-          at++
-          decider = undefined
+        decider,
+        isLast ? undefined : () => {
+          isLast = true
+          decider = new Decider(second, around.run)
           return next()
         }
       )
     return next
-  }
+  },
+  limited: sequence(limitsOf(first), limitsOf(second))
 })
 
 /** The one that each failure chooses. */
@@ -86,7 +95,23 @@ export const choosing = (partsFor: (failing: Failing) => Parts): Source => ({
       deciders.set(parts, decider)
       // They share one count: each of them sees all failures.
       decider.attempt = around.attempt - 1
-      return obeying(around, decider)
+      decider.step = around.step - 1
+      return chain(obeying(around, decider), (goes) => {
+        if (decider.step === 0) around.restart()
+        return goes
+      })
     }
-  }
+  },
+  lifted: (free) => choosing(remembering(partsFor, (parts) => changed(parts, lifting(free))))
 })
+
+/** The same parts for the same parts. */
+const remembering = (partsFor: (failing: Failing) => Parts, change: (parts: Parts) => Parts) => {
+  const changes = new WeakMap<Parts, Parts>()
+  return (failing: Failing): Parts => {
+    const parts = partsFor(failing)
+    const found = changes.get(parts) ?? change(parts)
+    changes.set(parts, found)
+    return found
+  }
+}

@@ -6,7 +6,7 @@ import { type Checks, checks, checksOf, known } from "../../internal/checks.ts"
 import { get } from "../../internal/safe.ts"
 import { Opaque } from "../../internal/words.ts"
 import type { Adjust } from "../delay.ts"
-import { changed, type Parts } from "../parts.ts"
+import { changed, free, type Parts, type RetryDecision } from "../parts.ts"
 import { toSchedule } from "../schedule.ts"
 import { lifting } from "./lifted.ts"
 import { toSteps, toText } from "./text.ts"
@@ -14,24 +14,42 @@ import { toSteps, toText } from "./text.ts"
 /** The key under which a policy carries its parts. */
 export const TypeId = "~effect-retry/RetryPolicy" as const
 
-/** Any policy, whatever errors it decides about. */
-export interface AnyPolicy extends Schedule.Schedule<unknown, never, unknown, unknown> {
+/** A schedule of any output. */
+export type Takes<E, Err, R> = Schedule.Schedule<unknown, E, Err, R>
+
+/** Any schedule. */
+export type AnySchedule = Takes<never, unknown, unknown>
+
+/** A policy: `RetryPolicy` of the API. */
+export interface Policy<in E, out Err, out R> extends Schedule.Schedule<RetryDecision, E, Err, R>, Equal.Equal {
   readonly [TypeId]: unknown
+  readonly toString: () => string
+  readonly toJSON: () => { readonly steps: ReadonlyArray<string | { readonly [step: string]: unknown }> }
 }
 
+/** Any policy, whatever errors it decides about. */
+export type AnyPolicy = Policy<never, unknown, unknown>
+
 /** What a policy is made of. */
-export const partsOf = (policy: AnyPolicy): Parts => policy[TypeId] as Parts
-
-/** The parts of a policy, or of any schedule as one. */
-export const partsIn = (schedule: any): Parts => partsOf(isPolicy(schedule) ? schedule : lifted(schedule))
-
-/** Any schedule as a policy; a policy as it is. */
-export const lifted = (schedule: any): any =>
-  isPolicy(schedule)
-    ? schedule
-    : fromSource("RetryPolicy.fromSchedule", new Opaque(schedule, "<schedule>"), lifting(schedule))
+export const partsOf = (policy: { readonly [TypeId]: unknown }): Parts => policy[TypeId] as Parts
 
 export const isPolicy = (u: unknown): u is AnyPolicy => get(u, TypeId) !== undefined
+
+/** Any schedule as a policy; a policy as it is. */
+export const lifted = <E, Err, R>(
+  schedule: Takes<E, Err, R>,
+  tag = "RetryPolicy.fromSchedule",
+  field = "schedule"
+): Policy<E, Err, R> => {
+  if (isPolicy(schedule)) return schedule as Policy<E, Err, R>
+  return Schedule.isSchedule(schedule)
+    ? fromSource("RetryPolicy.fromSchedule", new Opaque(schedule, "<schedule>"), lifting(schedule))
+    : checks(tag).reject(field, schedule, `a schedule, such as Schedule.spaced("1 second") or awsStandard`)
+}
+
+/** The parts of a policy, or of any schedule as one. */
+export const partsIn = (schedule: AnySchedule, tag?: string, field?: string): Parts =>
+  partsOf(lifted(schedule, tag, field))
 
 /** What policies can do besides being schedules: print and compare. */
 const Proto: object = /* @__PURE__ */ Object.assign(
@@ -55,57 +73,82 @@ const Proto: object = /* @__PURE__ */ Object.assign(
   }
 )
 
-/** The policy made of these parts. */
-export const fromParts = (parts: Parts): any =>
+/** The policy made of these parts. Its type is claimed here, and nowhere else. */
+export const fromParts = <E, Err, R>(parts: Parts): Policy<E, Err, R> =>
   Object.assign(Object.create(Proto), toSchedule(parts), { [TypeId]: parts })
 
 /** The policy that retries forever after the delays of `source`. */
-export const fromSource = (tag: string, given: unknown, source: Parts["source"], live?: Parts["live"]): any =>
-  fromParts({
-    nodes: [[tag, given]],
-    source,
-    adjusts: [],
-    maxAttempts: Infinity,
-    whileRetryable: "off",
-    deadlineMillis: Infinity,
-    outermostOnly: false,
-    quota: undefined,
-    adaptive: false,
-    live
-  })
-
-/** The policy with one more step, and the changes it makes. */
-export const extended = (
-  self: Schedule.Schedule<unknown, any, any, any>,
+export const fromSource = <E, Err, R>(
   tag: string,
   given: unknown,
-  changes: Partial<Parts> | Change
-): any => {
-  const change = typeof changes === "function" ? changes : () => changes
-  return fromParts(changed(partsIn(self), (parts) => ({ ...change(parts), nodes: [...parts.nodes, [tag, given]] })))
+  source: Parts["source"],
+  limits: Partial<Parts> = {}
+): Policy<E, Err, R> => fromParts({ ...free, ...limits, nodes: [[tag, given]], source })
+
+/** The changes that a combinator makes. */
+export type Change = (parts: Parts) => Partial<Parts>
+
+/** What a combinator adds to a policy: how it shows, and its changes. It takes `E`, fails with `Err` and needs `R` too. */
+export interface Step<in E = unknown, out Err = never, out R = never> {
+  readonly tag: string
+  readonly given: unknown
+  readonly change: Change
+  readonly types?: (_: E) => readonly [Err, R]
 }
 
-type Change = (parts: Parts) => Partial<Parts>
+/** The policy with one more step. */
+export const extended = <E, Err, R, E2, Err2, R2>(
+  self: Takes<E, Err, R>,
+  { change, given, tag }: Step<E2, Err2, R2>
+): Policy<E & E2, Err | Err2, R | R2> =>
+  fromParts(
+    changed(partsIn(self, tag, "self"), (parts) => ({ ...change(parts), nodes: [...parts.nodes, [tag, given]] }))
+  )
 
 /** Applies a change to every delay. */
 export const adjusting = (next: Adjust): Change => ({ adjusts }) => ({ adjusts: [...adjusts, next] })
 
-/**
- * A combinator that takes the policy first or last. Its option is checked immediately, and recorded as the checks
- * normalize it: all fields, or the only one.
- */
-export const combinator = (
-  tag: string,
-  compile: (check: Checks, option: any) => Change,
-  field?: string,
-  preset?: unknown
-): any => {
-  const applied = (option: any = field === undefined ? {} : preset) => {
-    const check = field === undefined ? checksOf(tag, option) : checks(tag)
-    const change = compile(check, option)
-    if (field === undefined) known(check, option)
-    return (self: any) => extended(self, tag, field === undefined ? check.given : check.given[field], change)
-  }
-  return (...args: ReadonlyArray<unknown>) =>
-    Schedule.isSchedule(args[0]) ? applied(args[1])(args[0] as any) : applied(args[0])
+/** A step with one option, which shows as the checks normalize it. */
+export const value = <O, R2 = never>(tag: string, field: string, compile: (check: Checks, option: O) => Change) =>
+(
+  option: O
+): Step<unknown, never, R2> => {
+  const check = checks(tag)
+  const change = compile(check, option)
+  return { tag, given: check.given[field], change }
 }
+
+/** A step with several options, which show as the checks normalize them. */
+export const options =
+  <O extends object, R2 = never>(tag: string, compile: (check: Checks, options: O) => Change) =>
+  (given: O): Step<unknown, never, R2> => {
+    const check = checksOf(tag, given)
+    const change = compile(check, given)
+    known(check, given)
+    return { tag, given: check.given, change }
+  }
+
+/** A combinator that takes its schedule last: its option is checked immediately. */
+const applying = <E2, Err2, R2>(step: Step<E2, Err2, R2>) => <E, Err, R>(self: Takes<E, Err, R>) => extended(self, step)
+
+/** A combinator that takes its schedule first or last. */
+export const combinator = <O, E2, Err2, R2>(step: (option: O) => Step<E2, Err2, R2>) => {
+  function combined(option: O): <E, Err, R>(self: Takes<E, Err, R>) => Policy<E & E2, Err | Err2, R | R2>
+  function combined<E, Err, R>(self: Takes<E, Err, R>, option: O): Policy<E & E2, Err | Err2, R | R2>
+  function combined<E, Err, R>(...args: [option: O] | [self: Takes<E, Err, R>, option: O]) {
+    return args.length === 2 ? extended(args[0], step(args[1])) : applying(step(args[0]))
+  }
+  return combined
+}
+
+/** A combinator whose option may be left out: it takes its schedule first or last, or is passed to `pipe` as it is. */
+export const optional = <O, E2, Err2, R2>(step: (option: O) => Step<E2, Err2, R2>, preset: O) => {
+  function combined<E, Err, R>(self: Takes<E, Err, R>, option?: O): Policy<E & E2, Err | Err2, R | R2>
+  function combined(option?: O): <E, Err, R>(self: Takes<E, Err, R>) => Policy<E & E2, Err | Err2, R | R2>
+  function combined<E, Err, R>(first: Takes<E, Err, R> | O = preset, option = preset) {
+    return isTaken<E, Err, R>(first) ? extended(first, step(option)) : applying(step(first))
+  }
+  return combined
+}
+
+const isTaken = <E, Err, R>(u: unknown): u is Takes<E, Err, R> => Schedule.isSchedule(u)

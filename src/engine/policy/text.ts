@@ -3,6 +3,7 @@ import type { Node } from "../parts.ts"
 /** The argument of a step, as source code. */
 const print = (given: unknown): string => {
   if (typeof given === "string" && given !== "Infinity") return JSON.stringify(given)
+  if (Array.isArray(given)) return `[${given.map(print).join(", ")}]`
   if (typeof given !== "object" || "toJSON" in given!) return String(given)
   const options = Object.entries(given!).map(([key, value]) => `${key}: ${print(value)}`)
   return options.length === 0 ? "" : `{ ${options.join(", ")} }`

@@ -1,3 +1,4 @@
+import { AdaptiveRateLimiter } from "../../AdaptiveRateLimiter.ts"
 import { backoff as javaScriptV2Backoff } from "../../aws/legacy/JavaScriptV2.ts"
 import { equalJitterBackoff, exponentialBackoff, fullJitterBackoff } from "../../aws/legacy/JavaV1.ts"
 import { exponentialBackoffWithJitter } from "../../aws/legacy/Kotlin.ts"
@@ -7,19 +8,30 @@ import { type Fields, isObject, known, type Path, Refusal, refuse } from "../../
 import { InvalidOption } from "../../InvalidOption.ts"
 import {
   capped,
+  choose,
+  concat,
   deadline,
   fromDelay,
   honorRetryAfter,
+  immediate,
   jittered,
   mapDelay,
+  max,
   maxAttempts,
+  min,
+  never,
   outermostOnly,
   quotaGated,
-  requiresRateLimiter,
+  requires,
   whenThrottled,
+  while as while_,
   whileMaybeRetryable,
   whileRetryable,
-  withoutDeadline
+  withDeadline,
+  withMaxAttempts,
+  withMaybeRetryable,
+  withoutDeadline,
+  withQuota
 } from "../../RetryPolicy.ts"
 import { spelledOut } from "./durations.ts"
 
@@ -94,6 +106,17 @@ const functionOf = (name: unknown, path: Path, { functions }: Context): any =>
     ? functions[name]
     : refuse(path, name, "the name of one of the functions passed to fromJson")
 
+/** Several policies as one. */
+const several = (make: (policies: ReadonlyArray<any>) => unknown): Reader => (given, path, context) =>
+  Array.isArray(given) && given.length > 0
+    ? make(given.map((json, index) => policyOf(json, [...path, index], context)))
+    : refuse(path, given, "an array of at least one policy")
+
+/** A combinator with another policy. */
+const another = (make: (that: any) => unknown): Reader => (given, path, context) => make(policyOf(given, path, context))
+
+const paying = ["cost", "timeoutCost", "throttlingCost"]
+
 const jittering = ["cap", "jitter"]
 
 const sources: { readonly [name: string]: Reader } = {
@@ -103,7 +126,12 @@ const sources: { readonly [name: string]: Reader } = {
   fixed: options(fixed, ["delay", "jitter"]),
   decorrelated: options(decorrelated, ["base", "cap"], ["additive"]),
   fromDelay: (given, path, context) => fromDelay(functionOf(given, path, context)),
+  choose: (given, path, context) => choose(functionOf(given, path, context)),
   fromSchedule: (given, path) => refuse(path, given, "left to code: a schedule has no JSON"),
+  immediate: alone(immediate),
+  max: several(max),
+  min: several(min),
+  never: alone(never),
   "JavaV1.exponentialBackoff": options(exponentialBackoff, ["baseDelay", "maxBackoff"]),
   "JavaV1.fullJitterBackoff": options(fullJitterBackoff, ["baseDelay", "maxBackoff"]),
   "JavaV1.equalJitterBackoff": options(equalJitterBackoff, ["baseDelay", "maxBackoff"]),
@@ -123,18 +151,24 @@ const combinators: { readonly [name: string]: Reader } = {
   jittered: value(jittered, "jitter"),
   mapDelay: (given, path, context) => mapDelay(functionOf(given, path, context)),
   honorRetryAfter: options(honorRetryAfter, ["atMost", "overshoot", "beyond"]),
-  whenThrottled: (given, path, context) => {
-    const that = policyOf(given, path, context)
-    return made(() => whenThrottled(that), path, given, "that")
-  },
+  whenThrottled: another(whenThrottled),
+  concat: another(concat),
   maxAttempts: value(maxAttempts, "maxAttempts"),
+  withMaxAttempts: value(withMaxAttempts, "maxAttempts"),
   deadline: value(deadline, "deadline"),
+  withDeadline: value(withDeadline, "deadline"),
   withoutDeadline: alone(withoutDeadline),
+  while: (given, path, context) => while_(functionOf(given, path, context)),
   whileRetryable: alone(whileRetryable),
   whileMaybeRetryable: alone(whileMaybeRetryable),
+  withMaybeRetryable: alone(withMaybeRetryable),
   outermostOnly: alone(outermostOnly),
-  quotaGated: options(quotaGated, ["cost", "timeoutCost", "throttlingCost"], ["longPolling"]),
-  requiresRateLimiter: alone(requiresRateLimiter),
+  quotaGated: options(quotaGated, paying, ["longPolling"]),
+  withQuota: options(withQuota, paying, ["longPolling"]),
+  requires: (given, path) =>
+    given === "AdaptiveRateLimiter"
+      ? requires(AdaptiveRateLimiter)
+      : refuse(path, given, `"AdaptiveRateLimiter": other gates are left to code`),
   "RetryGrpc.honorPushback": options(honorPushback, ["atMost", "beyond"])
 }
 

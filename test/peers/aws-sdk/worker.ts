@@ -26,7 +26,7 @@ const ours = "ours, as strategy"
 const oursSent = "ours, as effect"
 
 /** Adaptive mode with the delays, attempts and costs that the SDK has for DynamoDB. */
-const adaptive = RetryPolicy.requiresRateLimiter(awsDynamoDB2026)
+const adaptive = RetryPolicy.requires(awsDynamoDB2026, AdaptiveRateLimiter.AdaptiveRateLimiter)
 
 const rate = async ({ clockFile, ports }: Task) =>
   steady(
@@ -43,7 +43,7 @@ const rate = async ({ clockFile, ports }: Task) =>
 const monotonic = () => Number(process.hrtime.bigint()) / 1e6
 
 const aborted = ({ ports }: Task) => {
-  const once = RetryPolicy.requiresRateLimiter(AwsModes.standard2026({ maxAttempts: 1 }))
+  const once = RetryPolicy.requires(AwsModes.standard2026({ maxAttempts: 1 }), AdaptiveRateLimiter.AdaptiveRateLimiter)
   return Promise.all([
     ghosts(async () => sdkCalls("SDK, adaptive", { retryStrategy: new AdaptiveRetryStrategy(1) }), ports, Date.now),
     ghosts(() => strategyCalls(ours, once), ports, monotonic),
@@ -98,7 +98,10 @@ const herds = async () => {
   const options = { minFillRate: 200, minCapacity: 200 }
   const rateLimiter = new DefaultRateLimiter(options)
   const limiter = AdaptiveRateLimiter.layer(options)
-  const policy = RetryPolicy.requiresRateLimiter(AwsModes.standard2026({ maxAttempts: 1 }))
+  const policy = RetryPolicy.requires(
+    AwsModes.standard2026({ maxAttempts: 1 }),
+    AdaptiveRateLimiter.AdaptiveRateLimiter
+  )
   return [
     await herd("SDK, adaptive", new AdaptiveRetryStrategy(1, { rateLimiter, maxAttempts: 1 }), 1000),
     await herd(ours, await strategyOf(policy, limiter), 1000)

@@ -30,7 +30,7 @@ const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, unknown, Se
   "AwsModes.awsStandard": awsStandard,
   "AwsModes.awsStandard2026": awsStandard2026,
   "AwsModes.awsDynamoDB2026": awsDynamoDB2026,
-  "AwsModes.awsAdaptive, RetryPolicy.requiresRateLimiter": awsAdaptive,
+  "AwsModes.awsAdaptive, RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter)": awsAdaptive,
   "AwsModes.standard with a deadline": RetryPolicy.deadline("1 second")(AwsModes.standard()),
   "AwsModes.awsAdaptive with a deadline": RetryPolicy.deadline("1 second")(awsAdaptive),
   "AwsModes.standard2026 that polls": AwsModes.standard2026({ longPolling: true }),

@@ -31,7 +31,7 @@ const policy = Backoff.fixed({ delay: 20 }).pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable,
   RetryPolicy.quotaGated({ cost }),
-  RetryPolicy.requiresRateLimiter
+  RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter)
 )
 
 const waits = { whenExhausted: "wait", refillPerSecond: 1e-6 } as const

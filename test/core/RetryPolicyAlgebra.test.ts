@@ -1,0 +1,233 @@
+/** Policies of policies, conditions on the error, and the gates that a policy requires. */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  awsStandard,
+  awsStandard2026,
+  Backoff,
+  type RetryDecision,
+  RetryPolicy,
+  RetryQuota,
+  SendGate,
+  withRetry,
+  withRetryOrElse
+} from "effect-retry"
+import { ConcurrencyLimiter, fixed, layer as limiterLayer } from "effect-retry/ConcurrencyLimiter"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Schedule from "effect/Schedule"
+import * as TestClock from "effect/testing/TestClock"
+import { accountOf, type AnyPolicy, lineOf } from "../utils/account.ts"
+import { Throttled, Transient } from "../utils/call.ts"
+
+const loops = {
+  withRetry: (policy: AnyPolicy) => accountOf((call) => withRetry(call, policy), 9),
+  "Effect.retry": (policy: AnyPolicy) => accountOf((call) => Effect.retry(call, policy), 9)
+}
+
+const slow = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated)
+const quick = Backoff.fixed({ delay: 50 }).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.quotaGated({ cost: 7 }))
+const named = Schedule.exponential("100 millis")
+
+/** A call that fails nine times, with 100 tokens. */
+const rows: ReadonlyArray<readonly [name: string, AnyPolicy, account: string]> = [
+  ["never", RetryPolicy.never, "0; 100; 1/1; - max-attempts"],
+  [
+    "immediate",
+    RetryPolicy.immediate.pipe(RetryPolicy.maxAttempts(3)),
+    "0 0 0; 100; 3/3; - r0 - r0 - max-attempts"
+  ],
+  ["max", RetryPolicy.max([slow, quick]), "0 100 200; 86; 3/3; - r7 - r7 - max-attempts"],
+  [
+    "concat",
+    slow.pipe(RetryPolicy.concat(quick)),
+    "0 100 200 250 300 350; 69; 6/6; - r5 - r5 - r7 - r7 - r7 - max-attempts"
+  ],
+  [
+    "choose",
+    RetryPolicy.choose(({ attempt }) => attempt % 2 === 1 ? slow : quick),
+    "0 100 150; 88; 3/3; - r5 - r7 - max-attempts"
+  ],
+  [
+    "while",
+    slow.pipe(RetryPolicy.while(({ attempt }) => attempt < 2)),
+    "0 100; 95; 2/2; - r5 - condition"
+  ],
+  [
+    "two conditions",
+    slow.pipe(RetryPolicy.while(() => true), RetryPolicy.while(() => false)),
+    "0; 100; 1/1; - condition"
+  ],
+  ["withMaxAttempts", slow.pipe(RetryPolicy.withMaxAttempts(2)), "0 100; 95; 2/2; - r5 - max-attempts"],
+  [
+    "combinators of a plain schedule",
+    named.pipe(RetryPolicy.jittered, RetryPolicy.capped(150), RetryPolicy.quotaGated, RetryPolicy.maxAttempts(4)),
+    "0 50 150 300; 85; 4/4; - r5 - r5 - r5 - max-attempts"
+  ],
+  [
+    "a policy around a schedule around a policy",
+    slow.pipe(Schedule.upTo({ times: 1 }), RetryPolicy.mapDelay(() => 10)),
+    "0 10; 95; 2/2; - r5 - schedule"
+  ]
+]
+
+describe.each(Object.entries(loops))("by %s", (_, run) => {
+  it.effect.each(rows)("%s", ([, policy, account]) =>
+    Effect.gen(function*() {
+      assert.strictEqual(lineOf(yield* run(policy)), account)
+    }))
+})
+
+/** What a policy decides about failures in turn. */
+const decisions = <E>(policy: RetryPolicy.RetryPolicy<E>, errors: ReadonlyArray<E>) =>
+  Effect.gen(function*() {
+    const step = yield* Schedule.toStep(policy)
+    const seen: Array<number | string> = []
+    for (const error of errors) {
+      const decision = yield* Effect.map(step(0, error), ([decision]) => decision).pipe(
+        Effect.catchCause((cause) =>
+          Effect.succeed(cause.reasons.filter(Cause.isFailReason)[0]!.error.value as RetryDecision.RetryDecision)
+        )
+      )
+      seen.push(decision._tag === "Retry" ? decision.delayMillis : decision.reason)
+    }
+    return seen
+  })
+
+describe("whenThrottled", () => {
+  const [other, throttled] = [new Transient(), new Throttled({})]
+
+  it.effect("keeps the limits of both", () =>
+    Effect.gen(function*() {
+      const policy = Backoff.fixed({ delay: 1 }).pipe(
+        RetryPolicy.maxAttempts(4),
+        RetryPolicy.whenThrottled(
+          Backoff.linear({ base: 10 }).pipe(RetryPolicy.while(({ attempt }) => attempt !== 3), RetryPolicy.capped(30))
+        )
+      )
+      assert.deepStrictEqual(yield* decisions(policy, [other, throttled, other, throttled]), [1, 20, 1, "max-attempts"])
+      assert.deepStrictEqual(yield* decisions(policy, [throttled, throttled, throttled]), [10, 20, "condition"])
+    }))
+
+  it.effect("takes any schedules", () =>
+    Effect.gen(function*() {
+      const policy = RetryPolicy.whenThrottled(Schedule.spaced("1 second"), Schedule.spaced("1 minute")).pipe(
+        RetryPolicy.mapDelay((delay) => delay)
+      )
+      assert.deepStrictEqual(yield* decisions(policy, [other, throttled, other]), [1000, 60_000, 1000])
+    }))
+})
+
+describe("choose", () => {
+  it.effect("counts failures once, for all of them", () =>
+    Effect.gen(function*() {
+      const [one, other] = [Backoff.linear({ base: 1 }), Backoff.linear({ base: 100 })]
+      const policy = RetryPolicy.choose(({ info }) => info?.throttling ? other : one)
+      const [calm, throttled] = [new Transient(), new Throttled({})]
+      assert.deepStrictEqual(yield* decisions(policy, [calm, throttled, calm, throttled]), [1, 200, 3, 400])
+    }))
+
+  it.effect("has the randomness of the caller in its failure, as while has", () =>
+    Effect.gen(function*() {
+      const drawn: Array<number> = []
+      const draw = ({ random }: RetryPolicy.Failure) => drawn.push(random.nextDoubleUnsafe()) > 0
+      const policy = RetryPolicy.choose((failure) => draw(failure) ? RetryPolicy.immediate : RetryPolicy.never)
+      yield* decisions(policy.pipe(RetryPolicy.while(draw)), [new Transient()])
+      assert.strictEqual(drawn.length, 2)
+    }))
+
+  it.effect("what is no schedule is a defect that says so, and costs no token", () =>
+    Effect.gen(function*() {
+      const policy = RetryPolicy.choose(() => 5 as unknown as RetryPolicy.RetryPolicy).pipe(RetryPolicy.quotaGated)
+      for (const call of [withRetry(Effect.fail("no"), policy), Effect.retry(Effect.fail("no"), policy)]) {
+        const exit = yield* Effect.exit(call)
+        assert.include(String(exit), "RetryPolicy.choose: policy must be a schedule")
+      }
+      assert.strictEqual(yield* RetryQuota.balance, 500)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+})
+
+it("limits of joined policies", () => {
+  const of = (policy: AnyPolicy) => {
+    const { maxAttempts, quota } = RetryPolicy.limits(policy)
+    return [maxAttempts, quota?.cost]
+  }
+  assert.deepStrictEqual(of(RetryPolicy.max([slow, quick])), [3, 7])
+  assert.deepStrictEqual(of(RetryPolicy.min([slow, quick])), [4, 5])
+  assert.deepStrictEqual(of(RetryPolicy.min([slow, Schedule.forever])), [Infinity, undefined])
+  assert.deepStrictEqual(of(RetryPolicy.max([slow, quick]).pipe(RetryPolicy.maxAttempts(2))), [2, 7])
+  assert.deepStrictEqual(of(RetryPolicy.concat(slow, quick)), [6, 7])
+  assert.deepStrictEqual(of(awsStandard2026.pipe(RetryPolicy.withMaxAttempts(5))), [5, 14])
+})
+
+describe("requires", () => {
+  class Closed extends Data.TaggedError("Closed") {
+    readonly [SendGate.Refused] = true
+  }
+  class Door extends SendGate.Service<Door, Closed>()("test/Door") {}
+  const closed = SendGate.layer(Door, { order: 1, enter: () => Effect.fail(new Closed()) })
+
+  it.effect("a gate of one's own refuses, and its error is that of the call", () =>
+    Effect.gen(function*() {
+      const policy = slow.pipe(RetryPolicy.requires(Door))
+      const call: Effect.Effect<string, Transient, RetryQuota.RetryQuota> = Effect.fail(new Transient()).pipe(
+        withRetry(policy),
+        Effect.catchTag("Closed", () => Effect.succeed("closed")),
+        Effect.provide(closed)
+      )
+      assert.strictEqual(yield* call, "closed")
+      assert.strictEqual(yield* RetryQuota.balance, 500)
+      assert.deepStrictEqual(RetryPolicy.limits(policy).gates, ["test/Door"])
+      assert.include(String(policy), "RetryPolicy.requires(Door)")
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("a gate of the library holds back sends", () =>
+    Effect.gen(function*() {
+      const policy = RetryPolicy.max([slow.pipe(RetryPolicy.requires(ConcurrencyLimiter)), Schedule.forever])
+      let inFlight = 0
+      let most = 0
+      const call = Effect.acquireUseRelease(
+        Effect.sync(() => most = Math.max(most, ++inFlight)),
+        () => Effect.sleep(10),
+        () => Effect.sync(() => inFlight--)
+      )
+      const fiber = yield* Effect.forkChild(
+        Effect.forEach(Array.from({ length: 10 }), () => withRetry(call, policy), { concurrency: "unbounded" })
+      )
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(fiber)
+      assert.strictEqual(most, 2)
+      assert.deepStrictEqual(RetryPolicy.limits(policy).gates, ["effect-retry/ConcurrencyLimiter"])
+      assert.include(String(policy), "RetryPolicy.requires(ConcurrencyLimiter.ConcurrencyLimiter)")
+    }).pipe(Effect.provide([limiterLayer({ rule: fixed(2) }), RetryQuota.layer()])))
+
+  it("does not make sends look for a gate that nobody provides", () => {
+    let isRead = false
+    class Quiet extends SendGate.Service<Quiet>()("test/Quiet") {}
+    const base = Object.getPrototypeOf(Quiet)
+    const { get } = Object.getOwnPropertyDescriptor(base, "key")!
+    Object.defineProperty(base, "key", {
+      configurable: true,
+      get: () => {
+        isRead = true
+        return get!()
+      }
+    })
+    RetryPolicy.requires(slow, Quiet)
+    assert.isFalse(isRead)
+    assert.isTrue(Context.isKey(Quiet))
+  })
+})
+
+it.effect("the reason of a condition reaches the fallback", () =>
+  Effect.gen(function*() {
+    const policy = awsStandard.pipe(
+      RetryPolicy.while(({ error }: RetryPolicy.Failure<Transient>) => error._tag !== "Transient")
+    )
+    const reason = yield* Effect.fail(new Transient()).pipe(
+      withRetryOrElse(policy, (_, { reason }) => Effect.succeed(reason))
+    )
+    assert.strictEqual(reason, "condition")
+  }).pipe(Effect.provide(RetryQuota.layer())))
