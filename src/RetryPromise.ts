@@ -20,6 +20,7 @@ import * as Option from "effect/Option"
 import * as AdaptiveRateLimiter from "./AdaptiveRateLimiter.ts"
 import { retrying } from "./engine/loop.ts"
 import { changed, type Parts } from "./engine/parts.ts"
+import { lifting } from "./engine/policy/joined.ts"
 import { partsOf } from "./engine/policy/policy.ts"
 import { also, callable, checks, checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
@@ -30,7 +31,7 @@ import * as RetryClassifier from "./RetryClassifier.ts"
 import type { Retry as Retried, Stop } from "./RetryDecision.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as RetryObserver from "./RetryObserver.ts"
-import { isRetryPolicy, type RetryPolicy } from "./RetryPolicy.ts"
+import { isRetryPolicy, limits, type RetryPolicy } from "./RetryPolicy.ts"
 import * as RetryQuota from "./RetryQuota.ts"
 import { warnUnshared } from "./state/sharing.ts"
 
@@ -351,9 +352,9 @@ const observed = (
 const partsWith = (policy: Policy<unknown>, { classify, retries }: RetryOptions): Parts => {
   const orFinal: Parts["whileRetryable"] = ({ error, info }) =>
     info?.safety !== "No" || (classify === undefined && !isResponse(error))
-  return changed(partsOf(policy), ({ maxAttempts, whileRetryable }) => ({
-    maxAttempts: typeof retries === "number" ? retries + 1 : maxAttempts,
-    whileRetryable: whileRetryable === "off" ? orFinal : whileRetryable
+  return changed(partsOf(policy), (parts) => ({
+    ...(typeof retries === "number" ? { ...lifting({ maxAttempts: Infinity })(parts), maxAttempts: retries + 1 } : {}),
+    whileRetryable: parts.whileRetryable === "off" ? orFinal : parts.whileRetryable
   }))
 }
 
@@ -416,7 +417,7 @@ const valid = (
 
 /** Rejects a quota that cannot pay for a single retry: it would switch retries off. */
 const affordable = (policy: Policy<unknown>, quota: RetryQuota.Options | undefined): void => {
-  const cost = partsOf(policy).quota?.cost ?? 0
+  const cost = limits(policy).quota?.cost ?? 0
   if (quota?.capacity !== undefined && quota.capacity < cost) {
     checks("RetryPromise.make").reject("quota.capacity", quota.capacity, `at least ${cost}, the cost of a retry`)
   }

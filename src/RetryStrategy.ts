@@ -29,6 +29,7 @@ import { admission, admissionUntil, settling } from "./engine/send.ts"
 import { after, type AnyEffect, notified } from "./engine/wait.ts"
 import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./engine/world.ts"
 import { type Onward, onwardIn, propagating } from "./internal/onward.ts"
+import type { Refused } from "./internal/refused.ts"
 import { type AnyContext, shared } from "./internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "./RetryDecision.ts"
 import * as RetryInfo from "./RetryInfo.ts"
@@ -126,23 +127,23 @@ export class RetryRefused extends Data.TaggedError("RetryRefused")<{
  * @category models
  * @since 0.1.0
  */
-export interface Service {
+export interface Service<out Refusal = RateLimitExceeded> {
   /**
-   * Permission for the first attempt. Fails if the first attempt costs tokens that are not available, or the limiter
-   * lets no more sends through; may wait for either, as configured.
+   * Permission for the first attempt. Fails if the first attempt costs tokens that are not available, or a gate lets no
+   * more sends through; may wait for either, as configured.
    */
   readonly acquireInitialToken: (
     operation?: Operation
-  ) => Effect.Effect<Token, QuotaExhausted | RateLimitExceeded>
+  ) => Effect.Effect<Token, QuotaExhausted | Refusal>
   /**
    * Permission to retry after a failure of the token's attempt. Fails with `RetryRefused` if it is not retried, after
    * the delay for which a long-polling call is held, or at the deadline if the limiter has no send token until then;
-   * with `RateLimitExceeded` if the limiter refuses the send. Dies with `InvalidToken`.
+   * with its refusal if a gate that the policy requires refuses the send. Dies with `InvalidToken`.
    */
   readonly refreshRetryToken: (
     token: Token,
     error: unknown
-  ) => Effect.Effect<Token, RetryRefused | RateLimitExceeded>
+  ) => Effect.Effect<Token, RetryRefused | Refusal>
   /**
    * Records the success of the token's attempt; gates see the value if given. Never waits. Dies with `InvalidToken`.
    */
@@ -157,14 +158,12 @@ export interface Service {
  */
 export class RetryStrategy extends Context.Service<RetryStrategy, Service>()("effect-retry/RetryStrategy") {}
 
-type Policy<R> = RetryPolicy<unknown, RateLimitExceeded, R>
-
 const forLongPolling = (parts: Parts): Parts =>
   parts.quota === undefined ? parts : { ...parts, quota: { ...parts.quota, longPolling: true } }
 
 /** A token of a strategy: a run, and what is held for its next send. */
 class Issued implements Token {
-  readonly strategy: Strategy
+  readonly strategy: Strategy<unknown>
   readonly decider: Decider
   readonly permit: Permit
   readonly attempt: number
@@ -173,7 +172,7 @@ class Issued implements Token {
   waited: Duration.Duration = Duration.zero
   private isUsed = false
 
-  constructor(strategy: Strategy, decider: Decider, permit: Permit, delayMillis: number) {
+  constructor(strategy: Strategy<unknown>, decider: Decider, permit: Permit, delayMillis: number) {
     this.strategy = strategy
     this.decider = decider
     this.permit = permit
@@ -225,7 +224,7 @@ export const discard = (token: Token): void => {
   token.permit.abandon()
 }
 
-class Strategy implements Service {
+class Strategy<Refusal> implements Service<Refusal> {
   private readonly parts: Parts
   private readonly context: AnyContext
   private readonly around: World
@@ -236,7 +235,7 @@ class Strategy implements Service {
     this.around = worldOf(context)
   }
 
-  readonly acquireInitialToken: Service["acquireInitialToken"] = (operation) =>
+  readonly acquireInitialToken: Service<Refusal>["acquireInitialToken"] = (operation) =>
     Effect.withFiber((fiber) => {
       const world = this.worldOf(fiber.context)
       const parts = this.partsFor(operation, world)
@@ -253,7 +252,7 @@ class Strategy implements Service {
         : Effect.map(this.settling(admitted, run), issue) as Effect.Effect<Token, any>
     })
 
-  readonly refreshRetryToken: Service["refreshRetryToken"] = (token, error) =>
+  readonly refreshRetryToken: Service<Refusal>["refreshRetryToken"] = (token, error) =>
     Effect.updateContext(
       Effect.withFiber((fiber) => {
         const { decider, permit } = this.redeemed(token)
@@ -374,7 +373,8 @@ const refused = (stop: Stop): Effect.Effect<never, RetryRefused> => {
  *
  * @internal
  */
-export const fromParts = (parts: Parts, context: AnyContext): Service => new Strategy(parts, context)
+export const fromParts = <Refusal>(parts: Parts, context: AnyContext): Service<Refusal> =>
+  new Strategy<Refusal>(parts, context)
 
 /**
  * Makes the strategy of a policy, with the services of the context: the quota, and the limiter if there is one.
@@ -393,9 +393,11 @@ export const fromParts = (parts: Parts, context: AnyContext): Service => new Str
  * @category constructors
  * @since 0.1.0
  */
-export const make = <R>(policy: Policy<R>): Effect.Effect<Service, never, R> =>
+export const make = <R, Err extends { readonly [Refused]: true } = never>(
+  policy: RetryPolicy<unknown, Err, R>
+): Effect.Effect<Service<Err>, never, R> =>
   Effect.contextWith((context: Context.Context<R>) =>
-    Effect.sync(() => fromParts(partsOf(policy), context as AnyContext))
+    Effect.sync(() => fromParts<Err>(partsOf(policy), context as AnyContext))
   )
 
 /**
@@ -404,8 +406,9 @@ export const make = <R>(policy: Policy<R>): Effect.Effect<Service, never, R> =>
  * @category layers
  * @since 0.1.0
  */
-export const layer = <R>(policy: Policy<R>): Layer.Layer<RetryStrategy, never, R> =>
-  Layer.effect(RetryStrategy, make(policy))
+export const layer = <R>(
+  policy: RetryPolicy<unknown, RateLimitExceeded, R>
+): Layer.Layer<RetryStrategy, never, R> => Layer.effect(RetryStrategy, make(policy))
 
 /**
  * Waits until the attempt of a token is due, then marks it as sent; if the wait is interrupted, the token is abandoned.

@@ -22,11 +22,12 @@ import * as Pull from "effect/Pull"
 import type * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
 import { withRetry } from "./Attempt.ts"
 import { settling } from "./engine/send.ts"
 import { checksOf, known } from "./internal/checks.ts"
+import type { Refused } from "./internal/refused.ts"
 import type { RetryPolicy } from "./RetryPolicy.ts"
+import { QuotaExhausted } from "./RetryQuota.ts"
 import * as RetryStrategy from "./RetryStrategy.ts"
 
 type Elements<A> = NonEmptyReadonlyArray<A>
@@ -119,9 +120,13 @@ const end = Symbol()
 
 type AnyPull = Pulled<any, any, any>
 
+/** The policy or the quota ends retrying. Any other refusal is that of a gate. */
+const isEnd = (refusal: unknown): boolean =>
+  refusal instanceof RetryStrategy.RetryRefused || refusal instanceof QuotaExhausted
+
 /** A stream that is reopened where it broke off. */
 class Resumed {
-  private readonly strategy: RetryStrategy.Service
+  private readonly strategy: RetryStrategy.Service<unknown>
   private readonly from: (last: Option.Option<any>) => Stream.Stream<any, any, any>
   private readonly around: Scope.Scope
   private readonly resetAfterMillis: number
@@ -131,7 +136,7 @@ class Resumed {
   private token: RetryStrategy.Token | undefined = undefined
 
   constructor(
-    strategy: RetryStrategy.Service,
+    strategy: RetryStrategy.Service<unknown>,
     from: (last: Option.Option<any>) => Stream.Stream<any, any, any>,
     around: Scope.Scope,
     resetAfterMillis: number
@@ -213,8 +218,7 @@ class Resumed {
       closed,
       Effect.matchEffect(next, {
         onSuccess: (token) => this.start(token),
-        onFailure: (refusal): AnyPull =>
-          refusal._tag === "RateLimitExceeded" ? Effect.fail(refusal) : Effect.failCause(cause)
+        onFailure: (refusal): AnyPull => isEnd(refusal) ? Effect.failCause(cause) : Effect.fail(refusal)
       })
     )
   }
@@ -252,7 +256,7 @@ class Resumed {
  * @category constructors
  * @since 0.1.0
  */
-export const resume = <A, E, R, Err extends RateLimitExceeded = never, R2 = never>(
+export const resume = <A, E, R, Err extends { readonly [Refused]: true } = never, R2 = never>(
   policy: RetryPolicy<unknown, Err, R2>,
   from: (last: Option.Option<A>) => Stream.Stream<A, E, R>,
   options: Options = {}

@@ -24,6 +24,7 @@ import type * as Schedule from "effect/Schedule"
 import { Decider } from "./engine/decider.ts"
 import * as Delays from "./engine/delay.ts"
 import { changed } from "./engine/parts.ts"
+import { lifting } from "./engine/policy/joined.ts"
 import { fromParts, partsIn, partsOf } from "./engine/policy/policy.ts"
 import { Repetition } from "./engine/run.ts"
 import { worldOf } from "./engine/world.ts"
@@ -245,7 +246,7 @@ const smithyDelay = (minMillis: number, maxMillis: number): RetryPolicy =>
 /** A policy without its checks of the error: most outcomes that continue a wait are not errors. */
 const asDelay = <R>(delay: Waiter<never, never, R>["delay"]): Waiter<never, never, R>["delay"] =>
   isRetryPolicy(delay)
-    ? fromParts(changed(partsOf(delay), () => ({ whileRetryable: "off", outermostOnly: false, quota: undefined })))
+    ? fromParts(changed(partsOf(delay), lifting({ whileRetryable: "off", outermostOnly: false, quota: undefined })))
     : delay
 
 const areAcceptors = (u: ReadonlyArray<unknown>): boolean =>

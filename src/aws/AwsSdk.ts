@@ -21,15 +21,15 @@ import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
-import type { RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import { withRetry } from "../Attempt.ts"
 import { hedging } from "../engine/hedge.ts"
 import { partsOf } from "../engine/policy/policy.ts"
 import { type CallOptions, Hedge, validatedCall } from "../Hedge.ts"
 import { checksOf, flag } from "../internal/checks.ts"
 import { remainingIn } from "../internal/onward.ts"
+import type { Refused } from "../internal/refused.ts"
 import type { RetryClassifier } from "../RetryClassifier.ts"
-import type { RetryPolicy } from "../RetryPolicy.ts"
+import { limits, type RetryPolicy } from "../RetryPolicy.ts"
 import * as RetryStrategy from "../RetryStrategy.ts"
 import * as Abort from "./internal/sdk/abort.ts"
 import * as Calls from "./internal/sdk/calls.ts"
@@ -348,12 +348,16 @@ export interface ClientStrategy extends RetryStrategyV2 {
  * @since 0.1.0
  */
 export const makeRetryStrategy = <R>(
-  policy: RetryPolicy<unknown, RateLimitExceeded, R>
+  policy: RetryPolicy<unknown, { readonly [Refused]: true }, R>
 ): Effect.Effect<ClientStrategy, never, R> =>
   Effect.contextWith((context: Context.Context<R>) =>
     Effect.map(
       RetryStrategy.make(policy),
-      (service) => new SdkStrategy(service, context as Context.Context<never>, partsOf(policy))
+      (service) =>
+        new SdkStrategy(service, context as Context.Context<never>, {
+          adaptive: partsOf(policy).adaptive,
+          maxAttempts: limits(policy).maxAttempts
+        })
     )
   )
 

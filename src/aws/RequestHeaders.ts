@@ -18,10 +18,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
-import { partsOf } from "../engine/policy/policy.ts"
 import { also, checksOf, known } from "../internal/checks.ts"
 import { remainingIn } from "../internal/onward.ts"
-import { isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
+import { isRetryPolicy, limits, type RetryPolicy } from "../RetryPolicy.ts"
 
 /**
  * What the attempts of one call share.
@@ -175,7 +174,7 @@ const validated = (options: Options) => {
   return {
     attempt,
     max: isRetryPolicy(maxAttempts)
-      ? partsOf(maxAttempts).maxAttempts
+      ? limits(maxAttempts).maxAttempts
       : check.count("maxAttempts", maxAttempts as number, 1),
     maxFrom: maxInFirst ? 1 : 2,
     timeoutMillis: readTimeout === undefined ? undefined : check.positiveDuration("readTimeout", readTimeout),

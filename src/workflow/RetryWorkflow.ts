@@ -22,10 +22,10 @@ import * as DurableClock from "effect/workflow/DurableClock"
 import * as Workflow from "effect/workflow/Workflow"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
-import type { RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import type { Parts } from "../engine/parts.ts"
 import { partsOf } from "../engine/policy/policy.ts"
 import { checksOf, known } from "../internal/checks.ts"
+import type { Refused } from "../internal/refused.ts"
 import type { Stop } from "../RetryDecision.ts"
 import { isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { NotSent } from "./internal/notSent.ts"
@@ -55,9 +55,7 @@ export interface Options {
   readonly inMemoryThreshold?: Duration.Input | undefined
 }
 
-type Policy<R, Err extends RateLimitExceeded> = RetryPolicy<unknown, Err, R>
-
-/** Of all gates, a policy's type only says whether a limiter may refuse. */
+/** Of all gates, a policy's type only says whether one that it requires may refuse. */
 type NotSentIf<Err> = [Err] extends [never] ? never : NotSent
 
 type Any = Schema.Constraint
@@ -115,15 +113,15 @@ type Needs<Success extends Any, Error extends Any> =
  * @since 0.1.0
  */
 export const retry: {
-  <R2, Err extends RateLimitExceeded = never>(
-    policy: Policy<R2, Err>,
+  <R2, Err extends { readonly [Refused]: true } = never>(
+    policy: RetryPolicy<unknown, Err, R2>,
     options?: Options
   ): <Success extends Any, Error extends Any, R>(
     activity: Activity.Activity<Success, Error, R>
   ) => Effect.Effect<Success["Type"], Error["Type"] | NotSentIf<Err>, R | R2 | Needs<Success, Error>>
-  <Success extends Any, Error extends Any, R, R2, Err extends RateLimitExceeded = never>(
+  <Success extends Any, Error extends Any, R, R2, Err extends { readonly [Refused]: true } = never>(
     activity: Activity.Activity<Success, Error, R>,
-    policy: Policy<R2, Err>,
+    policy: RetryPolicy<unknown, Err, R2>,
     options?: Options
   ): Effect.Effect<Success["Type"], Error["Type"] | NotSentIf<Err>, R | R2 | Needs<Success, Error>>
 } = (...args: ReadonlyArray<any>): any =>
@@ -146,16 +144,16 @@ export const retry: {
  * @since 0.1.0
  */
 export const retryOrElse: {
-  <R2, Error, A3, E3, R3, Err extends RateLimitExceeded = never>(
-    policy: Policy<R2, Err>,
+  <R2, Error, A3, E3, R3, Err extends { readonly [Refused]: true } = never>(
+    policy: RetryPolicy<unknown, Err, R2>,
     orElse: (error: Error | NotSentIf<Err>, stop: Stop) => Effect.Effect<A3, E3, R3>,
     options?: Options
   ): <Success extends Any, Failure extends Any & { readonly Type: Error }, R>(
     activity: Activity.Activity<Success, Failure, R>
   ) => Effect.Effect<Success["Type"] | A3, E3, R | R2 | R3 | Needs<Success, Failure>>
-  <Success extends Any, Error extends Any, R, R2, A3, E3, R3, Err extends RateLimitExceeded = never>(
+  <Success extends Any, Error extends Any, R, R2, A3, E3, R3, Err extends { readonly [Refused]: true } = never>(
     activity: Activity.Activity<Success, Error, R>,
-    policy: Policy<R2, Err>,
+    policy: RetryPolicy<unknown, Err, R2>,
     orElse: (error: Error["Type"] | NotSentIf<Err>, stop: Stop) => Effect.Effect<A3, E3, R3>,
     options?: Options
   ): Effect.Effect<Success["Type"] | A3, E3, R | R2 | R3 | Needs<Success, Error>>

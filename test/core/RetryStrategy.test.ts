@@ -533,7 +533,7 @@ describe("RetryStrategy", () => {
         class Pause extends Context.Service<Pause, number>()("Pause") {}
         const schedule = Schedule.addDelay(Schedule.forever, () => Effect.map(Pause, Duration.millis))
         const make = RetryStrategy.make(RetryPolicy.fromSchedule(schedule))
-        expectTypeOf(make).toEqualTypeOf<Effect.Effect<RetryStrategy.Service, never, Pause>>()
+        expectTypeOf(make).toEqualTypeOf<Effect.Effect<RetryStrategy.Service<never>, never, Pause>>()
         const strategy = yield* Effect.provideService(make, Pause, 70)
         const token = yield* strategy.acquireInitialToken()
         assert.strictEqual(Duration.toMillis((yield* strategy.refreshRetryToken(token, "x")).delay), 70)
@@ -541,7 +541,9 @@ describe("RetryStrategy", () => {
 
     it("asks for what the policy asks for", () => {
       type Quota = RetryQuota.RetryQuota
-      expectTypeOf(RetryStrategy.make(awsStandard)).toEqualTypeOf<Effect.Effect<RetryStrategy.Service, never, Quota>>()
+      expectTypeOf(RetryStrategy.make(awsStandard)).toEqualTypeOf<
+        Effect.Effect<RetryStrategy.Service<never>, never, Quota>
+      >()
       expectTypeOf(RetryStrategy.layer(awsAdaptive)).toEqualTypeOf<
         Layer.Layer<RetryStrategy.RetryStrategy, never, Quota | AdaptiveRateLimiter.AdaptiveRateLimiter>
       >()

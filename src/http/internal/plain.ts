@@ -6,8 +6,6 @@ import { RetryQuota } from "../../RetryQuota.ts"
 
 type AnyContext = Context.Context<never>
 
-const pick: (self: AnyContext) => AnyContext = /* @__PURE__ */ Context.pick(RetryQuota, AdaptiveRateLimiter) as any
-
 /**
  * A user's schedule, and a policy that is looked up, may need anything: the call's context comes first, since it has
  * the call's span and settings.
@@ -20,7 +18,8 @@ const isLifted = (policy: unknown): boolean => {
 
 /** The services a policy needs, from where its client was built, for each call of the client. */
 export const bringing = (policy: unknown, built: AnyContext): (current: AnyContext) => AnyContext => {
-  const own = pick(built)
+  const gates = isRetryPolicy(policy) ? partsOf(policy).gates : []
+  const own: AnyContext = Context.pick(RetryQuota, AdaptiveRateLimiter, ...gates)(built)
   const lifted = isLifted(policy)
   return (current) => Context.merge(lifted ? Context.merge(built, current) : current, own)
 }

@@ -1,5 +1,6 @@
 import { partsOf } from "../../engine/policy/policy.ts"
 import { type Fields, isObject, known, type Path, type Refusal, refuse } from "../../internal/refusal.ts"
+import { limits } from "../../RetryPolicy.ts"
 import type { Fleet } from "../../state/fleet.ts"
 import type { StoreOptions } from "../../state/memoryStore.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
@@ -62,7 +63,7 @@ const entry = (given: unknown, path: Path, offForAll: boolean, fleet: Fleet | un
 
 /** A quota that cannot pay for a single retry would silently switch retries off. */
 const affordable = (policy: Policy, quota: { readonly capacity: number } | undefined, path: Path): void => {
-  const cost = partsOf(policy).quota?.cost ?? 0
+  const cost = limits(policy).quota?.cost ?? 0
   const capacity = quota?.capacity ?? 500
   if (cost > capacity) refuse([...path, "quota", "capacity"], capacity, `at least ${cost}, the cost of a retry`)
 }

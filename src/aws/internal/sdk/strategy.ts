@@ -79,11 +79,11 @@ const clientError = { [RetryInfo.TypeId]: RetryInfo.notRetryable, [Refused]: tru
 export class SdkStrategy implements RetryStrategyV2 {
   readonly mode: "standard" | "adaptive"
   readonly maxAttempts: number
-  private readonly service: RetryStrategy.Service
+  private readonly service: RetryStrategy.Service<unknown>
   private readonly context: Context.Context<never>
 
   constructor(
-    service: RetryStrategy.Service,
+    service: RetryStrategy.Service<unknown>,
     context: Context.Context<never>,
     { adaptive, maxAttempts }: { readonly adaptive: boolean; readonly maxAttempts: number }
   ) {
