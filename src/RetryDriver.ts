@@ -16,11 +16,11 @@ import * as Scheduler from "effect/Scheduler"
 import { Decider } from "./engine/decider.ts"
 import type { Parts } from "./engine/parts.ts"
 import { partsOf } from "./engine/policy/policy.ts"
+import { withServices } from "./engine/policy/provided.ts"
 import { Run } from "./engine/run.ts"
 import { send } from "./engine/send.ts"
 import { after, type AnyEffect } from "./engine/wait.ts"
 import { type World, worldOf } from "./engine/world.ts"
-import type { AnyContext } from "./internal/shared.ts"
 import type { RetryDecision } from "./RetryDecision.ts"
 import type { RetryPolicy } from "./RetryPolicy.ts"
 
@@ -177,10 +177,7 @@ class Driven implements Call {
  * @since 0.1.0
  */
 export const make = <R>(policy: Policy<R>): Effect.Effect<Driver, never, R> =>
-  Effect.contextWith((context: Context.Context<R>) =>
-    Effect.sync(() => {
-      const parts = partsOf(policy)
-      const world = worldOf(context as AnyContext)
-      return { call: () => new Driven(parts, world) }
-    })
-  )
+  withServices(partsOf(policy), (parts, context) => {
+    const world = worldOf(context)
+    return { call: () => new Driven(parts, world) }
+  })

@@ -23,6 +23,7 @@ import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import type * as Equal from "effect/Equal"
 import { dual } from "effect/Function"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Random from "effect/Random"
 import type * as Schedule from "effect/Schedule"
@@ -31,6 +32,7 @@ import { type Cost, dearest, free, limitsOf, type Parts } from "./engine/parts.t
 import { jitterOf } from "./engine/policy/jitter.ts"
 import { choosing, following, joining, lifting } from "./engine/policy/joined.ts"
 import * as Policy from "./engine/policy/policy.ts"
+import { both, building, sourced } from "./engine/policy/provided.ts"
 import { callable, type Checks, checks, flag } from "./internal/checks.ts"
 import { get } from "./internal/safe.ts"
 import { GateKeyed, shared } from "./internal/shared.ts"
@@ -212,8 +214,9 @@ const joined = <E, Err, R>(op: "max" | "min", of: ReadonlyArray<Policy.AnySchedu
   return Policy.fromSource(tag, policies, joining(op, parts), requiredBy(parts))
 }
 
-/** What a policy requires that is made of these. */
-const requiredBy = (of: ReadonlyArray<Parts>): Pick<Parts, "gates" | "adaptive"> => ({
+/** What a policy requires, and brings along, that is made of these. */
+const requiredBy = (of: ReadonlyArray<Parts>): Pick<Parts, "gates" | "adaptive" | "services"> => ({
+  services: of.map(({ services }) => services).reduce(both),
   gates: [...new Set(of.flatMap(({ gates }) => gates))],
   adaptive: of.some(({ adaptive }) => adaptive)
 })
@@ -870,6 +873,61 @@ const keyOf = (gate: unknown): string | undefined => get(gate, GateKeyed) as str
 const gateNamed = (key: string | undefined, name: unknown): Opaque => {
   const own = /^effect-retry\/(\w+)$/.exec(key!)?.[1]
   return own === undefined ? new Opaque(key, String(name || key)) : new Opaque(key, `${own}.${own}`, own)
+}
+
+/**
+ * Provides the services that a policy needs, such as its quota: for places that take a schedule without services.
+ *
+ * **Details**
+ *
+ * The layer is built when the policy is first used, once in the process, by that call: so all calls with this policy
+ * object share one quota. A build that fails is an error of the call, and the next call tries again. What is retried
+ * does not see the services.
+ *
+ * **Gotchas**
+ *
+ * The scope of the layer is never closed. A run has one quota: in a joined policy that of the first that brings one.
+ * `RetryWorkflow` takes no such policy.
+ *
+ * **Example** (A policy that needs nothing)
+ *
+ * ```ts
+ * const policy: RetryPolicy.RetryPolicy = awsStandard.pipe(RetryPolicy.provided(RetryQuota.layer()))
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const provided: {
+  <ROut, E2, RIn>(
+    layer: Layer.Layer<ROut, E2, RIn>
+  ): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err | E2, Exclude<R, ROut> | RIn>
+  <E, Err, R, ROut, E2, RIn>(
+    self: Schedule.Schedule<unknown, E, Err, R>,
+    layer: Layer.Layer<ROut, E2, RIn>
+  ): RetryPolicy<E, Err | E2, Exclude<R, ROut> | RIn>
+} = /* @__PURE__ */ dual(2, <E, Err, R, ROut, E2, RIn>(
+  self: Schedule.Schedule<unknown, E, Err, R>,
+  layer: Layer.Layer<ROut, E2, RIn>
+): RetryPolicy<E, Err | E2, Exclude<R, ROut> | RIn> =>
+  Policy.extended<E, Err, Exclude<R, ROut>, unknown, E2, RIn>(
+    self as Schedule.Schedule<unknown, E, Err, Exclude<R, ROut>>,
+    providing(layer)
+  ))
+
+const providing = <ROut, E2, RIn>(layer: Layer.Layer<ROut, E2, RIn>): Policy.Step<unknown, E2, RIn> => {
+  const tag = "RetryPolicy.provided"
+  if (!Layer.isLayer(layer)) checks(tag).reject("layer", layer, "a layer, such as RetryQuota.layer()")
+  const own = building(layer)
+  return {
+    tag,
+    given: new Opaque(layer, "<layer>"),
+    change: (parts) => {
+      const services = both(parts.services, own)!
+      const { source } = parts
+      return { services, source: typeof source === "function" ? source : sourced(source, services) }
+    }
+  }
 }
 
 /**

@@ -24,6 +24,7 @@ import { Decider } from "./engine/decider.ts"
 import type { Parts } from "./engine/parts.ts"
 import { Permit, watch } from "./engine/permit.ts"
 import { partsOf } from "./engine/policy/policy.ts"
+import { withServices } from "./engine/policy/provided.ts"
 import { Run } from "./engine/run.ts"
 import { admission, admissionUntil, settling } from "./engine/send.ts"
 import { after, type AnyEffect, notified } from "./engine/wait.ts"
@@ -396,9 +397,7 @@ export const fromParts = <Refusal>(parts: Parts, context: AnyContext): Service<R
 export const make = <R, Err extends { readonly [Refused]: true } = never>(
   policy: RetryPolicy<unknown, Err, R>
 ): Effect.Effect<Service<Err>, never, R> =>
-  Effect.contextWith((context: Context.Context<R>) =>
-    Effect.sync(() => fromParts<Err>(partsOf(policy), context as AnyContext))
-  )
+  withServices(partsOf(policy), (parts, context) => fromParts<Err>(parts, context))
 
 /**
  * A layer with the strategy of a policy: see {@link make}.

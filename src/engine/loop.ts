@@ -11,7 +11,7 @@ import type { Answer, Parts } from "./parts.ts"
 import { Run } from "./run.ts"
 import { earn, framed, guarded, handling, send, settling } from "./send.ts"
 import { after, type AnyEffect } from "./wait.ts"
-import { type AnyFiber, current, fresh, InsideCall, type World, worldOf } from "./world.ts"
+import { type AnyFiber, current, fresh, InsideCall, Provided, type World, worldOf } from "./world.ts"
 
 /** What to do with a run that is not retried. Without it, the run fails as its last send did. */
 export type OrElse = (error: any, stop: Stop) => AnyEffect
@@ -181,9 +181,17 @@ const back = (fiber: AnyFiber): World => {
   return world
 }
 
+/** Retries an effect with services of the policy's own, which neither its sends nor what follows see. */
+const provided = (services: AnyContext, self: AnyEffect, parts: Parts, orElse: OrElse | undefined): AnyEffect => {
+  const alone = (self: AnyEffect) => Effect.provideService(self, Provided, undefined)
+  const after: OrElse | undefined = orElse && ((error, stop) => alone(orElse(error, stop)))
+  return Effect.provideService(retrying(self, { ...parts, services: undefined }, after), Provided, services)
+}
+
 /** Retries an effect: its first send runs bare or in a guard, and nothing else is set up until it fails. */
 export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEffect => {
-  const { live } = parts
+  const { live, services } = parts
+  if (services !== undefined) return Effect.flatMap(services, (context) => provided(context, self, parts, orElse))
   if (live !== undefined) return Effect.withFiber(({ context }) => retrying(self, live(context), orElse))
   const failed = (startMillis?: number) => (world: World, error: unknown, cause: Cause.Cause<unknown>): AnyEffect => {
     const run = new Run(world)

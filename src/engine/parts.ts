@@ -26,6 +26,9 @@ export interface Limited {
   readonly quota: Cost | undefined
 }
 
+/** Services that a policy brings along. */
+export type Services = Effect.Effect<AnyContext, unknown, unknown>
+
 /** A policy in a run, as what decides inside it sees it. */
 export interface Surrounding extends Failing {
   readonly run: Run
@@ -66,6 +69,7 @@ export interface Parts extends Limited {
   readonly gates: ReadonlyArray<Context.Key<any, any>>
   /** One of them is the `AdaptiveRateLimiter`. */
   readonly adaptive: boolean
+  readonly services: Services | undefined
   /** Checks the limit on attempts before anything else, as in Smithy's guide. */
   readonly attemptsFirst: boolean | undefined
   /** What any success adds to the quota, in place of what its retry took, as in Smithy's guide. */
@@ -88,6 +92,7 @@ export const free: Omit<Parts, "nodes" | "source"> = {
   quota: undefined,
   gates: [],
   adaptive: false,
+  services: undefined,
   attemptsFirst: undefined,
   refund: undefined,
   live: undefined

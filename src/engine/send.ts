@@ -168,7 +168,7 @@ export const guarded = (self: AnyEffect, world: World, fiber: AnyFiber): AnyEffe
   void framed(Effect.onExitPrimitive(self, ended), fiber)
   const sent = () => {
     permit.sent()
-    fiber.setContext(mark === undefined ? world.inside : Context.add(context, InsideCall, mark))
+    fiber.setContext(mark === undefined ? world.inside : Context.add(world.context, InsideCall, mark))
     return self
   }
   const wait = admission(world, permit)

@@ -87,12 +87,20 @@ export class World {
 // A context never changes, and many calls share one; but each retry has its own.
 const known = new WeakMap<AnyContext, World>()
 
+/** Services for the policies of the next run alone: what it sends does not see them. */
+export const Provided = /* @__PURE__ */ Context.Reference<AnyContext | undefined>("effect-retry/Provided", {
+  defaultValue: () => undefined
+})
+
 /** The surroundings of a call in this context. */
 export const worldOf = (context: AnyContext): World => {
   const cached = known.get(context)
   if (cached !== undefined) return cached
-  const quota = quotaOf(context)
-  const world = new World(context, quota, gatesOf(context, quota?.store))
+  const provided = Context.get(context, Provided)
+  const services = provided === undefined ? context : Context.merge(context, provided)
+  const quota = quotaOf(services)
+  const own = provided === undefined ? context : Context.add(context, Provided, undefined) as AnyContext
+  const world = new World(own, quota, gatesOf(services, quota?.store))
   if (world.metadata === undefined) known.set(context, world)
   return world
 }

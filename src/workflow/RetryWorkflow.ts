@@ -172,6 +172,9 @@ const retrying = (name: string, policy: unknown, options: Options = {}, orElse: 
   const check = checksOf(`RetryWorkflow.${name}`, options)
   if (!isRetryPolicy(policy)) return check.reject("policy", policy, "a policy, such as awsStandard")
   const parts = partsOf(policy)
+  if (parts.services !== undefined) {
+    check.reject("policy", policy, "without services of its own: provide them to the workflow")
+  }
   const thresholdMillis = check.duration("inMemoryThreshold", options.inMemoryThreshold, 60_000)
   known(check, options)
   return (activity: AnyActivity) => calling(activity, parts, orElse, thresholdMillis)

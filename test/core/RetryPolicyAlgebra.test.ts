@@ -7,6 +7,7 @@ import {
   type RetryDecision,
   RetryPolicy,
   RetryQuota,
+  RetryStrategy,
   SendGate,
   withRetry,
   withRetryOrElse
@@ -17,9 +18,10 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
-import { accountOf, type AnyPolicy, lineOf } from "../utils/account.ts"
+import { accountOf, type AnyPolicy, countingGate, lineOf } from "../utils/account.ts"
 import { Throttled, Transient } from "../utils/call.ts"
 
 const loops = {
@@ -231,3 +233,92 @@ it.effect("the reason of a condition reaches the fallback", () =>
     )
     assert.strictEqual(reason, "condition")
   }).pipe(Effect.provide(RetryQuota.layer())))
+
+describe("provided", () => {
+  /** A policy with 20 tokens and a gate of its own, and how often its layer was built. */
+  const brought = () => {
+    let builds = 0
+    const { layer, passes } = countingGate()
+    const quota = Layer.tap(RetryQuota.layer({ capacity: 20 }), () => Effect.sync(() => void builds++))
+    const policy: RetryPolicy.RetryPolicy = Backoff.fixed({ delay: 100 }).pipe(
+      RetryPolicy.maxAttempts(3),
+      RetryPolicy.quotaGated,
+      RetryPolicy.provided(Layer.merge(quota, layer))
+    )
+    return { policy, passes, builds: () => builds }
+  }
+  const failing = Effect.fail(new Transient())
+  const drivers: Readonly<
+    Record<
+      string,
+      (call: Effect.Effect<never, Transient>, policy: RetryPolicy.RetryPolicy) => Effect.Effect<unknown, unknown>
+    >
+  > = {
+    withRetry: (call, policy) => withRetry(call, policy),
+    "Effect.retry": (call, policy) => Effect.retry(call, policy),
+    "Effect.retry, joined": (call, policy) => Effect.retry(call, RetryPolicy.max([policy, RetryPolicy.immediate])),
+    "withRetry, chosen": (call, policy) => withRetry(call, RetryPolicy.choose(() => policy)),
+    "Effect.retry, inside Schedule": (call, policy) => Effect.retry(call, Schedule.max([policy, Schedule.forever])),
+    "withRetry, inside Schedule": (call, policy) => withRetry(call, Schedule.max([policy, Schedule.forever])),
+    RetryStrategy: (call, policy) =>
+      Effect.flatMap(
+        RetryStrategy.make(policy),
+        (strategy) => Effect.provideService(RetryStrategy.run(call), RetryStrategy.RetryStrategy, strategy)
+      )
+  }
+  const late = ["withRetry, chosen", "withRetry, inside Schedule"]
+
+  it.effect.each(Object.entries(drivers))("brings quota and gates: %s", ([name, drive]) =>
+    Effect.gen(function*() {
+      const { builds, passes, policy } = brought()
+      const seen: Array<boolean> = []
+      const call = Effect.andThen(
+        Effect.contextWith((context: Context.Context<never>) =>
+          Effect.sync(() => seen.push(Context.getOrUndefined(context, RetryQuota.RetryQuota) !== undefined))
+        ),
+        failing
+      )
+      const fiber = yield* Effect.forkChild(
+        Effect.all([0, 1, 2, 3].map(() => Effect.exit(drive(call, policy))))
+      )
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(fiber)
+      // 20 tokens are 4 retries: two calls of three sends, then single ones.
+      assert.strictEqual(seen.length, 8)
+      assert.isFalse(seen.some((it) => it))
+      assert.strictEqual(builds(), 1)
+      const unseen = late.includes(name) ? 4 : 0
+      assert.deepStrictEqual(passes, { entered: 8 - unseen, settled: 8 - unseen, canceled: 0 })
+    }))
+
+  it.effect("a build that fails is an error of the call, and is tried again", () =>
+    Effect.gen(function*() {
+      let builds = 0
+      const layer = Layer.unwrap(
+        Effect.suspend(() => ++builds === 1 ? Effect.fail("no redis") : Effect.succeed(RetryQuota.layer()))
+      )
+      const policy = awsStandard.pipe(RetryPolicy.provided(layer))
+      assert.strictEqual(yield* Effect.flip(withRetry(Effect.succeed(1), policy)), "no redis")
+      assert.strictEqual(yield* withRetry(Effect.succeed(1), policy), 1)
+      assert.strictEqual(yield* Effect.retry(Effect.succeed(1), policy), 1)
+      assert.strictEqual(builds, 2)
+    }))
+
+  it.effect("the fallback does not see the services", () =>
+    Effect.gen(function*() {
+      const { policy } = brought()
+      const own = withRetry(failing, slow).pipe(Effect.exit, Effect.andThen(RetryQuota.balance))
+      const fiber = yield* Effect.forkChild(
+        withRetryOrElse(failing, policy, () => own).pipe(Effect.provide(RetryQuota.layer({ capacity: 50 })))
+      )
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* Fiber.join(fiber), 40)
+    }))
+
+  it("prints", () => {
+    assert.strictEqual(
+      String(RetryPolicy.never.pipe(RetryPolicy.provided(RetryQuota.layer()))),
+      "RetryPolicy.never.pipe(RetryPolicy.provided(<layer>))"
+    )
+  })
+})

@@ -1,6 +1,17 @@
 import { chain, Decider } from "../decider.ts"
 import type { Failing } from "../delay.ts"
-import { type Answer, changed, join, limitsOf, meet, type Parts, sequence, type Source, type Surrounding } from "../parts.ts"
+import {
+  type Answer,
+  changed,
+  join,
+  limitsOf,
+  meet,
+  type Parts,
+  sequence,
+  type Source,
+  type Surrounding
+} from "../parts.ts"
+import { joined } from "./provided.ts"
 
 /** The policies that would retry after this failure, and one of those that stop. */
 interface Votes {
@@ -96,7 +107,7 @@ export const choosing = (partsFor: (failing: Failing) => Parts): Source => ({
       // They share one count: each of them sees all failures.
       decider.attempt = around.attempt - 1
       decider.step = around.step - 1
-      return chain(obeying(around, decider), (goes) => {
+      return chain(joined(around.run, parts.services, () => obeying(around, decider)), (goes) => {
         if (decider.step === 0) around.restart()
         return goes
       })

@@ -9,6 +9,7 @@ import type { Adjust } from "../delay.ts"
 import { changed, free, type Parts, type RetryDecision } from "../parts.ts"
 import { toSchedule } from "../schedule.ts"
 import { lifting } from "./lifted.ts"
+import { providing } from "./provided.ts"
 import { toSteps, toText } from "./text.ts"
 
 /** The key under which a policy carries its parts. */
@@ -75,7 +76,12 @@ const Proto: object = /* @__PURE__ */ Object.assign(
 
 /** The policy made of these parts. Its type is claimed here, and nowhere else. */
 export const fromParts = <E, Err, R>(parts: Parts): Policy<E, Err, R> =>
-  Object.assign(Object.create(Proto), toSchedule(parts), { [TypeId]: parts })
+  Object.assign(Object.create(Proto), scheduleOf(parts), { [TypeId]: parts })
+
+const scheduleOf = (parts: Parts) => {
+  const schedule = toSchedule(parts)
+  return parts.services === undefined ? schedule : providing(schedule, parts.services)
+}
 
 /** The policy that retries forever after the delays of `source`. */
 export const fromSource = <E, Err, R>(

@@ -149,6 +149,7 @@ const sources: { readonly [name: string]: Reader } = {
 const combinators: { readonly [name: string]: Reader } = {
   capped: value(capped, "cap"),
   jittered: value(jittered, "jitter"),
+  provided: (given, path) => refuse(path, given, "left to code: a layer has no JSON"),
   mapDelay: (given, path, context) => mapDelay(functionOf(given, path, context)),
   honorRetryAfter: options(honorRetryAfter, ["atMost", "overshoot", "beyond"]),
   whenThrottled: another(whenThrottled),

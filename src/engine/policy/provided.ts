@@ -1,0 +1,85 @@
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
+import type { AnyContext } from "../../internal/shared.ts"
+import type { Answer, Parts, Services, Source } from "../parts.ts"
+import { CurrentOffers, type Run } from "../run.ts"
+import { Provided, worldOf } from "../world.ts"
+
+/** Builds a layer when it is first used, once: its scope is never closed. A build that fails is tried again. */
+export const building = (layer: Layer.Layer<any, unknown, any>): Services => {
+  let built: AnyContext | undefined
+  let memo = Layer.makeMemoMapUnsafe()
+  const scope = Scope.makeUnsafe()
+  const build = Effect.suspend(() => Layer.buildWithMemoMap(layer, memo, scope)).pipe(
+    Effect.tap((context) => Effect.sync(() => built = context)),
+    Effect.onError(() => Effect.sync(() => memo = Layer.makeMemoMapUnsafe())),
+    Effect.uninterruptible
+  ) as Services
+  return Effect.suspend(() => built === undefined ? build : Effect.succeed(built))
+}
+
+/** The services of both; of two of one kind, the first. */
+export const both = (one: Services | undefined, other: Services | undefined): Services | undefined =>
+  one === undefined || other === undefined || one === other
+    ? one ?? other
+    : Effect.zipWith(other, one, (others, own) => Context.merge(others, own))
+
+/** A run that has no quota takes that of these services, and their gates. */
+const adopted = (run: Run, services: AnyContext): void => {
+  if (run.world.store === undefined) run.world = worldOf(Context.add(run.world.context, Provided, services))
+}
+
+/** Decides once the services are there. */
+export const joined = (run: Run, services: Services | undefined, decide: () => Answer): Answer =>
+  services === undefined ? decide() : Effect.flatMap(services, (context) => {
+    adopted(run, context)
+    const answer = decide()
+    return typeof answer === "boolean" ? Effect.succeed(answer) : answer
+  })
+
+/** What decides inside a policy, with its services. */
+export const sourced = (source: Source, services: Services): Source => ({
+  ...source,
+  begin: (decider) => {
+    const decide = source.begin(decider)
+    return () => {
+      const answer = decide()
+      return typeof answer === "boolean"
+        ? answer
+        : Effect.flatMap(services, (context) => Effect.provideContext(answer, context))
+    }
+  }
+})
+
+/** Makes something of a policy, with the services of the context and its own. Their failure to build is a defect. */
+export const withServices = <A, R>(
+  { services, ...parts }: Parts,
+  make: (parts: Parts, context: AnyContext) => A
+): Effect.Effect<A, never, R> =>
+  Effect.withFiber(({ context }) => {
+    const own = services ?? Effect.succeed<AnyContext>(Context.empty())
+    return Effect.map(
+      Effect.orDie(own),
+      (provided) => make({ ...parts, services: undefined }, Context.merge(context, provided))
+    )
+  }) as Effect.Effect<A, never, R>
+
+type Stepped = Schedule.Schedule<any, unknown, unknown, unknown>
+
+/** A schedule whose policies find their services. */
+export const providing = (schedule: Stepped, services: Services): Stepped =>
+  Schedule.fromStep(Effect.flatMap(services, (context) => {
+    const within = <A, E>(self: Effect.Effect<A, E, unknown>) =>
+      Effect.withFiber<A, E, unknown>((fiber) => {
+        const around = fiber.getRef(CurrentOffers)
+        if (around !== undefined) adopted(around.run, context)
+        return Effect.provideService(self, Provided, context)
+      })
+    return Effect.map(
+      within(Schedule.toStep(schedule)),
+      (step) => (now: number, input: unknown) => within(step(now, input))
+    )
+  })) as Stepped
