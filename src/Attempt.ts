@@ -39,7 +39,7 @@ import type { Stop } from "./RetryDecision.ts"
  * **Example** (A send that the rate limiter holds back, and nothing retries)
  *
  * ```ts
- * const program = attempt(call)
+ * const program = Effect.exit(attempt(call))
  * Effect.runPromise(program.pipe(Effect.provide(AdaptiveRateLimiter.layer())))
  * ```
  *

@@ -188,6 +188,12 @@ const provided = (services: AnyContext, self: AnyEffect, parts: Parts, orElse: O
   return Effect.provideService(retrying(self, { ...parts, services: undefined }, after), Provided, services)
 }
 
+/** What a first send runs in. One is kept, if it does not matter when the run begins. */
+const keeping = (isUntimed: boolean, make: (startMillis?: number) => AnyEffect): (world: World) => AnyEffect => {
+  let kept: AnyEffect | undefined
+  return (world) => isUntimed ? kept ??= make() : make(world.nowMillis)
+}
+
 /** Retries an effect: its first send runs bare or in a guard, and nothing else is set up until it fails. */
 export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEffect => {
   const { live, services } = parts
@@ -206,13 +212,8 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
   const caught = (fails: Fails): AnyEffect =>
     Effect.catchCause(self, handling((error, cause) => fails(worldOf(current().context), error, cause)))
   const isUntimed = !isTimed(parts)
-  /** What the first send runs in. One is kept, if it does not matter when the run begins. */
-  const first = (frame: (fails: Fails) => AnyEffect): (world: World) => AnyEffect => {
-    let kept: AnyEffect | undefined
-    return (world) => isUntimed ? kept ??= frame(failed()) : frame(failed(world.nowMillis))
-  }
-  const bareIn = first(bare)
-  const caughtIn = first(caught)
+  const bareIn = keeping(isUntimed, (startMillis) => bare(failed(startMillis)))
+  const caughtIn = keeping(isUntimed, (startMillis) => caught(failed(startMillis)))
   const begin = (world: World): AnyEffect =>
     new Loop(self, new Decider(parts, new Run(world)).begins(), orElse).starts()
   return Effect.withFiber((fiber) => {
