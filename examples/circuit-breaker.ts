@@ -69,6 +69,11 @@ export const patience = RetryPolicy.fromDelay(({ attempt, error }) =>
 export const orderPatiently = <A, E>(breaker: CircuitBreaker.CircuitBreaker, send: Effect.Effect<A, E>) =>
   orderTheOtherWayRound(breaker, send).pipe(withRetry(patience))
 
+/** It needs the gate: a program without the layer does not compile. */
+const checked = policy.pipe(
+  RetryPolicy.requires(CircuitBreakerGate.CircuitBreakerGate)
+)
+
 /** As a gate: no call names the breaker, every send asks it. A refused send costs nothing and ends the call. */
 export const gated = CircuitBreakerGate.layer({ key: "orders" }).pipe(
   Layer.provideMerge(CircuitBreaker.layer({ tripPolicy: CircuitBreaker.consecutive(5), openDuration: "30 seconds" }))
@@ -79,7 +84,7 @@ export const gated = CircuitBreakerGate.layer({ key: "orders" }).pipe(
  */
 export const ramped = Layer.merge(gated, CoolDown.layer())
 
-export const orderGated = <A, E>(send: Effect.Effect<A, E>) => send.pipe(Effect.timeout("1 second"), withRetry(policy))
+export const orderGated = <A, E>(send: Effect.Effect<A, E>) => send.pipe(Effect.timeout("1 second"), withRetry(checked))
 
 const calls = { calls: 20, everyMillis: 100 }
 const failing = Effect.suspend(() => Effect.fail(new Unavailable()))

@@ -7,10 +7,15 @@
  * some seconds: leave it out there.
  */
 import { Effect, Layer } from "effect"
-import { awsStandard, RetryQuota, withRetry } from "effect-retry"
+import { awsStandard, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import { main, showMany, Unavailable } from "./support/program.ts"
+
+/** It needs the throttle: a program without the layer does not compile. */
+const policy = awsStandard.pipe(
+  RetryPolicy.requires(ClientThrottle.ClientThrottle)
+)
 
 /** One layer for one resource, provided once. The throttle is asked before the limit. */
 export const layer = Layer.mergeAll(RetryQuota.layer(), ConcurrencyLimiter.layer(), ClientThrottle.layer())
@@ -19,11 +24,8 @@ export const layer = Layer.mergeAll(RetryQuota.layer(), ConcurrencyLimiter.layer
 export const loadOr = <A, E>(send: Effect.Effect<A, E>, otherwise: A) =>
   send.pipe(
     Effect.timeout("1 second"),
-    withRetry(awsStandard),
-    Effect.catchIf(
-      (error): error is E & ClientThrottle.ClientThrottled => error instanceof ClientThrottle.ClientThrottled,
-      () => Effect.succeed(otherwise)
-    )
+    withRetry(policy),
+    Effect.catchTag("ClientThrottled", () => Effect.succeed(otherwise))
   )
 
 const calls = { calls: 600, everyMillis: 50 }

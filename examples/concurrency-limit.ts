@@ -6,7 +6,7 @@
  * again while sends succeed. A send that finds no slot within 250 milliseconds fails without being sent.
  */
 import { Effect, Layer, Stream } from "effect"
-import { awsStandard, RetryQuota, withRetry } from "effect-retry"
+import { awsStandard, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import { CurrentCriticality } from "effect-retry/Criticality"
@@ -14,8 +14,13 @@ import * as RetryStream from "effect-retry/RetryStream"
 import * as Kit from "effect-retry/testing"
 import { main, showMany } from "./support/program.ts"
 
-/** One call, with its timeout inside: a send that times out is a sign of overload. */
-export const load = <A, E>(send: Effect.Effect<A, E>) => send.pipe(Effect.timeout("1 second"), withRetry(awsStandard))
+/** It needs the limit: a program without the layer does not compile. */
+const policy = awsStandard.pipe(
+  RetryPolicy.requires(ConcurrencyLimiter.ConcurrencyLimiter)
+)
+
+/** Its timeout is inside: a send that times out is a sign of overload. */
+export const load = <A, E>(send: Effect.Effect<A, E>) => send.pipe(Effect.timeout("1 second"), withRetry(policy))
 
 /** One layer for one resource, provided once. */
 export const layer = Layer.merge(RetryQuota.layer(), ConcurrencyLimiter.layer())
@@ -43,7 +48,7 @@ const calls = { calls: 1500, everyMillis: 40 }
 
 main(
   import.meta.url,
-  showMany("without a limit", calls, busy(), load),
+  showMany("without a limit", calls, busy(), (send) => send.pipe(Effect.timeout("1 second"), withRetry(awsStandard))),
   showMany("with a limit", calls, busy(), (send) => load(send)).pipe(Effect.provide(layer)),
   showMany("a bulkhead of ten", { calls: 15 }, Effect.delay(Effect.succeed("ok"), "500 millis"), load).pipe(
     Effect.provide(bulkhead)

@@ -29,7 +29,7 @@ export class CardDeclined extends Schema.TaggedError<CardDeclined>()("CardDeclin
 
 export type PaymentError = TableBusy | AnswerLost | CardDeclined
 
-/** `awsStandard` retries what is `"Yes"` safe; `RetryPolicy.whileMaybeRetryable` would make a policy bolder. */
+/** `awsStandard` retries what is `"Yes"` safe; `RetryPolicy.withMaybeRetryable` makes a policy bolder. */
 export const pay = (send: Effect.Effect<string, PaymentError>) => send.pipe(withRetry(awsStandard))
 
 main(

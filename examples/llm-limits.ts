@@ -5,7 +5,7 @@
  * model only the layer changes.
  */
 import { Array, Context, Duration, Effect, Layer, Stream } from "effect"
-import { RetryQuota, withRetry } from "effect-retry"
+import { RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as RetryLanguageModel from "effect-retry/RetryLanguageModel"
 import * as RetryLlm from "effect-retry/RetryLlm"
 import { retryPromise } from "effect-retry/RetryPromise"
@@ -59,7 +59,7 @@ export const shared = TokenLimiter.layer({ requests: 500, tokens: 200_000, cache
 /** An SDK without its own retries. With `withResponse()` the limiter sees the headers too. */
 export const complete = (openai: OpenAI, request: OpenAI.ChatCompletionCreateParamsNonStreaming) =>
   Effect.tryPromise((signal) => openai.chat.completions.create(request, { maxRetries: 0, signal }).withResponse()).pipe(
-    withRetry(RetryLlm.openai),
+    withRetry(RetryLlm.openai.pipe(RetryPolicy.requires(TokenLimiter.TokenLimiter))),
     TokenLimiter.estimate(RetryLlm.estimateOf(request))
   )
 

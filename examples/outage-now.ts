@@ -17,7 +17,11 @@ const gates = Layer.merge(
   CoolDown.layer() // after a Retry-After, no call sends before it is over
 )
 // A response that asks for a longer wait than two seconds is the result: no caller hangs.
-const policy = RetryPolicy.honorRetryAfter(awsStandard, { atMost: "2 seconds", beyond: "stop" })
+const policy = awsStandard.pipe(
+  RetryPolicy.honorRetryAfter({ atMost: "2 seconds", beyond: "stop" }),
+  RetryPolicy.requires(ConcurrencyLimiter.ConcurrencyLimiter),
+  RetryPolicy.requires(CoolDown.CoolDown)
+)
 const retry = make(policy, {
   context: ManagedRuntime.make(gates).runSync(Effect.context()),
   quota: { capacity: 500 } // pays for at most 100 retries in an outage, instead of two per call

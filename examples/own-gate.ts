@@ -7,7 +7,7 @@
  * `SendGateSuite.laws(Effect.sync(() => new Bulkhead(options)))`.
  */
 import { Data, Effect, Layer } from "effect"
-import { awsStandard, SendGate, withRetry } from "effect-retry"
+import { awsStandard, RetryPolicy, SendGate, withRetry } from "effect-retry"
 import { main, showMany } from "./support/program.ts"
 
 /** The send was refused. The mark says that nothing was sent, so no policy retries it. */
@@ -84,8 +84,11 @@ export class OrdersBulkhead extends SendGate.Service<OrdersBulkhead, BulkheadFul
 
 export const layer = Layer.sync(OrdersBulkhead, () => new Bulkhead({ sends: 10, waiting: 20 }))
 
-/** Nothing in the call knows about the gate. */
-export const load = <A, E>(send: Effect.Effect<A, E>) => send.pipe(withRetry(awsStandard))
+/** It needs the gate: a program without the layer does not compile. */
+const policy = awsStandard.pipe(RetryPolicy.requires(OrdersBulkhead))
+
+/** Fails with `BulkheadFull` too, as its type says. */
+export const load = <A, E>(send: Effect.Effect<A, E>) => send.pipe(withRetry(policy))
 
 /** Catches the refusal of any gate, also where no type names it. All other errors stay. */
 export const orBusy = <A, E>(send: Effect.Effect<A, E>) =>

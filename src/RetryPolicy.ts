@@ -6,15 +6,14 @@
  * order: retryable, attempts, quota, delay, deadline. A policy that stops keeps nothing from the quota, in whatever
  * order its combinators were applied.
  *
- * Combinators that change the delay apply in order: AWS uses both a cap before jitter and a cap after it, and they
- * differ. Limits of different kinds may come in any order. Of two of one kind, the smaller of `maxAttempts` and the
- * earlier `deadline` apply, but the last `quotaGated`, and the last of `whileRetryable` and `whileMaybeRetryable`.
- * `withoutDeadline` removes the deadlines before it.
+ * Each combinator takes any schedule and gives a policy. Those that change the delay apply in order: AWS uses both a cap
+ * before jitter and a cap after it, and they differ. Limits may come in any order: of two of one kind the stricter
+ * applies, and {@link withMaxAttempts}, {@link withDeadline}, {@link withQuota} and {@link withMaybeRetryable} replace
+ * what was there. {@link max}, {@link min}, {@link concat} and {@link choose} make one policy of several: a retry is
+ * paid and notified once.
  *
- * Effect's own schedule combinators work on policies too. But put limits inside: a policy does not see that a condition
- * around it, such as `Schedule.upTo`, has stopped the call, so its observer is not notified of the stop. The tokens of
- * a retry that is never sent go back when the fiber ends or makes another call, and at the latest one second after the
- * delay of the retry.
+ * Effect's own schedule combinators work on policies too. What they give is a schedule, which the combinators here take
+ * again.
  *
  * @since 0.1.0
  */
@@ -304,7 +303,7 @@ const then = <E, Err, R>(that: Schedule.Schedule<unknown, E, Err, R>): Policy.St
  *
  * **Gotchas**
  *
- * Choose among policies that exist: one made anew for each failure begins anew.
+ * Choose among policies that exist: one that the function makes has seen no earlier failure.
  *
  * **Example** (Patience after a throttle only)
  *

@@ -49,7 +49,13 @@ describe("a circuit breaker", () => {
   const breakerOf = (openDuration: Duration.Input, failures = 5) =>
     CircuitBreaker.make({ tripPolicy: CircuitBreaker.consecutive(failures), openDuration })
 
-  const tenAtOnce = (order: typeof Breaker.order, made: ReturnType<typeof breakerOf> = breakerOf("30 seconds")) =>
+  const tenAtOnce = <R = never>(
+    order: <A, E>(
+      breaker: CircuitBreaker.CircuitBreaker,
+      send: Effect.Effect<A, E>
+    ) => Effect.Effect<A, unknown, RetryQuota.RetryQuota | R>,
+    made: ReturnType<typeof breakerOf> = breakerOf("30 seconds")
+  ) =>
     Effect.gen(function*() {
       const breaker = yield* made
       const { send, times } = serviceUntil(Infinity)
