@@ -917,7 +917,9 @@ export const provided: {
 const providing = <ROut, E2, RIn>(layer: Layer.Layer<ROut, E2, RIn>): Policy.Step<unknown, E2, RIn> => {
   const tag = "RetryPolicy.provided"
   if (!Layer.isLayer(layer)) checks(tag).reject("layer", layer, "a layer, such as RetryQuota.layer()")
-  const own = building(layer)
+  // The type of the policy asks for what the layer needs.
+  // @effect-diagnostics-next-line unsafeEffectTypeAssertion:off
+  const own = building(layer as Layer.Layer<ROut, E2>)
   return {
     tag,
     given: new Opaque(layer, "<layer>"),

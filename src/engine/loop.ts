@@ -11,7 +11,7 @@ import type { Answer, Parts } from "./parts.ts"
 import { Run } from "./run.ts"
 import { earn, framed, guarded, handling, send, settling } from "./send.ts"
 import { after, type AnyEffect } from "./wait.ts"
-import { type AnyFiber, current, fresh, InsideCall, Provided, type World, worldOf } from "./world.ts"
+import { type AnyFiber, current, fresh, InsideCall, type World, worldOf } from "./world.ts"
 
 /** What to do with a run that is not retried. Without it, the run fails as its last send did. */
 export type OrElse = (error: any, stop: Stop) => AnyEffect
@@ -181,13 +181,6 @@ const back = (fiber: AnyFiber): World => {
   return world
 }
 
-/** Retries an effect with services of the policy's own, which neither its sends nor what follows see. */
-const provided = (services: AnyContext, self: AnyEffect, parts: Parts, orElse: OrElse | undefined): AnyEffect => {
-  const alone = (self: AnyEffect) => Effect.provideService(self, Provided, undefined)
-  const after: OrElse | undefined = orElse && ((error, stop) => alone(orElse(error, stop)))
-  return Effect.provideService(retrying(self, { ...parts, services: undefined }, after), Provided, services)
-}
-
 /** What a first send runs in. One is kept, if it does not matter when the run begins. */
 const keeping = (isUntimed: boolean, make: (startMillis?: number) => AnyEffect): (world: World) => AnyEffect => {
   let kept: AnyEffect | undefined
@@ -197,7 +190,9 @@ const keeping = (isUntimed: boolean, make: (startMillis?: number) => AnyEffect):
 /** Retries an effect: its first send runs bare or in a guard, and nothing else is set up until it fails. */
 export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEffect => {
   const { live, services } = parts
-  if (services !== undefined) return Effect.flatMap(services, (context) => provided(context, self, parts, orElse))
+  if (services !== undefined) {
+    return services.retried(orElse, (orElse) => retrying(self, { ...parts, services: undefined }, orElse))
+  }
   if (live !== undefined) return Effect.withFiber(({ context }) => retrying(self, live(context), orElse))
   const failed = (startMillis?: number) => (world: World, error: unknown, cause: Cause.Cause<unknown>): AnyEffect => {
     const run = new Run(world)

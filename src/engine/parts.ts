@@ -1,11 +1,12 @@
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Schedule from "effect/Schedule"
 import type { AnyContext } from "../internal/shared.ts"
-import type { StopReason } from "../RetryDecision.ts"
+import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
 import type { Adjust, Delay, Failing } from "./delay.ts"
 import type { Offer, Run } from "./run.ts"
 
-export type { RetryDecision } from "../RetryDecision.ts"
+export type { RetryDecision }
 
 /** What a retry takes from the quota, by the class of the failure. */
 export interface Cost {
@@ -26,8 +27,18 @@ export interface Limited {
   readonly quota: Cost | undefined
 }
 
-/** Services that a policy brings along. */
-export type Services = Effect.Effect<AnyContext, unknown, unknown>
+type AnyEffect = Effect.Effect<unknown, unknown, unknown>
+type OrElse = ((error: unknown, stop: Stop) => AnyEffect) | undefined
+type AnySchedule = Schedule.Schedule<RetryDecision, unknown, unknown, unknown>
+
+/** Services that a policy brings along: for its runs, not for what they retry. */
+export interface Services {
+  readonly build: Effect.Effect<AnyContext, unknown>
+  /** A schedule whose policies find them. */
+  readonly stepped: (schedule: AnySchedule) => AnySchedule
+  /** A run that finds them. */
+  readonly retried: (orElse: OrElse, retry: (orElse: OrElse) => AnyEffect) => AnyEffect
+}
 
 /** A policy in a run, as what decides inside it sees it. */
 export interface Surrounding extends Failing {

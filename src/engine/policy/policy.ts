@@ -9,7 +9,6 @@ import type { Adjust } from "../delay.ts"
 import { changed, free, type Parts, type RetryDecision } from "../parts.ts"
 import { toSchedule } from "../schedule.ts"
 import { lifting } from "./lifted.ts"
-import { providing } from "./provided.ts"
 import { toSteps, toText } from "./text.ts"
 
 /** The key under which a policy carries its parts. */
@@ -80,7 +79,7 @@ export const fromParts = <E, Err, R>(parts: Parts): Policy<E, Err, R> =>
 
 const scheduleOf = (parts: Parts) => {
   const schedule = toSchedule(parts)
-  return parts.services === undefined ? schedule : providing(schedule, parts.services)
+  return parts.services?.stepped(schedule) ?? schedule
 }
 
 /** The policy that retries forever after the delays of `source`. */

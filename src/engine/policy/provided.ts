@@ -8,24 +8,48 @@ import type { Answer, Parts, Services, Source } from "../parts.ts"
 import { CurrentOffers, type Run } from "../run.ts"
 import { Provided, worldOf } from "../world.ts"
 
+type Build = Services["build"]
+
 /** Builds a layer when it is first used, once: its scope is never closed. A build that fails is tried again. */
-export const building = (layer: Layer.Layer<any, unknown, any>): Services => {
+export const building = (layer: Layer.Layer<any, unknown>): Services => {
   let built: AnyContext | undefined
   let memo = Layer.makeMemoMapUnsafe()
   const scope = Scope.makeUnsafe()
-  const build = Effect.suspend(() => Layer.buildWithMemoMap(layer, memo, scope)).pipe(
+  const build: Build = Effect.suspend(() => Layer.buildWithMemoMap(layer, memo, scope)).pipe(
     Effect.tap((context) => Effect.sync(() => built = context)),
     Effect.onError(() => Effect.sync(() => memo = Layer.makeMemoMapUnsafe())),
     Effect.uninterruptible
-  ) as Services
-  return Effect.suspend(() => built === undefined ? build : Effect.succeed(built))
+  )
+  return servicesOf(Effect.suspend(() => built === undefined ? build : Effect.succeed(built)))
 }
+
+const servicesOf = (build: Build): Services => ({
+  build,
+  stepped: (schedule) =>
+    Schedule.fromStep(Effect.flatMap(build, (context) => {
+      const within = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+        Effect.withFiber<A, E, R>((fiber) => {
+          const around = fiber.getRef(CurrentOffers)
+          if (around !== undefined) adopted(around.run, context)
+          return Effect.provideService(self, Provided, context)
+        })
+      return Effect.map(
+        within(Schedule.toStep(schedule)),
+        (step) => (now: number, input: unknown) => within(step(now, input))
+      )
+    })),
+  retried: (orElse, retry) => {
+    const alone: typeof orElse = orElse &&
+      ((error, stop) => Effect.provideService(orElse(error, stop), Provided, undefined))
+    return Effect.flatMap(build, (context) => Effect.provideService(retry(alone), Provided, context))
+  }
+})
 
 /** The services of both; of two of one kind, the first. */
 export const both = (one: Services | undefined, other: Services | undefined): Services | undefined =>
   one === undefined || other === undefined || one === other
     ? one ?? other
-    : Effect.zipWith(other, one, (others, own) => Context.merge(others, own))
+    : servicesOf(Effect.zipWith(other.build, one.build, (others, own) => Context.merge(others, own)))
 
 /** A run that has no quota takes that of these services, and their gates. */
 const adopted = (run: Run, services: AnyContext): void => {
@@ -34,14 +58,14 @@ const adopted = (run: Run, services: AnyContext): void => {
 
 /** Decides once the services are there. */
 export const joined = (run: Run, services: Services | undefined, decide: () => Answer): Answer =>
-  services === undefined ? decide() : Effect.flatMap(services, (context) => {
+  services === undefined ? decide() : Effect.flatMap(services.build, (context) => {
     adopted(run, context)
     const answer = decide()
     return typeof answer === "boolean" ? Effect.succeed(answer) : answer
   })
 
 /** What decides inside a policy, with its services. */
-export const sourced = (source: Source, services: Services): Source => ({
+export const sourced = (source: Source, { build }: Services): Source => ({
   ...source,
   begin: (decider) => {
     const decide = source.begin(decider)
@@ -49,7 +73,7 @@ export const sourced = (source: Source, services: Services): Source => ({
       const answer = decide()
       return typeof answer === "boolean"
         ? answer
-        : Effect.flatMap(services, (context) => Effect.provideContext(answer, context))
+        : Effect.flatMap(build, (context) => Effect.provideContext(answer, context))
     }
   }
 })
@@ -59,27 +83,9 @@ export const withServices = <A, R>(
   { services, ...parts }: Parts,
   make: (parts: Parts, context: AnyContext) => A
 ): Effect.Effect<A, never, R> =>
-  Effect.withFiber(({ context }) => {
-    const own = services ?? Effect.succeed<AnyContext>(Context.empty())
-    return Effect.map(
-      Effect.orDie(own),
-      (provided) => make({ ...parts, services: undefined }, Context.merge(context, provided))
+  Effect.contextWith((context: Context.Context<R>) =>
+    Effect.map(
+      Effect.orDie(services?.build ?? Effect.succeed(Context.empty())),
+      (provided) => make({ ...parts, services: undefined }, Context.merge(context as AnyContext, provided))
     )
-  }) as Effect.Effect<A, never, R>
-
-type Stepped = Schedule.Schedule<any, unknown, unknown, unknown>
-
-/** A schedule whose policies find their services. */
-export const providing = (schedule: Stepped, services: Services): Stepped =>
-  Schedule.fromStep(Effect.flatMap(services, (context) => {
-    const within = <A, E>(self: Effect.Effect<A, E, unknown>) =>
-      Effect.withFiber<A, E, unknown>((fiber) => {
-        const around = fiber.getRef(CurrentOffers)
-        if (around !== undefined) adopted(around.run, context)
-        return Effect.provideService(self, Provided, context)
-      })
-    return Effect.map(
-      within(Schedule.toStep(schedule)),
-      (step) => (now: number, input: unknown) => within(step(now, input))
-    )
-  })) as Stepped
+  )
