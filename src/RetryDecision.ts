@@ -27,7 +27,8 @@ const TypeId = "~effect-retry/RetryDecision"
  * - `"deadline"`: the retry would begin at the deadline or after it.
  * - `"retry-after-too-long"`: the server asked for a longer wait than the policy allows.
  * - `"nested"`: an outer call already retries, and the policy leaves retrying to it.
- * - `"schedule"`: the delays ended: a lifted schedule is done, or a function returned none.
+ * - `"condition"`: `RetryPolicy.while` does not hold for the failure.
+ * - `"schedule"`: the delays ended: a lifted schedule is done, a function returned none, or a limit around the policy.
  *
  * @category models
  * @since 0.1.0
