@@ -390,7 +390,7 @@ const judge = ({ acceptors }: AnyWaiter, outcome: Outcome, classifier: RetryClas
 /** The time of one wait. */
 class Timer {
   private readonly waiter: AnyWaiter
-  /** A poll that is not ready is not a retry: nothing pays, and nobody is notified. */
+  /** A poll that is not ready is not a retry: nothing pays, and no observer is notified. */
   private readonly decider: Decider
   private readonly clock: Clock.Clock
   private readonly context: Context.Context<unknown>

@@ -105,7 +105,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
     ]
   ],
   "docs/effect-errors.md": [
-    ["is retried only by `whileMaybeRetryable`", "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"],
+    ["is retried only by `withMaybeRetryable`", "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"],
     ["| error, by its `reason` | retried | why |", "test/core/EffectErrors.test.ts: as Effect makes it"],
     ["is retryable only as a `TransportError`", "test/core/EffectErrors.test.ts: AiError"],
     ["| `HttpClientError` | GET and the like |", "test/core/EffectErrors.test.ts: HttpClientError"],

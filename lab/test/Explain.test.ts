@@ -379,7 +379,7 @@ describe("Explain", () => {
       const bitesAt = (policy: Parameters<typeof Explain.explain>[0], quota: RetryQuota.Options) =>
         explain(policy, { quota, samples: 1 }).quota!.bitesAt
       assert.closeTo(bitesAt(awsStandard, { successIncrement: 0 })!, 0, 1e-9)
-      assert.strictEqual(bitesAt(RetryPolicy.quotaGated({ cost: 0 })(awsStandard), {}), null)
+      assert.strictEqual(bitesAt(RetryPolicy.withQuota({ cost: 0 })(awsStandard), {}), null)
       const half = bitesAt(awsStandard, { successIncrement: 0.5 })!
       assert.closeTo(5 * half ** 2 * (1 + half), 0.5 * (1 - half), 1e-9)
     })
@@ -596,7 +596,7 @@ describe("Explain", () => {
         explain(AwsModes.standard({ maxAttempts: Infinity }), { name: "endless", samples: 5 })
       ],
       ["a policy with a deadline", explain(patient, { failure: RetryInfo.throttled("1 hour"), samples: 5 })],
-      ["a policy that costs nothing", explain(RetryPolicy.quotaGated({ cost: 0 })(awsStandard), { samples: 5 })]
+      ["a policy that costs nothing", explain(RetryPolicy.withQuota({ cost: 0 })(awsStandard), { samples: 5 })]
     ] as const
   ) {
     it(`survives JSON: ${name}`, () => {

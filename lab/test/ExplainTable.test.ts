@@ -53,7 +53,7 @@ attempts fail  without quota  sends per call  calls succeed
       ["asking for 1 h)", Explain.explain(awsStandard, { failure: RetryInfo.throttled("1 hour"), samples: 5 })],
       [
         "pays for every retry, and never kicks in",
-        Explain.explain(RetryPolicy.quotaGated({ cost: 0 })(awsStandard), { samples: 5 })
+        Explain.explain(RetryPolicy.withQuota({ cost: 0 })(awsStandard), { samples: 5 })
       ],
       [
         "ends after at most 30 s: not all were followed to the end.",

@@ -249,7 +249,7 @@ const learn = (): void => {
       )
     }) as any)
     Effect.runSync(Effect.exit(Effect.retry(Effect.fail("probe"), probe)))
-    // Without the text of functions, as in Hermes, they cannot be told apart.
+    // Without the text of functions, as in Hermes, they all look the same.
     if (!found.step || !found.sleep || !found.meta || new Set(Object.values(found)).size < 3) return
     texts = found
     if (!isRight()) texts = undefined

@@ -86,13 +86,13 @@ export class Offers {
 
 export class Run {
   world: World
-  /** What the send holds that is made next, or under way. */
+  /** What the send holds that is made next, or in flight. */
   permit: Permit | undefined = undefined
   /** The sends that have failed. */
   attempt = 0
   error: unknown = undefined
   info: RetryInfo | undefined = undefined
-  /** A send is under way. */
+  /** A send is in flight. */
   isSent = false
   /** The last retry. */
   retry: Retry | undefined = undefined
@@ -239,7 +239,7 @@ export class Run {
   }
 }
 
-/** What is repeated because it succeeds: no retry, so nothing pays and nobody is notified. */
+/** What is repeated because it succeeds: no retry, so nothing pays and no observer is notified. */
 export class Repetition extends Run {
   override pays(): boolean {
     return true

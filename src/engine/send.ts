@@ -10,7 +10,7 @@ import { QuotaExhausted } from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { SendGate } from "../SendGate.ts"
 import { Permit } from "./permit.ts"
-import { type AnyEffect, asking, waiting, within } from "./wait.ts"
+import { type AnyEffect, asking, notified, waiting, within } from "./wait.ts"
 import { type AnyFiber, InsideCall, Mark, type World } from "./world.ts"
 
 /** What follows a failure: gets the error, and the cause it came in. */
@@ -159,11 +159,16 @@ export const guarded = (self: AnyEffect, world: World, fiber: AnyFiber): AnyEffe
   const mark = shared.marking
     ? new Mark(world, fiber, { permit, deadlineAtMillis: Infinity, isAlone: true })
     : undefined
-  const ended = (exit: Exit.Exit<unknown, unknown>): undefined => {
+  const ended = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> | undefined => {
     mark?.ended()
     fiber.setContext(context)
+    const isSent = permit.state === "sent"
     permit.settle(exit)
     if (permit.state === "returned") earn(world.store, world.clock)
+    if (!isSent || world.isUnseen) return undefined
+    if (exit._tag === "Success") return notified(world, true, undefined)
+    const failure = firstIn(exit.cause)
+    return failure && notified(world, false, failure.error)
   }
   void framed(Effect.onExitPrimitive(self, ended), fiber)
   const sent = () => {

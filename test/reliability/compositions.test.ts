@@ -27,7 +27,7 @@ describe("random compositions of drivers, gates, stores and observers, interrupt
 
   it.skipIf(given !== undefined)("send, retry and are interrupted in plenty", () => {
     const sum = (of: (one: Played) => number) => all.reduce((total, one) => total + of(one), 0)
-    assert.isAbove(sum(({ sends }) => sends), 2 * count)
+    assert.isAtLeast(sum(({ sends }) => sends), 2 * count)
     assert.isAbove(sum(({ retries }) => retries), count / 2)
     assert.isAbove(all.filter(({ wasInterrupted }) => wasInterrupted).length, count / 10)
   })

@@ -19,10 +19,11 @@ export const nearest = (name: string, names: ReadonlyArray<string>): ReadonlyArr
     .map((candidate) => {
       const lower = candidate.toLowerCase()
       const begins = wanted.length > 2 && (lower.startsWith(wanted) || wanted.startsWith(lower))
-      return { candidate, far: begins ? 1 : distance(wanted, lower) }
+      const apart = distance(wanted, lower)
+      return { candidate, apart, far: begins ? 1 : apart }
     })
     .filter(({ far }) => far <= Math.max(2, Math.floor(wanted.length / 3)))
-    .sort((a, b) => a.far - b.far)
+    .sort((a, b) => a.far - b.far || a.apart - b.apart)
     .slice(0, 3)
     .map(({ candidate }) => candidate)
 }

@@ -6,6 +6,7 @@ import {
   awsStandard2026,
   Backoff,
   RetryPolicy,
+  RetryQuota,
   withRetry
 } from "effect-retry"
 import * as BotocoreLegacy from "effect-retry/aws/legacy/BotocoreLegacy"
@@ -81,6 +82,11 @@ const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, unknown, Se
   "RetryPolicy.maxAttempts": fixed.pipe(RetryPolicy.maxAttempts(2), gated),
   "RetryPolicy.whileRetryable": fixed.pipe(RetryPolicy.whileRetryable, gated),
   "RetryPolicy.whileMaybeRetryable": fixed.pipe(RetryPolicy.whileMaybeRetryable, gated),
+  "RetryPolicy.withMaxAttempts": fixed.pipe(RetryPolicy.maxAttempts(9), RetryPolicy.withMaxAttempts(2), gated),
+  "RetryPolicy.withMaybeRetryable": fixed.pipe(RetryPolicy.whileRetryable, RetryPolicy.withMaybeRetryable, gated),
+  "RetryPolicy.withDeadline": fixed.pipe(RetryPolicy.deadline(1), RetryPolicy.withDeadline(150), gated),
+  "RetryPolicy.withQuota": fixed.pipe(gated, RetryPolicy.withQuota({ cost: 3 })),
+  "RetryPolicy.provided": fixed.pipe(gated, RetryPolicy.provided(RetryQuota.layer({ capacity: 100 }))),
   "RetryPolicy.outermostOnly": fixed.pipe(RetryPolicy.outermostOnly, gated),
   "RetryPolicy.deadline": fixed.pipe(RetryPolicy.deadline(150), gated),
   "RetryPolicy.withoutDeadline": fixed.pipe(RetryPolicy.deadline(150), RetryPolicy.withoutDeadline, gated),
