@@ -123,8 +123,8 @@ describe("what a call costs, counted", () => {
     for (const name of gates.clockReads) assert.isAtMost(gated(name).bytes - gated(gates.oneGate).bytes, 90)
   })
 
-  it("allocates at most 500 bytes for a failure that is not retryable", () => {
-    assert.isAtMost(found.invalid[effects.ours]!.bytes, 500)
+  it("allocates at most 570 bytes for a failure that is not retryable", () => {
+    assert.isAtMost(found.invalid[effects.ours]!.bytes, 570)
   })
 })
 
@@ -152,11 +152,12 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     modules = Object.keys(found.with.modules)
   })
 
-  // Of these the Ref of the quota, a module of Effect, and the resizing of reservations are 0.3; setting and restoring its tokens 0.2.
-  it("is at most 17.4 KiB, minified and compressed", () => {
+  // It was 16.9 before policies were exact under Effect's own loops: the file about these, with its probe, and the fallback are
+  // 2.2; the Ref of the quota, a module of Effect, and the resizing of reservations 0.3; setting and restoring its tokens 0.2.
+  it("is at most 20.4 KiB, minified and compressed", () => {
     const added = (found.with.bytes - found.without.bytes) / 1024
     assert.isAbove(added, 1, "the library is not in the bundle")
-    assert.isAtMost(added, 17.4)
+    assert.isAtMost(added, 20.4)
   })
 
   it("is what README.md says, next to others", async () => {
