@@ -146,7 +146,6 @@ class Turn extends Frame {
       admitted(run, (fiber) => {
         if (textOf(frame) === texts!.meta) return sends(run, frame[A](meta, fiber), fiber)
         // A stream.
-        run.enters(fiber)
         run.sent()
         const stack = stackOf(fiber)
         if (!stack.some((frame) => frame.isEnd && frame.run === run)) stack.push(new Sinking(run))
@@ -162,6 +161,8 @@ class Sinking extends Frame {
     if (next === undefined) return exit ?? Exit.succeed(value)
     const begins = value === undefined && typeof next.payload === "function" && next.payload.length === 0
     stackOf(fiber).push(begins ? end(this.run) : this)
+    // The scope of the stream has just restored the context of the step.
+    if (begins) this.run.enters(fiber)
     return next[A](value, fiber)
   }
 }

@@ -4,7 +4,7 @@
  * admits: `.ci/versions.mjs`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { awsStandard, awsStandard2026, Backoff, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { attempt, awsStandard, awsStandard2026, Backoff, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as Channel from "effect/Channel"
 import * as Context from "effect/Context"
@@ -309,7 +309,15 @@ describe("other loops", () => {
       "0 100; 100; 1/1; - r7 +",
       "0 100 200; 86; 2/2; - r7 - r7 - max-attempts"
     ],
-    ["Channel.retry", (call) => Channel.runDrain(Channel.retry(Channel.fromEffect(call), P)), ...late]
+    ["Channel.retry", (call) => Channel.runDrain(Channel.retry(Channel.fromEffect(call), P)), ...late],
+    // The first send is a lone one, each retry is that of the policy.
+    [
+      "Stream.retry of an attempt",
+      (call) => Stream.runDrain(Stream.retry(Stream.fromEffect(attempt(call)), P)),
+      whole[0],
+      "0 100; 100; 2/2; - - r5 +",
+      "0 100 200; 90; 3/3; - - r5 - r5 - max-attempts"
+    ]
   ]
 
   for (const [name, drive, ...expected] of rows) {
