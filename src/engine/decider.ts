@@ -46,11 +46,12 @@ export class Decider implements Failing, Offer {
   private inside: (() => Answer) | undefined = undefined
   private accepted: Offer | undefined = undefined
 
-  constructor(given: Parts, run: Run, startMillis?: number) {
+  constructor(given: Parts, run: Run, startMillis?: number, untilMillis = Infinity) {
     const parts = this.parts = given.live?.(run.world.context) ?? given
     this.run = run
     this.startMillis = startMillis ?? (isTimed(parts) ? run.world.nowMillis : 0)
     this.deadlineAtMillis = Math.min(
+      untilMillis,
       run.world.onward?.deadlineAtMillis ?? Infinity,
       this.startMillis + parts.deadlineMillis
     )
@@ -108,9 +109,20 @@ export class Decider implements Failing, Offer {
     return typeof source === "function" || (this.inside ??= source.begin(this))()
   }
 
+  /** Whether it would retry, and nothing inside has an earlier deadline. */
+  answers(): Answer {
+    return chain(this.decides(), (goes) => goes && this.isMet())
+  }
+
+  private isMet(): boolean {
+    const { accepted, deadlineAtMillis, delayMillis, run } = this
+    return accepted === undefined || accepted.untilMillis >= deadlineAtMillis ||
+      run.world.nowMillis + delayMillis < accepted.untilMillis || this.refuses("deadline")
+  }
+
   /** Decides alone, and does it. */
   follows(): RetryDecision | Effect.Effect<RetryDecision, unknown, unknown> {
-    const answer = this.decides()
+    const answer = this.answers()
     if (typeof answer !== "boolean") return Effect.flatMap(answer, (goes) => asDecision(this.followed(goes)))
     return this.followed(answer)
   }

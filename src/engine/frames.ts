@@ -21,6 +21,8 @@ const evaluate = "~effect/Effect/evaluate"
 
 /** What a loop asks of the run in it. Each method may return an effect to run first. */
 export interface Driven {
+  /** A send is in flight. */
+  readonly isSent: boolean
   /** Before a send: `undefined` if it may be made now; else an effect that says whether it may. */
   readonly admits: () => Effect.Effect<boolean, unknown> | undefined
   /** Into the context of a send. */
@@ -57,6 +59,8 @@ export const isKnown = (): boolean => {
 }
 
 class Frame {
+  /** Tells frames of another copy of this package from those of Effect. */
+  readonly isRetry = true
   readonly run: Driven
   constructor(run: Driven) {
     this.run = run
@@ -173,7 +177,8 @@ export const lookUp = (fiber: AnyFiber, depth: number): Driven | number | undefi
   const stack = stackOf(fiber)
   for (let at = stack.length - 1; at >= depth; at--) {
     const frame = stack[at]
-    if (frame.isEnd) return frame.run
+    // What a send of a stream contains is a loop of its own.
+    if (frame.isEnd) return frame.run.isSent ? undefined : frame.run
     if (frame instanceof Frame) return frame instanceof Sent || frame instanceof Sinking ? undefined : frame.run
     if (frame[A] === flatMapped && textOf(frame) === texts!.step) return at
   }
@@ -192,7 +197,9 @@ const consumerIn = (fiber: AnyFiber, depth: number): number | undefined => {
   const stack = stackOf(fiber)
   for (let at = stack.length - 1; at > depth; at--) {
     if (stack[at] instanceof Frame || stack[at].isEnd) return undefined
-    if (textOf(stack[at]) === texts!.sleep) return at - 1
+    if (textOf(stack[at]) !== texts!.sleep) continue
+    const consumer = stack[at - 1]
+    return consumer.isRetry && !(consumer instanceof Frame) ? undefined : at - 1
   }
   return undefined
 }
@@ -266,6 +273,7 @@ const isRight = (): boolean => {
     seen += mark
   }
   const run: Driven = {
+    isSent: false,
     admits: sees("a"),
     enters: sees(""),
     sent: sees("s"),

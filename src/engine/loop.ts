@@ -114,7 +114,7 @@ export class Loop {
   }
 
   private decide(cause: Cause.Cause<unknown>): AnyEffect {
-    return this.follow(this.decider.decides(), cause)
+    return this.follow(this.decider.answers(), cause)
   }
 
   private succeed(value: unknown): AnyEffect {
@@ -198,7 +198,7 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
     const run = new Run(world)
     const decider = new Decider(parts, run, startMillis)
     run.record(error)
-    const answer = decider.decides()
+    const answer = decider.answers()
     return answer === false ? ending(decider, cause, orElse) : new Loop(self, decider, orElse).proceeds(answer, cause)
   }
   type Fails = ReturnType<typeof failed>

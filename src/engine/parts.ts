@@ -43,8 +43,9 @@ export interface Services {
 /** A policy in a run, as what decides inside it sees it. */
 export interface Surrounding extends Failing {
   readonly run: Run
-  /** When it began, in milliseconds of the monotonic clock. */
+  /** When it began, and its deadline, in milliseconds of the monotonic clock. */
   readonly startMillis: number
+  readonly deadlineAtMillis: number
   readonly accepts: (offer: Offer) => true
   readonly refuses: (reason: StopReason, holdMillis?: number) => false
 }

@@ -35,8 +35,9 @@ export class Offers {
   /** Where the schedule is stepped. */
   private readonly fiber: AnyFiber | undefined
   private readonly depth: number
-  /** When the policy began that steps the schedule, in milliseconds of the monotonic clock. */
+  /** When the policy began that steps the schedule, and its deadline, in milliseconds of the monotonic clock. */
   readonly startMillis: number | undefined
+  readonly deadlineAtMillis: number | undefined
   /** The dearest. */
   cost = 0
   maxAttempts = Infinity
@@ -48,11 +49,12 @@ export class Offers {
   private untils: Array<number> | undefined = undefined
   private isUnbounded = false
 
-  constructor(run: Run, fiber?: AnyFiber, depth = 0, startMillis?: number) {
+  constructor(run: Run, fiber?: AnyFiber, depth = 0, startMillis?: number, deadlineAtMillis?: number) {
     this.run = run
     this.fiber = fiber
     this.depth = depth
     this.startMillis = startMillis
+    this.deadlineAtMillis = deadlineAtMillis
   }
 
   /** How deep the stack of a fiber was: loops above belong to the schedule. */

@@ -113,7 +113,7 @@ class Steps {
     const run = this.run = this.begun(fiber)
     // A limit of time counts from here.
     if (run !== undefined && (isTimed(parts) || run.world.onward !== undefined)) {
-      this.own = new Decider(parts, run, around?.startMillis).begins()
+      this.own = new Decider(parts, run, around?.startMillis, around?.deadlineAtMillis).begins()
     }
   }
 
@@ -135,7 +135,7 @@ class Steps {
 
   private next(error: unknown, fiber: AnyFiber): any {
     this.around = Context.get(fiber.context, CurrentOffers)
-    const own = this.own ??= new Decider(this.parts, this.runIn(fiber))
+    const own = this.own ??= new Decider(this.parts, this.runIn(fiber), undefined, this.around?.deadlineAtMillis)
     const { run } = own
     this.fallback?.proves(run)
     const wait = run.isSent || run instanceof Repetition ? run.failed(error) : undefined
@@ -162,7 +162,7 @@ class Steps {
   }
 
   private decided(own: Decider): any {
-    const answer: Answer = own.decides()
+    const answer: Answer = own.answers()
     return typeof answer === "boolean"
       ? this.offered(own, answer)
       : Effect.flatMap(answer, (goes) => this.offered(own, goes))

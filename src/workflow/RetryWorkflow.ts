@@ -22,6 +22,7 @@ import * as DurableClock from "effect/workflow/DurableClock"
 import * as Workflow from "effect/workflow/Workflow"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
+import { isTimed } from "../engine/decider.ts"
 import type { Parts } from "../engine/parts.ts"
 import { partsOf } from "../engine/policy/policy.ts"
 import { checksOf, known } from "../internal/checks.ts"
@@ -183,7 +184,7 @@ const retrying = (name: string, policy: unknown, options: Options = {}, orElse: 
 /** The body of a durable call: a replay runs it again, and finds what is stored. */
 const calling = (activity: AnyActivity, parts: Parts, orElse: OrElse, thresholdMillis: number) =>
   Effect.gen(function*() {
-    const startedAtMillis = parts.deadlineMillis === Infinity ? 0 : yield* startOf(activity)
+    const startedAtMillis = isTimed(parts) || parts.live !== undefined ? yield* startOf(activity) : 0
     const failures: Array<Retried> = []
     const past: Past = { parts, startedAtMillis, failures }
     while (true) {

@@ -66,8 +66,8 @@ const ofScript = (script: Script): ReadonlyArray<[string, effects.Retrying]> =>
   Object.entries({ ...effects.retrying, [effects.bare]: bareOf(script) })
     .filter(([name]) => script !== "invalid" || name !== effects.times)
 
-const effectSubjects = (script: Script, context: Context): Array<Subject> =>
-  ofScript(script).map(([name, retrying]) => {
+const effectSubjects = (script: Script, context: Context, ways = ofScript(script)): Array<Subject> =>
+  ways.map(([name, retrying]) => {
     const call = retrying(effectOf(script))
     const subject = script === "invalid" ? effects.settled(call) : call
     return {
@@ -96,10 +96,14 @@ export const checked = async (subjects: ReadonlyArray<Subject>, attempts: number
 
 /** All libraries on one script. No delay takes any time. */
 export const synchronous = async (script: Script): Promise<ReadonlyArray<Subject>> => {
-  const context = script === "twice"
-    ? await effects.contextOf(ample, effects.sleepless)
-    : await effects.contextOf({})
-  return checked([...effectSubjects(script, context), ...promiseSubjects(script)], script === "twice" ? 3 : 1)
+  const [quota, clock] = script === "twice" ? [ample, effects.sleepless] : [{}, undefined]
+  const refilled = await effects.contextOf({ ...quota, refillPerSecond: 1 }, clock)
+  const subjects = [
+    ...effectSubjects(script, await effects.contextOf(quota, clock)),
+    ...effectSubjects(script, refilled, [[effects.refilling, effects.retrying[effects.ours]!]]),
+    ...promiseSubjects(script)
+  ]
+  return checked(subjects, script === "twice" ? 3 : 1)
 }
 
 /** An operation that is a promise, in one fiber for all calls. */

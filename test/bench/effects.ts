@@ -74,12 +74,16 @@ const plainWaiting = "Effect.retry(op, awsStandard with a fixed wait)"
 const handWritten = "the whole policy by hand"
 const oneStep = "Effect.retry, one step by hand"
 export const plain = "Effect.retry(op, awsStandard)"
+export const joined = "withRetry(op, RetryPolicy.max([awsStandard, recurs(5)]))"
+/** The same call as `ours`, paid from a quota whose tokens come with time too. */
+export const refilling = "withRetry(op, awsStandard), a quota that refills"
 export const times = "Effect.retry({ times: 2 })"
 export const timesWhile = "Effect.retry({ times: 2, while })"
 export const documentedName = "Effect.retry, the schedule of Effect's guide"
 
 const options = { times: 2, while: isTransient }
 const guide = documented()
+const both = RetryPolicy.max([awsStandard, Schedule.recurs(5)])
 
 /** All of them, by name. */
 export const retrying: Readonly<Record<string, Retrying>> = {
@@ -88,6 +92,7 @@ export const retrying: Readonly<Record<string, Retrying>> = {
   [handWritten]: byHand,
   [ours]: (operation) => withRetry(operation, awsStandard),
   [oursPerCall]: (operation) => Effect.suspend(() => withRetry(operation, awsStandard)),
+  [joined]: (operation) => withRetry(operation, both),
   [plain]: (operation) => Effect.retry(operation, awsStandard),
   [oneStep]: (operation) => Effect.retry(operation, minimal),
   [times]: (operation) => Effect.retry(operation, { times: 2 }),

@@ -2,7 +2,9 @@ import { assert, describe, it, vi } from "@effect/vitest"
 import { awsStandard, RetryObserver, RetryQuota, withRetry } from "effect-retry"
 import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import * as fs from "node:fs"
 
 const root = new URL("../../", import.meta.url)
@@ -23,6 +25,18 @@ describe("copies of the library", () => {
       yield* Effect.exit(Kit.runToEnd(Effect.provideService(failing, other.RetryQuota.RetryQuota, quota)))
       assert.strictEqual(yield* quota.balance, 490)
     }).pipe(Effect.provide(Kit.fixedRandom(0.5))))
+
+  it.effect("policies of two copies in one join of Effect pay both, and the call ends as it should", () =>
+    Effect.gen(function*() {
+      vi.resetModules()
+      const other = yield* Effect.promise(() => import("effect-retry"))
+      const call = Kit.outcomes([Kit.transient, Kit.transient, Kit.ok("x")])
+      const both = Schedule.max([awsStandard, other.awsStandard])
+      const fiber = yield* Effect.forkChild(Kit.runToEnd(Effect.retry(call.send, both)))
+      assert.strictEqual(yield* Fiber.join(fiber), "x")
+      assert.strictEqual(call.sends, 3)
+      assert.isAtMost(yield* RetryQuota.balance, 500)
+    }).pipe(Effect.provide([Kit.fixedRandom(0.5), RetryQuota.layer()])))
 
   it.effect("observers of two copies, in merged layers, are all notified", () =>
     Effect.gen(function*() {

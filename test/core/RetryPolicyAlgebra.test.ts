@@ -14,12 +14,14 @@ import {
 } from "effect-retry"
 import { ConcurrencyLimiter, fixed, layer as limiterLayer } from "effect-retry/ConcurrencyLimiter"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { accountOf, type AnyPolicy, countingGate, lineOf } from "../utils/account.ts"
 import { Throttled, Transient } from "../utils/call.ts"
@@ -321,4 +323,59 @@ describe("provided", () => {
       "RetryPolicy.never.pipe(RetryPolicy.provided(<layer>))"
     )
   })
+})
+
+describe("what a join takes over from what is around it, and leaves to it", () => {
+  const failing = Effect.fail(new Transient())
+  const ended = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+    Effect.gen(function*() {
+      const started = yield* Clock.currentTimeMillis
+      const fiber = yield* Effect.forkChild(Effect.andThen(Effect.exit(self), Clock.currentTimeMillis))
+      yield* TestClock.adjust("1 hour")
+      return { millis: (yield* Fiber.join(fiber)) - started }
+    })
+  const second = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.quotaGated)
+
+  it.effect("a deadline around it bounds its wait for tokens", () =>
+    Effect.gen(function*() {
+      for (const policy of [second, RetryPolicy.max([second, second]), RetryPolicy.min([second, second])]) {
+        const { millis } = yield* ended(withRetry(failing, policy.pipe(RetryPolicy.deadline("5 seconds"))))
+        assert.isAtMost(millis, 5000)
+      }
+    }).pipe(
+      Effect.provide(RetryQuota.layer({ capacity: 5, initial: 0, whenExhausted: "wait", refillPerSecond: 0.01 }))
+    ))
+
+  it.effect("a delay past a deadline inside it is not slept", () =>
+    Effect.gen(function*() {
+      const late = RetryPolicy.max([second.pipe(RetryPolicy.deadline("5 seconds")), Schedule.spaced("1 minute")])
+      assert.strictEqual((yield* ended(withRetry(failing, late))).millis, 0)
+      assert.strictEqual((yield* ended(Effect.retry(failing, late))).millis, 0)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("a choice finds a schedule again, whose count goes on", () =>
+    Effect.gen(function*() {
+      const two = Schedule.recurs(2)
+      let sends = 0
+      const call = Effect.suspend(() => (sends++, failing))
+      yield* Effect.exit(Effect.retry(call, RetryPolicy.choose(() => two)))
+      assert.strictEqual(sends, 3)
+    }))
+
+  it.effect("a policy with a quota of its own pays from that, wherever it stands", () =>
+    Effect.gen(function*() {
+      const own = second.pipe(RetryPolicy.provided(RetryQuota.layer({ capacity: 5 })))
+      for (const policy of [RetryPolicy.choose(() => own), RetryPolicy.max([own, Schedule.recurs(9)])]) {
+        yield* ended(withRetry(failing, policy))
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+      }
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("a retried stream in a retried stream has a run of its own", () =>
+    Effect.gen(function*() {
+      const outer = second.pipe(RetryPolicy.withMaxAttempts(2))
+      const stream = Stream.fromEffect(failing).pipe(Stream.retry(second), Stream.retry(outer))
+      yield* ended(Stream.runDrain(stream))
+      assert.strictEqual(yield* RetryQuota.balance, 500 - 5 * (3 + 1 + 3))
+    }).pipe(Effect.provide(RetryQuota.layer())))
 })

@@ -55,6 +55,11 @@ describe("what is decided", () => {
   const facts = [RetryInfo.transient, throttled, RetryInfo.make({ safety: "Maybe" }), RetryInfo.notRetryable, undefined]
   const policies = {
     "attempts end": steady.pipe(RetryPolicy.maxAttempts(3)),
+    "several at once, one with a deadline": RetryPolicy.max([
+      steady.pipe(RetryPolicy.maxAttempts(3), RetryPolicy.deadline("1 minute")),
+      Schedule.recurs(5)
+    ]),
+    "one after the other": steady.pipe(RetryPolicy.maxAttempts(2), RetryPolicy.concat(Schedule.recurs(2))),
     "a growing delay": Backoff.exponential({ base: "10 millis", cap: "30 millis" }).pipe(
       RetryPolicy.maxAttempts(6),
       RetryPolicy.whileMaybeRetryable

@@ -39,7 +39,8 @@ const votes = (deciders: ReadonlyArray<Decider>, counted: (votes: Votes) => bool
 }
 
 /** Their deadlines count from where the policy around them begins. */
-const within = (around: Surrounding, parts: Parts): Decider => new Decider(parts, around.run, around.startMillis)
+const within = (around: Surrounding, parts: Parts): Decider =>
+  new Decider(parts, around.run, around.startMillis, around.deadlineAtMillis)
 
 /** Point by point: `max` is all of them, the longest and the dearest; `min` any of them, the shortest and the cheapest. */
 export const joining = (op: "max" | "min", of: ReadonlyArray<Parts>): Source => ({
@@ -87,7 +88,7 @@ export const following = (first: Parts, second: Parts): Source => ({
         decider,
         isLast ? undefined : () => {
           isLast = true
-          decider = new Decider(second, around.run)
+          decider = new Decider(second, around.run, undefined, around.deadlineAtMillis)
           return next()
         }
       )
@@ -95,6 +96,9 @@ export const following = (first: Parts, second: Parts): Source => ({
   },
   limited: sequence(limitsOf(first), limitsOf(second))
 })
+
+/** How many policies a choice remembers: of more, the one chosen first begins anew. */
+const maxChosen = 100
 
 /** The one that each failure chooses. */
 export const choosing = (partsFor: (failing: Failing) => Parts): Source => ({
@@ -104,6 +108,8 @@ export const choosing = (partsFor: (failing: Failing) => Parts): Source => ({
       const parts = partsFor(around)
       const decider = deciders.get(parts) ?? within(around, parts)
       deciders.set(parts, decider)
+      // Policies that are made for each failure do not add up.
+      if (deciders.size > maxChosen) deciders.delete(deciders.keys().next().value!)
       // They share one count: each of them sees all failures.
       decider.attempt = around.attempt - 1
       decider.step = around.step - 1

@@ -42,10 +42,10 @@ const stepped = (around: Surrounding, step: Step): Effect.Effect<boolean, unknow
 
 /** Runs part of a schedule, and collects what the policies in it offer. */
 const offered = <A>(
-  { run, startMillis }: Surrounding,
+  { deadlineAtMillis, run, startMillis }: Surrounding,
   part: () => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<readonly [A, Offers], unknown, unknown> =>
   Effect.withFiber((fiber: AnyFiber) => {
-    const offers = new Offers(run, fiber, depthOf(fiber), startMillis)
+    const offers = new Offers(run, fiber, depthOf(fiber), startMillis, deadlineAtMillis)
     return Effect.map(Effect.provideService(part(), CurrentOffers, offers), (made) => [made, offers] as const)
   })

@@ -51,9 +51,10 @@ export const both = (one: Services | undefined, other: Services | undefined): Se
     ? one ?? other
     : servicesOf(Effect.zipWith(other.build, one.build, (others, own) => Context.merge(others, own)))
 
-/** A run that has no quota takes that of these services, and their gates. */
+/** A run that has paid nothing takes the quota and the gates of these services, unless it has those of others. */
 const adopted = (run: Run, services: AnyContext): void => {
-  if (run.world.store === undefined) run.world = worldOf(Context.add(run.world.context, Provided, services))
+  const isFree = run.permit === undefined && Context.get(run.world.context, Provided) === undefined
+  if (isFree) run.world = worldOf(Context.add(run.world.context, Provided, services))
 }
 
 /** Decides once the services are there. */

@@ -28,6 +28,8 @@ const startOf = ({ startedAtMillis }: Past, world: World): number =>
 class Durable extends Run {
   /** The wall clock of the failure that is decided again, if one is. */
   replayedAtMillis: number | undefined = undefined
+  /** Its retry was decided on earlier, and is to be sent now. */
+  isDue = false
   /** Its retry is decided. It ends, but the durable call goes on. */
   goesOn = false
 
@@ -35,8 +37,9 @@ class Durable extends Run {
     return this.replayedAtMillis ?? super.wallMillis
   }
 
+  /** The quota is asked when the retry is due: a retry that waits for hours, or in another process, holds no tokens. */
   override pays(cost: number): boolean | Ask {
-    return this.replayedAtMillis !== undefined || super.pays(cost)
+    return !this.isDue || super.pays(cost)
   }
 
   override stopped(stop: Stop): Effect.Effect<void> | undefined {
@@ -61,11 +64,6 @@ class Deciding extends Decider {
       const wait = goes ? this.retries() : undefined
       return wait === undefined ? false : Effect.as(wait, false)
     })
-  }
-
-  /** The quota is asked when the retry is due: a retry that waits for hours, or in another process, holds no tokens. */
-  protected override priced(): Answer {
-    return this.delayed()
   }
 
   /** Continues after the failures so far: what decides inside repeats its steps for them. */
@@ -93,9 +91,17 @@ class Deciding extends Decider {
 
 /** A retry that was decided and announced earlier. It is due: only the quota and the deadline remain to be checked. */
 class Due extends Decider {
+  declare readonly run: Durable
+
   ask({ cost }: Retried): Answer {
     this.cost = cost
-    return this.priced()
+    this.run.isDue = true
+    const answer = this.priced()
+    const ended = (goes: boolean): boolean => {
+      this.run.isDue = false
+      return goes
+    }
+    return typeof answer === "boolean" ? ended(answer) : Effect.map(answer, ended)
   }
 }
 
@@ -137,7 +143,8 @@ export const sending = (
   past: Past
 ): Effect.Effect<AnySent, never, unknown> =>
   Effect.orDie(Effect.withFiber((fiber: AnyFiber): AnyEffect => {
-    const { failures, parts } = past
+    const { failures } = past
+    const parts = past.parts.live?.(fiber.context) ?? past.parts
     const run = new Durable(worldOf(fiber.context))
     const startMillis = startOf(past, run.world)
     const last = failures.at(-1)
@@ -145,7 +152,7 @@ export const sending = (
       const sent = Effect.map(activity.execute, (value): AnySent => ({ _tag: "Succeeded", value }))
       const loop = new Resuming(sent, decider, (error, stop) => Effect.succeed(sentOf(decider, error, stop)))
       if (last === undefined) return Effect.suspend(() => loop.starts())
-      const due = new Due({ ...parts, source: () => 0, adjusts: [] }, run, startMillis)
+      const due = new Due(dueParts(parts, last), run, startMillis)
       return asked(due.ask(last), (goes) => {
         if (goes) return loop.resumes(failures)
         const stop = due.stops()
@@ -156,6 +163,14 @@ export const sending = (
       })
     })
   }))
+
+/** Only the cost, which policies inside may have decided on, and the deadline of the whole. */
+const dueParts = (parts: Parts, { cost }: Retried): Parts => ({
+  ...parts,
+  source: () => 0,
+  adjusts: [],
+  quota: cost === 0 ? undefined : parts.quota ?? { cost, timeoutCost: cost, throttlingCost: cost, longPolling: false }
+})
 
 const asked = (answer: Answer, next: (goes: boolean) => AnyEffect): AnyEffect =>
   typeof answer === "boolean" ? next(answer) : Effect.flatMap(answer, next)
