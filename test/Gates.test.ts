@@ -154,10 +154,10 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
 
   // It was 16.9 before policies were exact under Effect's own loops: the file about these, with its probe, and the fallback are
   // 2.2; the Ref of the quota, a module of Effect, and the resizing of reservations 0.3; setting and restoring its tokens 0.2.
-  it("is at most 20.4 KiB, minified and compressed", () => {
+  it("is at most 20.6 KiB, minified and compressed", () => {
     const added = (found.with.bytes - found.without.bytes) / 1024
     assert.isAbove(added, 1, "the library is not in the bundle")
-    assert.isAtMost(added, 20.4)
+    assert.isAtMost(added, 20.6)
   })
 
   it("is what README.md says, next to others", async () => {

@@ -111,7 +111,9 @@ export class Decider implements Failing, Offer {
 
   /** Whether it would retry, and nothing inside has an earlier deadline. */
   answers(): Answer {
-    return chain(this.decides(), (goes) => goes && this.isMet())
+    const answer = this.decides()
+    if (typeof answer === "boolean") return answer && this.isMet()
+    return Effect.map(answer, (goes) => goes && this.isMet())
   }
 
   private isMet(): boolean {

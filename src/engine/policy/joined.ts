@@ -97,7 +97,7 @@ export const following = (first: Parts, second: Parts): Source => ({
   limited: sequence(limitsOf(first), limitsOf(second))
 })
 
-/** How many policies a choice remembers: of more, the one chosen first begins anew. */
+/** How many policies a choice remembers: of more, the one chosen first begins again. */
 const maxChosen = 100
 
 /** The one that each failure chooses. */
