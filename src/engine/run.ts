@@ -29,15 +29,19 @@ export interface Offer extends Limits {
   readonly cost: number
 }
 
+/** Where a schedule is stepped, and when the policy around it began and ends, in milliseconds of the monotonic clock. */
+interface Within {
+  readonly fiber: AnyFiber
+  readonly depth: number
+  readonly startMillis: number
+  readonly deadlineAtMillis: number
+}
+
 /** What the policies inside a schedule offer after a failure. The schedule decides which of them counts. */
 export class Offers {
   readonly run: Run
-  /** Where the schedule is stepped. */
-  private readonly fiber: AnyFiber | undefined
-  private readonly depth: number
-  /** When the policy began that steps the schedule, and its deadline, in milliseconds of the monotonic clock. */
-  readonly startMillis: number | undefined
-  readonly deadlineAtMillis: number | undefined
+  /** The policy that steps the schedule, and where. */
+  readonly within: Within | undefined
   /** The dearest. */
   cost = 0
   maxAttempts = Infinity
@@ -49,17 +53,14 @@ export class Offers {
   private untils: Array<number> | undefined = undefined
   private isUnbounded = false
 
-  constructor(run: Run, fiber?: AnyFiber, depth = 0, startMillis?: number, deadlineAtMillis?: number) {
+  constructor(run: Run, within?: Within) {
     this.run = run
-    this.fiber = fiber
-    this.depth = depth
-    this.startMillis = startMillis
-    this.deadlineAtMillis = deadlineAtMillis
+    this.within = within
   }
 
   /** How deep the stack of a fiber was: loops above belong to the schedule. */
   depthIn(fiber: AnyFiber): number {
-    return fiber === this.fiber ? this.depth : 0
+    return this.within?.fiber === fiber ? this.within.depth : 0
   }
 
   add({ cost, delayMillis, maxAttempts, untilMillis }: Offer): Retry {

@@ -113,7 +113,7 @@ class Steps {
     const run = this.run = this.begun(fiber)
     // A limit of time counts from here.
     if (run !== undefined && (isTimed(parts) || run.world.onward !== undefined)) {
-      this.own = new Decider(parts, run, around?.startMillis, around?.deadlineAtMillis).begins()
+      this.own = new Decider(parts, run, around?.within?.startMillis, around?.within?.deadlineAtMillis).begins()
     }
   }
 
@@ -135,15 +135,24 @@ class Steps {
 
   private next(error: unknown, fiber: AnyFiber): any {
     this.around = Context.get(fiber.context, CurrentOffers)
-    const own = this.own ??= new Decider(this.parts, this.runIn(fiber), undefined, this.around?.deadlineAtMillis)
+    const own = this.own ??= new Decider(
+      this.parts,
+      this.runIn(fiber),
+      undefined,
+      this.around?.within?.deadlineAtMillis
+    )
     const { run } = own
     this.fallback?.proves(run)
     const wait = run.isSent || run instanceof Repetition ? run.failed(error) : undefined
-    const { late } = this
-    if (late !== undefined && this.fallback === undefined && !joinLate(late, fiber)) {
-      this.fallback = Fallback.begun(fiber, late)
-    }
+    this.joinsLate(fiber)
     return wait === undefined ? this.decided(own) : Effect.flatMap(wait, () => this.decided(own))
+  }
+
+  /** A run that began with a failure is in the loop from its next step on, if there is one. */
+  private joinsLate(fiber: AnyFiber): void {
+    const { fallback, late } = this
+    if (late === undefined || fallback !== undefined || joinLate(late, fiber)) return
+    this.fallback = Fallback.begun(fiber, late)
   }
 
   /** The run, as far as it can be seen when the schedule is first stepped. */

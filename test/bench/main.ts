@@ -25,9 +25,6 @@ const effort: Effort = quick
   ? { rounds: 9, warmUpMillis: 150, batchMillis: 5 }
   : { rounds: 31, warmUpMillis: 400, batchMillis: 12 }
 
-/** Node 20 meets this; later versions do not, since they made the peers' promises faster. */
-const node20 = process.versions.node.startsWith("20.")
-
 const tables: Array<Table> = []
 const floors: Array<Floor> = []
 

@@ -46,6 +46,6 @@ const offered = <A>(
   part: () => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<readonly [A, Offers], unknown, unknown> =>
   Effect.withFiber((fiber: AnyFiber) => {
-    const offers = new Offers(run, fiber, depthOf(fiber), startMillis, deadlineAtMillis)
+    const offers = new Offers(run, { fiber, depth: depthOf(fiber), startMillis, deadlineAtMillis })
     return Effect.map(Effect.provideService(part(), CurrentOffers, offers), (made) => [made, offers] as const)
   })
