@@ -13,7 +13,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scheduler from "effect/Scheduler"
-import { Decider } from "./engine/decider.ts"
+import { asDecision, Decider } from "./engine/decider.ts"
 import type { Parts } from "./engine/parts.ts"
 import { partsOf } from "./engine/policy/policy.ts"
 import { withServices } from "./engine/policy/provided.ts"
@@ -106,10 +106,7 @@ class Driven implements Call {
   }
 
   private refused(error: unknown): AnyEffect {
-    const decision = this.decider.follows()
-    return Effect.isEffect(decision)
-      ? Effect.flatMap(decision, (decision) => Effect.fail({ error, decision }))
-      : Effect.fail({ error, decision })
+    return Effect.flatMap(asDecision(this.decider.follows()), (decision) => Effect.fail({ error, decision }))
   }
 
   leave(): void {
@@ -124,10 +121,7 @@ class Driven implements Call {
     const wait = this.decider.run.failed(error)
     const decision = wait === undefined
       ? this.decider.follows()
-      : Effect.flatMap(wait, () => {
-        const decided = this.decider.follows()
-        return Effect.isEffect(decided) ? decided : Effect.succeed(decided)
-      })
+      : Effect.flatMap(wait, () => asDecision(this.decider.follows()))
     return Effect.isEffect(decision) ? this.settled(decision) : decision
   }
 

@@ -20,7 +20,8 @@ const asEffect = (answer: Answer): Effect.Effect<boolean, unknown, unknown> =>
 
 type Decided = ReturnType<Decider["follows"]>
 
-const asDecision = (decided: Decided): Effect.Effect<RetryDecision, unknown, unknown> =>
+/** A decision as an effect. */
+export const asDecision = (decided: Decided): Effect.Effect<RetryDecision, unknown, unknown> =>
   Effect.isEffect(decided) ? decided : Effect.succeed(decided)
 
 /** The delay that the policies inside have decided on. */

@@ -8,8 +8,6 @@ import type { Reservation } from "../RetryQuotaStore.ts"
 import type { Outcome, Pass, Send } from "../SendGate.ts"
 import type { AnyFiber, World } from "./world.ts"
 
-export { firstIn }
-
 /** Two reservations for one send, of a store that cannot resize one. It shrinks by the second as a whole. */
 const both = (first: Reservation, second: Reservation): Reservation => {
   let more: Reservation | undefined = second
