@@ -1,6 +1,6 @@
 /** The table of CPU seconds after the tests, and the limit that `CPU_LIMIT` sets. */
 import { assert, it } from "@effect/vitest"
-import { limitOf, rowsOf } from "./utils/cpuReport.ts"
+import { allowanceOf, limitOf, rowsOf } from "./utils/cpuReport.ts"
 
 it("lists the ten dearest files, and parts that add up to the whole command", () => {
   const files = Array.from({ length: 11 }, (_, index) => [`${index}`, index] as const)
@@ -20,4 +20,10 @@ it("a limit is a positive number, or there is none", () => {
   for (const value of ["", " ", "1s", "0", "-1", "NaN"]) {
     assert.throws(() => limitOf(value), `CPU_LIMIT must be a positive number of seconds, got "${value}"`)
   }
+})
+
+it("a slow machine may take as much more as it is slower, a fast one not less", () => {
+  assert.strictEqual(allowanceOf(200, 1.5), 300)
+  assert.strictEqual(allowanceOf(200, 0.5), 200)
+  assert.strictEqual(allowanceOf(Infinity, 1.5), Infinity)
 })

@@ -1,5 +1,5 @@
 import type { TestProject } from "vitest/node"
-import { childrenSeconds } from "./cpu.ts"
+import { childrenSeconds, secondsOf } from "./cpu.ts"
 
 /** Where `cpuOfFile.ts` leaves the CPU seconds of a file. */
 declare module "vitest" {
@@ -8,7 +8,38 @@ declare module "vitest" {
   }
 }
 
-/** The CPU seconds that the command may take. */
+/** What a piece of work takes on the machine that `CPU_LIMIT` is meant for. */
+const referenceSeconds = 0.11
+
+/** Memory and arithmetic, as in a test; long against the hundredths in which CPU time is counted. */
+const piece = () => {
+  const counts = new Map<string, { readonly count: number }>()
+  for (let index = 0; index < 1_500_000; index++) {
+    const key = `key ${Math.imul(index, 7919) % 4099}`
+    counts.set(key, { count: (counts.get(key)?.count ?? 0) + index })
+  }
+}
+
+/** Does pieces of work while the tests run, and returns how many times slower than the reference they are. */
+const measurePace = (): () => number => {
+  let pieces = 0
+  let seconds = 0
+  const measure = () => {
+    pieces += 1
+    seconds += secondsOf(piece)
+  }
+  const timer = setInterval(measure, 10_000)
+  return () => {
+    clearInterval(timer)
+    if (pieces === 0) measure()
+    return seconds / pieces / referenceSeconds
+  }
+}
+
+/** The CPU seconds that the command may take at this pace: a slow machine may take more, a fast one not less. */
+export const allowanceOf = (limit: number, pace: number): number => limit * Math.max(1, pace)
+
+/** The CPU seconds that the command may take on the reference machine. */
 export const limitOf = (value: string | undefined): number => {
   const limit = value === undefined ? Infinity : Number(value)
   if (limit > 0) return limit
@@ -38,25 +69,29 @@ export const rowsOf = (
 }
 
 /** Prints the rows. Above the limit the command fails. */
-const report = (files: Seconds["files"], limit: number): void => {
+const report = (files: Seconds["files"], limit: number, pace: number): void => {
   const { system, user } = process.cpuUsage()
   const children = childrenSeconds()
   const whole = (user + system) / 1e6 + children
   const rows = rowsOf({ files, children, whole })
   process.stdout.write("\nCPU seconds\n")
   for (const [name, seconds] of rows) process.stdout.write(`${seconds.toFixed(1).padStart(7)}  ${name}\n`)
-  if (whole <= limit) return
-  process.stdout.write(`More than CPU_LIMIT, ${limit}\n`)
+  process.stdout.write(`${pace.toFixed(2).padStart(7)}  times as slow as the machine that CPU_LIMIT is meant for\n`)
+  const allowance = allowanceOf(limit, pace)
+  if (whole <= allowance) return
+  process.stdout.write(`More than CPU_LIMIT, ${limit}, at this pace ${allowance.toFixed(0)}\n`)
   process.exitCode = 1
 }
 
 /** Vitest calls it once before the tests, and what it returns after them. */
 export const setup = ({ vitest }: TestProject) => {
   const limit = limitOf(process.env["CPU_LIMIT"])
+  const paceOf = measurePace()
   return () => {
+    const pace = paceOf()
     const modules = vitest.state.getTestModules()
     if (modules.length > 1) {
-      report(modules.map((module) => [module.relativeModuleId, module.meta().cpuSeconds ?? 0]), limit)
+      report(modules.map((module) => [module.relativeModuleId, module.meta().cpuSeconds ?? 0]), limit, pace)
     }
   }
 }
