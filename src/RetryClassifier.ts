@@ -73,8 +73,8 @@ export const orElse: {
  * @since 0.1.0
  */
 export const chain = (classifiers: ReadonlyArray<RetryClassifier>): RetryClassifier => (error) => {
-  for (const classifier of classifiers) {
-    const info = classify(classifier, error)
+  for (let next = 0; next < classifiers.length; next++) {
+    const info = classify(classifiers[next]!, error)
     if (Option.isSome(info)) return info
   }
   return none
@@ -433,21 +433,14 @@ export const grpc: RetryClassifier = ofObject((error) => {
   return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
 })
 
-const inTurn = chain([carried, effectErrors, aws, httpStatus, network, grpc])
+const others = chain([httpStatus, network, grpc])
 
-/** Same as {@link inTurn}, unrolled: V8 inlines classifiers called by name, but not from a list. */
-const written: RetryClassifier = (error) => {
-  try {
-    let info = carried(error)
-    if (Option.isNone(info)) info = effectErrors(error)
-    if (Option.isNone(info)) info = aws(error)
-    if (Option.isNone(info)) info = httpStatus(error)
-    if (Option.isNone(info)) info = network(error)
-    return Option.isNone(info) ? grpc(error) : info
-  } catch {
-    return inTurn(error)
-  }
-}
+/** What only AWS answers can say, `aws` has read: the others are not asked about one without a code of its own. */
+const unlessAws = ofObject((error) =>
+  error.$metadata?.httpStatusCode >= 400 && error.code === undefined ? none : others(error)
+)
+
+const inTurn = chain([carried, effectErrors, aws, unlessAws])
 
 /**
  * The default chain: the error's own facts, Effect's errors, AWS codes and statuses, HTTP statuses, network codes, gRPC
@@ -457,7 +450,7 @@ const written: RetryClassifier = (error) => {
  * @category constructors
  * @since 0.1.0
  */
-export const defaultClassifier: RetryClassifier = followingCause(written)
+export const defaultClassifier: RetryClassifier = followingCause(inTurn)
 
 /**
  * The classifier that policies ask. Default {@link defaultClassifier}.

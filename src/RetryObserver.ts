@@ -402,6 +402,8 @@ interface Merging extends RetryObserver {
  */
 export const observerOf = (context: Caller): RetryObserver => {
   const observer: Merging = Context.get(context, CurrentObserver)
+  // Without a span there is nothing that events could be added to.
+  if (observer === spanEvents && Context.getOrUndefined(context, Tracer.ParentSpan) === undefined) return none
   return observer.within?.(context) ?? observer
 }
 

@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
+import { shared } from "../internal/shared.ts"
 import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Ask, Shortage } from "../RetryQuotaStore.ts"
@@ -226,7 +227,7 @@ export class Decider implements Failing, Offer {
 
 /** Whether it matters when a policy begins: it, or what is inside, may have a deadline. */
 export const isTimed = ({ deadlineMillis, source }: Parts): boolean =>
-  deadlineMillis !== Infinity || typeof source !== "function"
+  deadlineMillis !== Infinity || (typeof source !== "function" && shared.timed === true)
 
 /** Whether it does not retry because another run around it does. */
 const isNestedIn = ({ outermostOnly }: Parts, { world }: Run): boolean => outermostOnly && isNested(world.context)

@@ -171,6 +171,16 @@ class Sinking extends Frame {
   }
 }
 
+/** The last continuation that gets the step of a schedule: an effect that runs again has the same, and texts are slow. */
+let lastStep: unknown
+
+const isStep = (frame: any): boolean => {
+  if (frame.payload === lastStep) return true
+  if (textOf(frame) !== texts!.step) return false
+  lastStep = frame.payload
+  return true
+}
+
 /** The run of the loop that evaluates or steps here, above this depth; else where a run can begin, if it can. */
 export const lookUp = (fiber: AnyFiber, depth: number): Driven | number | undefined => {
   if (!isKnown()) return undefined
@@ -180,7 +190,7 @@ export const lookUp = (fiber: AnyFiber, depth: number): Driven | number | undefi
     // What a send of a stream contains is a loop of its own.
     if (frame.isEnd) return frame.run.isSent ? undefined : frame.run
     if (frame instanceof Frame) return frame instanceof Sent || frame instanceof Sinking ? undefined : frame.run
-    if (frame[A] === flatMapped && textOf(frame) === texts!.step) return at
+    if (frame[A] === flatMapped && isStep(frame)) return at
   }
   return undefined
 }

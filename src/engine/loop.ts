@@ -8,8 +8,9 @@ import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Stop } from "../RetryDecision.ts"
 import { Decider, isTimed } from "./decider.ts"
 import type { Answer, Parts } from "./parts.ts"
-import { Run } from "./run.ts"
-import { earn, framed, guarded, handling, send, settling } from "./send.ts"
+import { infoOf, Run } from "./run.ts"
+import { earn, framed, guarded, onlyIn, send, settling, taken } from "./send.ts"
+import { isFinal } from "./verdict.ts"
 import { after, type AnyEffect } from "./wait.ts"
 import { type AnyFiber, current, fresh, InsideCall, type World, worldOf } from "./world.ts"
 
@@ -181,10 +182,31 @@ const back = (fiber: AnyFiber): World => {
   return world
 }
 
-/** What a first send runs in. One is kept, if it does not matter when the run begins. */
-const keeping = (isUntimed: boolean, make: (startMillis?: number) => AnyEffect): (world: World) => AnyEffect => {
-  let kept: AnyEffect | undefined
-  return (world) => isUntimed ? kept ??= make() : make(world.nowMillis)
+/** Continues after the failure of a first send that ran bare or in a guard, in a run that begins only now. */
+const handling = (self: AnyEffect, parts: Parts, orElse: OrElse | undefined) => {
+  const failed = (
+    world: World,
+    startMillis: number | undefined,
+    error: unknown,
+    cause: Cause.Cause<unknown>
+  ): AnyEffect => {
+    const info = infoOf(world, error)
+    // The reason would be lost.
+    if (orElse === undefined && world.observer.onStop === undefined && isFinal(parts.whileRetryable, info)) {
+      return Effect.failCause(cause)
+    }
+    const run = new Run(world)
+    const decider = new Decider(parts, run, startMillis)
+    run.record(error, info)
+    const answer = decider.answers()
+    return answer === false ? ending(decider, cause, orElse) : new Loop(self, decider, orElse).proceeds(answer, cause)
+  }
+  return (world: World, startMillis: number | undefined, cause: Cause.Cause<unknown>): AnyEffect => {
+    const only = onlyIn(cause)
+    return only === undefined
+      ? taken(cause, (error, cause) => failed(world, startMillis, error, cause))
+      : failed(world, startMillis, only.error, cause)
+  }
 }
 
 /** Retries an effect: its first send runs bare or in a guard, and nothing else is set up until it fails. */
@@ -194,34 +216,30 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
     return services.retried(orElse, (orElse) => retrying(self, { ...parts, services: undefined }, orElse))
   }
   if (live !== undefined) return Effect.withFiber(({ context }) => retrying(self, live(context), orElse))
-  const failed = (startMillis?: number) => (world: World, error: unknown, cause: Cause.Cause<unknown>): AnyEffect => {
-    const run = new Run(world)
-    const decider = new Decider(parts, run, startMillis)
-    run.record(error)
-    const answer = decider.answers()
-    return answer === false ? ending(decider, cause, orElse) : new Loop(self, decider, orElse).proceeds(answer, cause)
-  }
-  type Fails = ReturnType<typeof failed>
-  const bare = (fails: Fails): AnyEffect =>
-    settling(self, quietly, (error, cause) => fails(back(current()), error, cause), () => back(current()))
-  const caught = (fails: Fails): AnyEffect =>
-    Effect.catchCause(self, handling((error, cause) => fails(worldOf(current().context), error, cause)))
-  const isUntimed = !isTimed(parts)
-  const bareIn = keeping(isUntimed, (startMillis) => bare(failed(startMillis)))
-  const caughtIn = keeping(isUntimed, (startMillis) => caught(failed(startMillis)))
+  const failed = handling(self, parts, orElse)
+  const bare = (startMillis?: number) =>
+    Effect.matchCauseEffect(self, {
+      onSuccess: quietly,
+      onFailure: (cause) => failed(back(current()), startMillis, cause)
+    })
+  const caught = (startMillis?: number) =>
+    Effect.catchCause(self, (cause) => failed(worldOf(current().context), startMillis, cause))
+  // Those are kept of calls for which it does not matter when they begin.
+  let bareKept: AnyEffect | undefined
+  let caughtKept: AnyEffect | undefined
   const begin = (world: World): AnyEffect =>
     new Loop(self, new Decider(parts, new Run(world)).begins(), orElse).starts()
   return Effect.withFiber((fiber) => {
     const world = worldOf(fiber.context)
     if (world.isUnseen && world.metadata === undefined && !shared.marking) {
       if (world.isQuiet) {
-        const body = bareIn(world)
+        const body = isTimed(parts) ? bare(world.nowMillis) : bareKept ??= bare()
         // An interruption skips restoring the context: then finalizers see the mark of the run, up to the next scope. A
         // frame for this send too would add a third to the time of a success.
         fiber.setContext(world.inside)
         return body
       }
-      void framed(caughtIn(world), fiber)
+      void framed(isTimed(parts) ? caught(world.nowMillis) : caughtKept ??= caught(), fiber)
       return guarded(self, world, fiber)
     }
     const { onCall } = world.observer

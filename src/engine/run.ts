@@ -87,6 +87,10 @@ export class Offers {
   }
 }
 
+/** What the classifier in force knows of an error. */
+export const infoOf = ({ classifier }: World, error: unknown): RetryInfo | undefined =>
+  Option.getOrUndefined(classify(classifier, error))
+
 export class Run {
   world: World
   /** What the send holds that is made next, or in flight. */
@@ -131,10 +135,10 @@ export class Run {
   }
 
   /** A failure to decide about. */
-  record(error: unknown): void {
+  record(error: unknown, info = infoOf(this.world, error)): void {
     this.error = error
     this.attempt++
-    this.info = Option.getOrUndefined(classify(this.world.classifier, error))
+    this.info = info
   }
 
   /** At most one reservation per failure: it grows to the dearest that is asked for. */

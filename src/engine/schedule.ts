@@ -8,6 +8,7 @@ import * as Schedule from "effect/Schedule"
 import { firstIn } from "../internal/cause.ts"
 import { isDoneCause } from "../internal/effect-retry needs effect 4.1 (npm install effect@4).ts"
 import type { RetryDecision } from "../RetryDecision.ts"
+import type { RetryInfo } from "../RetryInfo.ts"
 import { warnUnseen } from "../state/sharing.ts"
 import { Decider, isTimed } from "./decider.ts"
 import { begin, type Driven, drivenBy, isKnown, joinLate, lookUp, tried } from "./frames.ts"
@@ -27,9 +28,9 @@ class Driver extends Run implements Driven {
     return this.offered ??= new Offers(this)
   }
 
-  override record(error: unknown): void {
+  override record(error: unknown, info?: RetryInfo): void {
     this.offered = undefined
-    super.record(error)
+    super.record(error, info)
   }
 
   override admits(): Effect.Effect<boolean, unknown> | undefined {

@@ -32,16 +32,17 @@ export const settling = (
 ): AnyEffect =>
   Effect.matchCauseEffect(self, {
     onSuccess: succeeded,
-    onFailure: handling(failed, died)
+    onFailure: (cause) => {
+      const only = onlyIn(cause)
+      if (only !== undefined) return failed(only.error, cause)
+      if (firstIn(cause) === undefined) died?.()
+      return taken(cause, failed)
+    }
   })
 
-/** The failure part of {@link settling}. */
-export const handling = (failed: Failed, died?: () => void) => (cause: Cause.Cause<unknown>): AnyEffect => {
-  const only = onlyIn(cause)
-  if (only !== undefined) return failed(only.error, cause)
-  if (firstIn(cause) === undefined) died?.()
-  return Effect.catch(Effect.failCause(cause), (error) => failed(error, Cause.fail(error)))
-}
+/** Continues with the first error of a cause that has others too, if it has one. */
+export const taken = (cause: Cause.Cause<unknown>, failed: Failed): AnyEffect =>
+  Effect.catch(Effect.failCause(cause), (error) => failed(error, Cause.fail(error)))
 
 /** The failure of a cause with nothing else, as nearly all are. */
 export const onlyIn = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {

@@ -14,11 +14,13 @@ const isRefused = (error: any): boolean => {
   }
 }
 
-const isRetryable = (whileRetryable: Parts["whileRetryable"], failing: Failing): boolean => {
-  if (typeof whileRetryable === "function") return whileRetryable(failing)
-  const safety = failing.info?.safety
-  return whileRetryable === "off" || safety === "Yes" || (safety === "Maybe" && whileRetryable === "maybe")
-}
+const isRetryable = (whileRetryable: Parts["whileRetryable"], failing: Failing): boolean =>
+  typeof whileRetryable === "function" ? whileRetryable(failing) : !isFinal(whileRetryable, failing.info)
+
+/** Whether a policy does not retry a failure with these facts, whatever else it asks. */
+export const isFinal = (whileRetryable: Parts["whileRetryable"], info: RetryInfo | undefined): boolean =>
+  (whileRetryable === "yes" || whileRetryable === "maybe") && info?.safety !== "Yes" &&
+  !(info?.safety === "Maybe" && whileRetryable === "maybe")
 
 /** Why a failure is not retried that the policy does not consider retryable. */
 const reasonOf = ({ error, info }: Failing): StopReason => {

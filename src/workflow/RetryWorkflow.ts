@@ -22,7 +22,6 @@ import * as DurableClock from "effect/workflow/DurableClock"
 import * as Workflow from "effect/workflow/Workflow"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
-import { isTimed } from "../engine/decider.ts"
 import type { Parts } from "../engine/parts.ts"
 import { partsOf } from "../engine/policy/policy.ts"
 import { checksOf, known } from "../internal/checks.ts"
@@ -184,7 +183,7 @@ const retrying = (name: string, policy: unknown, options: Options = {}, orElse: 
 /** The body of a durable call: a replay runs it again, and finds what is stored. */
 const calling = (activity: AnyActivity, parts: Parts, orElse: OrElse, thresholdMillis: number) =>
   Effect.gen(function*() {
-    const startedAtMillis = isTimed(parts) || parts.live !== undefined ? yield* startOf(activity) : 0
+    const startedAtMillis = isTimed(parts) ? yield* startOf(activity) : 0
     const failures: Array<Retried> = []
     const past: Past = { parts, startedAtMillis, failures }
     while (true) {
@@ -195,6 +194,10 @@ const calling = (activity: AnyActivity, parts: Parts, orElse: OrElse, thresholdM
       yield* wait(`${activity.name}/retry/${failures.length}`, sent, thresholdMillis)
     }
   })
+
+/** Whether it may matter when a call begins. Every replay has the same answer. */
+const isTimed = ({ deadlineMillis, live, source }: Parts): boolean =>
+  deadlineMillis !== Infinity || live !== undefined || typeof source !== "function"
 
 /** When the call began, in whichever process that was. */
 const startOf = ({ name }: AnyActivity) =>

@@ -4,6 +4,7 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schedule from "effect/Schedule"
 import { type Checks, checks, checksOf, known } from "../../internal/checks.ts"
 import { get } from "../../internal/safe.ts"
+import { shared } from "../../internal/shared.ts"
 import { Opaque } from "../../internal/words.ts"
 import type { Adjust } from "../delay.ts"
 import { changed, free, type Parts, type RetryDecision } from "../parts.ts"
@@ -86,8 +87,10 @@ const Proto: object = /* @__PURE__ */ Object.assign(
 )
 
 /** The policy made of these parts. Its type is claimed here, and nowhere else. */
-export const fromParts = <E, Err, R>(parts: Parts): Policy<E, Err, R> =>
-  Object.assign(Object.create(Proto), scheduleOf(parts), { [TypeId]: parts })
+export const fromParts = <E, Err, R>(parts: Parts): Policy<E, Err, R> => {
+  if (parts.deadlineMillis !== Infinity || parts.live !== undefined) shared.timed = true
+  return Object.assign(Object.create(Proto), scheduleOf(parts), { [TypeId]: parts })
+}
 
 const scheduleOf = (parts: Parts) => {
   const schedule = toSchedule(parts)
