@@ -28,8 +28,9 @@ const { panels }: { readonly panels: ReadonlyArray<Panel> } = JSON.parse(
   fs.readFileSync(path.join(shipped, "effect-retry.json"), "utf8")
 )
 
-/** A query of the dashboard, for all resources. */
-const queryOf = (expr: string): string => expr.replaceAll("$__rate_interval", "2m").replaceAll("$resource", ".*")
+/** A query of the dashboard, for everything there is. */
+const queryOf = (expr: string): string =>
+  expr.replaceAll("$__rate_interval", "2m").replaceAll(/\$(?:job|instance|resource)\b/g, ".*")
 
 const queries = panels.flatMap(({ targets = [], title }) =>
   targets.map(({ expr, legendFormat }) => ({ title: `${title}: ${legendFormat}`, query: queryOf(expr) }))
@@ -154,7 +155,7 @@ describe("the dashboard and the alerts with Prometheus", () => {
           (lines) => ({ title, type, gridPos, unit: fieldConfig?.defaults.unit ?? "", lines: lines.flat() })
         ))
       yield* looked(pageOf(seconds, drawn), drawn)
-      assert.isAtLeast(queries.length, 17)
+      assert.isAtLeast(queries.length, 23)
       for (const { query, title } of queries) {
         const points = (yield* range(query)).flatMap(({ values }) => values).filter(([, value]) => value !== "NaN")
         assert.isAbove(points.length, 10, title)
@@ -222,7 +223,7 @@ describe("the dashboard and the alerts with Prometheus", () => {
       const scrape = yield* Effect.tryPromise(() => fetch(`http://127.0.0.1:${port}/metrics`).then((one) => one.text()))
       promtool(["check", "metrics"], scrape)
       for (const { query, title } of queries) {
-        const { result } = yield* prometheus.get("query", { query: query.replaceAll("[2m]", "[10s]") })
+        const { result } = yield* prometheus.get("query", { query: query.replaceAll(/\[\d[mh]\]/g, "[10s]") })
         assert.isAtLeast(result.length, 1, title)
       }
       for (const name of new Set(queries.flatMap(({ query }) => query.match(/retry_[a-z_]+(?=\{)/g)!))) {

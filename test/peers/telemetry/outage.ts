@@ -2,9 +2,11 @@ import { awsStandard, RetryInfo, RetryMetrics, RetryObserver, RetryQuota, withRe
 import * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
+import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Random from "effect/Random"
 
 class Overloaded extends RetryInfo.TaggedError("Overloaded", { throttling: true }) {}
@@ -26,7 +28,7 @@ const guarded = (resource: string) =>
 
 /**
  * Calls of two resources, this many a second, of which `orders` is down for a while: it throttles, and asks to be left
- * alone. Every tenth call is hedged, as far as metrics know.
+ * alone. Every tenth call is hedged, and Redis does not respond while it is down, as far as metrics know.
  */
 export const outage = (options: { readonly isDown: () => boolean; readonly everyMillis: number }) =>
   Effect.gen(function*() {
@@ -40,11 +42,13 @@ export const outage = (options: { readonly isDown: () => boolean; readonly every
         if (random < 0.02) return yield* new Overloaded()
         return "ok"
       })
+    const fallback = Metric.withAttributes(RetryQuotaRedis.fallback, { resource: "orders" })
     const calling = (fails: () => boolean) =>
       Effect.gen(function*() {
         const context = yield* Effect.context<never>()
         return yield* Effect.suspend(() => {
           const hedged = calls++ % 10 === 0 ? ["sent", calls % 20 === 1 ? "won" : "lost"] as const : []
+          if (fails === options.isDown) fallback.updateUnsafe(fails() ? 1 : 0, context)
           for (const event of hedged) onHedge?.({ event, hedge: 1, reason: undefined }, undefined, context)
           return Effect.forkChild(Effect.exit(withRetry(send(fails), awsStandard)))
         }).pipe(Effect.andThen(Effect.sleep(options.everyMillis)), Effect.forever)

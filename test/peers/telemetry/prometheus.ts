@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import * as ChildProcess from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -50,6 +51,10 @@ export const startPrometheus = (samples: ReadonlyArray<string>, ports: ReadonlyA
       "--storage.tsdb.retention.time=100y",
       "--log.level=error"
     ], port)
+    // It listens before its samples are loaded.
+    yield* Effect.tryPromise(async () => {
+      if (!(await fetch(`http://127.0.0.1:${port}/-/ready`)).ok) throw new Error("not ready")
+    }).pipe(Effect.retry(Schedule.spaced("50 millis")))
     const get: Prometheus["get"] = (path, parameters) =>
       Effect.promise(async () => {
         const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${path}?${new URLSearchParams(parameters)}`)
