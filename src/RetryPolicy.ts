@@ -225,8 +225,9 @@ const requiredBy = (of: ReadonlyArray<Parts>): Pick<Parts, "gates" | "adaptive" 
  *
  * **Details**
  *
- * Each of them counts every failure, and its deadline counts from the start of the call. Of several that stop, the first
- * gives the reason. Throws `InvalidOption` if the array is empty or holds what is no schedule.
+ * Each of them counts every failure, and its deadline counts from the start of the call. Those that take no tokens are
+ * asked first: once the answer is certain, nothing waits for tokens. Of several that stop before that, the first gives
+ * the reason. Throws `InvalidOption` if the array is empty or holds what is no schedule.
  *
  * **Example** (The standard mode of AWS, at least a second apart)
  *

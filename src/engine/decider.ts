@@ -14,16 +14,12 @@ import { isNested } from "./world.ts"
 
 /** Continues with an answer, immediately if it is there. */
 export const chain = (answer: Answer, next: (goes: boolean) => Answer): Answer =>
-  typeof answer === "boolean" ? next(answer) : Effect.flatMap(answer, (goes) => asEffect(next(goes)))
-
-const asEffect = (answer: Answer): Effect.Effect<boolean, unknown, unknown> =>
-  typeof answer === "boolean" ? Effect.succeed(answer) : answer
-
-type Decided = ReturnType<Decider["follows"]>
+  typeof answer === "boolean" ? next(answer) : Effect.flatMap(answer, (goes) => asDecision(next(goes)))
 
 /** A decision as an effect. */
-export const asDecision = (decided: Decided): Effect.Effect<RetryDecision, unknown, unknown> =>
-  Effect.isEffect(decided) ? decided : Effect.succeed(decided)
+export const asDecision = <A extends boolean | RetryDecision>(
+  decided: A | Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown, unknown> => Effect.isEffect(decided) ? decided : Effect.succeed(decided)
 
 /** The delay that the policies inside have decided on. */
 const inner: Delay = (failing) => (failing as Decider).delayMillis
@@ -98,7 +94,6 @@ export class Decider implements Failing, Offer {
     const { parts, run } = this
     this.attempt++
     this.step++
-    this.holdMillis = 0
     const verdict = verdictOf(parts, this, isNestedIn(parts, run))
     if (typeof verdict !== "number") return this.refuses(verdict)
     this.cost = verdict
@@ -133,13 +128,10 @@ export class Decider implements Failing, Offer {
 
   private followed(goes: boolean): RetryDecision | Effect.Effect<RetryDecision, unknown, unknown> {
     const { run } = this
-    if (goes) {
-      const wait = this.retries()
-      return wait === undefined ? run.retry! : Effect.map(wait, () => run.retry!)
-    }
-    const stop = this.stops()
-    const wait = run.stopped(stop)
-    return wait === undefined ? stop : Effect.as(wait, stop)
+    const stop = goes ? undefined : this.stops()
+    const wait = stop === undefined ? this.retries() : run.stopped(stop)
+    const decision = stop ?? run.retry!
+    return wait === undefined ? decision : Effect.as(wait, decision)
   }
 
   /** Its retry is made. */
@@ -176,7 +168,7 @@ export class Decider implements Failing, Offer {
   }
 
   /** Asks a remote quota, or waits for tokens, as long as the retry can still begin before the deadline. */
-  private asked(ask: Ask): Answer {
+  protected asked(ask: Ask): Answer {
     const { deadlineAtMillis, run } = this
     const waits = run.world.store!.whenExhausted === "wait"
     if (waits && !this.delayed()) return false

@@ -3,10 +3,11 @@ import type * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type { AnyContext } from "../internal/shared.ts"
 import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
+import type { Ask } from "../RetryQuotaStore.ts"
 import type { Adjust, Delay, Failing } from "./delay.ts"
 import type { Offer, Run } from "./run.ts"
 
-export type { RetryDecision }
+export type { Ask, RetryDecision }
 
 /** What a retry takes from the quota, by the class of the failure. */
 export interface Cost {
@@ -46,6 +47,8 @@ export interface Surrounding extends Failing {
   /** When it began, and its deadline, in milliseconds of the monotonic clock. */
   readonly startMillis: number
   readonly deadlineAtMillis: number
+  /** Whether what is around it is certain without its retry: then nothing inside waits for tokens. */
+  readonly isIdle?: boolean | undefined
   readonly accepts: (offer: Offer) => true
   readonly refuses: (reason: StopReason, holdMillis?: number) => false
 }

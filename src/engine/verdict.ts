@@ -30,7 +30,8 @@ const reasonOf = ({ error, info }: Failing): StopReason => {
   return info.vetoed ? "vetoed" : "final"
 }
 
-const costOf = (quota: Cost | undefined, info: RetryInfo | undefined): number => {
+/** What a retry takes from a quota after this failure. */
+export const costOf = (quota: Cost | undefined, info: RetryInfo | undefined): number => {
   if (quota === undefined) return 0
   if (info?.throttling) return quota.throttlingCost
   return info?.timeout ? quota.timeoutCost : quota.cost

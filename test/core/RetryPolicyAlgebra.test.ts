@@ -25,6 +25,7 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { accountOf, type AnyPolicy, countingGate, lineOf } from "../utils/account.ts"
 import { Throttled, Transient } from "../utils/call.ts"
+import { drivers, ending, type Policy } from "../utils/ending.ts"
 
 const loops = {
   withRetry: (policy: AnyPolicy) => accountOf((call) => withRetry(call, policy), 9),
@@ -250,7 +251,7 @@ describe("provided", () => {
     return { policy, passes, builds: () => builds }
   }
   const failing = Effect.fail(new Transient())
-  const drivers: Readonly<
+  const ways: Readonly<
     Record<
       string,
       (call: Effect.Effect<never, Transient>, policy: RetryPolicy.RetryPolicy) => Effect.Effect<unknown, unknown>
@@ -270,7 +271,7 @@ describe("provided", () => {
   }
   const late = ["withRetry, chosen", "withRetry, inside Schedule"]
 
-  it.effect.each(Object.entries(drivers))("brings quota and gates: %s", ([name, drive]) =>
+  it.effect.each(Object.entries(ways))("brings quota and gates: %s", ([name, drive]) =>
     Effect.gen(function*() {
       const { builds, passes, policy } = brought()
       const seen: Array<boolean> = []
@@ -335,6 +336,7 @@ describe("what a join takes over from what is around it, and leaves to it", () =
       return { millis: (yield* Fiber.join(fiber)) - started }
     })
   const second = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.quotaGated)
+  const dear = second.pipe(RetryPolicy.withQuota({ cost: 7 }))
 
   it.effect("a deadline around it bounds its wait for tokens", () =>
     Effect.gen(function*() {
@@ -345,6 +347,65 @@ describe("what a join takes over from what is around it, and leaves to it", () =
     }).pipe(
       Effect.provide(RetryQuota.layer({ capacity: 5, initial: 0, whenExhausted: "wait", refillPerSecond: 0.01 }))
     ))
+
+  const chosen: AnyPolicy = RetryPolicy.choose(() => second)
+  const free = { retries: Schedule.spaced("1 minute"), stops: RetryPolicy.never, ends: Schedule.recurs(0) }
+  const waits: ReadonlyArray<readonly [name: string, policy: AnyPolicy, millis: number, reason: string]> = [
+    ["max, where another stops", RetryPolicy.max([second, free.stops]), 0, "max-attempts"],
+    ["max, where a schedule ends", RetryPolicy.max([second, free.ends]), 0, "schedule"],
+    ["max in a max that stops", RetryPolicy.max([RetryPolicy.max([second, second]), free.stops]), 0, "max-attempts"],
+    [
+      "min, where another goes on",
+      RetryPolicy.min([second, free.retries]).pipe(RetryPolicy.maxAttempts(2)),
+      60_000,
+      ""
+    ],
+    ...[chosen, RetryPolicy.max([second, RetryPolicy.immediate]), RetryPolicy.concat(second, second)].map((inside) =>
+      [
+        "a policy of policies in a min, where another goes on",
+        RetryPolicy.min([free.retries, inside]).pipe(RetryPolicy.maxAttempts(2)),
+        60_000,
+        ""
+      ] as const
+    ),
+    ["max, for the dearest", RetryPolicy.max([second, dear]).pipe(RetryPolicy.maxAttempts(2)), 701_000, ""],
+    ["max, for the dearest", RetryPolicy.max([dear, second]).pipe(RetryPolicy.maxAttempts(2)), 701_000, ""],
+    ["min, for the cheapest", RetryPolicy.min([dear, second]).pipe(RetryPolicy.maxAttempts(2)), 501_000, ""],
+    ["min, for the cheapest", RetryPolicy.min([second, dear]).pipe(RetryPolicy.maxAttempts(2)), 501_000, ""]
+  ]
+
+  for (const [name, policy, millis, reason] of waits) {
+    for (const { form, run } of drivers) {
+      it.effect(`waits for tokens only while its answer depends on them: ${name}: ${form}`, () =>
+        Effect.gen(function*() {
+          const { atMillis, stops } = yield* ending(run(failing, policy as Policy))
+          assert.deepStrictEqual([atMillis, stops[0]!.reason], [millis, reason === "" ? "max-attempts" : reason])
+        }).pipe(
+          Effect.provide(RetryQuota.layer({ capacity: 10, initial: 0, whenExhausted: "wait", refillPerSecond: 0.01 }))
+        ))
+    }
+  }
+
+  it.effect("a part of a concat that waits for no tokens has not ended", () =>
+    Effect.gen(function*() {
+      const endless = RetryPolicy.withMaxAttempts(second, Infinity)
+      const sentAt = (policy: AnyPolicy) =>
+        Effect.gen(function*() {
+          const quota = RetryQuota.layer({ capacity: 10, initial: 0, whenExhausted: "wait", refillPerSecond: 0.01 })
+          const at: Array<number> = []
+          const started = yield* Clock.currentTimeMillis
+          const call = Effect.andThen(Clock.currentTimeMillis, (now) => {
+            at.push(now - started)
+            return failing
+          })
+          const limited = RetryPolicy.min([policy, free.retries]).pipe(RetryPolicy.maxAttempts(12))
+          yield* ended(Effect.provide(withRetry(call, limited), quota))
+          return at
+        })
+      const at = yield* sentAt(endless)
+      assert.strictEqual(at[10], 541_000)
+      assert.deepStrictEqual(yield* sentAt(RetryPolicy.concat(endless, RetryPolicy.never)), at)
+    }))
 
   it.effect("a delay past a deadline inside it is not slept", () =>
     Effect.gen(function*() {

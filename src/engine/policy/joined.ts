@@ -2,6 +2,7 @@ import { chain, Decider } from "../decider.ts"
 import type { Failing } from "../delay.ts"
 import {
   type Answer,
+  type Ask,
   changed,
   join,
   limitsOf,
@@ -11,27 +12,72 @@ import {
   type Source,
   type Surrounding
 } from "../parts.ts"
+import { costOf } from "../verdict.ts"
 import { joined } from "./provided.ts"
 
-/** The policies that would retry after this failure, and one of those that stop. */
-interface Votes {
-  readonly going: Array<Decider>
-  stopped: Decider | undefined
-  holdMillis: number
+/** One of several policies in a run. */
+class Voter extends Decider {
+  /** Whether what is around it is certain without its retry: then it waits for no tokens. */
+  isIdle: boolean | undefined = undefined
+  private isCounting = false
+
+  /** Counts the failure. Whether it would retry, before anything is asked. */
+  counts(): boolean {
+    this.isCounting = true
+    const goes = this.decides() === true
+    this.isCounting = false
+    return goes
+  }
+
+  /** The rest of the decision. */
+  affords(): Answer {
+    return chain(this.steps(), (goes) => goes && this.priced())
+  }
+
+  protected override steps(): Answer {
+    return this.isCounting || super.steps()
+  }
+
+  protected override priced(): Answer {
+    return this.isCounting || super.priced()
+  }
+
+  protected override asked(ask: Ask): Answer {
+    const waits = this.run.world.store!.whenExhausted === "wait"
+    return waits && this.isIdle === true ? this.refuses("quota-exhausted") : super.asked(ask)
+  }
 }
 
-/** Asks all of them, even if one has stopped: each counts every failure. */
-const votes = (deciders: ReadonlyArray<Decider>, counted: (votes: Votes) => boolean): Answer => {
-  const so: Votes = { going: [], stopped: undefined, holdMillis: 0 }
+/** The policies that would retry after this failure, and those that stop. */
+interface Votes {
+  readonly going: Array<Decider>
+  readonly stopped: Array<Decider>
+}
+
+/** What a retry of a policy may take from the quota after the last failure, also by policies inside it. */
+const priceOf = ({ parts, run }: Decider): number => costOf(limitsOf(parts).quota, run.info)
+
+/**
+ * Asks all of them, even if one has stopped: each counts every failure. Once the answer is certain, the others wait for no
+ * tokens, and one that refuses gives no reason.
+ */
+const votes = (
+  deciders: ReadonlyArray<Voter>,
+  rank: (price: number) => number,
+  isCertain: (votes: Votes) => boolean,
+  counted: (votes: Votes) => boolean
+): Answer => {
+  const so: Votes = { going: [], stopped: [] }
+  const asked = deciders
+    .filter((decider) => decider.counts() || so.stopped.push(decider) === 0)
+    .sort((one, other) => rank(priceOf(one)) - rank(priceOf(other)))
   const from = (index: number): Answer => {
-    const decider = deciders[index]
+    const decider = asked[index]
     if (decider === undefined) return counted(so)
-    return chain(decider.decides(), (goes) => {
+    decider.isIdle = isCertain(so)
+    return chain(decider.affords(), (goes) => {
       if (goes) so.going.push(decider)
-      else {
-        so.stopped ??= decider
-        so.holdMillis = Math.max(so.holdMillis, decider.holdMillis)
-      }
+      else if (decider.isIdle === false) so.stopped.push(decider)
       return from(index + 1)
     })
   }
@@ -39,18 +85,26 @@ const votes = (deciders: ReadonlyArray<Decider>, counted: (votes: Votes) => bool
 }
 
 /** Their deadlines count from where the policy around them begins. */
-const within = (around: Surrounding, parts: Parts): Decider =>
-  new Decider(parts, around.run, around.startMillis, around.deadlineAtMillis)
+const within = (around: Surrounding, parts: Parts): Voter =>
+  new Voter(parts, around.run, around.startMillis, around.deadlineAtMillis)
 
 /** Point by point: `max` is all of them, the longest and the dearest; `min` any of them, the shortest and the cheapest. */
 export const joining = (op: "max" | "min", of: ReadonlyArray<Parts>): Source => ({
   begin: (around) => {
     const deciders = of.map((parts) => within(around, parts))
-    const [most, least] = op === "max" ? [Math.max, Math.min] : [Math.min, Math.max]
+    const isMax = op === "max"
+    const [most, least] = isMax ? [Math.max, Math.min] : [Math.min, Math.max]
+    // First those that pay nothing. The dearest then pays for the others too; the cheapest does without them.
+    const rank = (price: number) => isMax && price > 0 ? 1 / price : price
+    const isCertain = (votes: Votes) => around.isIdle === true || votes[isMax ? "stopped" : "going"].length > 0
     return () =>
-      votes(deciders, ({ going, holdMillis, stopped }) => {
-        if (op === "max" ? stopped !== undefined : going.length === 0) {
-          return around.refuses(stopped?.reason ?? "schedule", holdMillis)
+      votes(deciders, rank, isCertain, ({ going, stopped }) => {
+        if (going.length < (isMax ? deciders.length : 1)) {
+          const first = deciders.find((decider) => stopped.includes(decider))
+          return around.refuses(
+            first?.reason ?? "schedule",
+            Math.max(0, ...stopped.map((decider) => decider.holdMillis))
+          )
         }
         return around.accepts({
           delayMillis: most(...going.map((decider) => decider.delayMillis)),
@@ -71,11 +125,13 @@ export const lifting = (free: Partial<Parts>) => ({ source }: Parts): Partial<Pa
 }
 
 /** Does what one of them decides. */
-const obeying = (around: Surrounding, decider: Decider, stopped?: () => Answer): Answer =>
-  chain(
+const obeying = (around: Surrounding, decider: Voter, stopped?: () => Answer | undefined): Answer => {
+  decider.isIdle = around.isIdle
+  return chain(
     decider.decides(),
     (goes) => goes ? around.accepts(decider) : stopped?.() ?? around.refuses(decider.reason, decider.holdMillis)
   )
+}
 
 /** One, then the other: it begins with the failure that ended the one before. */
 export const following = (first: Parts, second: Parts): Source => ({
@@ -83,15 +139,13 @@ export const following = (first: Parts, second: Parts): Source => ({
     let decider = within(around, first)
     let isLast = false
     const next = (): Answer =>
-      obeying(
-        around,
-        decider,
-        isLast ? undefined : () => {
-          isLast = true
-          decider = new Decider(second, around.run, undefined, around.deadlineAtMillis)
-          return next()
-        }
-      )
+      obeying(around, decider, () => {
+        // One that only does not wait for tokens has not ended.
+        if (isLast || (around.isIdle && decider.reason === "quota-exhausted")) return undefined
+        isLast = true
+        decider = new Voter(second, around.run, undefined, around.deadlineAtMillis)
+        return next()
+      })
     return next
   },
   limited: sequence(limitsOf(first), limitsOf(second))
@@ -103,7 +157,7 @@ const maxChosen = 100
 /** The one that each failure chooses. */
 export const choosing = (partsFor: (failing: Failing) => Parts): Source => ({
   begin: (around) => {
-    const deciders = new Map<Parts, Decider>()
+    const deciders = new Map<Parts, Voter>()
     return () => {
       const parts = partsFor(around)
       const decider = deciders.get(parts) ?? within(around, parts)
