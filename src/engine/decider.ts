@@ -6,7 +6,7 @@ import type { RetryInfo } from "../RetryInfo.ts"
 import type { Ask, Shortage } from "../RetryQuotaStore.ts"
 import { warnTooSmall } from "../state/sharing.ts"
 import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
-import type { Answer, Parts } from "./parts.ts"
+import { type Answer, free, type Parts } from "./parts.ts"
 import type { Offer, Run } from "./run.ts"
 import { verdictOf } from "./verdict.ts"
 import { type AnyEffect, asking } from "./wait.ts"
@@ -60,14 +60,16 @@ export class Decider implements Failing, Offer {
   }
 
   get untilMillis(): number {
-    const { accepted, deadlineAtMillis } = this
-    return accepted === undefined ? deadlineAtMillis : Math.min(deadlineAtMillis, accepted.untilMillis)
+    const { accepted, deadlineAtMillis, parts: { source: { limited = free } }, startMillis } = this
+    return Math.min(deadlineAtMillis, accepted?.untilMillis ?? startMillis + limited.deadlineMillis)
   }
 
+  /** It may have begun after some attempts. */
   get maxAttempts(): number {
-    const { accepted, parts, run } = this
+    const { accepted, attempt, parts, run } = this
     if (isNestedIn(parts, run)) return 1
-    return accepted === undefined ? parts.maxAttempts : Math.min(parts.maxAttempts, accepted.maxAttempts)
+    const inside = accepted ?? parts.source.limited ?? free
+    return Math.min(parts.maxAttempts + run.attempt - attempt, inside.maxAttempts)
   }
 
   get error(): unknown {
@@ -83,9 +85,10 @@ export class Decider implements Failing, Offer {
     this.previousMillis = 0
   }
 
-  /** It bounds the first send. */
+  /** It bounds the first send, if of several in one schedule it makes the most. */
   begins(): this {
-    this.run.limits = this
+    const { run } = this
+    if (run.limits === undefined || run.maxAttempts < this.maxAttempts) run.limits = this
     return this
   }
 

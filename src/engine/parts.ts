@@ -73,7 +73,7 @@ export interface Parts extends Limited {
   /** A source first, then the combinators in the order in which they were applied. */
   readonly nodes: ReadonlyArray<Node>
   /** The source of the delay: a function, or a schedule or policies that decide inside. */
-  readonly source: Delay | Source
+  readonly source: (Delay & { readonly limited?: undefined }) | Source
   /** The changes to the delay, in the order in which the combinators were applied. */
   readonly adjusts: ReadonlyArray<Adjust>
   /** Conditions of the user's on the failure, asked before the quota. */

@@ -124,13 +124,19 @@ export const lifting = (free: Partial<Parts>) => ({ source }: Parts): Partial<Pa
   return inside === undefined ? free : { ...free, source: inside }
 }
 
-/** Does what one of them decides. */
-const obeying = (around: Surrounding, decider: Voter, stopped?: () => Answer | undefined): Answer => {
+/** Does what one of them decides. Others may follow it with more attempts. */
+const obeying = (
+  around: Surrounding,
+  decider: Voter,
+  more = 0,
+  stopped?: () => Answer | undefined
+): Answer => {
   decider.isIdle = around.isIdle
-  return chain(
-    decider.decides(),
-    (goes) => goes ? around.accepts(decider) : stopped?.() ?? around.refuses(decider.reason, decider.holdMillis)
-  )
+  return chain(decider.decides(), (goes) => {
+    if (!goes) return stopped?.() ?? around.refuses(decider.reason, decider.holdMillis)
+    const { cost, delayMillis, maxAttempts, untilMillis } = decider
+    return around.accepts({ cost, delayMillis, maxAttempts: maxAttempts + more, untilMillis })
+  })
 }
 
 /** One, then the other: it begins with the failure that ended the one before. */
@@ -139,7 +145,7 @@ export const following = (first: Parts, second: Parts): Source => ({
     let decider = within(around, first)
     let isLast = false
     const next = (): Answer =>
-      obeying(around, decider, () => {
+      obeying(around, decider, isLast ? 0 : limitsOf(second).maxAttempts - 1, () => {
         // One that only does not wait for tokens has not ended.
         if (isLast || (around.isIdle && decider.reason === "quota-exhausted")) return undefined
         isLast = true
