@@ -23,9 +23,7 @@ import * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
 import { Decider } from "./engine/decider.ts"
 import * as Delays from "./engine/delay.ts"
-import { changed } from "./engine/parts.ts"
-import { lifting } from "./engine/policy/joined.ts"
-import { fromParts, partsIn, partsOf } from "./engine/policy/policy.ts"
+import { partsIn } from "./engine/policy/policy.ts"
 import { Repetition } from "./engine/run.ts"
 import { worldOf } from "./engine/world.ts"
 import { also, checks, checksOf, known } from "./internal/checks.ts"
@@ -34,7 +32,7 @@ import { Result } from "./internal/effect-retry needs effect 4.1 (npm install ef
 import { get } from "./internal/safe.ts"
 import type { AnyContext } from "./internal/shared.ts"
 import { classify, CurrentClassifier, type RetryClassifier } from "./RetryClassifier.ts"
-import { fromDelay, isRetryPolicy, type RetryPolicy } from "./RetryPolicy.ts"
+import { fromDelay, type RetryPolicy } from "./RetryPolicy.ts"
 
 /**
  * The result of a poll: its output or its typed failure.
@@ -243,12 +241,6 @@ const smithyDelay = (minMillis: number, maxMillis: number): RetryPolicy =>
     return minMillis + random.nextDoubleUnsafe() * (ceiling - minMillis)
   })
 
-/** A policy without its checks of the error: most outcomes that continue a wait are not errors. */
-const asDelay = <R>(delay: Waiter<never, never, R>["delay"]): Waiter<never, never, R>["delay"] =>
-  isRetryPolicy(delay)
-    ? fromParts(changed(partsOf(delay), lifting({ whileRetryable: "off", outermostOnly: false, quota: undefined })))
-    : delay
-
 const areAcceptors = (u: ReadonlyArray<unknown>): boolean =>
   Array.isArray(u) && u.every((one) => typeof get(one, "matches") === "function")
 
@@ -307,7 +299,7 @@ export const make = <A, E, RDelay = never, RAttempt = never>(
     minDelay: Duration.millis(minDelayMillis),
     maxDelay: Duration.millis(maxDelayMillis),
     maxWait: Duration.millis(maxWaitMillis),
-    delay: options.delay === undefined ? smithyDelay(minDelayMillis, maxDelayMillis) : asDelay(options.delay),
+    delay: options.delay ?? smithyDelay(minDelayMillis, maxDelayMillis),
     onAttempt: options.onAttempt ?? (() => Effect.void)
   }
 }

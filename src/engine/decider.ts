@@ -7,7 +7,7 @@ import type { Ask, Shortage } from "../RetryQuotaStore.ts"
 import { warnTooSmall } from "../state/sharing.ts"
 import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
 import { type Answer, free, type Parts } from "./parts.ts"
-import type { Offer, Run } from "./run.ts"
+import { type Offer, Repetition, type Run } from "./run.ts"
 import { verdictOf } from "./verdict.ts"
 import { type AnyEffect, asking } from "./wait.ts"
 import { isNested } from "./world.ts"
@@ -45,7 +45,11 @@ export class Decider implements Failing, Offer {
   private accepted: Offer | undefined = undefined
 
   constructor(given: Parts, run: Run, startMillis?: number, untilMillis = Infinity) {
-    const parts = this.parts = given.live?.(run.world.context) ?? given
+    const found = given.live?.(run.world.context) ?? given
+    // That a value is repeated is for no classifier to decide.
+    const parts = this.parts = run instanceof Repetition
+      ? { ...found, whileRetryable: "off", outermostOnly: false }
+      : found
     this.run = run
     this.startMillis = startMillis ?? (isTimed(parts) ? run.world.nowMillis : 0)
     this.deadlineAtMillis = Math.min(

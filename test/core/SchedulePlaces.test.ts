@@ -91,7 +91,7 @@ const places: ReadonlyArray<Place> = [
   {
     name: "Resource.auto",
     seconds: [0, 1, 3, 7],
-    whileRetryable: [0],
+    whileRetryable: [0, 1, 3, 7],
     passes: "0/0",
     notes: "",
     run: (act, policy) => Effect.andThen(Resource.auto(act, policy), Effect.never)

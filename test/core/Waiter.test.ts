@@ -27,6 +27,8 @@ class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {}
 
 const fourTimes = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(4))
 
+const checked = RetryPolicy.whileRetryable(fourTimes)
+
 const ready = Waiter.output("success", (status: string) => status === "ready")
 
 describe("Waiter", () => {
@@ -125,7 +127,7 @@ describe("Waiter", () => {
     for (
       const [name, delay, sleeps] of [
         ["JavaV1.defaultPolicy", JavaV1.defaultPolicy, [50, 100, 200]],
-        ["whileRetryable", fourTimes.pipe(RetryPolicy.whileRetryable), [100, 100, 100]],
+        ["whileRetryable", checked, [100, 100, 100]],
         ["whileMaybeRetryable", fourTimes.pipe(RetryPolicy.whileMaybeRetryable), [100, 100, 100]],
         [
           "whileRetryable, lifted",
@@ -134,7 +136,14 @@ describe("Waiter", () => {
             RetryPolicy.whileRetryable
           ),
           [100, 100, 100]
-        ]
+        ],
+        [
+          "whileRetryable, in a concat",
+          RetryPolicy.concat(RetryPolicy.withMaxAttempts(checked, 3), RetryPolicy.withMaxAttempts(checked, 2)),
+          [100, 100, 100]
+        ],
+        ["whileRetryable, in a Schedule.max", Schedule.max([checked, Schedule.forever]), [100, 100, 100]],
+        ["whileRetryable, chosen", RetryPolicy.choose(() => checked), [100, 100, 100]]
       ] as const
     ) {
       it.effect(`of a policy do not depend on what it retries: ${name}`, () =>
