@@ -159,9 +159,6 @@ export interface Service<out Refusal = RateLimitExceeded> {
  */
 export class RetryStrategy extends Context.Service<RetryStrategy, Service>()("effect-retry/RetryStrategy") {}
 
-const forLongPolling = (parts: Parts): Parts =>
-  parts.quota === undefined ? parts : { ...parts, quota: { ...parts.quota, longPolling: true } }
-
 /** A token of a strategy: a run, and what is held for its next send. */
 class Issued implements Token {
   readonly strategy: Strategy<unknown>
@@ -239,12 +236,12 @@ class Strategy<Refusal> implements Service<Refusal> {
   readonly acquireInitialToken: Service<Refusal>["acquireInitialToken"] = (operation) =>
     Effect.withFiber((fiber) => {
       const world = this.worldOf(fiber.context)
-      const parts = this.partsFor(operation, world)
       const run = new Run(world)
-      const decider = new Decider(parts, run).begins()
+      run.longPolling = operation?.longPolling
+      const decider = new Decider(this.parts, run).begins()
       const permit = run.permit = new Permit(world, 0)
       // First sends cost nothing in the guide.
-      const isFree = parts.refund !== undefined || (world.gates.length === 0 && !world.store?.firstAttemptCost)
+      const isFree = decider.parts.refund !== undefined || (world.gates.length === 0 && !world.store?.firstAttemptCost)
       if (!isFree) watch(permit, fiber)
       const admitted = isFree ? undefined : admission(world, permit)
       const issue = () => new Issued(this, decider, permit, 0)
@@ -283,11 +280,6 @@ class Strategy<Refusal> implements Service<Refusal> {
       if (store !== undefined && store.balance(clock) <= store.capacity - refund) store.deposit(refund, clock)
       return notified(run.world, true, undefined) ?? Effect.void
     })
-
-  private partsFor(operation: Operation | undefined, { context }: World): Parts {
-    const own = this.parts.live?.(context) ?? this.parts
-    return operation?.longPolling === true ? forLongPolling(own) : own
-  }
 
   private redeemed(token: Token): Issued {
     if (!(token instanceof Issued) || token.strategy !== this) throw new InvalidToken({ reason: "foreign" })

@@ -195,10 +195,12 @@ export class Decider implements Failing, Offer {
 
   /** The quota refuses the retry. A polling call is held before it fails, by `drawnMillis` if the delay is there. */
   private unpaid(drawnMillis?: number): false {
-    const { cost, parts, run: { world } } = this
+    const { cost, parts, run: { longPolling, world } } = this
     const { capacity } = world.store!
     if (cost > capacity) warnTooSmall(world.context, world.clock, cost, capacity)
-    const holdMillis = parts.quota!.longPolling ? drawnMillis ?? (this.delayed() ? this.delayMillis : 0) : 0
+    const holdMillis = longPolling || parts.quota!.longPolling
+      ? drawnMillis ?? (this.delayed() ? this.delayMillis : 0)
+      : 0
     return this.refuses("quota-exhausted", holdMillis)
   }
 

@@ -105,6 +105,8 @@ export class Run {
   retry: Retry | undefined = undefined
   /** Until when the next send may begin, and how many there may be. */
   limits: Limits | undefined = undefined
+  /** Whether a caller that the quota refuses is held back, whatever the policy says. */
+  declare longPolling: boolean | undefined
   private mark: Mark | undefined = undefined
 
   constructor(world: World) {

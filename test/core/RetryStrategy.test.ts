@@ -596,21 +596,33 @@ describe("RetryStrategy", () => {
         assert.strictEqual(yield* RetryQuota.balance, 0)
       }).pipe(withQuota({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" })))
 
-    it.effect("holds back a long-polling operation that it refuses, for the delay, and no other", () =>
-      Effect.gen(function*() {
-        const strategy = yield* RetryStrategy.make(awsStandard2026)
-        for (
-          const [longPolling, error, wait] of [[false, new Transient(), 0], [true, new Throttled({}), 500]] as const
-        ) {
-          const token = yield* strategy.acquireInitialToken({ longPolling })
-          const start = yield* Clock.currentTimeMillis
-          const fiber = yield* Effect.forkChild(
-            Effect.andThen(refusal(strategy.refreshRetryToken(token, error)), Clock.currentTimeMillis)
-          )
-          yield* TestClock.adjust("1 minute")
-          assert.strictEqual((yield* Fiber.join(fiber)) - start, wait)
-        }
-      }).pipe(withRandom(0.5), withQuota({ capacity: 1 })))
+    const policies = {
+      awsStandard2026,
+      max: RetryPolicy.max([awsStandard2026, RetryPolicy.immediate]),
+      min: RetryPolicy.min([awsStandard2026, RetryPolicy.never]),
+      concat: RetryPolicy.concat(RetryPolicy.never, awsStandard2026),
+      choose: RetryPolicy.choose(() => awsStandard2026),
+      "Schedule.max": RetryPolicy.fromSchedule(Schedule.max([awsStandard2026, Schedule.forever]))
+    }
+
+    it.effect.each(Object.entries(policies))(
+      "holds back a long-polling operation that it refuses, for the delay, and no other: %s",
+      ([, policy]) =>
+        Effect.gen(function*() {
+          const strategy = yield* RetryStrategy.make(policy)
+          for (
+            const [longPolling, error, wait] of [[false, new Transient(), 0], [true, new Throttled({}), 500]] as const
+          ) {
+            const token = yield* strategy.acquireInitialToken({ longPolling })
+            const start = yield* Clock.currentTimeMillis
+            const fiber = yield* Effect.forkChild(
+              Effect.andThen(refusal(strategy.refreshRetryToken(token, error)), Clock.currentTimeMillis)
+            )
+            yield* TestClock.adjust("1 minute")
+            assert.strictEqual((yield* Fiber.join(fiber)) - start, wait)
+          }
+        }).pipe(withRandom(0.5), withQuota({ capacity: 1 }))
+    )
   })
 
   describe("the limiter", () => {
