@@ -170,6 +170,8 @@ class Race {
       : new World(this.world.context, undefined, gates)
     const outer = this.outer?.isActive === true ? this.outer.sent?.permit : undefined
     const own = new Permit(world, 0)
+    // A send that began before the first hedge of the process has no mark of its own.
+    this.isInherited = this.outer !== undefined && this.outer.sent === undefined
     if (!(outer instanceof Permit) || outer.state !== "sent") return own
     this.isInherited = true
     own.passes = outer.passes
