@@ -70,13 +70,17 @@ export class Loop {
 
   private follow(answer: Answer, cause: Cause.Cause<unknown>): AnyEffect {
     if (answer === false) return this.obey(answer, cause)
-    const now = this.run.world.clock.currentTimeMillisUnsafe()
-    if (this.run.attempt > 1) {
+    const { run } = this
+    const now = run.world.clock.currentTimeMillisUnsafe()
+    if (run.attempt > 1) {
       this.sinceMillis = now - this.nowMillis
       this.elapsedMillis += this.sinceMillis
     }
     this.nowMillis = now
-    return answer === true ? this.obey(answer, cause) : Effect.flatMap(answer, (goes) => this.obey(goes, cause))
+    if (answer === true) return this.obey(answer, cause)
+    // If a schedule fails, that ends the run.
+    const answered = Effect.tapError(answer, () => run.stopped(run.stops("schedule")) ?? Effect.void)
+    return Effect.flatMap(answered, (goes) => this.obey(goes, cause))
   }
 
   private obey(goes: boolean, cause: Cause.Cause<unknown>): AnyEffect {

@@ -23,7 +23,7 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
-import { accountOf, type AnyPolicy, countingGate, lineOf } from "../utils/account.ts"
+import { accountOf, type AnyPolicy, countingGate, lineOf, noting } from "../utils/account.ts"
 import { Throttled, Transient } from "../utils/call.ts"
 import { drivers, ending, type Policy } from "../utils/ending.ts"
 
@@ -306,6 +306,57 @@ describe("provided", () => {
       assert.strictEqual(yield* Effect.retry(Effect.succeed(1), policy), 1)
       assert.strictEqual(builds, 2)
     }))
+
+  type AnyFallible = RetryPolicy.RetryPolicy<unknown, string>
+  const unbuilt: AnyFallible = RetryPolicy.provided(
+    slow,
+    Layer.effect(RetryQuota.RetryQuota, Effect.fail("no redis"))
+  )
+  const orElse = () => Effect.succeed("else")
+  const forms: Readonly<
+    Record<string, (call: Effect.Effect<string, Transient>, policy: AnyFallible) => Effect.Effect<string, unknown>>
+  > = {
+    withRetry: (call, policy) => withRetry(call, policy),
+    "Effect.retry": (call, policy) => Effect.retry(call, policy),
+    withRetryOrElse: (call, policy) => withRetryOrElse(call, policy, orElse),
+    "Effect.retryOrElse": (call, policy) => Effect.retryOrElse(call, policy, orElse),
+    "withRetry of a join": (call, policy) => withRetry(call, RetryPolicy.max([RetryPolicy.immediate, policy])),
+    "Effect.retry of a join": (call, policy) => Effect.retry(call, RetryPolicy.max([RetryPolicy.immediate, policy])),
+    "Effect.retry of a Schedule.max": (call, policy) =>
+      Effect.retry(call, Schedule.max([policy, RetryPolicy.immediate])),
+    "Effect.retry of another Schedule.max": (call, policy) =>
+      Effect.retry(call, Schedule.max([RetryPolicy.immediate, policy]))
+  }
+
+  it.effect.each(Object.entries(forms))(
+    "where a build fails, nothing is sent: %s",
+    ([, run]) =>
+      Effect.gen(function*() {
+        const { notes, observe } = noting()
+        const { layer: gate, passes } = countingGate()
+        let sends = 0
+        const call = Effect.suspend(() => (sends++, failing))
+        const error = yield* Effect.flip(Effect.provide(observe(run(call, unbuilt)), gate))
+        assert.deepStrictEqual([error, sends, passes.entered, notes], ["no redis", 0, 0, []])
+      })
+  )
+
+  const failingLate: Readonly<Record<string, AnyFallible>> = {
+    "a choice": RetryPolicy.choose(() => unbuilt),
+    "a part that begins later": RetryPolicy.fromSchedule(Schedule.concat(Schedule.recurs(0), unbuilt))
+  }
+
+  it.effect.each(Object.entries(failingLate))(
+    "where a build fails later, the call has ended, once: %s",
+    ([, policy]) =>
+      Effect.gen(function*() {
+        for (const run of [forms["withRetry"]!, forms["Effect.retry"]!]) {
+          const { notes, observe } = noting()
+          assert.strictEqual(yield* Effect.flip(observe(run(failing, policy))), "no redis")
+          assert.deepStrictEqual(notes, ["-", "schedule"])
+        }
+      })
+  )
 
   it.effect("the fallback does not see the services", () =>
     Effect.gen(function*() {

@@ -1,12 +1,14 @@
+import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import type { AnyContext } from "../../internal/shared.ts"
+import { begin, lookUp } from "../frames.ts"
 import type { Answer, Parts, Services, Source } from "../parts.ts"
 import { CurrentOffers, type Run } from "../run.ts"
-import { Provided, worldOf } from "../world.ts"
+import { type AnyFiber, Provided, worldOf } from "../world.ts"
 
 type Build = Services["build"]
 
@@ -23,10 +25,31 @@ export const building = (layer: Layer.Layer<any, unknown>): Services => {
   return servicesOf(Effect.suspend(() => built === undefined ? build : Effect.succeed(built)))
 }
 
+/** A loop that evaluates a schedule here sends nothing: it fails like this. */
+const refusing = (cause: Cause.Cause<unknown>): Effect.Effect<never, unknown> =>
+  Effect.withFiber((fiber: AnyFiber) => {
+    const failed = Effect.failCause(cause)
+    const found = fiber.getRef(CurrentOffers) === undefined ? lookUp(fiber, 0) : undefined
+    const nothing = () => undefined
+    const run = {
+      isSent: false,
+      admits: () => failed,
+      enters: nothing,
+      sent: nothing,
+      fails: nothing,
+      turns: nothing,
+      expires: () => failed,
+      ends: nothing
+    }
+    if (typeof found === "number") begin(run, fiber, found)
+    else if (found !== undefined) Object.assign(found, { admits: run.admits, ends: nothing })
+    return failed
+  })
+
 const servicesOf = (build: Build): Services => ({
   build,
   stepped: (schedule) =>
-    Schedule.fromStep(Effect.flatMap(build, (context) => {
+    Schedule.fromStep(Effect.flatMap(Effect.catchCause(build, refusing), (context) => {
       const within = <A, E, R>(self: Effect.Effect<A, E, R>) =>
         Effect.withFiber<A, E, R>((fiber) => {
           const around = fiber.getRef(CurrentOffers)
