@@ -10,7 +10,7 @@ import { counts } from "./bench/children.ts"
 import type { Counts } from "./bench/counted.ts"
 import * as effects from "./bench/effects.ts"
 import * as gates from "./bench/gates.ts"
-import { bundleOf, type Sizes, sizes } from "./bench/size.ts"
+import { bundleOf, type Sizes, sizes, tsconfigRaw } from "./bench/size.ts"
 import { publicModules } from "./utils/modules.ts"
 
 const execute = promisify(execFile)
@@ -36,7 +36,7 @@ const bundled = async <A>(
       target: "es2022",
       outfile,
       logLevel: "silent",
-      tsconfigRaw: "{}",
+      tsconfigRaw,
       alias: sources
     })
     return await run(outfile)

@@ -23,6 +23,9 @@ const without = app + run("get(1)", "layer")
 const withStandard = `import { awsStandard, RetryQuota, withRetry } from "effect-retry"\n` + app +
   run("withRetry(get(1), awsStandard)", "Layer.merge(layer, RetryQuota.layer())")
 
+/** The library as its own build compiles it: class fields are assignments. */
+export const tsconfigRaw = { compilerOptions: { useDefineForClassFields: false } } as const
+
 export interface Bundle {
   /** Minified and compressed. */
   readonly bytes: number
@@ -43,7 +46,7 @@ export const bundleOf = async (contents: string, root: string, source?: string):
     write: false,
     metafile: true,
     logLevel: "silent",
-    tsconfigRaw: "{}",
+    tsconfigRaw,
     ...(source === undefined ? {} : { alias: { "effect-retry": source } })
   })
   const inputs = Object.values(metafile.outputs).flatMap((output) => Object.entries(output.inputs))
@@ -77,7 +80,7 @@ export const importsOf = async (root: string): Promise<ReadonlyArray<string>> =>
     metafile: true,
     treeShaking: false,
     external: ["effect/*"],
-    tsconfigRaw: "{}"
+    tsconfigRaw
   })
   const imports = Object.values(metafile.outputs).flatMap((output) => output.imports)
   return [...new Set(imports.filter(({ external }) => external).map(({ path }) => path))].sort()
