@@ -301,8 +301,8 @@ const isRight = (): boolean => {
   }) as any)
   let sends = 0
   const call = Effect.suspend(() => ++sends === 2 ? Effect.succeed("ok") : Effect.fail("probe"))
-  const max = Schedule.max([Schedule.recurs(9), Schedule.map(probe, () => Effect.succeed(1))])
-  const first = Effect.runSync(Effect.exit(Effect.retry(call, max)))
+  const inside = Schedule.while(Schedule.passthrough(probe), () => Effect.succeed(true))
+  const first = Effect.runSync(Effect.exit(Effect.retry(call, inside)))
   Effect.runSync(Effect.exit(Effect.retry(Effect.fail("probe"), probe)))
   return seen === "asftas." + "asftasf!" && first._tag === "Success"
 }
